@@ -1,0 +1,79 @@
+#pragma once
+// An array that can be read: its metadata, its codec chain, its store.
+//
+// Sharded arrays show their inner chunks as the chunk grid (as zarr-python's `.chunks` does): the shard
+// index says where each lies, and is read once and kept. A shard that is itself compressed, or sits
+// behind a transpose, is one chunk.
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "engine/base/dims.h"
+#include "engine/codec/chain.h"
+#include "engine/store/store.h"
+#include "engine/zarr/array_metadata.h"
+#include "engine/zarr/chunk_grid.h"
+
+namespace batchfs {
+
+/// The stored form of one chunk, or of the part of it that was asked for.
+struct EncodedChunk {
+  bool missing = true;         // not in the store: the chunk is all fill value
+  Buffer bytes;
+  /// Plain chunks may be fetched in part: the C-order byte offset in the decoded chunk of bytes[0].
+  std::uint64_t offset = 0;
+};
+
+/// Thread-safe.
+class Array {
+ public:
+  /// Throws not_supported when the metadata or a codec is not handled.
+  Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata);
+
+  const ArrayMetadata& metadata() const { return *metadata_; }
+  const DataType& type() const { return metadata_->type; }
+  const Dims& shape() const { return metadata_->shape; }
+  Store& store() const { return *store_; }
+
+  /// The chunks that can be read alone; for sharded arrays the inner chunks.
+  const ChunkGrid& grid() const { return grid_; }
+  /// Bytes of one decoded chunk.
+  std::uint64_t chunk_bytes() const { return chain_->decoded_size(); }
+  const CodecChain& chain() const { return *chain_; }
+  bool is_sharded() const { return shard_ != nullptr; }
+
+  /// "t2m/3.0.0": array path and chunk index, as logs and errors name a chunk.
+  std::string chunk_name(const Dims& chunk) const;
+
+  using FetchDone = std::function<void(std::variant<EncodedChunk, std::exception_ptr>)>;
+  /// Fetches what is needed to decode `part` (a box in chunk coordinates) of a chunk. `done` is called
+  /// once, from any thread, possibly before this returns. For a sharded array this may be two reads.
+  void fetch(const Dims& chunk, const Box& part, FetchDone done) const;
+  /// The same, blocking.
+  EncodedChunk fetch(const Dims& chunk, const Box& part) const;
+
+  /// Would decode() write `part` straight into `out` with these strides, without a scratch copy?
+  bool decodes_directly(const Box& part, const Dims& out_strides) const;
+
+  /// Writes the elements of `part` (chunk coordinates) to `out`, native byte order, at `strides` in
+  /// bytes. `encoded` must have been fetched for a box that holds `part`. Takes the cheapest way: the
+  /// whole chunk straight to `out`, a run of elements, or the whole to scratch and a copy.
+  /// Returns the bytes decoded. Throws corrupt naming the chunk.
+  std::uint64_t decode(const Dims& chunk, const EncodedChunk& encoded, const Box& part,
+                       std::byte* out, const Dims& strides) const;
+
+  /// Reads a box of the array (array coordinates) into `out`, C order. Blocking, one chunk after the
+  /// other: for coordinates and tests; the pipeline reads in parallel.
+  void read(const Box& box, std::byte* out) const;
+
+ private:
+  struct Shard;
+  std::shared_ptr<Store> store_;
+  std::shared_ptr<const ArrayMetadata> metadata_;
+  ChunkGrid grid_;
+  std::unique_ptr<CodecChain> chain_;
+  std::shared_ptr<Shard> shard_;
+};
+
+}  // namespace batchfs

@@ -1,0 +1,46 @@
+#pragma once
+// The codecs of an array, applied in turn.
+
+#include <memory>
+#include <vector>
+
+#include "engine/codec/codec.h"
+
+namespace batchfs {
+
+/// Immutable and thread-safe. Decoding uses per-thread scratch memory that is kept between calls.
+class CodecChain {
+ public:
+  /// `specs` in encode order. Throws not_supported naming the codec.
+  CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout);
+
+  /// Bytes of a decoded chunk: C order, native byte order, the full chunk shape.
+  std::uint64_t decoded_size() const { return decoded_size_; }
+  /// Exact size of the stored bytes when it does not depend on the data.
+  std::optional<std::uint64_t> encoded_size() const;
+
+  /// Are stored bytes the decoded bytes (or only byte-swapped)? Then any part can be fetched alone.
+  bool is_plain() const { return plain_; }
+
+  /// Decodes a whole chunk; out.size() == decoded_size(). Throws corrupt when the bytes are short, long
+  /// or wrong.
+  void decode(std::span<const std::byte> encoded, std::span<std::byte> out) const;
+
+  /// Can a run of elements be decoded for less than the whole chunk?
+  bool has_ranges() const { return ranged_; }
+  /// Decodes the C-order elements [first, first + count) of the chunk into `out`.
+  void decode_elements(std::span<const std::byte> encoded, std::uint64_t first, std::uint64_t count,
+                       std::span<std::byte> out) const;
+  /// Bytes of the smallest run that is decoded at a time.
+  std::uint64_t range_granularity(std::span<const std::byte> encoded) const;
+
+ private:
+  std::vector<std::unique_ptr<Codec>> codecs_;  // decode order: stored side first
+  std::vector<std::uint64_t> sizes_;            // largest decoded size after each codec
+  ChunkLayout layout_;
+  std::uint64_t decoded_size_ = 0;
+  bool plain_ = false;
+  bool ranged_ = false;
+};
+
+}  // namespace batchfs

@@ -1,0 +1,65 @@
+#pragma once
+// Codecs: stored bytes -> array bytes. One codec, one file pair; codec_registry.cc is the list.
+//
+// How to add one: derive from Codec, write a factory with the signature of CodecFactory, add it to the
+// table in registry.cc, and a test with vectors from an independent implementation.
+//
+// Every decode is bounded by the size that the metadata gives and checks whatever the bytes say.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/base/dims.h"
+#include "engine/zarr/array_metadata.h"
+#include "engine/zarr/data_type.h"
+
+namespace batchfs {
+
+/// What a codec encodes: the array part of a chunk on its decoded side.
+struct ChunkLayout {
+  Dims shape;     // in the order the codec sees it (after transposes)
+  DataType type;  // in memory
+  std::vector<std::byte> fill_value;
+};
+
+/// Immutable and thread-safe.
+class Codec {
+ public:
+  virtual ~Codec() = default;
+  virtual std::string_view name() const = 0;
+
+  /// Bytes of the encoded form of `decoded` bytes; nullopt when that depends on the data.
+  virtual std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const = 0;
+
+  /// Decodes `in` into `out` and returns the bytes written. `out.size()` is the most that is allowed.
+  /// `in` and `out` do not overlap unless in_place(). Throws Error{corrupt}.
+  virtual std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const = 0;
+
+  /// May decode() be called with in.data() == out.data()?
+  virtual bool in_place() const { return false; }
+
+  /// Can decode_range() produce a part of the output at a part of the cost?
+  virtual bool has_ranges() const { return false; }
+  /// Writes decoded bytes [offset, offset + out.size()). `decoded_size` is the size of the whole.
+  virtual void decode_range(std::span<const std::byte> in, std::uint64_t decoded_size,
+                            std::uint64_t offset, std::span<std::byte> out) const;
+  /// The bytes that decode_range() decodes at least (a Blosc block); 1 when it just copies.
+  virtual std::uint64_t range_granularity(std::span<const std::byte> in) const;
+};
+
+/// Builds a codec for `layout` and changes `layout` to what the next codec (towards the stored bytes)
+/// sees. Throws not_supported by name, invalid_argument for a bad configuration.
+using CodecFactory = std::unique_ptr<Codec> (*)(const JsonRef& configuration, ChunkLayout& layout);
+
+/// nullptr when there is no codec of that name.
+CodecFactory find_codec(std::string_view name);
+
+/// Names of all codecs, for `doctor` and messages.
+std::vector<std::string> codec_names();
+
+}  // namespace batchfs

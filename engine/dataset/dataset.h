@@ -1,0 +1,76 @@
+#pragma once
+// A Zarr group as xarray sees it: named dimensions, coordinates, data variables.
+// Source: xarray's Zarr backend (dimension names: v3 dimension_names, v2 _ARRAY_DIMENSIONS, NCZarr
+// dimrefs, else dim_0...), CF Conventions section 5 (coordinates).
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/codec/array.h"
+#include "engine/dataset/cf.h"
+#include "engine/zarr/hierarchy.h"
+
+namespace batchfs {
+
+/// Values in memory, C order, native byte order.
+struct NdArray {
+  DataType type;
+  Dims shape;
+  Buffer data;
+};
+
+struct Variable {
+  std::string name;                      // in its group
+  std::shared_ptr<const ArrayMetadata> metadata;
+  std::shared_ptr<const Array> array;    // null when values cannot be read: `unsupported` says why
+  std::string unsupported;
+  std::vector<std::string> dims;         // one per dimension of `shape`
+  Dims shape;                            // the array's, less a joined character dimension
+  CfDecoding cf;                         // how open_zarr decodes it
+  bool is_coordinate = false;
+  Json attributes = Json::object();      // without dimension and encoding attributes
+};
+
+/// Immutable after construction, but for lazily read coordinate values (thread-safe).
+class Dataset {
+ public:
+  /// The group at `path` of an opened store. A store whose root is an array gives a dataset of that one
+  /// variable, named "values".
+  Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path = "");
+  ~Dataset();
+
+  const std::vector<Variable>& variables() const { return variables_; }
+  /// Throws not_found with the nearest name.
+  const Variable& variable(const std::string& name) const;
+  const Variable* find(const std::string& name) const;
+
+  /// Dimension names and lengths in order of first appearance over the variables.
+  const std::vector<std::pair<std::string, std::int64_t>>& dims() const { return dims_; }
+  /// Throws not_found with the nearest name.
+  std::int64_t dim_size(const std::string& dim) const;
+
+  const Json& attributes() const { return attributes_; }
+
+  /// The index coordinate of a dimension (the 1-d variable of its name); nullptr when there is none.
+  const Variable* index_of(const std::string& dim) const;
+  /// The decoded values of a dimension's index coordinate, read once and kept.
+  const NdArray& index_values(const std::string& dim) const;
+
+ private:
+  std::vector<Variable> variables_;
+  std::vector<std::pair<std::string, std::int64_t>> dims_;
+  Json attributes_ = Json::object();
+  struct Cache;
+  std::unique_ptr<Cache> cache_;
+};
+
+/// Dimension names of an array (see the file comment).
+std::vector<std::string> dimension_names(const ArrayMetadata& array);
+
+/// Reads and decodes a whole variable, blocking: for coordinates.
+NdArray read_variable(const Variable& variable, Decode decode = Decode::cf);
+
+}  // namespace batchfs

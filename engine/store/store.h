@@ -1,0 +1,78 @@
+#pragma once
+// A store: bytes by key. Keys are relative paths with '/' ("t2m/c/0/0").
+//
+// Missing and failed are never confused: a missing object is nullopt, everything else that is not
+// the bytes is an Error, and a failed read never becomes fill values.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/base/buffer.h"
+#include "engine/base/error.h"
+
+namespace batchfs {
+
+/// A run of bytes of an object. `length` may reach past the end: the read is then short.
+/// With `from_end`, the last `length` bytes (offset is ignored).
+struct ByteRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = UINT64_MAX;
+  bool from_end = false;
+};
+
+/// What a read ends as: the bytes, nothing (missing), or the error.
+using ReadOutcome = std::variant<std::optional<Buffer>, std::exception_ptr>;
+using ReadDone = std::function<void(ReadOutcome)>;
+
+/// Every member is thread-safe.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// The place as users typed it, without secrets; for messages and store.json.
+  virtual std::string url() const = 0;
+
+  /// Reads an object or a range of it. Blocks.
+  virtual std::optional<Buffer> read(const std::string& key, ByteRange range = {}) = 0;
+
+  /// Reads `out.size()` bytes from `offset` into `out`; returns how many there were (fewer only at
+  /// the object's end), nullopt when missing. Blocks. Saves the copy where bytes are used as stored.
+  virtual std::optional<std::size_t> read_into(const std::string& key, std::uint64_t offset,
+                                               std::span<std::byte> out);
+
+  /// Starts a read; `done` is called exactly once, from any thread, possibly before this returns.
+  /// The default reads in the calling thread: right for local files, which a decode task reads itself.
+  virtual void read_async(const std::string& key, ByteRange range, ReadDone done);
+
+  /// Does read() answer at local speed, so that a decode task should call it itself?
+  virtual bool is_local() const { return false; }
+
+  /// An object's size; nullopt when missing.
+  virtual std::optional<std::uint64_t> size(const std::string& key) = 0;
+
+  struct Entry {
+    std::string name;  // one path component
+    bool is_prefix;    // a directory
+  };
+  /// The children directly below `prefix` ("" or "a/b", no trailing slash), sorted by name.
+  /// Throws not_supported where the store cannot list.
+  virtual std::vector<Entry> list(const std::string& prefix) = 0;
+  virtual bool can_list() const { return true; }
+};
+
+/// Opens what the user typed: a path or file:// (the other schemes come with remote stores and are
+/// refused by name). Throws not_found when nothing is there, access_denied, invalid_argument.
+std::shared_ptr<Store> open_store(const std::string& url);
+
+/// Throws invalid_argument unless `key` is a safe relative path: no empty component, ".", "..", NUL,
+/// leading or trailing slash.
+void check_key(const std::string& key);
+
+}  // namespace batchfs

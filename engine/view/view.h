@@ -1,0 +1,99 @@
+#pragma once
+// A view: which batches there are. Parsed and checked against a dataset, immutable, thread-safe; nothing
+// in it grows with the number of samples.
+//
+// File format: batchfs-view(5).
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/dataset/converter.h"
+#include "engine/dataset/dataset.h"
+#include "engine/dataset/selection.h"
+
+namespace batchfs {
+
+struct TensorSpec {
+  std::string name;
+  DataType type;
+  std::vector<std::string> dims;  // "sample" first (xbatcher views: as xbatcher names them)
+  Dims shape;                     // of a full batch
+};
+
+/// One box of one chunk and where its elements go.
+struct Part {
+  std::uint32_t tensor = 0;
+  Box source;                 // chunk coordinates
+  std::int64_t offset = 0;    // bytes from the tensor's start
+  Dims strides;               // bytes in the tensor, one per array dimension
+};
+
+/// Everything a batch takes from one chunk.
+struct ChunkUse {
+  std::uint32_t variable = 0; // index into View::variables()
+  std::int64_t chunk = 0;     // linear number in the array's grid
+  std::uint32_t first_part = 0, part_count = 0;  // in BatchPlan::parts
+};
+
+struct BatchPlan {
+  std::vector<std::int64_t> samples;  // sample numbers in row order
+  std::vector<Dims> shapes;           // of each tensor in this batch
+  std::vector<ChunkUse> chunks;       // each (variable, chunk) once, in the order they are first needed
+  std::vector<Part> parts;
+};
+
+class View {
+ public:
+  /// Parses and resolves. `name` is used when the file has none. Throws invalid_argument or not_found
+  /// with the JSON path and the nearest valid name.
+  static std::shared_ptr<const View> parse(std::shared_ptr<const Dataset> dataset,
+                                           const std::string& json, const std::string& name,
+                                           const std::string& where);
+  virtual ~View() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual const std::vector<TensorSpec>& tensors() const = 0;
+  virtual const std::vector<std::string>& formats() const = 0;
+  virtual std::int64_t samples() const = 0;
+  virtual std::int64_t batch_size() const = 0;
+  /// Global batches in an epoch.
+  virtual std::int64_t batches() const = 0;
+  /// Batches of a rank; with remainder "pad" the same for each, the last may repeat samples.
+  virtual std::int64_t rank_batches(std::int64_t rank, std::int64_t world) const = 0;
+  virtual std::int64_t epochs() const = 0;
+
+  /// Variables the parts come from, and how each is converted for each tensor it is in.
+  virtual const std::vector<const Variable*>& variables() const = 0;
+  virtual const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const = 0;
+
+  /// Tensor shapes of a global batch (short at the end, with "keep"). Costs nothing.
+  virtual std::vector<Dims> shapes(std::int64_t batch) const = 0;
+
+  /// The plan of a global batch. A pure function of the view and its arguments. Batches past batches()
+  /// exist for padded ranks only (remainder "pad").
+  virtual BatchPlan plan(std::int64_t epoch, std::int64_t batch) const = 0;
+
+  /// Sample numbers of a batch in row order; cheap.
+  virtual std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const = 0;
+
+  /// schema.json, view.json (every default filled in), batch-….json.
+  virtual Json schema() const = 0;
+  virtual Json resolved() const = 0;
+  virtual Json provenance(std::int64_t epoch, std::int64_t batch) const = 0;
+
+  /// Coordinates after selection, for coords/ and schema.json: name, dims, values.
+  struct Coordinate {
+    std::string name;
+    std::vector<std::string> dims;
+    NdArray values;
+  };
+  virtual const std::vector<Coordinate>& coordinates() const = 0;
+  /// Coordinates of the tensors of one batch, for the zarr format: along "sample" and the tensor dims.
+  virtual std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const = 0;
+};
+
+/// A starter view for a dataset, as `batchfs view` writes it.
+Json starter_view(const Dataset& dataset, const std::string& name);
+
+}  // namespace batchfs

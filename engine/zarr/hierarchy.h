@@ -1,0 +1,43 @@
+#pragma once
+// The groups and arrays of a store, read once and pinned.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/store/store.h"
+#include "engine/zarr/array_metadata.h"
+
+namespace batchfs {
+
+struct Group {
+  std::string path;  // "" is the root
+  Json attributes = Json::object();
+  bool implicit = false;  // has no metadata of its own, only children
+};
+
+/// Immutable after opening.
+struct Hierarchy {
+  int zarr_format = 2;          // of the root
+  bool consolidated = false;    // read from consolidated metadata
+  std::map<std::string, Group> groups;           // by path
+  std::map<std::string, ArrayMetadata> arrays;   // by path
+  /// Metadata that could not be used: key and reason. Shown by inspect, logged by the mount.
+  std::vector<std::pair<std::string, std::string>> problems;
+  /// A digest of all metadata read: names this snapshot of the store.
+  std::string snapshot_id;
+
+  /// The array at `path`. Throws not_found with the nearest name.
+  const ArrayMetadata& array(const std::string& path) const;
+  /// Names of the groups and arrays directly below a group.
+  std::vector<std::string> children(const std::string& group_path) const;
+};
+
+/// Reads the metadata of a store: v3 zarr.json (with inline consolidated metadata when it has it), else
+/// v2 .zmetadata, else .zgroup/.zarray found by listing. The store's root may itself be an array (path
+/// ""). A v2 array or group inside a directory that has no .zgroup makes implicit groups.
+/// Throws not_found when the place holds no Zarr store; not_supported for pre-final v3 layouts.
+Hierarchy open_hierarchy(Store& store);
+
+}  // namespace batchfs
