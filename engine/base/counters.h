@@ -2,9 +2,9 @@
 // What the engine counts. One struct of relaxed atomics, one table that names them: stats.json and
 // the Prometheus text are written from the table.
 
-#include <span>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace batchfs {

@@ -1,0 +1,62 @@
+#include "engine/base/budget.h"
+
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace batchfs {
+namespace {
+
+TEST(Budget, GrantsUpToTheLimitAndTakesBack) {
+  Budget budget(100);
+  Budget::Reservation a = budget.try_reserve(60);
+  ASSERT_TRUE(a);
+  EXPECT_FALSE(budget.try_reserve(41));
+  {
+    Budget::Reservation b = budget.try_reserve(40);
+    EXPECT_TRUE(b);
+    EXPECT_EQ(budget.used(), 100u);
+  }
+  EXPECT_EQ(budget.used(), 60u);
+  a.release();
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(Budget, ForcedReservationsGoOverAndBlockOthers) {
+  Budget budget(100);
+  Budget::Reservation waited = budget.reserve(150);
+  EXPECT_EQ(budget.used(), 150u);
+  EXPECT_FALSE(budget.try_reserve(1));
+}
+
+TEST(Budget, MovingKeepsOneOwner) {
+  Budget budget(100);
+  Budget::Reservation a = budget.try_reserve(10);
+  Budget::Reservation b = std::move(a);
+  a = budget.try_reserve(20);
+  EXPECT_EQ(budget.used(), 30u);
+  a = std::move(b);
+  EXPECT_EQ(budget.used(), 10u);
+}
+
+TEST(Budget, NeverGoesOverUnderConcurrency) {
+  Budget budget(1000);
+  std::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20000; ++i) {
+        const Budget::Reservation r = budget.try_reserve(static_cast<std::uint64_t>(i % 400));
+        if (budget.used() > 1000) over = true;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(over);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(DefaultMemoryBudget, IsPositiveAndBelowMemory) { EXPECT_GT(default_memory_budget(), 1u << 20); }
+
+}  // namespace
+}  // namespace batchfs

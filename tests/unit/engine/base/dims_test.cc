@@ -1,0 +1,68 @@
+#include "engine/base/dims.h"
+
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace batchfs {
+namespace {
+
+TEST(ElementCount, MultipliesAndRefusesOverflow) {
+  EXPECT_EQ(element_count({}), 1);
+  EXPECT_EQ(element_count({2, 3, 4}), 24);
+  EXPECT_EQ(element_count({INT64_MAX, 0}), 0);
+  EXPECT_THROW(element_count({INT64_MAX, 2}), Error);
+}
+
+TEST(CStrides, AreRowMajorBytes) {
+  EXPECT_EQ(c_strides({2, 3, 4}, 8), (Dims{96, 32, 8}));
+  EXPECT_THROW(c_strides({4, INT64_MAX / 4}, 8), Error);
+}
+
+TEST(Boxes, ContainAndBound) {
+  const Box a{{0, 2}, {4, 2}}, b{{1, 2}, {2, 1}}, c{{3, 0}, {4, 1}};
+  EXPECT_TRUE(contains(a, b));
+  EXPECT_FALSE(contains(b, a));
+  EXPECT_EQ(bounding_box(a, c), (Box{{0, 0}, {7, 4}}));
+}
+
+TEST(CopyStrided, TransposesAndTakesSubBoxes) {
+  std::vector<std::int16_t> source(2 * 3 * 4), result(24, -1);
+  std::iota(source.begin(), source.end(), std::int16_t{0});
+  // (2, 3, 4) in C order to its axes-reversed copy.
+  copy_strided({2, 3, 4}, 2, reinterpret_cast<std::byte*>(source.data()), {24, 8, 2},
+               reinterpret_cast<std::byte*>(result.data()), {2, 4, 12});
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 3; ++j)
+      for (int k = 0; k < 4; ++k) EXPECT_EQ(result[k * 6 + j * 2 + i], source[i * 12 + j * 4 + k]);
+}
+
+TEST(ForEachRun, JoinsContiguousDimensions) {
+  int runs = 0;
+  std::int64_t elements = 0;
+  auto count = [&](std::int64_t n, std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
+    ++runs;
+    elements += n;
+  };
+  for_each_run({5, 3, 4}, 4, {48, 16, 4}, 4, {48, 16, 4}, count);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(elements, 60);
+  runs = 0;
+  for_each_run({5, 3, 4}, 4, {480, 16, 4}, 4, {48, 16, 4}, count);
+  EXPECT_EQ(runs, 5);
+  runs = 0;
+  for_each_run({5, 0, 4}, 4, {0, 16, 4}, 4, {0, 16, 4}, count);
+  EXPECT_EQ(runs, 0);
+  for_each_run({}, 4, {}, 4, {}, count);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(Dims, RefusesToGrowPastItsCapacity) {
+  Dims dims;
+  for (int i = 0; i < kMaxDims; ++i) dims.push_back(i);
+  EXPECT_THROW(dims.push_back(1), Error);
+}
+
+}  // namespace
+}  // namespace batchfs

@@ -1,0 +1,72 @@
+#include "engine/base/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace batchfs {
+namespace {
+
+std::string failure(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ParseJson, TurnsBareNanTokensIntoStringsOutsideStringsOnly) {
+  const Json json = parse_json(R"({"a": NaN, "b": [-Infinity, Infinity], "c": "NaN \" Infinity"})", "x");
+  EXPECT_EQ(json["a"], "NaN");
+  EXPECT_EQ(json["b"][0], "-Infinity");
+  EXPECT_EQ(json["b"][1], "Infinity");
+  EXPECT_EQ(json["c"], "NaN \" Infinity");
+}
+
+TEST(ParseJson, NamesLineColumnAndPlaceOfASyntaxError) {
+  EXPECT_EQ(failure([] { parse_json("{\n  \"a\": }", "view.json"); }),
+            "not valid JSON at line 2, column 8 (view.json)");
+  EXPECT_THAT(failure([] { parse_json("", "k"); }), testing::HasSubstr("not valid JSON"));
+  EXPECT_THAT(failure([] { parse_json("{\"a\": 1", "k"); }), testing::HasSubstr("not valid JSON"));
+}
+
+TEST(ParseJson, RefusesDeepNestingAndDuplicateKeys) {
+  EXPECT_THAT(failure([] { parse_json(std::string(100000, '['), "k"); }),
+              testing::HasSubstr("nested deeper"));
+  EXPECT_THAT(failure([] { parse_json(R"({"a": 1, "b": {"a": 2, "a": 3}})", "k", {.unique_keys = true}); }),
+              testing::HasSubstr("'a' is given twice"));
+  EXPECT_NO_THROW(parse_json(R"({"a": {"a": 2}})", "k", {.unique_keys = true}));
+}
+
+TEST(JsonRef, ReportsThePathOfAWrongType) {
+  const Json json = parse_json(R"({"a": {"b": [1, "x"]}})", "k");
+  const JsonRef root(json, "");
+  EXPECT_EQ(root.at("a").at("b").elements()[1].string(), "x");
+  EXPECT_EQ(failure([&] { root.at("a").at("b").elements()[0].string(); }), "a.b[0]: expected a string");
+  EXPECT_EQ(failure([&] { root.at("z"); }), "the key 'z' is missing");
+}
+
+TEST(JsonRef, IntegersAreCheckedForRangeAndFraction) {
+  const Json json = parse_json(R"([3, 3.0, 3.5, 18446744073709551615, -1, true])", "k");
+  const auto e = JsonRef(json, "").elements();
+  EXPECT_EQ(e[0].integer(), 3);
+  EXPECT_EQ(e[1].integer(), 3);
+  EXPECT_THROW(e[2].integer(), Error);
+  EXPECT_THROW(e[3].integer(), Error);
+  EXPECT_THROW(e[4].integer(0), Error);
+  EXPECT_THROW(e[5].integer(), Error);
+}
+
+TEST(JsonRef, AllowOnlySuggestsTheNearestKey) {
+  const Json json = parse_json(R"({"windw": 1})", "k");
+  EXPECT_EQ(failure([&] { JsonRef(json, "").allow_only({"window", "select"}); }),
+            "unknown key 'windw', did you mean 'window'?");
+}
+
+TEST(Nearest, IsEmptyWhenNothingIsNear) {
+  EXPECT_EQ(nearest("temprature", {"temperature", "salinity"}), "temperature");
+  EXPECT_EQ(nearest("xyzzyxyz", {"temperature", "salinity"}), "");
+}
+
+}  // namespace
+}  // namespace batchfs
