@@ -77,6 +77,6 @@ void swap_bytes(const DataType& type, std::byte* data, std::size_t elements);
 
 /// One element, native order, `type.itemsize` bytes, from a v2 or v3 `fill_value`; zeros for null.
 /// Lenient where writers are (zarr.md 1.1: stringified numbers, floats on integer types, base64).
-std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fill, int zarr_format);
+std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fill);
 
 }  // namespace batchfs

@@ -1,0 +1,148 @@
+#include "engine/store/local.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace batchfs {
+
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+class LocalStore final : public Store {
+ public:
+  explicit LocalStore(std::filesystem::path root)
+      : root_(std::move(root)), directory_(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (directory_.get() < 0) {
+      if (errno == EACCES)
+        throw Error(ErrorCode::access_denied, "the directory may not be read", root_.string());
+      if (errno == ENOTDIR)
+        throw Error(ErrorCode::not_found, "this is a file; a Zarr store is a directory", root_.string());
+      throw Error(ErrorCode::not_found, "no such directory", root_.string());
+    }
+  }
+
+  std::string url() const override { return root_.string(); }
+  bool is_local() const override { return true; }
+
+  std::optional<Buffer> read(const std::string& key, ByteRange range) override {
+    const Descriptor file(open(key));
+    const std::optional<std::uint64_t> total = size_of(file, key);
+    if (!total) return std::nullopt;
+    if (range.from_end) range.offset = *total - std::min(range.length, *total);
+    const std::uint64_t available = *total - std::min(range.offset, *total);
+    Buffer bytes(std::min(range.length, available));
+    bytes.truncate(read_fully(file, key, range.offset, bytes.span()));
+    return bytes;
+  }
+
+  std::optional<std::size_t> read_into(const std::string& key, std::uint64_t offset,
+                                       std::span<std::byte> out) override {
+    const Descriptor file(open(key));
+    if (!size_of(file, key)) return std::nullopt;
+    return read_fully(file, key, offset, out);
+  }
+
+  std::optional<std::uint64_t> size(const std::string& key) override {
+    return size_of(Descriptor(open(key)), key);
+  }
+
+  std::vector<Entry> list(const std::string& prefix) override {
+    if (!prefix.empty()) check_key(prefix);
+    std::vector<Entry> entries;
+    const int fd = ::openat(directory_.get(), prefix.empty() ? "." : prefix.c_str(),
+                            O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return entries;
+      throw failure("listing", prefix);
+    }
+    DIR* stream = ::fdopendir(fd);
+    if (stream == nullptr) {
+      ::close(fd);
+      throw failure("listing", prefix);
+    }
+    while (const dirent* entry = ::readdir(stream)) {
+      const std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      bool is_directory = entry->d_type == DT_DIR;
+      if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
+        struct stat info {};
+        is_directory = ::fstatat(fd, entry->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode);
+      }
+      entries.push_back({name, is_directory});
+    }
+    ::closedir(stream);
+    std::sort(entries.begin(), entries.end(),
+              [](const Entry& a, const Entry& b) { return a.name < b.name; });
+    return entries;
+  }
+
+ private:
+  int open(const std::string& key) const {
+    check_key(key);
+    return ::openat(directory_.get(), key.c_str(), O_RDONLY | O_CLOEXEC);
+  }
+
+  /// nullopt when there is no such object: absent, below a file, or a directory.
+  std::optional<std::uint64_t> size_of(const Descriptor& file, const std::string& key) const {
+    if (file.get() < 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+      throw failure("opening", key);
+    }
+    struct stat info {};
+    if (::fstat(file.get(), &info) != 0) throw failure("reading", key);
+    if (S_ISDIR(info.st_mode)) return std::nullopt;
+    if (!S_ISREG(info.st_mode)) throw Error(ErrorCode::io, "not a regular file", key);
+    return static_cast<std::uint64_t>(info.st_size);
+  }
+
+  std::size_t read_fully(const Descriptor& file, const std::string& key, std::uint64_t offset,
+                         std::span<std::byte> out) const {
+    std::size_t done = 0;
+    while (done < out.size()) {
+      const ssize_t got = ::pread(file.get(), out.data() + done, out.size() - done,
+                                  static_cast<off_t>(offset + done));
+      if (got < 0) {
+        if (errno == EINTR) continue;
+        throw failure("reading", key);
+      }
+      if (got == 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
+  }
+
+  Error failure(const char* what, const std::string& key) const {
+    const ErrorCode code = errno == EACCES ? ErrorCode::access_denied : ErrorCode::io;
+    return Error(code, std::string(what) + " failed: " + std::strerror(errno), (root_ / key).string());
+  }
+
+  const std::filesystem::path root_;
+  const Descriptor directory_;
+};
+
+}  // namespace
+
+std::shared_ptr<Store> open_local_store(const std::filesystem::path& root) {
+  return std::make_shared<LocalStore>(root);
+}
+
+}  // namespace batchfs

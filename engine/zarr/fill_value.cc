@@ -1,0 +1,208 @@
+// Fill values. Sources: Zarr v2 specification "Fill value encoding", v3 core "Fill value", the data type
+// extensions. Writers have been sloppy: numbers as strings, floats on integers, 0 for strings.
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "engine/zarr/data_type.h"
+
+namespace batchfs {
+
+namespace {
+
+template <class T>
+void store(std::vector<std::byte>& out, T value) {
+  std::memcpy(out.data(), &value, sizeof value);
+}
+
+/// Round to nearest even, as the hardware does.
+std::uint16_t half_bits(double value) {
+  const float single = static_cast<float>(value);
+  std::uint32_t bits = std::bit_cast<std::uint32_t>(single);
+  const std::uint16_t sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000);
+  bits &= 0x7fffffff;
+  if (bits > 0x7f800000) return sign | 0x7e00;
+  if (bits >= 0x477ff000) return sign | 0x7c00;
+  if (bits < 0x38800000) {
+    const double scaled = std::nearbyint(std::fabs(value) * 0x1p24);
+    return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(scaled));
+  }
+  bits += 0xfff + ((bits >> 13) & 1);
+  return static_cast<std::uint16_t>(sign | ((bits - 0x38000000) >> 13));
+}
+
+/// "NaN", "Infinity", "-Infinity", "1.5".
+double parse_float_text(const JsonRef& fill, const std::string& text) {
+  if (text == "NaN" || text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "Infinity" || text == "inf") return std::numeric_limits<double>::infinity();
+  if (text == "-Infinity" || text == "-inf") return -std::numeric_limits<double>::infinity();
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty())
+    throw fill.error(fmt::format("'{}' is not a number", text));
+  return value;
+}
+
+void store_float(std::vector<std::byte>& out, const JsonRef& fill, std::uint32_t itemsize,
+                 std::size_t offset = 0) {
+  std::vector<std::byte> value(itemsize);
+  if (fill.is_string() && fill.string().starts_with("0x")) {
+    const std::string text = fill.string();
+    std::uint64_t bits = 0;
+    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), bits, 16);
+    if (error != std::errc() || end != text.data() + text.size() || text.size() != 2 + 2 * itemsize)
+      throw fill.error("not the bits of a floating-point number of this size");
+    std::memcpy(value.data(), &bits, itemsize);
+  } else {
+    const double number = fill.is_string() ? parse_float_text(fill, fill.string())
+                          : fill.value().is_boolean() ? (fill.boolean() ? 1.0 : 0.0)
+                                                      : fill.number();
+    if (itemsize == 2) store(value, half_bits(number));
+    else if (itemsize == 4) store(value, static_cast<float>(number));
+    else store(value, number);
+  }
+  std::memcpy(out.data() + offset, value.data(), itemsize);
+}
+
+void store_integer(std::vector<std::byte>& out, const DataType& type, const JsonRef& fill) {
+  const Json& json = fill.value();
+  const bool is_signed = type.kind == Kind::signed_int;
+  std::uint64_t bits = 0;
+  if (json.is_number_unsigned()) {
+    bits = json.get<std::uint64_t>();
+    if (is_signed && bits > static_cast<std::uint64_t>(INT64_MAX)) throw fill.error("out of range for the data type");
+  } else if (json.is_number_integer()) {
+    const auto value = json.get<std::int64_t>();
+    if (!is_signed && value < 0) throw fill.error("out of range for the data type");
+    bits = static_cast<std::uint64_t>(value);
+  } else if (json.is_boolean()) {
+    bits = json.get<bool>() ? 1 : 0;
+  } else {
+    const double value = json.is_string() ? parse_float_text(fill, json.get<std::string>()) : fill.number();
+    // numpy's cast of NaN or infinity to an integer is undefined; such metadata is not trusted.
+    if (!(std::fabs(value) < 9.3e18) || value != std::trunc(value))
+      throw fill.error("not a whole number, as the data type needs");
+    bits = value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))
+                     : static_cast<std::uint64_t>(value);
+  }
+  if (type.itemsize < 8) {
+    const auto value = static_cast<std::int64_t>(bits);
+    const std::int64_t high = is_signed ? (INT64_C(1) << (8 * type.itemsize - 1)) - 1
+                                        : (INT64_C(1) << (8 * type.itemsize)) - 1;
+    const std::int64_t low = is_signed ? -high - 1 : 0;
+    if (value < low || value > high) throw fill.error("out of range for the data type");
+  }
+  std::memcpy(out.data(), &bits, type.itemsize);
+}
+
+std::vector<std::byte> decode_base64(const JsonRef& fill, const std::string& text) {
+  std::vector<std::byte> out;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (char c : text) {
+    int value;
+    if (c >= 'A' && c <= 'Z') value = c - 'A';
+    else if (c >= 'a' && c <= 'z') value = c - 'a' + 26;
+    else if (c >= '0' && c <= '9') value = c - '0' + 52;
+    else if (c == '+') value = 62;
+    else if (c == '/') value = 63;
+    else if (c == '=') break;
+    else throw fill.error("not base64");
+    bits = (bits << 6) | static_cast<std::uint32_t>(value);
+    count += 6;
+    if (count >= 8) {
+      count -= 8;
+      out.push_back(static_cast<std::byte>((bits >> count) & 0xff));
+    }
+  }
+  return out;
+}
+
+void store_unicode(std::vector<std::byte>& out, const JsonRef& fill) {
+  const std::string text = fill.string();
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const int extra = lead < 0x80 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+    std::uint32_t point = extra == 0 ? lead : lead & (0x3f >> extra);
+    if (i + static_cast<std::size_t>(extra) >= text.size()) throw fill.error("not valid text");
+    for (int k = 1; k <= extra; ++k)
+      point = (point << 6) | (static_cast<unsigned char>(text[i + static_cast<std::size_t>(k)]) & 0x3f);
+    i += static_cast<std::size_t>(extra) + 1;
+    if (at + 4 > out.size()) throw fill.error("longer than the data type");
+    std::memcpy(out.data() + at, &point, 4);
+    at += 4;
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fill) {
+  std::vector<std::byte> out(type.itemsize, std::byte{0});
+  if (type.is_variable() || fill.is_null()) return out;
+  const Json& json = fill.value();
+  switch (type.kind) {
+    case Kind::boolean: {
+      bool value = false;
+      if (json.is_boolean()) value = json.get<bool>();
+      else if (json.is_string()) value = parse_float_text(fill, json.get<std::string>()) != 0;
+      else value = fill.number() != 0;
+      out[0] = std::byte{value};
+      return out;
+    }
+    case Kind::signed_int: case Kind::unsigned_int:
+      store_integer(out, type, fill);
+      return out;
+    case Kind::floating:
+      store_float(out, fill, type.itemsize);
+      return out;
+    case Kind::complex: {
+      const std::uint32_t half = type.itemsize / 2;
+      if (json.is_array()) {
+        const std::vector<JsonRef> parts = fill.elements();
+        if (parts.size() != 2) throw fill.error("expected [real, imaginary]");
+        store_float(out, parts[0], half);
+        store_float(out, parts[1], half, half);
+      } else {
+        store_float(out, fill, half);
+      }
+      return out;
+    }
+    case Kind::datetime: case Kind::timedelta: {
+      std::int64_t value = INT64_MIN;
+      if (!(json.is_string() && json.get<std::string>() == "NaT")) value = fill.integer();
+      store(out, value);
+      return out;
+    }
+    case Kind::unicode:
+      if (json.is_number() && json.get<double>() == 0) return out;
+      store_unicode(out, fill);
+      return out;
+    case Kind::bytes: case Kind::raw: case Kind::structured: {
+      if (json.is_number() && json.get<double>() == 0) return out;
+      if (json.is_array()) {  // v3 r*, and byte lists
+        const std::vector<JsonRef> bytes = fill.elements();
+        if (bytes.size() > out.size()) throw fill.error("longer than the data type");
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+          out[i] = static_cast<std::byte>(bytes[i].integer(0, 255));
+        return out;
+      }
+      if (json.is_object()) throw fill.error("fill values given field by field", ErrorCode::not_supported);
+      const std::string text = fill.string();
+      std::vector<std::byte> bytes = decode_base64(fill, text);
+      if (bytes.size() > out.size()) throw fill.error("longer than the data type");
+      std::copy(bytes.begin(), bytes.end(), out.begin());
+      if (type.kind == Kind::structured) swap_bytes(type, out.data(), 1);
+      return out;
+    }
+    default:
+      return out;
+  }
+}
+
+}  // namespace batchfs

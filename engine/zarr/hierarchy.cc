@@ -1,0 +1,272 @@
+#include "engine/zarr/hierarchy.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::uint64_t kLargestDocument = 256 << 20;
+
+std::string join_path(const std::string& parent, const std::string& name) {
+  return parent.empty() ? name : parent + "/" + name;
+}
+
+bool is_node_path(const std::string& path) {
+  if (path.empty()) return true;
+  const std::vector<std::string> parts = split(path, '/');
+  return std::all_of(parts.begin(), parts.end(), [](const std::string& p) { return is_file_name(p); });
+}
+
+/// Reads and parses documents, remembering a digest of all.
+class Reader {
+ public:
+  explicit Reader(Store& store) : store_(store) {}
+
+  std::optional<Json> document(const std::string& key) {
+    const std::optional<std::uint64_t> size = store_.size(key);
+    if (!size) return std::nullopt;
+    if (*size > kLargestDocument)
+      throw Error(ErrorCode::not_supported, "a metadata document of more than 256 MB", key);
+    const std::optional<Buffer> bytes = store_.read(key);
+    if (!bytes) return std::nullopt;
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    add_to_digest(key);
+    add_to_digest(text);
+    return parse_json(text, key);
+  }
+
+  std::string digest() const { return fmt::format("{:016x}", digest_); }
+
+ private:
+  // FNV-1a: names a snapshot, guards nothing.
+  void add_to_digest(std::string_view text) {
+    for (char c : text) digest_ = (digest_ ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
+  }
+  Store& store_;
+  std::uint64_t digest_ = UINT64_C(0xcbf29ce484222325);
+};
+
+class Opener {
+ public:
+  explicit Opener(Store& store) : store_(store), reader_(store) {}
+
+  Hierarchy open() {
+    if (auto root = reader_.document("zarr.json")) open_v3(*root);
+    else if (auto consolidated = reader_.document(".zmetadata")) open_consolidated_v2(*consolidated);
+    else walk("", true);
+    if (result_.groups.empty() && result_.arrays.empty()) refuse();
+    add_implicit_groups();
+    result_.snapshot_id = reader_.digest();
+    return std::move(result_);
+  }
+
+ private:
+  [[noreturn]] void refuse() {
+    if (!result_.problems.empty())
+      throw Error(ErrorCode::corrupt, result_.problems.front().second, result_.problems.front().first);
+    throw Error(ErrorCode::not_found,
+                "not a Zarr store: no zarr.json, .zgroup, .zarray or .zmetadata here or below",
+                store_.url());
+  }
+
+  /// Runs `body`; what is wrong with one node is a problem of that node, not of the store.
+  template <class Body>
+  void guarded(const std::string& key, Body&& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::io || error.code() == ErrorCode::timed_out) throw;
+      result_.problems.emplace_back(key, error.why());
+    }
+  }
+
+  // ---- v3 ----
+  void open_v3(const Json& root) {
+    result_.zarr_format = 3;
+    const JsonRef ref(root, "");
+    const auto format = ref.find("zarr_format");
+    const bool pre_final = (format && !format->is_number()) || (!format && ref.find("metadata_encoding"));
+    if (pre_final)
+      throw Error(ErrorCode::not_supported, "this is Zarr v3 from before the final specification", "zarr.json");
+    const std::string type = ref.at("node_type").string();
+    if (type == "array") {
+      result_.arrays.emplace("", parse_array_v3("", root, "zarr.json"));
+      return;
+    }
+    if (type != "group") throw Error(ErrorCode::corrupt, "node_type is neither array nor group", "zarr.json");
+    add_group_v3("", root);
+    const auto consolidated = ref.find("consolidated_metadata");
+    if (consolidated && consolidated->is_object()) {
+      if (const auto metadata = consolidated->find("metadata")) {
+        result_.consolidated = true;
+        for (const auto& [path, node] : metadata->members()) add_node_v3(path, node.value());
+        return;
+      }
+    }
+    walk("", false);
+  }
+
+  void add_group_v3(const std::string& path, const Json& document) {
+    Group group{path};
+    if (const auto attributes = JsonRef(document, "").find("attributes"); attributes && attributes->is_object())
+      group.attributes = attributes->value();
+    result_.groups[path] = std::move(group);
+  }
+
+  bool add_node_v3(const std::string& path, const Json& document) {
+    bool is_array = false;
+    const std::string key = join_path(path, "zarr.json");
+    guarded(key, [&] {
+      if (!is_node_path(path)) throw Error(ErrorCode::invalid_argument, "not a usable name");
+      const std::string type = JsonRef(document, "").at("node_type").string();
+      if (type == "array") {
+        is_array = true;
+        result_.arrays[path] = parse_array_v3(path, document, key);
+      } else {
+        add_group_v3(path, document);
+      }
+    });
+    return is_array;
+  }
+
+  // ---- v2 ----
+  void open_consolidated_v2(const Json& consolidated) {
+    result_.consolidated = true;
+    const JsonRef root(consolidated, ".zmetadata");
+    const JsonRef metadata = root.at("metadata");
+    static const Json kNoAttributes = Json::object();
+    std::map<std::string, const Json*> attributes;
+    const auto members = metadata.members();
+    auto parent_of = [](const std::string& key, std::string_view name) -> std::optional<std::string> {
+      if (key == name) return std::string();
+      if (!key.ends_with("/" + std::string(name))) return std::nullopt;
+      return key.substr(0, key.size() - name.size() - 1);
+    };
+    for (const auto& [key, value] : members)
+      if (const auto path = parent_of(key, ".zattrs")) attributes[*path] = &value.value();
+    for (const auto& [key, value] : members) {
+      auto attributes_of = [&](const std::string& path) -> const Json& {
+        const auto it = attributes.find(path);
+        return it == attributes.end() ? kNoAttributes : *it->second;
+      };
+      guarded(key, [&, &document = value.value(), &key_name = key] {
+        if (const auto path = parent_of(key_name, ".zarray")) {
+          if (!is_node_path(*path)) throw Error(ErrorCode::invalid_argument, "not a usable name");
+          result_.arrays[*path] = parse_array_v2(*path, document, attributes_of(*path), key_name);
+        } else if (const auto group = parent_of(key_name, ".zgroup")) {
+          if (!is_node_path(*group)) throw Error(ErrorCode::invalid_argument, "not a usable name");
+          result_.groups[*group] = Group{*group, attributes_of(*group)};
+        }
+      });
+    }
+  }
+
+  // ---- listing ----
+  /// Reads the node at `path` and goes on below it unless it is an array.
+  void walk(const std::string& path, bool is_root) {
+    const std::vector<Store::Entry> entries = store_.list(path);
+    auto has = [&](std::string_view name) {
+      return std::any_of(entries.begin(), entries.end(), [&](const Store::Entry& e) { return e.name == name; });
+    };
+    bool is_array = false;
+    if (has("zarr.json") && !(is_root == false && path.empty())) {
+      const std::string key = join_path(path, "zarr.json");
+      guarded(key, [&] {
+        if (const auto document = reader_.document(key)) is_array = add_node_v3(path, *document);
+      });
+    } else if (has(".zarray")) {
+      is_array = true;
+      const std::string key = join_path(path, ".zarray");
+      guarded(key, [&] {
+        Json attributes = Json::object();
+        if (has(".zattrs")) attributes = reader_.document(join_path(path, ".zattrs")).value_or(attributes);
+        if (const auto document = reader_.document(key))
+          result_.arrays[path] = parse_array_v2(path, *document, attributes, key);
+      });
+    } else if (has(".zgroup")) {
+      guarded(join_path(path, ".zgroup"), [&] {
+        Group group{path};
+        if (has(".zattrs")) group.attributes = reader_.document(join_path(path, ".zattrs")).value_or(group.attributes);
+        result_.groups[path] = std::move(group);
+      });
+    }
+    if (is_array) return;
+    for (const Store::Entry& entry : entries) {
+      if (!entry.is_prefix) continue;
+      const std::string child = join_path(path, entry.name);
+      if (!is_file_name(entry.name)) {
+        result_.problems.emplace_back(child, "not a usable name");
+        continue;
+      }
+      if (std::count(child.begin(), child.end(), '/') >= kDeepest) continue;
+      if (++visited_ > kMostDirectories)
+        throw Error(ErrorCode::not_supported,
+                    fmt::format("more than {} directories without consolidated metadata", kMostDirectories),
+                    store_.url());
+      walk(child, false);
+    }
+  }
+
+  void add_implicit_groups() {
+    std::set<std::string> paths;
+    auto add_parents = [&](std::string path) {
+      while (!path.empty()) {
+        const std::size_t slash = path.rfind('/');
+        path.resize(slash == std::string::npos ? 0 : slash);
+        paths.insert(path);
+      }
+    };
+    for (const auto& [path, array] : result_.arrays) add_parents(path);
+    for (const auto& [path, group] : result_.groups) add_parents(path);
+    for (const std::string& path : paths)
+      result_.groups.try_emplace(path, Group{path, Json::object(), true});
+  }
+
+  static constexpr std::ptrdiff_t kDeepest = 64;
+  static constexpr std::uint64_t kMostDirectories = 1'000'000;
+  Store& store_;
+  Reader reader_;
+  Hierarchy result_;
+  std::uint64_t visited_ = 0;
+};
+
+}  // namespace
+
+const ArrayMetadata& Hierarchy::array(const std::string& path) const {
+  const auto it = arrays.find(path);
+  if (it != arrays.end()) return it->second;
+  std::vector<std::string> names;
+  for (const auto& [name, array] : arrays) names.push_back(name.empty() ? "/" : name);
+  if (groups.contains(path))
+    throw Error(ErrorCode::not_found, fmt::format("'{}' is a group, not an array", path.empty() ? "/" : path));
+  throw Error(ErrorCode::not_found, fmt::format("no array '{}'{}", path, did_you_mean(path, names)));
+}
+
+std::vector<std::string> Hierarchy::children(const std::string& group_path) const {
+  std::set<std::string> names;
+  auto take = [&](const std::string& path) {
+    if (path.empty() || path == group_path) return;
+    if (!group_path.empty() && !path.starts_with(group_path + "/")) return;
+    const std::size_t begin = group_path.empty() ? 0 : group_path.size() + 1;
+    names.insert(path.substr(begin, path.find('/', begin) - begin));
+  };
+  for (const auto& [path, array] : arrays) take(path);
+  for (const auto& [path, group] : groups) take(path);
+  return {names.begin(), names.end()};
+}
+
+Hierarchy open_hierarchy(Store& store) {
+  try {
+    return Opener(store).open();
+  } catch (Error& error) {
+    throw error.at(store.url());
+  }
+}
+
+}  // namespace batchfs

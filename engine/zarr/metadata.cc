@@ -1,0 +1,51 @@
+#include "engine/zarr/metadata.h"
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/zarr/chunk_grid.h"
+
+namespace batchfs {
+
+namespace {
+/// Larger chunks cannot be decoded on any machine; metadata that says so is wrong.
+constexpr std::uint64_t kLargestChunk = UINT64_C(1) << 40;
+}  // namespace
+
+Dims parse_dims(const JsonRef& list, std::int64_t least) {
+  const std::vector<JsonRef> elements = list.elements();
+  if (elements.size() > kMaxArrayDims)
+    throw list.error(fmt::format("more than {} dimensions", kMaxArrayDims), ErrorCode::not_supported);
+  Dims dims;
+  for (const JsonRef& element : elements) dims.push_back(element.integer(least));
+  return dims;
+}
+
+char parse_separator(const JsonRef& json) {
+  const std::string text = json.string();
+  if (text != "." && text != "/") throw json.error("expected \".\" or \"/\"");
+  return text.front();
+}
+
+void check_sizes(const ArrayMetadata& array) {
+  const ChunkGrid grid(array.shape, array.chunk_shape);
+  const std::uint64_t itemsize = std::max<std::uint64_t>(array.type.itemsize, 1);
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<std::uint64_t>(element_count(array.shape)), itemsize, &bytes) ||
+      bytes > static_cast<std::uint64_t>(INT64_MAX))
+    throw Error(ErrorCode::not_supported, "the array is larger than 2^63 bytes");
+  if (__builtin_mul_overflow(static_cast<std::uint64_t>(element_count(array.chunk_shape)), itemsize, &bytes) ||
+      bytes > kLargestChunk)
+    throw Error(ErrorCode::not_supported, "chunks larger than 1 TB");
+}
+
+std::string ChunkKeyEncoding::key(const Dims& chunk) const {
+  std::string key = style == Style::v3_default ? "c" : "";
+  for (std::int64_t index : chunk) {
+    if (!key.empty()) key += separator;
+    key += std::to_string(index);
+  }
+  return key.empty() ? "0" : key;
+}
+
+}  // namespace batchfs

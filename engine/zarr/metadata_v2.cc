@@ -1,0 +1,77 @@
+// Zarr v2 array metadata. Source: Zarr storage specification version 2, "Arrays / Metadata".
+
+#include <fmt/format.h>
+
+#include "engine/zarr/array_metadata.h"
+#include "engine/zarr/chunk_grid.h"
+#include "engine/zarr/metadata.h"
+
+namespace batchfs {
+
+namespace {
+
+/// A numcodecs configuration {"id": name, ...} as a CodecSpec.
+CodecSpec numcodecs_spec(const JsonRef& codec) {
+  CodecSpec spec;
+  spec.name = codec.at("id").string();
+  for (const auto& [key, value] : codec.members())
+    if (key != "id") spec.configuration[key] = value.value();
+  return spec;
+}
+
+}  // namespace
+
+ArrayMetadata parse_array_v2(const std::string& path, const Json& zarray, const Json& zattrs,
+                             const std::string& where) {
+  try {
+    const JsonRef root(zarray, "");
+    if (root.at("zarr_format").integer() != 2) throw root.at("zarr_format").error("expected 2");
+    ArrayMetadata array;
+    array.path = path;
+    array.zarr_format = 2;
+    array.document = zarray;
+    if (!zattrs.is_object()) throw Error(ErrorCode::invalid_argument, ".zattrs is not an object");
+    array.attributes = zattrs;
+    array.shape = parse_dims(root.at("shape"), 0);
+    array.chunk_shape = parse_dims(root.at("chunks"), 1);
+    std::vector<JsonRef> filters;
+    if (const auto found = root.find("filters"); found && !found->is_null()) filters = found->elements();
+    try {
+      std::string object_codec;
+      if (!filters.empty()) object_codec = filters.front().at("id").string();
+      array.type = parse_v2_type(root.at("dtype"), object_codec);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_supported) throw;
+      array.unsupported = error.what();
+      return array;
+    }
+    if (array.type.is_variable()) array.unsupported = "variable-length strings are not supported yet";
+    check_sizes(array);
+    if (const auto fill = root.find("fill_value")) {
+      array.fill_value_json = fill->value();
+      array.fill_value = parse_fill_value(array.type, *fill);
+    } else {
+      array.fill_value.assign(array.type.itemsize, std::byte{0});
+    }
+    const std::string order = root.at("order").string();
+    if (order != "C" && order != "F") throw root.at("order").error("expected \"C\" or \"F\"");
+    if (order == "F" && array.shape.size() > 1) {
+      std::vector<std::size_t> reversed;
+      for (std::size_t d = array.shape.size(); d-- > 0;) reversed.push_back(d);
+      array.codecs.push_back({"transpose", {{"order", reversed}}});
+    }
+    array.codecs.push_back({"bytes", {{"endian", array.type.big_endian ? "big" : "little"}}});
+    for (const JsonRef& filter : filters) array.codecs.push_back(numcodecs_spec(filter));
+    if (const auto compressor = root.find("compressor"); compressor && !compressor->is_null())
+      array.codecs.push_back(numcodecs_spec(*compressor));
+    array.key_encoding.style = ChunkKeyEncoding::Style::v2;
+    array.key_encoding.separator = '.';
+    if (const auto separator = root.find("dimension_separator"); separator && !separator->is_null())
+      array.key_encoding.separator = parse_separator(*separator);
+    return array;
+  } catch (Error& error) {
+    throw error.at(where);
+  }
+}
+
+}  // namespace batchfs
