@@ -63,16 +63,23 @@ class Array {
   std::uint64_t decode(const Dims& chunk, const EncodedChunk& encoded, const Box& part,
                        std::byte* out, const Dims& strides) const;
 
+  /// fetch() and decode() in one, blocking, in the cheapest way for a local store: what goes unchanged from
+  /// the file to `out` is read straight there. Adds what was read to `*bytes_fetched`.
+  std::uint64_t load(const Dims& chunk, const Box& part, std::byte* out, const Dims& strides,
+                     std::uint64_t* bytes_fetched) const;
+
   /// Reads a box of the array (array coordinates) into `out`, C order. Blocking, one chunk after the
   /// other: for coordinates and tests; the pipeline reads in parallel.
   void read(const Box& box, std::byte* out) const;
 
  private:
   struct Shard;
+  Error at_chunk(const Error& error, const Dims& chunk) const;
+  void write_fill(const Box& part, std::byte* out, const Dims& strides) const;
   std::shared_ptr<Store> store_;
   std::shared_ptr<const ArrayMetadata> metadata_;
   ChunkGrid grid_;
-  std::unique_ptr<CodecChain> chain_;
+  std::shared_ptr<const CodecChain> chain_;
   std::shared_ptr<Shard> shard_;
 };
 

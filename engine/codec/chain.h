@@ -31,6 +31,8 @@ class CodecChain {
   /// Decodes the C-order elements [first, first + count) of the chunk into `out`.
   void decode_elements(std::span<const std::byte> encoded, std::uint64_t first, std::uint64_t count,
                        std::span<std::byte> out) const;
+  /// Plain chains: turns stored elements into elements, in place.
+  void decode_plain(std::span<std::byte> elements) const;
   /// Bytes of the smallest run that is decoded at a time.
   std::uint64_t range_granularity(std::span<const std::byte> encoded) const;
 

@@ -54,11 +54,12 @@ class LocalStore final : public Store {
     return bytes;
   }
 
-  std::optional<std::size_t> read_into(const std::string& key, std::uint64_t offset,
-                                       std::span<std::byte> out) override {
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
+                                    std::span<std::byte> out) override {
     const Descriptor file(open(key));
-    if (!size_of(file, key)) return std::nullopt;
-    return read_fully(file, key, offset, out);
+    const std::optional<std::uint64_t> total = size_of(file, key);
+    if (!total) return std::nullopt;
+    return PartRead{read_fully(file, key, offset, out), *total};
   }
 
   std::optional<std::uint64_t> size(const std::string& key) override {

@@ -10,14 +10,6 @@
 
 namespace batchfs {
 
-std::optional<std::size_t> Store::read_into(const std::string& key, std::uint64_t offset,
-                                            std::span<std::byte> out) {
-  const std::optional<Buffer> bytes = read(key, {offset, out.size()});
-  if (!bytes) return std::nullopt;
-  std::memcpy(out.data(), bytes->data(), bytes->size());
-  return bytes->size();
-}
-
 void Store::read_async(const std::string& key, ByteRange range, ReadDone done) {
   ReadOutcome outcome;
   try {

@@ -42,10 +42,14 @@ class Store {
   /// Reads an object or a range of it. Blocks.
   virtual std::optional<Buffer> read(const std::string& key, ByteRange range = {}) = 0;
 
-  /// Reads `out.size()` bytes from `offset` into `out`; returns how many there were (fewer only at
-  /// the object's end), nullopt when missing. Blocks. Saves the copy where bytes are used as stored.
-  virtual std::optional<std::size_t> read_into(const std::string& key, std::uint64_t offset,
-                                               std::span<std::byte> out);
+  struct PartRead {
+    std::size_t bytes;          // read; fewer than asked for only at the object's end
+    std::uint64_t object_size;
+  };
+  /// Reads `out.size()` bytes from `offset` into `out`; nullopt when missing. Blocks. Saves the copy
+  /// where bytes are used as stored.
+  virtual std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
+                                            std::span<std::byte> out) = 0;
 
   /// Starts a read; `done` is called exactly once, from any thread, possibly before this returns.
   /// The default reads in the calling thread: right for local files, which a decode task reads itself.

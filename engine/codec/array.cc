@@ -1,0 +1,350 @@
+#include "engine/codec/array.h"
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "engine/codec/sharding.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::uint64_t kKeptIndexBytes = 64 << 20;
+
+/// The first and one-past-last C-order element of `part` in a chunk of this shape.
+std::pair<std::uint64_t, std::uint64_t> span_of(const Dims& chunk_shape, const Box& part) {
+  std::uint64_t first = 0, last = 0;
+  for (std::size_t d = 0; d < chunk_shape.size(); ++d) {
+    const auto n = static_cast<std::uint64_t>(chunk_shape[d]);
+    first = first * n + static_cast<std::uint64_t>(part.start[d]);
+    last = last * n + static_cast<std::uint64_t>(part.start[d] + part.shape[d] - 1);
+  }
+  return {first, last + 1};
+}
+
+/// Are these the strides of a C-order array of this shape (dimensions of length 1 do not matter)?
+bool is_contiguous(const Dims& shape, const Dims& strides, std::int64_t itemsize) {
+  std::int64_t expected = itemsize;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] != 1 && strides[d] != expected) return false;
+    expected *= shape[d];
+  }
+  return true;
+}
+
+}  // namespace
+
+/// The indexes of shards that were read, most recently used first.
+struct Array::Shard {
+  Shard(const JsonRef& configuration, const ChunkLayout& chunk_layout) : layout(configuration, chunk_layout) {}
+
+  ShardLayout layout;
+  ChunkGrid shards;
+
+  using Key = std::string;
+  /// nullptr: the shard is missing.
+  using IndexPtr = std::shared_ptr<const ShardIndex>;
+
+  std::optional<IndexPtr> find(const Key& key) {
+    const std::lock_guard lock(mutex_);
+    const auto it = by_key_.find(key);
+    if (it == by_key_.end()) return std::nullopt;
+    order_.splice(order_.begin(), order_, it->second);
+    return it->second->second;
+  }
+  void insert(const Key& key, IndexPtr index) {
+    const std::lock_guard lock(mutex_);
+    if (by_key_.contains(key)) return;
+    bytes_ += cost(index);
+    order_.emplace_front(key, std::move(index));
+    by_key_[key] = order_.begin();
+    while (bytes_ > kKeptIndexBytes && order_.size() > 1) {
+      bytes_ -= cost(order_.back().second);
+      by_key_.erase(order_.back().first);
+      order_.pop_back();
+    }
+  }
+
+ private:
+  static std::uint64_t cost(const IndexPtr& index) { return 256 + (index ? index->bytes() : 0); }
+  std::mutex mutex_;
+  std::list<std::pair<Key, IndexPtr>> order_;
+  std::unordered_map<Key, std::list<std::pair<Key, IndexPtr>>::iterator> by_key_;
+  std::uint64_t bytes_ = 0;
+};
+
+Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata)
+    : store_(std::move(store)), metadata_(std::move(metadata)) {
+  const std::string& path = metadata_->path;
+  try {
+    if (!metadata_->unsupported.empty()) throw Error(ErrorCode::not_supported, metadata_->unsupported);
+    const ChunkLayout layout{metadata_->chunk_shape, metadata_->type, metadata_->fill_value};
+    // The shards' own chunks can be read alone when nothing is done before or after sharding.
+    if (metadata_->codecs.size() == 1 && metadata_->codecs.front().name == "sharding_indexed") {
+      const CodecSpec& spec = metadata_->codecs.front();
+      shard_ = std::make_shared<Shard>(JsonRef(spec.configuration, spec.name), layout);
+      shard_->shards = ChunkGrid(metadata_->shape, metadata_->chunk_shape);
+      grid_ = ChunkGrid(metadata_->shape, shard_->layout.inner_shape);
+    } else {
+      grid_ = ChunkGrid(metadata_->shape, metadata_->chunk_shape);
+      chain_ = std::make_shared<CodecChain>(metadata_->codecs, layout);
+    }
+    if (shard_) chain_ = std::shared_ptr<const CodecChain>(shard_, shard_->layout.inner.get());
+  } catch (Error& error) {
+    throw error.at(path.empty() ? "/" : path);
+  }
+}
+
+std::string Array::chunk_name(const Dims& chunk) const {
+  std::string name = metadata_->path.empty() ? "" : metadata_->path + "/";
+  for (std::size_t d = 0; d < chunk.size(); ++d) name += (d > 0 ? "." : "") + std::to_string(chunk[d]);
+  return chunk.empty() ? name + "0" : name;
+}
+
+Error Array::at_chunk(const Error& error, const Dims& chunk) const {
+  return Error(error.code(), error.why(), chunk_name(chunk) + (error.where().empty() ? "" : ", " + error.where()));
+}
+
+namespace {
+std::string object_key(const ArrayMetadata& metadata, const Dims& chunk) {
+  const std::string key = metadata.key_encoding.key(chunk);
+  return metadata.path.empty() ? key : metadata.path + "/" + key;
+}
+}  // namespace
+
+void Array::fetch(const Dims& chunk, const Box& part, FetchDone done) const {
+  auto give = [this, chunk, done](ReadOutcome outcome, std::uint64_t offset, std::optional<std::uint64_t> exact) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
+    auto& bytes = std::get<std::optional<Buffer>>(outcome);
+    EncodedChunk encoded;
+    if (bytes) {
+      if (exact && bytes->size() != *exact)
+        return done(std::make_exception_ptr(Error(
+            ErrorCode::corrupt, fmt::format("the stored chunk ends early: {} bytes, {} were expected",
+                                            bytes->size(), *exact), chunk_name(chunk))));
+      encoded.missing = false;
+      encoded.bytes = std::move(*bytes);
+      encoded.offset = offset;
+    }
+    done(std::move(encoded));
+  };
+  const bool partial = chain_->is_plain();
+  const auto [first, last] = span_of(grid_.chunk_shape(), part);
+  const std::uint64_t itemsize = type().itemsize;
+  if (!shard_) {
+    const std::string key = object_key(*metadata_, chunk);
+    // A whole object also shows when it is longer than it should be.
+    if (!partial || (last - first) * itemsize == chain_->decoded_size()) {
+      store_->read_async(key, {}, [give](ReadOutcome outcome) { give(std::move(outcome), 0, std::nullopt); });
+      return;
+    }
+    const ByteRange range{first * itemsize, (last - first) * itemsize};
+    store_->read_async(key, range, [give, range](ReadOutcome outcome) {
+      give(std::move(outcome), range.offset, range.length);
+    });
+    return;
+  }
+  // The inner chunk's shard and place in it.
+  Dims outer, inner;
+  for (std::size_t d = 0; d < chunk.size(); ++d) {
+    const std::int64_t per_shard = shard_->shards.chunk_shape()[d] / grid_.chunk_shape()[d];
+    outer.push_back(chunk[d] / per_shard);
+    inner.push_back(chunk[d] % per_shard);
+  }
+  const std::string key = object_key(*metadata_, outer);
+  const std::int64_t number = shard_->layout.grid.linear(inner);
+  auto read_member = [this, give, key, number, partial, range_first = first * itemsize,
+                      range_length = (last - first) * itemsize, done](const Shard::IndexPtr& index) {
+    if (index == nullptr) return done(EncodedChunk{});
+    std::optional<ShardIndex::Entry> entry;
+    try {
+      entry = index->entry(number);
+    } catch (...) {
+      return done(std::current_exception());
+    }
+    if (!entry) return done(EncodedChunk{});
+    ByteRange range{entry->offset, entry->length};
+    if (partial && entry->length == chain_->decoded_size()) range = {entry->offset + range_first, range_length};
+    const std::uint64_t offset = range.offset - entry->offset;
+    store_->read_async(key, range, [give, range, offset](ReadOutcome outcome) {
+      // A shard that was there a moment ago and is not any more is no missing chunk.
+      if (auto* bytes = std::get_if<std::optional<Buffer>>(&outcome); bytes && !*bytes)
+        outcome = std::make_exception_ptr(Error(ErrorCode::stale, "the shard has gone while it was read"));
+      give(std::move(outcome), offset, range.length);
+    });
+  };
+  if (const auto index = shard_->find(key)) return read_member(*index);
+  std::optional<std::uint64_t> size;
+  try {
+    size = store_->size(key);
+  } catch (...) {
+    return done(std::current_exception());
+  }
+  if (!size) {
+    shard_->insert(key, nullptr);
+    return read_member(nullptr);
+  }
+  const ByteRange range{0, shard_->layout.index_bytes, shard_->layout.index_at_end};
+  store_->read_async(key, range, [this, key, size, read_member, done](ReadOutcome outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
+    Shard::IndexPtr index;
+    try {
+      const auto& bytes = std::get<std::optional<Buffer>>(outcome);
+      if (!bytes) throw Error(ErrorCode::stale, "the shard has gone while it was read", key);
+      index = std::make_shared<ShardIndex>(shard_->layout, bytes->span(), *size);
+    } catch (...) {
+      return done(std::current_exception());
+    }
+    shard_->insert(key, index);
+    read_member(index);
+  });
+}
+
+EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const {
+  std::promise<EncodedChunk> promise;
+  fetch(chunk, part, [&promise](std::variant<EncodedChunk, std::exception_ptr> outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) promise.set_exception(*error);
+    else promise.set_value(std::move(std::get<EncodedChunk>(outcome)));
+  });
+  return promise.get_future().get();
+}
+
+bool Array::decodes_directly(const Box& part, const Dims& out_strides) const {
+  if (chain_->is_plain()) {
+    const auto [first, last] = span_of(grid_.chunk_shape(), part);
+    return last - first == static_cast<std::uint64_t>(part.elements()) &&
+           is_contiguous(part.shape, out_strides, type().itemsize);
+  }
+  return part == whole_box(grid_.chunk_shape()) && is_contiguous(part.shape, out_strides, type().itemsize);
+}
+
+void Array::write_fill(const Box& part, std::byte* out, const Dims& strides) const {
+  copy_strided(part.shape, type().itemsize, metadata_->fill_value.data(), Dims(part.shape.size()), out, strides);
+}
+
+std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, const Box& part, std::byte* out,
+                            const Dims& strides) const {
+  if (part.empty()) return 0;
+  const std::uint64_t itemsize = type().itemsize;
+  const std::uint64_t part_bytes = static_cast<std::uint64_t>(part.elements()) * itemsize;
+  if (encoded.missing) {
+    write_fill(part, out, strides);
+    return part_bytes;
+  }
+  try {
+    const Dims& shape = grid_.chunk_shape();
+    const Dims chunk_strides = c_strides(shape, type().itemsize);
+    const auto [first, last] = span_of(shape, part);
+    const std::uint64_t run = (last - first) * itemsize;
+    const std::span<const std::byte> bytes = encoded.bytes.span();
+    const bool contiguous = is_contiguous(part.shape, strides, type().itemsize);
+    // The run of elements from the part's first to its last, in `from`, to their places.
+    auto place = [&](const std::byte* from) {
+      copy_strided(part.shape, itemsize, from, chunk_strides, out, strides);
+    };
+    if (chain_->is_plain()) {
+      const std::uint64_t begin = first * itemsize - encoded.offset;
+      if (encoded.offset > first * itemsize || begin + run > bytes.size() ||
+          (encoded.offset == 0 && bytes.size() > chain_->decoded_size()))
+        throw Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes, {} were expected",
+                                                    encoded.offset + bytes.size(), chain_->decoded_size()));
+      if (!type().big_endian && type().kind != Kind::structured) {
+        place(bytes.data() + begin);
+        return run;
+      }
+      Buffer elements(run);
+      std::memcpy(elements.data(), bytes.data() + begin, run);
+      chain_->decode_plain(elements.span());
+      place(elements.data());
+      return run;
+    }
+    if (part == whole_box(shape) && contiguous) {
+      chain_->decode(bytes, {out, part_bytes});
+      return part_bytes;
+    }
+    if (chain_->has_ranges() && run <= chain_->decoded_size() / 2) {
+      if (run == part_bytes && contiguous) {
+        chain_->decode_elements(bytes, first, last - first, {out, run});
+      } else {
+        Buffer elements(run);
+        chain_->decode_elements(bytes, first, last - first, elements.span());
+        place(elements.data());
+      }
+      return run;
+    }
+    Buffer whole(chain_->decoded_size());
+    chain_->decode(bytes, whole.span());
+    place(whole.data() + first * itemsize);
+    return chain_->decoded_size();
+  } catch (const Error& error) {
+    throw at_chunk(error, chunk);
+  }
+}
+
+std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, const Dims& strides,
+                          std::uint64_t* bytes_fetched) const {
+  if (!shard_ && chain_->is_plain() && !part.empty() && !type().big_endian && type().kind != Kind::structured &&
+      decodes_directly(part, strides)) {
+    const auto [first, last] = span_of(grid_.chunk_shape(), part);
+    const std::uint64_t bytes = (last - first) * type().itemsize;
+    const auto got = store_->read_into(object_key(*metadata_, chunk), first * type().itemsize, {out, bytes});
+    if (!got) {
+      write_fill(part, out, strides);
+    } else if (got->object_size != chain_->decoded_size() || got->bytes != bytes) {
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("the stored chunk has {} bytes, {} were expected", got->object_size,
+                              chain_->decoded_size()),
+                  chunk_name(chunk));
+    } else {
+      *bytes_fetched += bytes;
+    }
+    return bytes;
+  }
+  EncodedChunk encoded;
+  try {
+    encoded = fetch(chunk, part);
+  } catch (const Error& error) {
+    throw error.where() == chunk_name(chunk) ? error : at_chunk(error, chunk);
+  }
+  *bytes_fetched += encoded.bytes.size();
+  return decode(chunk, encoded, part, out, strides);
+}
+
+void Array::read(const Box& box, std::byte* out) const {
+  if (box.empty()) return;
+  const Dims strides = c_strides(box.shape, type().itemsize);
+  const std::size_t rank = box.shape.size();
+  Dims first(rank), last(rank);
+  for (std::size_t d = 0; d < rank; ++d) {
+    first[d] = box.start[d] / grid_.chunk_shape()[d];
+    last[d] = (box.start[d] + box.shape[d] - 1) / grid_.chunk_shape()[d];
+  }
+  std::uint64_t fetched = 0;
+  for (Dims chunk = first;;) {
+    Box part{Dims(rank), Dims(rank)};
+    std::byte* to = out;
+    for (std::size_t d = 0; d < rank; ++d) {
+      const std::int64_t origin = chunk[d] * grid_.chunk_shape()[d];
+      const std::int64_t begin = std::max(box.start[d], origin);
+      part.start[d] = begin - origin;
+      part.shape[d] = std::min(box.start[d] + box.shape[d], origin + grid_.chunk_shape()[d]) - begin;
+      to += (begin - box.start[d]) * strides[d];
+    }
+    load(chunk, part, to, strides, &fetched);
+    std::size_t d = rank;
+    while (d > 0 && chunk[d - 1] == last[d - 1]) {
+      chunk[d - 1] = first[d - 1];
+      --d;
+    }
+    if (d == 0) return;
+    ++chunk[d - 1];
+  }
+}
+
+}  // namespace batchfs

@@ -1,0 +1,99 @@
+// Blosc 1 containers, decoded by c-blosc. Source: c-blosc README_CHUNK_FORMAT and its code. The frame's
+// header is authoritative over the metadata, which writers fill in loosely.
+
+#include <algorithm>
+#include <cstring>
+
+#include <blosc.h>
+#include <fmt/format.h>
+
+#include "engine/base/buffer.h"
+#include "engine/codec/codecs.h"
+
+namespace batchfs {
+
+namespace {
+
+struct Header {
+  std::size_t decoded = 0, block = 0;
+  std::uint8_t typesize = 1;
+};
+
+/// Checks the container as a whole: after this c-blosc stays inside `in`.
+Header read_header(std::span<const std::byte> in) {
+  if (in.size() < BLOSC_MIN_HEADER_LENGTH) throw Error(ErrorCode::corrupt, "the Blosc frame is truncated");
+  std::size_t stored = 0;
+  Header header;
+  blosc_cbuffer_sizes(in.data(), &header.decoded, &stored, &header.block);
+  if (stored != in.size())
+    throw Error(ErrorCode::corrupt,
+                fmt::format("the Blosc frame says it has {} bytes, it has {}", stored, in.size()));
+  std::size_t validated = 0;
+  if (blosc_cbuffer_validate(in.data(), in.size(), &validated) < 0)
+    throw Error(ErrorCode::corrupt, "the Blosc frame is damaged");
+  header.typesize = std::max<std::uint8_t>(1, static_cast<std::uint8_t>(in[3]));
+  return header;
+}
+
+class BloscCodec final : public Codec {
+ public:
+  std::string_view name() const override { return "blosc"; }
+  std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
+
+  std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
+    const Header header = read_header(in);
+    if (header.decoded > out.size())
+      throw Error(ErrorCode::corrupt, fmt::format("the Blosc frame holds {} bytes, {} were expected",
+                                                  header.decoded, out.size()));
+    if (header.decoded == 0) return 0;
+    const int got = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
+    if (got < 0 || static_cast<std::size_t>(got) != header.decoded) throw damaged(in);
+    return header.decoded;
+  }
+
+  bool has_ranges() const override { return true; }
+
+  std::uint64_t range_granularity(std::span<const std::byte> in) const override {
+    return std::max<std::uint64_t>(1, read_header(in).block);
+  }
+
+  void decode_range(std::span<const std::byte> in, std::uint64_t decoded_size, std::uint64_t offset,
+                    std::span<std::byte> out) const override {
+    const Header header = read_header(in);
+    if (header.decoded != decoded_size)
+      throw Error(ErrorCode::corrupt, fmt::format("the Blosc frame holds {} bytes, {} were expected",
+                                                  header.decoded, decoded_size));
+    if (out.empty()) return;
+    // c-blosc counts in items of the frame's own type size.
+    const std::uint64_t item = header.typesize;
+    const std::uint64_t first = offset / item, last = (offset + out.size() + item - 1) / item;
+    const bool whole_items = offset % item == 0 && out.size() % item == 0;
+    if (whole_items) {
+      get_items(in, first, last - first, out);
+    } else {
+      Buffer around((last - first) * item);
+      if (last * item > header.decoded) throw damaged(in);  // items do not divide the frame
+      get_items(in, first, last - first, around.span());
+      std::memcpy(out.data(), around.data() + (offset - first * item), out.size());
+    }
+  }
+
+ private:
+  static void get_items(std::span<const std::byte> in, std::uint64_t first, std::uint64_t count,
+                        std::span<std::byte> out) {
+    const int got = blosc_getitem(in.data(), static_cast<int>(first), static_cast<int>(count), out.data());
+    if (got < 0 || static_cast<std::size_t>(got) != out.size()) throw damaged(in);
+  }
+
+  static Error damaged(std::span<const std::byte> in) {
+    const char* library = blosc_cbuffer_complib(in.data());
+    if (library == nullptr) return Error(ErrorCode::not_supported, "the Blosc frame's inner codec");
+    return Error(ErrorCode::corrupt, fmt::format("the Blosc frame ({}) does not decode", library));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> make_blosc(const JsonRef&, ChunkLayout&) { return std::make_unique<BloscCodec>(); }
+
+}  // namespace batchfs

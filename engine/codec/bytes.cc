@@ -1,0 +1,52 @@
+// `bytes`: array elements as bytes, in one of two orders. Source: v3 core, codec "bytes"; `endian` is its
+// name before the final specification.
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/codec/codecs.h"
+
+namespace batchfs {
+
+namespace {
+
+class BytesCodec final : public Codec {
+ public:
+  BytesCodec(DataType type, bool swap) : type_(std::move(type)), swap_(swap) {}
+  std::string_view name() const override { return "bytes"; }
+  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override { return decoded; }
+  bool in_place() const override { return true; }
+  bool has_ranges() const override { return false; }
+
+  std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
+    if (in.size() > out.size() || in.size() % std::max<std::size_t>(type_.itemsize, 1) != 0)
+      throw Error(ErrorCode::corrupt, "the chunk has " + std::to_string(in.size()) + " bytes, " +
+                                          std::to_string(out.size()) + " were expected");
+    if (in.data() != out.data() && !in.empty()) std::memcpy(out.data(), in.data(), in.size());
+    if (swap_) swap_bytes(type_, out.data(), in.size() / type_.itemsize);
+    return in.size();
+  }
+
+ private:
+  const DataType type_;
+  const bool swap_;
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> make_bytes(const JsonRef& configuration, ChunkLayout& layout) {
+  configuration.allow_only({"endian"});
+  bool big = false;
+  if (const auto endian = configuration.find("endian")) {
+    const std::string text = endian->string();
+    if (text != "big" && text != "little") throw endian->error("expected \"big\" or \"little\"");
+    big = text == "big";
+  }
+  if (layout.type.is_variable())
+    throw Error(ErrorCode::not_supported, "variable-length values under the codec 'bytes'");
+  // Structured types carry the order of each field.
+  const bool swap = layout.type.kind == Kind::structured || (big && layout.type.itemsize > 1);
+  return std::make_unique<BytesCodec>(layout.type, swap);
+}
+
+}  // namespace batchfs

@@ -1,0 +1,149 @@
+#include "engine/codec/chain.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "engine/base/buffer.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::size_t kKeptScratch = 64 << 20;
+
+/// Two buffers per thread that grow and stay, so that decoding allocates nothing in the long run.
+class Scratch {
+ public:
+  std::span<std::byte> get(int which, std::size_t size) {
+    Buffer& buffer = buffers_[which];
+    if (buffer.size() < size) buffer = Buffer(size + size / 4);
+    return buffer.span().first(size);
+  }
+  void trim() {
+    for (Buffer& buffer : buffers_)
+      if (buffer.size() > kKeptScratch) buffer = Buffer();
+  }
+
+ private:
+  Buffer buffers_[2];
+};
+
+/// Scratch that is in use is not handed out again: a codec may run a chain inside a chain (shards).
+class ScratchLease {
+ public:
+  ScratchLease() : scratch_(pool().empty() ? std::make_unique<Scratch>() : take()) {}
+  ~ScratchLease() {
+    scratch_->trim();
+    pool().push_back(std::move(scratch_));
+  }
+  Scratch* operator->() { return scratch_.get(); }
+
+ private:
+  static std::vector<std::unique_ptr<Scratch>>& pool() {
+    thread_local std::vector<std::unique_ptr<Scratch>> free;
+    return free;
+  }
+  static std::unique_ptr<Scratch> take() {
+    std::unique_ptr<Scratch> scratch = std::move(pool().back());
+    pool().pop_back();
+    return scratch;
+  }
+  std::unique_ptr<Scratch> scratch_;
+};
+
+/// The most bytes that a compressor's output may take: a codec on top of it must know how much it may
+/// produce. Twice the input and a page is far above what any of them writes.
+std::uint64_t compressed_bound(std::uint64_t decoded) { return 2 * decoded + 65536; }
+
+}  // namespace
+
+void Codec::decode_range(std::span<const std::byte>, std::uint64_t, std::uint64_t,
+                         std::span<std::byte>) const {
+  throw Error(ErrorCode::internal, fmt::format("the codec '{}' decodes no ranges", name()));
+}
+
+std::uint64_t Codec::range_granularity(std::span<const std::byte>) const { return 1; }
+
+CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout) : layout_(std::move(layout)) {
+  decoded_size_ = static_cast<std::uint64_t>(element_count(layout_.shape)) * layout_.type.itemsize;
+  ChunkLayout at = layout_;
+  std::vector<std::unique_ptr<Codec>> encode_order;
+  for (const CodecSpec& spec : specs) {
+    const CodecFactory factory = find_codec(spec.name);
+    if (factory == nullptr)
+      throw Error(ErrorCode::not_supported, fmt::format("the codec '{}' is not supported", spec.name));
+    encode_order.push_back(factory(JsonRef(spec.configuration, spec.name), at));
+  }
+  // Sizes from the array side outwards: what each codec produces when it decodes.
+  std::vector<std::uint64_t> sizes;
+  std::uint64_t size = decoded_size_;
+  for (const auto& codec : encode_order) {
+    sizes.push_back(size);
+    size = codec->encoded_size(size).value_or(compressed_bound(size));
+  }
+  plain_ = true;
+  for (std::size_t i = encode_order.size(); i-- > 0;) {
+    if (encode_order[i]->name() != "bytes") plain_ = false;
+    codecs_.push_back(std::move(encode_order[i]));
+    sizes_.push_back(sizes[i]);
+  }
+  // Ranges: at most one codec that does them, on the stored side; the rest only swaps bytes in place.
+  ranged_ = !codecs_.empty() && codecs_.front()->has_ranges();
+  for (std::size_t i = 1; i < codecs_.size(); ++i)
+    if (codecs_[i]->name() != "bytes") ranged_ = false;
+}
+
+std::optional<std::uint64_t> CodecChain::encoded_size() const {
+  std::optional<std::uint64_t> size = decoded_size_;
+  for (std::size_t i = codecs_.size(); i-- > 0 && size;) size = codecs_[i]->encoded_size(*size);
+  return size;
+}
+
+void CodecChain::decode(std::span<const std::byte> encoded, std::span<std::byte> out) const {
+  auto check = [](std::size_t got, std::uint64_t expected) {
+    if (got != expected)
+      throw Error(ErrorCode::corrupt, fmt::format("the chunk decodes to {} bytes, {} were expected", got, expected));
+  };
+  if (codecs_.empty()) {
+    check(encoded.size(), out.size());
+    std::memcpy(out.data(), encoded.data(), out.size());
+    return;
+  }
+  // From this codec on, all work in place: its output can go straight to `out`.
+  std::size_t direct = codecs_.size() - 1;
+  while (direct > 0 && codecs_[direct]->in_place() && sizes_[direct - 1] == decoded_size_) --direct;
+  ScratchLease scratch;
+  std::span<const std::byte> in = encoded;
+  std::span<std::byte> own;  // `in`, once it is memory of ours
+  int which = 0;
+  for (std::size_t i = 0; i < codecs_.size(); ++i) {
+    std::span<std::byte> to;
+    if (i >= direct) to = out;
+    else if (codecs_[i]->in_place() && !own.empty()) to = own;
+    else to = scratch->get(which = 1 - which, sizes_[i]);
+    const std::size_t got = codecs_[i]->decode(in, to.first(std::min<std::size_t>(to.size(), sizes_[i])));
+    own = to.first(got);
+    in = own;
+  }
+  check(in.size(), decoded_size_);
+}
+
+void CodecChain::decode_elements(std::span<const std::byte> encoded, std::uint64_t first,
+                                 std::uint64_t count, std::span<std::byte> out) const {
+  const std::uint64_t itemsize = layout_.type.itemsize;
+  out = out.first(count * itemsize);
+  codecs_.front()->decode_range(encoded, sizes_.front(), first * itemsize, out);
+  for (std::size_t i = 1; i < codecs_.size(); ++i) codecs_[i]->decode(out, out);
+}
+
+void CodecChain::decode_plain(std::span<std::byte> elements) const {
+  for (const auto& codec : codecs_) codec->decode(elements, elements);
+}
+
+std::uint64_t CodecChain::range_granularity(std::span<const std::byte> encoded) const {
+  return codecs_.empty() ? 1 : codecs_.front()->range_granularity(encoded);
+}
+
+}  // namespace batchfs
