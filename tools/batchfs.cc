@@ -1,1 +1,164 @@
-int main() { return 0; }
+// batchfs: Zarr stores as ready-made training batches. The command line; each command is a file beside
+// this one.
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+#include "tools/command.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2;
+
+constexpr Command kCommands[] = {
+    {"inspect", "Look at a store", "show what is in a store: groups, arrays, chunks, codecs, sizes",
+     "batchfs inspect era5.zarr", setup_inspect},
+    {"cat", "Look at a store", "write the values of an array to standard output",
+     "batchfs cat era5.zarr t2m --select time=2000-01 --select latitude=35:60 > t2m.npy", setup_cat},
+    {"view", "Prepare batches", "write a starter view for a store, to edit",
+     "batchfs view era5.zarr > view.json", setup_view},
+    {"plan", "Prepare batches", "say what a view gives and what it costs to read",
+     "batchfs plan era5.zarr --view view.json", setup_plan},
+    {"batch", "Prepare batches", "write one batch to standard output, without a mount",
+     "batchfs batch era5.zarr --view view.json --batch 7 > batch-7.npy", setup_batch},
+    {"mount", "Use batches", "mount a store: its batches become files",
+     "batchfs mount era5.zarr /mnt/era5 --view view.json", setup_mount},
+    {"umount", "Use batches", "end a mount", "batchfs umount /mnt/era5", setup_umount},
+    {"stats", "Use batches", "show the counters of a mount", "batchfs stats /mnt/era5", setup_stats},
+};
+
+/// Errors may quote what a store holds: whatever is in them stays on one line and off the terminal's
+/// control sequences.
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
+int complain(const std::string& what, const std::string& why, int exit_code) {
+  const std::string line = "batchfs: " + one_line(what) + " failed: " + one_line(why) + "\n";
+  // Nothing is left to be done when stderr itself is gone.
+  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, line.data(), line.size());
+  return exit_code;
+}
+
+int complain_about_usage(const std::string& what, const std::string& why, const std::string& help) {
+  return complain(what, why + " (see " + help + ")", kWrongUsage);
+}
+
+/// The command names, for "did you mean".
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) names.emplace_back(command.name);
+  return names;
+}
+
+/// Every option of a command, as typed: "--json".
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// What is wrong with what was typed, in our words where CLI11's do not help.
+std::string usage_problem(const CLI::ParseError& error, const CLI::App& app) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::vector<std::string> extras = app.remaining(true);
+    if (!extras.empty() && extras[0].size() > 1 && extras[0][0] == '-') {
+      const std::string name = extras[0].substr(0, extras[0].find('='));
+      return "no option '" + name + "'" + did_you_mean(name, option_names(app));
+    }
+    if (!extras.empty()) return "there is one argument too many: '" + extras[0] + "'";
+  }
+  return error.what();
+}
+
+void describe(CLI::App& app) {
+  app.description("Zarr stores as ready-made training batches: any program that opens a file can train.");
+  app.set_version_flag("--version", "batchfs " BATCHFS_VERSION, "print the version");
+  app.set_help_flag("-h,--help", "print this help");
+  app.footer(
+      "Start with:\n"
+      "  batchfs inspect STORE                         what is in it\n"
+      "  batchfs view STORE > view.json                which batches there are, to edit\n"
+      "  batchfs mount STORE DIR --view view.json      and read DIR/views/...\n\n"
+      "batchfs COMMAND --help says more; see also batchfs(1), batchfs-view(5), batchfs-layout(7).");
+}
+
+int run(const Command& command, const Run& chosen) {
+  try {
+    Output output(STDOUT_FILENO);
+    chosen(output);
+    output.finish();
+    return kDone;
+  } catch (const ReaderWentAway&) {
+    return kFailed;
+  } catch (const UsageError& error) {
+    return complain_about_usage(command.name, error.why, std::string("batchfs ") + command.name + " --help");
+  } catch (const Error& error) {
+    return complain(command.name, error.what(), kFailed);
+  } catch (const std::bad_alloc&) {
+    return complain(command.name, "out of memory; select less, or give it a smaller --memory", kFailed);
+  } catch (const std::exception& error) {
+    return complain(command.name, std::string("internal error: ") + error.what(), kFailed);
+  }
+}
+
+int main_of(int argc, char** argv) {
+  if (argc > 1 && argv[1][0] != '-') {
+    const std::vector<std::string> names = command_names();
+    if (std::find(names.begin(), names.end(), argv[1]) == names.end()) {
+      return complain_about_usage(argv[1], "there is no such command" + did_you_mean(argv[1], names),
+                                  "batchfs --help");
+    }
+  }
+
+  CLI::App app;
+  describe(app);
+  app.require_subcommand(1);
+  const Command* command = nullptr;
+  CLI::App* chosen_app = &app;
+  Run chosen;
+  for (const Command& candidate : kCommands) {
+    CLI::App* sub = app.add_subcommand(candidate.name, candidate.summary)->group(candidate.group);
+    sub->footer(std::string("Example:\n  ") + candidate.example);
+    const Run candidate_run = candidate.setup(*sub);
+    sub->parse_complete_callback([&, sub, candidate_run, entry = &candidate] {
+      command = entry;
+      chosen_app = sub;
+      chosen = candidate_run;
+    });
+  }
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help and --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    for (CLI::App* sub : app.get_subcommands()) chosen_app = sub;
+    if (chosen_app == &app) {
+      return complain_about_usage("batchfs", usage_problem(error, app), "batchfs --help");
+    }
+    return complain_about_usage(chosen_app->get_name(), usage_problem(error, *chosen_app),
+                                "batchfs " + chosen_app->get_name() + " --help");
+  }
+  return run(*command, chosen);
+}
+
+}  // namespace
+
+}  // namespace batchfs
+
+int main(int argc, char** argv) { return batchfs::main_of(argc, argv); }

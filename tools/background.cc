@@ -1,0 +1,103 @@
+#include "tools/background.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "engine/base/error.h"
+
+namespace batchfs {
+
+namespace {
+
+/// What the daemon tells: one byte, then for an error its code, why and where, each ended by NUL.
+constexpr char kReady = '+', kError = '-';
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno != EINTR) return;  // nobody waits any more
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  char block[4096];
+  for (;;) {
+    const ssize_t n = ::read(fd, block, sizeof block);
+    if (n == 0) return text;
+    if (n < 0 && errno != EINTR) return text;
+    if (n > 0) text.append(block, static_cast<std::size_t>(n));
+  }
+}
+
+std::string message(ErrorCode code, const std::string& why, const std::string& where) {
+  std::string text(1, kError);
+  for (const std::string& part : {std::to_string(static_cast<int>(code)), why, where}) {
+    text += part;
+    text += '\0';
+  }
+  return text;
+}
+
+/// Away from the terminal and the directory of whoever mounted.
+void detach() {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
+  if (null > STDERR_FILENO) ::close(null);
+  // "/" is always there.
+  [[maybe_unused]] const int failed = ::chdir("/");
+}
+
+[[noreturn]] void be_daemon(int report,
+                            const std::function<void(const std::function<void()>& ready)>& serve) {
+  ::setsid();
+  bool reported = false;
+  const auto tell = [&](const std::string& text) {
+    if (!reported) write_all(report, text);
+    if (!reported) ::close(report);
+    reported = true;
+  };
+  try {
+    serve([&] {
+      detach();
+      tell(std::string(1, kReady));
+    });
+    ::_exit(0);
+  } catch (const Error& error) {
+    tell(message(error.code(), error.why(), error.where()));
+  } catch (const std::exception& error) {
+    tell(message(ErrorCode::internal, error.what(), ""));
+  }
+  ::_exit(1);
+}
+
+}  // namespace
+
+void run_in_background(const std::function<void(const std::function<void()>& ready)>& serve) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(ErrorCode::io, std::strerror(errno), "pipe");
+  const pid_t pid = ::fork();
+  if (pid < 0) throw Error(ErrorCode::io, std::strerror(errno), "fork");
+  if (pid == 0) {
+    ::close(ends[0]);
+    be_daemon(ends[1], serve);
+  }
+  ::close(ends[1]);
+  const std::string told = read_all(ends[0]);
+  ::close(ends[0]);
+  if (!told.empty() && told[0] == kReady) return;
+  if (told.empty() || told[0] != kError) {
+    throw Error(ErrorCode::internal, "the daemon ended before the mount was ready; -f shows why");
+  }
+  const std::size_t first = told.find('\0'), second = told.find('\0', first + 1);
+  throw Error(static_cast<ErrorCode>(std::stoi(told.substr(1, first - 1))),
+              told.substr(first + 1, second - first - 1),
+              told.substr(second + 1, told.find('\0', second + 1) - second - 1));
+}
+
+}  // namespace batchfs

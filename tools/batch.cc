@@ -1,0 +1,106 @@
+// batchfs batch: one batch to standard output, assembled as the mount would.
+
+#include "engine/base/log.h"
+#include "engine/base/strings.h"
+#include "engine/pipeline/engine.h"
+#include "fs/formats.h"
+#include "tools/command.h"
+#include "tools/text.h"
+#include "tools/view_options.h"
+
+namespace batchfs {
+
+namespace {
+
+struct Options {
+  StoreOptions store;
+  std::string view, format = "npy", tensor;
+  std::int64_t epoch = 0, batch = 0, rank = 0, world = 1;
+};
+
+const BatchFormat& format_of(const std::string& name) {
+  if (name == "safetensors") return safetensors_format();
+  if (name == "npz") return npz_format();
+  return npy_format();
+}
+
+/// Which of the batch's files is written.
+std::uint32_t file_of(const Options& options, const View& view, const BatchLayout& layout) {
+  if (options.format != "npy") return 0;
+  std::vector<std::string> names;
+  for (const TensorSpec& tensor : view.tensors()) names.push_back(tensor.name);
+  if (options.tensor.empty()) {
+    if (names.size() == 1) return layout.tensors[0].file;
+    throw UsageError{"a batch of view '" + view.name() + "' has several tensors; name one with --tensor (" +
+                     join(names, ", ") + ") or take --format npz or safetensors"};
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == options.tensor) return layout.tensors[i].file;
+  }
+  throw Error(ErrorCode::not_found,
+              "the view has no tensor '" + options.tensor + "'" + did_you_mean(options.tensor, names) +
+                  "; it has " + join(names, ", "),
+              options.view);
+}
+
+/// Throws unless the batch exists.
+void check_batch(const Options& options, const View& view) {
+  if (options.rank >= options.world) {
+    throw UsageError{"--rank " + std::to_string(options.rank) + " is not below --world " +
+                     std::to_string(options.world)};
+  }
+  const std::int64_t batches = view.rank_batches(options.rank, options.world);
+  if (options.batch < batches) return;
+  throw Error(ErrorCode::not_found,
+              "there is no batch " + std::to_string(options.batch) + ": " +
+                  (options.world > 1 ? "the rank" : "an epoch") + " has " +
+                  format_count(static_cast<std::uint64_t>(batches)) + ", numbered from 0",
+              options.view);
+}
+
+void batch(const Options& options, Output& output) {
+  if (!options.tensor.empty() && options.format != "npy") {
+    throw UsageError{"--tensor goes with --format npy: " + options.format + " holds all tensors"};
+  }
+  const OpenedView opened = open_view(options.store, options.view);
+  const View& view = *opened.view;
+  check_batch(options, view);
+  const BatchRequest request{opened.view, &format_of(options.format), options.epoch, options.batch,
+                             options.rank, options.world};
+  if (options.format == "json") {
+    output.write(json_text(view.provenance(options.epoch, request.global_batch())) + "\n");
+    return;
+  }
+  const std::uint32_t file =
+      file_of(options, view, request.format->layout(view, request.global_batch()));
+  Log log;
+  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false}, log);
+  const std::shared_ptr<const Batch> made = engine.open(request);
+  const MemoryFile& bytes = made->files[file];
+  output.write(std::span<const std::byte>(bytes.data(), bytes.size()));
+}
+
+}  // namespace
+
+Run setup_batch(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  add_store_options(app, options->store);
+  app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
+  const auto number = [&app](const char* name, std::int64_t& value, std::int64_t low, const char* help) {
+    app.add_option(name, value, help)
+        ->check(CLI::Range(low, std::int64_t{1} << 62))
+        ->type_name("N");
+  };
+  number("--epoch", options->epoch, 0, "the epoch (default: 0)");
+  number("--batch", options->batch, 0, "the batch's number in the epoch, or in its rank (default: 0)");
+  number("--rank", options->rank, 0, "of the batches of this rank (default: 0)");
+  number("--world", options->world, 1, "among this many ranks (default: 1)");
+  app.add_option("--format", options->format,
+                 "npy (the default, one tensor), npz, safetensors, or json: where the batch comes from")
+      ->check(CLI::IsMember({"npy", "npz", "safetensors", "json"}))
+      ->type_name("npy|npz|safetensors|json");
+  app.add_option("--tensor", options->tensor, "the tensor to write as npy, of several")->type_name("NAME");
+  return [options](Output& output) { batch(*options, output); };
+}
+
+}  // namespace batchfs

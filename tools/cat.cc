@@ -1,0 +1,178 @@
+// batchfs cat: the values of one array, anywhere in the store.
+
+#include <algorithm>
+#include <map>
+
+#include "engine/base/log.h"
+#include "engine/base/strings.h"
+#include "tools/command.h"
+#include "tools/selected_values.h"
+#include "tools/store_options.h"
+#include "tools/text.h"
+#include "tools/value_writer.h"
+
+namespace batchfs {
+
+namespace {
+
+struct Options {
+  StoreOptions store;
+  std::string array;
+  std::vector<std::string> select;
+  std::string decode = "cf", format = "npy";
+};
+
+/// The array's path in the hierarchy: a leading and a trailing slash are allowed, nothing stranger.
+std::string path_of(const std::string& typed) {
+  std::string path = typed;
+  if (!path.empty() && path.front() == '/') path.erase(0, 1);
+  if (!path.empty() && path.back() == '/') path.pop_back();
+  if (!path.empty()) check_key(path);
+  return path;
+}
+
+/// The arrays that could have been meant, when `path` is none.
+Error no_array(const Hierarchy& hierarchy, const std::string& path, const std::string& url) {
+  std::vector<std::string> paths;
+  for (const auto& [name, metadata] : hierarchy.arrays) paths.push_back(name);
+  if (hierarchy.groups.contains(path)) {
+    std::vector<std::string> below = hierarchy.children(path);
+    if (below.size() > 8) {
+      below.resize(8);
+      below.emplace_back("...");
+    }
+    return Error(ErrorCode::not_found,
+                 "'" + (path.empty() ? "/" : path) + "' is a group, name an array in it: " + join(below, ", "),
+                 url);
+  }
+  return Error(ErrorCode::not_found, "there is no array '" + path + "'" + did_you_mean(path, paths), url);
+}
+
+/// Each `--select D=SEL` by its dimension.
+std::map<std::string, Selector> parse_selections(const std::vector<std::string>& typed) {
+  std::map<std::string, Selector> selectors;
+  for (const std::string& text : typed) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError{"--select takes DIMENSION=LABELS, not '" + text + "'"};
+    }
+    const std::string where = "--select " + text;
+    if (!selectors.emplace(text.substr(0, equals), parse_selector(text.substr(equals + 1), where)).second) {
+      throw UsageError{"--select names dimension '" + text.substr(0, equals) + "' twice"};
+    }
+  }
+  return selectors;
+}
+
+using NamedDims = std::vector<std::pair<std::string, std::int64_t>>;
+
+std::vector<Positions> choose(const Dataset& dataset, const NamedDims& dims,
+                              const std::map<std::string, Selector>& selectors) {
+  std::vector<std::string> names;
+  for (const auto& [name, length] : dims) names.push_back(name);
+  for (const auto& [name, selector] : selectors) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw Error(ErrorCode::not_found,
+                  "the array has no dimension '" + name + "'" + did_you_mean(name, names) +
+                      (names.empty() ? "" : "; it has " + join(names, ", ")),
+                  selector.where);
+    }
+  }
+  std::vector<Positions> positions;
+  for (const auto& [name, length] : dims) {
+    const auto selector = selectors.find(name);
+    positions.push_back(selector == selectors.end() ? Positions::range(0, length)
+                                                    : select(dataset, name, selector->second));
+  }
+  return positions;
+}
+
+/// For people: no more than three positions at each end of a long dimension. Says which were shortened.
+Dims shorten(std::vector<Positions>& positions) {
+  constexpr std::int64_t kAll = 1000, kEdge = 3;
+  __int128 elements = 1;
+  for (const Positions& chosen : positions) elements = std::min<__int128>(elements * chosen.size(), INT64_MAX);
+  Dims elided;
+  for (Positions& chosen : positions) {
+    const bool shortened = elements > kAll && chosen.size() > 2 * kEdge;
+    if (!chosen.drops_dim()) elided.push_back(shortened ? 1 : 0);
+    if (!shortened) continue;
+    std::vector<std::int64_t> ends;
+    for (std::int64_t i = 0; i < kEdge; ++i) ends.push_back(chosen[i]);
+    for (std::int64_t i = kEdge; i > 0; --i) ends.push_back(chosen[chosen.size() - i]);
+    chosen = Positions::list(std::move(ends));
+  }
+  return elided;
+}
+
+/// "t2m (time: 132, latitude: 73) float32": what people see above the values.
+std::string heading(const std::string& path, const NamedDims& dims, const std::vector<Positions>& positions,
+                    const DataType& type) {
+  std::vector<std::string> lengths;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    if (!positions[d].drops_dim()) {
+      lengths.push_back(dims[d].first + ": " + std::to_string(positions[d].size()));
+    }
+  }
+  return printable((path.empty() ? "/" : path) + " (" + join(lengths, ", ") + ") " + type.name()) + "\n";
+}
+
+void cat(const Options& options, Output& output) {
+  const std::map<std::string, Selector> selectors = parse_selections(options.select);
+  const std::string path = path_of(options.array);
+  const OpenedStore opened = open_zarr(options.store);
+  if (!opened.hierarchy->arrays.contains(path)) {
+    throw no_array(*opened.hierarchy, path, opened.store->url());
+  }
+  const std::size_t slash = path.rfind('/');
+  const Dataset dataset(opened.store, *opened.hierarchy,
+                        slash == std::string::npos ? "" : path.substr(0, slash));
+  const Variable& variable =
+      dataset.variable(path.empty() ? "values" : path.substr(slash == std::string::npos ? 0 : slash + 1));
+  const Decode decode = options.decode == "raw" ? Decode::raw : Decode::cf;
+
+  const NamedDims dims = SelectedValues::dims_of(variable, decode);
+  std::vector<Positions> positions = choose(dataset, dims, selectors);
+  const std::vector<Positions> chosen = positions;
+  const bool for_people = options.format == "text";
+  const Dims elided = for_people ? shorten(positions) : Dims();
+  const SelectedValues values(variable, decode, std::move(positions));
+
+  if (for_people) output.write(heading(path, dims, chosen, values.type()));
+  const std::unique_ptr<ValueWriter> writer =
+      for_people                 ? text_writer(output, values.type(), values.shape(), elided)
+      : options.format == "json" ? json_writer(output, values.type(), values.shape())
+                                 : npy_writer(output, values.type(), values.shape());
+  Log log;
+  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false}, log);
+  // A quarter for what is written, the rest for chunks.
+  values.for_each_piece(engine, std::min<std::uint64_t>(engine.budget().limit() / 4, 256 << 20),
+                        [&](std::span<const std::byte> elements) { writer->write(elements); });
+  writer->finish();
+}
+
+}  // namespace
+
+Run setup_cat(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  add_store_options(app, options->store);
+  app.add_option("ARRAY", options->array, "the array's path in the store; / when STORE is an array itself")
+      ->required()
+      ->type_name("");
+  app.add_option("--select", options->select,
+                 "along dimension D, only these: labels (time=2000-01-01:2000-01-31, level=500,850) or "
+                 "positions (time=#0:#4); may be given for several dimensions")
+      ->type_name("D=SEL")
+      ->allow_extra_args(false);
+  app.add_option("--decode", options->decode,
+                 "cf: values as xarray.open_zarr gives them (the default); raw: as stored")
+      ->check(CLI::IsMember({"raw", "cf"}))
+      ->type_name("raw|cf");
+  app.add_option("--format", options->format,
+                 "npy (the default): numpy.load reads it; text: to look at; json: a nested list, NaN as null")
+      ->check(CLI::IsMember({"npy", "text", "json"}))
+      ->type_name("npy|text|json");
+  return [options](Output& output) { cat(*options, output); };
+}
+
+}  // namespace batchfs

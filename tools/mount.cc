@@ -1,0 +1,112 @@
+// batchfs mount: a store's arrays and batches as files.
+
+#include <filesystem>
+#include <set>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/log.h"
+#include "engine/pipeline/engine.h"
+#include "fs/file_system.h"
+#include "fs/fuse_session.h"
+#include "tools/background.h"
+#include "tools/command.h"
+#include "tools/mount_options.h"
+#include "tools/view_options.h"
+
+namespace batchfs {
+
+namespace {
+
+/// Relative paths are made absolute: a daemon has no working directory.
+std::string absolute_store(const std::string& store) {
+  return store.find("://") == std::string::npos ? std::filesystem::absolute(store).lexically_normal().string()
+                                                : store;
+}
+
+std::string check_directory(const std::string& directory) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::canonical(directory, error);
+  if (error) throw Error(ErrorCode::not_found, error.message() + "; make it with mkdir", directory);
+  if (!std::filesystem::is_directory(path, error)) {
+    throw Error(ErrorCode::invalid_argument, "is not a directory", directory);
+  }
+  return path.string();
+}
+
+std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const Dataset>& dataset,
+                                                    const std::vector<std::string>& files) {
+  std::vector<std::shared_ptr<const View>> views;
+  std::set<std::string> names;
+  for (const std::string& file : files) {
+    views.push_back(load_view(dataset, file));
+    if (!names.insert(views.back()->name()).second) {
+      throw Error(ErrorCode::invalid_argument,
+                  "two views have the name '" + views.back()->name() + "'; give one another \"name\"", file);
+    }
+  }
+  return views;
+}
+
+/// What .batchfs/config.json shows: nothing secret.
+Json config_json(const MountOptions& options, const Engine& engine) {
+  Json config = Json::object();
+  config["store"] = options.store.store;
+  config["directory"] = options.directory;
+  config["views"] = options.views;
+  config["memory"] = engine.budget().limit();
+  config["threads"] = options.store.threads;
+  config["passthrough"] = !options.no_passthrough;
+  config["allow_other"] = options.allow_other;
+  return config;
+}
+
+/// Serves until the mount ends. `ready` is called when it can be used.
+void serve(const MountOptions& options, const std::function<void()>& ready) {
+  Log log(options.foreground);
+  const OpenedStore opened = open_zarr(options.store);
+  const auto dataset = std::make_shared<const Dataset>(opened.store, *opened.hierarchy);
+  const auto views = load_views(dataset, options.views);
+  Engine engine({.threads = options.store.threads, .memory = options.store.memory}, log);
+  FileSystem files({.store_url = opened.store->url(), .config = config_json(options, engine)}, opened.store,
+                   opened.hierarchy, dataset, views, engine, log);
+  FuseSession session({.mountpoint = options.directory,
+                       .source = opened.store->url(),
+                       .passthrough = !options.no_passthrough,
+                       .allow_other = options.allow_other},
+                      files, log);
+  session.run([&] {
+    files.set_passthrough(session.passthrough());
+    ready();
+  });
+}
+
+}  // namespace
+
+Run setup_mount(CLI::App& app) {
+  struct Options {
+    MountOptions mount;
+    std::vector<std::string> lists;
+  };
+  const auto options = std::make_shared<Options>();
+  app.add_option("STORE", options->mount.store.store, "the store")->required()->type_name("");
+  app.add_option("DIR", options->mount.directory, "where to mount it: an existing directory")
+      ->required()
+      ->type_name("");
+  add_mount_options(app, options->mount);
+  app.add_option("-o", options->lists, "options as mount(8) writes them: -o memory=8G,no-passthrough")
+      ->type_name("NAME=VALUE,...")
+      ->allow_extra_args(false);
+  return [options](Output&) {
+    MountOptions& mount = options->mount;
+    for (const std::string& list : options->lists) apply_mount_list(list, mount);
+    mount.store.store = absolute_store(mount.store.store);
+    mount.directory = check_directory(mount.directory);
+    for (std::string& view : mount.views) view = std::filesystem::absolute(view).string();
+    if (mount.foreground) return serve(mount, [] {});
+    run_in_background([&mount](const std::function<void()>& ready) { serve(mount, ready); });
+  };
+}
+
+}  // namespace batchfs

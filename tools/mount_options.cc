@@ -1,0 +1,79 @@
+#include "tools/mount_options.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "engine/base/json.h"
+#include "tools/command.h"
+
+namespace batchfs {
+
+namespace {
+
+/// Options of mount(8) and fstab(5) that change nothing here: a mount is always ro, nosuid and nodev.
+constexpr std::string_view kPassedOver[] = {
+    "defaults", "ro",   "nosuid", "nodev", "noexec", "noatime", "nodiratime", "relatime", "auto",
+    "noauto",   "user", "users",  "nouser", "owner", "group",   "_netdev",    "nofail",   "dev",
+    "suid",     "exec", "async",  "sync",  "nostrictatime"};
+
+std::vector<std::string> split_list(const std::string& list) {
+  std::vector<std::string> items(1);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i] == '\\' && i + 1 < list.size() && (list[i + 1] == ',' || list[i + 1] == '\\')) {
+      items.back() += list[++i];
+    } else if (list[i] == ',') {
+      items.emplace_back();
+    } else {
+      items.back() += list[i];
+    }
+  }
+  return items;
+}
+
+std::vector<std::string> long_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+void add_mount_options(CLI::App& app, MountOptions& options) {
+  app.add_option("--view", options.views, "show the batches of this view; may be given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_flag("-f,--foreground", options.foreground, "stay in the foreground and log to standard error");
+  app.add_flag("--no-passthrough", options.no_passthrough,
+               "serve all reads from batchfs, also where the kernel could read batches itself");
+  app.add_flag("--allow-other,--allow_other", options.allow_other,
+               "let other users read the mount (ordinary users: needs user_allow_other in /etc/fuse.conf)");
+  add_engine_options(app, options.store);
+}
+
+void apply_mount_list(const std::string& list, MountOptions& options) {
+  CLI::App app;
+  app.set_help_flag();
+  add_mount_options(app, options);
+  const std::vector<std::string> names = long_names(app);
+  for (const std::string& item : split_list(list)) {
+    const std::string name = item.substr(0, item.find('='));
+    if (item.empty() || name.starts_with("x-") || name.starts_with("comment") ||
+        std::find(std::begin(kPassedOver), std::end(kPassedOver), name) != std::end(kPassedOver)) {
+      continue;
+    }
+    if (name == "rw") throw UsageError{"-o rw: a mount is read-only, leave it out"};
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw UsageError{"-o has no option '" + name + "'" + did_you_mean(name, names)};
+    }
+    try {
+      app.clear();
+      app.parse(std::vector<std::string>{"--" + item});
+    } catch (const CLI::ParseError& error) {
+      throw UsageError{"-o " + item + ": " + error.what()};
+    }
+  }
+}
+
+}  // namespace batchfs

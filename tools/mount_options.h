@@ -1,0 +1,30 @@
+#pragma once
+// What `batchfs mount` was asked for.
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/store_options.h"
+
+namespace batchfs {
+
+struct MountOptions {
+  StoreOptions store;
+  std::string directory;
+  std::vector<std::string> views;  // files
+  bool foreground = false;
+  bool no_passthrough = false;
+  bool allow_other = false;
+};
+
+/// Adds every option of `mount` but STORE, DIR and -o.
+void add_mount_options(CLI::App& app, MountOptions& options);
+
+/// Takes `-o name=value,...` as mount(8) and fstab(5) write it, where `\,` is a comma in a value: the same
+/// names as the long options. What mount(8) itself understands (noauto, _netdev, x-...) is passed over.
+/// Throws UsageError for an unknown name and for what a read-only mount cannot do.
+void apply_mount_list(const std::string& list, MountOptions& options);
+
+}  // namespace batchfs

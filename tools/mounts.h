@@ -1,0 +1,19 @@
+#pragma once
+// The batchfs mounts of this machine, as the kernel lists them.
+
+#include <optional>
+#include <string>
+
+namespace batchfs {
+
+/// The real path of a directory. Also of one whose daemon is gone, where only its parent can be resolved.
+std::string mount_path(const std::string& directory);
+
+/// The type of the file system mounted at exactly this path ("fuse.batchfs"); nullopt when nothing is.
+/// Source: proc(5), /proc/self/mountinfo.
+std::optional<std::string> mounted_type(const std::string& path);
+
+/// Throws invalid_argument unless `directory` is a batchfs mount. Returns its real path.
+std::string require_batchfs_mount(const std::string& directory);
+
+}  // namespace batchfs

@@ -1,0 +1,33 @@
+#pragma once
+// Standard output of a command: everything is written, or the failure is reported.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace batchfs {
+
+/// Thrown when nobody reads the output any more (`batchfs cat ... | head`): the command ends quietly.
+struct ReaderWentAway {};
+
+/// Buffers, and throws Error{io} when a write fails. Nothing is lost silently: finish() must be called
+/// for what is still buffered.
+class Output {
+ public:
+  explicit Output(int fd) : fd_(fd) {}
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  void write(std::string_view text);
+  void write(std::span<const std::byte> bytes);
+  void finish();
+
+ private:
+  void write_through(std::string_view bytes);
+
+  int fd_;
+  std::string buffer_;
+};
+
+}  // namespace batchfs

@@ -1,0 +1,105 @@
+// batchfs plan: what a view gives and what it costs, before anything is read from it.
+
+#include <fmt/format.h>
+
+#include "engine/base/budget.h"
+#include "engine/base/strings.h"
+#include "tools/command.h"
+#include "tools/text.h"
+#include "tools/view_cost.h"
+#include "tools/view_options.h"
+
+namespace batchfs {
+
+namespace {
+
+struct Options {
+  StoreOptions store;
+  std::string view;
+  bool json = false;
+};
+
+std::string size_text(double bytes) { return format_size(static_cast<std::uint64_t>(bytes)); }
+
+std::string count_text(std::int64_t count) { return format_count(static_cast<std::uint64_t>(count)); }
+
+/// To the number of digits that an estimate has.
+double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
+
+Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory) {
+  Json json = view.schema();
+  const std::optional<double> fetch = cost.fetch_amplification();
+  json["batch_bytes"] = static_cast<std::int64_t>(cost.batch_bytes);
+  json["chunks_per_batch"] = rounded(cost.chunks);
+  json["used_bytes_per_batch"] = static_cast<std::int64_t>(cost.used_bytes);
+  json["decoded_bytes_per_batch"] = static_cast<std::int64_t>(cost.decoded_bytes);
+  json["fetched_bytes_per_batch"] =
+      cost.fetched_bytes ? Json(static_cast<std::int64_t>(*cost.fetched_bytes)) : Json();
+  json["decode_amplification"] = rounded(cost.decode_amplification());
+  json["fetch_amplification"] = fetch ? Json(rounded(*fetch)) : Json();
+  json["chunk_reads_per_epoch"] = rounded(cost.reads_per_chunk);
+  json["chunks"] = cost.view_chunks;
+  json["decoded_bytes"] = static_cast<std::int64_t>(cost.view_bytes);
+  json["memory_need"] = static_cast<std::int64_t>(cost.memory_need);
+  json["memory_budget"] = memory;
+  json["estimated_from_batches"] = cost.planned;
+  json["advice"] = advice(view, cost, memory);
+  return json;
+}
+
+std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memory) {
+  std::string out = fmt::format("View {}: {} samples in {} batches of {}, {} epoch{}\n\n", printable(view.name()),
+                                count_text(view.samples()), count_text(view.batches()),
+                                count_text(view.batch_size()), count_text(view.epochs()),
+                                view.epochs() == 1 ? "" : "s");
+  Table tensors({"tensor", "type", "dimensions", "shape of a full batch"});
+  for (const TensorSpec& tensor : view.tensors()) {
+    tensors.add({printable(tensor.name), tensor.type.name(), printable(join(tensor.dims, ", ")),
+                 shape_text(tensor.shape)});
+  }
+  out += tensors.text();
+
+  const std::optional<double> fetch = cost.fetch_amplification();
+  out += fmt::format("\nOne batch, estimated from {} of them\n", cost.planned.size());
+  Table table({"size", size_text(cost.batch_bytes)});
+  table.add({"chunks", fmt::format("{:.4g}, {} decoded", cost.chunks, size_text(cost.decoded_bytes))});
+  table.add({"decode amplification", fmt::format("{:.3g}  bytes decoded per byte used, at most; chunks kept "
+                                                 "from other batches lower it", cost.decode_amplification())});
+  table.add({"fetch amplification",
+             fetch ? fmt::format("{:.3g}  bytes fetched per byte used", *fetch) : "unknown: no chunk could be read"});
+  table.add({"memory", fmt::format("{} of the {} that may be used", size_text(cost.memory_need),
+                                   format_size(memory))});
+  out += table.text();
+
+  out += "\nAn epoch\n";
+  Table epoch({"size", size_text(cost.batch_bytes * static_cast<double>(view.batches()))});
+  epoch.add({"chunks", fmt::format("{} in the store, {} decoded", count_text(cost.view_chunks),
+                                   size_text(cost.view_bytes))});
+  epoch.add({"reads of a chunk", fmt::format("{:.3g}  if none were kept between batches", cost.reads_per_chunk)});
+  out += epoch.text();
+
+  out += "\nAdvice\n";
+  const std::vector<std::string> lines = advice(view, cost, memory);
+  for (const std::string& line : lines) out += "  " + printable(line) + "\n";
+  if (lines.empty()) out += "  Nothing to change.\n";
+  return out;
+}
+
+}  // namespace
+
+Run setup_plan(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  add_store_options(app, options->store);
+  app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
+  app.add_flag("--json", options->json, "write JSON, for programs");
+  return [options](Output& output) {
+    const OpenedView opened = open_view(options->store, options->view);
+    const std::uint64_t memory =
+        options->store.memory != 0 ? options->store.memory : default_memory_budget();
+    const ViewCost cost = estimate_cost(*opened.view);
+    output.write(options->json ? json_text(plan_json(*opened.view, cost, memory)) + "\n"
+                               : plan_text(*opened.view, cost, memory));
+  };
+}
+
+}  // namespace batchfs

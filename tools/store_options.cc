@@ -1,0 +1,90 @@
+#include "tools/store_options.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "engine/base/strings.h"
+
+namespace batchfs {
+
+CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64_t& bytes,
+                             const std::string& help) {
+  const auto set = [name, &bytes](const std::string& text) {
+    const std::optional<std::uint64_t> size = parse_size(text);
+    if (!size || *size == 0) {
+      throw CLI::ValidationError(name, "'" + text + "' is not a size such as 256M or 8G");
+    }
+    bytes = *size;
+  };
+  return app.add_option_function<std::string>(name, set, help)->type_name("SIZE");
+}
+
+void add_store_options(CLI::App& app, StoreOptions& options) {
+  app.add_option("STORE", options.store,
+                 "the store: a directory or a .zip (path or file://), http(s)://, s3://, gs://, az://")
+      ->required()
+      ->type_name("");
+  add_engine_options(app, options);
+}
+
+void add_engine_options(CLI::App& app, StoreOptions& options) {
+  const std::string local = "Memory and processors", remote = "Remote stores";
+  add_size_option(app, "--memory", options.memory, "use at most this much memory (256M, 8G)")->group(local);
+  app.add_option("--threads", options.threads, "decode with this many threads (default: one per core)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N")
+      ->group(local);
+  app.add_option("--cache-dir", options.cache_dir, "keep what was fetched in this directory")
+      ->type_name("DIR")
+      ->group(remote);
+  add_size_option(app, "--cache-size", options.cache_size, "keep at most this much")->group(remote);
+  app.add_option("--timeout", options.timeout, "give up on a request after this many seconds")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->type_name("SECONDS")
+      ->group(remote);
+  app.add_option("--retries", options.retries, "try a failed request again this often")
+      ->check(CLI::Range(0, 100))
+      ->type_name("N")
+      ->group(remote);
+  app.add_flag("--anon", options.anon, "read without credentials")->group(remote);
+  app.add_option("--endpoint", options.endpoint, "the server of an s3-compatible service")
+      ->type_name("URL")
+      ->group(remote);
+  app.add_option("--region", options.region, "the service's region")->type_name("NAME")->group(remote);
+  app.add_option("--profile", options.profile, "the profile of the credentials file")
+      ->type_name("NAME")
+      ->group(remote);
+}
+
+OpenedStore open_zarr(const StoreOptions& options) {
+  OpenedStore opened;
+  opened.store = open_store(options.store);
+  opened.hierarchy = std::make_shared<const Hierarchy>(open_hierarchy(*opened.store));
+  return opened;
+}
+
+std::string read_text_file(const std::string& path) {
+  constexpr std::size_t kLargest = 16 << 20;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  const auto fail = [&path](int error) {
+    const ErrorCode code = error == ENOENT   ? ErrorCode::not_found
+                           : error == EACCES ? ErrorCode::access_denied
+                                             : ErrorCode::io;
+    return Error(code, std::strerror(error), path);
+  };
+  if (file == nullptr) throw fail(errno);
+  std::string text;
+  char block[64 << 10];
+  std::size_t n;
+  while ((n = std::fread(block, 1, sizeof block, file.get())) > 0) {
+    text.append(block, n);
+    if (text.size() > kLargest) {
+      throw Error(ErrorCode::invalid_argument, "larger than 16 MB: this is no view file", path);
+    }
+  }
+  if (std::ferror(file.get()) != 0) throw fail(errno);
+  return text;
+}
+
+}  // namespace batchfs

@@ -1,0 +1,46 @@
+#pragma once
+// The options of every command that opens a store, and the opening.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "engine/store/store.h"
+#include "engine/zarr/hierarchy.h"
+
+namespace batchfs {
+
+struct StoreOptions {
+  std::string store;
+  std::uint64_t memory = 0;      // bytes; 0: half of what the machine or the container has
+  int threads = 0;               // 0: one per core
+  // For stores that are not on this machine.
+  std::string cache_dir;
+  std::uint64_t cache_size = 0;  // bytes
+  double timeout = 30;           // seconds, of one request
+  int retries = 3;
+  bool anon = false;
+  std::string endpoint, region, profile;
+};
+
+/// Adds STORE and the options. `options` must outlive the parsing.
+void add_store_options(CLI::App& app, StoreOptions& options);
+/// The options alone: what `mount -o name=value` may name too.
+void add_engine_options(CLI::App& app, StoreOptions& options);
+
+/// Adds `--NAME SIZE` ("256M"); anything else is wrong usage.
+CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64_t& bytes,
+                             const std::string& help);
+
+struct OpenedStore {
+  std::shared_ptr<Store> store;
+  std::shared_ptr<const Hierarchy> hierarchy;
+};
+OpenedStore open_zarr(const StoreOptions& options);
+
+/// A text file that the user named. Throws not_found, access_denied, io; invalid_argument past 16 MiB.
+std::string read_text_file(const std::string& path);
+
+}  // namespace batchfs

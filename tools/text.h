@@ -1,0 +1,40 @@
+#pragma once
+// Pieces of text for people: tables, shapes, codecs.
+
+#include <string>
+#include <vector>
+
+#include "engine/base/dims.h"
+#include "engine/base/json.h"
+#include "engine/zarr/array_metadata.h"
+
+namespace batchfs {
+
+/// Rows of cells with aligned columns, each row after `indent` spaces. The first row is the heading.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> heading) { add(std::move(heading)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  bool empty() const { return rows_.size() == 1; }
+  std::string text(std::size_t indent = 2) const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// "132 x 73 x 144"; "scalar" without dimensions.
+std::string shape_text(const Dims& shape);
+
+/// "blosc(lz4)", "sharding(zstd)", "zlib"; what only states the byte order is left out.
+std::string codecs_text(const std::vector<CodecSpec>& codecs);
+
+/// JSON of a list of lengths.
+Json shape_json(const Dims& shape);
+
+/// Text for a terminal: indented JSON, or one line; bytes that are not UTF-8 are replaced.
+std::string json_text(const Json& value, int indent = 2);
+
+/// What a store holds may have control characters in it: they are not for terminals.
+std::string printable(std::string text);
+
+}  // namespace batchfs

@@ -1,0 +1,35 @@
+// batchfs view: a starter view for a store.
+
+#include "engine/base/strings.h"
+#include "tools/command.h"
+#include "tools/store_options.h"
+#include "tools/text.h"
+#include "tools/view_options.h"
+
+namespace batchfs {
+
+namespace {
+
+struct Options {
+  StoreOptions store;
+  std::string name = "train";
+};
+
+}  // namespace
+
+Run setup_view(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  add_store_options(app, options->store);
+  app.add_option("--name", options->name, "the view's name, a directory in the mount (default: train)")
+      ->check([](const std::string& name) {
+        return is_file_name(name) ? std::string() : "'" + name + "' cannot be the name of a directory";
+      })
+      ->type_name("NAME");
+  return [options](Output& output) {
+    const OpenedStore opened = open_zarr(options->store);
+    const Dataset dataset(opened.store, *opened.hierarchy);
+    output.write(json_text(starter_view(dataset, options->name)) + "\n");
+  };
+}
+
+}  // namespace batchfs

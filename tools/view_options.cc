@@ -1,0 +1,19 @@
+#include "tools/view_options.h"
+
+#include <filesystem>
+
+namespace batchfs {
+
+std::shared_ptr<const View> load_view(const std::shared_ptr<const Dataset>& dataset, const std::string& file) {
+  return View::parse(dataset, read_text_file(file), std::filesystem::path(file).stem().string(), file);
+}
+
+OpenedView open_view(const StoreOptions& store, const std::string& file) {
+  OpenedView result;
+  result.opened = open_zarr(store);
+  result.dataset = std::make_shared<const Dataset>(result.opened.store, *result.opened.hierarchy);
+  result.view = load_view(result.dataset, file);
+  return result;
+}
+
+}  // namespace batchfs
