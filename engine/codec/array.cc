@@ -254,7 +254,7 @@ std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, cons
           (encoded.offset == 0 && bytes.size() > chain_->decoded_size()))
         throw Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes, {} were expected",
                                                     encoded.offset + bytes.size(), chain_->decoded_size()));
-      if (!type().big_endian && type().kind != Kind::structured) {
+      if (chain_->is_identity()) {
         place(bytes.data() + begin);
         return run;
       }
@@ -289,8 +289,7 @@ std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, cons
 
 std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, const Dims& strides,
                           std::uint64_t* bytes_fetched) const {
-  if (!shard_ && chain_->is_plain() && !part.empty() && !type().big_endian && type().kind != Kind::structured &&
-      decodes_directly(part, strides)) {
+  if (!shard_ && chain_->is_identity() && !part.empty() && decodes_directly(part, strides)) {
     const auto [first, last] = span_of(grid_.chunk_shape(), part);
     const std::uint64_t bytes = (last - first) * type().itemsize;
     const auto got = store_->read_into(object_key(*metadata_, chunk), first * type().itemsize, {out, bytes});

@@ -16,7 +16,7 @@ class BytesCodec final : public Codec {
   std::string_view name() const override { return "bytes"; }
   std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override { return decoded; }
   bool in_place() const override { return true; }
-  bool has_ranges() const override { return false; }
+  bool is_identity() const override { return !swap_; }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     if (in.size() > out.size() || in.size() % std::max<std::size_t>(type_.itemsize, 1) != 0)

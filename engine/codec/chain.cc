@@ -83,9 +83,10 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout) 
     sizes.push_back(size);
     size = codec->encoded_size(size).value_or(compressed_bound(size));
   }
-  plain_ = true;
+  plain_ = identity_ = true;
   for (std::size_t i = encode_order.size(); i-- > 0;) {
     if (encode_order[i]->name() != "bytes") plain_ = false;
+    if (!encode_order[i]->is_identity()) identity_ = false;
     codecs_.push_back(std::move(encode_order[i]));
     sizes_.push_back(sizes[i]);
   }

@@ -21,6 +21,8 @@ class CodecChain {
 
   /// Are stored bytes the decoded bytes (or only byte-swapped)? Then any part can be fetched alone.
   bool is_plain() const { return plain_; }
+  /// Plain, and not even swapped.
+  bool is_identity() const { return identity_; }
 
   /// Decodes a whole chunk; out.size() == decoded_size(). Throws corrupt when the bytes are short, long
   /// or wrong.
@@ -42,6 +44,7 @@ class CodecChain {
   ChunkLayout layout_;
   std::uint64_t decoded_size_ = 0;
   bool plain_ = false;
+  bool identity_ = false;
   bool ranged_ = false;
 };
 

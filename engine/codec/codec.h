@@ -43,6 +43,9 @@ class Codec {
   /// May decode() be called with in.data() == out.data()?
   virtual bool in_place() const { return false; }
 
+  /// Are the encoded bytes the decoded bytes?
+  virtual bool is_identity() const { return false; }
+
   /// Can decode_range() produce a part of the output at a part of the cost?
   virtual bool has_ranges() const { return false; }
   /// Writes decoded bytes [offset, offset + out.size()). `decoded_size` is the size of the whole.

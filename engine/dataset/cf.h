@@ -1,7 +1,7 @@
 #pragma once
 // CF decoding as xarray does it: how stored values become the values of xarray.open_zarr(...).values.
-// Source: xarray.conventions / xarray.coding (mask and scale, times, strings), current release;
-// CF Conventions 1.11, sections 2.5.1, 4.4 and 8.1.
+// Source: xarray.conventions and xarray.coding (variables, times, strings), 2026.9; CF Conventions 1.11,
+// sections 2.5.1, 4.4 and 8.1.
 
 #include <cstdint>
 #include <string>
@@ -16,23 +16,28 @@ enum class Decode : std::uint8_t {
   cf,   // as xarray.open_zarr gives them
 };
 
-/// What is done to each element, in this order: re-view (`stored`), mask, scale, offset, time, bool.
+/// What is done to each element, in this order: cast to `arithmetic`, mask, scale, offset, time, bool.
 struct CfDecoding {
-  DataType stored;   // type of the chunk's elements in memory; _Unsigned already applied
-  DataType decoded;  // type of the result
-  /// Stored values that become missing: one element of `stored` each, native byte order.
-  std::vector<std::vector<std::byte>> masked;
+  DataType stored;      // type of the chunk's elements in memory; _Unsigned already applied
+  DataType decoded;     // type of the result
+  DataType arithmetic;  // the float type that masks, scale and offset work in
+  /// Values that become missing, compared after the cast to `arithmetic` (as xarray does).
+  std::vector<double> masked;
   bool has_scale = false, has_offset = false;
-  double scale = 1, offset = 0;
-  /// The float type in which scale and offset are applied (two roundings, never fused).
-  DataType arithmetic;
+  double scale = 1, offset = 0;  // applied with a rounding each, never fused
+
   enum class Time : std::uint8_t { none, datetime, timedelta } time = Time::none;
-  /// result = value * time_numerator / time_denominator + time_origin, in counts of `decoded.unit`.
-  std::int64_t time_numerator = 1, time_denominator = 1, time_origin = 0;
+  std::vector<std::int64_t> masked_counts;  // integer times are compared as integers
+  std::int64_t time_step = 1;       // counts of `decoded.unit` in one stored count
+  std::int64_t origin_seconds = 0;  // the reference date: seconds since 1970-01-01, far dates too
+  std::int64_t origin_rest = 0;     // and the rest, in counts of `decoded.unit`
+  std::int64_t per_second = 1;      // counts of `decoded.unit` in a second
+
   bool to_bool = false;
   /// |S1 arrays whose last dimension is joined into one string: that dimension's length, else 0.
   std::int64_t joined_characters = 0;
-  /// Why times stay numbers (a calendar that datetime64 cannot hold), naming units and calendar.
+  /// Why values are not what xarray would make of them (a calendar that datetime64 cannot hold): naming
+  /// units and calendar. The values are then as stored.
   std::string note;
 
   /// Stored elements are the result, bit for bit.
@@ -45,5 +50,9 @@ CfDecoding raw_decoding(const ArrayMetadata& array);
 /// Values as xarray decodes them. Attributes that make no sense (a scale_factor that is not a number)
 /// throw invalid_argument naming the attribute.
 CfDecoding cf_decoding(const ArrayMetadata& array, const std::vector<std::string>& dims);
+
+/// A proleptic Gregorian date as days since 1970-01-01, and back.
+std::int64_t days_from_civil(std::int64_t year, int month, int day);
+void civil_from_days(std::int64_t days, std::int64_t& year, int& month, int& day);
 
 }  // namespace batchfs

@@ -1,0 +1,170 @@
+#include "engine/dataset/cf_time.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "engine/dataset/cf.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+/// Reads digits from the front of `text`.
+std::optional<std::int64_t> take_number(std::string_view& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+bool take(std::string_view& text, char c) {
+  if (text.empty() || text.front() != c) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+void skip_spaces(std::string_view& text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+}
+
+/// Days since 1970-01-01 of a Julian calendar date.
+std::int64_t days_from_julian(std::int64_t year, int month, int day) {
+  const std::int64_t a = (14 - month) / 12, y = year + 4800 - a, m = month + 12 * a - 3;
+  const std::int64_t floor4 = y >= 0 ? y / 4 : (y - 3) / 4;
+  return day + (153 * m + 2) / 5 + 365 * y + floor4 - 32083 - 2440588;
+}
+
+}  // namespace
+
+std::int64_t days_from_civil(std::int64_t year, int month, int day) {
+  // H. Hinnant, "chrono-compatible low-level date algorithms".
+  year -= month <= 2;
+  const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
+  const std::int64_t yoe = year - era * 400;
+  const std::int64_t doy = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+}
+
+void civil_from_days(std::int64_t days, std::int64_t& year, int& month, int& day) {
+  days += 719468;
+  const std::int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+  const std::int64_t doe = days - era * 146097;
+  const std::int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+  const std::int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+  const std::int64_t mp = (5 * doy + 2) / 153;
+  day = static_cast<int>(doy - (153 * mp + 2) / 5 + 1);
+  month = static_cast<int>(mp < 10 ? mp + 3 : mp - 9);
+  year = yoe + era * 400 + (month <= 2);
+}
+
+std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit) {
+  static constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"nanosecond", 1},        {"microsecond", 1'000},     {"millisecond", 1'000'000}, {"second", kSecond},
+      {"minute", 60 * kSecond}, {"hour", 3600 * kSecond},   {"day", 86400 * kSecond}};
+  std::string name = lower(unit);
+  if (name.ends_with('s')) name.pop_back();
+  for (const auto& [known, ns] : kUnits)
+    if (name == known) return ns;
+  // cftime's short names.
+  static constexpr std::pair<std::string_view, std::int64_t> kShort[] = {
+      {"h", 3600 * kSecond}, {"hr", 3600 * kSecond}, {"d", 86400 * kSecond}, {"min", 60 * kSecond},
+      {"sec", kSecond},      {"msec", 1'000'000},    {"millisec", 1'000'000}, {"microsec", 1'000}};
+  for (const auto& [known, ns] : kShort)
+    if (name == known) return ns;
+  if (lower(unit) == "s") return kSecond;
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> resolution_nanoseconds(const std::string& unit) {
+  if (unit == "s") return kSecond;
+  if (unit == "ms") return 1'000'000;
+  if (unit == "us") return 1'000;
+  if (unit == "ns") return 1;
+  return std::nullopt;
+}
+
+bool is_time_units(const std::string& units) {
+  return parse_time_units(units, "proleptic_gregorian").has_value();
+}
+
+std::optional<TimeReference> parse_time_units(const std::string& units, const std::string& calendar) {
+  const bool standard = calendar.empty() || calendar == "standard" || calendar == "gregorian";
+  if (!standard && calendar != "proleptic_gregorian") return std::nullopt;
+  const std::size_t since = lower(units).find(" since ");
+  if (since == std::string::npos) return std::nullopt;
+  std::string unit = units.substr(0, since);
+  unit.erase(std::remove_if(unit.begin(), unit.end(), [](unsigned char c) { return std::isspace(c); }),
+             unit.end());
+  const auto step = time_unit_nanoseconds(unit);
+  if (!step) return std::nullopt;
+  std::string_view text(units);
+  text.remove_prefix(since + 7);
+  skip_spaces(text);
+  const auto year = take_number(text);
+  if (!year || *year < -100000 || *year > 100000) return std::nullopt;
+  std::int64_t month = 1, day = 1, hour = 0, minute = 0, second = 0, nanoseconds = 0, shift = 0;
+  if (take(text, '-')) {
+    const auto m = take_number(text);
+    if (!m || *m < 1 || *m > 12) return std::nullopt;
+    month = *m;
+    if (take(text, '-')) {
+      const auto d = take_number(text);
+      if (!d || *d < 1 || *d > 31) return std::nullopt;
+      day = *d;
+    }
+  }
+  if (!text.empty() && (text.front() == 'T' || text.front() == 't')) text.remove_prefix(1);
+  skip_spaces(text);
+  if (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front()))) {
+    hour = take_number(text).value_or(0);
+    if (take(text, ':')) {
+      minute = take_number(text).value_or(0);
+      if (take(text, ':')) {
+        second = take_number(text).value_or(0);
+        if (take(text, '.')) {
+          std::int64_t digit = kSecond / 10;
+          for (; !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())); text.remove_prefix(1)) {
+            nanoseconds += (text.front() - '0') * digit;
+            digit /= 10;
+          }
+        }
+      }
+    }
+  }
+  skip_spaces(text);
+  if (lower(std::string(text)) == "utc" || lower(std::string(text)) == "z" || lower(std::string(text)) == "gmt")
+    text = {};
+  if (!text.empty() && (text.front() == '+' || text.front() == '-')) {
+    const bool west = text.front() == '-';
+    text.remove_prefix(1);
+    std::int64_t hours = take_number(text).value_or(0), minutes = 0;
+    if (take(text, ':')) minutes = take_number(text).value_or(0);
+    else if (hours >= 100) {  // +0530
+      minutes = hours % 100;
+      hours /= 100;
+    }
+    if (hours > 24 || minutes > 59) return std::nullopt;
+    shift = (hours * 60 + minutes) * 60 * (west ? -1 : 1);
+  }
+  skip_spaces(text);
+  if (!text.empty() || hour > 24 || minute > 59 || second > 60) return std::nullopt;
+  const bool julian = standard && (*year < 1582 || (*year == 1582 && (month < 10 || (month == 10 && day < 15))));
+  const std::int64_t days = julian ? days_from_julian(*year, static_cast<int>(month), static_cast<int>(day))
+                                   : days_from_civil(*year, static_cast<int>(month), static_cast<int>(day));
+  return TimeReference{*step, days * 86400 + hour * 3600 + minute * 60 + second - shift, nanoseconds};
+}
+
+}  // namespace batchfs

@@ -1,0 +1,33 @@
+#pragma once
+// Labels of a coordinate: parsing what a user typed, comparing it with the values, printing values.
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/dataset/dataset.h"
+
+namespace batchfs {
+
+/// A date as a user types it: "2000", "2000-01", "2000-01-01T06", "2000-01-01 06:30". Nanoseconds since
+/// 1970-01-01 of its first instant and of the last instant it stands for, both inclusive: a partial date is a
+/// range, as in pandas. nullopt when it is no date or does not fit.
+struct DateRange {
+  std::int64_t first, last;
+  int level;  // how fine it was given: 0 year, 1 month, 2 day, 3 hour, 4 minute, 5 second and below
+};
+std::optional<DateRange> parse_date(const std::string& text);
+
+/// "2000-01-01T06:00:00" (fractions only when there are any); "NaT".
+std::string format_time(std::int64_t count, const std::string& unit);
+
+/// One element of a coordinate as people and JSON show it.
+std::string label_text(const NdArray& values, std::int64_t i);
+/// The same as JSON: numbers stay numbers.
+Json label_json(const NdArray& values, std::int64_t i);
+
+/// One element of a numeric coordinate; counts for times.
+double label_number(const NdArray& values, std::int64_t i);
+std::int64_t label_count(const NdArray& values, std::int64_t i);
+
+}  // namespace batchfs

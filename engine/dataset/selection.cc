@@ -1,0 +1,324 @@
+#include "engine/dataset/selection.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/dataset/cf_time.h"
+#include "engine/dataset/labels.h"
+
+namespace batchfs {
+
+Positions Positions::range(std::int64_t start, std::int64_t count) {
+  Positions positions;
+  positions.start_ = start;
+  positions.count_ = count;
+  return positions;
+}
+
+Positions Positions::list(std::vector<std::int64_t> positions) {
+  // Consecutive ones are a range: the plan then reads them in one piece.
+  bool consecutive = !positions.empty();
+  for (std::size_t i = 1; i < positions.size(); ++i) consecutive = consecutive && positions[i] == positions[i - 1] + 1;
+  if (consecutive) return range(positions.front(), static_cast<std::int64_t>(positions.size()));
+  Positions result;
+  result.list_ = std::move(positions);
+  result.count_ = static_cast<std::int64_t>(result.list_.size());
+  return result;
+}
+
+Positions Positions::one(std::int64_t position) {
+  Positions positions = range(position, 1);
+  positions.drops_dim_ = true;
+  return positions;
+}
+
+std::int64_t Positions::size() const { return count_; }
+
+std::int64_t Positions::operator[](std::int64_t i) const {
+  return list_.empty() ? start_ + i : list_[static_cast<std::size_t>(i)];
+}
+
+namespace {
+
+bool looks_like_label(const std::string& text) { return text.empty() || text.find(':') == std::string::npos || parse_date(text); }
+
+/// Splits "from:to" at the colon that leaves two labels; times have colons of their own.
+std::optional<std::pair<std::string, std::string>> split_range(const std::string& text) {
+  std::optional<std::pair<std::string, std::string>> found;
+  if (parse_date(text)) return std::nullopt;
+  for (std::size_t i = text.find(':'); i != std::string::npos; i = text.find(':', i + 1)) {
+    const std::string left = text.substr(0, i), right = text.substr(i + 1);
+    if (!looks_like_label(left) || !looks_like_label(right)) continue;
+    const bool dates = parse_date(left) && parse_date(right);
+    if (!found || dates) found = {left, right};
+    if (dates) break;
+  }
+  return found;
+}
+
+std::string scalar_text(const JsonRef& json) {
+  if (json.is_string()) return json.string();
+  if (json.is_number() || json.value().is_boolean()) return json.value().dump();
+  throw json.error("expected a label or a position like \"#3\"");
+}
+
+}  // namespace
+
+Selector parse_selector(const std::string& text, const std::string& where) {
+  Selector selector;
+  selector.where = where;
+  if (text.empty()) throw Error(ErrorCode::invalid_argument, "the selection is empty", where);
+  if (const auto range = split_range(text)) {
+    selector.form = Selector::Form::range;
+    if (!range->first.empty()) selector.from = range->first;
+    if (!range->second.empty()) selector.to = range->second;
+    return selector;
+  }
+  selector.values = split(text, ',');
+  for (const std::string& value : selector.values)
+    if (value.empty()) throw Error(ErrorCode::invalid_argument, fmt::format("'{}' has an empty label", text), where);
+  selector.form = selector.values.size() == 1 ? Selector::Form::one : Selector::Form::list;
+  return selector;
+}
+
+Selector parse_selector(const JsonRef& json) {
+  Selector selector;
+  selector.where = json.path();
+  if (json.is_object()) {
+    json.allow_only({"from", "to"});
+    selector.form = Selector::Form::range;
+    if (const auto from = json.find("from"); from && !from->is_null()) selector.from = scalar_text(*from);
+    if (const auto to = json.find("to"); to && !to->is_null()) selector.to = scalar_text(*to);
+  } else if (json.is_array()) {
+    selector.form = Selector::Form::list;
+    for (const JsonRef& element : json.elements()) selector.values.push_back(scalar_text(element));
+    if (selector.values.empty()) throw json.error("the list is empty");
+  } else {
+    selector.values = {scalar_text(json)};
+  }
+  return selector;
+}
+
+namespace {
+
+class Lookup {
+ public:
+  Lookup(const Dataset& dataset, std::string dim, const Selector& selector)
+      : dataset_(dataset), dim_(std::move(dim)), selector_(selector), size_(dataset.dim_size(dim_)) {}
+
+  Positions run() {
+    switch (selector_.form) {
+      case Selector::Form::one: {
+        const std::string& value = selector_.values.front();
+        if (is_position(value)) return Positions::one(position(value));
+        const Positions found = label(value);
+        if (partial_date(value)) return found;  // a partial date is a range and keeps the dim
+        if (found.size() != 1)
+          throw error(ErrorCode::invalid_argument, fmt::format("the label '{}' occurs {} times", value, found.size()));
+        return Positions::one(found[0]);
+      }
+      case Selector::Form::list: {
+        std::vector<std::int64_t> positions;
+        for (const std::string& value : selector_.values) {
+          if (is_position(value)) {
+            positions.push_back(position(value));
+          } else {
+            const Positions found = label(value);
+            if (found.size() != 1 && !partial_date(value))
+              throw error(ErrorCode::invalid_argument,
+                          fmt::format("the label '{}' occurs {} times", value, found.size()));
+            for (std::int64_t i = 0; i < found.size(); ++i) positions.push_back(found[i]);
+          }
+        }
+        return Positions::list(std::move(positions));
+      }
+      case Selector::Form::range: return range();
+    }
+    return Positions::range(0, size_);
+  }
+
+ private:
+  static bool is_position(const std::string& text) { return !text.empty() && text.front() == '#'; }
+
+  Error error(ErrorCode code, const std::string& why) const {
+    return Error(code, fmt::format("{}: {}", selector_.where.empty() ? dim_ : selector_.where, why));
+  }
+
+  /// "#-4" -> a number; negative counts from the end.
+  std::int64_t position_number(const std::string& text) const {
+    std::int64_t value = 0;
+    const char* begin = text.data() + 1;
+    const char* end = text.data() + text.size();
+    const auto [rest, failed] = std::from_chars(begin, end, value);
+    if (failed != std::errc() || rest != end || begin == end)
+      throw error(ErrorCode::invalid_argument, fmt::format("'{}' is no position; write '#3'", text));
+    return value < 0 ? value + size_ : value;
+  }
+
+  std::int64_t position(const std::string& text) const {
+    const std::int64_t value = position_number(text);
+    if (value < 0 || value >= size_)
+      throw error(ErrorCode::not_found, fmt::format("position '{}' is outside of '{}', which has {}", text, dim_, size_));
+    return value;
+  }
+
+  const NdArray& values() const { return dataset_.index_values(dim_); }
+
+  bool is_time() const { return values().type.kind == Kind::datetime; }
+  bool is_text() const {
+    return values().type.kind == Kind::bytes || values().type.kind == Kind::unicode;
+  }
+
+  /// As in pandas: a date that is coarser than the index is a range, else it is one label.
+  bool partial_date(const std::string& text) const {
+    if (!is_time()) return false;
+    const auto parsed = parse_date(text);
+    return parsed && parsed->level < index_level();
+  }
+
+  /// How fine the index is, in DateRange's levels; daily and coarser data are of level 2.
+  int index_level() const {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    int level = 2;
+    const NdArray& v = values();
+    for (std::int64_t i = 0; i < size_ && level < 5; ++i) {
+      const std::int64_t t = count_ns(v, i);
+      if (t == INT64_MIN || t % (86400 * kSecond) == 0) continue;
+      level = std::max(level, t % (3600 * kSecond) == 0 ? 3 : t % (60 * kSecond) == 0 ? 4 : 5);
+    }
+    return level;
+  }
+
+  std::int64_t count_ns(const NdArray& v, std::int64_t i) const {
+    const std::int64_t count = label_count(v, i);
+    if (count == INT64_MIN) return count;
+    return count * resolution_nanoseconds(v.type.unit).value_or(1);
+  }
+
+  template <class Test>
+  Positions matching(Test&& test) const {
+    std::vector<std::int64_t> found;
+    const NdArray& v = values();
+    for (std::int64_t i = 0; i < size_; ++i) {
+      const std::int64_t t = count_ns(v, i);
+      if (t != INT64_MIN && test(t)) found.push_back(i);
+    }
+    return Positions::list(std::move(found));
+  }
+
+  double parse_number(const std::string& text) const {
+    double value = 0;
+    const auto [rest, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failed != std::errc() || rest != text.data() + text.size())
+      throw error(ErrorCode::invalid_argument, fmt::format("'{}' is not a number, as '{}' needs", text, dim_));
+    return value;
+  }
+
+  DateRange date(const std::string& text) const {
+    const auto parsed = parse_date(text);
+    if (!parsed)
+      throw error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' is not a date; write 2000-01-31 or 2000-01-31T06:00", text));
+    return *parsed;
+  }
+
+  Positions label(const std::string& text) const {
+    const NdArray& v = values();
+    Positions found;
+    if (is_time()) {
+      const DateRange wanted = date(text);
+      const bool range = partial_date(text);
+      found = matching([&](std::int64_t t) {
+        return range ? t >= wanted.first && t <= wanted.last : t == wanted.first;
+      });
+    } else if (is_text()) {
+      std::vector<std::int64_t> at;
+      for (std::int64_t i = 0; i < size_; ++i)
+        if (label_text(v, i) == text) at.push_back(i);
+      found = Positions::list(std::move(at));
+    } else {
+      double wanted = parse_number(text);
+      // A float32 coordinate holds 0.1f, which is what a user means by 0.1.
+      if (v.type.is_float() && v.type.itemsize == 4) wanted = static_cast<double>(static_cast<float>(wanted));
+      std::vector<std::int64_t> at;
+      for (std::int64_t i = 0; i < size_; ++i)
+        if (label_number(v, i) == wanted) at.push_back(i);
+      found = Positions::list(std::move(at));
+    }
+    if (found.size() == 0)
+      throw error(ErrorCode::not_found,
+                  fmt::format("no '{}' in '{}', which goes from {} to {}", text, dim_,
+                              size_ > 0 ? label_text(v, 0) : "nothing", size_ > 0 ? label_text(v, size_ - 1) : "nothing"));
+    return found;
+  }
+
+  Positions range() const {
+    const bool from_position = selector_.from && is_position(*selector_.from);
+    const bool to_position = selector_.to && is_position(*selector_.to);
+    if (from_position || to_position) {
+      if ((selector_.from && !from_position) || (selector_.to && !to_position))
+        throw error(ErrorCode::invalid_argument, "a range is of labels or of positions, not of both");
+      const std::int64_t begin = from_position ? std::clamp<std::int64_t>(position_number(*selector_.from), 0, size_) : 0;
+      const std::int64_t end = to_position ? std::clamp<std::int64_t>(position_number(*selector_.to), 0, size_) : size_;
+      if (end <= begin) throw error(ErrorCode::invalid_argument, "the range of positions is empty");
+      return Positions::range(begin, end - begin);
+    }
+    if (!selector_.from && !selector_.to) return Positions::range(0, size_);
+    const NdArray& v = values();
+    std::vector<std::int64_t> found;
+    if (is_time()) {
+      std::int64_t low = selector_.from ? date(*selector_.from).first : INT64_MIN + 1;
+      std::int64_t high = selector_.to ? date(*selector_.to).last : INT64_MAX;
+      if (selector_.from && selector_.to && date(*selector_.to).last < low) {
+        low = date(*selector_.to).first;
+        high = date(*selector_.from).last;
+      }
+      for (std::int64_t i = 0; i < size_; ++i) {
+        const std::int64_t t = count_ns(v, i);
+        if (t != INT64_MIN && t >= low && t <= high) found.push_back(i);
+      }
+    } else if (is_text()) {
+      for (std::int64_t i = 0; i < size_; ++i) {
+        const std::string text = label_text(v, i);
+        if ((!selector_.from || text >= *selector_.from) && (!selector_.to || text <= *selector_.to)) found.push_back(i);
+      }
+    } else {
+      double low = -INFINITY, high = INFINITY;
+      // Open ends follow the stored order: "500:" on a descending coordinate goes down from 500.
+      const bool descending = size_ > 1 && label_number(v, size_ - 1) < label_number(v, 0);
+      if (selector_.from) (descending && !selector_.to ? high : low) = parse_number(*selector_.from);
+      if (selector_.to) (descending && !selector_.from ? low : high) = parse_number(*selector_.to);
+      if (low > high) std::swap(low, high);
+      if (v.type.is_float() && v.type.itemsize == 4) {
+        low = static_cast<double>(static_cast<float>(low));
+        high = static_cast<double>(static_cast<float>(high));
+      }
+      for (std::int64_t i = 0; i < size_; ++i) {
+        const double number = label_number(v, i);
+        if (number >= low && number <= high) found.push_back(i);
+      }
+    }
+    if (found.empty())
+      throw error(ErrorCode::not_found, fmt::format("nothing of '{}' lies in this range; it goes from {} to {}", dim_,
+                                                    size_ > 0 ? label_text(v, 0) : "nothing",
+                                                    size_ > 0 ? label_text(v, size_ - 1) : "nothing"));
+    return Positions::list(std::move(found));
+  }
+
+  const Dataset& dataset_;
+  const std::string dim_;
+  const Selector& selector_;
+  const std::int64_t size_;
+};
+
+}  // namespace
+
+Positions select(const Dataset& dataset, const std::string& dim, const Selector& selector) {
+  return Lookup(dataset, dim, selector).run();
+}
+
+}  // namespace batchfs
