@@ -88,7 +88,7 @@ Run setup_batch(CLI::App& app) {
   app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
   const auto number = [&app](const char* name, std::int64_t& value, std::int64_t low, const char* help) {
     app.add_option(name, value, help)
-        ->check(CLI::Range(low, std::int64_t{1} << 62))
+        ->check(CLI::Range(low, std::int64_t{1} << 62).description(""))
         ->type_name("N");
   };
   number("--epoch", options->epoch, 0, "the epoch (default: 0)");
@@ -97,7 +97,7 @@ Run setup_batch(CLI::App& app) {
   number("--world", options->world, 1, "among this many ranks (default: 1)");
   app.add_option("--format", options->format,
                  "npy (the default, one tensor), npz, safetensors, or json: where the batch comes from")
-      ->check(CLI::IsMember({"npy", "npz", "safetensors", "json"}))
+      ->check(CLI::IsMember({"npy", "npz", "safetensors", "json"}).description(""))
       ->type_name("npy|npz|safetensors|json");
   app.add_option("--tensor", options->tensor, "the tensor to write as npy, of several")->type_name("NAME");
   return [options](Output& output) { batch(*options, output); };

@@ -1,7 +1,7 @@
 // batchfs: Zarr stores as ready-made training batches. The command line; each command is a file beside
 // this one.
 
-#include <cstdio>
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <string>
@@ -56,11 +56,15 @@ int complain_about_usage(const std::string& what, const std::string& why, const 
   return complain(what, why + " (see " + help + ")", kWrongUsage);
 }
 
-/// The command names, for "did you mean".
-std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const Command& command : kCommands) names.emplace_back(command.name);
-  return names;
+/// What is wrong with the first argument; empty when it is a command or an option of batchfs itself.
+std::string command_problem(int argc, char** argv) {
+  if (argc < 2) return "it needs a command";
+  std::vector<std::string> known = {"--help", "-h", "--version"};
+  for (const Command& command : kCommands) known.emplace_back(command.name);
+  const std::string first = argv[1];
+  if (std::find(known.begin(), known.end(), first) != known.end()) return {};
+  return (first.starts_with('-') ? "there is no option '" : "there is no command '") + first + "'" +
+         did_you_mean(first, known);
 }
 
 /// Every option of a command, as typed: "--json".
@@ -78,7 +82,7 @@ std::string usage_problem(const CLI::ParseError& error, const CLI::App& app) {
     const std::vector<std::string> extras = app.remaining(true);
     if (!extras.empty() && extras[0].size() > 1 && extras[0][0] == '-') {
       const std::string name = extras[0].substr(0, extras[0].find('='));
-      return "no option '" + name + "'" + did_you_mean(name, option_names(app));
+      return "there is no option '" + name + "'" + did_you_mean(name, option_names(app));
     }
     if (!extras.empty()) return "there is one argument too many: '" + extras[0] + "'";
   }
@@ -86,6 +90,7 @@ std::string usage_problem(const CLI::ParseError& error, const CLI::App& app) {
 }
 
 void describe(CLI::App& app) {
+  app.name("batchfs");
   app.description("Zarr stores as ready-made training batches: any program that opens a file can train.");
   app.set_version_flag("--version", "batchfs " BATCHFS_VERSION, "print the version");
   app.set_help_flag("-h,--help", "print this help");
@@ -117,27 +122,20 @@ int run(const Command& command, const Run& chosen) {
 }
 
 int main_of(int argc, char** argv) {
-  if (argc > 1 && argv[1][0] != '-') {
-    const std::vector<std::string> names = command_names();
-    if (std::find(names.begin(), names.end(), argv[1]) == names.end()) {
-      return complain_about_usage(argv[1], "there is no such command" + did_you_mean(argv[1], names),
-                                  "batchfs --help");
-    }
+  if (const std::string problem = command_problem(argc, argv); !problem.empty()) {
+    return complain_about_usage("batchfs", problem, "batchfs --help");
   }
 
   CLI::App app;
   describe(app);
-  app.require_subcommand(1);
   const Command* command = nullptr;
-  CLI::App* chosen_app = &app;
   Run chosen;
   for (const Command& candidate : kCommands) {
     CLI::App* sub = app.add_subcommand(candidate.name, candidate.summary)->group(candidate.group);
     sub->footer(std::string("Example:\n  ") + candidate.example);
     const Run candidate_run = candidate.setup(*sub);
-    sub->parse_complete_callback([&, sub, candidate_run, entry = &candidate] {
+    sub->parse_complete_callback([&, candidate_run, entry = &candidate] {
       command = entry;
-      chosen_app = sub;
       chosen = candidate_run;
     });
   }
@@ -147,12 +145,10 @@ int main_of(int argc, char** argv) {
   } catch (const CLI::Success& success) {  // --help and --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    for (CLI::App* sub : app.get_subcommands()) chosen_app = sub;
-    if (chosen_app == &app) {
-      return complain_about_usage("batchfs", usage_problem(error, app), "batchfs --help");
-    }
-    return complain_about_usage(chosen_app->get_name(), usage_problem(error, *chosen_app),
-                                "batchfs " + chosen_app->get_name() + " --help");
+    // The command is known by now: the first argument names it.
+    const CLI::App* chosen_app = app.get_subcommands().empty() ? &app : app.get_subcommands()[0];
+    const std::string name = chosen_app == &app ? "batchfs" : "batchfs " + chosen_app->get_name();
+    return complain_about_usage(chosen_app->get_name(), usage_problem(error, *chosen_app), name + " --help");
   }
   return run(*command, chosen);
 }

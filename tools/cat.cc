@@ -166,11 +166,11 @@ Run setup_cat(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--decode", options->decode,
                  "cf: values as xarray.open_zarr gives them (the default); raw: as stored")
-      ->check(CLI::IsMember({"raw", "cf"}))
+      ->check(CLI::IsMember({"raw", "cf"}).description(""))
       ->type_name("raw|cf");
   app.add_option("--format", options->format,
                  "npy (the default): numpy.load reads it; text: to look at; json: a nested list, NaN as null")
-      ->check(CLI::IsMember({"npy", "text", "json"}))
+      ->check(CLI::IsMember({"npy", "text", "json"}).description(""))
       ->type_name("npy|text|json");
   return [options](Output& output) { cat(*options, output); };
 }

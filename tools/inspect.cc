@@ -97,6 +97,11 @@ std::string chunk_size_text(const Entry& entry) {
   return format_size(static_cast<std::uint64_t>(element_count(all)));
 }
 
+std::string type_text(const DataType& type) {
+  if (type.kind != Kind::structured) return type.name();
+  return "struct of " + std::to_string(type.fields.size());
+}
+
 /// The arrays of one group, as a table.
 std::string group_text(const std::vector<const Entry*>& entries) {
   Table table({"array", "type", "dimensions", "shape", "chunks", "chunk size", "chunks in all", "codecs",
@@ -105,7 +110,7 @@ std::string group_text(const std::vector<const Entry*>& entries) {
     const ArrayMetadata& metadata = *entry->metadata;
     const std::string& path = metadata.path;
     const bool readable = entry->grid.chunk_shape().size() == metadata.shape.size();
-    table.add({path.empty() ? "/" : printable(path.substr(path.rfind('/') + 1)), metadata.type.name(),
+    table.add({path.empty() ? "/" : printable(path.substr(path.rfind('/') + 1)), type_text(metadata.type),
                printable(join(entry->dims, ", ")), shape_text(metadata.shape),
                readable ? shape_text(entry->grid.chunk_shape()) : "?",
                readable ? chunk_size_text(*entry) : "?",

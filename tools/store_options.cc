@@ -32,7 +32,7 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
   const std::string local = "Memory and processors", remote = "Remote stores";
   add_size_option(app, "--memory", options.memory, "use at most this much memory (256M, 8G)")->group(local);
   app.add_option("--threads", options.threads, "decode with this many threads (default: one per core)")
-      ->check(CLI::Range(1, 1024))
+      ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N")
       ->group(local);
   app.add_option("--cache-dir", options.cache_dir, "keep what was fetched in this directory")
@@ -40,11 +40,11 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
       ->group(remote);
   add_size_option(app, "--cache-size", options.cache_size, "keep at most this much")->group(remote);
   app.add_option("--timeout", options.timeout, "give up on a request after this many seconds")
-      ->check(CLI::Range(0.001, 3600.0))
+      ->check(CLI::Range(0.001, 3600.0).description(""))
       ->type_name("SECONDS")
       ->group(remote);
   app.add_option("--retries", options.retries, "try a failed request again this often")
-      ->check(CLI::Range(0, 100))
+      ->check(CLI::Range(0, 100).description(""))
       ->type_name("N")
       ->group(remote);
   app.add_flag("--anon", options.anon, "read without credentials")->group(remote);
