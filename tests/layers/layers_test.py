@@ -1,0 +1,62 @@
+"""A folder includes only from itself and the folders before it: data flows one way."""
+
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+ORDER = ["engine/base", "engine/store", "engine/zarr", "engine/codec", "engine/dataset", "engine/view",
+         "engine/pipeline", "fs", "gpu", "tools"]
+
+# Headers that belong to one place only: FUSE types in fs/fuse*, curl in engine/store, CUDA in gpu.
+FENCED = {
+    r"(linux/)?fuse.*\.h": r"fs/fuse\w*\.(h|cc)",
+    r"curl/.*": r"engine/store/\w+\.(h|cc)",
+    r"cuda\w*(\.h|/.*)": r"gpu/.*",
+}
+
+
+def sources():
+    for folder in ORDER:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".h", ".cc", ".cu", ".cuh"):
+                yield folder, path
+
+
+def includes(path):
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        found = re.match(r'\s*#\s*include\s+(<([^>]+)>|"([^"]+)")', line)
+        if found:
+            yield number, found[2], found[3]
+
+
+def test_there_are_sources():
+    assert len(list(sources())) > 20
+
+
+def test_a_folder_includes_only_from_folders_before_it():
+    wrong = []
+    for folder, path in sources():
+        for number, _, quoted in includes(path):
+            if quoted is None:
+                continue
+            owner = next((f for f in ORDER if quoted.startswith(f + "/")), None)
+            if owner is None or ORDER.index(owner) > ORDER.index(folder):
+                wrong.append(f"{path.relative_to(ROOT)}:{number}: {quoted}")
+    assert wrong == []
+
+
+def test_library_types_stay_in_their_place():
+    wrong = []
+    for _, path in sources():
+        name = str(path.relative_to(ROOT))
+        for number, system, _ in includes(path):
+            for header, allowed in FENCED.items():
+                if system and re.fullmatch(header, system) and not re.fullmatch(allowed, name):
+                    wrong.append(f"{name}:{number}: <{system}>")
+    assert wrong == []
+
+
+def test_every_header_is_guarded():
+    headers = [path for _, path in sources() if path.suffix == ".h"]
+    assert [str(p) for p in headers if not p.read_text().startswith("#pragma once")] == []
