@@ -64,6 +64,21 @@ std::map<std::string, Selector> parse_selections(const std::vector<std::string>&
   return selectors;
 }
 
+/// The array as a variable among the coordinates of its own dimensions: other arrays of the group need not
+/// fit together with it.
+Dataset dataset_of(const OpenedStore& opened, const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string group = slash == std::string::npos ? "" : path.substr(0, slash);
+  Hierarchy part;
+  const ArrayMetadata& array = opened.hierarchy->array(path);
+  part.arrays.emplace(path, array);
+  for (const std::string& dim : dimension_names(array)) {
+    const auto coordinate = opened.hierarchy->arrays.find(group.empty() ? dim : group + "/" + dim);
+    if (coordinate != opened.hierarchy->arrays.end()) part.arrays.insert(*coordinate);
+  }
+  return Dataset(opened.store, part, group);
+}
+
 using NamedDims = std::vector<std::pair<std::string, std::int64_t>>;
 
 std::vector<Positions> choose(const Dataset& dataset, const NamedDims& dims,
@@ -124,11 +139,8 @@ void cat(const Options& options, Output& output) {
   if (!opened.hierarchy->arrays.contains(path)) {
     throw no_array(*opened.hierarchy, path, opened.store->url());
   }
-  const std::size_t slash = path.rfind('/');
-  const Dataset dataset(opened.store, *opened.hierarchy,
-                        slash == std::string::npos ? "" : path.substr(0, slash));
-  const Variable& variable =
-      dataset.variable(path.empty() ? "values" : path.substr(slash == std::string::npos ? 0 : slash + 1));
+  const Dataset dataset = dataset_of(opened, path);
+  const Variable& variable = dataset.variable(path.empty() ? "values" : path.substr(path.rfind('/') + 1));
   const Decode decode = options.decode == "raw" ? Decode::raw : Decode::cf;
 
   const NamedDims dims = SelectedValues::dims_of(variable, decode);

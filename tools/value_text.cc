@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "engine/dataset/cf.h"
 #include "tools/text.h"
 
 namespace batchfs {
@@ -79,25 +80,18 @@ std::int64_t floor_divide(__int128 a, __int128 b) {
   return static_cast<std::int64_t>(a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0));
 }
 
-/// Year, month and day of a day number since 1970-01-01, proleptic Gregorian.
-/// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
 void append_date(std::string& out, std::int64_t days) {
-  days += 719468;
-  const std::int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-  const std::int64_t day_of_era = days - era * 146097;
-  const std::int64_t year_of_era =
-      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const std::int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const std::int64_t shifted_month = (5 * day_of_year + 2) / 153;
-  const std::int64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
-  append_padded(out, year_of_era + era * 400 + (month <= 2 ? 1 : 0), 4);
+  std::int64_t year = 0;
+  int month = 0, day = 0;
+  civil_from_days(days, year, month, day);
+  append_padded(out, year, 4);
   out += '-';
   append_padded(out, month, 2);
   out += '-';
-  append_padded(out, day_of_year - (153 * shifted_month + 2) / 5 + 1, 2);
+  append_padded(out, day, 2);
 }
 
-/// ISO 8601 to the precision of the unit, as numpy.datetime_as_string.
+/// ISO 8601 to the precision of the unit; fractions of a second only when there are any.
 void append_datetime(std::string& out, const DataType& type, std::int64_t count) {
   const __int128 value = static_cast<__int128>(count) * type.multiplier;
   if (type.unit == "Y") return append_padded(out, 1970 + static_cast<std::int64_t>(value), 4);
@@ -133,7 +127,7 @@ void append_datetime(std::string& out, const DataType& type, std::int64_t count)
     if (unit.seconds >= 60) return;
     out += ':';
     append_padded(out, second % 60, 2);
-    if (unit.digits == 0) return;
+    if (rest % per_second == 0) return;
     out += '.';
     return append_padded(out, static_cast<std::int64_t>(rest % per_second),
                          static_cast<std::size_t>(unit.digits));
