@@ -1,0 +1,197 @@
+#include "engine/view/base_view.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/dataset/labels.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::uint64_t kLargestCoordinate = 64 << 20;
+
+Json dims_json(const Dims& dims) { return std::vector<std::int64_t>(dims.begin(), dims.end()); }
+
+NdArray take(const NdArray& values, const Positions& positions) {
+  const std::size_t itemsize = values.type.itemsize;
+  NdArray result{values.type, {positions.size()}, Buffer(static_cast<std::size_t>(positions.size()) * itemsize)};
+  for (std::int64_t i = 0; i < positions.size(); ++i)
+    std::memcpy(result.data.data() + static_cast<std::size_t>(i) * itemsize,
+                values.data.data() + static_cast<std::size_t>(positions[i]) * itemsize, itemsize);
+  return result;
+}
+
+}  // namespace
+
+BaseView::BaseView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
+    : dataset_(std::move(dataset)), spec_(std::move(spec)) {
+  for (const auto& [dim, size] : dataset_->dims()) selected_.emplace(dim, Positions::range(0, size));
+  for (const auto& [dim, selector] : spec_.select) {
+    try {
+      dataset_->dim_size(dim);
+    } catch (const Error& error) {
+      throw Error(error.code(), "select: " + error.why());
+    }
+    selected_.insert_or_assign(dim, select(*dataset_, dim, selector));
+  }
+}
+
+const Positions& BaseView::selected(const std::string& dim) const { return selected_.at(dim); }
+
+std::uint32_t BaseView::use_variable(const std::string& name, const std::string& path) {
+  const Variable* variable = nullptr;
+  try {
+    variable = &dataset_->variable(name);
+  } catch (const Error& error) {
+    throw Error(error.code(), path + ": " + error.why());
+  }
+  if (variable->array == nullptr)
+    throw Error(ErrorCode::not_supported, fmt::format("{}: '{}' cannot be read: {}", path, name, variable->unsupported));
+  if (variable->cf.joined_characters > 0 || variable->cf.decoded.kind == Kind::unicode ||
+      variable->cf.decoded.kind == Kind::bytes || variable->cf.decoded.kind == Kind::structured ||
+      variable->cf.decoded.kind == Kind::raw)
+    throw Error(ErrorCode::not_supported,
+                fmt::format("{}: '{}' is of type {}, which no tensor can hold", path, name, variable->cf.decoded.name()));
+  const auto it = std::find(variables_.begin(), variables_.end(), variable);
+  if (it != variables_.end()) return static_cast<std::uint32_t>(it - variables_.begin());
+  variables_.push_back(variable);
+  return static_cast<std::uint32_t>(variables_.size() - 1);
+}
+
+DataType BaseView::result_type(const Variable& variable) const {
+  return spec_.dtype && variable.cf.decoded.is_float() ? *spec_.dtype : variable.cf.decoded;
+}
+
+void BaseView::add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type) {
+  converters_.emplace(std::pair(tensor, variable), Converter(variables_[variable]->cf, type));
+}
+
+std::vector<std::string> BaseView::default_variables(const std::vector<std::string>& dims) const {
+  std::vector<std::string> names, others;
+  for (const Variable& variable : dataset_->variables()) {
+    if (variable.is_coordinate) continue;
+    others.push_back(variable.name);
+    const bool has_all = std::all_of(dims.begin(), dims.end(), [&](const std::string& dim) {
+      return std::find(variable.dims.begin(), variable.dims.end(), dim) != variable.dims.end();
+    });
+    if (has_all && variable.array != nullptr) names.push_back(variable.name);
+  }
+  if (names.empty())
+    throw Error(ErrorCode::not_found,
+                fmt::format("no variable has the dimensions {}; there are {}", join(dims, ", "),
+                            others.empty() ? "no variables here: name a group of the store" : join(others, ", ")));
+  return names;
+}
+
+std::int64_t BaseView::rank_batches(std::int64_t rank, std::int64_t world) const {
+  const std::int64_t all = batches();
+  switch (spec_.remainder) {
+    case ViewSpec::Remainder::keep: return rank < all ? (all - rank + world - 1) / world : 0;
+    case ViewSpec::Remainder::drop: return all / world;
+    case ViewSpec::Remainder::pad: return (all + world - 1) / world;
+  }
+  return 0;
+}
+
+void BaseView::collect_coordinates() {
+  for (const auto& [dim, size] : dataset_->dims()) {
+    const bool used = std::any_of(variables_.begin(), variables_.end(), [&, &name = dim](const Variable* v) {
+      return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
+    });
+    const Variable* index = dataset_->index_of(dim);
+    if (!used || index == nullptr) continue;
+    if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kLargestCoordinate) continue;
+    coordinates_.push_back({dim, {dim}, take(dataset_->index_values(dim), selected(dim))});
+  }
+}
+
+const View::Coordinate* BaseView::index_coordinate(const std::string& dim) const {
+  for (const Coordinate& coordinate : coordinates_)
+    if (coordinate.name == dim) return &coordinate;
+  return nullptr;
+}
+
+BatchPlan BaseView::plan(std::int64_t epoch, std::int64_t batch) const {
+  BatchPlan plan;
+  plan.samples = batch_samples(epoch, batch);
+  plan.shapes = shapes(batch);
+  PlanBuilder builder(variables_);
+  for (const Row& row : rows(epoch, batch))
+    for (const VariablePlacement& placement : placements_) builder.add(placement, row);
+  builder.finish(plan);
+  return plan;
+}
+
+Json BaseView::schema() const {
+  Json tensors = Json::array();
+  for (const TensorSpec& tensor : tensors_)
+    tensors.push_back({{"name", tensor.name},
+                       {"dtype", tensor.type.name()},
+                       {"shape", dims_json(tensor.shape)},
+                       {"dims", tensor.dims}});
+  Json coordinates = Json::array();
+  for (const Coordinate& coordinate : coordinates_)
+    coordinates.push_back({{"name", coordinate.name},
+                           {"dims", coordinate.dims},
+                           {"dtype", coordinate.values.type.name()},
+                           {"size", coordinate.values.shape[0]}});
+  return {{"view", spec_.name},          {"samples", samples()},  {"batch_size", batch_size()},
+          {"batches", batches()},        {"epochs", epochs()},    {"tensors", std::move(tensors)},
+          {"coordinates", coordinates}, {"formats", spec_.formats}};
+}
+
+Json BaseView::resolved() const {
+  Json view = spec_.document;
+  view["name"] = spec_.name;
+  if (!spec_.xbatcher) {
+    if (!view.contains("variables") && !view.contains("tensors")) {
+      Json names = Json::array();
+      for (const Variable* variable : variables_) names.push_back(variable->name);
+      view["variables"] = std::move(names);
+    }
+    Json window = Json::object();
+    for (const WindowSpec& dim : spec_.window)
+      window[dim.dim] = {{"size", dim.size}, {"stride", dim.stride}, {"wrap", dim.wrap}};
+    view["window"] = std::move(window);
+    view["batch"] = {{"size", spec_.batch_size}, {"remainder", remainder_name(spec_.remainder)}};
+    view["order"] = {{"shuffle", shuffle_name(spec_.order.shuffle)}, {"seed", spec_.order.seed}};
+    if (spec_.order.shuffle == Order::Shuffle::block) view["order"]["window"] = spec_.order.window;
+  }
+  view["epochs"] = spec_.epochs;
+  view["missing"] = {{"nan", "keep"}};
+  view["formats"] = spec_.formats;
+  return view;
+}
+
+Json BaseView::provenance(std::int64_t epoch, std::int64_t batch) const {
+  const BatchPlan batch_plan = plan(epoch, batch);
+  Json windows = Json::array();
+  Json coordinates = Json::object();
+  for (const Row& row : rows(epoch, batch)) {
+    Json window = Json::object();
+    for (std::size_t w = 0; w < window_dims_.size(); ++w) {
+      const WindowDim& dim = window_dims_[w];
+      const Positions& positions = selected(dim.name);
+      const std::int64_t start = row.starts[w];
+      window[dim.name] = {positions[start], positions[(start + dim.size - 1) % positions.size()] + 1};
+      if (const Coordinate* index = index_coordinate(dim.name))
+        coordinates[dim.name].push_back(label_json(index->values, start));
+    }
+    windows.push_back(std::move(window));
+  }
+  Json chunks = Json::array();
+  for (const ChunkUse& use : batch_plan.chunks) {
+    const Array& array = *variables_[use.variable]->array;
+    chunks.push_back(array.chunk_name(array.grid().chunk(use.chunk)));
+  }
+  return {{"view", spec_.name},         {"epoch", epoch},
+          {"batch", batch},             {"samples", batch_plan.samples},
+          {"windows", std::move(windows)}, {"coordinates", std::move(coordinates)},
+          {"chunks", std::move(chunks)}};
+}
+
+}  // namespace batchfs

@@ -1,0 +1,68 @@
+#pragma once
+// What the two kinds of views, windows and xbatcher, have in common.
+
+#include <map>
+
+#include "engine/view/geometry.h"
+#include "engine/view/spec.h"
+
+namespace batchfs {
+
+class BaseView : public View {
+ public:
+  BaseView(std::shared_ptr<const Dataset> dataset, ViewSpec spec);
+
+  const std::string& name() const override { return spec_.name; }
+  const std::vector<TensorSpec>& tensors() const override { return tensors_; }
+  const std::vector<std::string>& formats() const override { return spec_.formats; }
+  std::int64_t epochs() const override { return spec_.epochs; }
+  const std::vector<const Variable*>& variables() const override { return variables_; }
+  const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const override {
+    return converters_.at({tensor, variable});
+  }
+  std::int64_t rank_batches(std::int64_t rank, std::int64_t world) const override;
+  Json schema() const override;
+  Json resolved() const override;
+  Json provenance(std::int64_t epoch, std::int64_t batch) const override;
+  const std::vector<Coordinate>& coordinates() const override { return coordinates_; }
+  BatchPlan plan(std::int64_t epoch, std::int64_t batch) const override;
+
+ protected:
+  /// A window dimension as the rows' starts count it.
+  struct WindowDim {
+    std::string name;
+    std::int64_t size;
+    bool wrap;
+  };
+
+  /// The windows of a batch, in row order.
+  virtual std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const = 0;
+
+  /// The selection along a dimension; everything when the view selects nothing there.
+  const Positions& selected(const std::string& dim) const;
+  /// The number of a variable that can be read, entering it in variables_. Throws with `path`.
+  std::uint32_t use_variable(const std::string& name, const std::string& path);
+  /// The type of a variable in a tensor: decoded, floats cast to the view's dtype.
+  DataType result_type(const Variable& variable) const;
+  void add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type);
+  /// Data variables that have every one of `dims`. Throws when there are none.
+  std::vector<std::string> default_variables(const std::vector<std::string>& dims) const;
+  void collect_coordinates();
+  /// Index values along a dimension after selection; an empty type when it has no coordinate.
+  const Coordinate* index_coordinate(const std::string& dim) const;
+
+  std::shared_ptr<const Dataset> dataset_;
+  ViewSpec spec_;
+  std::map<std::string, Positions> selected_;
+  std::vector<WindowDim> window_dims_;
+  std::vector<TensorSpec> tensors_;
+  std::vector<const Variable*> variables_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Converter> converters_;
+  std::vector<VariablePlacement> placements_;
+  std::vector<Coordinate> coordinates_;
+};
+
+std::shared_ptr<const View> make_window_view(std::shared_ptr<const Dataset> dataset, ViewSpec spec);
+std::shared_ptr<const View> make_xbatcher_view(std::shared_ptr<const Dataset> dataset, ViewSpec spec);
+
+}  // namespace batchfs

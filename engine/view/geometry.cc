@@ -1,0 +1,123 @@
+#include "engine/view/geometry.h"
+
+namespace batchfs {
+
+void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64_t chunk_length,
+                           std::vector<Run>& runs) {
+  runs.clear();
+  const std::int64_t length = axis.selected.size();
+  auto add = [&](std::int64_t index, std::int64_t count, std::int64_t offset) {
+    while (count > 0) {
+      const std::int64_t chunk = index / chunk_length, start = index % chunk_length;
+      const std::int64_t here = std::min(count, chunk_length - start);
+      if (!runs.empty() && runs.back().chunk == chunk && runs.back().start + runs.back().length == start &&
+          runs.back().offset + runs.back().length * axis.stride == offset)
+        runs.back().length += here;
+      else
+        runs.push_back({chunk, start, here, offset});
+      index += here;
+      count -= here;
+      offset += here * axis.stride;
+    }
+  };
+  /// Positions [first, first + count) of the selection, none of them wrapped.
+  auto add_positions = [&](std::int64_t first, std::int64_t count, std::int64_t offset) {
+    if (axis.selected.is_range()) return add(axis.selected[first], count, offset);
+    for (std::int64_t i = 0; i < count; ++i) add(axis.selected[first + i], 1, offset + i * axis.stride);
+  };
+  if (axis.window < 0) return add_positions(0, length, 0);
+  std::int64_t offset = 0;
+  for (std::int64_t step : axis.offsets) {
+    std::int64_t first = row.starts[static_cast<std::size_t>(axis.window)] + step;
+    if (axis.wrap) first = ((first % length) + length) % length;
+    for (std::int64_t left = axis.size; left > 0;) {
+      const std::int64_t here = std::min(left, length - first);
+      add_positions(first, here, offset);
+      offset += here * axis.stride;
+      left -= here;
+      first = 0;  // wrapped
+    }
+  }
+}
+
+bool PlanBuilder::merge(Part& part, const Part& next) {
+  if (part.tensor != next.tensor) return false;
+  int joined = -1;
+  for (std::size_t d = 0; d < part.source.shape.size(); ++d) {
+    if (part.source.start[d] == next.source.start[d] && part.source.shape[d] == next.source.shape[d]) continue;
+    if (joined >= 0 || part.source.start[d] + part.source.shape[d] != next.source.start[d]) return false;
+    joined = static_cast<int>(d);
+  }
+  if (joined < 0) return false;  // the same elements again
+  const auto d = static_cast<std::size_t>(joined);
+  for (std::size_t k = 0; k < part.strides.size(); ++k)
+    if (k != d && part.strides[k] != next.strides[k] && part.source.shape[k] != 1) return false;
+  const std::int64_t distance = next.offset - part.offset;
+  if (part.source.shape[d] == 1) {
+    // The stride of a single element is free: it becomes the distance to the next one.
+    if (next.source.shape[d] > 1 && next.strides[d] != distance) return false;
+    part.strides[d] = distance;
+  } else if (distance != part.source.shape[d] * part.strides[d] ||
+             (next.source.shape[d] > 1 && next.strides[d] != part.strides[d])) {
+    return false;
+  }
+  part.source.shape[d] += next.source.shape[d];
+  return true;
+}
+
+void PlanBuilder::add(const VariablePlacement& placement, const Row& row) {
+  const ChunkGrid& grid = variables_[placement.variable]->array->grid();
+  const std::size_t rank = placement.axes.size();
+  if (runs_.size() < rank) runs_.resize(rank);
+  for (std::size_t d = 0; d < rank; ++d) {
+    add_runs(placement.axes[d], row, grid.chunk_shape()[d], runs_[d]);
+    if (runs_[d].empty()) return;
+  }
+  const std::int64_t base = row.offsets[placement.tensor] + placement.base;
+  Dims at(rank);
+  for (;;) {
+    Part part;
+    part.tensor = placement.tensor;
+    part.offset = base;
+    std::int64_t chunk = 0;
+    for (std::size_t d = 0; d < rank; ++d) {
+      const Run& run = runs_[d][static_cast<std::size_t>(at[d])];
+      chunk = chunk * grid.counts()[d] + run.chunk;
+      part.source.start.push_back(run.start);
+      part.source.shape.push_back(run.length);
+      part.strides.push_back(placement.axes[d].stride);
+      part.offset += run.offset;
+    }
+    std::vector<std::uint32_t>& candidates =
+        by_chunk_[static_cast<std::uint64_t>(chunk) * UINT64_C(0x9e3779b97f4a7c15) + placement.variable];
+    Group* group = nullptr;
+    for (std::uint32_t g : candidates)
+      if (groups_[g].variable == placement.variable && groups_[g].chunk == chunk) group = &groups_[g];
+    if (group == nullptr) {
+      candidates.push_back(static_cast<std::uint32_t>(groups_.size()));
+      group = &groups_.emplace_back(Group{placement.variable, chunk, {}});
+    }
+    // Several tensors take turns in a group: the last part of the same tensor is the one to go on.
+    bool merged = false;
+    for (std::size_t i = group->parts.size(); i-- > 0 && !merged && group->parts.size() - i <= 4;)
+      if (group->parts[i].tensor == part.tensor) {
+        merged = merge(group->parts[i], part);
+        break;
+      }
+    if (!merged) group->parts.push_back(part);
+    std::size_t d = rank;
+    while (d > 0 && at[d - 1] + 1 == static_cast<std::int64_t>(runs_[d - 1].size())) at[--d] = 0;
+    if (d == 0) return;
+    ++at[d - 1];
+  }
+}
+
+void PlanBuilder::finish(BatchPlan& plan) {
+  for (Group& group : groups_) {
+    plan.chunks.push_back({group.variable, group.chunk, static_cast<std::uint32_t>(plan.parts.size()),
+                           static_cast<std::uint32_t>(group.parts.size())});
+    plan.parts.insert(plan.parts.end(), group.parts.begin(), group.parts.end());
+  }
+}
+
+}  // namespace batchfs

@@ -1,0 +1,70 @@
+#pragma once
+// Where the elements of a window go in a tensor, and the parts of chunks they come from.
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/dataset/selection.h"
+#include "engine/view/view.h"
+#include "engine/zarr/chunk_grid.h"
+
+namespace batchfs {
+
+/// How one array dimension of a variable lies in a tensor.
+struct AxisPlacement {
+  Positions selected = Positions::range(0, 0);  // array indices of the view's positions
+  int window = -1;              // number of the window dimension; -1: the whole selection
+  std::int64_t size = 1;        // window length
+  bool wrap = false;
+  std::vector<std::int64_t> offsets{0};  // steps from the window's start, one entry each
+  std::int64_t stride = 0;      // bytes in the tensor from one position to the next; 0: dropped dimension
+};
+
+/// One variable in one tensor.
+struct VariablePlacement {
+  std::uint32_t tensor = 0;
+  std::uint32_t variable = 0;   // index into View::variables()
+  std::int64_t base = 0;        // bytes from the sample's start
+  std::vector<AxisPlacement> axes;  // array order
+};
+
+/// One window and where its sample begins in each tensor.
+struct Row {
+  Dims starts;                          // of each window dimension, in positions of the selection
+  std::vector<std::int64_t> offsets;    // bytes, one per tensor
+};
+
+/// Collects the parts of a batch, grouped by chunk. Parts that continue one another become one, so that a
+/// chunk that lands contiguously is one part.
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(const std::vector<const Variable*>& variables) : variables_(variables) {}
+
+  void add(const VariablePlacement& placement, const Row& row);
+
+  /// The plan's chunks and parts.
+  void finish(BatchPlan& plan);
+
+ private:
+  /// Consecutive array indices inside one chunk.
+  struct Run {
+    std::int64_t chunk, start, length;
+    std::int64_t offset;  // bytes
+  };
+  struct Group {
+    std::uint32_t variable;
+    std::int64_t chunk;
+    std::vector<Part> parts;
+  };
+  static void add_runs(const AxisPlacement& axis, const Row& row, std::int64_t chunk_length,
+                       std::vector<Run>& runs);
+  static bool merge(Part& part, const Part& next);
+
+  const std::vector<const Variable*>& variables_;
+  std::vector<Group> groups_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_chunk_;  // hash of (variable, chunk)
+  std::vector<std::vector<Run>> runs_;  // per dimension, reused
+};
+
+}  // namespace batchfs

@@ -1,0 +1,42 @@
+#pragma once
+// The order of samples: pure functions of (seed, epoch, position), in constant memory. batchfs-view(5)
+// describes them so that others can reproduce them.
+
+#include <cstdint>
+
+namespace batchfs {
+
+/// A pseudo-random permutation of [0, size), chosen by three numbers. A balanced Feistel network of six
+/// rounds over the smallest even number of bits that holds `size`, walked until it lands inside (M. Luby,
+/// C. Rackoff 1988; J. Black, P. Rogaway 2002, "cycle walking").
+class Permutation {
+ public:
+  Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t epoch, std::uint64_t stream = 0);
+  std::int64_t operator()(std::int64_t i) const;
+
+ private:
+  static constexpr int kRounds = 6;
+  std::uint64_t size_;
+  int half_bits_;
+  std::uint64_t keys_[kRounds];
+};
+
+/// Where samples of one chunk are: positions of the slowest window dimension fall into groups of `group`
+/// whose windows begin in the same chunk; `lead` positions come before the first whole group.
+struct ChunkGroups {
+  std::int64_t positions = 1;  // of the slowest dimension
+  std::int64_t inner = 1;      // samples per position
+  std::int64_t lead = 0;
+  std::int64_t group = 1;
+};
+
+struct Order {
+  enum class Shuffle : std::uint8_t { none, global, block } shuffle = Shuffle::none;
+  std::uint64_t seed = 0;
+  std::int64_t window = 16;  // block: groups that are mixed with each other
+
+  /// The sample at position i of an epoch.
+  std::int64_t sample(std::int64_t i, std::int64_t samples, std::int64_t epoch, const ChunkGroups& groups) const;
+};
+
+}  // namespace batchfs

@@ -1,0 +1,199 @@
+#include "engine/view/spec.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::int64_t kMost = INT64_C(1) << 40;
+
+std::string checked_name(const JsonRef& json, const std::string& name) {
+  if (!is_file_name(name))
+    throw json.error(fmt::format("'{}' cannot be a file name: 1 to 255 bytes, no '/', not '.' or '..'", name));
+  return name;
+}
+
+/// One of `choices`.
+std::string choice(const JsonRef& json, std::initializer_list<std::string_view> choices) {
+  const std::string text = json.string();
+  const std::vector<std::string> names(choices.begin(), choices.end());
+  if (std::find(names.begin(), names.end(), text) == names.end())
+    throw json.error(fmt::format("'{}' is none of {}{}", text, join(names, ", "), did_you_mean(text, names)));
+  return text;
+}
+
+std::vector<WindowSpec> parse_window(const JsonRef& json) {
+  std::vector<WindowSpec> window;
+  for (const auto& [dim, value] : json.members()) {
+    WindowSpec spec{dim};
+    if (value.is_object()) {
+      value.allow_only({"size", "stride", "wrap", "edge"});
+      spec.size = value.at("size").integer(1, kMost);
+      spec.stride = spec.size;
+      if (const auto stride = value.find("stride")) spec.stride = stride->integer(1, kMost);
+      if (const auto wrap = value.find("wrap")) spec.wrap = wrap->boolean();
+      if (const auto edge = value.find("edge"); edge && choice(*edge, {"drop", "pad", "partial"}) != "drop")
+        throw edge->error("windows over the edge are not supported yet", ErrorCode::not_supported);
+    } else {
+      spec.size = spec.stride = value.integer(1, kMost);
+    }
+    window.push_back(spec);
+  }
+  if (window.empty()) throw json.error("name at least one dimension");
+  return window;
+}
+
+std::vector<std::string> unique_strings(const JsonRef& json) {
+  const std::vector<std::string> strings = json.strings();
+  if (strings.empty()) throw json.error("the list is empty");
+  std::set<std::string> seen;
+  for (const std::string& s : strings)
+    if (!seen.insert(s).second) throw json.error(fmt::format("'{}' is given twice", s));
+  return strings;
+}
+
+TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
+  TensorDefinition tensor;
+  tensor.name = checked_name(json, name);
+  tensor.path = json.path();
+  json.allow_only({"variables", "offsets", "stack", "dims"});
+  tensor.variables = unique_strings(json.at("variables"));
+  if (const auto offsets = json.find("offsets"))
+    for (const auto& [dim, list] : offsets->members()) {
+      std::vector<std::int64_t> steps;
+      for (const JsonRef& step : list.elements()) steps.push_back(step.integer(-kMost, kMost));
+      if (steps.empty()) throw list.error("the list is empty");
+      tensor.offsets.emplace_back(dim, std::move(steps));
+    }
+  if (const auto stack = json.find("stack")) {
+    tensor.stack = stack->string();
+    if (tensor.stack->empty()) throw stack->error("the name is empty");
+  }
+  if (const auto dims = json.find("dims")) tensor.dims = unique_strings(*dims);
+  if (tensor.variables.size() > 1 && !tensor.stack)
+    throw json.error("several variables in one tensor need \"stack\": the name of the dimension that joins them");
+  return tensor;
+}
+
+std::vector<std::pair<std::string, std::int64_t>> parse_sizes(const JsonRef& json, std::int64_t least) {
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
+  for (const auto& [dim, size] : json.members()) sizes.emplace_back(dim, size.integer(least, kMost));
+  return sizes;
+}
+
+XbatcherSpec parse_xbatcher(const JsonRef& json) {
+  json.allow_only({"input_dims", "input_overlap", "batch_dims", "concat_input_dims"});
+  XbatcherSpec spec;
+  spec.input_dims = parse_sizes(json.at("input_dims"), 1);
+  if (spec.input_dims.empty()) throw json.at("input_dims").error("name at least one dimension");
+  if (const auto overlap = json.find("input_overlap")) spec.input_overlap = parse_sizes(*overlap, 0);
+  if (const auto batch = json.find("batch_dims")) spec.batch_dims = parse_sizes(*batch, 1);
+  if (const auto concat = json.find("concat_input_dims")) spec.concat_input_dims = concat->boolean();
+  return spec;
+}
+
+}  // namespace
+
+std::string_view remainder_name(ViewSpec::Remainder remainder) {
+  switch (remainder) {
+    case ViewSpec::Remainder::keep: return "keep";
+    case ViewSpec::Remainder::drop: return "drop";
+    case ViewSpec::Remainder::pad: return "pad";
+  }
+  return "";
+}
+
+std::string_view shuffle_name(Order::Shuffle shuffle) {
+  switch (shuffle) {
+    case Order::Shuffle::none: return "none";
+    case Order::Shuffle::global: return "global";
+    case Order::Shuffle::block: return "block";
+  }
+  return "";
+}
+
+ViewSpec parse_view_spec(const std::string& text, const std::string& name, const std::string& where) {
+  try {
+    ViewSpec spec;
+    spec.document = parse_json(text, where, {.allow_nan = false, .unique_keys = true});
+    const JsonRef root(spec.document, "");
+    if (!root.is_object()) throw root.error("a view is a JSON object");
+    root.allow_only({"name", "variables", "select", "window", "tensors", "batch", "order", "epochs", "dtype",
+                     "normalize", "missing", "formats", "xbatcher"});
+    const auto name_json = root.find("name");
+    spec.name = name_json ? checked_name(*name_json, name_json->string()) : name;
+    if (!is_file_name(spec.name)) throw root.error(fmt::format("'{}' cannot be a view's name", spec.name));
+    if (const auto variables = root.find("variables")) spec.variables = unique_strings(*variables);
+    if (const auto select = root.find("select"))
+      for (const auto& [dim, selector] : select->members()) spec.select.emplace_back(dim, parse_selector(selector));
+    const auto xbatcher = root.find("xbatcher");
+    if (xbatcher) {
+      for (const char* key : {"window", "batch", "tensors"})
+        if (const auto other = root.find(key))
+          throw other->error(fmt::format("a view has either \"xbatcher\" or \"{}\"", key));
+      spec.xbatcher = parse_xbatcher(*xbatcher);
+    } else {
+      spec.window = parse_window(root.at("window"));
+    }
+    if (const auto tensors = root.find("tensors")) {
+      for (const auto& [tensor, definition] : tensors->members())
+        spec.tensors.push_back(parse_tensor(tensor, definition));
+      if (spec.tensors.empty()) throw tensors->error("name at least one tensor");
+    }
+    if (const auto batch = root.find("batch")) {
+      if (batch->is_object()) {
+        batch->allow_only({"size", "remainder"});
+        if (const auto size = batch->find("size")) spec.batch_size = size->integer(1, kMost);
+        if (const auto remainder = batch->find("remainder")) {
+          const std::string value = choice(*remainder, {"keep", "drop", "pad"});
+          spec.remainder = value == "keep"   ? ViewSpec::Remainder::keep
+                           : value == "drop" ? ViewSpec::Remainder::drop
+                                             : ViewSpec::Remainder::pad;
+        }
+      } else {
+        spec.batch_size = batch->integer(1, kMost);
+      }
+    }
+    if (const auto order = root.find("order")) {
+      order->allow_only({"shuffle", "seed", "window"});
+      if (const auto shuffle = order->find("shuffle")) {
+        const std::string value = choice(*shuffle, {"none", "global", "block"});
+        spec.order.shuffle = value == "none"     ? Order::Shuffle::none
+                             : value == "global" ? Order::Shuffle::global
+                                                 : Order::Shuffle::block;
+      }
+      if (const auto seed = order->find("seed")) spec.order.seed = static_cast<std::uint64_t>(seed->integer(0));
+      if (const auto window = order->find("window")) spec.order.window = window->integer(1, 1 << 20);
+      if (xbatcher && spec.order.shuffle != Order::Shuffle::none)
+        throw order->error("xbatcher's batches have their own order; leave \"shuffle\" out");
+    }
+    if (const auto epochs = root.find("epochs")) spec.epochs = epochs->integer(1, 1'000'000'000);
+    if (const auto dtype = root.find("dtype")) {
+      const std::string value = dtype->string();
+      if (value == "bfloat16") throw dtype->error("bfloat16 is not supported yet", ErrorCode::not_supported);
+      spec.dtype = parse_numpy_type(choice(*dtype, {"float16", "float32", "float64"}));
+    }
+    if (const auto normalize = root.find("normalize"))
+      throw normalize->error("normalize is not supported yet", ErrorCode::not_supported);
+    if (const auto missing = root.find("missing")) {
+      missing->allow_only({"nan", "value"});
+      if (const auto nan = missing->find("nan"); nan && choice(*nan, {"keep", "fill", "skip"}) != "keep")
+        throw nan->error("only \"keep\" is supported yet", ErrorCode::not_supported);
+    }
+    if (const auto formats = root.find("formats")) {
+      spec.formats = unique_strings(*formats);
+      for (const JsonRef& format : formats->elements()) choice(format, {"npy", "safetensors", "npz", "zarr"});
+    }
+    return spec;
+  } catch (Error& error) {
+    throw error.at(where);
+  }
+}
+
+}  // namespace batchfs

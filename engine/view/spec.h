@@ -1,0 +1,59 @@
+#pragma once
+// A view file as written: its keys, checked for type and spelling, not yet looked up in a dataset.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/dataset/selection.h"
+#include "engine/view/order.h"
+
+namespace batchfs {
+
+struct WindowSpec {
+  std::string dim;
+  std::int64_t size = 1, stride = 1;
+  bool wrap = false;
+};
+
+struct TensorDefinition {
+  std::string name;
+  std::vector<std::string> variables;
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> offsets;  // by dim
+  std::optional<std::string> stack;
+  std::optional<std::vector<std::string>> dims;
+  std::string path;  // in the file, for messages
+};
+
+struct XbatcherSpec {
+  std::vector<std::pair<std::string, std::int64_t>> input_dims, input_overlap, batch_dims;
+  bool concat_input_dims = false;
+};
+
+struct ViewSpec {
+  enum class Remainder : std::uint8_t { keep, drop, pad };
+
+  std::string name;
+  std::optional<std::vector<std::string>> variables;
+  std::vector<std::pair<std::string, Selector>> select;
+  std::vector<WindowSpec> window;
+  std::vector<TensorDefinition> tensors;  // empty: one per variable
+  std::int64_t batch_size = 1;
+  Remainder remainder = Remainder::keep;
+  Order order;
+  std::int64_t epochs = 1;
+  std::optional<DataType> dtype;
+  std::vector<std::string> formats{"npy"};
+  std::optional<XbatcherSpec> xbatcher;
+  Json document;  // as written
+};
+
+/// Throws invalid_argument with the JSON path, or not_supported for what comes later.
+ViewSpec parse_view_spec(const std::string& json, const std::string& name, const std::string& where);
+
+std::string_view remainder_name(ViewSpec::Remainder remainder);
+std::string_view shuffle_name(Order::Shuffle shuffle);
+
+}  // namespace batchfs

@@ -1,0 +1,342 @@
+// Views by windows: samples are the positions of a window that slides over the selection.
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/view/base_view.h"
+
+namespace batchfs {
+
+namespace {
+
+class WindowView final : public BaseView {
+ public:
+  WindowView(std::shared_ptr<const Dataset> dataset, ViewSpec spec) : BaseView(std::move(dataset), std::move(spec)) {
+    for (const WindowSpec& window : spec_.window) {
+      try {
+        dataset_->dim_size(window.dim);
+      } catch (const Error& error) {
+        throw Error(error.code(), "window: " + error.why());
+      }
+      if (selected(window.dim).drops_dim())
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("window.{}: \"select\" takes one position of it, which drops the dimension", window.dim));
+      window_dims_.push_back({window.dim, window.size, window.wrap});
+    }
+    define_tensors();
+    count_positions();
+    for (std::uint32_t t = 0; t < definitions_.size(); ++t) place_tensor(t);
+    find_chunk_groups();
+    collect_coordinates();
+  }
+
+  std::int64_t samples() const override { return samples_; }
+  std::int64_t batch_size() const override { return spec_.batch_size; }
+
+  std::int64_t batches() const override {
+    return spec_.remainder == ViewSpec::Remainder::drop ? samples_ / spec_.batch_size
+                                                        : (samples_ + spec_.batch_size - 1) / spec_.batch_size;
+  }
+
+  std::vector<Dims> shapes(std::int64_t batch) const override {
+    std::vector<Dims> result;
+    for (const TensorSpec& tensor : tensors_) {
+      result.push_back(tensor.shape);
+      result.back()[0] = rows_of(batch);
+    }
+    return result;
+  }
+
+  std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const override {
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t i = 0; i < rows_of(batch); ++i)
+      numbers.push_back(spec_.order.sample((batch * spec_.batch_size + i) % samples_, samples_, epoch, groups_));
+    return numbers;
+  }
+
+  std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const override {
+    std::vector<Coordinate> result;
+    auto taken = [&](const std::string& name) {
+      return std::any_of(tensors_.begin(), tensors_.end(), [&](const TensorSpec& t) { return t.name == name; });
+    };
+    for (std::size_t w = 0; w < window_dims_.size(); ++w) {
+      const Coordinate* index = index_coordinate(window_dims_[w].name);
+      // Along the samples: where each window begins.
+      const std::string name = window_dims_[w].size == 1 && !is_tensor_dim(window_dims_[w].name)
+                                   ? window_dims_[w].name
+                                   : window_dims_[w].name + "_start";
+      if (index == nullptr || taken(name)) continue;
+      const std::size_t itemsize = index->values.type.itemsize;
+      const std::vector<Row> all = rows(epoch, batch);
+      NdArray values{index->values.type, {static_cast<std::int64_t>(all.size())}, Buffer(all.size() * itemsize)};
+      for (std::size_t i = 0; i < all.size(); ++i)
+        std::memcpy(values.data.data() + i * itemsize,
+                    index->values.data.data() + static_cast<std::size_t>(all[i].starts[w]) * itemsize, itemsize);
+      result.push_back({name, {"sample"}, std::move(values)});
+    }
+    for (const Coordinate& coordinate : coordinates_) {
+      const bool is_window = std::any_of(window_dims_.begin(), window_dims_.end(),
+                                         [&](const WindowDim& w) { return w.name == coordinate.name; });
+      if (is_window || taken(coordinate.name) || !is_tensor_dim(coordinate.name)) continue;
+      Buffer copy(coordinate.values.data.size());
+      if (copy.size() > 0) std::memcpy(copy.data(), coordinate.values.data.data(), copy.size());
+      result.push_back({coordinate.name, coordinate.dims,
+                        NdArray{coordinate.values.type, coordinate.values.shape, std::move(copy)}});
+    }
+    return result;
+  }
+
+ protected:
+  std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const override {
+    std::vector<Row> result;
+    std::int64_t r = 0;
+    for (std::int64_t number : batch_samples(epoch, batch)) {
+      Row row;
+      row.starts.resize(counts_.size());
+      for (std::size_t w = counts_.size(); w-- > 0;) {
+        row.starts[w] = (first_[w] + number % counts_[w]) * spec_.window[w].stride;
+        number /= counts_[w];
+      }
+      for (std::int64_t bytes : sample_bytes_) row.offsets.push_back(r * bytes);
+      result.push_back(std::move(row));
+      ++r;
+    }
+    return result;
+  }
+
+ private:
+  std::int64_t rows_of(std::int64_t batch) const {
+    if (spec_.remainder == ViewSpec::Remainder::pad) return spec_.batch_size;
+    return std::max<std::int64_t>(0, std::min(spec_.batch_size, samples_ - batch * spec_.batch_size));
+  }
+
+  bool is_tensor_dim(const std::string& dim) const {
+    return std::any_of(tensors_.begin(), tensors_.end(), [&](const TensorSpec& t) {
+      return std::find(t.dims.begin(), t.dims.end(), dim) != t.dims.end();
+    });
+  }
+
+  void define_tensors() {
+    definitions_ = spec_.tensors;
+    if (definitions_.empty()) {
+      std::vector<std::string> dims;
+      for (const WindowDim& w : window_dims_) dims.push_back(w.name);
+      for (const std::string& name : spec_.variables ? *spec_.variables : default_variables(dims)) {
+        if (!is_file_name(name)) continue;
+        definitions_.push_back({name, {name}, {}, std::nullopt, std::nullopt, "variables"});
+      }
+    }
+    for (const TensorDefinition& tensor : definitions_)
+      for (const auto& [dim, steps] : tensor.offsets) {
+        const bool is_window = std::any_of(window_dims_.begin(), window_dims_.end(),
+                                           [&, &name = dim](const WindowDim& w) { return w.name == name; });
+        if (!is_window)
+          throw Error(ErrorCode::invalid_argument,
+                      fmt::format("{}.offsets.{}: offsets need a dimension of \"window\"", tensor.path, dim));
+      }
+  }
+
+  const std::vector<std::int64_t>* offsets_of(const TensorDefinition& tensor, const std::string& dim) const {
+    for (const auto& [name, steps] : tensor.offsets)
+      if (name == dim) return &steps;
+    return nullptr;
+  }
+
+  void count_positions() {
+    samples_ = 1;
+    for (std::size_t w = 0; w < window_dims_.size(); ++w) {
+      const WindowSpec& window = spec_.window[w];
+      const std::int64_t length = selected(window.dim).size();
+      std::int64_t least = 0, most = 0;  // steps before and behind the window
+      for (const TensorDefinition& tensor : definitions_)
+        if (const auto* steps = offsets_of(tensor, window.dim)) {
+          least = std::min(least, *std::min_element(steps->begin(), steps->end()));
+          most = std::max(most, *std::max_element(steps->begin(), steps->end()));
+        }
+      std::int64_t first = 0, last = -1;  // numbers of the window's starts
+      if (window.wrap) {
+        last = length > 0 ? (length - 1) / window.stride : -1;
+      } else {
+        first = (-least + window.stride - 1) / window.stride;
+        const std::int64_t room = length - window.size - most;
+        last = room >= 0 ? room / window.stride : -1;
+      }
+      if (last < first)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("window.{}: no window of {} fits: the selection has {} positions{}", window.dim,
+                                window.size, length, least != 0 || most != 0 ? " and the offsets need more" : ""));
+      first_.push_back(first);
+      counts_.push_back(last - first + 1);
+      if (__builtin_mul_overflow(samples_, counts_[w], &samples_) || samples_ > INT64_C(1) << 60)
+        throw Error(ErrorCode::not_supported, "the view has more than 2^60 samples");
+    }
+    if (batches() == 0)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("batch.remainder: \"drop\" leaves no batch: there are {} samples, a batch has {}",
+                              samples_, spec_.batch_size));
+  }
+
+  int window_number(const std::string& dim) const {
+    for (std::size_t w = 0; w < window_dims_.size(); ++w)
+      if (window_dims_[w].name == dim) return static_cast<int>(w);
+    return -1;
+  }
+
+  std::int64_t extent(const TensorDefinition& tensor, const std::string& dim) const {
+    const int w = window_number(dim);
+    if (w < 0) return selected(dim).size();
+    const auto* steps = offsets_of(tensor, dim);
+    return window_dims_[static_cast<std::size_t>(w)].size * (steps ? static_cast<std::int64_t>(steps->size()) : 1);
+  }
+
+  /// A variable's dimensions that are left after selection, in stored order.
+  std::vector<std::string> kept_dims(const Variable& variable) const {
+    std::vector<std::string> dims;
+    for (const std::string& dim : variable.dims)
+      if (!selected(dim).drops_dim()) dims.push_back(dim);
+    return dims;
+  }
+
+  void place_tensor(std::uint32_t t) {
+    const TensorDefinition& tensor = definitions_[t];
+    auto fail = [&](const std::string& why) { return Error(ErrorCode::invalid_argument, tensor.path + ": " + why); };
+    std::vector<std::uint32_t> numbers;
+    for (const std::string& name : tensor.variables) numbers.push_back(use_variable(name, tensor.path));
+    const Variable& first = *variables_[numbers.front()];
+    const DataType type = result_type(first);
+    for (std::uint32_t number : numbers)
+      if (!(result_type(*variables_[number]) == type))
+        throw fail(fmt::format("'{}' is {} and '{}' is {}; give the view a \"dtype\" to stack them", first.name,
+                               type.name(), variables_[number]->name, result_type(*variables_[number]).name()));
+    const std::vector<std::string> first_dims = kept_dims(first);
+
+    // The tensor's own dimensions, and which are joined into the stack.
+    std::vector<std::string> dims;
+    auto is_joined = [&](const std::string& dim) {
+      if (!tensor.stack) return false;
+      if (tensor.dims) return std::find(tensor.dims->begin(), tensor.dims->end(), dim) == tensor.dims->end();
+      return window_number(dim) < 0;
+    };
+    if (tensor.dims) {
+      dims = *tensor.dims;
+      if (std::find(dims.begin(), dims.end(), "sample") != dims.end()) throw fail("\"dims\" leaves out \"sample\"");
+      for (const std::string& dim : dims) {
+        if (tensor.stack && dim == *tensor.stack) continue;
+        if (std::find(first_dims.begin(), first_dims.end(), dim) == first_dims.end())
+          throw fail(fmt::format("dims: '{}' has no dimension '{}'{}", first.name, dim, did_you_mean(dim, first_dims)));
+      }
+      if (tensor.stack && std::find(dims.begin(), dims.end(), *tensor.stack) == dims.end())
+        throw fail(fmt::format("dims: the stack '{}' is missing", *tensor.stack));
+      if (!tensor.stack && dims.size() != first_dims.size())
+        throw fail(fmt::format("dims: name every dimension of '{}': {}", first.name, join(first_dims, ", ")));
+    } else {
+      if (tensor.stack) dims.push_back(*tensor.stack);
+      for (const std::string& dim : first_dims)
+        if (!is_joined(dim)) dims.push_back(dim);
+    }
+    if (tensor.stack && std::find(first_dims.begin(), first_dims.end(), *tensor.stack) != first_dims.end() &&
+        !is_joined(*tensor.stack))
+      throw fail(fmt::format("stack: '{}' is a dimension of '{}'", *tensor.stack, first.name));
+
+    // Joined dimensions of each variable, in the first variable's order, and how many channels they make.
+    std::vector<std::vector<std::string>> joined;
+    std::vector<std::int64_t> channels;
+    std::int64_t channel_count = 0;
+    for (std::uint32_t number : numbers) {
+      const std::vector<std::string> own = kept_dims(*variables_[number]);
+      std::vector<std::string> mine;
+      for (const std::string& dim : first_dims)
+        if (is_joined(dim) && std::find(own.begin(), own.end(), dim) != own.end()) mine.push_back(dim);
+      for (const std::string& dim : own)
+        if (is_joined(dim) && std::find(mine.begin(), mine.end(), dim) == mine.end()) mine.push_back(dim);
+      for (const std::string& dim : dims)
+        if (!(tensor.stack && dim == *tensor.stack) && std::find(own.begin(), own.end(), dim) == own.end())
+          throw fail(fmt::format("'{}' has no dimension '{}', which the tensor has", variables_[number]->name, dim));
+      std::int64_t count = 1;
+      for (const std::string& dim : mine) count *= extent(tensor, dim);
+      joined.push_back(std::move(mine));
+      channels.push_back(count);
+      channel_count += count;
+    }
+
+    TensorSpec spec{tensor.name, type, {"sample"}, {spec_.batch_size}};
+    for (const std::string& dim : dims) {
+      spec.dims.push_back(dim);
+      spec.shape.push_back(tensor.stack && dim == *tensor.stack ? channel_count : extent(tensor, dim));
+    }
+    Dims sample_shape;
+    for (std::size_t d = 1; d < spec.shape.size(); ++d) sample_shape.push_back(spec.shape[d]);
+    const Dims strides = c_strides(sample_shape, type.itemsize);
+    sample_bytes_.push_back(element_count(sample_shape) * type.itemsize);
+    element_count(spec.shape);  // refuses what cannot be addressed
+
+    auto stride_of = [&](const std::string& dim) -> std::int64_t {
+      for (std::size_t d = 0; d < dims.size(); ++d)
+        if (dims[d] == dim) return strides[d];
+      return 0;
+    };
+    std::int64_t channel = 0;
+    for (std::size_t v = 0; v < numbers.size(); ++v) {
+      const Variable& variable = *variables_[numbers[v]];
+      VariablePlacement placement{t, numbers[v], tensor.stack ? channel * stride_of(*tensor.stack) : 0, {}};
+      for (const std::string& dim : variable.dims) {
+        AxisPlacement axis;
+        axis.selected = selected(dim);
+        axis.window = window_number(dim);
+        if (axis.window >= 0) {
+          axis.size = window_dims_[static_cast<std::size_t>(axis.window)].size;
+          axis.wrap = window_dims_[static_cast<std::size_t>(axis.window)].wrap;
+          if (const auto* steps = offsets_of(tensor, dim)) axis.offsets = *steps;
+        }
+        const auto in_stack = std::find(joined[v].begin(), joined[v].end(), dim);
+        if (in_stack != joined[v].end()) {
+          axis.stride = stride_of(*tensor.stack);
+          for (auto later = in_stack + 1; later != joined[v].end(); ++later) axis.stride *= extent(tensor, *later);
+        } else if (!axis.selected.drops_dim()) {
+          axis.stride = stride_of(dim);
+        }
+        placement.axes.push_back(std::move(axis));
+      }
+      channel += channels[v];
+      placements_.push_back(std::move(placement));
+      add_converter(t, numbers[v], type);
+    }
+    tensors_.push_back(std::move(spec));
+  }
+
+  /// For order "block": which positions of the slowest window dimension share chunks.
+  void find_chunk_groups() {
+    groups_.positions = counts_[0];
+    groups_.inner = samples_ / counts_[0];
+    const std::string& dim = window_dims_[0].name;
+    const std::int64_t stride = spec_.window[0].stride;
+    std::int64_t chunk = 1;
+    for (const Variable* variable : variables_)
+      for (std::size_t d = 0; d < variable->dims.size(); ++d)
+        if (variable->dims[d] == dim) chunk = std::max(chunk, variable->array->grid().chunk_shape()[d]);
+    groups_.group = std::max<std::int64_t>(1, chunk / stride);
+    if (chunk % stride == 0 && selected(dim).is_range()) {
+      const std::int64_t at = selected(dim)[first_[0] * stride] % chunk;
+      groups_.lead = std::min((chunk - at) % chunk / stride, counts_[0]);
+    }
+  }
+
+  std::vector<TensorDefinition> definitions_;
+  std::vector<std::int64_t> first_, counts_;   // of the starts, per window dimension
+  std::vector<std::int64_t> sample_bytes_;     // per tensor
+  std::int64_t samples_ = 1;
+  ChunkGroups groups_;
+};
+
+}  // namespace
+
+std::shared_ptr<const View> make_window_view(std::shared_ptr<const Dataset> dataset, ViewSpec spec) {
+  return std::make_shared<WindowView>(std::move(dataset), std::move(spec));
+}
+
+}  // namespace batchfs
