@@ -1,0 +1,71 @@
+#pragma once
+// Something being put together from chunks: a batch, or a read of an array.
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/codec/array.h"
+#include "engine/dataset/converter.h"
+#include "engine/pipeline/executor.h"
+
+namespace batchfs {
+
+/// Filled in by whoever makes it, then only counted down. Each use is completed exactly once.
+class Assembly {
+ public:
+  struct Part {
+    Box source;                            // chunk coordinates
+    std::byte* out = nullptr;              // where its first element goes
+    Dims strides;                          // bytes at `out`, one per array dimension
+    const Converter* converter = nullptr;  // null: elements as they are in memory
+  };
+  struct Use {
+    std::shared_ptr<const Array> array;
+    std::int64_t chunk = 0;  // linear number in the array's grid
+    std::uint32_t first_part = 0, part_count = 0;
+  };
+
+  std::vector<Use> uses;
+  std::vector<Part> parts;
+  /// Owns what the parts point into, and the converters.
+  std::shared_ptr<void> memory;
+  /// Decoded chunks may be found in `memory` by others as long as it lives (a batch; not a short read).
+  bool shares_memory = false;
+  /// Called once, when every use is complete, from any thread. Null exception: all bytes are there.
+  std::function<void(std::exception_ptr)> finished;
+
+  std::atomic<Urgency> urgency{kReaderWaits};
+  /// Nobody wants it any more: chunks that only it needs are skipped.
+  std::atomic<bool> cancelled{false};
+
+  std::span<const Part> parts_of(const Use& use) const {
+    return std::span(parts).subspan(use.first_part, use.part_count);
+  }
+
+  /// One use is done, or failed.
+  void complete(std::exception_ptr error) {
+    if (error) {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = error;
+    }
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      // Taken out first: what it captured may hold this assembly.
+      const auto done = std::move(finished);
+      done(error_);
+    }
+  }
+
+  /// To be called once, before the first use can complete.
+  void begin() { pending_.store(static_cast<std::int64_t>(uses.size()), std::memory_order_release); }
+
+ private:
+  std::atomic<std::int64_t> pending_{0};
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+}  // namespace batchfs

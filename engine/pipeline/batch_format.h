@@ -1,0 +1,44 @@
+#pragma once
+// How a batch lies in files: which files there are, how large, and where each tensor's bytes go. The
+// formats themselves (npy, safetensors, npz, zarr) are in fs/.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/pipeline/memory_file.h"
+#include "engine/view/view.h"
+
+namespace batchfs {
+
+struct BatchLayout {
+  struct Literal {
+    std::uint64_t offset;
+    std::string bytes;
+  };
+  struct File {
+    std::uint64_t size = 0;
+    std::vector<Literal> literals;  // headers
+  };
+  struct Place {
+    std::uint32_t file = 0;
+    std::uint64_t offset = 0;
+  };
+  std::vector<File> files;
+  std::vector<Place> tensors;  // one per tensor of the view: C order, native byte order
+  /// Called once when every tensor is in place (npz checksums); may be empty.
+  std::function<void(std::vector<MemoryFile>&)> finish;
+};
+
+/// Immutable, thread-safe; one object per format, compared by address.
+class BatchFormat {
+ public:
+  virtual ~BatchFormat() = default;
+  virtual std::string_view name() const = 0;
+  /// Needs no chunk data and no plan: sizes are asked for by every lookup.
+  virtual BatchLayout layout(const View& view, std::int64_t batch) const = 0;
+};
+
+}  // namespace batchfs

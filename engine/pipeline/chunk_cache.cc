@@ -1,0 +1,118 @@
+#include "engine/pipeline/chunk_cache.h"
+
+namespace batchfs {
+
+namespace {
+// Ranks order entries for eviction, largest first. A known next use ranks by its time; without one the
+// rank is above every time, larger the longer ago the entry was touched.
+constexpr std::uint64_t kNoKnownUse = UINT64_MAX;
+}  // namespace
+
+std::uint64_t ChunkCache::rank_of(const ChunkKey& key) const {
+  const auto it = uses_.find(key);
+  return it != uses_.end() ? *it->second.begin() : kNoKnownUse - touched_;
+}
+
+void ChunkCache::rerank(const ChunkKey& key) {
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return;
+  by_rank_.erase({it->second.rank, &it->first});
+  it->second.rank = rank_of(key);
+  by_rank_.insert({it->second.rank, &it->first});
+}
+
+void ChunkCache::put(const ChunkKey& key, Entry entry) {
+  if (const auto old = entries_.find(key); old != entries_.end()) erase(old);
+  ++touched_;
+  bytes_ += entry.bytes;
+  const auto it = entries_.emplace(key, std::move(entry)).first;
+  it->second.rank = rank_of(key);
+  by_rank_.insert({it->second.rank, &it->first});
+}
+
+void ChunkCache::erase(Entries::iterator it) {
+  by_rank_.erase({it->second.rank, &it->first});
+  bytes_ -= it->second.bytes;
+  entries_.erase(it);
+}
+
+std::optional<DecodedChunk> ChunkCache::find(const ChunkKey& key, const Box& need) {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return std::nullopt;
+  DecodedChunk chunk = it->second.chunk;
+  if (chunk.memory == nullptr) {
+    chunk.memory = it->second.weak.lock();
+    if (chunk.memory == nullptr) {  // the batch it lay in is gone
+      erase(it);
+      return std::nullopt;
+    }
+  }
+  if (!contains(chunk.box, need)) return std::nullopt;
+  ++touched_;
+  rerank(key);
+  counters_.chunk_cache_hits.fetch_add(1, std::memory_order_relaxed);
+  return chunk;
+}
+
+void ChunkCache::insert(const ChunkKey& key, std::shared_ptr<const Array> array, DecodedChunk chunk,
+                        std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  put(key, {std::move(array), std::move(chunk), {}, bytes, 0});
+}
+
+void ChunkCache::insert_weak(const ChunkKey& key, std::shared_ptr<const Array> array,
+                             DecodedChunk chunk) {
+  const std::lock_guard lock(mutex_);
+  while (!weak_keys_.empty()) {
+    const auto it = entries_.find(weak_keys_.front());
+    if (it != entries_.end() && it->second.chunk.memory == nullptr) {
+      if (!it->second.weak.expired()) break;
+      erase(it);
+    }
+    weak_keys_.pop_front();
+  }
+  std::weak_ptr<const void> weak = chunk.memory;
+  chunk.memory.reset();
+  put(key, {std::move(array), std::move(chunk), std::move(weak), 0, 0});
+  weak_keys_.push_back(key);
+}
+
+void ChunkCache::add_use(const ChunkKey& key, std::uint64_t time) {
+  const std::lock_guard lock(mutex_);
+  uses_[key].insert(time);
+  rerank(key);
+}
+
+void ChunkCache::remove_use(const ChunkKey& key, std::uint64_t time) {
+  const std::lock_guard lock(mutex_);
+  const auto it = uses_.find(key);
+  if (it == uses_.end()) return;
+  if (const auto use = it->second.find(time); use != it->second.end()) it->second.erase(use);
+  if (it->second.empty()) uses_.erase(it);
+  rerank(key);
+}
+
+bool ChunkCache::evict_one(std::uint64_t keep_until) {
+  const std::lock_guard lock(mutex_);
+  while (!by_rank_.empty()) {
+    const auto last = std::prev(by_rank_.end());
+    if (last->first <= keep_until) return false;
+    const auto it = entries_.find(*last->second);
+    const bool frees = it->second.bytes > 0;
+    erase(it);
+    if (frees) {
+      counters_.chunk_cache_evictions.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    // A weak entry frees nothing; go on.
+  }
+  return false;
+}
+
+std::uint64_t ChunkCache::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+}  // namespace batchfs

@@ -1,0 +1,287 @@
+#include "engine/pipeline/chunk_scheduler.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace batchfs {
+
+namespace {
+
+/// The elements of the chunk that this use needs.
+Box needed(const Assembly& assembly, const Assembly::Use& use) {
+  const auto parts = assembly.parts_of(use);
+  Box box = parts.front().source;
+  for (const Assembly::Part& part : parts.subspan(1)) box = bounding_box(box, part.source);
+  return box;
+}
+
+/// Elements of the chunk that exist, in chunk coordinates.
+Box whole_chunk(const Array& array, std::int64_t chunk) {
+  return whole_box(array.grid().box(array.grid().chunk(chunk)).shape);
+}
+
+/// Chunks above this size are decoded in part where the codec can; below, the whole is decoded and kept,
+/// since the next window in the same chunk is likely to come before it is evicted.
+constexpr std::uint64_t kDecodeWholeBytes = 32 << 20;
+
+/// The box to decode when `need` is needed.
+Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need) {
+  if (array.chain().is_plain()) return need;
+  const bool partial = array.chain().has_ranges() && array.chunk_bytes() > kDecodeWholeBytes;
+  return partial ? need : whole_chunk(array, chunk);
+}
+
+/// Can the use be decoded straight to where it goes? Its parts must all be the same box (one window in
+/// two tensors), so that the others are copies of the first.
+bool decodes_in_place(const Array& array, const Assembly& assembly, const Assembly::Use& use,
+                      const Box& box) {
+  const auto parts = assembly.parts_of(use);
+  const Assembly::Part& first = parts.front();
+  if (!(first.source == box) || !array.decodes_directly(box, first.strides)) return false;
+  if (first.converter != nullptr && !first.converter->in_place()) return false;
+  return std::all_of(parts.begin() + 1, parts.end(), [&](const Assembly::Part& part) {
+    return part.source == first.source && part.converter == first.converter;
+  });
+}
+
+}  // namespace
+
+ChunkScheduler::ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache,
+                               Counters& counters, Log& log)
+    : executor_(executor), budget_(budget), cache_(cache), counters_(counters), log_(log) {}
+
+void ChunkScheduler::post(const std::shared_ptr<Task>& task, Urgency urgency) {
+  executor_.post(urgency, [this, task] { run(task); });
+}
+
+void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) {
+  assembly->begin();
+  if (assembly->uses.empty()) {
+    const auto done = std::move(assembly->finished);
+    done(nullptr);
+    return;
+  }
+  const Urgency urgency = assembly->urgency.load(std::memory_order_relaxed);
+  // `uses` must not be touched after its last one is handed over: the assembly may be finished then.
+  const std::size_t count = assembly->uses.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Assembly::Use& use = assembly->uses[i];
+    const ChunkKey key{use.array.get(), use.chunk};
+    const Box need = needed(*assembly, use);
+    const Consumer consumer{assembly, &use};
+    const std::lock_guard lock(mutex_);
+    if (auto chunk = cache_.find(key, need)) {
+      executor_.post(urgency, [consumer, chunk = std::move(*chunk)] {
+        gather(consumer, chunk);
+        consumer.assembly->complete(nullptr);
+      });
+      continue;
+    }
+    std::shared_ptr<Task>& task = tasks_[key];
+    if (task == nullptr) {
+      task = std::make_shared<Task>(Task{key, use.array, need, {consumer}});
+      post(task, urgency);
+      continue;
+    }
+    task->box = task->consumers.empty() && !task->warm ? need : bounding_box(task->box, need);
+    task->consumers.push_back(consumer);
+    // It was posted for someone less urgent, perhaps. A task that has run ignores the second ticket.
+    if (!task->running) post(task, urgency);
+  }
+}
+
+void ChunkScheduler::hurry(const std::shared_ptr<Assembly>& assembly) {
+  const std::lock_guard lock(mutex_);
+  for (const Assembly::Use& use : assembly->uses) {
+    const auto it = tasks_.find({use.array.get(), use.chunk});
+    if (it != tasks_.end() && !it->second->running)
+      post(it->second, assembly->urgency.load(std::memory_order_relaxed));
+  }
+}
+
+void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_t chunk) {
+  const ChunkKey key{array.get(), chunk};
+  const Box box = whole_chunk(*array, chunk);
+  if (box.empty() || budget_.used() + array->chunk_bytes() > budget_.limit()) return;
+  const std::lock_guard lock(mutex_);
+  if (cache_.find(key, box)) return;
+  std::shared_ptr<Task>& task = tasks_[key];
+  if (task != nullptr) return;
+  task = std::make_shared<Task>(Task{key, array, box, {}, false, true});
+  post(task, kReadAhead);
+}
+
+void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
+  std::vector<Consumer> consumers, dropped;
+  Box box;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = tasks_.find(task->key);
+    if (it == tasks_.end() || it->second != task || task->running) return;  // a second ticket
+    consumers = std::move(task->consumers);
+    task->consumers.clear();
+    const auto kept = std::stable_partition(consumers.begin(), consumers.end(), [](const Consumer& c) {
+      return !c.assembly->cancelled.load(std::memory_order_relaxed);
+    });
+    dropped.assign(kept, consumers.end());
+    consumers.erase(kept, consumers.end());
+    if (consumers.empty() && !task->warm) {
+      tasks_.erase(it);
+    } else {
+      task->running = true;
+      box = box_to_decode(*task->array, task->key.chunk, task->box);
+    }
+  }
+  for (const Consumer& consumer : dropped)
+    consumer.assembly->complete(
+        std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
+  if (consumers.empty() && !task->warm) return;
+
+  if (task->array->store().is_local()) {
+    decode(task, std::move(box), std::move(consumers), nullptr);
+    return;
+  }
+  const Dims chunk = task->array->grid().chunk(task->key.chunk);
+  const Box part = box;
+  task->array->fetch(chunk, part, [this, task, box = std::move(box), consumers = std::move(consumers)](
+                                      std::variant<EncodedChunk, std::exception_ptr> fetched) mutable {
+    if (auto* error = std::get_if<std::exception_ptr>(&fetched)) {
+      finish(task, consumers, *error);
+      return;
+    }
+    const Urgency urgency =
+        consumers.empty() ? kReadAhead : consumers.front().assembly->urgency.load();
+    auto encoded = std::make_shared<EncodedChunk>(std::move(std::get<EncodedChunk>(fetched)));
+    counters_.bytes_fetched += encoded->bytes.size();
+    executor_.post(urgency, [this, task, box, consumers, encoded] {
+      decode(task, box, consumers, encoded.get());
+    });
+  });
+}
+
+void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
+                            const EncodedChunk* encoded) {
+  const Array& array = *task->array;
+  const Dims chunk = array.grid().chunk(task->key.chunk);
+  auto load = [&](std::byte* out, const Dims& strides) {
+    std::uint64_t fetched = 0;
+    counters_.bytes_decoded += encoded != nullptr
+                                   ? array.decode(chunk, *encoded, box, out, strides)
+                                   : array.load(chunk, box, out, strides, &fetched);
+    counters_.bytes_fetched += fetched;
+    ++counters_.chunks_fetched;
+    ++counters_.chunks_decoded;
+  };
+  Result result;
+  try {
+    if (consumers.size() == 1 &&
+        decodes_in_place(array, *consumers.front().assembly, *consumers.front().use, box)) {
+      const Consumer& consumer = consumers.front();
+      const auto parts = consumer.assembly->parts_of(*consumer.use);
+      const Assembly::Part& first = parts.front();
+      load(first.out, first.strides);
+      const bool raw = first.converter == nullptr || first.converter->is_copy();
+      if (!raw)
+        first.converter->convert(box.shape, first.out, first.strides, first.out, first.strides);
+      for (const Assembly::Part& part : parts.subspan(1))
+        copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out, part.strides);
+      if (raw && consumer.assembly->shares_memory)
+        result.chunk = DecodedChunk{box, first.out, first.strides, consumer.assembly->memory};
+    } else {
+      struct Memory {
+        Budget::Reservation reservation;
+        Buffer buffer;
+      };
+      const std::uint64_t bytes =
+          static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
+      auto memory = std::make_shared<Memory>();
+      while (!(memory->reservation = budget_.try_reserve(bytes)))
+        if (!cache_.evict_one()) {
+          memory->reservation = budget_.reserve(bytes);  // it is being waited for
+          break;
+        }
+      memory->buffer = Buffer(bytes);
+      const Dims strides = c_strides(box.shape, array.type().itemsize);
+      load(memory->buffer.data(), strides);
+      std::byte* data = memory->buffer.data();
+      result.chunk = DecodedChunk{box, data, strides, std::move(memory)};
+      result.cache_bytes = bytes;
+      for (const Consumer& consumer : consumers) gather(consumer, *result.chunk);
+    }
+  } catch (const std::bad_alloc&) {
+    finish(task, consumers,
+           std::make_exception_ptr(Error(ErrorCode::no_memory, "out of memory", array.chunk_name(chunk))));
+    return;
+  } catch (...) {
+    finish(task, consumers, std::current_exception());
+    return;
+  }
+  finish(task, consumers, std::move(result));
+}
+
+void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector<Consumer>& consumers,
+                            std::variant<Result, std::exception_ptr> outcome) {
+  Result* result = std::get_if<Result>(&outcome);
+  std::exception_ptr error;
+  if (result == nullptr) {
+    error = std::get<std::exception_ptr>(outcome);
+    ++counters_.errors;
+    try {
+      std::rethrow_exception(error);
+    } catch (Error& cause) {
+      cause.at(task->array->chunk_name(task->array->grid().chunk(task->key.chunk)));
+      log_.error(fmt::format("reading a chunk failed: {}", cause.what()));
+      error = std::make_exception_ptr(cause);
+    } catch (const std::exception& cause) {
+      log_.error(fmt::format("reading a chunk failed: {}", cause.what()));
+    }
+  }
+  std::vector<Consumer> late;
+  {
+    const std::lock_guard lock(mutex_);
+    task->running = false;
+    task->warm = false;
+    if (result != nullptr && result->chunk) {
+      if (result->cache_bytes > 0)
+        cache_.insert(task->key, task->array, *result->chunk, result->cache_bytes);
+      else
+        cache_.insert_weak(task->key, task->array, *result->chunk);
+      // Uses that joined during the run and are held by its result.
+      const auto rest = std::partition(task->consumers.begin(), task->consumers.end(), [&](auto& c) {
+        return !contains(result->chunk->box, needed(*c.assembly, *c.use));
+      });
+      late.assign(rest, task->consumers.end());
+      task->consumers.erase(rest, task->consumers.end());
+    }
+    if (task->consumers.empty()) {
+      tasks_.erase(task->key);
+    } else {  // the others need another run, also after an error: it may have been theirs alone
+      task->box = needed(*task->consumers.front().assembly, *task->consumers.front().use);
+      Urgency urgency = kReadAhead;
+      for (const Consumer& c : task->consumers) {
+        task->box = bounding_box(task->box, needed(*c.assembly, *c.use));
+        urgency = std::min(urgency, c.assembly->urgency.load());
+      }
+      post(task, urgency);
+    }
+  }
+  for (const Consumer& consumer : late) {
+    gather(consumer, *result->chunk);
+    consumer.assembly->complete(nullptr);
+  }
+  for (const Consumer& consumer : consumers) consumer.assembly->complete(error);
+}
+
+void ChunkScheduler::gather(const Consumer& consumer, const DecodedChunk& chunk) {
+  const std::size_t itemsize = consumer.use->array->type().itemsize;
+  for (const Assembly::Part& part : consumer.assembly->parts_of(*consumer.use)) {
+    const std::byte* source = chunk.at(part.source.start);
+    if (part.converter != nullptr && !part.converter->is_copy())
+      part.converter->convert(part.source.shape, source, chunk.strides, part.out, part.strides);
+    else
+      copy_strided(part.source.shape, itemsize, source, chunk.strides, part.out, part.strides);
+  }
+}
+
+}  // namespace batchfs

@@ -1,0 +1,74 @@
+#pragma once
+// Chunks on their way: each is fetched and decoded once for everything that needs it while it is in
+// flight or in the cache.
+//
+// A task is made when the first use of a chunk is submitted. Until it starts, later uses join it and its
+// box grows to hold theirs; when it starts it takes its uses along; uses that join while it runs are
+// served from its result, or by another run when that does not hold what they need.
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/base/budget.h"
+#include "engine/base/counters.h"
+#include "engine/base/log.h"
+#include "engine/pipeline/assembly.h"
+#include "engine/pipeline/chunk_cache.h"
+#include "engine/pipeline/executor.h"
+
+namespace batchfs {
+
+/// Thread-safe. Lock order: mutex_, then the cache's.
+class ChunkScheduler {
+ public:
+  ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters, Log& log);
+
+  /// Starts on every use of `assembly`; `assembly->finished` is called when all are done. An assembly
+  /// without uses finishes at once.
+  void submit(const std::shared_ptr<Assembly>& assembly);
+
+  /// Makes what `assembly` still waits for as urgent as assembly->urgency says now.
+  void hurry(const std::shared_ptr<Assembly>& assembly);
+
+  /// Brings a chunk into the cache for a likely later read, if memory is free.
+  void warm(const std::shared_ptr<const Array>& array, std::int64_t chunk);
+
+ private:
+  struct Consumer {
+    std::shared_ptr<Assembly> assembly;
+    const Assembly::Use* use;
+  };
+  struct Task {
+    ChunkKey key;
+    std::shared_ptr<const Array> array;
+    Box box;        // what the waiting consumers need
+    std::vector<Consumer> consumers;
+    bool running = false;
+    bool warm = false;  // wanted for itself, without a consumer
+  };
+  /// What a run produced: the decoded chunk, when it may be shared.
+  struct Result {
+    std::optional<DecodedChunk> chunk;
+    std::uint64_t cache_bytes = 0;  // 0: it lies in a batch
+  };
+
+  void post(const std::shared_ptr<Task>& task, Urgency urgency);
+  void run(const std::shared_ptr<Task>& task);
+  void decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
+              const EncodedChunk* encoded);
+  void finish(const std::shared_ptr<Task>& task, const std::vector<Consumer>& consumers,
+              std::variant<Result, std::exception_ptr> outcome);
+  static void gather(const Consumer& consumer, const DecodedChunk& chunk);
+
+  Executor& executor_;
+  Budget& budget_;
+  ChunkCache& cache_;
+  Counters& counters_;
+  Log& log_;
+  std::mutex mutex_;
+  std::unordered_map<ChunkKey, std::shared_ptr<Task>, ChunkKeyHash> tasks_;
+};
+
+}  // namespace batchfs

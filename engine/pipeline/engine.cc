@@ -1,0 +1,453 @@
+#include "engine/pipeline/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/pipeline/boxes.h"
+
+namespace batchfs {
+
+namespace {
+
+/// Ready batches that were opened and are kept for another reader of the same stream.
+constexpr std::size_t kKeptOpened = 4;
+/// Batches behind the window whose chunk uses are told to the cache.
+constexpr std::int64_t kLookAhead = 32;
+
+std::uint64_t monotonic_ns() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+int default_threads(int asked) {
+  return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+std::optional<ErrorCode> code_of(std::exception_ptr error) {
+  if (!error) return std::nullopt;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& cause) {
+    return cause.code();
+  } catch (...) {
+    return ErrorCode::internal;
+  }
+}
+
+std::string message_of(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& cause) {
+    return cause.what();
+  } catch (...) {
+    return "unknown";
+  }
+}
+
+}  // namespace
+
+Engine::Engine(Options options, Log& log)
+    : log_(log),
+      budget_(options.memory != 0 ? options.memory : default_memory_budget()),
+      prefetching_(options.prefetch),
+      cache_(counters_),
+      executor_(default_threads(options.threads)),
+      scheduler_(executor_, budget_, cache_, counters_, log) {}
+
+Engine::~Engine() {
+  executor_.stop();
+  std::vector<Waiter> waiters;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [key, entry] : entries_)
+      std::move(entry->waiters.begin(), entry->waiters.end(), std::back_inserter(waiters));
+    entries_.clear();
+    waiting_.clear();
+  }
+  const auto error = std::make_exception_ptr(Error(ErrorCode::interrupted, "batchfs is stopping"));
+  for (Waiter& waiter : waiters) waiter.done(nullptr, error);
+}
+
+Engine::Key Engine::key_of(const BatchRequest& request) {
+  return {request.view.get(), request.format, request.epoch, request.global_batch()};
+}
+
+Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
+  std::shared_ptr<Batch> ready;
+  WaiterId id = 0;
+  std::uint64_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    ++now_;
+    std::shared_ptr<Entry>& entry = entries_[key_of(request)];
+    const bool is_new = entry == nullptr;
+    if (is_new) {
+      entry = std::make_shared<Entry>();
+      entry->request = request;
+    }
+    if (!entry->opened) {
+      entry->opened = true;
+      opened_.push_back(key_of(request));
+    }
+    if (entry->batch != nullptr) {
+      ready = entry->batch;
+    } else {
+      id = ++last_waiter_;
+      entry->waiters.push_back({id, std::move(done), monotonic_ns()});
+      waiting_[id] = entry;
+      const bool was_prefetch = entry->urgency != kReaderWaits;
+      entry->urgency = kReaderWaits;
+      if (entry->assembly != nullptr) {
+        entry->assembly->cancelled = false;
+        if (was_prefetch) {
+          entry->assembly->urgency = kReaderWaits;
+          if (entry->submitted) scheduler_.hurry(entry->assembly);
+        }
+      } else if (is_new || was_prefetch) {
+        post_assemble(entry);
+      }
+    }
+    while (opened_.size() > kKeptOpened && drop_opened()) {
+    }
+  }
+  ++counters_.batches_opened;
+  if (ready != nullptr) {
+    bytes = ready->bytes();
+    counters_.bytes_delivered += bytes;
+    done(ready, nullptr);
+  }
+  if (prefetching_) {
+    const bool stalled = ready == nullptr;
+    executor_.post(kReaderWaits, [this, request, stalled] {
+      std::uint64_t size = 0;
+      for (const auto& file : request.format->layout(*request.view, request.global_batch()).files)
+        size += file.size;
+      prefetch(request, stalled, size);
+    });
+  }
+  return id;
+}
+
+/// Called with mutex_ held: forgets the oldest opened batch that is ready. Its memory goes with its last
+/// holder.
+bool Engine::drop_opened() {
+  for (auto it = opened_.begin(); it != opened_.end(); ++it) {
+    const auto entry = entries_.find(*it);
+    if (entry != entries_.end() && entry->second->batch == nullptr) continue;
+    if (entry != entries_.end()) entries_.erase(entry);
+    opened_.erase(it);
+    return true;
+  }
+  return false;
+}
+
+void Engine::post_assemble(const std::shared_ptr<Entry>& entry) {
+  executor_.post(entry->urgency, [this, entry] { assemble(entry); });
+}
+
+Budget::Reservation Engine::make_room(const Entry& entry, std::uint64_t bytes, bool waited) {
+  std::uint64_t keep_until = 0;
+  if (!waited) {
+    const std::lock_guard lock(mutex_);
+    keep_until = now_ + static_cast<std::uint64_t>(entry.urgency);
+  }
+  for (;;) {
+    if (auto reservation = budget_.try_reserve(bytes)) return reservation;
+    bool freed;
+    {
+      const std::lock_guard lock(mutex_);
+      freed = !opened_.empty() && drop_opened();
+    }
+    if (freed || cache_.evict_one(keep_until)) continue;
+    if (!waited) return {};
+    {
+      // Batches that were prefetched for streams that may be gone: the least urgent one first.
+      const std::lock_guard lock(mutex_);
+      auto victim = entries_.end();
+      for (auto it = entries_.begin(); it != entries_.end(); ++it)
+        if (it->second->batch != nullptr && !it->second->opened &&
+            (victim == entries_.end() || it->second->urgency > victim->second->urgency))
+          victim = it;
+      if (victim == entries_.end()) return budget_.reserve(bytes);
+      entries_.erase(victim);
+    }
+  }
+}
+
+void Engine::assemble(const std::shared_ptr<Entry>& entry) {
+  const BatchRequest& request = entry->request;
+  bool waited;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = entries_.find(key_of(request));
+    // Dropped, begun by an earlier ticket, or done.
+    if (it == entries_.end() || it->second != entry || entry->assembly || entry->batch) return;
+    waited = entry->urgency == kReaderWaits;
+    entry->assembly = std::make_shared<Assembly>();
+    entry->assembly->urgency = entry->urgency;
+  }
+  const std::shared_ptr<Assembly> assembly = entry->assembly;
+  try {
+    const View& view = *request.view;
+    const std::int64_t global = request.global_batch();
+    const BatchLayout layout = request.format->layout(view, global);
+    auto batch = std::make_shared<Batch>();
+    std::uint64_t bytes = 0;
+    for (const BatchLayout::File& file : layout.files) bytes += file.size;
+    if (bytes > budget_.limit())
+      throw Error(ErrorCode::no_memory,
+                  fmt::format("a batch of {} is larger than the memory budget of {}; use a smaller batch "
+                              "size or a larger --memory",
+                              format_size(bytes), format_size(budget_.limit())));
+    batch->reservation = make_room(*entry, bytes, waited);
+    if (!batch->reservation) {
+      std::unique_lock lock(mutex_);
+      entry->assembly = nullptr;
+      if (!entry->waiters.empty()) {  // a reader came meanwhile
+        lock.unlock();
+        executor_.post(kReaderWaits, [this, entry] { assemble(entry); });
+        return;
+      }
+      entries_.erase(key_of(request));
+      lock.unlock();
+      prefetcher_.pressed(request);
+      return;
+    }
+    for (const BatchLayout::File& file : layout.files) {
+      MemoryFile& memory = batch->files.emplace_back("batchfs", file.size);
+      for (const BatchLayout::Literal& literal : file.literals)
+        std::memcpy(memory.data() + literal.offset, literal.bytes.data(), literal.bytes.size());
+    }
+    const BatchPlan plan = view.plan(request.epoch, global);
+    for (const ChunkUse& use : plan.chunks) {
+      const Variable& variable = *view.variables()[use.variable];
+      assembly->uses.push_back({variable.array, use.chunk,
+                                static_cast<std::uint32_t>(assembly->parts.size()), use.part_count});
+      for (std::uint32_t i = use.first_part; i < use.first_part + use.part_count; ++i) {
+        const Part& part = plan.parts[i];
+        const BatchLayout::Place& place = layout.tensors[part.tensor];
+        assembly->parts.push_back({part.source,
+                                   batch->files[place.file].data() + place.offset + part.offset,
+                                   part.strides, &view.converter(part.tensor, use.variable)});
+      }
+    }
+    batch->view = request.view;
+    assembly->memory = batch;
+    assembly->shares_memory = true;
+    assembly->finished = [this, entry, batch, finish = layout.finish](std::exception_ptr error) {
+      if (!error) {
+        try {
+          if (finish) finish(batch->files);
+          for (MemoryFile& file : batch->files) file.seal();
+        } catch (...) {
+          error = std::current_exception();
+        }
+      }
+      complete(entry, batch, error);
+    };
+  } catch (...) {
+    complete(entry, nullptr, std::current_exception());
+    return;
+  }
+  if (!waited) ++counters_.batches_prefetched;
+  scheduler_.submit(assembly);
+  // A reader may have come while the list was being made.
+  const std::lock_guard lock(mutex_);
+  entry->submitted = true;
+  if (!waited && entry->assembly == assembly && entry->urgency == kReaderWaits)
+    scheduler_.hurry(assembly);
+}
+
+void Engine::complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch> batch,
+                      std::exception_ptr error) {
+  const bool interrupted = code_of(error) == ErrorCode::interrupted;
+  std::vector<Waiter> waiters;
+  {
+    const std::lock_guard lock(mutex_);
+    entry->submitted = false;
+    if (interrupted && !entry->waiters.empty()) {
+      // Its last reader had gone and its chunks were being dropped when another came: once more.
+      entry->assembly = nullptr;
+      post_assemble(entry);
+      return;
+    }
+    waiters = std::move(entry->waiters);
+    entry->waiters.clear();
+    for (const Waiter& waiter : waiters) waiting_.erase(waiter.id);
+    entry->assembly = nullptr;
+    if (error) {
+      const auto it = entries_.find(key_of(entry->request));  // the next open tries again
+      if (it != entries_.end() && it->second == entry) entries_.erase(it);
+    } else {
+      entry->batch = batch;
+    }
+  }
+  forget_uses(key_of(entry->request));
+  if (error && !interrupted) {
+    log_.error(fmt::format("view {}: epoch {} batch {} failed: {}", entry->request.view->name(),
+                           entry->request.epoch, entry->request.global_batch(), message_of(error)));
+  } else if (!error) {
+    ++counters_.batches_assembled;
+  }
+  const std::uint64_t now = monotonic_ns();
+  for (Waiter& waiter : waiters) {
+    ++counters_.reader_waits;
+    counters_.reader_wait_nanoseconds += now - waiter.since;
+    if (!error) counters_.bytes_delivered += batch->bytes();
+    waiter.done(error ? nullptr : batch, error);
+  }
+}
+
+void Engine::cancel(WaiterId id) {
+  Waiter cancelled{};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = waiting_.find(id);
+    if (it == waiting_.end()) return;
+    const std::shared_ptr<Entry> entry = it->second;
+    waiting_.erase(it);
+    const auto waiter = std::find_if(entry->waiters.begin(), entry->waiters.end(),
+                                     [id](const Waiter& w) { return w.id == id; });
+    if (waiter == entry->waiters.end()) return;
+    cancelled = std::move(*waiter);
+    entry->waiters.erase(waiter);
+    if (entry->waiters.empty() && entry->assembly != nullptr && !prefetcher_.wanted(entry->request))
+      entry->assembly->cancelled = true;
+  }
+  cancelled.done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
+}
+
+void Engine::prefetch(const BatchRequest& request, bool stalled, std::uint64_t bytes) {
+  const std::vector<BatchRequest> wanted =
+      prefetcher_.opened(request, stalled, bytes, budget_.limit());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Entry>& entry = entries_[key_of(wanted[i])];
+    if (entry != nullptr) continue;
+    entry = std::make_shared<Entry>();
+    entry->request = wanted[i];
+    entry->urgency = kPrefetch + static_cast<Urgency>(i);
+    post_assemble(entry);
+  }
+  if (!wanted.empty())
+    executor_.post(kReadAhead, [this, request] { look_ahead(request); });
+}
+
+void Engine::look_ahead(const BatchRequest& request) {
+  const std::vector<BatchRequest> beyond = prefetcher_.beyond(request, kLookAhead);
+  for (std::size_t i = 0; i < beyond.size(); ++i) {
+    const Key key = key_of(beyond[i]);
+    {
+      const std::lock_guard lock(mutex_);
+      if (uses_.contains(key) || entries_.contains(key)) continue;
+    }
+    const BatchPlan plan = beyond[i].view->plan(beyond[i].epoch, beyond[i].global_batch());
+    Uses uses;
+    for (const ChunkUse& use : plan.chunks)
+      uses.chunks.push_back({beyond[i].view->variables()[use.variable]->array.get(), use.chunk});
+    const std::lock_guard lock(mutex_);
+    uses.time = now_ + i;
+    const auto [it, inserted] = uses_.emplace(key, std::move(uses));
+    if (!inserted) continue;
+    for (const ChunkKey& chunk : it->second.chunks) cache_.add_use(chunk, it->second.time);
+  }
+  // A stream that jumped leaves uses behind that will not come: the oldest go.
+  const std::lock_guard lock(mutex_);
+  while (uses_.size() > 4 * static_cast<std::size_t>(kLookAhead)) {
+    const auto oldest = std::min_element(uses_.begin(), uses_.end(), [](const auto& a, const auto& b) {
+      return a.second.time < b.second.time;
+    });
+    for (const ChunkKey& chunk : oldest->second.chunks) cache_.remove_use(chunk, oldest->second.time);
+    uses_.erase(oldest);
+  }
+}
+
+void Engine::forget_uses(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  const auto it = uses_.find(key);
+  if (it == uses_.end()) return;
+  for (const ChunkKey& chunk : it->second.chunks) cache_.remove_use(chunk, it->second.time);
+  uses_.erase(it);
+}
+
+std::shared_ptr<const Batch> Engine::open(const BatchRequest& request) {
+  std::promise<std::shared_ptr<const Batch>> promise;
+  open(request, [&promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
+    if (error) promise.set_exception(error);
+    else promise.set_value(std::move(batch));
+  });
+  return promise.get_future().get();
+}
+
+namespace {
+
+/// One use per chunk that `box` touches.
+void add_box(Assembly& assembly, const std::shared_ptr<const Array>& array, const Box& box,
+             const Converter* converter, std::byte* out, const Dims& strides) {
+  for_each_chunk(array->grid(), box, [&](std::int64_t chunk, const Box& source, const Dims& offset) {
+    std::byte* to = out;
+    for (std::size_t d = 0; d < offset.size(); ++d) to += offset[d] * strides[d];
+    assembly.uses.push_back({array, chunk, static_cast<std::uint32_t>(assembly.parts.size()), 1});
+    assembly.parts.push_back({source, to, strides, converter});
+  });
+}
+
+}  // namespace
+
+void Engine::read_box(const std::shared_ptr<const Array>& array, const Box& box,
+                      std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides,
+                      std::shared_ptr<void> memory, ReadDone done) {
+  auto assembly = std::make_shared<Assembly>();
+  add_box(*assembly, array, box, converter.get(), out, strides);
+  struct Memory {
+    std::shared_ptr<const Converter> converter;
+    std::shared_ptr<void> memory;
+  };
+  assembly->memory = std::make_shared<Memory>(Memory{std::move(converter), std::move(memory)});
+  assembly->finished = std::move(done);
+  scheduler_.submit(assembly);
+}
+
+void Engine::read_box(const std::shared_ptr<const Array>& array, const Box& box,
+                      std::shared_ptr<const Converter> converter, std::byte* out,
+                      const Dims& strides) {
+  std::promise<void> promise;
+  read_box(array, box, std::move(converter), out, strides, nullptr, [&promise](std::exception_ptr error) {
+    if (error) promise.set_exception(error);
+    else promise.set_value();
+  });
+  promise.get_future().get();
+}
+
+void Engine::read_elements(const std::shared_ptr<const Array>& array, std::int64_t first,
+                           std::int64_t count, std::byte* out, std::shared_ptr<void> memory,
+                           ReadDone done) {
+  auto assembly = std::make_shared<Assembly>();
+  const std::int64_t itemsize = array->type().itemsize;
+  for (const Box& box : boxes_of_run(array->shape(), first, count)) {
+    add_box(*assembly, array, box, nullptr, out, c_strides(box.shape, itemsize));
+    out += box.elements() * itemsize;
+  }
+  // Several boxes of a run can touch one chunk; each chunk must be used once, so that it is decoded once
+  // even when it is too large to be kept.
+  merge_uses(*assembly);
+  assembly->memory = std::move(memory);
+  assembly->finished = std::move(done);
+  scheduler_.submit(assembly);
+}
+
+void Engine::read_ahead(const std::shared_ptr<const Array>& array, std::int64_t first,
+                        std::int64_t count) {
+  if (array->chain().is_plain()) return;  // read in place, nothing to decode: the page cache does it
+  for (const Box& box : boxes_of_run(array->shape(), first, count))
+    for_each_chunk(array->grid(), box, [&](std::int64_t chunk, const Box&, const Dims&) {
+      scheduler_.warm(array, chunk);
+    });
+}
+
+}  // namespace batchfs

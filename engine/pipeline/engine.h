@@ -1,0 +1,124 @@
+#pragma once
+// The plan at work: batches assembled ahead of their readers.
+//
+//   Engine engine({.memory = 4 << 30}, log);
+//   engine.open(request, [](std::shared_ptr<const Batch> batch, std::exception_ptr error) { ... });
+//
+// One assembly serves every reader of a batch; batches share chunks through the scheduler and the cache.
+// Nothing here blocks its caller: results come by callback, from a worker or at once.
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/pipeline/batch.h"
+#include "engine/pipeline/chunk_scheduler.h"
+#include "engine/pipeline/prefetcher.h"
+
+namespace batchfs {
+
+class Engine {
+ public:
+  struct Options {
+    int threads = 0;            // 0: one per core
+    std::uint64_t memory = 0;   // bytes; 0: default_memory_budget()
+    bool prefetch = true;
+  };
+
+  Engine(Options options, Log& log);
+  /// Waiters that are left get Error{interrupted}.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  using BatchDone = std::function<void(std::shared_ptr<const Batch>, std::exception_ptr)>;
+  using WaiterId = std::uint64_t;
+
+  /// Gives the batch when it is complete. `done` is called once, possibly before this returns. Throws
+  /// nothing: errors go to `done`. The id is for cancel(); 0 when `done` was called already.
+  WaiterId open(const BatchRequest& request, BatchDone done);
+
+  /// The waiter goes away: its `done` is called with Error{interrupted}, unless it has been called. The
+  /// batch goes on only if someone else waits for it or it is due soon anyway.
+  void cancel(WaiterId waiter);
+
+  using ReadDone = std::function<void(std::exception_ptr)>;
+  /// Reads C-order elements [first, first + count) of an array, stored values in native byte order, to
+  /// `out`, which `memory` holds alive. Chunks are kept in the cache for the next read.
+  void read_elements(const std::shared_ptr<const Array>& array, std::int64_t first, std::int64_t count,
+                     std::byte* out, std::shared_ptr<void> memory, ReadDone done);
+  /// Reads a box into `out` with `strides` in bytes, converted when `converter` is given.
+  void read_box(const std::shared_ptr<const Array>& array, const Box& box,
+                std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides,
+                std::shared_ptr<void> memory, ReadDone done);
+  /// The same, waiting for the end. Throws what went wrong. Not for workers of this engine.
+  void read_box(const std::shared_ptr<const Array>& array, const Box& box,
+                std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides);
+  std::shared_ptr<const Batch> open(const BatchRequest& request);
+
+  /// Likely to be read next: the chunks of elements [first, first + count).
+  void read_ahead(const std::shared_ptr<const Array>& array, std::int64_t first, std::int64_t count);
+
+  Counters& counters() { return counters_; }
+  const Budget& budget() const { return budget_; }
+  std::uint64_t cache_bytes() const { return cache_.bytes(); }
+  std::vector<Prefetcher::StreamState> streams() const { return prefetcher_.streams(); }
+
+ private:
+  using Key = std::tuple<const View*, const BatchFormat*, std::int64_t, std::int64_t>;
+  struct Waiter {
+    WaiterId id;
+    BatchDone done;
+    std::uint64_t since;  // nanoseconds, monotonic
+  };
+  /// A batch under way or ready.
+  struct Entry {
+    BatchRequest request;
+    std::shared_ptr<Batch> batch;        // set when ready
+    std::shared_ptr<Assembly> assembly;  // set while it is being assembled
+    bool submitted = false;              // assembly is complete as a list and with the scheduler
+    std::vector<Waiter> waiters;
+    Urgency urgency = kReaderWaits;
+    bool opened = false;
+  };
+
+  static Key key_of(const BatchRequest& request);
+  void post_assemble(const std::shared_ptr<Entry>& entry);
+  void assemble(const std::shared_ptr<Entry>& entry);
+  void complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch> batch,
+                std::exception_ptr error);
+  Budget::Reservation make_room(const Entry& entry, std::uint64_t bytes, bool waited);
+  void prefetch(const BatchRequest& request, bool stalled, std::uint64_t bytes);
+  void look_ahead(const BatchRequest& request);
+  void forget_uses(const Key& key);
+  bool drop_opened();
+
+  Log& log_;
+  Counters counters_;
+  Budget budget_;
+  const bool prefetching_;
+  ChunkCache cache_;
+  Prefetcher prefetcher_;
+
+  std::mutex mutex_;  // guards what follows; never held while calling out, nor while planning
+  std::map<Key, std::shared_ptr<Entry>> entries_;
+  std::unordered_map<WaiterId, std::shared_ptr<Entry>> waiting_;
+  std::deque<Key> opened_;  // ready batches that were opened, oldest first: the first to go
+  struct Uses {
+    std::uint64_t time;
+    std::vector<ChunkKey> chunks;
+  };
+  std::map<Key, Uses> uses_;  // what look_ahead() told the cache
+  std::uint64_t now_ = 0;     // batches opened
+  WaiterId last_waiter_ = 0;
+
+  Executor executor_;  // last: its threads use all of the above
+  ChunkScheduler scheduler_;
+};
+
+}  // namespace batchfs

@@ -1,0 +1,62 @@
+#pragma once
+// Work in order of urgency on the threads of a TBB arena.
+//
+// What a reader waits for comes first, then prefetches by how soon they are due. TBB's own queue is
+// first in, first out; so each posted item enqueues one anonymous tick, and a tick runs whatever is the
+// most urgent item at that moment.
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <vector>
+
+namespace batchfs {
+
+/// Smaller is sooner.
+using Urgency = std::int64_t;
+inline constexpr Urgency kReaderWaits = 0;
+inline constexpr Urgency kPrefetch = 1;          // plus the distance in batches
+inline constexpr Urgency kReadAhead = 1 << 20;   // guesses
+
+class Executor {
+ public:
+  explicit Executor(int threads);
+  /// Drops what has not begun and waits for what has.
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Runs `work` once on some thread of the arena. `work` must not throw. After stop() it is dropped.
+  void post(Urgency urgency, std::function<void()> work);
+
+  /// Drops what has not begun, refuses more, waits for what runs.
+  void stop();
+
+  int threads() const { return threads_; }
+
+ private:
+  struct Item {
+    Urgency urgency;
+    std::uint64_t number;
+    std::function<void()> work;
+    bool operator<(const Item& other) const {  // std::priority_queue gives the largest first
+      return urgency != other.urgency ? urgency > other.urgency : number > other.number;
+    }
+  };
+  void tick();
+
+  const int threads_;
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  std::priority_queue<Item> items_;
+  std::uint64_t posted_ = 0;
+  int ticks_ = 0;  // enqueued in the arena and not yet finished
+  bool stopping_ = false;
+  struct Arena;
+  std::unique_ptr<Arena> arena_;
+};
+
+}  // namespace batchfs

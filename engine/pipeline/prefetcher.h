@@ -1,0 +1,76 @@
+#pragma once
+// Which batches to have ready, and which chunks will be needed again.
+//
+// A stream is a reader's way through a view: a (view, format, rank, world). Its batches are numbered over
+// all epochs, so the end of an epoch is no seam. The prefetcher learns where a stream is from the batches
+// that are opened; the window of batches kept ready ahead of it grows when the reader had to wait, shrinks
+// when memory runs out, and stays shut for a stream that jumps about. Source of the rule: the prefetcher
+// of mountpoint-s3 (grow on stall, shrink on a failed reservation).
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "engine/pipeline/batch_format.h"
+#include "engine/view/view.h"
+
+namespace batchfs {
+
+/// A batch that a reader asks for or the prefetcher wants.
+struct BatchRequest {
+  std::shared_ptr<const View> view;
+  const BatchFormat* format = nullptr;
+  std::int64_t epoch = 0;
+  std::int64_t batch = 0;  // of the rank; the global batch is batch * world + rank
+  std::int64_t rank = 0, world = 1;
+
+  std::int64_t global_batch() const { return batch * world + rank; }
+};
+
+/// Thread-safe. Knows nothing of memory or tasks: it only says what should be ready.
+class Prefetcher {
+ public:
+  static constexpr std::int64_t kLargestWindow = 64;
+
+  /// A reader opened this batch; `stalled`: it was not ready. Returns the batches that should be ready or
+  /// under way now, soonest first. `batch_bytes` and `budget` bound the window.
+  std::vector<BatchRequest> opened(const BatchRequest& request, bool stalled, std::uint64_t batch_bytes,
+                                   std::uint64_t budget);
+
+  /// A batch of this stream could not be begun for lack of memory.
+  void pressed(const BatchRequest& request);
+
+  /// The batches that lie behind the window, up to `count`, for looking ahead at chunk uses.
+  std::vector<BatchRequest> beyond(const BatchRequest& request, std::int64_t count) const;
+
+  /// Is this batch ahead of its stream's reader and inside its window?
+  bool wanted(const BatchRequest& request) const;
+
+  struct StreamState {
+    std::string view, format;
+    std::int64_t rank, world, epoch, batch, window;
+  };
+  std::vector<StreamState> streams() const;
+
+ private:
+  struct Stream {
+    std::int64_t position = -1;  // the furthest batch opened in order, counted over epochs
+    std::int64_t window = 0;
+    std::uint64_t last_used = 0;
+  };
+  using Key = std::tuple<const View*, const BatchFormat*, std::int64_t, std::int64_t>;
+  static Key key_of(const BatchRequest& request);
+  static std::int64_t sequence(const BatchRequest& request);
+  /// The request `distance` batches on; batch -1 when the epochs are over.
+  static BatchRequest ahead(const BatchRequest& request, std::int64_t sequence);
+
+  mutable std::mutex mutex_;
+  std::map<Key, Stream> streams_;
+  std::uint64_t clock_ = 0;
+};
+
+}  // namespace batchfs
