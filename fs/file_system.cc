@@ -1,0 +1,211 @@
+#include "fs/file_system.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "fs/npy.h"
+#include "fs/open_files.h"
+
+namespace batchfs {
+
+namespace {
+
+std::vector<std::string> group_paths(const Hierarchy& hierarchy) {
+  std::vector<std::string> paths;
+  for (const auto& [path, group] : hierarchy.groups) paths.push_back(path);
+  return paths;
+}
+
+/// Elements of the chunk that exist, as an array box.
+Box chunk_box(const Array& array, std::int64_t chunk) {
+  return array.grid().box(array.grid().chunk(chunk));
+}
+
+std::uint64_t bytes_of(const Dims& shape, const DataType& type) {
+  return static_cast<std::uint64_t>(element_count(shape)) * type.itemsize;
+}
+
+}  // namespace
+
+FileSystem::FileSystem(Options options, std::shared_ptr<Store> store,
+                       std::shared_ptr<const Hierarchy> hierarchy,
+                       std::shared_ptr<const Dataset> dataset,
+                       std::vector<std::shared_ptr<const View>> views, Engine& engine, Log& log)
+    : options_(std::move(options)),
+      store_(std::move(store)),
+      hierarchy_(std::move(hierarchy)),
+      dataset_(std::move(dataset)),
+      engine_(engine),
+      log_(log),
+      tree_([&] {
+        std::vector<TreeArray> tree_arrays;
+        for (const auto& [path, metadata] : hierarchy_->arrays) {
+          ArrayEntry entry;
+          entry.metadata = std::make_shared<ArrayMetadata>(metadata);
+          entry.unsupported = metadata.unsupported;
+          if (entry.unsupported.empty()) {
+            try {
+              // The dataset's own object where it has one: the cache knows chunks by it.
+              const Variable* variable = dataset_->find(path);
+              entry.array = variable != nullptr && variable->array != nullptr
+                                ? variable->array
+                                : std::make_shared<const Array>(store_, entry.metadata);
+              entry.values_header = npy_header(metadata.type, metadata.shape);
+            } catch (const Error& error) {
+              entry.unsupported = error.what();
+            }
+          }
+          tree_arrays.push_back({path, entry.array ? std::optional(entry.array->grid()) : std::nullopt});
+          if (entry.array) total_bytes_ += bytes_of(metadata.shape, metadata.type);
+          arrays_.push_back(std::move(entry));
+        }
+        return Tree(group_paths(*hierarchy_), std::move(tree_arrays), std::move(views));
+      }()) {
+  for (const ArrayEntry& entry : arrays_)
+    if (!entry.unsupported.empty())
+      log_.warning(fmt::format("{}: values cannot be read: {}", entry.metadata->path, entry.unsupported));
+  for (const auto& [key, reason] : hierarchy_->problems)
+    log_.warning(fmt::format("{}: not usable: {}", key, reason));
+}
+
+FileSystem::~FileSystem() = default;
+
+std::optional<Attributes> FileSystem::lookup(Ino parent, std::string_view name) const {
+  const std::optional<Ino> ino = tree_.lookup(parent, name);
+  return ino ? attributes(*ino) : std::nullopt;
+}
+
+std::optional<Attributes> FileSystem::attributes(Ino ino) const {
+  const std::optional<Node> node = tree_.node(ino);
+  if (!node) return std::nullopt;
+  Attributes attributes{ino, tree_.is_directory(*node), 0};
+  if (!attributes.directory) attributes.size = size_of(*node);
+  return attributes;
+}
+
+void FileSystem::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
+  tree_.list(directory, offset, [&](const std::string& name, Ino ino, std::uint64_t next) {
+    return visit(name, ino, tree_.is_directory(*tree_.node(ino)), next);
+  });
+}
+
+BatchRequest FileSystem::request_of(const Node& node) const {
+  const BatchSlot& slot = tree_.batch_tree(node.index).slots()[node.slot];
+  return {tree_.views()[node.index], slot.format, node.epoch, node.item,
+          node.rank,                 std::max<std::int64_t>(node.world, 1)};
+}
+
+std::uint64_t FileSystem::size_of(const Node& node) const {
+  switch (node.kind) {
+    case Node::Kind::array_values: {
+      const ArrayEntry& entry = arrays_[node.index];
+      return entry.values_header.size() + bytes_of(entry.metadata->shape, entry.metadata->type);
+    }
+    case Node::Kind::chunk: {
+      const Array& array = *arrays_[node.index].array;
+      const Box box = chunk_box(array, node.item);
+      return npy_header(array.type(), box.shape).size() + bytes_of(box.shape, array.type());
+    }
+    case Node::Kind::coordinate: {
+      const NdArray& values =
+          tree_.views()[node.index]->coordinates()[static_cast<std::size_t>(node.item)].values;
+      return npy_header(values.type, values.shape).size() + bytes_of(values.shape, values.type);
+    }
+    case Node::Kind::control:
+      return 0;
+    case Node::Kind::batch: {
+      const BatchSlot& slot = tree_.batch_tree(node.index).slots()[node.slot];
+      if (slot.content != BatchSlot::Content::tensor_file) break;
+      const BatchRequest request = request_of(node);
+      return request.format->layout(*request.view, request.global_batch()).files[slot.file].size;
+    }
+    default:
+      break;
+  }
+  return text_of(node).size();
+}
+
+std::string FileSystem::text_of(const Node& node) const {
+  switch (node.kind) {
+    case Node::Kind::root_summary: return root_summary();
+    case Node::Kind::store_json: return store_json();
+    case Node::Kind::array_summary: return array_summary(arrays_[node.index]);
+    case Node::Kind::array_metadata: return arrays_[node.index].metadata->document.dump(2) + "\n";
+    case Node::Kind::view_json: return tree_.views()[node.index]->resolved().dump(2) + "\n";
+    case Node::Kind::view_schema: return tree_.views()[node.index]->schema().dump(2) + "\n";
+    case Node::Kind::coordinate: {
+      const NdArray& values =
+          tree_.views()[node.index]->coordinates()[static_cast<std::size_t>(node.item)].values;
+      return npy_header(values.type, values.shape) +
+             std::string(reinterpret_cast<const char*>(values.data.data()), values.data.size());
+    }
+    case Node::Kind::batch:
+      return tree_.batch_tree(node.index).text(node.slot, node.epoch, request_of(node).global_batch());
+    case Node::Kind::control:
+      switch (static_cast<ControlFile>(node.index)) {
+        case ControlFile::stats: return stats_text();
+        case ControlFile::metrics: return metrics_text();
+        case ControlFile::config: return options_.config.dump(2) + "\n";
+        case ControlFile::log: return log_.text();
+      }
+      break;
+    default: break;
+  }
+  throw Error(ErrorCode::internal, "not a text file");
+}
+
+Engine::WaiterId FileSystem::open(Ino ino, OpenDone done) {
+  try {
+    const std::optional<Node> node = tree_.node(ino);
+    if (!node || tree_.is_directory(*node)) throw Error(ErrorCode::not_found, "no such file");
+    if (node->kind == Node::Kind::array_values) {
+      const ArrayEntry& entry = arrays_[node->index];
+      done(std::make_shared<ValuesFile>(engine_, entry.array, entry.values_header), nullptr);
+      return 0;
+    }
+    if (node->kind == Node::Kind::chunk) {
+      open_chunk(*node, std::move(done));
+      return 0;
+    }
+    if (node->kind == Node::Kind::batch &&
+        tree_.batch_tree(node->index).slots()[node->slot].content == BatchSlot::Content::tensor_file)
+      return open_batch(*node, std::move(done));
+    const auto caching = node->kind == Node::Kind::control ? OpenFile::Caching::direct
+                                                            : OpenFile::Caching::kernel;
+    done(std::make_shared<TextFile>(text_of(*node), caching), nullptr);
+  } catch (...) {
+    done(nullptr, std::current_exception());
+  }
+  return 0;
+}
+
+Engine::WaiterId FileSystem::open_batch(const Node& node, OpenDone done) {
+  const std::uint32_t file = tree_.batch_tree(node.index).slots()[node.slot].file;
+  return engine_.open(request_of(node), [file, done = std::move(done)](
+                                            std::shared_ptr<const Batch> batch,
+                                            std::exception_ptr error) {
+    if (error) return done(nullptr, error);
+    const MemoryFile* memory = &batch->files[file];
+    done(std::make_shared<SealedFile>(memory, std::move(batch)), nullptr);
+  });
+}
+
+void FileSystem::open_chunk(const Node& node, OpenDone done) {
+  const std::shared_ptr<const Array> array = arrays_[node.index].array;
+  const Box box = chunk_box(*array, node.item);
+  const std::string header = npy_header(array->type(), box.shape);
+  auto file = std::make_shared<MemoryFile>("batchfs-chunk",
+                                           header.size() + bytes_of(box.shape, array->type()));
+  std::memcpy(file->data(), header.data(), header.size());
+  engine_.read_box(array, box, nullptr, file->data() + header.size(),
+                   c_strides(box.shape, array->type().itemsize), file,
+                   [file, done = std::move(done)](std::exception_ptr error) {
+                     if (error) return done(nullptr, error);
+                     file->seal();
+                     done(std::make_shared<SealedFile>(file.get(), file), nullptr);
+                   });
+}
+
+}  // namespace batchfs

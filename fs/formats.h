@@ -1,0 +1,18 @@
+#pragma once
+// The file formats of a batch.
+//
+//   npy          one file per tensor, data on a page boundary
+//   safetensors  one file, all tensors, data on a page boundary
+//   npz          one uncompressed zip of .npy members, as numpy.savez writes
+//   raw          one file per tensor, nothing but its bytes: the chunks of batch-….zarr/
+
+#include "engine/pipeline/batch_format.h"
+
+namespace batchfs {
+
+const BatchFormat& npy_format();
+const BatchFormat& safetensors_format();
+const BatchFormat& npz_format();
+const BatchFormat& raw_format();
+
+}  // namespace batchfs

@@ -1,0 +1,468 @@
+#define FUSE_USE_VERSION 314
+#include "fs/fuse_session.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include <fcntl.h>
+#include <fuse3/fuse_lowlevel.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "engine/pipeline/memory_file.h"
+#include "fs/fuse_abi.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr double kForever = 1e9;  // seconds; names and attributes never change
+constexpr std::uint32_t kBlock = 1 << 20;
+
+int errno_of(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& cause) {
+    return to_errno(cause.code());
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  } catch (...) {
+    return EIO;
+  }
+}
+
+}  // namespace
+
+struct FuseSession::Impl {
+  /// A file that has open handles. All of them share one OpenFile and one backing id: the kernel refuses
+  /// (EIO) a second backing file for an inode that is open in passthrough mode.
+  struct Opened {
+    std::shared_ptr<OpenFile> file;
+    std::int32_t backing_id = 0;  // 0: not passthrough
+    std::uint64_t handles = 0;
+  };
+  struct Handle {
+    Ino ino;
+    std::shared_ptr<OpenFile> file;
+  };
+  /// An open that waits for its batch.
+  struct Waiting {
+    Engine::WaiterId waiter = 0;
+    bool interrupted = false;
+  };
+
+  Options options;
+  FileSystem& files;
+  Log& log;
+  fuse_session* session = nullptr;
+  bool mounted = false;
+  std::function<void()> ready;
+  const time_t mount_time = ::time(nullptr);
+
+  std::atomic<bool> passthrough{false};
+  std::atomic<bool> direct_mmap{false};
+  std::atomic<std::uint64_t> init_unique{0};
+  std::uint64_t init_offered = 0;  // flags of the kernel's INIT
+
+  std::mutex mutex;
+  std::unordered_map<Ino, Opened> opened;
+  std::unordered_map<std::uint64_t, Waiting> waiting;
+  std::uint64_t last_token = 0;
+
+  Impl(Options o, FileSystem& f, Log& l) : options(std::move(o)), files(f), log(l) {}
+
+  // ---- the INIT reply -------------------------------------------------------------------------------
+  // libfuse 3.14 cannot ask for passthrough, for mapping of direct files, nor (a bug) for parallel
+  // lookups. It does allow our own read and write of the session's descriptor, where the reply to INIT is
+  // amended on its way to the kernel.
+
+  static Impl& of(void* user) { return *static_cast<Impl*>(user); }
+  static Impl& of(fuse_req_t request) { return of(fuse_req_userdata(request)); }
+
+  static ssize_t read_request(int fd, void* buffer, std::size_t size, void* user) {
+    const ssize_t got = ::read(fd, buffer, size);
+    fuse_abi::InHeader header;
+    fuse_abi::InitIn init;
+    if (got >= static_cast<ssize_t>(sizeof header + sizeof init)) {
+      std::memcpy(&header, buffer, sizeof header);
+      if (header.opcode == fuse_abi::kInitOpcode) {
+        std::memcpy(&init, static_cast<std::byte*>(buffer) + sizeof header, sizeof init);
+        Impl& self = of(user);
+        self.init_offered = init.flags;
+        if (init.flags & fuse_abi::kInitExtended)
+          self.init_offered |= static_cast<std::uint64_t>(init.flags2) << 32;
+        self.init_unique = header.unique;
+      }
+    }
+    return got;
+  }
+
+  static ssize_t write_reply(int fd, iovec* parts, int count, void* user) {
+    Impl& self = of(user);
+    const std::uint64_t unique = self.init_unique.load(std::memory_order_relaxed);
+    if (unique != 0 && count == 2 && parts[1].iov_len == sizeof(fuse_abi::InitOut) &&
+        static_cast<fuse_abi::OutHeader*>(parts[0].iov_base)->unique == unique) {
+      self.init_unique = 0;
+      self.amend_init(*static_cast<fuse_abi::InitOut*>(parts[1].iov_base));
+      const ssize_t written = ::writev(fd, parts, count);
+      if (written > 0) self.initialised();
+      return written;
+    }
+    return ::writev(fd, parts, count);
+  }
+
+  void amend_init(fuse_abi::InitOut& reply) {
+    const std::uint64_t offered = init_offered;
+    std::uint64_t flags = reply.flags | (static_cast<std::uint64_t>(reply.flags2) << 32);
+    flags |= offered & fuse_abi::kParallelDirops;
+    if (offered & fuse_abi::kInitExtended) {
+      if (offered & fuse_abi::kDirectIoAllowMmap) {
+        flags |= fuse_abi::kInitExtended | fuse_abi::kDirectIoAllowMmap;
+        direct_mmap = true;
+      }
+      if (options.passthrough && (offered & fuse_abi::kPassthrough)) {
+        flags |= fuse_abi::kInitExtended | fuse_abi::kPassthrough;
+        reply.max_stack_depth = 1;
+        passthrough = true;
+      }
+    }
+    reply.flags = static_cast<std::uint32_t>(flags);
+    reply.flags2 = static_cast<std::uint32_t>(flags >> 32);
+  }
+
+  /// The kernel has the protocol now: see whether it lets us use what it offered.
+  void initialised() {
+    if (passthrough) {
+      try {
+        MemoryFile probe("batchfs-probe", 4096);
+        probe.seal();
+        close_backing(open_backing(probe.fd()));
+      } catch (const Error& error) {
+        passthrough = false;
+        log.info(fmt::format("passthrough is off: {}", error.what()));
+      }
+    }
+    files.set_passthrough(passthrough);
+    log.info(fmt::format("mounted on {}: passthrough {}, mapping of direct files {}", options.mountpoint,
+                         passthrough ? "on" : "off", direct_mmap ? "on" : "off"));
+    if (ready) ready();
+  }
+
+  std::int32_t open_backing(int fd) {
+    fuse_abi::BackingMap map{fd, 0, 0};
+    const int id = ::ioctl(fuse_session_fd(session), fuse_abi::kBackingOpen, &map);
+    if (id <= 0)
+      throw Error(ErrorCode::not_supported, std::string("registering a backing file: ") + std::strerror(errno));
+    return id;
+  }
+
+  void close_backing(std::int32_t id) {
+    std::uint32_t backing = static_cast<std::uint32_t>(id);
+    ::ioctl(fuse_session_fd(session), fuse_abi::kBackingClose, &backing);
+  }
+
+  // ---- requests -------------------------------------------------------------------------------------
+
+  void fill(const Attributes& from, struct stat& to) const {
+    std::memset(&to, 0, sizeof to);
+    to.st_ino = from.ino;
+    to.st_mode = from.directory ? S_IFDIR | 0555 : S_IFREG | 0444;
+    to.st_nlink = from.directory ? 2 : 1;
+    to.st_size = static_cast<off_t>(from.size);
+    to.st_blocks = static_cast<blkcnt_t>((from.size + 511) / 512);
+    to.st_blksize = kBlock;
+    to.st_uid = ::getuid();
+    to.st_gid = ::getgid();
+    to.st_atime = to.st_mtime = to.st_ctime = mount_time;
+  }
+
+  static void init(void* user, fuse_conn_info* connection) {
+    static_cast<void>(user);
+    connection->max_background = 128;
+    // Contents never change, so cached pages need no check; listings are cheap and sizes of provenance
+    // files are not, so attributes come with lookups only.
+    connection->want &= ~(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
+  }
+
+  /// Runs `body`, answering what it throws.
+  template <class Body>
+  static void guarded(fuse_req_t request, Body&& body) {
+    try {
+      body();
+    } catch (...) {
+      fuse_reply_err(request, errno_of(std::current_exception()));
+    }
+  }
+
+  static void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
+    guarded(request, [&] {
+      Impl& self = of(request);
+      fuse_entry_param entry{};
+      entry.attr_timeout = entry.entry_timeout = kForever;
+      // A negative answer (ino 0) is kept too: names do not appear later.
+      if (const auto found = self.files.lookup(parent, name)) {
+        entry.ino = found->ino;
+        self.fill(*found, entry.attr);
+        if (self.is_control(*found)) entry.attr_timeout = 0;
+      }
+      fuse_reply_entry(request, &entry);
+    });
+  }
+
+  bool is_control(const Attributes& a) const { return !a.directory && a.size == 0; }
+
+  static void getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info*) {
+    guarded(request, [&] {
+      Impl& self = of(request);
+      const auto found = self.files.attributes(ino);
+      if (!found) throw Error(ErrorCode::not_found, "no such file");
+      struct stat attributes;
+      self.fill(*found, attributes);
+      fuse_reply_attr(request, &attributes, kForever);
+    });
+  }
+
+  static void opendir(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+    info->cache_readdir = 1;
+    info->keep_cache = 1;
+    fuse_reply_open(request, info);
+  }
+
+  static void readdir(fuse_req_t request, fuse_ino_t ino, std::size_t size, off_t offset,
+                      fuse_file_info*) {
+    guarded(request, [&] {
+      Impl& self = of(request);
+      std::string buffer(size, '\0');
+      std::size_t used = 0;
+      // Positions: 0 and 1 are "." and "..", the rest is the listing's own position plus 2.
+      auto add = [&](const char* name, Ino entry, bool directory, off_t next) {
+        struct stat attributes {};
+        attributes.st_ino = entry;
+        attributes.st_mode = directory ? S_IFDIR : S_IFREG;
+        const std::size_t needed =
+            fuse_add_direntry(request, buffer.data() + used, size - used, name, &attributes, next);
+        if (needed > size - used) return false;
+        used += needed;
+        return true;
+      };
+      bool room = true;
+      if (offset == 0) room = add(".", ino, true, 1);
+      if (room && offset <= 1) room = add("..", self.files.parent(ino).value_or(kRootIno), true, 2);
+      if (room)
+        self.files.list(ino, offset < 2 ? 0 : static_cast<std::uint64_t>(offset) - 2,
+                        [&](const std::string& name, Ino entry, bool directory, std::uint64_t next) {
+                          return add(name.c_str(), entry, directory, static_cast<off_t>(next) + 2);
+                        });
+      fuse_reply_buf(request, buffer.data(), used);
+    });
+  }
+
+  static void open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+    if ((info->flags & O_ACCMODE) != O_RDONLY) {
+      fuse_reply_err(request, EROFS);
+      return;
+    }
+    Impl& self = of(request);
+    std::uint64_t token;
+    {
+      const std::lock_guard lock(self.mutex);
+      const auto it = self.opened.find(ino);
+      if (it != self.opened.end()) {
+        self.reply_open(request, ino, it->second);
+        return;
+      }
+      token = ++self.last_token;
+      self.waiting[token] = {};
+    }
+    fuse_req_interrupt_func(request, interrupted, reinterpret_cast<void*>(token));
+    const Engine::WaiterId waiter = self.files.open(
+        ino, [&self, request, ino, token](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
+          self.finish_open(request, ino, token, std::move(file), error);
+        });
+    bool cancel = false;
+    {
+      const std::lock_guard lock(self.mutex);
+      const auto it = self.waiting.find(token);
+      if (it != self.waiting.end()) {
+        it->second.waiter = waiter;
+        cancel = it->second.interrupted;
+      }
+    }
+    if (cancel) self.files.cancel(waiter);
+  }
+
+  /// A signal came for the process that waits in open.
+  static void interrupted(fuse_req_t request, void* data) {
+    Impl& self = of(request);
+    Engine::WaiterId waiter = 0;
+    {
+      const std::lock_guard lock(self.mutex);
+      const auto it = self.waiting.find(reinterpret_cast<std::uint64_t>(data));
+      if (it == self.waiting.end()) return;
+      it->second.interrupted = true;
+      waiter = it->second.waiter;
+    }
+    if (waiter != 0) self.files.cancel(waiter);
+  }
+
+  void finish_open(fuse_req_t request, Ino ino, std::uint64_t token, std::shared_ptr<OpenFile> file,
+                   std::exception_ptr error) {
+    if (error) {
+      {
+        const std::lock_guard lock(mutex);
+        waiting.erase(token);
+      }
+      fuse_reply_err(request, errno_of(error));
+      return;
+    }
+    const std::lock_guard lock(mutex);
+    waiting.erase(token);
+    const auto [it, first] = opened.try_emplace(ino);
+    if (first) {
+      it->second.file = std::move(file);
+      const MemoryFile* memory = it->second.file->memory_file();
+      if (passthrough && memory != nullptr && memory->size() > 0) {
+        try {
+          it->second.backing_id = open_backing(memory->fd());
+        } catch (const Error& cause) {
+          log.warning(cause.what());  // served directly instead
+        }
+      }
+    }
+    reply_open(request, ino, it->second);
+  }
+
+  /// Called with `mutex` held, so that the file cannot be released before its handle counts.
+  void reply_open(fuse_req_t request, Ino ino, Opened& file) {
+    ++file.handles;
+    auto* handle = new Handle{ino, file.file};
+    fuse_abi::OpenOut reply{reinterpret_cast<std::uint64_t>(handle), fuse_abi::kOpenNoFlush, 0};
+    if (file.backing_id != 0) {
+      reply.flags |= fuse_abi::kOpenPassthrough;
+      reply.backing_id = file.backing_id;
+    } else if (file.file->caching() == OpenFile::Caching::kernel) {
+      reply.flags |= fuse_abi::kOpenKeepCache;
+    } else {
+      reply.flags |= fuse_abi::kOpenDirectIo;
+    }
+    // ENOENT: the opener was killed meanwhile, and no release will come.
+    if (fuse_reply_buf(request, reinterpret_cast<char*>(&reply), sizeof reply) == -ENOENT) drop(handle);
+  }
+
+  /// Called with `mutex` held.
+  void drop(Handle* handle) {
+    const auto it = opened.find(handle->ino);
+    if (it != opened.end() && --it->second.handles == 0) {
+      // Not before the last release: closing the id right after the reply races with the kernel's use.
+      if (it->second.backing_id != 0) close_backing(it->second.backing_id);
+      opened.erase(it);
+    }
+    delete handle;
+  }
+
+  static void read(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset, fuse_file_info* info) {
+    guarded(request, [&] {
+      const std::shared_ptr<OpenFile> file = reinterpret_cast<Handle*>(info->fh)->file;
+      file->read(static_cast<std::uint64_t>(offset), size,
+                 [request, file](std::span<const std::byte> bytes, std::exception_ptr error) {
+                   if (error) fuse_reply_err(request, errno_of(error));
+                   else fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
+                 });
+    });
+  }
+
+  static void release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
+    Impl& self = of(request);
+    {
+      const std::lock_guard lock(self.mutex);
+      self.drop(reinterpret_cast<Handle*>(info->fh));
+    }
+    fuse_reply_err(request, 0);
+  }
+
+  static void statfs(fuse_req_t request, fuse_ino_t) {
+    struct statvfs answer {};
+    answer.f_bsize = answer.f_frsize = kBlock;
+    answer.f_blocks = (of(request).files.total_bytes() + kBlock - 1) / kBlock;
+    answer.f_namemax = 255;
+    fuse_reply_statfs(request, &answer);
+  }
+
+  static constexpr fuse_lowlevel_ops operations() {
+    fuse_lowlevel_ops ops{};
+    ops.init = init;
+    ops.lookup = lookup;
+    ops.getattr = getattr;
+    ops.opendir = opendir;
+    ops.readdir = readdir;
+    ops.open = open;
+    ops.read = read;
+    ops.release = release;
+    ops.statfs = statfs;
+    return ops;
+  }
+};
+
+FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
+    : impl_(std::make_unique<Impl>(std::move(options), files, log)) {
+  Impl& self = *impl_;
+  auto escaped = [](const std::string& text) {
+    std::string out;
+    for (char c : text) {
+      if (c == ',' || c == '\\') out += '\\';
+      out += c;
+    }
+    return out;
+  };
+  std::string mount_options = "ro,nosuid,nodev,default_permissions,subtype=batchfs,fsname=" +
+                              escaped(self.options.source);
+  if (self.options.allow_other) mount_options += ",allow_other";
+  fuse_args arguments{0, nullptr, 0};
+  fuse_opt_add_arg(&arguments, "batchfs");
+  fuse_opt_add_arg(&arguments, "-o");
+  fuse_opt_add_arg(&arguments, mount_options.c_str());
+  static constexpr fuse_lowlevel_ops kOperations = Impl::operations();
+  self.session = fuse_session_new(&arguments, &kOperations, sizeof kOperations, &self);
+  fuse_opt_free_args(&arguments);
+  if (self.session == nullptr) throw Error(ErrorCode::internal, "setting up FUSE failed");
+  if (fuse_session_mount(self.session, self.options.mountpoint.c_str()) != 0) {
+    fuse_session_destroy(self.session);
+    throw Error(ErrorCode::access_denied,
+                "the kernel refused the mount; `batchfs doctor` says what is missing",
+                self.options.mountpoint);
+  }
+  self.mounted = true;
+  static constexpr fuse_custom_io kIo{Impl::write_reply, Impl::read_request, nullptr, nullptr};
+  fuse_session_custom_io(self.session, &kIo, fuse_session_fd(self.session));
+}
+
+FuseSession::~FuseSession() {
+  if (impl_->mounted) fuse_session_unmount(impl_->session);
+  fuse_session_destroy(impl_->session);
+}
+
+bool FuseSession::passthrough() const { return impl_->passthrough; }
+
+void FuseSession::run(std::function<void()> ready) {
+  Impl& self = *impl_;
+  self.ready = std::move(ready);
+  fuse_set_signal_handlers(self.session);
+  fuse_loop_config* config = fuse_loop_cfg_create();
+  // Requests are answered by callbacks, so few threads do; libfuse's default of 10 would be a silent cap.
+  fuse_loop_cfg_set_max_threads(config, std::max(4u, std::thread::hardware_concurrency()));
+  fuse_loop_cfg_set_clone_fd(config, 0);
+  fuse_session_loop_mt(self.session, config);
+  fuse_loop_cfg_destroy(config);
+  fuse_remove_signal_handlers(self.session);
+  fuse_session_unmount(self.session);
+  self.mounted = false;
+}
+
+}  // namespace batchfs

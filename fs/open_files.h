@@ -1,0 +1,51 @@
+#pragma once
+// The kinds of open files.
+
+#include <memory>
+#include <string>
+
+#include "fs/file_system.h"
+
+namespace batchfs {
+
+/// A text as it was when the file was opened.
+class TextFile final : public OpenFile {
+ public:
+  TextFile(std::string text, Caching caching) : text_(std::move(text)), caching_(caching) {}
+  Caching caching() const override { return caching_; }
+  void read(std::uint64_t offset, std::uint64_t size, ReadDone done) override;
+
+ private:
+  const std::string text_;
+  const Caching caching_;
+};
+
+/// A complete batch file or chunk.
+class SealedFile final : public OpenFile {
+ public:
+  /// `owner` holds `file`.
+  SealedFile(const MemoryFile* file, std::shared_ptr<const void> owner)
+      : file_(file), owner_(std::move(owner)) {}
+  const MemoryFile* memory_file() const override { return file_; }
+  void read(std::uint64_t offset, std::uint64_t size, ReadDone done) override;
+
+ private:
+  const MemoryFile* file_;
+  std::shared_ptr<const void> owner_;
+};
+
+/// values.npy: a whole array, of any size, decoded as it is read.
+class ValuesFile final : public OpenFile {
+ public:
+  ValuesFile(Engine& engine, std::shared_ptr<const Array> array, std::string header);
+  void read(std::uint64_t offset, std::uint64_t size, ReadDone done) override;
+
+ private:
+  Engine& engine_;
+  std::shared_ptr<const Array> array_;
+  const std::string header_;
+  const std::uint64_t size_;
+  std::atomic<std::uint64_t> next_{UINT64_MAX};  // where a sequential reader would go on
+};
+
+}  // namespace batchfs

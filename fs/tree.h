@@ -1,0 +1,128 @@
+#pragma once
+// Paths and inode numbers of the mount, without a table of open paths: a number says what it stands for by
+// arithmetic alone, so lookups allocate nothing, forgetting is free, and a daemon that restarts on the
+// same store gives every file its old number.
+//
+// The 63 bits (0 is no inode):
+//
+//   1 ...              fixed nodes: everything whose number of entries the metadata fixes
+//   2^61 ...           chunk files: arrays one after the other, each with its chunk count
+//   2^62 + v * span    view v: the rank directories, then for each epoch and each world W (0 is the tree
+//                      without rank directories) the epoch directories of its ranks and the slots of its
+//                      batches
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/zarr/chunk_grid.h"
+#include "fs/batch_tree.h"
+
+namespace batchfs {
+
+using Ino = std::uint64_t;
+inline constexpr Ino kRootIno = 1;
+/// Ranks of worlds up to this size can be opened.
+inline constexpr std::int64_t kLargestWorld = 65536;
+
+/// What an inode number stands for.
+struct Node {
+  enum class Kind : std::uint8_t {
+    directory,        // fixed
+    root_summary,
+    store_json,
+    array_summary,    // index: array
+    array_metadata,   // index: array
+    array_values,     // index: array
+    chunk_directory,  // index: array
+    chunk,            // index: array, item: linear chunk number
+    view_json,        // index: view
+    view_schema,      // index: view
+    view_directory,   // index: view
+    coordinate,       // index: view, item: number of the coordinate
+    control,          // index: ControlFile
+    rank_directory,   // index: view, rank, world
+    epoch_directory,  // index: view, epoch, rank, world
+    batch,            // index: view, epoch, rank, world, item: the rank's batch, slot
+  };
+  Kind kind = Kind::directory;
+  std::uint32_t index = 0;
+  std::int64_t item = 0;
+  std::int64_t epoch = 0, rank = 0;
+  std::int64_t world = 0;  // 0: not below a rank directory, the same batches as world 1
+  std::uint32_t slot = 0;
+};
+
+enum class ControlFile : std::uint32_t { stats, metrics, config, log };
+inline constexpr std::string_view kControlNames[] = {"stats.json", "metrics", "config.json", "log"};
+
+/// An array as the tree needs it.
+struct TreeArray {
+  std::string path;                // "" for a store that is one array
+  std::optional<ChunkGrid> grid;   // none when its values cannot be read
+};
+
+/// Immutable, thread-safe.
+class Tree {
+ public:
+  Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays,
+       std::vector<std::shared_ptr<const View>> views);
+
+  std::optional<Node> node(Ino ino) const;
+  bool is_directory(const Node& node) const;
+
+  /// The inode number of `name` in directory `parent`; nullopt when there is none.
+  std::optional<Ino> lookup(Ino parent, std::string_view name) const;
+  std::optional<Ino> parent(Ino ino) const;
+
+  /// Calls `visit(name, ino, next)` for the entries of a directory from position `offset` on (0 is the
+  /// first; "." and ".." are not among them) until it returns false; `next` is the position behind the
+  /// entry. Nothing is kept between calls.
+  using Visit = std::function<bool(const std::string& name, Ino ino, std::uint64_t next)>;
+  void list(Ino directory, std::uint64_t offset, const Visit& visit) const;
+
+  const std::vector<TreeArray>& arrays() const { return arrays_; }
+  const std::vector<std::shared_ptr<const View>>& views() const { return views_; }
+  const BatchTree& batch_tree(std::uint32_t view) const { return batch_trees_[view]; }
+
+ private:
+  struct Fixed {
+    std::string name;
+    Node node;
+    Ino parent;
+    bool listed = true;
+    std::vector<Ino> children;
+  };
+  /// Sizes of a view's part of the number space.
+  struct Span {
+    Ino first = 0;           // of the epochs
+    Ino rank_first = 0;      // of the rank directories
+    std::int64_t batches = 0;
+    std::uint64_t per_batch = 0, per_world = 0, per_epoch = 0;
+    std::int64_t epochs = 0; // how many fit
+  };
+
+  Ino add(Ino parent, std::string name, Node node, bool listed = true);
+  Ino epoch_ino(std::uint32_t view, const Node& at) const;
+  Ino batch_ino(const Node& at) const;
+  std::optional<Ino> lookup_in_view(std::uint32_t view, Ino parent, std::string_view name) const;
+  std::optional<Ino> lookup_in_epoch(const Node& epoch, std::string_view name) const;
+  std::int64_t batch_count(const Node& epoch) const;
+
+  std::vector<TreeArray> arrays_;
+  std::vector<std::shared_ptr<const View>> views_;
+  std::vector<BatchTree> batch_trees_;
+  std::vector<Fixed> fixed_;           // fixed_[ino - 1]
+  std::vector<std::uint64_t> chunk_first_;  // of each array, and the end
+  std::vector<Span> spans_;
+  std::vector<Ino> view_inos_, chunk_directory_inos_;
+};
+
+/// "3.0.0"; "0" for no dimensions.
+std::string chunk_file_stem(const Dims& chunk);
+
+}  // namespace batchfs

@@ -1,0 +1,94 @@
+#include "fs/zarr_batch.h"
+
+#include <cstring>
+
+namespace batchfs {
+
+namespace {
+
+Json shape_json(const Dims& shape) { return std::vector<std::int64_t>(shape.begin(), shape.end()); }
+
+std::string typestr(const DataType& type) {
+  const std::string descr = type.npy_descr();  // quoted
+  return descr.substr(1, descr.size() - 2);
+}
+
+/// Appends <name>/.zarray and <name>/.zattrs, and their entries in the consolidated metadata.
+void add_array(std::vector<std::pair<std::string, std::string>>& files, Json& metadata,
+               const std::string& name, const std::string& dtype, const Dims& shape,
+               const std::vector<std::string>& dims, Json attributes) {
+  Dims chunks = shape;
+  for (std::int64_t& n : chunks) n = std::max<std::int64_t>(n, 1);
+  attributes["_ARRAY_DIMENSIONS"] = dims;
+  const Json array = {{"zarr_format", 2},      {"shape", shape_json(shape)},
+                      {"chunks", shape_json(chunks)}, {"dtype", dtype},
+                      {"compressor", nullptr}, {"fill_value", nullptr},
+                      {"order", "C"},          {"filters", nullptr}};
+  metadata[name + "/.zarray"] = array;
+  metadata[name + "/.zattrs"] = attributes;
+  files.emplace_back(name + "/.zarray", array.dump(2) + "\n");
+  files.emplace_back(name + "/.zattrs", attributes.dump(2) + "\n");
+}
+
+/// Times are stored as CF counts, which every reader decodes; the dtype of the rest is their own.
+std::string stored_type(const DataType& type, Json& attributes) {
+  if (type.kind == Kind::datetime) {
+    attributes["units"] = "nanoseconds since 1970-01-01";
+    attributes["calendar"] = "proleptic_gregorian";
+    return "<i8";
+  }
+  if (type.kind == Kind::timedelta) {
+    attributes["units"] = "nanoseconds";
+    attributes["dtype"] = "timedelta64[ns]";
+    return "<i8";
+  }
+  return typestr(type);
+}
+
+}  // namespace
+
+std::string zarr_single_chunk(std::size_t dims) {
+  std::string name = "0";
+  for (std::size_t d = 1; d < dims; ++d) name += ".0";
+  return name;
+}
+
+std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& view, std::int64_t epoch,
+                                                                   std::int64_t batch) {
+  std::vector<std::pair<std::string, std::string>> files;
+  Json metadata = Json::object();
+  std::string coordinate_names;
+  const auto coordinates = view.batch_coordinates(epoch, batch);
+  for (const View::Coordinate& coordinate : coordinates) {
+    Json attributes = Json::object();
+    const std::string dtype = stored_type(coordinate.values.type, attributes);
+    add_array(files, metadata, coordinate.name, dtype, coordinate.values.shape, coordinate.dims,
+              attributes);
+    const NdArray& values = coordinate.values;
+    files.emplace_back(coordinate.name + "/" + zarr_single_chunk(values.shape.size()),
+                       std::string(reinterpret_cast<const char*>(values.data.data()), values.data.size()));
+    // Only what is no index coordinate has to be named.
+    if (coordinate.dims.size() != 1 || coordinate.dims.front() != coordinate.name)
+      coordinate_names += (coordinate_names.empty() ? "" : " ") + coordinate.name;
+  }
+  const std::vector<Dims> shapes = view.shapes(batch);
+  for (std::size_t t = 0; t < shapes.size(); ++t) {
+    const TensorSpec& tensor = view.tensors()[t];
+    Json attributes = Json::object();
+    const std::string dtype = stored_type(tensor.type, attributes);
+    if (!coordinate_names.empty()) attributes["coordinates"] = coordinate_names;
+    add_array(files, metadata, tensor.name, dtype, shapes[t], tensor.dims, attributes);
+  }
+  const Json group = {{"zarr_format", 2}};
+  const Json attributes = Json::object();
+  metadata[".zgroup"] = group;
+  metadata[".zattrs"] = attributes;
+  files.emplace_back(".zgroup", group.dump(2) + "\n");
+  files.emplace_back(".zattrs", attributes.dump(2) + "\n");
+  files.emplace_back(
+      ".zmetadata",
+      Json{{"metadata", std::move(metadata)}, {"zarr_consolidated_format", 1}}.dump(2) + "\n");
+  return files;
+}
+
+}  // namespace batchfs
