@@ -1,0 +1,77 @@
+"""What the tests of the program share: the program, and small stores made by zarr-python and xarray."""
+
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+import xarray as xr
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
+
+
+@pytest.fixture(scope="session")
+def batchfs():
+    """batchfs(*arguments): runs the program and gives the finished process; output is bytes."""
+
+    def run(*arguments, **options):
+        options.setdefault("timeout", 60)
+        return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, check=False, **options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def good(batchfs):
+    """good(*arguments): runs the program, which must succeed without a word on stderr; gives its output."""
+
+    def run(*arguments, **options):
+        done = batchfs(*arguments, **options)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def fails(batchfs):
+    """fails(code, *arguments): runs the program, which must fail with one line; gives the line."""
+
+    def run(code, *arguments, **options):
+        done = batchfs(*arguments, **options)
+        assert done.returncode == code, done.stderr
+        lines = done.stderr.decode().splitlines()
+        assert len(lines) == 1, lines
+        assert lines[0].startswith("batchfs: ") and " failed: " in lines[0]
+        return lines[0]
+
+    return run
+
+
+def make_weather():
+    """A small dataset with what real ones have: times, packed integers, missing values, levels."""
+    random = np.random.default_rng(0)
+    time = np.arange("2000-01-01", "2000-01-11", np.timedelta64(6, "h"), dtype="M8[ns]")
+    shape = (len(time), 3, 8, 16)
+    t = random.normal(280, 10, shape).astype("f4")
+    q = random.uniform(0, 0.02, shape)
+    q[3, 1, 2:4] = np.nan
+    return xr.Dataset(
+        {"t": (("time", "level", "latitude", "longitude"), t, {"units": "K"}),
+         "q": (("time", "level", "latitude", "longitude"), q),
+         "orography": (("latitude", "longitude"), random.uniform(0, 5000, shape[2:]).astype("f4"))},
+        {"time": time, "level": [500, 700, 850], "latitude": np.linspace(70.0, -70.0, 8),
+         "longitude": np.arange(0, 360, 22.5)})
+
+
+@pytest.fixture(scope="session", params=[2, 3], ids=["v2", "v3"])
+def weather(request, tmp_path_factory):
+    """The path of a store; q is packed to 16 bits."""
+    path = tmp_path_factory.mktemp("weather") / f"weather{request.param}.zarr"
+    packed = {"dtype": "i2", "scale_factor": 1e-6, "add_offset": 0.01, "_FillValue": -32768}
+    chunks = {"chunks": (7, 2, 5, 16)}
+    make_weather().to_zarr(path, zarr_format=request.param, consolidated=request.param == 2,
+                           encoding={"t": chunks, "q": packed | chunks})
+    return path
