@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "tools/box_union.h"
 
 namespace batchfs {
 
@@ -44,22 +45,25 @@ class StoredRatio {
 struct VariableSums {
   StoredRatio ratio;
   double chunks = 0, used_elements = 0;
-  std::vector<double> used_lengths;  // per dimension: of the boxes that a chunk's parts span
+  std::vector<double> used_lengths;  // per dimension: positions of which something is used
 };
 
 void add_use(const BatchPlan& plan, const ChunkUse& use, VariableSums& sums) {
-  Box spanned;
+  std::vector<Box> boxes;
   double elements = 0;
+  Box spanned = plan.parts[use.first_part].source;
   for (std::uint32_t i = 0; i < use.part_count; ++i) {
-    const Box& source = plan.parts[use.first_part + i].source;
-    spanned = i == 0 ? source : bounding_box(spanned, source);
-    elements += static_cast<double>(source.elements());
+    boxes.push_back(plan.parts[use.first_part + i].source);
+    spanned = bounding_box(spanned, boxes.back());
+    elements += static_cast<double>(boxes.back().elements());
   }
   // Overlapping windows take elements more than once: they are used once.
-  sums.used_elements += std::min(elements, static_cast<double>(spanned.elements()));
+  const std::optional<std::int64_t> covered = covered_elements(boxes);
+  sums.used_elements += covered ? static_cast<double>(*covered)
+                                : std::min(elements, static_cast<double>(spanned.elements()));
   sums.used_lengths.resize(spanned.shape.size());
   for (std::size_t d = 0; d < spanned.shape.size(); ++d) {
-    sums.used_lengths[d] += static_cast<double>(spanned.shape[d]);
+    sums.used_lengths[d] += static_cast<double>(covered_length(boxes, d));
   }
   ++sums.chunks;
 }

@@ -14,7 +14,8 @@ struct ViewCost {
   std::vector<std::int64_t> planned;        // the batches that were planned, of epoch 0
   double batch_bytes = 0;                   // of the tensors
   double chunks = 0;                        // distinct chunks
-  double used_bytes = 0;                    // stored elements that go into the batch, each once
+  double used_bytes = 0;                    // stored elements that go into the batch, each once (at most
+                                            // this, where windows overlap in very many ways)
   double decoded_bytes = 0;                 // of whole chunks: at most what is decoded
   std::optional<double> fetched_bytes;      // stored bytes of the chunks; nothing when none could be read
   double decode_amplification() const { return used_bytes > 0 ? decoded_bytes / used_bytes : 1; }

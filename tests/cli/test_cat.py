@@ -62,11 +62,18 @@ def test_what_is_not_there_is_an_error(fails, weather, selection, words):
     assert words in fails(1, "cat", weather, "t", "--select", selection)
 
 
-def test_memory_bounds_how_much_is_read_at_a_time(good, weather):
-    # 1 MB in pieces of a quarter: chunk borders and piece borders fall differently.
-    whole = good("cat", weather, "t")
-    assert good("cat", weather, "t", "--memory", "16K") == whole
-    assert good("cat", weather, "t", "--memory", "70K", "--threads", "1") == whole
+@pytest.mark.parametrize("memory", ["1", "777", "16K", "70K", "150K"])
+@pytest.mark.parametrize("selections, isel", [
+    ([], {}),
+    (["time=#3:#38"], {"time": slice(3, 38)}),  # begins and ends inside of chunks
+    (["time=#39,#0,#1,#7,#6", "longitude=#15"], {"time": [39, 0, 1, 7, 6], "longitude": 15}),
+    (["level=#2"], {"level": 2}),
+])
+def test_reading_in_pieces_gives_the_same(good, weather, memory, selections, isel):
+    # Pieces of a quarter of the memory: their borders fall between chunks, inside of rows, at each element.
+    arguments = [word for selection in selections for word in ("--select", selection)]
+    ours = load(good("cat", weather, "t", "--memory", memory, "--threads", "1", *arguments))
+    assert_same(ours, xr.open_zarr(weather).t.isel(isel).values)
 
 
 def test_arrays_below_groups_and_alone(good, tmp_path):
