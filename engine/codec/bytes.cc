@@ -45,7 +45,8 @@ std::unique_ptr<Codec> make_bytes(const JsonRef& configuration, ChunkLayout& lay
   if (layout.type.is_variable())
     throw Error(ErrorCode::not_supported, "variable-length values under the codec 'bytes'");
   // Structured types carry the order of each field.
-  const bool swap = layout.type.kind == Kind::structured || (big && layout.type.itemsize > 1);
+  layout.type.big_endian = big && layout.type.itemsize > 1;
+  const bool swap = layout.type.kind == Kind::structured || layout.type.big_endian;
   return std::make_unique<BytesCodec>(layout.type, swap);
 }
 

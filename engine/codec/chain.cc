@@ -69,6 +69,7 @@ std::uint64_t Codec::range_granularity(std::span<const std::byte>) const { retur
 CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout) : layout_(std::move(layout)) {
   decoded_size_ = static_cast<std::uint64_t>(element_count(layout_.shape)) * layout_.type.itemsize;
   ChunkLayout at = layout_;
+  at.type.big_endian = false;  // in memory; the codec `bytes` gives the stored order
   std::vector<std::unique_ptr<Codec>> encode_order;
   for (const CodecSpec& spec : specs) {
     const CodecFactory factory = find_codec(spec.name);

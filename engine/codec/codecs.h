@@ -5,14 +5,32 @@
 
 namespace batchfs {
 
+// From arrays to bytes.
 std::unique_ptr<Codec> make_bytes(const JsonRef& configuration, ChunkLayout& layout);
-std::unique_ptr<Codec> make_transpose(const JsonRef& configuration, ChunkLayout& layout);
-std::unique_ptr<Codec> make_blosc(const JsonRef& configuration, ChunkLayout& layout);
-std::unique_ptr<Codec> make_zstd(const JsonRef& configuration, ChunkLayout& layout);
-std::unique_ptr<Codec> make_gzip(const JsonRef& configuration, ChunkLayout& layout);
-std::unique_ptr<Codec> make_zlib(const JsonRef& configuration, ChunkLayout& layout);
-std::unique_ptr<Codec> make_lz4(const JsonRef& configuration, ChunkLayout& layout);
-std::unique_ptr<Codec> make_crc32c(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_sharding(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_transpose(const JsonRef& configuration, ChunkLayout& layout);
+
+// Compressors.
+std::unique_ptr<Codec> make_blosc(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_bz2(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_gzip(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_lz4(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_lzma(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_zlib(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_zstd(const JsonRef& configuration, ChunkLayout& layout);
+
+// Checksums.
+std::unique_ptr<Codec> make_adler32(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_crc32(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_crc32c(const JsonRef& configuration, ChunkLayout& layout);
+
+// numcodecs' filters: bytes seen as elements of a configured type.
+std::unique_ptr<Codec> make_astype(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_bitround(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_delta(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_fixedscaleoffset(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_packbits(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_quantize(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_shuffle(const JsonRef& configuration, ChunkLayout& layout);
 
 }  // namespace batchfs

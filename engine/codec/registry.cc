@@ -13,13 +13,24 @@ struct Entry {
 };
 
 constexpr Entry kCodecs[] = {
+    {"adler32", make_adler32},
+    {"astype", make_astype},
+    {"bitround", make_bitround},
     {"blosc", make_blosc},
     {"bytes", make_bytes},
+    {"bz2", make_bz2},
+    {"crc32", make_crc32},
     {"crc32c", make_crc32c},
+    {"delta", make_delta},
     {"endian", make_bytes},  // before the final v3 specification
+    {"fixedscaleoffset", make_fixedscaleoffset},
     {"gzip", make_gzip},
     {"lz4", make_lz4},
+    {"lzma", make_lzma},
+    {"packbits", make_packbits},
+    {"quantize", make_quantize},
     {"sharding_indexed", make_sharding},
+    {"shuffle", make_shuffle},
     {"transpose", make_transpose},
     {"zlib", make_zlib},
     {"zstd", make_zstd},
