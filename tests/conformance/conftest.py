@@ -1,0 +1,41 @@
+"""What the conformance tests share: the program, and running it."""
+
+import io
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
+
+
+class Batchfs:
+    """Runs the program; every failure must be one line on stderr and exit code 1."""
+
+    def run(self, *arguments):
+        return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, timeout=120)
+
+    def bytes(self, *arguments):
+        done = self.run(*arguments)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout
+
+    def npy(self, *arguments):
+        return np.load(io.BytesIO(self.bytes(*arguments)), allow_pickle=False)
+
+    def refusal(self, *arguments):
+        done = self.run(*arguments)
+        text = done.stderr.decode()
+        assert done.returncode == 1, (done.returncode, text)
+        assert text.startswith("batchfs: ") and text.count("\n") == 1, text
+        return text
+
+
+@pytest.fixture(scope="session")
+def batchfs():
+    if not os.access(PROGRAM, os.X_OK):
+        pytest.fail(f"{PROGRAM} is not built")
+    return Batchfs()
