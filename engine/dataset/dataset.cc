@@ -99,10 +99,14 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
         variable.attributes[key] = value;
     variables_.push_back(std::move(variable));
   }
-  std::map<std::string, std::pair<std::int64_t, std::string>> sizes;
-  for (Variable& variable : variables_) {
+  for (Variable& variable : variables_)
     variable.is_coordinate = named_coordinates.contains(variable.name) ||
                              (variable.dims.size() == 1 && variable.dims.front() == variable.name);
+  // xarray puts data variables before coordinates, and dimensions in the order they appear.
+  std::stable_partition(variables_.begin(), variables_.end(),
+                        [](const Variable& variable) { return !variable.is_coordinate; });
+  std::map<std::string, std::pair<std::int64_t, std::string>> sizes;
+  for (const Variable& variable : variables_)
     for (std::size_t d = 0; d < variable.dims.size(); ++d) {
       const auto [it, is_new] = sizes.try_emplace(variable.dims[d], variable.shape[d], variable.name);
       if (is_new) {
@@ -113,7 +117,6 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
                                 it->second.first, it->second.second, variable.shape[d], variable.name));
       }
     }
-  }
 }
 
 Dataset::~Dataset() = default;

@@ -25,17 +25,12 @@ class XbatcherView final : public BaseView {
     for (const auto& [dim, size] : x_.batch_dims)
       if (!find(x_.input_dims, dim)) slice(dim, size, "batch_dims");
     for (const auto& [dim, size] : x_.input_dims) slice(dim, size, "input_dims");
-    for (const auto& [dim, overlap] : x_.input_overlap)
-      if (!find(x_.input_dims, dim) && !find(x_.batch_dims, dim))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("xbatcher.input_overlap.{}: it is in neither input_dims nor batch_dims", dim));
     group_patches();
-    for (const auto& [dim, size] : dataset_->dims()) {
-      const bool used = std::any_of(variables_.begin(), variables_.end(), [&, &name = dim](const Variable* v) {
-        return contains(v->dims, name);
-      });
-      if (used && !selected(dim).drops_dim() && !find(x_.input_dims, dim)) others_.push_back(dim);
-    }
+    // In the order of their first appearance, as xarray has the dimensions of ds[variables].
+    for (const Variable* variable : variables_)
+      for (const std::string& dim : variable->dims)
+        if (!selected(dim).drops_dim() && !find(x_.input_dims, dim) && !contains(others_, dim))
+          others_.push_back(dim);
     for (std::uint32_t v = 0; v < variables_.size(); ++v) place(v);
     collect_coordinates();
   }
