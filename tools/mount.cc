@@ -49,6 +49,18 @@ std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const 
   return views;
 }
 
+/// The store as views see it. Without views it is only described, so arrays whose dimensions do not fit
+/// together are no reason to refuse the mount: it shows them, without saying how they belong together.
+std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_views, Log& log) {
+  try {
+    return std::make_shared<const Dataset>(opened.store, *opened.hierarchy);
+  } catch (const Error& error) {
+    if (has_views) throw;
+    log.warning(std::string("the arrays make no dataset, views of them are not possible: ") + error.what());
+    return std::make_shared<const Dataset>(opened.store, Hierarchy{});
+  }
+}
+
 /// What .batchfs/config.json shows: nothing secret.
 Json config_json(const MountOptions& options, const Engine& engine) {
   Json config = Json::object();
@@ -66,7 +78,7 @@ Json config_json(const MountOptions& options, const Engine& engine) {
 void serve(const MountOptions& options, const std::function<void()>& ready) {
   Log log(options.foreground);
   const OpenedStore opened = open_zarr(options.store);
-  const auto dataset = std::make_shared<const Dataset>(opened.store, *opened.hierarchy);
+  const auto dataset = open_dataset(opened, !options.views.empty(), log);
   const auto views = load_views(dataset, options.views);
   Engine engine({.threads = options.store.threads, .memory = options.store.memory}, log);
   FileSystem files({.store_url = opened.store->url(), .config = config_json(options, engine)}, opened.store,

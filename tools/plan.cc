@@ -30,6 +30,7 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory) {
   Json json = view.schema();
   const std::optional<double> fetch = cost.fetch_amplification();
   json["batch_bytes"] = static_cast<std::int64_t>(cost.batch_bytes);
+  json["epoch_bytes"] = static_cast<std::int64_t>(cost.epoch_bytes);
   json["chunks_per_batch"] = rounded(cost.chunks);
   json["used_bytes_per_batch"] = static_cast<std::int64_t>(cost.used_bytes);
   json["decoded_bytes_per_batch"] = static_cast<std::int64_t>(cost.decoded_bytes);
@@ -72,7 +73,7 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   out += table.text();
 
   out += "\nAn epoch\n";
-  Table epoch({"size", size_text(cost.batch_bytes * static_cast<double>(view.batches()))});
+  Table epoch({"size", size_text(cost.epoch_bytes)});
   epoch.add({"chunks", fmt::format("{} in the store, {} decoded", count_text(cost.view_chunks),
                                    size_text(cost.view_bytes))});
   epoch.add({"reads of a chunk", fmt::format("{:.3g}  if none were kept between batches", cost.reads_per_chunk)});

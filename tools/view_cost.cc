@@ -17,6 +17,15 @@ constexpr int kMeasuredChunks = 3;  // per variable
 
 std::string size_text(double bytes) { return format_size(static_cast<std::uint64_t>(bytes)); }
 
+/// Of all tensors of a batch.
+double bytes_of(const View& view, const std::vector<Dims>& shapes) {
+  double bytes = 0;
+  for (std::size_t t = 0; t < shapes.size(); ++t) {
+    bytes += static_cast<double>(element_count(shapes[t])) * view.tensors()[t].type.itemsize;
+  }
+  return bytes;
+}
+
 /// Stored bytes per decoded byte of a variable, from a few of its chunks.
 class StoredRatio {
  public:
@@ -91,15 +100,14 @@ ViewCost estimate_cost(const View& view) {
   ViewCost cost;
   const auto& variables = view.variables();
   std::vector<VariableSums> sums(variables.size());
-  const std::int64_t n = std::min(view.batches(), kPlannedBatches);
+  // The last batch may be short: it is left out when there are others.
+  const std::int64_t full = std::max<std::int64_t>(view.batches() - 1, 1);
+  const std::int64_t n = std::min(full, kPlannedBatches);
   for (std::int64_t i = 0; i < n; ++i) {
-    // i * batches / n without overflow; the last, which may be short, is left out when there are others.
-    const std::int64_t batch = view.batches() / n * i + view.batches() % n * i / n;
+    const std::int64_t batch = full / n * i + full % n * i / n;  // full * i / n without overflow
     cost.planned.push_back(batch);
     const BatchPlan plan = view.plan(0, batch);
-    for (std::size_t t = 0; t < plan.shapes.size(); ++t) {
-      cost.batch_bytes += static_cast<double>(element_count(plan.shapes[t])) * view.tensors()[t].type.itemsize;
-    }
+    cost.batch_bytes += bytes_of(view, plan.shapes);
     for (const ChunkUse& use : plan.chunks) {
       add_use(plan, use, sums[use.variable]);
       sums[use.variable].ratio.measure(*variables[use.variable]->array, use.chunk);
@@ -122,14 +130,14 @@ ViewCost estimate_cost(const View& view) {
     cost.view_bytes += static_cast<double>(array.grid().chunk_count()) * chunk_bytes;
     find_waste(*variables[v], sums[v], cost.waste);
   }
-  if (n > 0) {
-    const auto count = static_cast<double>(n);
-    cost.batch_bytes /= count;
-    cost.chunks /= count;
-    cost.used_bytes /= count;
-    cost.decoded_bytes /= count;
-    if (all_measured) cost.fetched_bytes = fetched / count;
-  }
+  const auto count = static_cast<double>(n);
+  cost.batch_bytes /= count;
+  cost.chunks /= count;
+  cost.used_bytes /= count;
+  cost.decoded_bytes /= count;
+  if (all_measured) cost.fetched_bytes = fetched / count;
+  cost.epoch_bytes = cost.batch_bytes * static_cast<double>(view.batches() - 1) +
+                     bytes_of(view, view.shapes(view.batches() - 1));
   cost.reads_per_chunk = std::max(1.0, cost.chunks * static_cast<double>(view.batches()) /
                                            static_cast<double>(std::max<std::int64_t>(cost.view_chunks, 1)));
   cost.memory_need = 2 * cost.batch_bytes + cost.decoded_bytes;

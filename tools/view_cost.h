@@ -26,6 +26,7 @@ struct ViewCost {
   double view_bytes = 0;                    // decoded
   /// How often a chunk is read in an epoch when none is kept between batches.
   double reads_per_chunk = 1;
+  double epoch_bytes = 0;                   // of the tensors of all batches
   double memory_need = 0;                   // a batch being read, one ahead, and the chunks of one
 
   /// The dimension along which chunks are used worst: how much of a chunk's length a batch takes.
