@@ -229,10 +229,14 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
     ++counters_.errors;
     try {
       std::rethrow_exception(error);
-    } catch (Error& cause) {
-      cause.at(task->array->chunk_name(task->array->grid().chunk(task->key.chunk)));
-      log_.error(fmt::format("reading a chunk failed: {}", cause.what()));
-      error = std::make_exception_ptr(cause);
+    } catch (const Error& cause) {
+      const std::string name = task->array->chunk_name(task->array->grid().chunk(task->key.chunk));
+      std::string where = cause.where();
+      if (where.empty()) where = name;
+      else if (where.find(name) == std::string::npos) where = name + ", " + where;
+      const Error placed(cause.code(), cause.why(), where);
+      log_.error(fmt::format("reading a chunk failed: {}", placed.what()));
+      error = std::make_exception_ptr(placed);
     } catch (const std::exception& cause) {
       log_.error(fmt::format("reading a chunk failed: {}", cause.what()));
     }

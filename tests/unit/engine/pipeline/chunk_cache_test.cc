@@ -1,0 +1,70 @@
+#include "engine/pipeline/chunk_cache.h"
+
+#include <gtest/gtest.h>
+
+namespace batchfs {
+namespace {
+
+const Array* array_number(int i) { return reinterpret_cast<const Array*>(static_cast<std::uintptr_t>(i) * 64); }
+const Box kBox{{0}, {4}};
+
+DecodedChunk chunk() {
+  auto memory = std::make_shared<int>(0);
+  return {kBox, reinterpret_cast<const std::byte*>(memory.get()), {4}, memory};
+}
+
+TEST(ChunkCache, FindsOnlyWhatHoldsTheNeed) {
+  Counters counters;
+  ChunkCache cache(counters);
+  const ChunkKey key{array_number(1), 7};
+  cache.insert(key, nullptr, chunk(), 16);
+  EXPECT_TRUE(cache.find(key, {{1}, {2}}));
+  EXPECT_FALSE(cache.find(key, {{1}, {4}}));
+  EXPECT_FALSE(cache.find({array_number(2), 7}, kBox));
+  EXPECT_EQ(counters.chunk_cache_hits.load(), 1u);
+  EXPECT_EQ(cache.bytes(), 16u);
+}
+
+TEST(ChunkCache, DropsTheFarthestNextUseFirstAndTheUnknownBeforeAll) {
+  Counters counters;
+  ChunkCache cache(counters);
+  for (int i = 0; i < 4; ++i) cache.insert({array_number(1), i}, nullptr, chunk(), 16);
+  cache.add_use({array_number(1), 0}, 50);
+  cache.add_use({array_number(1), 1}, 10);
+  cache.add_use({array_number(1), 1}, 90);
+  cache.find({array_number(1), 2}, kBox);  // 3 is now the least recently used of those without a use
+  auto left = [&] {
+    std::string text;
+    for (int i = 0; i < 4; ++i)
+      if (cache.find({array_number(1), i}, kBox)) text += static_cast<char>('0' + i);
+    return text;
+  };
+  EXPECT_TRUE(cache.evict_one());
+  EXPECT_EQ(left(), "012");
+  EXPECT_TRUE(cache.evict_one());
+  EXPECT_EQ(left(), "01");
+  EXPECT_FALSE(cache.evict_one(50));  // nothing whose next use is later
+  EXPECT_TRUE(cache.evict_one());
+  EXPECT_EQ(left(), "1");
+  cache.remove_use({array_number(1), 1}, 10);
+  EXPECT_FALSE(cache.evict_one(90));
+  EXPECT_TRUE(cache.evict_one(89));
+  EXPECT_EQ(cache.bytes(), 0u);
+  EXPECT_FALSE(cache.evict_one());
+}
+
+TEST(ChunkCache, RemembersChunksInBatchesOnlyWhileTheyLive) {
+  Counters counters;
+  ChunkCache cache(counters);
+  DecodedChunk in_batch = chunk();
+  std::shared_ptr<const void> batch = in_batch.memory;
+  cache.insert_weak({array_number(1), 0}, nullptr, in_batch);
+  in_batch.memory.reset();
+  EXPECT_EQ(cache.bytes(), 0u);
+  EXPECT_TRUE(cache.find({array_number(1), 0}, kBox));
+  batch.reset();
+  EXPECT_FALSE(cache.find({array_number(1), 0}, kBox));
+}
+
+}  // namespace
+}  // namespace batchfs

@@ -1,0 +1,265 @@
+#include "engine/pipeline/engine.h"
+
+#include <future>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/engine/pipeline/fake_store.h"
+#include "tests/unit/engine/pipeline/raw_format.h"
+
+namespace batchfs {
+namespace {
+
+using namespace std::chrono_literals;
+
+const RawTestFormat kRaw;
+
+std::vector<std::int32_t> values_of(const Batch& batch, std::size_t file = 0) {
+  std::vector<std::int32_t> values(batch.files[file].size() / 4);
+  if (!values.empty()) std::memcpy(values.data(), batch.files[file].data(), batch.files[file].size());
+  return values;
+}
+
+/// What sample `time` of FakeData(…, steps, width) holds.
+void expect_rows(const Batch& batch, const std::vector<std::int64_t>& times, int steps, int width) {
+  const auto values = values_of(batch);
+  ASSERT_EQ(values.size(), times.size() * static_cast<std::size_t>(width));
+  for (std::size_t r = 0; r < times.size(); ++r)
+    for (int x = 0; x < width; ++x)
+      ASSERT_EQ(values[r * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)],
+                1000 * static_cast<int>(times[r] / steps) + static_cast<int>(times[r] % steps) * width + x)
+          << r << " " << x;
+}
+
+std::future<std::shared_ptr<const Batch>> start(Engine& engine, const BatchRequest& request,
+                                                Engine::WaiterId* id = nullptr) {
+  auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();
+  auto future = promise->get_future();
+  const Engine::WaiterId waiter =
+      engine.open(request, [promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
+        if (error) promise->set_exception(error);
+        else promise->set_value(std::move(batch));
+      });
+  if (id != nullptr) *id = waiter;
+  return future;
+}
+
+/// Waits until `condition` holds; false after ten seconds.
+template <class Condition>
+bool eventually(Condition&& condition) {
+  for (int i = 0; i < 10000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
+}
+
+class EngineTest : public testing::TestWithParam<bool> {
+ protected:
+  EngineTest() { data_.store->asynchronous = GetParam(); }
+  FakeData data_{10, 4, 6};
+  Log log_;
+};
+INSTANTIATE_TEST_SUITE_P(Stores, EngineTest, testing::Bool(),
+                         [](const auto& parameter) { return parameter.param ? "remote" : "local"; });
+
+TEST_P(EngineTest, GivesEveryBatchItsValues) {
+  Engine engine({.threads = 3, .memory = 64 << 20}, log_);
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 3, "order": {"shuffle": "global", "seed": 4}})");
+  for (std::int64_t epoch : {0, 1})
+    for (std::int64_t b = 0; b < view->batches(); ++b) {
+      const auto batch = engine.open(BatchRequest{view, &kRaw, epoch, b});
+      expect_rows(*batch, view->batch_samples(epoch, b), 4, 6);
+    }
+}
+
+TEST_P(EngineTest, ReadsEachChunkOnceForAllBatches) {
+  Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+  const auto view = data_.view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 3})");
+  for (std::int64_t b = 0; b < view->batches(); ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
+  // Plain chunks are read in the parts that are needed: what is read is what is decoded, no chunk twice over.
+  EXPECT_GE(engine.counters().batches_assembled.load(), static_cast<std::uint64_t>(view->batches()));
+  EXPECT_LE(engine.counters().bytes_decoded.load(), 3u * 10 * 4 * 6 * 4);
+}
+
+TEST_P(EngineTest, SeveralReadersOfOneBatchCostOneAssembly) {
+  Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false}, log_);
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
+  data_.store->close();
+  std::vector<std::future<std::shared_ptr<const Batch>>> readers;
+  for (int i = 0; i < 8; ++i) readers.push_back(start(engine, {view, &kRaw, 0, 2}));
+  data_.store->open();
+  std::shared_ptr<const Batch> first = readers.front().get();
+  for (std::size_t i = 1; i < readers.size(); ++i) EXPECT_EQ(readers[i].get(), first);
+  EXPECT_EQ(engine.counters().batches_assembled.load(), 1u);
+  EXPECT_EQ(data_.store->reads.load(), 1);
+}
+
+TEST_P(EngineTest, PrefetchesAcrossTheEndOfAnEpoch) {
+  Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 10, "epochs": 2})");
+  for (std::int64_t b = 0; b < 4; ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
+  EXPECT_TRUE(eventually([&] { return engine.counters().batches_assembled >= 5; }));
+  const std::uint64_t waits = engine.counters().reader_waits;
+  engine.open(BatchRequest{view, &kRaw, 1, 0});
+  EXPECT_EQ(engine.counters().reader_waits.load(), waits);
+}
+
+TEST_P(EngineTest, AFailedChunkFailsItsBatchesOnlyAndIsTriedAgain) {
+  Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
+  data_.store->failing = 3;
+  EXPECT_THROW(engine.open(BatchRequest{view, &kRaw, 0, 3}), Error);
+  expect_rows(*engine.open(BatchRequest{view, &kRaw, 0, 4}), view->batch_samples(0, 4), 4, 6);
+  EXPECT_THAT(log_.text(), testing::HasSubstr("v/3.0"));
+  data_.store->failing = -1;
+  expect_rows(*engine.open(BatchRequest{view, &kRaw, 0, 3}), view->batch_samples(0, 3), 4, 6);
+}
+
+TEST_P(EngineTest, AMissingChunkIsFillValue) {
+  Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
+  data_.store->missing = 5;
+  EXPECT_THAT(values_of(*engine.open(BatchRequest{view, &kRaw, 0, 5})), testing::Each(0));
+}
+
+TEST_P(EngineTest, ACancelledWaiterLeavesAndTheOthersAreServed) {
+  Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false}, log_);
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
+  data_.store->close();
+  Engine::WaiterId id = 0;
+  auto leaving = start(engine, {view, &kRaw, 0, 1}, &id);
+  auto staying = start(engine, {view, &kRaw, 0, 1});
+  auto only = start(engine, {view, &kRaw, 0, 2}, nullptr);
+  engine.cancel(id);
+  EXPECT_THROW(leaving.get(), Error);
+  engine.cancel(id);  // a second time does nothing
+  data_.store->open();
+  expect_rows(*staying.get(), view->batch_samples(0, 1), 4, 6);
+  expect_rows(*only.get(), view->batch_samples(0, 2), 4, 6);
+}
+
+TEST_P(EngineTest, ABatchWhoseOnlyReaderLeftCanBeOpenedAgain) {
+  Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false}, log_);
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
+  for (int round = 0; round < 20; ++round) {
+    data_.store->close();
+    Engine::WaiterId id = 0;
+    auto leaving = start(engine, {view, &kRaw, round, 1}, &id);
+    engine.cancel(id);
+    EXPECT_THROW(leaving.get(), Error);
+    auto again = start(engine, {view, &kRaw, round, 1});
+    data_.store->open();
+    expect_rows(*again.get(), view->batch_samples(round, 1), 4, 6);
+  }
+}
+
+TEST_P(EngineTest, StoppingAnswersEveryWaiter) {
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
+  std::vector<std::future<std::shared_ptr<const Batch>>> waiting;
+  {
+    Engine engine({.threads = 1, .memory = 64 << 20}, log_);
+    data_.store->close();
+    for (int b = 0; b < 8; ++b) waiting.push_back(start(engine, {view, &kRaw, 0, b}));
+    std::thread opener([&] {
+      std::this_thread::sleep_for(20ms);
+      data_.store->open();
+    });
+    opener.join();
+  }
+  int answered = 0;
+  for (auto& future : waiting) {
+    ASSERT_EQ(future.wait_for(10s), std::future_status::ready);
+    try {
+      if (future.get() != nullptr) ++answered;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::interrupted);
+    }
+  }
+  EXPECT_LE(answered, 8);
+}
+
+TEST_P(EngineTest, ABatchLargerThanTheBudgetIsRefused) {
+  Engine engine({.threads = 2, .memory = 1000}, log_);
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 40, "variables": ["v"], "select": {"x": {"from": "#0"}}})");
+  EXPECT_NO_THROW(engine.open(BatchRequest{view, &kRaw, 0, 0}));  // 40 * 6 * 4 = 960 bytes
+  const auto large = data_.view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 39})");
+  try {
+    engine.open(BatchRequest{large, &kRaw, 0, 0});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::no_memory);
+  }
+}
+
+TEST_P(EngineTest, HoldsItsBudgetAndGivesAllBack) {
+  FakeData big(64, 4, 1024);  // chunks of 16 KB
+  big.store->asynchronous = GetParam();
+  const std::uint64_t limit = 8 * 16 << 10;
+  Engine engine({.threads = 3, .memory = limit}, log_);
+  const auto view = big.view(R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})");
+  std::uint64_t most = 0;
+  for (std::int64_t b = 0; b < view->batches(); ++b) {
+    const auto batch = engine.open(BatchRequest{view, &kRaw, 0, b});
+    expect_rows(*batch, view->batch_samples(0, b), 4, 1024);
+    most = std::max(most, engine.budget().used());
+  }
+  // What a reader waits for may go over: one batch and a chunk per thread.
+  EXPECT_LE(most, limit + (16 << 10) * 5);
+}
+
+TEST_P(EngineTest, ManyReadersOfManyViewsGetTheRightBytes) {
+  Engine engine({.threads = 4, .memory = 256 << 10}, log_);
+  std::vector<std::shared_ptr<const View>> views;
+  views.push_back(data_.view(R"({"window": {"time": 1}, "batch": 3, "order": {"shuffle": "global"}})"));
+  views.push_back(data_.view(R"({"window": {"time": 1}, "batch": 4})"));
+  views.push_back(data_.view(R"({"window": {"time": 1}, "batch": 5, "order": {"shuffle": "block"}})"));
+  std::vector<std::thread> readers;
+  for (unsigned t = 0; t < 6; ++t)
+    readers.emplace_back([&, t] {
+      std::mt19937 random(t);
+      for (int i = 0; i < 150; ++i) {
+        const auto& view = views[random() % views.size()];
+        const std::int64_t epoch = static_cast<std::int64_t>(random() % 3);
+        const std::int64_t world = 1 + static_cast<std::int64_t>(random() % 3);
+        const std::int64_t rank = static_cast<std::int64_t>(random()) % world;
+        const std::int64_t b = static_cast<std::int64_t>(random()) % view->rank_batches(rank, world);
+        const BatchRequest request{view, &kRaw, epoch, b, rank, world};
+        Engine::WaiterId id = 0;
+        auto future = start(engine, request, &id);
+        if (random() % 8 == 0) engine.cancel(id);
+        try {
+          expect_rows(*future.get(), view->batch_samples(epoch, request.global_batch()), 4, 6);
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::interrupted) << error.what();
+        }
+      }
+    });
+  for (std::thread& reader : readers) reader.join();
+}
+
+TEST_P(EngineTest, ReadsRunsOfElementsAndBoxes) {
+  Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+  const auto array = data_.dataset->variable("v").array;
+  std::vector<std::int32_t> all(240), part;
+  engine.read_box(array, whole_box(array->shape()), nullptr, reinterpret_cast<std::byte*>(all.data()),
+                  c_strides(array->shape(), 4));
+  for (int i = 0; i < 240; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)], 1000 * (i / 24) + i % 24);
+  for (int first : {0, 1, 23, 24, 100})
+    for (int count : {1, 5, 24, 50, 140}) {
+      part.assign(static_cast<std::size_t>(count), -1);
+      std::promise<void> done;
+      engine.read_elements(array, first, count, reinterpret_cast<std::byte*>(part.data()), nullptr,
+                           [&](std::exception_ptr error) {
+                             EXPECT_FALSE(error);
+                             done.set_value();
+                           });
+      done.get_future().get();
+      EXPECT_THAT(part, testing::ElementsAreArray(all.data() + first, static_cast<std::size_t>(count)));
+    }
+}
+
+}  // namespace
+}  // namespace batchfs

@@ -1,0 +1,108 @@
+#pragma once
+// Arrays whose chunks are made when they are read, with knobs for what tests need: counting, failing,
+// waiting, answering from other threads.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "engine/codec/array.h"
+#include "engine/view/view.h"
+
+namespace batchfs {
+
+/// Holds int32 chunks in which element i of chunk c is 1000 * c + i.
+class FakeStore final : public Store {
+ public:
+  explicit FakeStore(std::size_t elements) : elements_(elements) {}
+  ~FakeStore() override {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  std::string url() const override { return "fake"; }
+  bool is_local() const override { return !asynchronous; }
+
+  std::optional<Buffer> read(const std::string& key, ByteRange range) override {
+    {
+      std::unique_lock lock(mutex_);
+      opened_.wait(lock, [this] { return !closed_; });
+    }
+    ++reads;
+    const int chunk = std::stoi(key.substr(2));  // "v/3/0"
+    if (chunk == failing) throw Error(ErrorCode::io, "the disk is on fire", key);
+    if (chunk == missing) return std::nullopt;
+    Buffer all(elements_ * 4);
+    for (std::size_t i = 0; i < elements_; ++i) {
+      const auto value = static_cast<std::int32_t>(1000 * chunk + static_cast<int>(i));
+      std::memcpy(all.data() + 4 * i, &value, 4);
+    }
+    const std::uint64_t length = std::min<std::uint64_t>(range.length, all.size() - range.offset);
+    Buffer part(length);
+    std::memcpy(part.data(), all.data() + range.offset, length);
+    return part;
+  }
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
+                                    std::span<std::byte> out) override {
+    const auto bytes = read(key, {offset, out.size()});
+    if (!bytes) return std::nullopt;
+    std::memcpy(out.data(), bytes->data(), bytes->size());
+    return PartRead{bytes->size(), elements_ * 4};
+  }
+  void read_async(const std::string& key, ByteRange range, ReadDone done) override {
+    if (!asynchronous) return Store::read_async(key, range, std::move(done));
+    const std::lock_guard lock(mutex_);
+    threads_.emplace_back([this, key, range, done = std::move(done)] {
+      Store::read_async(key, range, done);
+    });
+  }
+  std::optional<std::uint64_t> size(const std::string&) override { return elements_ * 4; }
+  std::vector<Entry> list(const std::string&) override { return {}; }
+
+  /// While closed, reads wait.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    closed_ = false;
+    opened_.notify_all();
+  }
+
+  std::atomic<int> reads{0};
+  std::atomic<int> failing{-1}, missing{-1};
+  bool asynchronous = false;
+
+ private:
+  const std::size_t elements_;
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool closed_ = false;
+  std::vector<std::thread> threads_;
+};
+
+/// A dataset with one variable "v" (time, x): `chunks` chunks of `steps` times of `width` values.
+struct FakeData {
+  FakeData(std::int64_t chunks, std::int64_t steps, std::int64_t width)
+      : store(std::make_shared<FakeStore>(static_cast<std::size_t>(steps * width))) {
+    const std::string zarray = R"({"zarr_format": 2, "shape": [)" + std::to_string(chunks * steps) + ", " +
+                               std::to_string(width) + R"(], "chunks": [)" + std::to_string(steps) + ", " +
+                               std::to_string(width) +
+                               R"(], "dtype": "<i4", "compressor": null, "fill_value": null, "order": "C",
+                                  "filters": null, "dimension_separator": "/"})";
+    const Json attributes = {{"_ARRAY_DIMENSIONS", {"time", "x"}}};
+    Hierarchy hierarchy;
+    hierarchy.groups[""] = {};
+    hierarchy.arrays["v"] = parse_array_v2("v", parse_json(zarray, "v"), attributes, "v");
+    dataset = std::make_shared<const Dataset>(store, hierarchy);
+  }
+
+  std::shared_ptr<const View> view(const std::string& json) const { return View::parse(dataset, json, "v", "test"); }
+
+  std::shared_ptr<FakeStore> store;
+  std::shared_ptr<const Dataset> dataset;
+};
+
+}  // namespace batchfs

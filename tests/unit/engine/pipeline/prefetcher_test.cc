@@ -1,0 +1,64 @@
+#include "engine/pipeline/prefetcher.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/engine/pipeline/fake_store.h"
+#include "tests/unit/engine/pipeline/raw_format.h"
+
+namespace batchfs {
+namespace {
+
+const RawTestFormat kRaw;
+
+class PrefetcherTest : public testing::Test {
+ protected:
+  std::vector<std::int64_t> open(std::int64_t epoch, std::int64_t batch, bool stalled = false,
+                                 std::uint64_t bytes = 1) {
+    std::vector<std::int64_t> result;
+    for (const BatchRequest& r : prefetcher_.opened({view_, &kRaw, epoch, batch}, stalled, bytes, 1000))
+      result.push_back(r.epoch * 100 + r.batch);
+    return result;
+  }
+  FakeData data_{10, 4, 2};
+  std::shared_ptr<const View> view_ = data_.view(R"({"window": {"time": 1}, "batch": 4, "epochs": 2})");
+  Prefetcher prefetcher_;
+};
+
+TEST_F(PrefetcherTest, KeepsAWindowAheadAndDoublesItWhenTheReaderWaits) {
+  EXPECT_EQ(open(0, 0), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(open(0, 1), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(open(0, 2, true), (std::vector<std::int64_t>{3, 4, 5, 6}));
+}
+
+TEST_F(PrefetcherTest, GoesOnIntoTheNextEpochAndEndsWithTheLast) {
+  open(0, 7);
+  EXPECT_EQ(open(0, 8), (std::vector<std::int64_t>{9, 100}));
+  open(1, 7);
+  EXPECT_EQ(open(1, 8), (std::vector<std::int64_t>{109}));
+}
+
+TEST_F(PrefetcherTest, ShutsForAReaderThatJumpsUntilTwoInOrder) {
+  open(0, 0);
+  EXPECT_TRUE(open(1, 6).empty());
+  EXPECT_EQ(open(1, 7).size(), 2u);
+}
+
+TEST_F(PrefetcherTest, IsBoundByMemoryAndShrinksUnderPressure) {
+  EXPECT_EQ(open(0, 0, true, 250).size(), 2u);
+  EXPECT_EQ(open(0, 1, true, 250).size(), 2u);  // half of 1000 holds two
+  prefetcher_.pressed({view_, &kRaw, 0, 1});
+  EXPECT_EQ(open(0, 2, false, 250).size(), 1u);
+}
+
+TEST_F(PrefetcherTest, KnowsWhatLiesBehindTheWindow) {
+  open(0, 0);
+  const BatchRequest request{view_, &kRaw, 0, 0};
+  const auto beyond = prefetcher_.beyond(request, 3);
+  ASSERT_EQ(beyond.size(), 3u);
+  EXPECT_EQ(beyond[0].batch, 3);
+  EXPECT_TRUE(prefetcher_.wanted({view_, &kRaw, 0, 2}));
+  EXPECT_FALSE(prefetcher_.wanted({view_, &kRaw, 0, 3}));
+}
+
+}  // namespace
+}  // namespace batchfs
