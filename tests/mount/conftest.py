@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import subprocess
 
 import pytest
 
@@ -44,6 +43,7 @@ def mount_at(good, batchfs):
             file.write_text(json.dumps(view))
             files += ["--view", file]
         good("mount", store, directory, *files, *options)
+        assert os.path.ismount(directory)  # or tests of what is not there would pass in an empty directory
         mounted.append(directory)
         return directory
 
