@@ -35,31 +35,31 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N")
       ->group(local);
-  app.add_option("--cache-dir", options.cache_dir, "keep what was fetched in this directory")
+  app.add_option("--cache-dir", options.config.cache_dir, "keep what was fetched in this directory")
       ->type_name("DIR")
       ->group(remote);
-  add_size_option(app, "--cache-size", options.cache_size, "keep at most this much")->group(remote);
-  app.add_option("--timeout", options.timeout, "give up on a request after this many seconds")
+  add_size_option(app, "--cache-size", options.config.cache_size, "keep at most this much")->group(remote);
+  app.add_option("--timeout", options.config.timeout, "give up on a request after this many seconds")
       ->check(CLI::Range(0.001, 3600.0).description(""))
       ->type_name("SECONDS")
       ->group(remote);
-  app.add_option("--retries", options.retries, "try a failed request again this often")
+  app.add_option("--retries", options.config.retries, "try a failed request again this often")
       ->check(CLI::Range(0, 100).description(""))
       ->type_name("N")
       ->group(remote);
-  app.add_flag("--anon", options.anon, "read without credentials")->group(remote);
-  app.add_option("--endpoint", options.endpoint, "the server of an s3-compatible service")
+  app.add_flag("--anon", options.config.anon, "read without credentials")->group(remote);
+  app.add_option("--endpoint", options.config.endpoint, "the server of an s3-compatible service")
       ->type_name("URL")
       ->group(remote);
-  app.add_option("--region", options.region, "the service's region")->type_name("NAME")->group(remote);
-  app.add_option("--profile", options.profile, "the profile of the credentials file")
+  app.add_option("--region", options.config.region, "the service's region")->type_name("NAME")->group(remote);
+  app.add_option("--profile", options.config.profile, "the profile of the credentials file")
       ->type_name("NAME")
       ->group(remote);
 }
 
 OpenedStore open_zarr(const StoreOptions& options) {
   OpenedStore opened;
-  opened.store = open_store(options.store);
+  opened.store = open_store(options.store, options.config);
   opened.hierarchy = std::make_shared<const Hierarchy>(open_hierarchy(*opened.store));
   return opened;
 }

@@ -16,13 +16,7 @@ struct StoreOptions {
   std::string store;
   std::uint64_t memory = 0;      // bytes; 0: half of what the machine or the container has
   int threads = 0;               // 0: one per core
-  // For stores that are not on this machine.
-  std::string cache_dir;
-  std::uint64_t cache_size = 0;  // bytes
-  double timeout = 30;           // seconds, of one request
-  int retries = 3;
-  bool anon = false;
-  std::string endpoint, region, profile;
+  StoreConfig config;
 };
 
 /// Adds STORE and the options. `options` must outlive the parsing.

@@ -20,7 +20,7 @@ void Store::read_async(const std::string& key, ByteRange range, ReadDone done) {
   done(std::move(outcome));
 }
 
-std::shared_ptr<Store> open_store(const std::string& url) {
+std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig&) {
   if (url.empty()) throw Error(ErrorCode::invalid_argument, "the store's path is empty");
   std::string path = url;
   const std::size_t colon = url.find("://");

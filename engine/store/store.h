@@ -71,9 +71,20 @@ class Store {
   virtual bool can_list() const { return true; }
 };
 
+/// What the user says about a store beside its URL. Empty or 0: the default, or what the environment says.
+struct StoreConfig {
+  double timeout = 30;           // seconds without progress after which a request has failed
+  int retries = 3;               // of one request
+  bool anon = false;             // no credentials
+  std::string endpoint;          // the URL of an S3-, GCS- or Azure-compatible server
+  std::string region, profile;
+  std::string cache_dir;         // local cache of stored bytes; empty: none
+  std::uint64_t cache_size = 0;  // bytes; 0: no limit but the disk's
+};
+
 /// Opens what the user typed: a path or file:// (the other schemes come with remote stores and are
 /// refused by name). Throws not_found when nothing is there, access_denied, invalid_argument.
-std::shared_ptr<Store> open_store(const std::string& url);
+std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config = {});
 
 /// Throws invalid_argument unless `key` is a safe relative path: no empty component, ".", "..", NUL,
 /// leading or trailing slash.
