@@ -1,0 +1,127 @@
+#pragma once
+// HTTP requests, many at a time: one libcurl multi loop on one thread.
+//
+//   HttpClient client;
+//   client.send({.url = "https://host/object"}, [](HttpOutcome outcome) { ... });
+//
+// Connections are kept alive and shared (HTTP/1.1, and /2 over TLS). How many requests are in flight
+// adapts: more while that gives more throughput, fewer when the server says that it is too many. TLS is
+// verified, against the system's certificates or those that SSL_CERT_FILE or CURL_CA_BUNDLE names; proxies
+// are taken from the environment, as libcurl does. Retries are not made here: ObjectStore knows about them.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/base/buffer.h"
+#include "engine/base/error.h"
+#include "engine/store/store.h"
+
+namespace batchfs {
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+/// The value of a header by its lower-case name; nullptr when absent.
+const std::string* find_header(const HttpHeaders& headers, std::string_view name);
+
+/// How far a request is, for whoever wonders whether it stalls. Nanoseconds of the steady clock.
+struct HttpProgress {
+  std::atomic<std::int64_t> started{0};        // 0: waits for its turn
+  std::atomic<std::int64_t> last_received{0};  // headers or bytes; 0: nothing yet
+};
+
+struct HttpRequest {
+  std::string method = "GET";
+  std::string url;
+  HttpHeaders headers;
+  std::string body;
+  /// Sent as the Range header. Of an answer with the whole object (200) only the range is kept.
+  std::optional<ByteRange> range;
+  double timeout = 0;                      // seconds without progress; 0: the client's
+  std::uint64_t largest_body = 4ull << 30; // a longer answer is an error
+  bool follow_redirects = true;
+  std::shared_ptr<HttpProgress> progress;
+};
+
+struct HttpResponse {
+  int status = 0;
+  HttpHeaders headers;  // of the last answer; names in lower case
+  Buffer body;
+  std::string effective_url;  // after redirects
+  /// Bytes of the body as it came: more than body.size() when a range was cut out of a whole object, and
+  /// the transfer ends there.
+  std::uint64_t body_received = 0;
+};
+
+/// The answer, whatever its status, or why there is none: an Error with
+///   io             connecting or the transfer failed (retrying may help)
+///   timed_out      no progress for `timeout` seconds (retrying may help)
+///   access_denied  the server's certificate is not trusted
+///   not_supported  a redirect that is not followed: too many, or from https to http
+///   corrupt        the answer is longer than `largest_body`, or is no HTTP
+///   invalid_argument  the URL cannot be used
+///   interrupted    cancelled, or the client was destroyed
+using HttpOutcome = std::variant<HttpResponse, std::exception_ptr>;
+using HttpDone = std::function<void(HttpOutcome)>;
+
+/// Thread-safe.
+class HttpClient {
+ public:
+  struct Options {
+    double timeout = 30;          // seconds without progress: less than a kilobyte a second
+    double connect_timeout = 10;  // seconds
+    int first_in_flight = 64;
+    int most_in_flight = 256;
+  };
+  HttpClient();
+  explicit HttpClient(Options options);
+  /// Requests that are not done end with Error{interrupted}. Returns after the last callback has.
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+  HttpClient& operator=(const HttpClient&) = delete;
+
+  using RequestId = std::uint64_t;
+
+  /// Starts a request. `done` is called once, on the client's thread and under no lock; it must not block
+  /// and must not destroy the client.
+  RequestId send(HttpRequest request, HttpDone done);
+
+  /// Ends a request with Error{interrupted} unless it is done.
+  void cancel(RequestId id);
+
+  /// Sends and waits. Throws what went wrong. Not for the client's own thread (a callback).
+  HttpResponse send_and_wait(HttpRequest request);
+
+  /// Is the caller a callback of this client?
+  bool is_own_thread() const;
+
+  struct Counters {
+    std::atomic<std::uint64_t> requests{0};        // sent, redirects not counted
+    std::atomic<std::uint64_t> failures{0};        // without an answer
+    std::atomic<std::uint64_t> throttled{0};       // answers 429 and 503
+    std::atomic<std::uint64_t> connections{0};     // opened
+    std::atomic<std::uint64_t> bytes_received{0};  // bodies, also those that were thrown away
+    std::atomic<std::uint64_t> in_flight{0};       // now
+    std::atomic<std::uint64_t> waiting{0};         // now, for their turn
+    std::atomic<std::uint64_t> limit{0};           // now, of in_flight
+  };
+  const Counters& counters() const;
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+/// The `Range` header's value (RFC 9110, 14.2).
+std::string range_header(const ByteRange& range);
+
+}  // namespace batchfs
