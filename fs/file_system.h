@@ -103,9 +103,9 @@ class FileSystem {
   std::vector<ArrayEntry> arrays_;
   Engine& engine_;
   Log& log_;
+  std::uint64_t total_bytes_ = 0;  // before tree_, whose making adds to it
   Tree tree_;
   std::atomic<bool> passthrough_{false};
-  std::uint64_t total_bytes_ = 0;
 };
 
 }  // namespace batchfs

@@ -207,12 +207,13 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone done) const {
 }
 
 EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const {
-  std::promise<EncodedChunk> promise;
-  fetch(chunk, part, [&promise](std::variant<EncodedChunk, std::exception_ptr> outcome) {
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) promise.set_exception(*error);
-    else promise.set_value(std::move(std::get<EncodedChunk>(outcome)));
+  // Shared: another thread may still be inside of set_value() when this one goes on.
+  const auto promise = std::make_shared<std::promise<EncodedChunk>>();
+  fetch(chunk, part, [promise](std::variant<EncodedChunk, std::exception_ptr> outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) promise->set_exception(*error);
+    else promise->set_value(std::move(std::get<EncodedChunk>(outcome)));
   });
-  return promise.get_future().get();
+  return promise->get_future().get();
 }
 
 bool Array::decodes_directly(const Box& part, const Dims& out_strides) const {

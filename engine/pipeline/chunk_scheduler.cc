@@ -55,6 +55,12 @@ void ChunkScheduler::post(const std::shared_ptr<Task>& task, Urgency urgency) {
   executor_.post(urgency, [this, task] { run(task); });
 }
 
+void ChunkScheduler::stop() {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  no_fetches_.wait(lock, [this] { return fetches_ == 0; });
+}
+
 void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) {
   assembly->begin();
   if (assembly->uses.empty()) {
@@ -113,6 +119,8 @@ void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_
 }
 
 void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
+  const bool local = task->array->store().is_local();
+  bool idle;
   std::vector<Consumer> consumers, dropped;
   Box box;
   {
@@ -121,24 +129,26 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
     if (it == tasks_.end() || it->second != task || task->running) return;  // a second ticket
     consumers = std::move(task->consumers);
     task->consumers.clear();
-    const auto kept = std::stable_partition(consumers.begin(), consumers.end(), [](const Consumer& c) {
-      return !c.assembly->cancelled.load(std::memory_order_relaxed);
+    const auto kept = std::stable_partition(consumers.begin(), consumers.end(), [this](const Consumer& c) {
+      return !stopping_ && !c.assembly->cancelled.load(std::memory_order_relaxed);
     });
     dropped.assign(kept, consumers.end());
     consumers.erase(kept, consumers.end());
-    if (consumers.empty() && !task->warm) {
+    idle = consumers.empty() && (stopping_ || !task->warm);
+    if (idle) {
       tasks_.erase(it);
     } else {
       task->running = true;
       box = box_to_decode(*task->array, task->key.chunk, task->box);
+      if (!local) ++fetches_;
     }
   }
   for (const Consumer& consumer : dropped)
     consumer.assembly->complete(
         std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
-  if (consumers.empty() && !task->warm) return;
+  if (idle) return;
 
-  if (task->array->store().is_local()) {
+  if (local) {
     decode(task, std::move(box), std::move(consumers), nullptr);
     return;
   }
@@ -146,17 +156,21 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
   const Box part = box;
   task->array->fetch(chunk, part, [this, task, box = std::move(box), consumers = std::move(consumers)](
                                       std::variant<EncodedChunk, std::exception_ptr> fetched) mutable {
-    if (auto* error = std::get_if<std::exception_ptr>(&fetched)) {
-      finish(task, consumers, *error);
-      return;
-    }
     const Urgency urgency =
         consumers.empty() ? kReadAhead : consumers.front().assembly->urgency.load();
-    auto encoded = std::make_shared<EncodedChunk>(std::move(std::get<EncodedChunk>(fetched)));
-    counters_.bytes_fetched += encoded->bytes.size();
-    executor_.post(urgency, [this, task, box, consumers, encoded] {
-      decode(task, box, consumers, encoded.get());
+    auto outcome = std::make_shared<decltype(fetched)>(std::move(fetched));
+    // On a worker also when it failed: the store's own thread has better things to do.
+    executor_.post(urgency, [this, task, box, consumers, outcome] {
+      if (const auto* error = std::get_if<std::exception_ptr>(outcome.get())) {
+        finish(task, consumers, *error);
+        return;
+      }
+      const auto& encoded = std::get<EncodedChunk>(*outcome);
+      counters_.bytes_fetched += encoded.bytes.size();
+      decode(task, box, consumers, &encoded);
     });
+    const std::lock_guard lock(mutex_);
+    if (--fetches_ == 0) no_fetches_.notify_all();
   });
 }
 

@@ -6,6 +6,7 @@
 // box grows to hold theirs; when it starts it takes its uses along; uses that join while it runs are
 // served from its result, or by another run when that does not hold what they need.
 
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -24,6 +25,10 @@ namespace batchfs {
 class ChunkScheduler {
  public:
   ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters, Log& log);
+
+  /// From here on every use fails with Error{interrupted}. Returns when no fetch is under way; stop the
+  /// executor next.
+  void stop();
 
   /// Starts on every use of `assembly`; `assembly->finished` is called when all are done. An assembly
   /// without uses finishes at once.
@@ -69,6 +74,9 @@ class ChunkScheduler {
   Log& log_;
   std::mutex mutex_;
   std::unordered_map<ChunkKey, std::shared_ptr<Task>, ChunkKeyHash> tasks_;
+  bool stopping_ = false;
+  int fetches_ = 0;  // under way: their completions use this
+  std::condition_variable no_fetches_;
 };
 
 }  // namespace batchfs

@@ -60,17 +60,12 @@ Engine::Engine(Options options, Log& log)
       scheduler_(executor_, budget_, cache_, counters_, log) {}
 
 Engine::~Engine() {
-  executor_.stop();
-  std::vector<Waiter> waiters;
   {
     const std::lock_guard lock(mutex_);
-    for (auto& [key, entry] : entries_)
-      std::move(entry->waiters.begin(), entry->waiters.end(), std::back_inserter(waiters));
-    entries_.clear();
-    waiting_.clear();
+    stopping_ = true;
   }
-  const auto error = std::make_exception_ptr(Error(ErrorCode::interrupted, "batchfs is stopping"));
-  for (Waiter& waiter : waiters) waiter.done(nullptr, error);
+  scheduler_.stop();  // everything under way ends as interrupted, and so do its waiters
+  executor_.stop();
 }
 
 Engine::Key Engine::key_of(const BatchRequest& request) {
@@ -123,7 +118,7 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
   }
   if (prefetching_) {
     const bool stalled = ready == nullptr;
-    executor_.post(kReaderWaits, [this, request, stalled] {
+    post_guess(kReaderWaits, [this, request, stalled] {
       std::uint64_t size = 0;
       for (const auto& file : request.format->layout(*request.view, request.global_batch()).files)
         size += file.size;
@@ -144,6 +139,16 @@ bool Engine::drop_opened() {
     return true;
   }
   return false;
+}
+
+void Engine::post_guess(Urgency urgency, std::function<void()> work) {
+  executor_.post(urgency, [this, work = std::move(work)] {
+    try {
+      work();
+    } catch (...) {
+      log_.debug(fmt::format("prefetching: {}", message_of(std::current_exception())));
+    }
+  });
 }
 
 void Engine::post_assemble(const std::shared_ptr<Entry>& entry) {
@@ -270,7 +275,7 @@ void Engine::complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch
   {
     const std::lock_guard lock(mutex_);
     entry->submitted = false;
-    if (interrupted && !entry->waiters.empty()) {
+    if (interrupted && !entry->waiters.empty() && !stopping_) {
       // Its last reader had gone and its chunks were being dropped when another came: once more.
       entry->assembly = nullptr;
       post_assemble(entry);
@@ -327,6 +332,7 @@ void Engine::prefetch(const BatchRequest& request, bool stalled, std::uint64_t b
       prefetcher_.opened(request, stalled, bytes, budget_.limit());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::lock_guard lock(mutex_);
+    if (stopping_) return;
     std::shared_ptr<Entry>& entry = entries_[key_of(wanted[i])];
     if (entry != nullptr) continue;
     entry = std::make_shared<Entry>();
@@ -335,7 +341,7 @@ void Engine::prefetch(const BatchRequest& request, bool stalled, std::uint64_t b
     post_assemble(entry);
   }
   if (!wanted.empty())
-    executor_.post(kReadAhead, [this, request] { look_ahead(request); });
+    post_guess(kReadAhead, [this, request] { look_ahead(request); });
 }
 
 void Engine::look_ahead(const BatchRequest& request) {
@@ -376,12 +382,13 @@ void Engine::forget_uses(const Key& key) {
 }
 
 std::shared_ptr<const Batch> Engine::open(const BatchRequest& request) {
-  std::promise<std::shared_ptr<const Batch>> promise;
-  open(request, [&promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
-    if (error) promise.set_exception(error);
-    else promise.set_value(std::move(batch));
+  // Shared: the worker is still inside of set_value() when this thread goes on.
+  const auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();
+  open(request, [promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
+    if (error) promise->set_exception(error);
+    else promise->set_value(std::move(batch));
   });
-  return promise.get_future().get();
+  return promise->get_future().get();
 }
 
 namespace {
@@ -416,12 +423,12 @@ void Engine::read_box(const std::shared_ptr<const Array>& array, const Box& box,
 void Engine::read_box(const std::shared_ptr<const Array>& array, const Box& box,
                       std::shared_ptr<const Converter> converter, std::byte* out,
                       const Dims& strides) {
-  std::promise<void> promise;
-  read_box(array, box, std::move(converter), out, strides, nullptr, [&promise](std::exception_ptr error) {
-    if (error) promise.set_exception(error);
-    else promise.set_value();
+  const auto promise = std::make_shared<std::promise<void>>();
+  read_box(array, box, std::move(converter), out, strides, nullptr, [promise](std::exception_ptr error) {
+    if (error) promise->set_exception(error);
+    else promise->set_value();
   });
-  promise.get_future().get();
+  promise->get_future().get();
 }
 
 void Engine::read_elements(const std::shared_ptr<const Array>& array, std::int64_t first,

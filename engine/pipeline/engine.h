@@ -97,6 +97,8 @@ class Engine {
   void look_ahead(const BatchRequest& request);
   void forget_uses(const Key& key);
   bool drop_opened();
+  /// Posts a guess at what comes next; when it fails, the reader that needs it will say so.
+  void post_guess(Urgency urgency, std::function<void()> work);
 
   Log& log_;
   Counters counters_;
@@ -116,6 +118,7 @@ class Engine {
   std::map<Key, Uses> uses_;  // what look_ahead() told the cache
   std::uint64_t now_ = 0;     // batches opened
   WaiterId last_waiter_ = 0;
+  bool stopping_ = false;
 
   Executor executor_;  // last: its threads use all of the above
   ChunkScheduler scheduler_;

@@ -24,7 +24,7 @@ inline constexpr Urgency kReadAhead = 1 << 20;   // guesses
 class Executor {
  public:
   explicit Executor(int threads);
-  /// Drops what has not begun and waits for what has.
+  /// As stop().
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -32,7 +32,8 @@ class Executor {
   /// Runs `work` once on some thread of the arena. `work` must not throw. After stop() it is dropped.
   void post(Urgency urgency, std::function<void()> work);
 
-  /// Drops what has not begun, refuses more, waits for what runs.
+  /// Runs everything that was posted, and what that posts; then refuses more. Nothing is dropped that
+  /// somebody waits for: owners make their work end early before they stop.
   void stop();
 
   int threads() const { return threads_; }
@@ -46,6 +47,7 @@ class Executor {
       return urgency != other.urgency ? urgency > other.urgency : number > other.number;
     }
   };
+  struct Tick;
   void tick();
 
   const int threads_;
@@ -54,7 +56,7 @@ class Executor {
   std::priority_queue<Item> items_;
   std::uint64_t posted_ = 0;
   int ticks_ = 0;  // enqueued in the arena and not yet finished
-  bool stopping_ = false;
+  bool stopped_ = false;
   struct Arena;
   std::unique_ptr<Arena> arena_;
 };
