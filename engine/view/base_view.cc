@@ -27,6 +27,12 @@ NdArray take(const NdArray& values, const Positions& positions) {
 
 }  // namespace
 
+bool fits_tensor(const Variable& variable) {
+  const Kind kind = variable.cf.decoded.kind;
+  return variable.array != nullptr && variable.cf.joined_characters == 0 && kind != Kind::unicode &&
+         kind != Kind::bytes && kind != Kind::structured && kind != Kind::raw;
+}
+
 BaseView::BaseView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
     : dataset_(std::move(dataset)), spec_(std::move(spec)) {
   for (const auto& [dim, size] : dataset_->dims()) selected_.emplace(dim, Positions::range(0, size));
@@ -34,7 +40,7 @@ BaseView::BaseView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
     try {
       dataset_->dim_size(dim);
     } catch (const Error& error) {
-      throw Error(error.code(), "select: " + error.why());
+      throw Error(error.code(), fmt::format("select.{}: {}", dim, error.why()));
     }
     selected_.insert_or_assign(dim, select(*dataset_, dim, selector));
   }
@@ -42,18 +48,19 @@ BaseView::BaseView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
 
 const Positions& BaseView::selected(const std::string& dim) const { return selected_.at(dim); }
 
-std::uint32_t BaseView::use_variable(const std::string& name, const std::string& path) {
-  const Variable* variable = nullptr;
+const Variable& BaseView::find_variable(const std::string& name, const std::string& path) const {
   try {
-    variable = &dataset_->variable(name);
+    return dataset_->variable(name);
   } catch (const Error& error) {
     throw Error(error.code(), path + ": " + error.why());
   }
+}
+
+std::uint32_t BaseView::use_variable(const std::string& name, const std::string& path) {
+  const Variable* variable = &find_variable(name, path);
   if (variable->array == nullptr)
     throw Error(ErrorCode::not_supported, fmt::format("{}: '{}' cannot be read: {}", path, name, variable->unsupported));
-  if (variable->cf.joined_characters > 0 || variable->cf.decoded.kind == Kind::unicode ||
-      variable->cf.decoded.kind == Kind::bytes || variable->cf.decoded.kind == Kind::structured ||
-      variable->cf.decoded.kind == Kind::raw)
+  if (!fits_tensor(*variable))
     throw Error(ErrorCode::not_supported,
                 fmt::format("{}: '{}' is of type {}, which no tensor can hold", path, name, variable->cf.decoded.name()));
   const auto it = std::find(variables_.begin(), variables_.end(), variable);
@@ -78,7 +85,7 @@ std::vector<std::string> BaseView::default_variables(const std::vector<std::stri
     const bool has_all = std::all_of(dims.begin(), dims.end(), [&](const std::string& dim) {
       return std::find(variable.dims.begin(), variable.dims.end(), dim) != variable.dims.end();
     });
-    if (has_all && variable.array != nullptr) names.push_back(variable.name);
+    if (has_all && fits_tensor(variable)) names.push_back(variable.name);
   }
   if (names.empty())
     throw Error(ErrorCode::not_found,

@@ -40,6 +40,8 @@ class BaseView : public View {
 
   /// The selection along a dimension; everything when the view selects nothing there.
   const Positions& selected(const std::string& dim) const;
+  /// Throws not_found with `path` and the nearest name.
+  const Variable& find_variable(const std::string& name, const std::string& path) const;
   /// The number of a variable that can be read, entering it in variables_. Throws with `path`.
   std::uint32_t use_variable(const std::string& name, const std::string& path);
   /// The type of a variable in a tensor: decoded, floats cast to the view's dtype.
@@ -61,6 +63,9 @@ class BaseView : public View {
   std::vector<VariablePlacement> placements_;
   std::vector<Coordinate> coordinates_;
 };
+
+/// Can the variable be read, and is it of a type that batches can have?
+bool fits_tensor(const Variable& variable);
 
 std::shared_ptr<const View> make_window_view(std::shared_ptr<const Dataset> dataset, ViewSpec spec);
 std::shared_ptr<const View> make_xbatcher_view(std::shared_ptr<const Dataset> dataset, ViewSpec spec);

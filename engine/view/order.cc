@@ -57,11 +57,12 @@ std::int64_t Order::sample(std::int64_t i, std::int64_t samples, std::int64_t ep
     const std::int64_t lead = groups.lead * groups.inner;
     return p < lead ? p : p + in_groups;
   }
-  const std::int64_t mixed = window * per_group;
-  const std::int64_t block = i / mixed;
-  const std::int64_t here = std::min(mixed, in_groups - block * mixed);
-  const std::int64_t p = Permutation(here, seed, e, 2 + static_cast<std::uint64_t>(block))(i - block * mixed);
-  const std::int64_t group = Permutation(whole, seed, e)(block * window + p / per_group);
+  const std::int64_t run_groups = std::min(window, whole);  // a longer run is the only one
+  const std::int64_t mixed = run_groups * per_group;
+  const std::int64_t run = i / mixed;
+  const std::int64_t here = std::min(mixed, in_groups - run * mixed);
+  const std::int64_t p = Permutation(here, seed, e, 2 + static_cast<std::uint64_t>(run))(i - run * mixed);
+  const std::int64_t group = Permutation(whole, seed, e)(run * run_groups + p / per_group);
   return groups.lead * groups.inner + group * per_group + p % per_group;
 }
 

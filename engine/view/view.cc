@@ -19,7 +19,7 @@ Json starter_view(const Dataset& dataset, const std::string& name) {
   // The dimension to sample along: time if there is one, else the first of the largest variable.
   const Variable* largest = nullptr;
   for (const Variable& variable : dataset.variables()) {
-    if (variable.is_coordinate || variable.array == nullptr || variable.dims.empty()) continue;
+    if (variable.is_coordinate || !fits_tensor(variable) || variable.dims.empty()) continue;
     if (largest == nullptr || element_count(variable.shape) > element_count(largest->shape)) largest = &variable;
   }
   if (largest == nullptr)
@@ -30,7 +30,7 @@ Json starter_view(const Dataset& dataset, const std::string& name) {
   Json variables = Json::array();
   for (const Variable& variable : dataset.variables()) {
     const bool has = std::find(variable.dims.begin(), variable.dims.end(), dim) != variable.dims.end();
-    if (has && !variable.is_coordinate && variable.array != nullptr) variables.push_back(variable.name);
+    if (has && !variable.is_coordinate && fits_tensor(variable)) variables.push_back(variable.name);
   }
   return {{"name", name},
           {"variables", std::move(variables)},

@@ -21,7 +21,7 @@ class WindowView final : public BaseView {
       try {
         dataset_->dim_size(window.dim);
       } catch (const Error& error) {
-        throw Error(error.code(), "window: " + error.why());
+        throw Error(error.code(), fmt::format("window.{}: {}", window.dim, error.why()));
       }
       if (selected(window.dim).drops_dim())
         throw Error(ErrorCode::invalid_argument,
@@ -126,10 +126,18 @@ class WindowView final : public BaseView {
     if (definitions_.empty()) {
       std::vector<std::string> dims;
       for (const WindowDim& w : window_dims_) dims.push_back(w.name);
-      for (const std::string& name : spec_.variables ? *spec_.variables : default_variables(dims)) {
-        if (!is_file_name(name)) continue;
-        definitions_.push_back({name, {name}, {}, std::nullopt, std::nullopt, "variables"});
+      const std::vector<std::string> names = spec_.variables ? *spec_.variables : default_variables(dims);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const std::string path = fmt::format("variables[{}]", i);
+        if (!is_file_name(names[i]))
+          throw Error(ErrorCode::invalid_argument,
+                      fmt::format("{}: '{}' cannot be a file name; give it another in \"tensors\"", path, names[i]));
+        definitions_.push_back({names[i], {names[i]}, {}, std::nullopt, std::nullopt, path});
       }
+    } else if (spec_.variables) {
+      // The tensors say what is used; a name that is wrong is an error all the same.
+      for (std::size_t i = 0; i < spec_.variables->size(); ++i)
+        find_variable((*spec_.variables)[i], fmt::format("variables[{}]", i));
     }
     for (const TensorDefinition& tensor : definitions_)
       for (const auto& [dim, steps] : tensor.offsets) {
@@ -205,8 +213,11 @@ class WindowView final : public BaseView {
   void place_tensor(std::uint32_t t) {
     const TensorDefinition& tensor = definitions_[t];
     auto fail = [&](const std::string& why) { return Error(ErrorCode::invalid_argument, tensor.path + ": " + why); };
+    auto too_large = [&] { return fail("a batch of this tensor is larger than 2^63 bytes"); };
     std::vector<std::uint32_t> numbers;
-    for (const std::string& name : tensor.variables) numbers.push_back(use_variable(name, tensor.path));
+    for (std::size_t i = 0; i < tensor.variables.size(); ++i)
+      numbers.push_back(use_variable(tensor.variables[i],
+                                     spec_.tensors.empty() ? tensor.path : fmt::format("{}.variables[{}]", tensor.path, i)));
     const Variable& first = *variables_[numbers.front()];
     const DataType type = result_type(first);
     for (std::uint32_t number : numbers)
@@ -258,10 +269,11 @@ class WindowView final : public BaseView {
         if (!(tensor.stack && dim == *tensor.stack) && std::find(own.begin(), own.end(), dim) == own.end())
           throw fail(fmt::format("'{}' has no dimension '{}', which the tensor has", variables_[number]->name, dim));
       std::int64_t count = 1;
-      for (const std::string& dim : mine) count *= extent(tensor, dim);
+      for (const std::string& dim : mine)
+        if (__builtin_mul_overflow(count, extent(tensor, dim), &count)) throw too_large();
       joined.push_back(std::move(mine));
       channels.push_back(count);
-      channel_count += count;
+      if (__builtin_add_overflow(channel_count, count, &channel_count)) throw too_large();
     }
 
     TensorSpec spec{tensor.name, type, {"sample"}, {spec_.batch_size}};
@@ -271,9 +283,14 @@ class WindowView final : public BaseView {
     }
     Dims sample_shape;
     for (std::size_t d = 1; d < spec.shape.size(); ++d) sample_shape.push_back(spec.shape[d]);
-    const Dims strides = c_strides(sample_shape, type.itemsize);
+    Dims strides;
+    try {
+      strides = c_strides(sample_shape, type.itemsize);
+      c_strides(spec.shape, type.itemsize);  // refuses what cannot be addressed
+    } catch (const Error&) {
+      throw too_large();
+    }
     sample_bytes_.push_back(element_count(sample_shape) * type.itemsize);
-    element_count(spec.shape);  // refuses what cannot be addressed
 
     auto stride_of = [&](const std::string& dim) -> std::int64_t {
       for (std::size_t d = 0; d < dims.size(); ++d)
@@ -322,7 +339,7 @@ class WindowView final : public BaseView {
     groups_.group = std::max<std::int64_t>(1, chunk / stride);
     if (chunk % stride == 0 && selected(dim).is_range()) {
       const std::int64_t at = selected(dim)[first_[0] * stride] % chunk;
-      groups_.lead = std::min((chunk - at) % chunk / stride, counts_[0]);
+      groups_.lead = std::min(((chunk - at) % chunk + stride - 1) / stride, counts_[0]);
     }
   }
 

@@ -20,7 +20,8 @@ class XbatcherView final : public BaseView {
   XbatcherView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
       : BaseView(std::move(dataset), std::move(spec)), x_(*spec_.xbatcher) {
     const std::vector<std::string> names = spec_.variables ? *spec_.variables : default_variables({});
-    for (const std::string& name : names) use_variable(name, "variables");
+    for (std::size_t i = 0; i < names.size(); ++i) use_variable(names[i], fmt::format("variables[{}]", i));
+    for (const auto& [dim, shared] : x_.input_overlap) check_dim(dim, "input_overlap");
     // Batch dimensions first, then input dimensions, each in the order given.
     for (const auto& [dim, size] : x_.batch_dims)
       if (!find(x_.input_dims, dim)) slice(dim, size, "batch_dims");
@@ -87,18 +88,24 @@ class XbatcherView final : public BaseView {
     return std::find(list.begin(), list.end(), name) != list.end();
   }
 
+  /// The dataset has the dimension and the selection leaves it.
+  void check_dim(const std::string& dim, const char* key) const {
+    try {
+      dataset_->dim_size(dim);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("xbatcher.{}.{}: {}", key, dim, error.why()));
+    }
+    if (selected(dim).drops_dim())
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("xbatcher.{}.{}: \"select\" takes one position of it, which drops the dimension", key, dim));
+  }
+
   void slice(const std::string& dim, std::int64_t size, const char* key) {
     auto fail = [&](const std::string& why) {
       return Error(ErrorCode::invalid_argument, fmt::format("xbatcher.{}.{}: {}", key, dim, why));
     };
-    std::int64_t length = 0;
-    try {
-      length = dataset_->dim_size(dim);
-    } catch (const Error& error) {
-      throw fail(error.why());
-    }
-    if (selected(dim).drops_dim()) throw fail("\"select\" drops this dimension");
-    length = selected(dim).size();
+    check_dim(dim, key);
+    const std::int64_t length = selected(dim).size();
     if (size > length) throw fail(fmt::format("{} is more than the {} there are", size, length));
     const std::int64_t* overlap = find(x_.input_overlap, dim);
     const std::int64_t shared = overlap ? *overlap : 0;

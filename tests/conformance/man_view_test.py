@@ -1,0 +1,168 @@
+"""batchfs-view(5): the Python in the page gives the order of samples that the program gives, and the
+views in the page are views."""
+
+import json
+import math
+import pathlib
+import re
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "man" / "batchfs-view.5"
+ESCAPES = {r"\-": "-", r"\(ha": "^", r"\(dq": '"', r"\e": "\\", r"\&": ""}
+
+
+def unescape(text):
+    text = re.sub(r"\\(-|\(ha|\(dq|e|&)", lambda found: ESCAPES[found.group()], text)
+    assert "\\" not in text, "an escape that this test does not know"
+    return text
+
+
+def displays():
+    """The literal blocks of the page."""
+    return [unescape(block) for block in re.findall(r"^\.Bd -literal.*\n((?s:.*?))^\.Ed$", PAGE.read_text(), re.M)]
+
+
+def page():
+    """The functions of the page."""
+    names = {}
+    (code,) = [block for block in displays() if "def " in block]
+    assert len([line for line in code.splitlines() if line.strip()]) <= 40
+    exec(code, names)
+    return names
+
+
+T, Y, X = 41, 6, 9
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Variables in chunks of 6 and 3 times; the longest counts."""
+    path = tmp_path_factory.mktemp("man") / "s.zarr"
+    values = np.arange(T * Y * X, dtype="f4").reshape(T, Y, X)
+    data = xr.Dataset({name: (("time", "lat", "lon"), values) for name in ("a", "b")}, {"time": np.arange(T)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data.to_zarr(path, zarr_format=2, encoding={"a": {"chunks": (6, 6, 9)}, "b": {"chunks": (3, 6, 9)}})
+    return path
+
+
+def samples(batchfs, store, tmp_path, view, epoch):
+    """All sample numbers of an epoch, in order."""
+    file = tmp_path / "view.json"
+    file.write_text(json.dumps(view))
+    plan = json.loads(batchfs.bytes("plan", store, "--view", file, "--json"))
+    batches = [json.loads(batchfs.bytes("batch", store, "--view", file, "--format", "json", "--epoch", epoch,
+                                        "--batch", b)) for b in range(plan["batches"])]
+    order = [s for batch in batches for s in batch["samples"]]
+    assert plan["samples"] == len(order)
+    return order
+
+
+@pytest.mark.parametrize("seed", [0, 12345678901234567])
+@pytest.mark.parametrize("epoch", [0, 3, 123456])
+def test_global(batchfs, store, tmp_path, seed, epoch):
+    view = {"variables": ["a"], "window": {"time": 2, "lat": {"size": 2, "stride": 1}}, "batch": 33,
+            "order": {"shuffle": "global", "seed": seed}}
+    permute = page()["permute"]
+    expected = [permute(i, 100, seed, epoch) for i in range(100)]
+    assert sorted(expected) == list(range(100))
+    assert samples(batchfs, store, tmp_path, view, epoch) == expected
+
+
+def test_permute_of_every_small_size():
+    permute = page()["permute"]
+    for size in range(1, 70):
+        assert sorted(permute(i, size, 5, 1) for i in range(size)) == list(range(size))
+    huge = [permute(i, 10**9, 5, 1) for i in range(100)]
+    assert len(set(huge)) == 100 and max(huge) < 10**9
+
+
+#         window of time           selection              chunk  positions  lead  group
+BLOCKS = [
+    ({"size": 1},                  None,                  6,     41,        0,    6),
+    ({"size": 1},                  ["#4", "#37"],         6,     33,        2,    6),
+    ({"size": 2, "stride": 1},     ["#1", "#41"],         6,     39,        5,    6),
+    ({"size": 3, "stride": 2},     ["#1", "#41"],         6,     19,        3,    3),
+    ({"size": 2, "stride": 2},     ["#5", "#41"],         6,     18,        1,    3),
+    ({"size": 1, "stride": 4},     None,                  6,     11,        0,    1),
+    ({"size": 7},                  ["#3", "#41"],         6,     5,         0,    1),
+    ({"size": 6, "wrap": True},    None,                  6,     7,         0,    1),
+    ({"size": 2, "stride": 1},     "list",                6,     30,        0,    6),
+]
+
+
+@pytest.mark.parametrize("window", [1, 2, 5, 1 << 20])
+@pytest.mark.parametrize("case", BLOCKS, ids=[str(i) for i in range(len(BLOCKS))])
+def test_block(batchfs, store, tmp_path, case, window):
+    time, selection, chunk, positions, lead, group = case
+    view = {"variables": ["a", "b"], "window": {"time": time, "lat": 2}, "batch": 20,
+            "order": {"shuffle": "block", "seed": 9, "window": window}}
+    first = 0
+    if selection == "list":
+        view["select"] = {"time": [f"#{i}" for i in range(40) if i % 4 != 3] + ["#40"]}
+    elif selection:
+        view["select"] = {"time": {"from": selection[0], "to": selection[1]}}
+        first = int(selection[0][1:])
+    stride = time.get("stride", time["size"])
+    # The page's own formulas agree with the table.
+    assert group == max(1, chunk // stride)
+    if selection != "list":
+        assert lead == (min(positions, math.ceil((chunk - first % chunk) % chunk / stride)) if chunk % stride == 0 else 0)
+    count = 3 * positions
+    block = page()["block"]
+    expected = [block(i, count, 9, 2, window, positions, lead, group) for i in range(count)]
+    assert sorted(expected) == list(range(count))
+    assert samples(batchfs, store, tmp_path, view, 2) == expected
+
+
+def test_block_keeps_whole_chunks_together(batchfs, store, tmp_path):
+    """Mixing one group at a time, each chunk is read in one run of samples, also where stride and selection
+    cut across the beginning of a chunk."""
+    view = {"variables": ["a"], "window": {"time": {"size": 1, "stride": 2}}, "batch": 50,
+            "select": {"time": {"from": "#1", "to": "#37"}}, "order": {"shuffle": "block", "seed": 1, "window": 1}}
+    chunks = [(1 + 2 * s) // 6 for s in samples(batchfs, store, tmp_path, view, 0)]
+    runs = [c for i, c in enumerate(chunks) if i == 0 or chunks[i - 1] != c]
+    assert sorted(runs) == sorted(set(chunks))
+
+
+def test_the_views_of_the_page_can_be_used(batchfs, tmp_path):
+    size = {"time": 24, "level": 2, "latitude": 96, "longitude": 96}
+    rng = np.random.default_rng(0)
+
+    def field(*dims):
+        return dims, rng.standard_normal([size[d] for d in dims]).astype("f4")
+
+    weather = xr.Dataset(
+        {"temperature": field("time", "level", "latitude", "longitude"), "pressure": field("time", "latitude", "longitude"),
+         "humidity": field("time", "level", "latitude", "longitude")},
+        {"time": np.arange("1979-01-01", "1979-01-25", dtype="M8[D]").astype("M8[ns]"), "level": [500, 850]})
+    ocean = xr.Dataset({"sst": (("time", "lat", "lon"), np.zeros((20, 64, 64), "f4"))})
+    views = [json.loads(block) for block in displays() if block.startswith("{")]
+    assert len(views) >= 3
+    for data, name in ((weather, "weather"), (ocean, "ocean")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data.to_zarr(tmp_path / name, zarr_format=2)
+    for view in views:
+        (tmp_path / "view.json").write_text(json.dumps(view))
+        store = tmp_path / ("ocean" if "xbatcher" in view else "weather")
+        # A short store: the batch of the page may be larger than all samples.
+        if view.get("batch", {}).get("remainder") == "drop":
+            view["batch"]["size"] = 4
+            (tmp_path / "view.json").write_text(json.dumps(view))
+        assert json.loads(batchfs.bytes("plan", store, "--view", tmp_path / "view.json", "--json"))["batches"] > 0
+
+
+def test_the_examples_of_the_keys_are_json():
+    """Each "Example" line is a member of a view, with a key of the page."""
+    lines = re.findall(r"^\.It Example\n\.Li (.*)$", PAGE.read_text(), re.M)
+    sections = set(re.findall(r"^\.Ss (\w+)$", PAGE.read_text(), re.M))
+    keys = set()
+    for line in lines:
+        keys |= set(json.loads("{" + unescape(line) + "}"))
+    assert keys | {"edge"} == sections
+    assert len(lines) == len(sections)
