@@ -48,6 +48,20 @@ RawFilter parse_filter(const JsonRef& json) {
   }
 }
 
+/// The library's form of the filters. The decoder only reads their options.
+std::array<lzma_filter, LZMA_FILTERS_MAX + 1> filter_chain(const std::vector<RawFilter>& filters) {
+  std::array<lzma_filter, LZMA_FILTERS_MAX + 1> chain{};
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    const RawFilter& filter = filters[i];
+    chain[i].id = filter.id;
+    chain[i].options = filter.id == LZMA_FILTER_DELTA
+                           ? static_cast<void*>(const_cast<lzma_options_delta*>(&filter.delta))
+                           : static_cast<void*>(const_cast<lzma_options_lzma*>(&filter.lzma));
+  }
+  chain[filters.size()].id = LZMA_VLI_UNKNOWN;
+  return chain;
+}
+
 class LzmaCodec final : public Codec {
  public:
   LzmaCodec(bool raw, std::vector<RawFilter> filters) : raw_(raw), filters_(std::move(filters)) {}
@@ -60,16 +74,7 @@ class LzmaCodec final : public Codec {
     lzma_stream stream = LZMA_STREAM_INIT;
     lzma_ret status;
     if (raw_) {
-      std::array<lzma_filter, LZMA_FILTERS_MAX + 1> chain{};
-      for (std::size_t i = 0; i < filters_.size(); ++i) {
-        const RawFilter& filter = filters_[i];
-        chain[i].id = filter.id;
-        // The decoder only reads its options.
-        chain[i].options = filter.id == LZMA_FILTER_DELTA ? static_cast<void*>(const_cast<lzma_options_delta*>(&filter.delta))
-                                                          : static_cast<void*>(const_cast<lzma_options_lzma*>(&filter.lzma));
-      }
-      chain[filters_.size()].id = LZMA_VLI_UNKNOWN;
-      status = lzma_raw_decoder(&stream, chain.data());
+      status = lzma_raw_decoder(&stream, filter_chain(filters_).data());
     } else {
       status = lzma_auto_decoder(&stream, kMemoryLimit, LZMA_CONCATENATED);
     }
@@ -114,6 +119,9 @@ std::unique_ptr<Codec> make_lzma(const JsonRef& configuration, ChunkLayout&) {
     for (const JsonRef& filter : list->elements()) filters.push_back(parse_filter(filter));
   if (raw && (filters.empty() || filters.size() > LZMA_FILTERS_MAX))
     throw configuration.error("raw LZMA needs one to four filters");
+  // UINT64_MAX: a combination that no decoder takes.
+  if (raw && lzma_raw_decoder_memusage(filter_chain(filters).data()) > kMemoryLimit)
+    throw configuration.error("these LZMA filters do not go together or need more than 1 GB of memory");
   return std::make_unique<LzmaCodec>(raw, std::move(filters));
 }
 

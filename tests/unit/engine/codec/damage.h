@@ -1,0 +1,133 @@
+#pragma once
+// What the tests of codecs share: vectors written as hexadecimal digits, and damage done to them.
+//
+// The vectors were written by numcodecs and zarr-python; the comment above each is the expression that gives
+// it, with the names that the head of the file defines.
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/codec/codec.h"
+
+namespace batchfs {
+
+using Bytes = std::vector<std::byte>;
+
+inline Bytes hex(std::string_view digits) {
+  auto value = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  Bytes bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2)
+    bytes.push_back(static_cast<std::byte>(value(digits[i]) * 16 + value(digits[i + 1])));
+  return bytes;
+}
+
+template <class T>
+Bytes bytes_of(const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+template <class T>
+std::vector<T> values_of(const Bytes& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+/// A codec as an array's metadata would make it. `layout` becomes what the next codec sees.
+inline std::unique_ptr<Codec> make_codec(std::string_view name, std::string_view configuration,
+                                         ChunkLayout& layout) {
+  const Json json = parse_json(configuration, "test");
+  return find_codec(name)(JsonRef(json, std::string(name)), layout);
+}
+
+inline std::unique_ptr<Codec> make_codec(std::string_view name, std::string_view configuration = "{}",
+                                         DataType type = make_type(Kind::unsigned_int, 1)) {
+  ChunkLayout layout{{1}, std::move(type), {}};
+  return make_codec(name, configuration, layout);
+}
+
+/// The message of the Error that `body` throws.
+template <class Body>
+std::string failure(Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+inline std::string refusal(std::string_view name, std::string_view configuration,
+                           DataType type = make_type(Kind::unsigned_int, 1)) {
+  return failure([&] { make_codec(name, configuration, std::move(type)); });
+}
+
+/// Decodes into memory of exactly `room` bytes, so that an address sanitizer sees a step outside.
+inline Bytes decode(const Codec& codec, std::span<const std::byte> encoded, std::size_t room) {
+  const Bytes in(encoded.begin(), encoded.end());
+  Bytes out(room);
+  const std::size_t got = codec.decode(in, out);
+  EXPECT_LE(got, room);
+  out.resize(got);
+  return out;
+}
+
+/// Does decoding end in an error? Any other end must give no more than `room` bytes.
+inline bool fails(const Codec& codec, std::span<const std::byte> encoded, std::size_t room) {
+  try {
+    decode(codec, encoded, room);
+    return false;
+  } catch (const Error& error) {
+    EXPECT_THAT(error.code(), testing::AnyOf(ErrorCode::corrupt, ErrorCode::not_supported)) << error.what();
+    return true;
+  }
+}
+
+/// Cuts the data at every byte: each must fail, give fewer bytes than the whole (which the chain refuses), or,
+/// where only an end mark is lost, the same.
+inline void expect_truncation_is_noticed(const Codec& codec, const Bytes& encoded, const Bytes& expected) {
+  for (std::size_t n = 0; n < encoded.size(); ++n) {
+    const std::span<const std::byte> part = std::span(encoded).first(n);
+    if (fails(codec, part, expected.size())) continue;
+    const Bytes got = decode(codec, part, expected.size());
+    EXPECT_TRUE(got.size() < expected.size() || got == expected) << n << " bytes";
+  }
+}
+
+/// Changes every byte, in each bit and in all, and returns how many of the changes gave other values of the same
+/// size: what a format without a checksum cannot see.
+inline int unseen_changes(const Codec& codec, const Bytes& encoded, const Bytes& expected) {
+  int unseen = 0;
+  Bytes damaged = encoded;
+  for (std::byte& byte : damaged) {
+    const std::byte good = byte;
+    for (int mask : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
+      byte = good ^ static_cast<std::byte>(mask);
+      if (fails(codec, damaged, expected.size())) continue;
+      const Bytes got = decode(codec, damaged, expected.size());
+      unseen += got.size() == expected.size() && got != expected;
+    }
+    byte = good;
+  }
+  return unseen;
+}
+
+/// A good vector: decodes to `expected`, needs all of its room, and damage is survived. Returns the unseen changes.
+inline int expect_decodes(const Codec& codec, const Bytes& encoded, const Bytes& expected) {
+  EXPECT_EQ(decode(codec, encoded, expected.size()), expected);
+  EXPECT_EQ(decode(codec, encoded, expected.size() + 100), expected);
+  EXPECT_TRUE(expected.empty() || fails(codec, encoded, expected.size() - 1));
+  expect_truncation_is_noticed(codec, encoded, expected);
+  return unseen_changes(codec, encoded, expected);
+}
+
+}  // namespace batchfs
