@@ -1,0 +1,80 @@
+#include "engine/store/surroundings.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::size_t kLargestFile = 1 << 20;
+
+std::optional<FileText> read_small_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    throw Error(errno == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(errno), path);
+  }
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* f) { ::close(*f); });
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) throw Error(ErrorCode::io, std::strerror(errno), path);
+  FileText file;
+  file.others_can_read = (info.st_mode & 077) != 0;
+  char block[16 << 10];
+  for (;;) {
+    const ssize_t got = ::read(fd, block, sizeof block);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error(ErrorCode::io, std::strerror(errno), path);
+    if (got == 0) return file;
+    file.text.append(block, static_cast<std::size_t>(got));
+    if (file.text.size() > kLargestFile)
+      throw Error(ErrorCode::invalid_argument, "larger than 1 MB: this is no file of settings or credentials", path);
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> Surroundings::first_variable(std::initializer_list<const char*> names) const {
+  for (const char* name : names)
+    if (auto value = variable(name)) return value;
+  return std::nullopt;
+}
+
+std::optional<std::string> Surroundings::in_home(const std::string& relative) const {
+  const auto home = variable("HOME");
+  return home ? std::optional(*home + "/" + relative) : std::nullopt;
+}
+
+Surroundings process_surroundings(std::shared_ptr<HttpClient> client) {
+  Surroundings real;
+  real.variable = [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return value;
+  };
+  real.file = read_small_file;
+  real.fetch = [client](HttpRequest request) { return client->send_and_wait(std::move(request)); };
+  real.now = [] { return std::chrono::system_clock::now(); };
+  return real;
+}
+
+std::string_view text_of(const HttpResponse& response) {
+  return {reinterpret_cast<const char*>(response.body.data()), response.body.size()};
+}
+
+std::optional<WallTime> parse_utc_time(const std::string& text) {
+  std::tm utc{};
+  const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);
+  if (end == nullptr) return std::nullopt;
+  if (*end == '.') end += 1 + std::strspn(end + 1, "0123456789");
+  if (std::strcmp(end, "Z") != 0 && std::strcmp(end, "+00:00") != 0) return std::nullopt;
+  return std::chrono::system_clock::from_time_t(::timegm(&utc));
+}
+
+}  // namespace batchfs

@@ -1,0 +1,46 @@
+#pragma once
+// What credentials are looked for in: environment variables, files, servers near by, the clock. One object,
+// so that tests put their own in its place.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/store/http_client.h"
+
+namespace batchfs {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+struct FileText {
+  std::string text;
+  bool others_can_read = false;  // its mode grants something to group or others
+};
+
+struct Surroundings {
+  /// An environment variable; nullopt when unset or empty.
+  std::function<std::optional<std::string>(const std::string& name)> variable;
+  /// A small file; nullopt when there is none. Throws access_denied, io, invalid_argument past 1 MiB.
+  std::function<std::optional<FileText>(const std::string& path)> file;
+  /// Sends and waits; throws as HttpClient does.
+  std::function<HttpResponse(HttpRequest request)> fetch;
+  std::function<WallTime()> now;
+
+  /// The first of the variables that is set.
+  std::optional<std::string> first_variable(std::initializer_list<const char*> names) const;
+  /// `relative` in the user's home directory; nullopt when there is no home.
+  std::optional<std::string> in_home(const std::string& relative) const;
+};
+
+/// The real ones.
+Surroundings process_surroundings(std::shared_ptr<HttpClient> client);
+
+/// The body of an answer as text.
+std::string_view text_of(const HttpResponse& response);
+
+/// "2026-11-21T07:24:48Z" (RFC 3339; fractions of seconds are dropped); nullopt when malformed.
+std::optional<WallTime> parse_utc_time(const std::string& text);
+
+}  // namespace batchfs

@@ -1,0 +1,46 @@
+#include "engine/store/surroundings.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "tests/unit/engine/store/fake_surroundings.h"
+
+namespace batchfs {
+namespace {
+
+TEST(Surroundings, ParsesUtcTimes) {
+  EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00Z"), std::chrono::system_clock::from_time_t(1440938160));
+  EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00.123456Z"), std::chrono::system_clock::from_time_t(1440938160));
+  EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00+00:00"), std::chrono::system_clock::from_time_t(1440938160));
+  for (const char* wrong : {"", "soon", "2015-08-30", "2015-08-30T12:36:00", "2015-08-30T12:36:00+02:00"})
+    EXPECT_FALSE(parse_utc_time(wrong)) << wrong;
+}
+
+TEST(Surroundings, ReadsFilesAndTheirModes) {
+  const Surroundings real = process_surroundings(nullptr);
+  const std::string path = testing::TempDir() + "/batchfs-surroundings";
+  std::ofstream(path) << "text\n";
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  EXPECT_EQ(real.file(path)->text, "text\n");
+  EXPECT_FALSE(real.file(path)->others_can_read);
+  ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
+  EXPECT_TRUE(real.file(path)->others_can_read);
+  EXPECT_FALSE(real.file(path + "-absent"));
+  EXPECT_FALSE(real.file(path + "/below"));
+  EXPECT_EQ(error_of([&] { real.file(testing::TempDir()); }).code(), ErrorCode::io);
+  EXPECT_EQ(error_of([&] { real.file("/dev/zero"); }).code(), ErrorCode::invalid_argument);
+}
+
+TEST(Surroundings, AnEmptyVariableIsUnset) {
+  const Surroundings real = process_surroundings(nullptr);
+  ::setenv("BATCHFS_TEST_VARIABLE", "", 1);
+  EXPECT_FALSE(real.variable("BATCHFS_TEST_VARIABLE"));
+  ::setenv("BATCHFS_TEST_VARIABLE", "x", 1);
+  EXPECT_EQ(real.first_variable({"BATCHFS_ABSENT", "BATCHFS_TEST_VARIABLE"}), "x");
+}
+
+}  // namespace
+}  // namespace batchfs
