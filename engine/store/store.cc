@@ -1,14 +1,23 @@
 #include "engine/store/store.h"
 
 #include <algorithm>
-#include <cstring>
+#include <filesystem>
 
 #include <fmt/format.h>
 
-#include "engine/base/strings.h"
 #include "engine/store/local.h"
+#include "engine/store/zip_store.h"
 
 namespace batchfs {
+
+namespace {
+
+bool is_directory(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+}  // namespace
 
 void Store::read_async(const std::string& key, ByteRange range, ReadDone done) {
   ReadOutcome outcome;
@@ -32,16 +41,27 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig&) {
     path = url.substr(colon + 3);
   }
   while (path.size() > 1 && path.back() == '/') path.pop_back();
-  if (path.ends_with(".zip"))
-    throw Error(ErrorCode::not_supported, "zip stores are not supported yet; unpack it", url);
+  if (path.ends_with(".zip") && !is_directory(path)) {
+    const std::filesystem::path file = path;
+    return open_zip_store(open_local_store(file.has_parent_path() ? file.parent_path() : "."),
+                          file.filename().string());
+  }
   return open_local_store(path);
 }
 
+bool is_key(std::string_view key) {
+  if (key.find('\0') != std::string_view::npos) return false;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = std::min(key.find('/', begin), key.size());
+    const std::string_view component = key.substr(begin, end - begin);
+    if (component.empty() || component == "." || component == "..") return false;
+    if (end == key.size()) return true;
+    begin = end + 1;
+  }
+}
+
 void check_key(const std::string& key) {
-  for (const std::string& component : split(key, '/'))
-    if (component.empty() || component == "." || component == ".." ||
-        component.find('\0') != std::string::npos)
-      throw Error(ErrorCode::invalid_argument, "not a usable key", key);
+  if (!is_key(key)) throw Error(ErrorCode::invalid_argument, "not a usable key", key);
 }
 
 }  // namespace batchfs

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -86,8 +87,9 @@ struct StoreConfig {
 /// refused by name). Throws not_found when nothing is there, access_denied, invalid_argument.
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config = {});
 
-/// Throws invalid_argument unless `key` is a safe relative path: no empty component, ".", "..", NUL,
-/// leading or trailing slash.
+/// Is `key` a safe relative path: no empty component, ".", "..", NUL, leading or trailing slash?
+bool is_key(std::string_view key);
+/// Throws invalid_argument unless it is.
 void check_key(const std::string& key);
 
 }  // namespace batchfs
