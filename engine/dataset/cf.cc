@@ -40,6 +40,15 @@ std::optional<double> attribute_number(const Json& value, const DataType& type) 
   return std::nullopt;
 }
 
+/// The same without rounding, for integers; those past 2^63 as the int64 of their bits.
+std::optional<std::int64_t> attribute_count(const Json& value) {
+  if (value.is_number_unsigned()) return static_cast<std::int64_t>(value.get<std::uint64_t>());
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  const std::optional<double> number = attribute_number(value, {});
+  if (!number || std::floor(*number) != *number || std::fabs(*number) >= 0x1p63) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
+}
+
 /// The fill value of v2 metadata as a number.
 std::optional<double> stored_number(const ArrayMetadata& array) {
   const DataType& type = array.type;
@@ -60,6 +69,16 @@ std::optional<double> stored_number(const ArrayMetadata& array) {
       return type.itemsize == 2 ? as(_Float16{}) : type.itemsize == 4 ? as(float{}) : as(double{});
     default: return std::nullopt;
   }
+}
+
+std::optional<std::int64_t> stored_count(const ArrayMetadata& array) {
+  const DataType& type = array.type;
+  if (!type.is_integer() || array.fill_value.size() != type.itemsize) return std::nullopt;
+  std::int64_t count = 0;
+  std::memcpy(&count, array.fill_value.data(), type.itemsize);
+  const int unused = 64 - 8 * static_cast<int>(type.itemsize);
+  if (type.kind == Kind::signed_int) count = static_cast<std::int64_t>(static_cast<std::uint64_t>(count) << unused) >> unused;
+  return count;
 }
 
 /// scale_factor or add_offset: a number, or a list of one.
@@ -184,8 +203,10 @@ CfDecoding cf_decoding(const ArrayMetadata& array, const std::vector<std::string
 
   // Missing values.
   bool any_fill = false;
-  auto add_fill = [&](std::optional<double> value, bool is_fill_value) {
+  std::vector<std::int64_t> counts;  // the same, exactly
+  auto add_fill = [&](std::optional<double> value, std::optional<std::int64_t> count, bool is_fill_value) {
     if (!value) return;
+    if (count) counts.push_back(*count);
     if (std::isnan(*value)) {
       any_fill = any_fill || stored.is_float();  // on integers it is dropped
       return;
@@ -200,13 +221,15 @@ CfDecoding cf_decoding(const ArrayMetadata& array, const std::vector<std::string
   };
   const auto fill = attributes.find("_FillValue");
   if (array.zarr_format == 2 && !array.fill_value_json.is_null()) {
-    add_fill(stored_number(array), true);  // Zarr's fill value stands for netCDF's
+    add_fill(stored_number(array), stored_count(array), true);  // Zarr's fill value stands for netCDF's
   } else if (fill != attributes.end()) {
-    add_fill(attribute_number(fill->is_array() && fill->size() == 1 ? fill->front() : *fill, stored), true);
+    const Json& value = fill->is_array() && fill->size() == 1 ? fill->front() : *fill;
+    add_fill(attribute_number(value, stored), attribute_count(value), true);
   }
   if (const auto missing = attributes.find("missing_value"); missing != attributes.end()) {
-    if (missing->is_array()) for (const Json& value : *missing) add_fill(attribute_number(value, stored), false);
-    else add_fill(attribute_number(*missing, stored), false);
+    auto add = [&](const Json& value) { add_fill(attribute_number(value, stored), attribute_count(value), false); };
+    if (missing->is_array()) std::for_each(missing->begin(), missing->end(), add);
+    else add(*missing);
   }
 
   bool scale_is_integer = false, offset_is_integer = false;
@@ -239,7 +262,7 @@ CfDecoding cf_decoding(const ArrayMetadata& array, const std::vector<std::string
     cf.per_second = timed.per_second;
     if (!packed && stored.is_integer()) {
       cf.arithmetic = stored;
-      for (double value : cf.masked) cf.masked_counts.push_back(static_cast<std::int64_t>(value));
+      cf.masked_counts = std::move(counts);
       cf.masked.clear();
     }
   }

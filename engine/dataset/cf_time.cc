@@ -21,8 +21,9 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Reads digits from the front of `text`.
-std::optional<std::int64_t> take_number(std::string_view& text) {
+/// Reads a number from the front of `text`, with a sign only if that is allowed.
+std::optional<std::int64_t> take_number(std::string_view& text, bool with_sign = false) {
+  if (!with_sign && text.starts_with('-')) return std::nullopt;
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end == text.data()) return std::nullopt;
@@ -45,6 +46,12 @@ std::int64_t days_from_julian(std::int64_t year, int month, int day) {
   const std::int64_t a = (14 - month) / 12, y = year + 4800 - a, m = month + 12 * a - 3;
   const std::int64_t floor4 = y >= 0 ? y / 4 : (y - 3) / 4;
   return day + (153 * m + 2) / 5 + 365 * y + floor4 - 32083 - 2440588;
+}
+
+int days_in_month(std::int64_t year, int month, bool julian) {
+  static constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  const bool leap = year % 4 == 0 && (julian || year % 100 != 0 || year % 400 == 0);
+  return kDays[month - 1] + (month == 2 && leap ? 1 : 0);
 }
 
 }  // namespace
@@ -113,7 +120,7 @@ std::optional<TimeReference> parse_time_units(const std::string& units, const st
   std::string_view text(units);
   text.remove_prefix(since + 7);
   skip_spaces(text);
-  const auto year = take_number(text);
+  const auto year = take_number(text, true);
   if (!year || *year < -100000 || *year > 100000) return std::nullopt;
   std::int64_t month = 1, day = 1, hour = 0, minute = 0, second = 0, nanoseconds = 0, shift = 0;
   if (take(text, '-')) {
@@ -129,11 +136,11 @@ std::optional<TimeReference> parse_time_units(const std::string& units, const st
   if (!text.empty() && (text.front() == 'T' || text.front() == 't')) text.remove_prefix(1);
   skip_spaces(text);
   if (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front()))) {
-    hour = take_number(text).value_or(0);
+    hour = take_number(text).value_or(-1);
     if (take(text, ':')) {
-      minute = take_number(text).value_or(0);
+      minute = take_number(text).value_or(-1);
       if (take(text, ':')) {
-        second = take_number(text).value_or(0);
+        second = take_number(text).value_or(-1);
         if (take(text, '.')) {
           std::int64_t digit = kSecond / 10;
           for (; !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())); text.remove_prefix(1)) {
@@ -150,18 +157,20 @@ std::optional<TimeReference> parse_time_units(const std::string& units, const st
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) {
     const bool west = text.front() == '-';
     text.remove_prefix(1);
-    std::int64_t hours = take_number(text).value_or(0), minutes = 0;
-    if (take(text, ':')) minutes = take_number(text).value_or(0);
+    std::int64_t hours = take_number(text).value_or(-1), minutes = 0;
+    if (take(text, ':')) minutes = take_number(text).value_or(-1);
     else if (hours >= 100) {  // +0530
       minutes = hours % 100;
       hours /= 100;
     }
-    if (hours > 24 || minutes > 59) return std::nullopt;
+    if (hours < 0 || hours > 24 || minutes < 0 || minutes > 59) return std::nullopt;
     shift = (hours * 60 + minutes) * 60 * (west ? -1 : 1);
   }
   skip_spaces(text);
-  if (!text.empty() || hour > 24 || minute > 59 || second > 60) return std::nullopt;
+  if (!text.empty() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59)
+    return std::nullopt;
   const bool julian = standard && (*year < 1582 || (*year == 1582 && (month < 10 || (month == 10 && day < 15))));
+  if (day > days_in_month(*year, static_cast<int>(month), julian)) return std::nullopt;
   const std::int64_t days = julian ? days_from_julian(*year, static_cast<int>(month), static_cast<int>(day))
                                    : days_from_civil(*year, static_cast<int>(month), static_cast<int>(day));
   return TimeReference{*step, days * 86400 + hour * 3600 + minute * 60 + second - shift, nanoseconds};

@@ -33,20 +33,13 @@ bool take_two(std::string_view& text, std::string_view separators, int low, int 
   return true;
 }
 
-std::optional<std::int64_t> nanoseconds(std::int64_t seconds, std::int64_t rest) {
-  std::int64_t value;
-  if (__builtin_mul_overflow(seconds, kSecond, &value) || __builtin_add_overflow(value, rest, &value))
-    return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::optional<DateRange> parse_date(const std::string& input) {
   std::string_view text(input);
   if (!text.empty() && (text.back() == 'Z' || text.back() == 'z')) text.remove_suffix(1);
   std::int64_t year = 0;
-  if (text.size() < 4) return std::nullopt;
+  if (text.size() < 4 || text.front() == '-') return std::nullopt;
   const auto [end, error] = std::from_chars(text.data(), text.data() + 4, year);
   if (error != std::errc() || end != text.data() + 4) return std::nullopt;
   text.remove_prefix(4);
@@ -97,10 +90,9 @@ std::optional<DateRange> parse_date(const std::string& input) {
     case 4: next = begin + 60; break;
     default: break;
   }
-  const auto first = nanoseconds(begin, fraction);
-  const auto last = level >= 5 ? first : nanoseconds(next, -1);
-  if (!first || !last) return std::nullopt;
-  return DateRange{*first, *last, std::min(level, 5)};
+  const __int128 first = static_cast<__int128>(begin) * kSecond + fraction;
+  const __int128 last = level >= 5 ? first : static_cast<__int128>(next) * kSecond - 1;
+  return DateRange{first, last, std::min(level, 5)};
 }
 
 std::string format_time(std::int64_t count, const std::string& unit) {

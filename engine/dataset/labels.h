@@ -11,9 +11,10 @@ namespace batchfs {
 
 /// A date as a user types it: "2000", "2000-01", "2000-01-01T06", "2000-01-01 06:30". Nanoseconds since
 /// 1970-01-01 of its first instant and of the last instant it stands for, both inclusive: a partial date is a
-/// range, as in pandas. nullopt when it is no date or does not fit.
+/// range, as in pandas. nullopt when it is no date. Any year from 0 to 9999 fits, also where datetime64[ns]
+/// ends (1677 to 2262), so that "until 9999" can be said.
 struct DateRange {
-  std::int64_t first, last;
+  __int128 first, last;
   int level;  // how fine it was given: 0 year, 1 month, 2 day, 3 hour, 4 minute, 5 second and below
 };
 std::optional<DateRange> parse_date(const std::string& text);

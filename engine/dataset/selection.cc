@@ -186,17 +186,19 @@ class Lookup {
     int level = 2;
     const NdArray& v = values();
     for (std::int64_t i = 0; i < size_ && level < 5; ++i) {
-      const std::int64_t t = count_ns(v, i);
-      if (t == INT64_MIN || t % (86400 * kSecond) == 0) continue;
+      const std::optional<__int128> time = nanoseconds(v, i);
+      if (!time || *time % (86400 * kSecond) == 0) continue;
+      const __int128 t = *time;
       level = std::max(level, t % (3600 * kSecond) == 0 ? 3 : t % (60 * kSecond) == 0 ? 4 : 5);
     }
     return level;
   }
 
-  std::int64_t count_ns(const NdArray& v, std::int64_t i) const {
+  /// Of a time; nullopt for NaT. Times of whole seconds reach beyond what 64 bits of nanoseconds hold.
+  static std::optional<__int128> nanoseconds(const NdArray& v, std::int64_t i) {
     const std::int64_t count = label_count(v, i);
-    if (count == INT64_MIN) return count;
-    return count * resolution_nanoseconds(v.type.unit).value_or(1);
+    if (count == INT64_MIN) return std::nullopt;
+    return static_cast<__int128>(count) * resolution_nanoseconds(v.type.unit).value_or(1);
   }
 
   template <class Test>
@@ -204,8 +206,8 @@ class Lookup {
     std::vector<std::int64_t> found;
     const NdArray& v = values();
     for (std::int64_t i = 0; i < size_; ++i) {
-      const std::int64_t t = count_ns(v, i);
-      if (t != INT64_MIN && test(t)) found.push_back(i);
+      const std::optional<__int128> t = nanoseconds(v, i);
+      if (t && test(*t)) found.push_back(i);
     }
     return Positions::list(std::move(found));
   }
@@ -216,6 +218,14 @@ class Lookup {
     if (failed != std::errc() || rest != text.data() + text.size())
       throw error(ErrorCode::invalid_argument, fmt::format("'{}' is not a number, as '{}' needs", text, dim_));
     return value;
+  }
+
+  /// A float32 coordinate holds 0.1f, which is what a user means by 0.1.
+  double as_stored(double number) const {
+    const DataType& type = values().type;
+    if (!type.is_float() || type.itemsize == 8) return number;
+    return type.itemsize == 4 ? static_cast<double>(static_cast<float>(number))
+                              : static_cast<double>(static_cast<_Float16>(number));
   }
 
   DateRange date(const std::string& text) const {
@@ -232,7 +242,7 @@ class Lookup {
     if (is_time()) {
       const DateRange wanted = date(text);
       const bool range = partial_date(text);
-      found = matching([&](std::int64_t t) {
+      found = matching([&](__int128 t) {
         return range ? t >= wanted.first && t <= wanted.last : t == wanted.first;
       });
     } else if (is_text()) {
@@ -241,18 +251,30 @@ class Lookup {
         if (label_text(v, i) == text) at.push_back(i);
       found = Positions::list(std::move(at));
     } else {
-      double wanted = parse_number(text);
-      // A float32 coordinate holds 0.1f, which is what a user means by 0.1.
-      if (v.type.is_float() && v.type.itemsize == 4) wanted = static_cast<double>(static_cast<float>(wanted));
+      const double wanted = as_stored(parse_number(text));
+      std::int64_t whole = 0;  // compared exactly: doubles hold no more than 53 bits
+      const auto [rest, failed] = std::from_chars(text.data(), text.data() + text.size(), whole);
+      const bool is_whole = failed == std::errc() && rest == text.data() + text.size() && v.type.itemsize == 8 &&
+                            v.type.kind == Kind::signed_int;
       std::vector<std::int64_t> at;
       for (std::int64_t i = 0; i < size_; ++i)
-        if (label_number(v, i) == wanted) at.push_back(i);
+        if (is_whole ? label_count(v, i) == whole : label_number(v, i) == wanted) at.push_back(i);
       found = Positions::list(std::move(at));
     }
     if (found.size() == 0)
       throw error(ErrorCode::not_found,
                   fmt::format("no '{}' in '{}', which goes from {} to {}", text, dim_,
                               size_ > 0 ? label_text(v, 0) : "nothing", size_ > 0 ? label_text(v, size_ - 1) : "nothing"));
+    return found;
+  }
+
+  /// What lies in a range; throws when it is nothing.
+  Positions some(Positions found) const {
+    const NdArray& v = values();
+    if (found.size() == 0)
+      throw error(ErrorCode::not_found, fmt::format("nothing of '{}' lies in this range; it goes from {} to {}", dim_,
+                                                    size_ > 0 ? label_text(v, 0) : "nothing",
+                                                    size_ > 0 ? label_text(v, size_ - 1) : "nothing"));
     return found;
   }
 
@@ -271,16 +293,14 @@ class Lookup {
     const NdArray& v = values();
     std::vector<std::int64_t> found;
     if (is_time()) {
-      std::int64_t low = selector_.from ? date(*selector_.from).first : INT64_MIN + 1;
-      std::int64_t high = selector_.to ? date(*selector_.to).last : INT64_MAX;
-      if (selector_.from && selector_.to && date(*selector_.to).last < low) {
-        low = date(*selector_.to).first;
-        high = date(*selector_.from).last;
-      }
-      for (std::int64_t i = 0; i < size_; ++i) {
-        const std::int64_t t = count_ns(v, i);
-        if (t != INT64_MIN && t >= low && t <= high) found.push_back(i);
-      }
+      std::optional<DateRange> from, to;
+      if (selector_.from) from = date(*selector_.from);
+      if (selector_.to) to = date(*selector_.to);
+      // Open ends follow the stored order, as below.
+      const auto first = size_ > 1 ? nanoseconds(v, 0) : std::nullopt, last = size_ > 1 ? nanoseconds(v, size_ - 1) : first;
+      const bool descending = first && last && *last < *first;
+      if (from && to ? to->last < from->first : descending) std::swap(from, to);
+      return some(matching([&](__int128 t) { return (!from || t >= from->first) && (!to || t <= to->last); }));
     } else if (is_text()) {
       for (std::int64_t i = 0; i < size_; ++i) {
         const std::string text = label_text(v, i);
@@ -293,20 +313,14 @@ class Lookup {
       if (selector_.from) (descending && !selector_.to ? high : low) = parse_number(*selector_.from);
       if (selector_.to) (descending && !selector_.from ? low : high) = parse_number(*selector_.to);
       if (low > high) std::swap(low, high);
-      if (v.type.is_float() && v.type.itemsize == 4) {
-        low = static_cast<double>(static_cast<float>(low));
-        high = static_cast<double>(static_cast<float>(high));
-      }
+      low = as_stored(low);
+      high = as_stored(high);
       for (std::int64_t i = 0; i < size_; ++i) {
         const double number = label_number(v, i);
         if (number >= low && number <= high) found.push_back(i);
       }
     }
-    if (found.empty())
-      throw error(ErrorCode::not_found, fmt::format("nothing of '{}' lies in this range; it goes from {} to {}", dim_,
-                                                    size_ > 0 ? label_text(v, 0) : "nothing",
-                                                    size_ > 0 ? label_text(v, size_ - 1) : "nothing"));
-    return Positions::list(std::move(found));
+    return some(Positions::list(std::move(found)));
   }
 
   const Dataset& dataset_;

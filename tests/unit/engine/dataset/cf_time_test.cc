@@ -1,0 +1,93 @@
+#include "engine/dataset/cf_time.h"
+
+#include <gtest/gtest.h>
+
+namespace batchfs {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+struct Case {
+  const char* units;
+  const char* calendar;
+  std::int64_t step_ns, seconds, nanoseconds;
+};
+
+// seconds: (cftime.num2date(0, units, calendar or "standard") as a real datetime) - 1970-01-01, i.e.
+//   cftime.date2num(cftime.num2date(0, units, calendar), "seconds since 1970-01-01", calendar)
+const Case kCases[] = {
+    {"hours since 1900-01-01", "", 3600 * kSecond, -2208988800, 0},
+    {"hours since 1900-01-01 00:00:0.0", "standard", 3600 * kSecond, -2208988800, 0},
+    {"Hours Since 1900-1-1", "gregorian", 3600 * kSecond, -2208988800, 0},
+    {"days since 0001-01-01", "standard", 86400 * kSecond, -62135769600, 0},
+    {"days since 0001-01-01", "proleptic_gregorian", 86400 * kSecond, -62135596800, 0},
+    {"days since 1582-10-15", "standard", 86400 * kSecond, -12219292800, 0},
+    {"days since 1582-10-04", "standard", 86400 * kSecond, -12219379200, 0},
+    {"days since 1582-10-04", "proleptic_gregorian", 86400 * kSecond, -12220243200, 0},
+    {"seconds since 1970-01-01T00:00:00Z", "", kSecond, 0, 0},
+    {"seconds since 1970-01-01 00:00:00 UTC", "", kSecond, 0, 0},
+    {"minutes since 2000-02-29 12:30:15.25", "", 60 * kSecond, 951827415, 250'000'000},
+    {"minutes since 2000-01-01 00:00 +05:30", "", 60 * kSecond, 946665000, 0},
+    {"minutes since 2000-01-01 00:00:00 -0800", "", 60 * kSecond, 946713600, 0},
+    {"milliseconds since 2000-01-01", "", 1'000'000, 946684800, 0},
+    {"microseconds since 2000-01-01", "", 1'000, 946684800, 0},
+    {"days since 2000", "", 86400 * kSecond, 946684800, 0},
+    {"d since 2000-01-01", "", 86400 * kSecond, 946684800, 0},
+    {"hr since 2000-01-01 6", "", 3600 * kSecond, 946706400, 0},
+};
+
+class TimeUnits : public testing::TestWithParam<Case> {};
+
+TEST_P(TimeUnits, AreReadAsCftimeReadsThem) {
+  const Case& c = GetParam();
+  SCOPED_TRACE(c.units);
+  const auto reference = parse_time_units(c.units, c.calendar);
+  ASSERT_TRUE(reference);
+  EXPECT_EQ(reference->step_ns, c.step_ns);
+  EXPECT_EQ(reference->seconds, c.seconds);
+  EXPECT_EQ(reference->nanoseconds, c.nanoseconds);
+  EXPECT_TRUE(is_time_units(c.units));
+}
+INSTANTIATE_TEST_SUITE_P(Reference, TimeUnits, testing::ValuesIn(kCases));
+
+TEST(TimeUnits, OfOtherCalendarsAreTimesWithoutReference) {
+  for (const char* calendar : {"noleap", "365_day", "360_day", "julian", "all_leap", "366_day", "nonsense"}) {
+    EXPECT_FALSE(parse_time_units("days since 2000-01-01", calendar)) << calendar;
+    EXPECT_TRUE(is_time_units("days since 2000-01-01"));
+  }
+}
+
+TEST(TimeUnits, WhatIsNoTimeIsNone) {
+  for (const char* units :
+       {"", "K", "days", "since 2000-01-01", " since 2000-01-01", "months since 2000-01-01", "years since 2000",
+        "days since", "days since ", "days since then", "days since 2000-13-01", "days since 2000-00-01",
+        "days since 2000-01-32", "days since 2000-02-30", "days since 2001-02-29", "days since 2000-01-01 25:00",
+        "days since 2000-01-01 00:60", "days since 2000-01-01 00:00:61", "days since 2000-01-01 00:-5",
+        "days since 2000-01-01 00:00:-5", "days since 2000-01-01 +99:00", "days since 2000-01-01 +-5:00",
+        "days since 2000-01-01 +05:99", "days since 2000-01-01 noon", "days since 999999999999999999999-01-01",
+        "days since 100000000-01-01", "days since 2000-01-01 00:00:00 +", "days since 2000-01-01 00:00 +05:"}) {
+    EXPECT_FALSE(parse_time_units(units, "")) << units;
+    EXPECT_FALSE(is_time_units(units)) << units;
+  }
+}
+
+TEST(TimeUnits, LongFractionsAreCutNotOverflown) {
+  const auto reference = parse_time_units("seconds since 1970-01-01 00:00:00.1234567890123456789012345678901234567890", "");
+  ASSERT_TRUE(reference);
+  EXPECT_EQ(reference->nanoseconds, 123456789);
+}
+
+TEST(TimeUnits, NanosecondsInUnits) {
+  EXPECT_EQ(time_unit_nanoseconds("days"), 86400 * kSecond);
+  EXPECT_EQ(time_unit_nanoseconds("Hour"), 3600 * kSecond);
+  EXPECT_EQ(time_unit_nanoseconds("s"), kSecond);
+  EXPECT_EQ(time_unit_nanoseconds("nanoseconds"), 1);
+  EXPECT_FALSE(time_unit_nanoseconds("month"));
+  EXPECT_FALSE(time_unit_nanoseconds("m"));
+  EXPECT_FALSE(time_unit_nanoseconds(""));
+  EXPECT_EQ(resolution_nanoseconds("us"), 1000);
+  EXPECT_FALSE(resolution_nanoseconds("D"));
+}
+
+}  // namespace
+}  // namespace batchfs

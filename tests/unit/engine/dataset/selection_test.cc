@@ -1,0 +1,241 @@
+#include "engine/dataset/selection.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/engine/dataset/memory_data.h"
+
+namespace batchfs {
+namespace {
+
+using testing::HasSubstr;
+
+using List = std::vector<std::int64_t>;
+
+List list(const Positions& positions) {
+  List result;
+  for (std::int64_t i = 0; i < positions.size(); ++i) result.push_back(positions[i]);
+  return result;
+}
+
+TEST(Positions, ConsecutiveOnesAreARange) {
+  EXPECT_TRUE(Positions::list({4, 5, 6}).is_range());
+  EXPECT_TRUE(Positions::list({4}).is_range());
+  EXPECT_FALSE(Positions::list({4}).drops_dim());
+  EXPECT_FALSE(Positions::list({4, 6}).is_range());
+  EXPECT_FALSE(Positions::list({5, 4}).is_range());
+  EXPECT_EQ(list(Positions::list({5, 4})), (List{5, 4}));
+  EXPECT_EQ(list(Positions::range(7, 2)), (List{7, 8}));
+  EXPECT_TRUE(Positions::one(3).drops_dim());
+  EXPECT_EQ(Positions::list({}).size(), 0);
+}
+
+/// Six-hourly times over a month's end, a descending float32 latitude, unsorted levels, names.
+struct SelectionTest : testing::Test {
+  SelectionTest() {
+    std::vector<std::int32_t> hours;
+    for (int i = 0; i < 20; ++i) hours.push_back(6 * i);
+    std::vector<float> lat;
+    for (int i = 0; i < 13; ++i) lat.push_back(static_cast<float>(60 - 10 * i));
+    data.index("time", "<i4", hours, {{"units", "hours since 2000-01-30"}})
+        .index("lat", "<f4", lat)
+        .index<std::int32_t>("lev", "<i4", {850, 500, 700, 200})
+        .index<float>("x", "<f4", {0.1f, 0.2f, 0.3f, 0.4f, 0.5f})
+        .add<char>("name", "|S6", {"name"}, {3}, {'o', 's', 'l', 'o', 0, 0, 'b', 'e', 'r', 'g', 'e', 'n', 't', 'r', 'o', 'm', 's', 'o'})
+        .index<std::int64_t>("id", "<i8", {9007199254740992, 9007199254740993, 7, 7})
+        .declare("v", "<f4", {"plain"}, {10}, {10});
+    dataset = data.dataset();
+  }
+  Positions text(const std::string& dim, const std::string& selection) const {
+    return select(*dataset, dim, parse_selector(selection, "--select"));
+  }
+  Positions json(const std::string& dim, const Json& selection) const {
+    return select(*dataset, dim, parse_selector(JsonRef(selection, "select." + dim)));
+  }
+  MemoryData data;
+  std::shared_ptr<const Dataset> dataset;
+};
+
+// The expectations are those of
+//   a = xarray.DataArray(numpy.arange(n), dims=dim, coords={dim: values}); a.sel({dim: label}).values
+// with slices for ranges; a 0-d answer is a dropped dimension.
+TEST_F(SelectionTest, PartialDatesAreRangesAndKeepTheDimension) {
+  EXPECT_EQ(list(text("time", "2000-01-31")), (List{4, 5, 6, 7}));
+  EXPECT_EQ(text("time", "2000-02").size(), 12);
+  EXPECT_EQ(text("time", "2000").size(), 20);
+  EXPECT_FALSE(text("time", "2000-01-31").drops_dim());
+  EXPECT_EQ(list(json("time", "2000-01-31")), (List{4, 5, 6, 7}));
+}
+
+TEST_F(SelectionTest, ADateAsFineAsTheIndexIsOneLabel) {
+  const Positions at = text("time", "2000-01-31T06");
+  EXPECT_EQ(list(at), List{5});
+  EXPECT_TRUE(at.drops_dim());
+  EXPECT_TRUE(text("time", "2000-01-31T06:00").drops_dim());
+}
+
+TEST_F(SelectionTest, RangesOfDatesIncludeBothEnds) {
+  EXPECT_EQ(list(text("time", "2000-01-31:2000-02-01")), (List{4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(list(json("time", {{"from", "2000-01-31"}, {"to", "2000-02-01"}})), (List{4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(text("time", "2000-02:").size(), 12);
+  EXPECT_EQ(text("time", ":2000-01").size(), 8);
+  EXPECT_EQ(list(text("time", "2000-01-31T03:2000-01-31T13")), (List{5, 6}));
+  EXPECT_EQ(list(text("time", "2000-01-31T06:00:2000-01-31T12:00")), (List{5, 6}));
+  EXPECT_EQ(text("time", "2000-02-02:2000-01-31").size(), 12);  // either order
+  EXPECT_EQ(json("time", {{"from", nullptr}, {"to", nullptr}}).size(), 20);
+}
+
+TEST_F(SelectionTest, EndsBeyondDatetime64AreOpenEnds) {
+  EXPECT_EQ(text("time", "2000-02:9999").size(), 12);
+  EXPECT_EQ(text("time", "0001:2000-01").size(), 8);
+}
+
+TEST_F(SelectionTest, DescendingTimesKeepTheirOrder) {
+  MemoryData descending;
+  descending.index<std::int32_t>("time", "<i4", {72, 48, 24, 0}, {{"units", "hours since 2000-01-01"}});
+  const auto times = descending.dataset();
+  auto at = [&](const char* text) { return list(select(*times, "time", parse_selector(text, ""))); };
+  EXPECT_EQ(at("2000-01-03:2000-01-02"), (List{1, 2}));
+  EXPECT_EQ(at("2000-01-03:"), (List{1, 2, 3}));
+  EXPECT_EQ(at(":2000-01-03"), (List{0, 1}));
+}
+
+TEST_F(SelectionTest, TimesOfSecondsMayLieFarAway) {
+  // numpy.array(["2000-01-01", "3000-01-01"], "M8[s]").astype("i8")
+  MemoryData far;
+  far.add<std::int64_t>("time", "<M8[s]", {"time"}, {2}, {946684800, 32503680000});
+  const auto times = far.dataset();
+  EXPECT_EQ(list(select(*times, "time", parse_selector("3000", ""))), List{1});
+  EXPECT_EQ(list(select(*times, "time", parse_selector("2500:", ""))), List{1});
+}
+
+TEST_F(SelectionTest, NotATimeIsNeverSelected) {
+  MemoryData data_with_nat;
+  data_with_nat.index<std::int32_t>("time", "<i4", {0, -1, 24}, {{"units", "hours since 2000-01-01"}, {"_FillValue", -1}});
+  const auto times = data_with_nat.dataset();
+  EXPECT_EQ(list(select(*times, "time", parse_selector("1900:", ""))), (List{0, 2}));
+}
+
+TEST_F(SelectionTest, OneLabelDropsAListKeeps) {
+  EXPECT_TRUE(text("lev", "500").drops_dim());
+  EXPECT_EQ(list(text("lev", "500")), List{1});
+  EXPECT_EQ(list(text("lev", "500,850")), (List{1, 0}));
+  EXPECT_FALSE(json("lev", Json::array({500})).drops_dim());
+  EXPECT_TRUE(json("lev", 500).drops_dim());
+  EXPECT_EQ(list(json("lev", {850.0, "500"})), (List{0, 1}));
+  EXPECT_EQ(list(json("lev", {500, 500})), (List{1, 1}));
+}
+
+TEST_F(SelectionTest, NumericRangesKeepTheStoredOrder) {
+  EXPECT_EQ(list(text("lat", "50:30")), (List{1, 2, 3}));
+  EXPECT_EQ(list(text("lat", "30:50")), (List{1, 2, 3}));
+  EXPECT_EQ(text("lat", "50:").size(), 12);
+  EXPECT_EQ(list(text("lat", ":50")), (List{0, 1}));
+  EXPECT_EQ(list(text("lat", "-55:-60")), List{12});
+  EXPECT_EQ(list(text("lev", "500:850")), (List{0, 1, 2}));
+  EXPECT_EQ(list(json("lat", {{"from", 50}, {"to", 30.0}})), (List{1, 2, 3}));
+}
+
+TEST_F(SelectionTest, SinglePrecisionLabelsAreThoseOneTypes) {
+  EXPECT_EQ(list(text("x", "0.3")), List{2});
+  EXPECT_EQ(list(text("x", "0.2:0.4")), (List{1, 2, 3}));
+}
+
+TEST_F(SelectionTest, LargeIntegersAreComparedExactly) {
+  EXPECT_EQ(list(text("id", "9007199254740993")), List{1});
+  EXPECT_EQ(list(json("id", 9007199254740992)), List{0});
+}
+
+TEST_F(SelectionTest, TextLabels) {
+  EXPECT_EQ(list(text("name", "bergen")), List{1});
+  EXPECT_EQ(list(text("name", "tromso,oslo")), (List{2, 0}));
+  EXPECT_EQ(list(text("name", "a:o")), List{1});
+}
+
+TEST_F(SelectionTest, Positions) {
+  EXPECT_EQ(list(text("plain", "#7")), List{7});
+  EXPECT_TRUE(text("plain", "#7").drops_dim());
+  EXPECT_EQ(list(text("plain", "#-1")), List{9});
+  EXPECT_EQ(list(text("plain", "#0:#4")), (List{0, 1, 2, 3}));
+  EXPECT_EQ(list(text("plain", "#-4:")), (List{6, 7, 8, 9}));
+  EXPECT_EQ(list(text("plain", ":#-8")), (List{0, 1}));
+  EXPECT_EQ(list(text("plain", "#3,#9")), (List{3, 9}));
+  EXPECT_EQ(list(text("plain", "#8:#999")), (List{8, 9}));
+  EXPECT_EQ(list(json("plain", {{"from", "#2"}, {"to", "#4"}})), (List{2, 3}));
+  EXPECT_EQ(list(json("plain", {"#1", "#-1"})), (List{1, 9}));
+}
+
+TEST_F(SelectionTest, WhatIsNotThereIsAnErrorThatSaysWhatIs) {
+  struct {
+    const char *dim, *selection, *says;
+    ErrorCode code;
+  } const cases[] = {
+      {"time", "1999", "2000-01-30T00:00:00", ErrorCode::not_found},
+      {"time", "2000-01-31T05", "2000-02-03T18:00:00", ErrorCode::not_found},
+      {"time", "noon", "'noon' is not a date; write 2000-01-31", ErrorCode::invalid_argument},
+      {"time", "2000-02-30", "not a date", ErrorCode::invalid_argument},
+      {"time", "2001:2002", "nothing of 'time'", ErrorCode::not_found},
+      {"lev", "501", "from 850 to 200", ErrorCode::not_found},
+      {"lev", "many", "'many' is not a number", ErrorCode::invalid_argument},
+      {"lev", "500,", "empty label", ErrorCode::invalid_argument},
+      {"lev", "", "the selection is empty", ErrorCode::invalid_argument},
+      {"lev", "900:1000", "nothing of 'lev'", ErrorCode::not_found},
+      {"id", "7", "occurs 2 times", ErrorCode::invalid_argument},
+      {"id", "7,9007199254740993", "occurs 2 times", ErrorCode::invalid_argument},
+      {"name", "rome", "from oslo to tromso", ErrorCode::not_found},
+      {"plain", "5", "'#0:#4'", ErrorCode::not_found},
+      {"plain", "#10", "which has 10", ErrorCode::not_found},
+      {"plain", "#-11", "which has 10", ErrorCode::not_found},
+      {"plain", "#", "write '#3'", ErrorCode::invalid_argument},
+      {"plain", "#1x", "write '#3'", ErrorCode::invalid_argument},
+      {"plain", "#99999999999999999999", "write '#3'", ErrorCode::invalid_argument},
+      {"plain", "#-9223372036854775808", "which has 10", ErrorCode::not_found},
+      {"plain", "#4:#4", "empty", ErrorCode::invalid_argument},
+      {"lev", "#0:500", "of labels or of positions", ErrorCode::invalid_argument},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(std::string(c.dim) + "=" + c.selection);
+    const Error error = error_of([&] { text(c.dim, c.selection); });
+    EXPECT_EQ(error.code(), c.code) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr(c.says));
+  }
+}
+
+TEST_F(SelectionTest, JsonOfTheWrongTypeNamesItsPath) {
+  for (const auto& [selection, says] : std::initializer_list<std::pair<Json, const char*>>{
+           {nullptr, "select.lev: expected a label"},
+           {Json::array(), "select.lev: the list is empty"},
+           {Json::array({Json::array({500})}), "select.lev[0]: expected a label"},
+           {Json{{"from", 500}, {"till", 600}}, "select.lev: unknown key 'till'"},
+           {Json{{"form", 500}}, "did you mean 'from'?"},
+           {Json{{"from", Json::array({1})}}, "select.lev.from: expected a label"},
+           {Json(501), "select.lev: no '501'"}}) {
+    SCOPED_TRACE(selection.dump());
+    EXPECT_THAT(error_of([&, &s = selection] { json("lev", s); }).why(), HasSubstr(says));
+  }
+}
+
+TEST_F(SelectionTest, AnEmptyCoordinateHasNoLabels) {
+  MemoryData empty;
+  empty.declare("x", "<f4", {"x"}, {0}, {1});
+  const auto nothing = empty.dataset();
+  EXPECT_THAT(error_of([&] { select(*nothing, "x", parse_selector("5", "")); }).why(), HasSubstr("from nothing to nothing"));
+  EXPECT_THAT(error_of([&] { select(*nothing, "x", parse_selector("5:6", "")); }).why(), HasSubstr("from nothing to nothing"));
+  EXPECT_EQ(error_of([&] { select(*nothing, "x", parse_selector("#0", "")); }).code(), ErrorCode::not_found);
+}
+
+TEST(Selector, ColonsOfTimesDoNotSplitRanges) {
+  const Selector one = parse_selector("2000-01-01T06:00:00", "");
+  EXPECT_EQ(one.form, Selector::Form::one);
+  const Selector range = parse_selector("2000-01-01T06:00:2000-01-01T12:00:00", "");
+  EXPECT_EQ(range.form, Selector::Form::range);
+  EXPECT_EQ(range.from, "2000-01-01T06:00");
+  EXPECT_EQ(range.to, "2000-01-01T12:00:00");
+  const Selector open = parse_selector(":2000-01-01T06:00", "");
+  EXPECT_EQ(open.from, std::nullopt);
+  EXPECT_EQ(open.to, "2000-01-01T06:00");
+  EXPECT_EQ(parse_selector(":", "").form, Selector::Form::range);
+  EXPECT_EQ(parse_selector("a,b", "").values, (std::vector<std::string>{"a", "b"}));
+}
+
+}  // namespace
+}  // namespace batchfs
