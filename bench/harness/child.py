@@ -1,0 +1,75 @@
+"""One contender of a benchmark, run in a process of its own: started by harness.process, answers with JSON.
+
+A contender is a generator function `contender(report, **arguments)` that yields `(tag, arrays)`: a batch, or
+a piece of an array that is read as a whole. Its module's imports come before the clock starts; opening the
+store comes after. What it yields is valid until the next one is asked for.
+"""
+
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+import zlib
+
+import numpy as np
+
+PAGE = 4096
+
+
+def flat(array):
+    return np.ascontiguousarray(array).reshape(-1).view("u1")
+
+
+def touch(array):
+    """Reads a byte of each page, so that a mapped file counts as delivered only when its pages are there."""
+    if array.size and array.flags.c_contiguous:
+        return int(array.reshape(-1).view("u1")[::PAGE].sum())
+    return 0 if array.size == 0 else float(array.sum())
+
+
+def cpu_seconds():
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def read_characters():
+    with open("/proc/self/io") as io:
+        return int(io.readline().split()[1])
+
+
+def main():
+    job = json.loads(sys.argv[1])
+    module, _, name = job["contender"].partition(":")
+    contender = getattr(importlib.import_module(module), name)
+    step, verify, limit = job.get("step", 0), job.get("verify", False), job.get("limit")
+    report, waits, sums, delivered = {}, [], {}, 0
+    imported = time.monotonic()
+    cpu, read = cpu_seconds(), read_characters()
+    batches = contender(report, **job["arguments"])
+    started = before = time.monotonic()
+    ended = started
+    for tag, arrays in batches:
+        for array in arrays:
+            touch(array)
+        ended = time.monotonic()
+        waits.append(ended - before)
+        for array in arrays:
+            delivered += array.nbytes
+            if verify:
+                sums[tag] = zlib.crc32(flat(array), sums.get(tag, 0))
+        array = arrays = None  # a mount that is mapped cannot end
+        if limit and len(waits) >= limit:
+            break
+        if step:
+            time.sleep(step)
+        before = time.monotonic()
+    read = read_characters() - read
+    batches.close()  # the contender ends its processes and fills in its report
+    json.dump({"spawn": imported - job["spawned"], "waits": waits, "seconds": ended - started,
+               "bytes": delivered, "cpu": cpu_seconds() - cpu, "read": read, "pid": os.getpid(),
+               "report": report, "sums": sums if verify else None}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
