@@ -196,8 +196,8 @@ void FileSystem::open_chunk(const Node& node, OpenDone done) {
   const std::shared_ptr<const Array> array = arrays_[node.index].array;
   const Box box = chunk_box(*array, node.item);
   const std::string header = npy_header(array->type(), box.shape);
-  auto file = std::make_shared<MemoryFile>("batchfs-chunk",
-                                           header.size() + bytes_of(box.shape, array->type()));
+  auto file = std::make_shared<MemoryFile>(engine_.memory_files().create(
+      "batchfs-chunk", header.size() + bytes_of(box.shape, array->type())));
   std::memcpy(file->data(), header.data(), header.size());
   engine_.read_box(array, box, nullptr, file->data() + header.size(),
                    c_strides(box.shape, array->type().itemsize), file,

@@ -71,6 +71,9 @@ class FileSystem {
   Engine::WaiterId open(Ino ino, OpenDone done);
   void cancel(Engine::WaiterId waiter) { engine_.cancel(waiter); }
 
+  /// Where batches lie.
+  const MemoryFiles& memory_files() const { return engine_.memory_files(); }
+
   /// What the mount's own state adds to stats.json.
   void set_passthrough(bool on) { passthrough_ = on; }
 

@@ -141,7 +141,7 @@ struct FuseSession::Impl {
   void initialised() {
     if (passthrough) {
       try {
-        MemoryFile probe("batchfs-probe", 4096);
+        MemoryFile probe = files.memory_files().create("batchfs-probe", 2 << 20);  // as batches are
         probe.seal();
         close_backing(open_backing(probe.fd()));
       } catch (const Error& error) {

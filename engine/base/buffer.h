@@ -1,11 +1,14 @@
 #pragma once
 // An owned, uninitialised run of bytes: what stores return and codecs decode into.
+//
+// Large ones come from a small pool: fresh memory costs a page fault per 4 KB, more than fast decoders
+// need for the same bytes, and chunks of one array all have about the same size.
 
 #include <cstddef>
-#include <cstdlib>
+#include <cstdint>
 #include <memory>
-#include <new>
 #include <span>
+#include <utility>
 
 namespace batchfs {
 
@@ -13,29 +16,33 @@ namespace batchfs {
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(std::size_t size) : size_(size) {
-    if (size == 0) return;
-    void* memory = std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment);
-    if (memory == nullptr) throw std::bad_alloc();
-    data_.reset(static_cast<std::byte*>(memory));
+  /// Throws std::bad_alloc.
+  explicit Buffer(std::size_t size);
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        allocated_(std::exchange(other.allocated_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(allocated_, other.allocated_);
+    return *this;
   }
 
-  std::byte* data() { return data_.get(); }
-  const std::byte* data() const { return data_.get(); }
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
-  std::span<std::byte> span() { return {data_.get(), size_}; }
-  std::span<const std::byte> span() const { return {data_.get(), size_}; }
+  std::span<std::byte> span() { return {data_, size_}; }
+  std::span<const std::byte> span() const { return {data_, size_}; }
 
   /// Forgets the bytes past `size`, which must not grow.
   void truncate(std::size_t size) { size_ = size; }
 
  private:
-  static constexpr std::size_t kAlignment = 64;
-  struct Free {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
-  std::unique_ptr<std::byte, Free> data_;
+  std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  std::size_t allocated_ = 0;
 };
 
 }  // namespace batchfs

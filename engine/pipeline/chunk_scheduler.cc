@@ -77,13 +77,6 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) {
     const Box need = needed(*assembly, use);
     const Consumer consumer{assembly, &use};
     const std::lock_guard lock(mutex_);
-    if (auto chunk = cache_.find(key, need)) {
-      executor_.post(urgency, [consumer, chunk = std::move(*chunk)] {
-        gather(consumer, chunk);
-        consumer.assembly->complete(nullptr);
-      });
-      continue;
-    }
     std::shared_ptr<Task>& task = tasks_[key];
     if (task == nullptr) {
       task = std::make_shared<Task>(Task{key, use.array, need, {consumer}});
@@ -122,6 +115,7 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
   const bool local = task->array->store().is_local();
   bool idle;
   std::vector<Consumer> consumers, dropped;
+  std::optional<DecodedChunk> kept;
   Box box;
   {
     const std::lock_guard lock(mutex_);
@@ -129,13 +123,15 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
     if (it == tasks_.end() || it->second != task || task->running) return;  // a second ticket
     consumers = std::move(task->consumers);
     task->consumers.clear();
-    const auto kept = std::stable_partition(consumers.begin(), consumers.end(), [this](const Consumer& c) {
+    const auto going_on = std::stable_partition(consumers.begin(), consumers.end(), [this](const Consumer& c) {
       return !stopping_ && !c.assembly->cancelled.load(std::memory_order_relaxed);
     });
-    dropped.assign(kept, consumers.end());
-    consumers.erase(kept, consumers.end());
+    dropped.assign(going_on, consumers.end());
+    consumers.erase(going_on, consumers.end());
     idle = consumers.empty() && (stopping_ || !task->warm);
-    if (idle) {
+    // Looked up now and not when it was submitted: a queue that held chunks would hold memory.
+    if (!idle) kept = cache_.find(task->key, task->box);
+    if (idle || kept) {
       tasks_.erase(it);
     } else {
       task->running = true;
@@ -146,6 +142,13 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
   for (const Consumer& consumer : dropped)
     consumer.assembly->complete(
         std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
+  if (kept) {
+    for (const Consumer& consumer : consumers) {
+      gather(consumer, *kept);
+      consumer.assembly->complete(nullptr);
+    }
+    return;
+  }
   if (idle) return;
 
   if (local) {

@@ -152,7 +152,10 @@ void Engine::post_guess(Urgency urgency, std::function<void()> work) {
 }
 
 void Engine::post_assemble(const std::shared_ptr<Entry>& entry) {
-  executor_.post(entry->urgency, [this, entry] { assemble(entry); });
+  // Weak: a reader that overtakes a prefetch leaves a ticket in the queue, which must not hold the batch.
+  executor_.post(entry->urgency, [this, ticket = std::weak_ptr(entry)] {
+    if (const auto wanted = ticket.lock()) assemble(wanted);
+  });
 }
 
 Budget::Reservation Engine::make_room(const Entry& entry, std::uint64_t bytes, bool waited) {
@@ -203,7 +206,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
     const BatchLayout layout = request.format->layout(view, global);
     auto batch = std::make_shared<Batch>();
     std::uint64_t bytes = 0;
-    for (const BatchLayout::File& file : layout.files) bytes += file.size;
+    for (const BatchLayout::File& file : layout.files) bytes += memory_files_.memory_of(file.size);
     if (bytes > budget_.limit())
       throw Error(ErrorCode::no_memory,
                   fmt::format("a batch of {} is larger than the memory budget of {}; use a smaller batch "
@@ -214,8 +217,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
       std::unique_lock lock(mutex_);
       entry->assembly = nullptr;
       if (!entry->waiters.empty()) {  // a reader came meanwhile
-        lock.unlock();
-        executor_.post(kReaderWaits, [this, entry] { assemble(entry); });
+        post_assemble(entry);
         return;
       }
       entries_.erase(key_of(request));
@@ -224,7 +226,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
       return;
     }
     for (const BatchLayout::File& file : layout.files) {
-      MemoryFile& memory = batch->files.emplace_back("batchfs", file.size);
+      MemoryFile& memory = batch->files.emplace_back(memory_files_.create("batchfs", file.size));
       for (const BatchLayout::Literal& literal : file.literals)
         std::memcpy(memory.data() + literal.offset, literal.bytes.data(), literal.bytes.size());
     }

@@ -65,6 +65,7 @@ class Engine {
   void read_ahead(const std::shared_ptr<const Array>& array, std::int64_t first, std::int64_t count);
 
   Counters& counters() { return counters_; }
+  const MemoryFiles& memory_files() const { return memory_files_; }
   const Budget& budget() const { return budget_; }
   std::uint64_t cache_bytes() const { return cache_.bytes(); }
   std::vector<Prefetcher::StreamState> streams() const { return prefetcher_.streams(); }
@@ -103,6 +104,7 @@ class Engine {
   Log& log_;
   Counters counters_;
   Budget budget_;
+  const MemoryFiles memory_files_;
   const bool prefetching_;
   ChunkCache cache_;
   Prefetcher prefetcher_;

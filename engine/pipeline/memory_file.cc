@@ -2,33 +2,54 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "engine/base/error.h"
 
 namespace batchfs {
 
-MemoryFile::MemoryFile(const char* name, std::uint64_t size) : size_(size) {
-  auto fail = [this](const char* what) {
-    const int cause = errno;
-    if (fd_ >= 0) ::close(fd_);
-    throw Error(ErrorCode::no_memory, std::string(what) + ": " + std::strerror(cause));
-  };
-  fd_ = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd_ < 0) fail("memfd_create");
-  if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) fail("a memory file of this size");
-  if (size == 0) return;
-  void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  if (mapped == MAP_FAILED) fail("mapping a memory file");
-  data_ = static_cast<std::byte*>(mapped);
-  // Two-megabyte pages where shmem_enabled allows: fewer faults here and for readers that map it.
-  constexpr std::uint64_t kHugePage = 2 << 20;
-  if (size >= kHugePage) ::madvise(data_, size, MADV_HUGEPAGE);
+namespace {
+
+constexpr std::uint64_t kHugePage = 2 << 20;
+
+/// Small files in huge pages would waste most of them.
+bool deserves_huge_pages(std::uint64_t size) {
+  const std::uint64_t rounded = (size + kHugePage - 1) / kHugePage * kHugePage;
+  return rounded - size <= size / 4;
 }
+
+/// A tmpfs that gives every file huge pages, mounted nowhere; -1 where that is not allowed.
+int mount_huge_tmpfs() {
+  // By number: glibc has the wrappers since 2.36 only.
+  const int context = static_cast<int>(::syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC));
+  if (context < 0) return -1;
+  int mount = -1;
+  const auto set = [context](const char* key, const char* value) {
+    return ::syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, value, 0) == 0;
+  };
+  // No size limit here: the memory budget is the limit.
+  if (set("huge", "always") && set("size", "0") && set("nr_inodes", "0") && set("mode", "0700") &&
+      ::syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0)
+    mount = static_cast<int>(::syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC,
+                                       MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  ::close(context);
+  return mount;
+}
+
+/// The same file for reading only; -1 without /proc.
+int reopen_read_only(int fd) {
+  return ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC);
+}
+
+}  // namespace
 
 MemoryFile::~MemoryFile() {
   if (data_ != nullptr) ::munmap(data_, size_);
@@ -38,19 +59,76 @@ MemoryFile::~MemoryFile() {
 MemoryFile::MemoryFile(MemoryFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       size_(std::exchange(other.size_, 0)),
-      data_(std::exchange(other.data_, nullptr)) {}
+      data_(std::exchange(other.data_, nullptr)),
+      memfd_(other.memfd_) {}
 
 MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(size_, other.size_);
   std::swap(data_, other.data_);
+  std::swap(memfd_, other.memfd_);
   return *this;
 }
 
 void MemoryFile::seal() {
-  // FUTURE_WRITE, not WRITE: the latter is refused while our own mapping is writable.
-  if (::fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+  if (memfd_) {
+    // FUTURE_WRITE, not WRITE: the latter is refused while our own mapping is writable.
+    if (::fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+      throw Error(ErrorCode::internal, std::string("sealing a memory file: ") + std::strerror(errno));
+    return;
+  }
+  // A tmpfs file has no seals, but no name either: who has a descriptor can do what that allows.
+  ::fchmod(fd_, 0400);
+  const int read_only = reopen_read_only(fd_);
+  if (read_only < 0)
     throw Error(ErrorCode::internal, std::string("sealing a memory file: ") + std::strerror(errno));
+  ::close(fd_);
+  fd_ = read_only;
+}
+
+MemoryFiles::MemoryFiles(bool huge_pages) {
+  if (!huge_pages) return;
+  mount_ = mount_huge_tmpfs();
+  if (mount_ < 0) return;
+  // What create() and seal() need must work here.
+  const int probe = ::openat(mount_, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  const int read_only = probe < 0 ? -1 : reopen_read_only(probe);
+  if (probe >= 0) ::close(probe);
+  if (read_only >= 0) {
+    ::close(read_only);
+  } else {
+    ::close(mount_);
+    mount_ = -1;
+  }
+}
+
+MemoryFiles::~MemoryFiles() {
+  if (mount_ >= 0) ::close(mount_);
+}
+
+MemoryFile MemoryFiles::create(const char* name, std::uint64_t size) const {
+  auto fail = [](const char* what) {
+    throw Error(ErrorCode::no_memory, std::string(what) + ": " + std::strerror(errno));
+  };
+  MemoryFile file;
+  file.memfd_ = mount_ < 0 || !deserves_huge_pages(size);
+  file.fd_ = file.memfd_ ? ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)
+                         : ::openat(mount_, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file.fd_ < 0) fail("making a memory file");
+  if (::ftruncate(file.fd_, static_cast<off_t>(size)) != 0) fail("a memory file of this size");
+  file.size_ = size;
+  if (size == 0) return file;
+  void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd_, 0);
+  if (mapped == MAP_FAILED) fail("mapping a memory file");
+  file.data_ = static_cast<std::byte*>(mapped);
+  // Where shmem_enabled says "advise".
+  if (file.memfd_ && size >= kHugePage) ::madvise(file.data_, size, MADV_HUGEPAGE);
+  return file;
+}
+
+std::uint64_t MemoryFiles::memory_of(std::uint64_t size) const {
+  if (mount_ < 0 || !deserves_huge_pages(size)) return size;
+  return (size + kHugePage - 1) / kHugePage * kHugePage;
 }
 
 }  // namespace batchfs

@@ -1,6 +1,8 @@
 #include "engine/base/buffer.h"
 
 #include <cstdint>
+#include <cstring>
+#include <new>
 
 #include <gtest/gtest.h>
 
@@ -17,6 +19,28 @@ TEST(Buffer, IsAlignedOwnedAndTruncates) {
   EXPECT_EQ(b.data(), data);
   EXPECT_EQ(Buffer(0).data(), nullptr);
 }
+
+TEST(Buffer, LargeOnesAreSeparateAlignedAndReused) {
+  std::byte* freed;
+  {
+    Buffer a(5 << 20), b(5 << 20);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.data()) % 64, 0u);
+    std::memset(a.data(), 1, a.size());
+    std::memset(b.data(), 2, b.size());
+    EXPECT_EQ(a.data()[a.size() - 1], std::byte{1});
+    EXPECT_EQ(b.data()[0], std::byte{2});
+    freed = a.data();
+    b.truncate(3);
+  }
+#ifndef __SANITIZE_ADDRESS__
+  const Buffer again((5 << 20) - 1000);  // the same class of sizes
+  EXPECT_EQ(again.data(), freed);
+#endif
+  const Buffer other(6 << 20);
+  EXPECT_NE(other.data(), nullptr);
+}
+
+TEST(Buffer, AnImpossibleSizeThrows) { EXPECT_THROW(Buffer(SIZE_MAX / 2), std::bad_alloc); }
 
 }  // namespace
 }  // namespace batchfs
