@@ -18,6 +18,7 @@ std::string safetensors_dtype(const TensorSpec& tensor) {
     case Kind::boolean: return "BOOL";
     case Kind::signed_int: return fmt::format("I{}", bits);
     case Kind::unsigned_int: return fmt::format("U{}", bits);
+    case Kind::bfloat16: return "BF16";
     case Kind::floating: return fmt::format("F{}", bits);
     // There is no time type; the counts are what numpy's .view("int64") gives.
     case Kind::datetime: case Kind::timedelta: return "I64";

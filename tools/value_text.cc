@@ -209,6 +209,7 @@ void append_value(std::string& out, const DataType& type, const std::byte* eleme
       return;
     case Kind::signed_int:
     case Kind::unsigned_int: return append_integer(out, type, element);
+    case Kind::bfloat16: break;  // no array has it
     case Kind::floating: return append_floating(out, type.itemsize, element, style);
     case Kind::complex: {
       const std::uint32_t half = type.itemsize / 2;

@@ -5,7 +5,10 @@
 namespace batchfs {
 
 std::shared_ptr<const View> load_view(const std::shared_ptr<const Dataset>& dataset, const std::string& file) {
-  return View::parse(dataset, read_text_file(file), std::filesystem::path(file).stem().string(), file);
+  const std::filesystem::path path(file);
+  ViewOptions options;
+  options.read_file = [&path](const std::string& name) { return read_text_file(path.parent_path() / name); };
+  return View::parse(dataset, read_text_file(file), path.stem().string(), file, options);
 }
 
 OpenedView open_view(const StoreOptions& store, const std::string& file) {

@@ -66,6 +66,14 @@ void run_integer_scale(const CfDecoding& cf, std::int64_t count, const std::byte
 }
 
 template <class S>
+void run_integer_scale_to_float(const CfDecoding& cf, std::int64_t count, const std::byte* source,
+                                std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
+  run_integer_scale<S>(cf, count, source, source_stride, result, result_stride);
+  for (std::int64_t i = 0; i < count; ++i)
+    store(result + i * result_stride, static_cast<double>(load<std::int64_t>(result + i * result_stride)));
+}
+
+template <class S>
 void run_bool(const CfDecoding&, std::int64_t count, const std::byte* source, std::int64_t source_stride,
               std::byte* result, std::int64_t result_stride) {
   for (std::int64_t i = 0; i < count; ++i)
@@ -160,20 +168,69 @@ auto with_float(const DataType& type, Body&& body) {
   }
 }
 
+/// The upper half of a float32, rounded to nearest even as torch and ml_dtypes round.
+struct BFloat16 {
+  std::uint16_t bits;
+
+  explicit BFloat16(double value) {
+    const auto single = static_cast<float>(value);
+    std::uint32_t word;
+    std::memcpy(&word, &single, sizeof word);
+    const bool is_nan = (word & 0x7fffffff) > 0x7f800000;
+    bits = is_nan ? 0x7fc0 : static_cast<std::uint16_t>((word + 0x7fff + ((word >> 16) & 1)) >> 16);
+  }
+};
+
+/// Values that were decoded to float64: normalised, NaN replaced, cast.
+template <class R>
+void finish_block(std::int64_t count, const double* values, const double* subtract, const double* divide,
+                  const double* nan_value, std::byte* result, std::int64_t result_stride) {
+  auto loop = [&](auto value_of, std::int64_t stride) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      double value = value_of(values[i]);
+      if (nan_value != nullptr) value = std::isnan(value) ? *nan_value : value;
+      store(result + i * stride, R(value));
+    }
+  };
+  auto loops = [&](auto value_of) {
+    if (result_stride == sizeof(R)) loop(value_of, sizeof(R));
+    else loop(value_of, result_stride);
+  };
+  if (subtract == nullptr) return loops([](double value) { return value; });
+  loops([less = *subtract, by = *divide](double value) { return (value - less) / by; });
+}
+
 }  // namespace
 
-Converter::Converter(const CfDecoding& decoding, const DataType& result)
+Converter::Converter(const CfDecoding& decoding, const DataType& result, Finish finish)
     : decoding_(decoding),
+      finish_(std::move(finish)),
       source_itemsize_(decoding.stored.itemsize),
       result_itemsize_(result.itemsize) {
   const bool casts = !(result == decoding.decoded);
-  if (decoding.joined_characters > 0 || (decoding.is_identity() && !casts)) {
+  if (finish_.nothing() && (decoding.joined_characters > 0 || (decoding.is_identity() && !casts))) {
     is_copy_ = true;
     return;
   }
-  if (casts && !(result.is_float() && decoding.decoded.is_float()))
+  const bool from_number = decoding.decoded.is_float() || decoding.decoded.is_integer();
+  const bool to_blocks = !finish_.nothing() || result.kind == Kind::bfloat16;
+  if ((casts || to_blocks) && !(result.is_float() && from_number &&
+                                (decoding.decoded.is_float() || to_blocks || result == float64())))
     throw Error(ErrorCode::not_supported,
                 fmt::format("casting {} to {}", decoding.decoded.name(), result.name()));
+  if (to_blocks || (casts && decoding.decoded.is_integer())) {
+    const bool scales_integers = decoding.decoded.is_integer() && decoding.has_scale;
+    run_ = with_type(decoding.stored, [&](auto s) -> Run {
+      if (scales_integers) return run_integer_scale_to_float<decltype(s)>;
+      if (decoding.decoded.is_integer()) return run_numeric<decltype(s), double, double>;
+      return with_float(decoding.arithmetic, [](auto a) -> Run { return run_numeric<decltype(s), decltype(a), double>; });
+    });
+    if (to_blocks)
+      cast_ = result.kind == Kind::bfloat16
+                  ? finish_block<BFloat16>
+                  : with_float(result, [](auto r) -> Cast { return finish_block<decltype(r)>; });
+    return;
+  }
   const bool packed = decoding.has_scale || decoding.has_offset;
   if (decoding.to_bool) {
     run_ = with_type(decoding.stored, [](auto s) -> Run { return run_bool<decltype(s)>; });
@@ -193,16 +250,68 @@ Converter::Converter(const CfDecoding& decoding, const DataType& result)
 }
 
 void Converter::convert(const Dims& shape, const std::byte* source, const Dims& source_strides,
-                        std::byte* result, const Dims& result_strides) const {
+                        std::byte* result, const Dims& result_strides, const Dims& origin) const {
   if (is_copy_) {
     if (source != result) copy_strided(shape, source_itemsize_, source, source_strides, result, result_strides);
     return;
   }
+  if (by_position()) {
+    // Each position of the dimensions that have numbers of their own by itself.
+    const Dims& entries = finish_.normalization->strides;
+    Dims inner = shape, varying;
+    std::int64_t entry = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d] == 0) return;
+      if (entries[d] == 0) continue;
+      inner[d] = 1;
+      varying.push_back(static_cast<std::int64_t>(d));
+      entry += origin[d] * entries[d];
+    }
+    Dims at(varying.size());
+    for (;;) {
+      convert_in_blocks(inner, source, source_strides, result, result_strides, entry);
+      std::size_t v = varying.size();
+      for (; v > 0; --v) {
+        const auto d = static_cast<std::size_t>(varying[v - 1]);
+        entry += entries[d];
+        source += source_strides[d];
+        result += result_strides[d];
+        if (++at[v - 1] < shape[d]) break;
+        at[v - 1] = 0;
+        entry -= shape[d] * entries[d];
+        source -= shape[d] * source_strides[d];
+        result -= shape[d] * result_strides[d];
+      }
+      if (v == 0) return;
+    }
+  }
+  if (cast_ != nullptr) return convert_in_blocks(shape, source, source_strides, result, result_strides, 0);
   for_each_run(shape, static_cast<std::int64_t>(source_itemsize_), source_strides,
                static_cast<std::int64_t>(result_itemsize_), result_strides,
                [&](std::int64_t count, std::int64_t from, std::int64_t from_stride, std::int64_t to,
                    std::int64_t to_stride) {
                  run_(decoding_, count, source + from, from_stride, result + to, to_stride);
+               });
+}
+
+void Converter::convert_in_blocks(const Dims& shape, const std::byte* source, const Dims& source_strides,
+                                  std::byte* result, const Dims& result_strides, std::int64_t entry) const {
+  constexpr std::int64_t kBlock = 512;  // float64 values that stay in the first-level cache
+  const Normalization* normalization = finish_.normalization.get();
+  const double* subtract = normalization ? normalization->subtract.data() + entry : nullptr;
+  const double* divide = normalization ? normalization->divide.data() + entry : nullptr;
+  const double* nan_value = finish_.nan_value ? &*finish_.nan_value : nullptr;
+  for_each_run(shape, static_cast<std::int64_t>(source_itemsize_), source_strides,
+               static_cast<std::int64_t>(result_itemsize_), result_strides,
+               [&](std::int64_t count, std::int64_t from, std::int64_t from_stride, std::int64_t to,
+                   std::int64_t to_stride) {
+                 double block[kBlock];
+                 for (std::int64_t i = 0; i < count; i += kBlock) {
+                   const std::int64_t n = std::min(kBlock, count - i);
+                   run_(decoding_, n, source + from + i * from_stride, from_stride,
+                        reinterpret_cast<std::byte*>(block), sizeof(double));
+                   cast_(n, block, subtract, divide, nan_value, result + to + i * to_stride, to_stride);
+                 }
                });
 }
 

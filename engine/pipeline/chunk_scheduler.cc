@@ -21,6 +21,13 @@ Box whole_chunk(const Array& array, std::int64_t chunk) {
   return whole_box(array.grid().box(array.grid().chunk(chunk)).shape);
 }
 
+/// Where in the array an element of a chunk is.
+Dims array_index(const Array& array, std::int64_t chunk, const Dims& in_chunk) {
+  Dims index = array.grid().chunk(chunk);
+  for (std::size_t d = 0; d < index.size(); ++d) index[d] = index[d] * array.grid().chunk_shape()[d] + in_chunk[d];
+  return index;
+}
+
 /// Chunks above this size are decoded in part where the codec can; below, the whole is decoded and kept,
 /// since the next window in the same chunk is likely to come before it is evicted.
 constexpr std::uint64_t kDecodeWholeBytes = 32 << 20;
@@ -200,7 +207,8 @@ void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vec
       load(first.out, first.strides);
       const bool raw = first.converter == nullptr || first.converter->is_copy();
       if (!raw)
-        first.converter->convert(box.shape, first.out, first.strides, first.out, first.strides);
+        first.converter->convert(box.shape, first.out, first.strides, first.out, first.strides,
+                                 array_index(array, task->key.chunk, box.start));
       for (const Assembly::Part& part : parts.subspan(1))
         copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out, part.strides);
       if (raw && consumer.assembly->shares_memory)
@@ -295,11 +303,13 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
 }
 
 void ChunkScheduler::gather(const Consumer& consumer, const DecodedChunk& chunk) {
-  const std::size_t itemsize = consumer.use->array->type().itemsize;
+  const Array& array = *consumer.use->array;
+  const std::size_t itemsize = array.type().itemsize;
   for (const Assembly::Part& part : consumer.assembly->parts_of(*consumer.use)) {
     const std::byte* source = chunk.at(part.source.start);
     if (part.converter != nullptr && !part.converter->is_copy())
-      part.converter->convert(part.source.shape, source, chunk.strides, part.out, part.strides);
+      part.converter->convert(part.source.shape, source, chunk.strides, part.out, part.strides,
+                              array_index(array, consumer.use->chunk, part.source.start));
     else
       copy_strided(part.source.shape, itemsize, source, chunk.strides, part.out, part.strides);
   }

@@ -70,11 +70,35 @@ std::uint32_t BaseView::use_variable(const std::string& name, const std::string&
 }
 
 DataType BaseView::result_type(const Variable& variable) const {
-  return spec_.dtype && variable.cf.decoded.is_float() ? *spec_.dtype : variable.cf.decoded;
+  const bool normalized = spec_.normalize && spec_.normalize->applies_to(variable);
+  if (!normalized && !variable.cf.decoded.is_float()) return variable.cf.decoded;
+  if (spec_.dtype) return *spec_.dtype;
+  return variable.cf.decoded.is_float() ? variable.cf.decoded : float64();
 }
 
 void BaseView::add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type) {
-  converters_.emplace(std::pair(tensor, variable), Converter(variables_[variable]->cf, type));
+  Finish finish;
+  if (spec_.normalize && spec_.normalize->applies_to(*variables_[variable])) {
+    auto& normalization = normalizations_[variable];
+    if (normalization == nullptr)
+      normalization = resolve_normalization(*spec_.normalize, *dataset_, *variables_[variable], selected_);
+    finish.normalization = normalization;
+  }
+  converters_.emplace(std::pair(tensor, variable), Converter(variables_[variable]->cf, type, std::move(finish)));
+}
+
+void BaseView::check_normalized_names() const {
+  if (!spec_.normalize) return;
+  std::vector<std::string> names;
+  for (const Variable* variable : variables_) names.push_back(variable->name);
+  auto check = [&](const std::vector<std::string>& listed, const char* key) {
+    for (const std::string& name : listed)
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        throw Error(ErrorCode::not_found,
+                    fmt::format("normalize.{}: the view has no variable '{}'{}", key, name, did_you_mean(name, names)));
+  };
+  if (spec_.normalize->variables) check(*spec_.normalize->variables, "variables");
+  check(spec_.normalize->except, "except");
 }
 
 std::vector<std::string> BaseView::default_variables(const std::vector<std::string>& dims) const {
@@ -167,6 +191,15 @@ Json BaseView::resolved() const {
     view["batch"] = {{"size", spec_.batch_size}, {"remainder", remainder_name(spec_.remainder)}};
     view["order"] = {{"shuffle", shuffle_name(spec_.order.shuffle)}, {"seed", spec_.order.seed}};
     if (spec_.order.shuffle == Order::Shuffle::block) view["order"]["window"] = spec_.order.window;
+  }
+  if (spec_.normalize) {
+    // With the numbers themselves: whoever reads this has not the file.
+    Json statistics = Json::object();
+    for (const auto& [variable, normalization] : normalizations_) {
+      const std::string& variable_name = variables_[variable]->name;
+      statistics[variable_name] = spec_.normalize->statistics.at(variable_name);
+    }
+    view["normalize"]["statistics"] = std::move(statistics);
   }
   view["epochs"] = spec_.epochs;
   view["missing"] = {{"nan", "keep"}};

@@ -44,11 +44,14 @@ class BaseView : public View {
   const Variable& find_variable(const std::string& name, const std::string& path) const;
   /// The number of a variable that can be read, entering it in variables_. Throws with `path`.
   std::uint32_t use_variable(const std::string& name, const std::string& path);
-  /// The type of a variable in a tensor: decoded, floats cast to the view's dtype.
+  /// The type of a variable in a tensor: as decoded, float64 for normalised integers; floats cast to the view's
+  /// dtype.
   DataType result_type(const Variable& variable) const;
   void add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type);
   /// Data variables that have every one of `dims`. Throws when there are none.
   std::vector<std::string> default_variables(const std::vector<std::string>& dims) const;
+  /// Throws unless "normalize" names variables of this view only.
+  void check_normalized_names() const;
   void collect_coordinates();
   /// Index values along a dimension after selection; an empty type when it has no coordinate.
   const Coordinate* index_coordinate(const std::string& dim) const;
@@ -60,6 +63,7 @@ class BaseView : public View {
   std::vector<TensorSpec> tensors_;
   std::vector<const Variable*> variables_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Converter> converters_;
+  std::map<std::uint32_t, std::shared_ptr<const Normalization>> normalizations_;  // by variable
   std::vector<VariablePlacement> placements_;
   std::vector<Coordinate> coordinates_;
 };

@@ -118,7 +118,8 @@ std::string_view shuffle_name(Order::Shuffle shuffle) {
   return "";
 }
 
-ViewSpec parse_view_spec(const std::string& text, const std::string& name, const std::string& where) {
+ViewSpec parse_view_spec(const std::string& text, const std::string& name, const std::string& where,
+                         const ViewOptions& options) {
   try {
     ViewSpec spec;
     spec.document = parse_json(text, where, {.allow_nan = false, .unique_keys = true});
@@ -174,13 +175,12 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         throw order->error("xbatcher's batches have their own order; leave \"shuffle\" out");
     }
     if (const auto epochs = root.find("epochs")) spec.epochs = epochs->integer(1, 1'000'000'000);
-    if (const auto dtype = root.find("dtype")) {
-      const std::string value = dtype->string();
-      if (value == "bfloat16") throw dtype->error("bfloat16 is not supported yet", ErrorCode::not_supported);
-      spec.dtype = parse_numpy_type(choice(*dtype, {"float16", "float32", "float64"}));
+    if (const auto dtype = root.find("dtype"); dtype && !options.as_decoded) {
+      const std::string value = choice(*dtype, {"float16", "bfloat16", "float32", "float64"});
+      spec.dtype = value == "bfloat16" ? bfloat16() : parse_numpy_type(value);
     }
-    if (const auto normalize = root.find("normalize"))
-      throw normalize->error("normalize is not supported yet", ErrorCode::not_supported);
+    if (const auto normalize = root.find("normalize"); normalize && !options.as_decoded)
+      spec.normalize = parse_normalize(*normalize, options.read_file);
     if (const auto missing = root.find("missing")) {
       missing->allow_only({"nan", "value"});
       if (const auto nan = missing->find("nan"); nan && choice(*nan, {"keep", "fill", "skip"}) != "keep")
@@ -190,6 +190,8 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       spec.formats = unique_strings(*formats);
       for (const JsonRef& format : formats->elements()) choice(format, {"npy", "safetensors", "npz", "zarr"});
     }
+    if (spec.dtype == bfloat16() && spec.formats != std::vector<std::string>{"safetensors"})
+      throw root.at("dtype").error("of the formats only safetensors has bfloat16: write \"formats\": [\"safetensors\"]");
     return spec;
   } catch (Error& error) {
     throw error.at(where);

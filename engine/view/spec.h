@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/dataset/selection.h"
+#include "engine/view/normalize.h"
 #include "engine/view/order.h"
 
 namespace batchfs {
@@ -45,13 +46,21 @@ struct ViewSpec {
   Order order;
   std::int64_t epochs = 1;
   std::optional<DataType> dtype;
+  std::optional<NormalizeSpec> normalize;
   std::vector<std::string> formats{"npy"};
   std::optional<XbatcherSpec> xbatcher;
   Json document;  // as written
 };
 
-/// Throws invalid_argument with the JSON path, or not_supported for what comes later.
-ViewSpec parse_view_spec(const std::string& json, const std::string& name, const std::string& where);
+/// What a view needs beside its own text.
+struct ViewOptions {
+  ReadFile read_file;        // empty: files cannot be named
+  bool as_decoded = false;   // leave "normalize", "missing" and "dtype" unread: for making the statistics
+};
+
+/// Throws invalid_argument with the JSON path, or not_supported.
+ViewSpec parse_view_spec(const std::string& json, const std::string& name, const std::string& where,
+                         const ViewOptions& options = {});
 
 std::string_view remainder_name(ViewSpec::Remainder remainder);
 std::string_view shuffle_name(Order::Shuffle shuffle);

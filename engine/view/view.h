@@ -11,6 +11,7 @@
 #include "engine/dataset/converter.h"
 #include "engine/dataset/dataset.h"
 #include "engine/dataset/selection.h"
+#include "engine/view/spec.h"
 
 namespace batchfs {
 
@@ -49,7 +50,7 @@ class View {
   /// with the JSON path and the nearest valid name.
   static std::shared_ptr<const View> parse(std::shared_ptr<const Dataset> dataset,
                                            const std::string& json, const std::string& name,
-                                           const std::string& where);
+                                           const std::string& where, const ViewOptions& options = {});
   virtual ~View() = default;
 
   virtual const std::string& name() const = 0;

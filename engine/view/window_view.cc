@@ -32,6 +32,7 @@ class WindowView final : public BaseView {
     count_positions();
     for (std::uint32_t t = 0; t < definitions_.size(); ++t) place_tensor(t);
     find_chunk_groups();
+    check_normalized_names();
     collect_coordinates();
   }
 

@@ -33,6 +33,7 @@ class XbatcherView final : public BaseView {
         if (!selected(dim).drops_dim() && !find(x_.input_dims, dim) && !contains(others_, dim))
           others_.push_back(dim);
     for (std::uint32_t v = 0; v < variables_.size(); ++v) place(v);
+    check_normalized_names();
     collect_coordinates();
   }
 

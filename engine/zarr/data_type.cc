@@ -193,6 +193,7 @@ std::string DataType::name() const {
     case Kind::signed_int: return fmt::format("int{}", itemsize * 8);
     case Kind::unsigned_int: return fmt::format("uint{}", itemsize * 8);
     case Kind::floating: return fmt::format("float{}", itemsize * 8);
+    case Kind::bfloat16: return "bfloat16";
     case Kind::complex: return fmt::format("complex{}", itemsize * 8);
     case Kind::datetime: return "datetime64" + unit_text(*this);
     case Kind::timedelta: return "timedelta64" + unit_text(*this);
@@ -204,6 +205,8 @@ std::string DataType::name() const {
 }
 
 std::string DataType::npy_descr() const {
+  if (kind == Kind::bfloat16)
+    throw Error(ErrorCode::not_supported, "numpy has no bfloat16, so npy, npz and zarr batches have none: use safetensors");
   if (kind != Kind::structured) return quoted(native_typestr(*this));
   std::string text = "[";
   for (const Field& field : fields) {
@@ -227,6 +230,7 @@ DataType make_type(Kind kind, std::uint32_t itemsize) {
 
 DataType float32() { return make_type(Kind::floating, 4); }
 DataType float64() { return make_type(Kind::floating, 8); }
+DataType bfloat16() { return make_type(Kind::bfloat16, 2); }
 DataType datetime_ns() {
   DataType type = make_type(Kind::datetime, 8);
   type.unit = "ns";

@@ -15,6 +15,7 @@ enum class Kind : std::uint8_t {
   signed_int,      // 1, 2, 4, 8
   unsigned_int,    // 1, 2, 4, 8
   floating,        // 2, 4, 8
+  bfloat16,        // 2: the upper half of a float32; of tensors only, numpy has none
   complex,         // 8, 16
   datetime,        // int64 counts of `unit` since 1970-01-01; INT64_MIN is NaT
   timedelta,       // int64 counts of `unit`; INT64_MIN is NaT
@@ -38,11 +39,12 @@ struct DataType {
 
   bool is_variable() const { return kind == Kind::variable_string || kind == Kind::variable_bytes; }
   bool is_integer() const { return kind == Kind::signed_int || kind == Kind::unsigned_int; }
-  bool is_float() const { return kind == Kind::floating; }
+  bool is_float() const { return kind == Kind::floating || kind == Kind::bfloat16; }
 
   /// numpy's name: "float32", "datetime64[ns]", "<U7" as "str7"'s numpy spelling "<U7", "|S3", "bool".
   std::string name() const;
   /// The `descr` of an .npy header, native byte order: "'<f4'" or, for structured types, the list.
+  /// Throws not_supported for bfloat16.
   std::string npy_descr() const;
 
   friend bool operator==(const DataType&, const DataType&);
@@ -59,6 +61,7 @@ struct Field {
 DataType make_type(Kind kind, std::uint32_t itemsize);
 DataType float32();
 DataType float64();
+DataType bfloat16();
 DataType datetime_ns();
 
 /// "float32", "<f4", "int16", "datetime64[ns]" ...: the names a view or a numcodecs `dtype` uses.

@@ -1,0 +1,251 @@
+#include "engine/view/normalize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/dataset/labels.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::int64_t kMostEntries = 1 << 24;
+
+/// The object of variables in a statistics file or in the view itself.
+Json statistics_of(const JsonRef& json) {
+  if (!json.is_object()) throw json.error("statistics are an object of variables, or the name of a file that holds one");
+  const auto inner = json.find("variables");
+  const bool wrapped = inner && inner->is_object() &&
+                       std::all_of(inner->value().begin(), inner->value().end(), [](const Json& v) { return v.is_object(); });
+  return wrapped ? inner->value() : json.value();
+}
+
+/// The statistics of one variable, being looked up in a dataset.
+class Lookup {
+ public:
+  Lookup(const NormalizeSpec& spec, const Dataset& dataset, const Variable& variable,
+         const std::map<std::string, Positions>& selected)
+      : spec_(spec), dataset_(dataset), variable_(variable), selected_(selected) {
+    const auto it = spec.statistics.find(variable.name);
+    if (it == spec.statistics.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, value] : spec.statistics.items()) names.push_back(name);
+      throw fail(fmt::format("there are none for '{}'{}; compute them with batchfs statistics", variable.name,
+                             did_you_mean(variable.name, names)));
+    }
+    entry_ = &*it;
+    if (!entry_->is_object()) throw fail(fmt::format("those of '{}' are no object", variable.name));
+    find_axes();
+  }
+
+  /// Entries from one array index to the next.
+  Dims strides() const {
+    Dims result(variable_.dims.size());
+    for (const Axis& axis : axes_) result[axis.dim] = axis.stride;
+    return result;
+  }
+
+  /// The numbers under `key`, one per position of the array along the axes; NaN where the view selects nothing.
+  std::vector<double> numbers(const std::string& key) const {
+    const auto it = entry_->find(key);
+    if (it == entry_->end()) throw fail(fmt::format("'{}' has no \"{}\"", variable_.name, key));
+    std::vector<double> result(static_cast<std::size_t>(entries_), std::numeric_limits<double>::quiet_NaN());
+    fill(*it, key, 0, 0, result);
+    return result;
+  }
+
+  /// Calls `check(entry, place)` for every entry that the view uses; `place` is " at level=500" or nothing.
+  template <class Check>
+  void for_each_used(Check&& check) const {
+    visit_used(0, 0, "", check);
+  }
+
+  [[nodiscard]] Error fail(const std::string& why) const {
+    return Error(ErrorCode::invalid_argument,
+                 fmt::format("normalize.statistics: {}; or leave it out: \"except\": [{}]", why, Json(variable_.name).dump()),
+                 spec_.where);
+  }
+
+ private:
+  struct Axis {
+    std::size_t dim;              // of the array
+    std::string name;
+    std::int64_t stride;          // in entries
+    std::vector<std::int64_t> positions;  // array index of each number in the statistics; -1: not in the array
+    const Positions* used;
+  };
+
+  void find_axes() {
+    const auto dims = entry_->find("dims");
+    if (dims == entry_->end()) return;
+    const std::vector<std::string> names = JsonRef(*dims, variable_.name + ".dims").strings();
+    for (const std::string& name : names) {
+      const auto it = std::find(variable_.dims.begin(), variable_.dims.end(), name);
+      if (it == variable_.dims.end())
+        throw fail(fmt::format("those of '{}' are along '{}', which it does not have{}", variable_.name, name,
+                               did_you_mean(name, variable_.dims)));
+      const auto dim = static_cast<std::size_t>(it - variable_.dims.begin());
+      for (const Axis& axis : axes_)
+        if (axis.dim == dim) throw fail(fmt::format("\"dims\" of '{}' names '{}' twice", variable_.name, name));
+      axes_.push_back({dim, name, 0, positions_of(name), &selected_.at(name)});
+    }
+    for (std::size_t a = axes_.size(); a-- > 0;) {
+      axes_[a].stride = entries_;
+      if (__builtin_mul_overflow(entries_, variable_.shape[axes_[a].dim], &entries_) || entries_ > kMostEntries)
+        throw fail(fmt::format("those of '{}' are too many numbers", variable_.name));
+    }
+  }
+
+  /// Array indices of the numbers along a dimension.
+  std::vector<std::int64_t> positions_of(const std::string& dim) const {
+    const Positions& used = selected_.at(dim);
+    std::vector<std::int64_t> positions;
+    const auto coordinates = entry_->find("coordinates");
+    const Json* labels = nullptr;
+    if (coordinates != entry_->end() && coordinates->is_object()) {
+      const auto found = coordinates->find(dim);
+      if (found != coordinates->end() && found->is_array()) labels = &*found;
+    }
+    if (labels == nullptr || dataset_.index_of(dim) == nullptr) {
+      for (std::int64_t i = 0; i < used.size(); ++i) positions.push_back(used[i]);
+      return positions;
+    }
+    const NdArray& index = dataset_.index_values(dim);
+    std::map<std::string, std::int64_t> by_text;
+    std::map<double, std::int64_t> by_number;
+    const bool numeric = index.type.is_float() || index.type.is_integer();
+    for (std::int64_t i = index.shape[0]; i-- > 0;) {  // the first of equal labels is the one
+      if (numeric) {
+        by_number[label_json(index, i).is_number() ? label_json(index, i).get<double>() : label_number(index, i)] = i;
+        if (!std::isnan(label_number(index, i))) by_number[label_number(index, i)] = i;
+      } else {
+        by_text[label_text(index, i)] = i;
+      }
+    }
+    for (const Json& label : *labels) {
+      std::int64_t position = -1;
+      if (numeric && label.is_number()) {
+        if (const auto it = by_number.find(label.get<double>()); it != by_number.end()) position = it->second;
+      } else if (!numeric) {
+        if (const auto it = by_text.find(label.is_string() ? label.get<std::string>() : label.dump()); it != by_text.end())
+          position = it->second;
+      }
+      positions.push_back(position);
+    }
+    return positions;
+  }
+
+  void fill(const Json& json, const std::string& key, std::size_t a, std::int64_t entry,
+            std::vector<double>& result) const {
+    if (a == axes_.size()) {
+      if (json.is_null()) return;  // what JSON writes for NaN
+      if (!json.is_number())
+        throw fail(fmt::format("\"{}\" of '{}' is not {}", key, variable_.name,
+                               axes_.empty() ? "a number; lists need \"dims\"" : "made of numbers"));
+      result[static_cast<std::size_t>(entry)] = json.get<double>();
+      return;
+    }
+    const Axis& axis = axes_[a];
+    if (!json.is_array() || json.size() != axis.positions.size())
+      throw fail(fmt::format("\"{}\" of '{}' is not a list of {} numbers along '{}'", key, variable_.name,
+                             axis.positions.size(), axis.name));
+    for (std::size_t i = 0; i < json.size(); ++i)
+      if (axis.positions[i] >= 0) fill(json[i], key, a + 1, entry + axis.positions[i] * axis.stride, result);
+  }
+
+  template <class Check>
+  void visit_used(std::size_t a, std::int64_t entry, const std::string& place, Check& check) const {
+    if (a == axes_.size()) return check(static_cast<std::size_t>(entry), place);
+    const Axis& axis = axes_[a];
+    const bool labelled = dataset_.index_of(axis.name) != nullptr;
+    for (std::int64_t i = 0; i < axis.used->size(); ++i) {
+      const std::int64_t position = (*axis.used)[i];
+      const std::string label =
+          labelled ? label_text(dataset_.index_values(axis.name), position) : "#" + std::to_string(position);
+      visit_used(a + 1, entry + position * axis.stride,
+                 fmt::format("{}{}{}={}", place, place.empty() ? " at " : ", ", axis.name, label), check);
+    }
+  }
+
+  const NormalizeSpec& spec_;
+  const Dataset& dataset_;
+  const Variable& variable_;
+  const std::map<std::string, Positions>& selected_;
+  const Json* entry_ = nullptr;
+  std::vector<Axis> axes_;
+  std::int64_t entries_ = 1;
+};
+
+}  // namespace
+
+bool NormalizeSpec::applies_to(const Variable& variable) const {
+  const auto is_in = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), variable.name) != names.end();
+  };
+  return variables ? is_in(*variables) : variable.cf.decoded.is_float() && !is_in(except);
+}
+
+NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file) {
+  json.allow_only({"method", "statistics", "variables", "except"});
+  NormalizeSpec spec;
+  const JsonRef method = json.at("method");
+  const std::string name = method.string();
+  if (name == "minmax") spec.method = NormalizeSpec::Method::minmax;
+  else if (name != "zscore")
+    throw method.error(fmt::format("'{}' is none of zscore, minmax{}", name, did_you_mean(name, {"zscore", "minmax"})));
+  const JsonRef statistics = json.at("statistics");
+  if (statistics.is_string()) {
+    const std::string path = statistics.string();
+    if (!read_file) throw statistics.error("give the numbers themselves: a file cannot be named here");
+    spec.where = path;
+    try {
+      const Json document = parse_json(read_file(path), path, {.unique_keys = true});
+      spec.statistics = statistics_of(JsonRef(document, "statistics"));
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{}: {}: {}{}", statistics.path(), path, error.why(),
+                                            error.code() == ErrorCode::not_found ? "; batchfs statistics writes it" : ""));
+    }
+  } else {
+    spec.statistics = statistics_of(statistics);
+  }
+  const auto variables = json.find("variables"), except = json.find("except");
+  if (variables && except) throw except->error("give either \"variables\" or \"except\"");
+  if (variables) spec.variables = variables->strings();
+  if (except) spec.except = except->strings();
+  return spec;
+}
+
+std::shared_ptr<const Normalization> resolve_normalization(const NormalizeSpec& spec, const Dataset& dataset,
+                                                           const Variable& variable,
+                                                           const std::map<std::string, Positions>& selected) {
+  const DataType& type = variable.cf.decoded;
+  if (!type.is_float() && !type.is_integer())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("normalize: '{}' is {}, and only numbers can be normalised; leave it out of \"variables\"",
+                            variable.name, type.name()));
+  const Lookup lookup(spec, dataset, variable, selected);
+  const bool zscore = spec.method == NormalizeSpec::Method::zscore;
+  auto result = std::make_shared<Normalization>();
+  result->strides = lookup.strides();
+  result->subtract = lookup.numbers(zscore ? "mean" : "min");
+  result->divide = lookup.numbers(zscore ? "std" : "max");
+  lookup.for_each_used([&](std::size_t i, const std::string& place) {
+    double& divide = result->divide[i];
+    for (const auto& [number, key] : {std::pair(result->subtract[i], zscore ? "mean" : "min"), std::pair(divide, zscore ? "std" : "max")})
+      if (!std::isfinite(number))
+        throw lookup.fail(fmt::format("there is no finite \"{}\" of '{}'{}", key, variable.name, place));
+    if (!zscore) divide -= result->subtract[i];
+    if (!(divide > 0) || !std::isfinite(divide))
+      throw lookup.fail(divide == 0
+                            ? fmt::format("'{}' is constant{} ({}), and {} divides by that", variable.name, place,
+                                          zscore ? "\"std\" is 0" : "\"min\" is \"max\"", zscore ? "zscore" : "minmax")
+                            : fmt::format("\"{}\" of '{}'{} makes no sense", zscore ? "std" : "max", variable.name, place));
+  });
+  return result;
+}
+
+}  // namespace batchfs

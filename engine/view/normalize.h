@@ -1,0 +1,43 @@
+#pragma once
+// "normalize" of a view: which variables, and the numbers that `batchfs statistics` or a person wrote.
+//
+// The statistics are an object of variables, {"t2m": {"mean": 280.5, "std": 21.3}}, or a file that holds one under
+// "variables". Numbers are lists, nested lists for several, along the dimensions that "dims" names; their order
+// is that of "coordinates" where that is given, else of the view's selection.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/dataset/converter.h"
+#include "engine/dataset/selection.h"
+
+namespace batchfs {
+
+/// Gives the text of a file that the view names, relative to the view's own. Throws when it cannot be read.
+using ReadFile = std::function<std::string(const std::string& path)>;
+
+struct NormalizeSpec {
+  enum class Method : std::uint8_t { zscore, minmax } method = Method::zscore;
+  Json statistics = Json::object();  // of each variable
+  std::string where;                 // the file, or the JSON path: for messages
+  std::optional<std::vector<std::string>> variables;
+  std::vector<std::string> except;
+
+  /// The listed variables, or every float variable that is not excepted.
+  bool applies_to(const Variable& variable) const;
+};
+
+NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file);
+
+/// What is subtracted from a variable and what it is divided by: its mean and standard deviation (zscore), or
+/// its minimum and its range (minmax). Throws invalid_argument, naming the variable and what to do, when there
+/// are no numbers for it or when they do not serve.
+std::shared_ptr<const Normalization> resolve_normalization(const NormalizeSpec& spec, const Dataset& dataset,
+                                                           const Variable& variable,
+                                                           const std::map<std::string, Positions>& selected);
+
+}  // namespace batchfs
