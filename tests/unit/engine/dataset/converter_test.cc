@@ -110,6 +110,73 @@ TEST(Converter, IntegersMayBeDecodedInPlace) {
   EXPECT_EQ(values, (std::vector<std::int64_t>{0, 86400000000000}));
 }
 
+Finish normalized(std::vector<double> subtract, std::vector<double> divide, const Dims& strides) {
+  Finish finish;
+  finish.normalization = std::make_shared<Normalization>(Normalization{std::move(subtract), std::move(divide), strides});
+  return finish;
+}
+
+TEST(Converter, NormalizesInDoublePrecision) {
+  // ((numpy.array([280.1, -3, numpy.nan], "f4").astype("f8") - 278.4) / 21.3).astype("f4").view("u4").tolist()
+  const Converter converter(decoding("<f4", Json::object()), float32(), normalized({278.4}, {21.3}, {0}));
+  EXPECT_FALSE(converter.is_copy());
+  const auto words = convert<std::uint32_t, float>(converter, {280.1f, -3, NAN});
+  EXPECT_EQ(words[0], 1034122427u);
+  EXPECT_EQ(words[1], 3243467098u);
+  EXPECT_TRUE(words[2] > 0x7f800000u && words[2] < 0x80000000u);
+}
+
+TEST(Converter, NormalizesLongRunsAndIntegers) {
+  std::vector<std::int64_t> values(1500);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i) - 700;
+  const Converter converter(decoding("<i8", Json::object()), float64(), normalized({0.5}, {4}, {0}));
+  const auto result = convert<double, std::int64_t>(converter, values);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ASSERT_EQ(result[i], (static_cast<double>(values[i]) - 0.5) / 4) << i;
+}
+
+TEST(Converter, NumbersOfTheirOwnAlongDimensions) {
+  // Array of (3, 2, 4); numbers along the first and the last dimension; a box from (1, 0, 2) on.
+  std::vector<double> subtract(12), divide(12, 1);
+  for (std::size_t i = 0; i < 12; ++i) subtract[i] = 100.0 * static_cast<double>(i);
+  const Converter converter(decoding("<f4", Json::object()), float64(), normalized(subtract, divide, {4, 0, 1}));
+  ASSERT_TRUE(converter.by_position());
+  std::vector<float> source(2 * 2 * 2);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i);
+  std::vector<double> result(source.size());
+  converter.convert({2, 2, 2}, reinterpret_cast<const std::byte*>(source.data()), {16, 8, 4},
+                    reinterpret_cast<std::byte*>(result.data()), {32, 16, 8}, {1, 0, 2});
+  EXPECT_EQ(result, (std::vector<double>{0 - 600, 1 - 700, 2 - 600, 3 - 700, 4 - 1000, 5 - 1100, 6 - 1000, 7 - 1100}));
+}
+
+TEST(Converter, ReplacesNanAfterNormalizing) {
+  Finish finish = normalized({10}, {2}, {0});
+  finish.nan_value = 0;
+  const Converter both(decoding("<f4", {{"_FillValue", -1.0}}), float32(), finish);
+  EXPECT_EQ((convert<float, float>(both, {12, -1, NAN, 8})), (std::vector<float>{1, 0, 0, -1}));
+  finish.normalization = nullptr;
+  finish.nan_value = -9.5;
+  const Converter alone(decoding("<f8", Json::object()), make_type(Kind::floating, 2), finish);
+  // numpy.array([1.0004882812500002, -9.5, -0.0], "f2").view("u2").tolist()
+  EXPECT_EQ((convert<std::uint16_t, double>(alone, {1.0004882812500002, NAN, -0.0})),
+            (std::vector<std::uint16_t>{15361, 51392, 32768}));
+}
+
+TEST(Converter, RoundsToBfloat16) {
+  const Converter converter(decoding("<f4", Json::object()), bfloat16());
+  EXPECT_EQ(converter.result_itemsize(), 2u);
+  // numpy.array([...], "f4").astype(ml_dtypes.bfloat16).view("u2")
+  EXPECT_EQ((convert<std::uint16_t, float>(converter, {1, 1.00390625f, 1.01171875f, 1.00390637f, -3.4e38f, NAN, 1e-40f})),
+            (std::vector<std::uint16_t>{0x3f80, 0x3f80, 0x3f82, 0x3f81, 0xff80, 0x7fc0, 0x0001}));
+}
+
+TEST(Converter, IntegersBecomeDoubles) {
+  const Converter converter(decoding("<i2", Json::object()), float64());
+  EXPECT_EQ((convert<double, std::int16_t>(converter, {-5, 7})), (std::vector<double>{-5, 7}));
+  const Converter scaled(decoding("<i2", {{"scale_factor", 3}}), float64());
+  EXPECT_EQ((convert<double, std::int16_t>(scaled, {-5, 7})), (std::vector<double>{-15, 21}));
+}
+
 TEST(Converter, OnlyFloatsAreCast) {
   for (const char* dtype : {"<i4", "|b1", "<c8", "<M8[ns]"}) {
     const Error error = error_of([&] { Converter(decoding(dtype, Json::object()), float32()); });
