@@ -166,7 +166,14 @@ class Lookup {
     return value;
   }
 
-  const NdArray& values() const { return dataset_.index_values(dim_); }
+  const NdArray& values() const {
+    try {
+      return dataset_.index_values(dim_);
+    } catch (const Error& cause) {
+      Error named = error(cause.code(), cause.why());
+      throw named.at(cause.where());
+    }
+  }
 
   bool is_time() const { return values().type.kind == Kind::datetime; }
   bool is_text() const {

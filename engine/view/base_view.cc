@@ -178,12 +178,12 @@ Json BaseView::schema() const {
 Json BaseView::resolved() const {
   Json view = spec_.document;
   view["name"] = spec_.name;
+  if (!view.contains("variables") && !view.contains("tensors")) {
+    Json names = Json::array();
+    for (const Variable* variable : variables_) names.push_back(variable->name);
+    view["variables"] = std::move(names);
+  }
   if (!spec_.xbatcher) {
-    if (!view.contains("variables") && !view.contains("tensors")) {
-      Json names = Json::array();
-      for (const Variable* variable : variables_) names.push_back(variable->name);
-      view["variables"] = std::move(names);
-    }
     Json window = Json::object();
     for (const WindowSpec& dim : spec_.window)
       window[dim.dim] = {{"size", dim.size}, {"stride", dim.stride}, {"wrap", dim.wrap}};

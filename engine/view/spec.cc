@@ -12,6 +12,8 @@ namespace batchfs {
 namespace {
 
 constexpr std::int64_t kMost = INT64_C(1) << 40;
+/// Plans and provenance list every sample of a batch.
+constexpr std::int64_t kLargestBatch = INT64_C(1) << 24;
 
 std::string checked_name(const JsonRef& json, const std::string& name) {
   if (!is_file_name(name))
@@ -150,7 +152,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     if (const auto batch = root.find("batch")) {
       if (batch->is_object()) {
         batch->allow_only({"size", "remainder"});
-        if (const auto size = batch->find("size")) spec.batch_size = size->integer(1, kMost);
+        if (const auto size = batch->find("size")) spec.batch_size = size->integer(1, kLargestBatch);
         if (const auto remainder = batch->find("remainder")) {
           const std::string value = choice(*remainder, {"keep", "drop", "pad"});
           spec.remainder = value == "keep"   ? ViewSpec::Remainder::keep
@@ -158,7 +160,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
                                              : ViewSpec::Remainder::pad;
         }
       } else {
-        spec.batch_size = batch->integer(1, kMost);
+        spec.batch_size = batch->integer(1, kLargestBatch);
       }
     }
     if (const auto order = root.find("order")) {

@@ -15,12 +15,20 @@ namespace batchfs {
 
 namespace {
 
+/// Plans list every patch of a batch.
+constexpr std::int64_t kMostPatches = INT64_C(1) << 24;
+
 class XbatcherView final : public BaseView {
  public:
   XbatcherView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
       : BaseView(std::move(dataset), std::move(spec)), x_(*spec_.xbatcher) {
     const std::vector<std::string> names = spec_.variables ? *spec_.variables : default_variables({});
-    for (std::size_t i = 0; i < names.size(); ++i) use_variable(names[i], fmt::format("variables[{}]", i));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const std::string path = fmt::format("variables[{}]", i);
+      if (!is_file_name(names[i]))
+        throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' cannot be a file name", path, names[i]));
+      use_variable(names[i], path);
+    }
     for (const auto& [dim, shared] : x_.input_overlap) check_dim(dim, "input_overlap");
     // Batch dimensions first, then input dimensions, each in the order given.
     for (const auto& [dim, size] : x_.batch_dims)
@@ -116,6 +124,7 @@ class XbatcherView final : public BaseView {
   }
 
   void group_patches() {
+    std::int64_t in_batch = 1;
     const bool duplicate = std::any_of(x_.batch_dims.begin(), x_.batch_dims.end(),
                                        [&](const auto& d) { return find(x_.input_dims, d.first); });
     for (Sliced& s : sliced_) {
@@ -137,8 +146,10 @@ class XbatcherView final : public BaseView {
                     fmt::format("xbatcher.batch_dims.{}: xbatcher has a batch without patches here and fails; "
                                 "use a batch length that is a multiple of the input length",
                                 s.dim));
-      if (__builtin_mul_overflow(batches_, s.batches, &batches_))
-        throw Error(ErrorCode::not_supported, "more than 2^63 batches");
+      if (__builtin_mul_overflow(batches_, s.batches, &batches_) || batches_ > INT64_C(1) << 60)
+        throw Error(ErrorCode::not_supported, "xbatcher: more than 2^60 batches");
+      if (__builtin_mul_overflow(in_batch, s.per_batch, &in_batch) || in_batch > kMostPatches)
+        throw Error(ErrorCode::not_supported, fmt::format("xbatcher: more than {} patches in a batch", kMostPatches));
     }
   }
 
@@ -202,7 +213,8 @@ class XbatcherView final : public BaseView {
       std::int64_t stacked = 1;
       for (const std::string& dim : others_) {
         order.push_back(dim);
-        stacked *= extent(dim);
+        if (__builtin_mul_overflow(stacked, extent(dim), &stacked))
+          throw Error(ErrorCode::not_supported, fmt::format("'{}' has more than 2^63 stacked samples", variable.name));
       }
       spec.dims.push_back("sample");
       spec.shape.push_back(stacked);
@@ -243,6 +255,7 @@ class XbatcherView final : public BaseView {
     patch_shapes_.push_back(spec.shape);
     tensors_.push_back(std::move(spec));
     tensors_.back().shape = shape_of(t, patches_in(0));
+    c_strides(tensors_.back().shape, type.itemsize);  // refuses what cannot be addressed
   }
 
   const XbatcherSpec x_;
