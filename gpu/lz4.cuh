@@ -1,0 +1,214 @@
+#pragma once
+// Decodes one LZ4 block (lz4_Block_format.md): a Blosc split, or a whole chunk of numcodecs' LZ4.
+//
+// What is parallel: everything, within one block. An LZ4 block is a chain of sequences whose starts are
+// known only by walking it, a few hundred cycles for each step if one thread does it: what bounds a
+// decoder with one warp per stream. Here every thread of a block walks its own segment of the input from
+// a guess. A walk that starts wrong falls into step with the true one after a few sequences, because
+// nearly any bytes read as sequences; so the guesses' ends are nearly all true starts of the following
+// segments. Threads walk again from where their predecessor ended until nobody's start changes: then, by
+// induction from the first, all are true. Two or three rounds do for real data; data that never fall into
+// step cost a round for each segment, which is no more than walking in order.
+//
+// After that a scan of the segments' run counts and sizes says where each thread's runs and output go, a
+// last walk writes the runs, checking everything, and copy.cuh executes them.
+
+#include "gpu/copy.cuh"
+#include "gpu/device.h"
+#include "gpu/tables.h"
+
+namespace batchfs::gpu {
+
+/// The walk of one segment.
+struct Lz4Segment {
+  std::uint32_t begin = 0, end = 0;  // of the segment in the input
+  std::uint32_t from = 0;            // where its first sequence starts
+  std::uint32_t runs = 0;            // that its sequences make
+  std::uint64_t size = 0;            // bytes of output that they make
+};
+
+template <int kThreads, int kTile>
+struct Lz4Shared {
+  CopyShared<kTile> copy;
+  std::uint32_t next[kThreads];  // where the first sequence after each segment starts
+  std::uint32_t runs[kThreads];
+  std::uint64_t size[kThreads];
+  std::uint32_t damaged;
+  std::uint32_t ended;  // a last sequence was seen, as there must be
+};
+
+struct Lz4Sequence {
+  std::uint32_t literals = 0, literal_size = 0;  // position and count
+  std::uint32_t distance = 0, match_size = 0;
+  std::uint32_t next = 0;  // the end of the input when this is the last, or not a sequence
+  bool last = false;       // literals only
+  bool good = false;
+};
+
+/// Adds the bytes of an extended length. Lengths above `most` are damage.
+BATCHFS_GPU bool extend_length(const std::uint8_t* in, std::uint32_t size, std::uint32_t most, std::uint32_t& at,
+                               std::uint32_t& length) {
+  for (;;) {
+    if (at >= size || length > most) return false;
+    const std::uint32_t byte = in[at++];
+    length += byte;
+    if (byte != 255) return length <= most;
+  }
+}
+
+/// Reads the sequence at `at`, which is inside the input. `most` bytes can be made.
+BATCHFS_GPU Lz4Sequence read_sequence(const std::uint8_t* in, std::uint32_t size, std::uint32_t most,
+                                      std::uint32_t at) {
+  Lz4Sequence sequence;
+  sequence.next = size;
+  const std::uint32_t token = in[at++];
+  sequence.literal_size = token >> 4;
+  if (sequence.literal_size == 15 && !extend_length(in, size, most, at, sequence.literal_size)) return sequence;
+  if (sequence.literal_size > size - at) return sequence;
+  sequence.literals = at;
+  at += sequence.literal_size;
+  if (at == size) {
+    sequence.last = sequence.good = true;
+    return sequence;
+  }
+  if (size - at < 2) return sequence;
+  sequence.distance = in[at] | static_cast<std::uint32_t>(in[at + 1]) << 8;
+  at += 2;
+  sequence.match_size = token & 15;
+  if (sequence.match_size == 15 && !extend_length(in, size, most, at, sequence.match_size)) return sequence;
+  sequence.match_size += 4;
+  sequence.next = at;
+  sequence.good = true;
+  return sequence;
+}
+
+/// Walks a segment; returns where the next one's first sequence starts.
+BATCHFS_GPU std::uint32_t walk(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most,
+                               Lz4Segment& segment) {
+  segment.runs = 0;
+  segment.size = 0;
+  std::uint32_t at = segment.from;
+  while (at < segment.end) {
+    const Lz4Sequence sequence = read_sequence(in, input_size, most, at);
+    segment.runs += (sequence.literal_size > 0) + (sequence.match_size > 0);
+    segment.size += std::uint64_t{sequence.literal_size} + sequence.match_size;
+    at = sequence.next;
+  }
+  return at;
+}
+
+/// Writes a segment's runs, from number `number` and output position `start` on. The rules for the end of
+/// a block are liblz4's: what it refuses is refused here. Returns false for damage.
+BATCHFS_GPU bool write_runs(const std::uint8_t* in, const Lz4Stream& stream, const Lz4Segment& segment,
+                            const RunWriter& writer, std::uint32_t number, std::uint32_t start,
+                            std::uint32_t* ended) {
+  std::uint32_t at = segment.from;
+  while (at < segment.end) {
+    const Lz4Sequence sequence = read_sequence(in, stream.source_size, stream.size, at);
+    if (!sequence.good || sequence.literal_size > stream.size - start) return false;
+    if (sequence.literal_size > 0) {
+      writer.write(number++, start, sequence.literal_size, kLiteralRun | sequence.literals);
+      start += sequence.literal_size;
+    }
+    if (sequence.last) {
+      *ended = 1;
+      return true;
+    }
+    const std::uint32_t left = stream.size - start;
+    if (left < 12 || sequence.match_size > left - 5) return false;  // MFLIMIT, LASTLITERALS
+    if (stream.source_size - (sequence.literals + sequence.literal_size) < 8) return false;
+    if (sequence.distance == 0 || sequence.distance > start) return false;
+    writer.write(number++, start, sequence.match_size, sequence.distance);
+    start += sequence.match_size;
+    at = sequence.next;
+  }
+  return true;
+}
+
+/// In place: each thread's value becomes the sum of those of the threads below it.
+template <int kThreads, class T>
+BATCHFS_GPU void exclusive_scan(T (&values)[kThreads]) {
+  for (int distance = 1; distance < kThreads; distance *= 2) {
+    Threads<T, kThreads> below;
+    each_thread<kThreads>([&](int thread) { below[thread] = thread >= distance ? values[thread - distance] : 0; });
+    each_thread<kThreads>([&](int thread) { values[thread] += below[thread]; });
+  }
+  Threads<T, kThreads> below;
+  each_thread<kThreads>([&](int thread) { below[thread] = thread > 0 ? values[thread - 1] : 0; });
+  each_thread<kThreads>([&](int thread) { values[thread] = below[thread]; });
+}
+
+inline constexpr std::uint32_t kSmallestSegment = 32;
+inline constexpr std::uint32_t kRunUp = 64;  // bytes walked before a segment, to fall into step
+
+/// Decodes `stream`. Returns false when it is damaged: the target then holds anything.
+template <int kThreads, int kTile>
+BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream& stream, const std::uint8_t* in,
+                            std::uint8_t* out, Run* runs, std::uint32_t* index) {
+  const std::uint32_t input_size = stream.source_size;
+  std::uint32_t share = (input_size + kThreads - 1) / kThreads;
+  if (share < kSmallestSegment) share = kSmallestSegment;
+
+  Threads<Lz4Segment, kThreads> segments;
+  each_thread<kThreads>([&](int thread) {
+    Lz4Segment& segment = segments[thread];
+    const std::uint64_t begin = std::uint64_t{share} * static_cast<std::uint32_t>(thread);
+    segment.begin = begin < input_size ? static_cast<std::uint32_t>(begin) : input_size;
+    segment.end = input_size - segment.begin < share ? input_size : segment.begin + share;
+    Lz4Segment run_up;
+    run_up.from = segment.begin > kRunUp ? segment.begin - kRunUp : 0;
+    run_up.end = segment.begin;
+    segment.from = walk(in, input_size, stream.size, run_up);
+    shared.next[thread] = walk(in, input_size, stream.size, segment);
+    if (thread == 0) shared.damaged = shared.ended = 0;
+  });
+  for (;;) {
+    Threads<bool, kThreads> changed;
+    each_thread<kThreads>([&](int thread) {
+      const std::uint32_t from = thread > 0 ? shared.next[thread - 1] : 0;
+      changed[thread] = from != segments[thread].from;
+      segments[thread].from = from;
+    });
+    if (!any_thread<kThreads>(changed)) break;
+    each_thread<kThreads>([&](int thread) {
+      if (changed[thread]) shared.next[thread] = walk(in, input_size, stream.size, segments[thread]);
+    });
+  }
+
+  each_thread<kThreads>([&](int thread) {
+    shared.runs[thread] = segments[thread].runs;
+    shared.size[thread] = segments[thread].size;
+  });
+  exclusive_scan(shared.runs);
+  exclusive_scan(shared.size);
+  each_thread<kThreads>([&](int thread) {
+    const Lz4Segment& segment = segments[thread];
+    const RunWriter writer{runs, index};
+    if (segment.size > stream.size || shared.size[thread] > stream.size - segment.size ||
+        !write_runs(in, stream, segment, writer, shared.runs[thread], static_cast<std::uint32_t>(shared.size[thread]),
+                    &shared.ended))
+      shared.damaged = 1;
+    if (thread == kThreads - 1) {  // the totals
+      shared.runs[thread] += segment.runs;
+      shared.size[thread] += segment.size;
+    }
+  });
+  if (shared.damaged != 0 || shared.ended == 0 || shared.size[kThreads - 1] != stream.size) return false;
+
+  const Runs all{runs, shared.runs[kThreads - 1], index, in, stream.size, first_repeats()};
+  return copy_runs<kThreads>(shared.copy, all, out, 0);
+}
+
+/// The work of one block of threads: stream number `number`.
+template <int kThreads, int kTile>
+BATCHFS_GPU void lz4_stream(Lz4Shared<kThreads, kTile>& shared, const Work& work, std::uint32_t number) {
+  const Lz4Stream& stream = work.lz4_streams[number];
+  std::uint8_t* out = (stream.target.area == Area::planes ? work.planes : work.target) + stream.target.offset;
+  const bool good = decode_lz4(shared, stream, work.source + stream.source, out, work.runs + stream.runs,
+                               work.run_index + stream.run_index);
+  each_thread<kThreads>([&](int thread) {
+    if (thread == 0 && !good) raise_to(work.status + stream.chunk, kDamaged);
+  });
+}
+
+}  // namespace batchfs::gpu
