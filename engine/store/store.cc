@@ -29,6 +29,15 @@ void Store::read_async(const std::string& key, ByteRange range, ReadDone done) {
   done(std::move(outcome));
 }
 
+void Store::read_version_async(const std::string& key, ByteRange range, const std::string&, VersionedDone done) {
+  read_async(key, range, [done = std::move(done)](ReadOutcome outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
+    VersionedRead read;
+    read.bytes = std::move(std::get<std::optional<Buffer>>(outcome));
+    done(std::move(read));
+  });
+}
+
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig&) {
   if (url.empty()) throw Error(ErrorCode::invalid_argument, "the store's path is empty");
   std::string path = url;

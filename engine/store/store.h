@@ -70,6 +70,26 @@ class Store {
   /// Throws not_supported where the store cannot list.
   virtual std::vector<Entry> list(const std::string& prefix) = 0;
   virtual bool can_list() const { return true; }
+
+  /// What read_version_async() gives.
+  struct VersionedRead {
+    std::optional<Buffer> bytes;  // nullopt: missing, or unchanged
+    bool unchanged = false;       // the object still is the version that the caller knows
+    std::string version;          // what changes when the object does (an ETag); empty: the store cannot tell
+    std::optional<std::uint64_t> object_size;  // where the answer told
+  };
+  using VersionedDone = std::function<void(std::variant<VersionedRead, std::exception_ptr>)>;
+  /// As read_async(), for callers that keep what they read: without bytes when the object still has the
+  /// version `known`, unless that is empty. The default cannot tell versions.
+  virtual void read_version_async(const std::string& key, ByteRange range, const std::string& known,
+                                  VersionedDone done);
+
+  struct Counter {
+    std::string name;  // as stats.json shows it
+    std::uint64_t value;
+  };
+  /// What the store has done so far: requests, retries, bytes on the wire. Empty where nothing is counted.
+  virtual std::vector<Counter> counters() const { return {}; }
 };
 
 /// What the user says about a store beside its URL. Empty or 0: the default, or what the environment says.

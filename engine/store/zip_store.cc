@@ -106,20 +106,25 @@ Buffer inflate_part(std::span<const std::byte> in, Extent part) {
   return out;
 }
 
+/// As users typed it.
+std::string place_in(const Store& parent, const std::string& key) {
+  const std::string url = parent.url();
+  if (url == ".") return key;
+  return url.ends_with('/') ? url + key : url + "/" + key;
+}
+
 class ZipStore final : public Store {
  public:
   ZipStore(std::shared_ptr<Store> parent, std::string key)
-      : parent_(std::move(parent)),
-        key_(std::move(key)),
-        directory_(ZipDirectory::read(*parent_, key_)),
-        data_offsets_(directory_.members().size()) {}
+      : key_(std::move(key)),
+        url_(place_in(*parent, key_)),
+        directory_(ZipDirectory::read(*parent, key_)),
+        data_offsets_(directory_.members().size()),
+        parent_(std::move(parent)) {}
 
-  std::string url() const override {
-    const std::string parent = parent_->url();
-    if (parent == ".") return key_;
-    return parent.ends_with('/') ? parent + key_ : parent + "/" + key_;
-  }
+  std::string url() const override { return url_; }
   bool is_local() const override { return parent_->is_local(); }
+  std::vector<Counter> counters() const override { return parent_->counters(); }
 
   std::optional<std::uint64_t> size(const std::string& key) override {
     check_key(key);
@@ -361,7 +366,7 @@ class ZipStore final : public Store {
     try {
       return body();
     } catch (Error& error) {
-      throw error.at(url() + "/" + key);
+      throw error.at(url_ + "/" + key);
     }
   }
 
@@ -369,22 +374,22 @@ class ZipStore final : public Store {
     try {
       std::rethrow_exception(failure);
     } catch (Error& error) {
-      return std::make_exception_ptr(error.at(url() + "/" + key));
+      return std::make_exception_ptr(error.at(url_ + "/" + key));
     } catch (...) {
       return failure;
     }
   }
 
-  const std::shared_ptr<Store> parent_;
-  const std::string key_;
+  const std::string key_, url_;
   const ZipDirectory directory_;
   std::vector<std::atomic<std::uint64_t>> data_offsets_;
+  const std::shared_ptr<Store> parent_;  // last: its callbacks, which end with it, use all of the above
 };
 
 }  // namespace
 
 std::shared_ptr<Store> open_zip_store(std::shared_ptr<Store> parent, std::string key) {
-  const std::string place = parent->url() + "/" + key;
+  const std::string place = place_in(*parent, key);
   try {
     return std::make_shared<ZipStore>(std::move(parent), std::move(key));
   } catch (Error& error) {

@@ -1,0 +1,84 @@
+#pragma once
+// A directory of checksummed files: what the disk cache keeps, shared by every process that uses it.
+//
+// An entry is one file, named by a digest of what it is of. It is written beside its place and renamed, so
+// that readers, which take no lock, see all of it or nothing; no flush is waited for, since a file that a
+// crash tore does not match its checksum and is dropped when it is read. The least recently used entries go
+// when the directory has reached its limit: their access times say so, set here because many file systems do
+// not. How much is there is counted in a file; an unclean end leaves the count too high, never too low, and
+// the next eviction, by one process at a time, counts anew.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/base/buffer.h"
+
+namespace batchfs {
+
+/// Thread-safe.
+class CacheFiles {
+ public:
+  struct Options {
+    std::uint64_t limit = 0;        // bytes on the disk; 0: none
+    double touch_after = 600;       // seconds: access times are at most this much behind
+  };
+
+  /// Makes the directory, readable by its owner only, when it does not exist. Throws access_denied when it
+  /// is somebody else's or others may write into it, io.
+  CacheFiles(const std::string& directory, Options options);
+  ~CacheFiles();
+  CacheFiles(const CacheFiles&) = delete;
+  CacheFiles& operator=(const CacheFiles&) = delete;
+
+  /// What an entry is of.
+  struct Name {
+    std::uint64_t low = 0, high = 0;
+  };
+  static Name name_of(std::string_view text);
+
+  /// The version of the object, and its size where that is known.
+  struct Version {
+    std::string text;
+    std::uint64_t object_size = kUnknown;
+    static constexpr std::uint64_t kUnknown = UINT64_MAX;
+  };
+  struct Entry {
+    Version version;
+    Buffer bytes;
+  };
+  /// nullopt when there is none, when it is damaged (it is removed then), or when it is larger than
+  /// `largest`. Never throws for what is wrong on the disk: the store has the bytes.
+  std::optional<Entry> get(const Name& name, std::uint64_t largest = UINT64_MAX);
+
+  /// Longer versions cannot be kept.
+  static constexpr std::size_t kLongestVersion = 400;
+  /// Writes an entry, over an older one. False when it has no room. Throws io (the disk is full, it may not
+  /// be written to).
+  bool put(const Name& name, const Version& version, std::span<const std::byte> bytes);
+
+  void remove(const Name& name);
+
+  /// Removes the least recently used entries until nine tenths of the limit are left; nothing when another
+  /// process is at it.
+  void evict();
+
+  std::uint64_t damaged() const { return damaged_; }
+  std::uint64_t evicted() const { return evicted_; }
+
+ private:
+  std::uint64_t add_usage(std::int64_t bytes);
+  void remove_abandoned();
+
+  const std::string directory_;
+  const Options options_;
+  int root_ = -1;
+  std::uint64_t writer_ = 0;  // random, so that no two processes, on two machines even, write one file
+  std::atomic<std::uint64_t> next_{0}, damaged_{0}, evicted_{0};
+};
+
+}  // namespace batchfs
