@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kLongestCode = 11;
 struct HuffmanShared {
   std::uint16_t table[1 << kLongestCode];  // symbol | length of its code << 8
   std::uint32_t code_bits;                 // the longest code: the table has 2^code_bits entries
-  std::uint32_t weights_size;              // bytes of the tree's description; 0 for damage
+  std::uint32_t weights_size;              // of what was read of the tree last; 0 for damage
   std::uint32_t symbols;
   std::uint8_t weights[256];
   std::uint32_t next[kLongestCode + 2];  // by weight: where the next symbol's entries go
@@ -99,15 +99,17 @@ BATCHFS_GPU std::uint32_t read_tree(const std::uint8_t* bytes, std::uint32_t siz
     }
   });
   sync_lanes();
-  if (shared.weights_size == 0) return 0;
+  const std::uint32_t counts_size = shared.weights_size;
+  sync_lanes();  // before it is written again
+  if (counts_size == 0) return 0;
   if (!direct) {
     build_table(shared.counts, shared.scratch, shared.weight_table, [](std::uint32_t) { return 0u; });
     sync_lanes();
   }
   each_lane([&](int lane) {
     if (lane != 0) return;
-    const std::uint32_t taken = shared.weights_size;
-    const bool good = (direct || read_weights(bytes + 1 + taken, stored - taken, shared)) && complete_weights(shared);
+    const bool good =
+        (direct || read_weights(bytes + 1 + counts_size, stored - counts_size, shared)) && complete_weights(shared);
     shared.weights_size = good ? 1 : 0;
   });
   sync_lanes();
