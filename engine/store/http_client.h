@@ -35,8 +35,9 @@ const std::string* find_header(const HttpHeaders& headers, std::string_view name
 
 /// How far a request is, for whoever wonders whether it stalls. Nanoseconds of the steady clock.
 struct HttpProgress {
-  std::atomic<std::int64_t> started{0};        // 0: waits for its turn
-  std::atomic<std::int64_t> last_received{0};  // headers or bytes; 0: nothing yet
+  std::atomic<std::int64_t> started{0};         // 0: waits for its turn
+  std::atomic<std::int64_t> first_received{0};  // headers or bytes; 0: nothing yet
+  std::atomic<std::int64_t> last_received{0};
 };
 
 struct HttpRequest {

@@ -123,7 +123,10 @@ std::size_t HttpTransfer::on_body(char* data, std::size_t size, std::size_t coun
 
 void HttpTransfer::note_progress(std::size_t bytes) {
   arrived_ += bytes;
-  if (request_.progress) request_.progress->last_received = steady_now();
+  if (!request_.progress) return;
+  const std::int64_t now = steady_now();
+  if (request_.progress->first_received == 0) request_.progress->first_received = now;
+  request_.progress->last_received = now;
 }
 
 bool HttpTransfer::take_header(std::string_view line) {

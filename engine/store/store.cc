@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "engine/store/disk_cache.h"
+#include "engine/store/http_store.h"
 #include "engine/store/local.h"
+#include "engine/store/uri.h"
 #include "engine/store/zip_store.h"
 
 namespace batchfs {
@@ -15,6 +18,25 @@ namespace {
 bool is_directory(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_directory(path, ignored);
+}
+
+std::shared_ptr<Store> open_service(const std::string& scheme, const std::string& url, const StoreConfig& config) {
+  if (scheme == "http" || scheme == "https") return open_http_store(url, config);
+  throw Error(ErrorCode::not_supported, fmt::format("{}:// stores are not supported yet", scheme), url);
+}
+
+std::shared_ptr<Store> open_remote_store(const std::string& scheme, const std::string& url,
+                                         const StoreConfig& config) {
+  // An archive is an object of the place that holds it. What follows '?' belongs to every request.
+  const std::size_t end = std::min(url.find_first_of("?#"), url.size());
+  const std::size_t slash = url.rfind('/', end);
+  const std::string place = url.substr(0, end);
+  if (place.ends_with(".zip") && slash > scheme.size() + 2)
+    return open_zip_store(open_remote_store(scheme, url.substr(0, slash) + url.substr(end), config),
+                          percent_decode(place.substr(slash + 1)));
+  const std::shared_ptr<Store> store = open_service(scheme, url, config);
+  if (config.cache_dir.empty()) return store;
+  return open_disk_cache(store, {.directory = config.cache_dir, .limit = config.cache_size, .warn = {}, .realm = config.endpoint});
 }
 
 }  // namespace
@@ -38,17 +60,12 @@ void Store::read_version_async(const std::string& key, ByteRange range, const st
   });
 }
 
-std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig&) {
+std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config) {
   if (url.empty()) throw Error(ErrorCode::invalid_argument, "the store's path is empty");
-  std::string path = url;
   const std::size_t colon = url.find("://");
-  if (colon != std::string::npos) {
-    const std::string scheme = url.substr(0, colon);
-    if (scheme != "file")
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("{}:// stores are not supported yet; only local directories are", scheme), url);
-    path = url.substr(colon + 3);
-  }
+  const std::string scheme = colon == std::string::npos ? "" : url.substr(0, colon);
+  if (!scheme.empty() && scheme != "file") return open_remote_store(scheme, url, config);
+  std::string path = scheme.empty() ? url : url.substr(colon + 3);
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (path.ends_with(".zip") && !is_directory(path)) {
     const std::filesystem::path file = path;

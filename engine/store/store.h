@@ -103,8 +103,7 @@ struct StoreConfig {
   std::uint64_t cache_size = 0;  // bytes; 0: no limit but the disk's
 };
 
-/// Opens what the user typed: a path or file:// (the other schemes come with remote stores and are
-/// refused by name). Throws not_found when nothing is there, access_denied, invalid_argument.
+/// Opens what the user typed: a path, file://, http:// or https:// (the other schemes are refused by name). Throws not_found when nothing is there, access_denied, invalid_argument.
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config = {});
 
 /// Is `key` a safe relative path: no empty component, ".", "..", NUL, leading or trailing slash?

@@ -29,17 +29,28 @@ class Reader {
   explicit Reader(Store& store) : store_(store) {}
 
   std::optional<Json> document(const std::string& key) {
-    const std::optional<std::uint64_t> size = store_.size(key);
-    if (!size) return std::nullopt;
-    if (*size > kLargestDocument)
-      throw Error(ErrorCode::not_supported, "a metadata document of more than 256 MB", key);
-    const std::optional<Buffer> bytes = store_.read(key);
+    const std::optional<Buffer> bytes = store_.read(key, {0, kLargestDocument + 1});
     if (!bytes) return std::nullopt;
+    if (bytes->size() > kLargestDocument)
+      throw Error(ErrorCode::not_supported, "a metadata document of more than 256 MB", key);
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
     add_to_digest(key);
     add_to_digest(text);
     return parse_json(text, key);
   }
+
+  /// The same for a document that is perhaps not there. What some servers answer instead of "missing" (a web
+  /// page, access denied) is an error only if there is no other document, either: see refusal().
+  std::optional<Json> probe(const std::string& key) {
+    try {
+      return document(key);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::access_denied) throw;
+      if (!refusal_) refusal_ = error;
+      return std::nullopt;
+    }
+  }
+  const std::optional<Error>& refusal() const { return refusal_; }
 
   std::string digest() const { return fmt::format("{:016x}", digest_); }
 
@@ -49,6 +60,7 @@ class Reader {
     for (char c : text) digest_ = (digest_ ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
   }
   Store& store_;
+  std::optional<Error> refusal_;
   std::uint64_t digest_ = UINT64_C(0xcbf29ce484222325);
 };
 
@@ -57,9 +69,10 @@ class Opener {
   explicit Opener(Store& store) : store_(store), reader_(store) {}
 
   Hierarchy open() {
-    if (auto root = reader_.document("zarr.json")) open_v3(*root);
-    else if (auto consolidated = reader_.document(".zmetadata")) open_consolidated_v2(*consolidated);
-    else walk("", true);
+    if (auto root = reader_.probe("zarr.json")) open_v3(*root);
+    else if (auto consolidated = reader_.probe(".zmetadata")) open_consolidated_v2(*consolidated);
+    else if (store_.can_list()) walk("", true);
+    else open_root_v2();
     if (result_.groups.empty() && result_.arrays.empty()) refuse();
     add_implicit_groups();
     result_.snapshot_id = reader_.digest();
@@ -68,6 +81,7 @@ class Opener {
 
  private:
   [[noreturn]] void refuse() {
+    if (reader_.refusal()) throw *reader_.refusal();
     if (!result_.problems.empty())
       throw Error(ErrorCode::corrupt, result_.problems.front().second, result_.problems.front().first);
     throw Error(ErrorCode::not_found,
@@ -109,6 +123,7 @@ class Opener {
         return;
       }
     }
+    if (!store_.can_list()) refuse_group();
     walk("", false);
   }
 
@@ -165,6 +180,24 @@ class Opener {
         }
       });
     }
+  }
+
+  // ---- without listing ----
+  void open_root_v2() {
+    if (const auto array = reader_.probe(".zarray")) {
+      const Json attributes = reader_.probe(".zattrs").value_or(Json::object());
+      result_.arrays[""] = parse_array_v2("", *array, attributes, ".zarray");
+    } else if (reader_.probe(".zgroup")) {
+      refuse_group();
+    }
+  }
+
+  /// Names of arrays below a group are in consolidated metadata, or in a listing.
+  [[noreturn]] void refuse_group() {
+    throw Error(ErrorCode::not_supported,
+                "a group without consolidated metadata, on a server that cannot list: what is in it cannot be found; "
+                "consolidate it (zarr.consolidate_metadata), or open one array by its own URL",
+                store_.url());
   }
 
   // ---- listing ----
