@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -76,11 +77,26 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
     }
     return at;
   };
-  for (const std::string& group : groups) directory_of(group);
+  // Below an array there can be nothing else, whatever consolidated metadata says: its names are ours.
+  std::set<std::string> array_paths;
+  for (const TreeArray& array : arrays_) array_paths.insert(array.path);
+  auto is_below_array = [&](std::string path) {
+    while (!path.empty()) {
+      path.resize(path.find('/') == std::string::npos ? 0 : path.rfind('/'));
+      if (array_paths.contains(path)) return true;
+    }
+    return false;
+  };
+  for (const std::string& group : groups)
+    if (!is_below_array(group)) directory_of(group);
   Ino next_chunk = kChunks;
   for (std::uint32_t a = 0; a < arrays_.size(); ++a) {
-    const Ino at = directory_of(arrays_[a].path);
     chunk_first_.push_back(next_chunk);
+    if (is_below_array(arrays_[a].path)) {
+      chunk_directory_inos_.push_back(0);
+      continue;
+    }
+    const Ino at = directory_of(arrays_[a].path);
     if (arrays_[a].grid) {
       chunk_directory_inos_.push_back(add(at, "chunks", {chunk_directory, a}));
       // More chunks than there are numbers for: their files are not offered.
@@ -114,10 +130,17 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
     s.per_batch = batch_trees_[v].slots().size();
     // World W has W ranks of ceil(batches / W) batches, fewer than batches + W in all, and W epoch
     // directories.
-    s.per_world = (static_cast<std::uint64_t>(s.batches) + kLargestWorld) * s.per_batch + kLargestWorld;
-    s.per_epoch = s.per_world * (kLargestWorld + 1);
-    s.epochs = std::min<std::int64_t>(
-        kMostEpochs, static_cast<std::int64_t>((span - (s.first - s.rank_first)) / s.per_epoch));
+    const auto per_world = static_cast<unsigned __int128>(static_cast<std::uint64_t>(s.batches) + kLargestWorld) * s.per_batch +
+                           kLargestWorld;
+    const unsigned __int128 per_epoch = per_world * (kLargestWorld + 1);
+    const std::uint64_t room = span - (s.first - s.rank_first);
+    if (per_epoch > room)
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("the view '{}' has {} batches, more than a mount can number; give it larger batches", view.name(),
+                              s.batches));
+    s.per_world = static_cast<std::uint64_t>(per_world);
+    s.per_epoch = static_cast<std::uint64_t>(per_epoch);
+    s.epochs = std::min<std::int64_t>(kMostEpochs, static_cast<std::int64_t>(room / s.per_epoch));
     spans_.push_back(s);
   }
   for (Fixed& fixed : fixed_)

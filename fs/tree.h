@@ -69,6 +69,7 @@ struct TreeArray {
 /// Immutable, thread-safe.
 class Tree {
  public:
+  /// Throws not_supported for a view with more batches than there are numbers for: some 10^12 for all views together.
   Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays,
        std::vector<std::shared_ptr<const View>> views);
 
