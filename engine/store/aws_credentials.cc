@@ -12,7 +12,6 @@ namespace {
 
 using Found = std::optional<Expiring<std::optional<AwsKeys>>>;
 
-constexpr double kMetadataTimeout = 1;  // seconds: link-local servers answer in milliseconds or not at all
 constexpr std::uint64_t kLargestAnswer = 1 << 20;
 
 Error refused(const std::string& who, const std::string& why) {
@@ -53,9 +52,7 @@ HttpRequest metadata_request(const std::string& method, const std::string& url, 
 
 /// A token must not be sent in the clear to anywhere but this machine and the two platforms' own agents.
 bool may_serve_containers(const Uri& uri) {
-  const bool is_loopback = uri.host.starts_with("127.") &&
-                           uri.host.find_first_not_of("0123456789.") == std::string::npos;  // no name
-  return uri.scheme == "https" || uri.host == "localhost" || is_loopback || uri.host == "[::1]" ||
+  return uri.scheme == "https" || is_loopback(uri) ||
          uri.host == "169.254.170.2" || uri.host == "169.254.170.23" || uri.host == "[fd00:ec2::23]";
 }
 
@@ -191,10 +188,8 @@ Found AwsCredentials::from_instance() const {
     return std::nullopt;
   auto endpoint = surroundings_.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (!endpoint) {
-    // Elsewhere the address answers to nobody, and finding that out takes the whole timeout.
-    const auto vendor = surroundings_.file("/sys/class/dmi/id/sys_vendor");
-    if (vendor && !without_line_end(vendor->text).empty() &&
-        vendor->text.find("Amazon") == std::string::npos && vendor->text.find("Xen") == std::string::npos)
+    // Old instances are Xen's.
+    if (is_another_vendors_machine(surroundings_, "Amazon") && is_another_vendors_machine(surroundings_, "Xen"))
       return std::nullopt;
     endpoint = "http://169.254.169.254";
   }

@@ -68,6 +68,17 @@ std::string_view text_of(const HttpResponse& response) {
   return {reinterpret_cast<const char*>(response.body.data()), response.body.size()};
 }
 
+bool is_another_vendors_machine(const Surroundings& surroundings, const std::string& vendor) {
+  const auto file = surroundings.file("/sys/class/dmi/id/sys_vendor");
+  return file && file->text.find_first_not_of(" \n") != std::string::npos &&
+         file->text.find(vendor) == std::string::npos;
+}
+
+bool is_loopback(const Uri& uri) {
+  const bool is_address = uri.host.find_first_not_of("0123456789.") == std::string::npos;
+  return uri.host == "localhost" || uri.host == "[::1]" || (is_address && uri.host.starts_with("127."));
+}
+
 std::optional<WallTime> parse_utc_time(const std::string& text) {
   std::tm utc{};
   const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &utc);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/store/http_client.h"
+#include "engine/store/uri.h"
 
 namespace batchfs {
 
@@ -39,6 +40,15 @@ Surroundings process_surroundings(std::shared_ptr<HttpClient> client);
 
 /// The body of an answer as text.
 std::string_view text_of(const HttpResponse& response);
+
+/// Link-local servers answer within this many seconds or not at all.
+inline constexpr double kMetadataTimeout = 1;
+/// Does the machine's firmware name a vendor, and not this one? Asking a cloud's metadata server elsewhere
+/// would take the whole timeout.
+bool is_another_vendors_machine(const Surroundings& surroundings, const std::string& vendor);
+
+/// Is it this machine, by address or by the name "localhost"?
+bool is_loopback(const Uri& uri);
 
 /// "2026-11-21T07:24:48Z" (RFC 3339; fractions of seconds are dropped); nullopt when malformed.
 std::optional<WallTime> parse_utc_time(const std::string& text);
