@@ -62,9 +62,9 @@ std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_
 }
 
 /// What .batchfs/config.json shows: nothing secret.
-Json config_json(const MountOptions& options, const Engine& engine) {
+Json config_json(const MountOptions& options, const Store& store, const Engine& engine) {
   Json config = Json::object();
-  config["store"] = options.store.store;
+  config["store"] = store.url();
   config["directory"] = options.directory;
   config["views"] = options.views;
   config["memory"] = engine.budget().limit();
@@ -81,7 +81,7 @@ void serve(const MountOptions& options, const std::function<void()>& ready) {
   const auto dataset = open_dataset(opened, !options.views.empty(), log);
   const auto views = load_views(dataset, options.views);
   Engine engine({.threads = options.store.threads, .memory = options.store.memory}, log);
-  FileSystem files({.store_url = opened.store->url(), .config = config_json(options, engine)}, opened.store,
+  FileSystem files({.store_url = opened.store->url(), .config = config_json(options, *opened.store, engine)}, opened.store,
                    opened.hierarchy, dataset, views, engine, log);
   FuseSession session({.mountpoint = options.directory,
                        .source = opened.store->url(),

@@ -16,6 +16,7 @@ class AzureService final : public ObjectService {
   AzureService(AzurePlace place, Surroundings surroundings);
 
   std::string url() const override;
+  std::string realm() const override { return place_.endpoint; }
   HttpRequest get(const std::string& key) override;
   HttpRequest head(const std::string& key) override;
   HttpRequest list(const std::string& prefix, const std::string& continuation) override;

@@ -26,6 +26,7 @@ class GcsService final : public ObjectService {
   GcsService(Place place, std::unique_ptr<GcsCredentials> credentials, Surroundings surroundings);
 
   std::string url() const override;
+  std::string realm() const override { return place_.endpoint; }
   HttpRequest get(const std::string& key) override;
   HttpRequest head(const std::string& key) override;
   HttpRequest list(const std::string& prefix, const std::string& continuation) override;

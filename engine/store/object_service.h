@@ -31,6 +31,8 @@ class ObjectService {
 
   /// The store's URL without secrets.
   virtual std::string url() const = 0;
+  /// Beside the URL, what tells its objects from others: a server, an account. No secrets.
+  virtual std::string realm() const { return {}; }
 
   /// The request for an object; the range and conditions are added by the caller. `key` is checked.
   virtual HttpRequest get(const std::string& key) = 0;

@@ -33,6 +33,7 @@ class S3Service final : public ObjectService {
   S3Service(S3Place place, std::unique_ptr<AwsCredentials> credentials, Surroundings surroundings);
 
   std::string url() const override;
+  std::string realm() const override { return place_.endpoint; }
   HttpRequest get(const std::string& key) override;
   HttpRequest head(const std::string& key) override;
   HttpRequest list(const std::string& prefix, const std::string& continuation) override;

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include <fmt/format.h>
-
+#include "engine/store/cloud_store.h"
 #include "engine/store/disk_cache.h"
 #include "engine/store/http_store.h"
 #include "engine/store/local.h"
@@ -20,23 +19,24 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-std::shared_ptr<Store> open_service(const std::string& scheme, const std::string& url, const StoreConfig& config) {
-  if (scheme == "http" || scheme == "https") return open_http_store(url, config);
-  throw Error(ErrorCode::not_supported, fmt::format("{}:// stores are not supported yet", scheme), url);
-}
-
 std::shared_ptr<Store> open_remote_store(const std::string& scheme, const std::string& url,
                                          const StoreConfig& config) {
-  // An archive is an object of the place that holds it. What follows '?' belongs to every request.
-  const std::size_t end = std::min(url.find_first_of("?#"), url.size());
+  const bool is_web = scheme == "http" || scheme == "https";
+  // An archive is an object of the place that holds it. What follows '?' in an address belongs to every
+  // request; in the name of an object it is a character as any other.
+  const bool has_query = is_web || scheme.starts_with("az") || scheme.starts_with("abfs");
+  const std::size_t end = has_query ? std::min(url.find_first_of("?#"), url.size()) : url.size();
   const std::size_t slash = url.rfind('/', end);
   const std::string place = url.substr(0, end);
-  if (place.ends_with(".zip") && slash > scheme.size() + 2)
+  if (place.ends_with(".zip") && slash > scheme.size() + 2) {
+    const std::string name = place.substr(slash + 1);
     return open_zip_store(open_remote_store(scheme, url.substr(0, slash) + url.substr(end), config),
-                          percent_decode(place.substr(slash + 1)));
-  const std::shared_ptr<Store> store = open_service(scheme, url, config);
-  if (config.cache_dir.empty()) return store;
-  return open_disk_cache(store, {.directory = config.cache_dir, .limit = config.cache_size, .warn = {}, .realm = config.endpoint});
+                          is_web ? percent_decode(name) : name);
+  }
+  CloudStore opened = is_web ? CloudStore{open_http_store(url, config), ""} : open_cloud_store(url, config);
+  if (config.cache_dir.empty()) return opened.store;
+  return open_disk_cache(std::move(opened.store), {.directory = config.cache_dir, .limit = config.cache_size, .warn = {},
+                                                   .realm = opened.realm});
 }
 
 }  // namespace

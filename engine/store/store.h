@@ -103,7 +103,8 @@ struct StoreConfig {
   std::uint64_t cache_size = 0;  // bytes; 0: no limit but the disk's
 };
 
-/// Opens what the user typed: a path, file://, http:// or https:// (the other schemes are refused by name). Throws not_found when nothing is there, access_denied, invalid_argument.
+/// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip archive. Throws
+/// not_found when nothing is there, access_denied, invalid_argument, not_supported.
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config = {});
 
 /// Is `key` a safe relative path: no empty component, ".", "..", NUL, leading or trailing slash?

@@ -1,0 +1,20 @@
+#pragma once
+// Stores of object storage services, by the scheme of their URL.
+
+#include <memory>
+#include <string>
+
+#include "engine/store/store.h"
+
+namespace batchfs {
+
+struct CloudStore {
+  std::shared_ptr<Store> store;
+  std::string realm;  // beside the URL, what tells its objects from another server's or account's
+};
+
+/// s3:// (s3a://), gs:// (gcs://), az:// (azure://, abfs://, abfss://). Throws not_supported for other schemes,
+/// invalid_argument, and what reading settings and credentials files throws. Connects when something is read.
+CloudStore open_cloud_store(const std::string& url, const StoreConfig& config);
+
+}  // namespace batchfs
