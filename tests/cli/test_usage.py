@@ -75,10 +75,8 @@ def test_failure_is_1_and_names_the_place(fails, arguments):
     assert arguments[1] in line
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/a.zarr", "gs://bucket/a.zarr", "az://container/a.zarr",
-                                 "ftp://host/a.zarr"])
-def test_a_scheme_that_cannot_be_read_is_named(fails, url):
-    assert url.split(":")[0] in fails(1, "inspect", url)
+def test_a_scheme_that_cannot_be_read_is_named(fails):
+    assert "ftp://" in fails(1, "inspect", "ftp://host/a.zarr")
 
 
 def test_mount_on_what_is_no_directory(fails, weather, tmp_path):
