@@ -34,6 +34,17 @@ class Budget {
     ~Reservation() { release(); }
     explicit operator bool() const { return budget_ != nullptr; }
     std::uint64_t bytes() const { return bytes_; }
+    /// Takes up to `bytes` out of this one.
+    Reservation split(std::uint64_t bytes) {
+      bytes = bytes < bytes_ ? bytes : bytes_;
+      bytes_ -= bytes;
+      return {budget_, bytes};
+    }
+    /// Adds `other`, of the same budget, to this one.
+    void absorb(Reservation other) {
+      if (budget_ == nullptr) budget_ = other.budget_;
+      bytes_ += std::exchange(other.bytes_, 0);
+    }
     void release() {
       if (budget_ != nullptr) budget_->used_.fetch_sub(bytes_, std::memory_order_relaxed);
       budget_ = nullptr;

@@ -118,6 +118,59 @@ std::string object_key(const ArrayMetadata& metadata, const Dims& chunk) {
 }
 }  // namespace
 
+void Array::locate(const Dims& chunk, std::function<void(LocateOutcome)> done) const {
+  if (!shard_) return done(Location{object_key(*metadata_, chunk), 0, std::nullopt});
+  // The inner chunk's shard and place in it.
+  Dims outer, inner;
+  for (std::size_t d = 0; d < chunk.size(); ++d) {
+    const std::int64_t per_shard = shard_->shards.chunk_shape()[d] / grid_.chunk_shape()[d];
+    outer.push_back(chunk[d] / per_shard);
+    inner.push_back(chunk[d] % per_shard);
+  }
+  const std::string key = object_key(*metadata_, outer);
+  const std::int64_t number = shard_->layout.grid.linear(inner);
+  auto look_up = [key, number, done](const Shard::IndexPtr& index) {
+    if (index == nullptr) return done(std::optional<Location>());
+    std::optional<ShardIndex::Entry> entry;
+    try {
+      entry = index->entry(number);
+    } catch (...) {
+      return done(std::current_exception());
+    }
+    if (!entry) return done(std::optional<Location>());
+    done(Location{key, entry->offset, entry->length});
+  };
+  if (const auto index = shard_->find(key)) return look_up(*index);
+  // Where asking costs a round trip, what an index points to is checked when it is read.
+  std::optional<std::uint64_t> size = UINT64_MAX;
+  if (store_->is_local()) {
+    try {
+      size = store_->size(key);
+    } catch (...) {
+      return done(std::current_exception());
+    }
+  }
+  if (!size) {
+    shard_->insert(key, nullptr);
+    return look_up(nullptr);
+  }
+  const ByteRange range{0, shard_->layout.index_bytes, shard_->layout.index_at_end};
+  store_->read_async(key, range, [this, key, size, look_up, done](ReadOutcome outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
+    Shard::IndexPtr index;
+    try {
+      const auto& bytes = std::get<std::optional<Buffer>>(outcome);
+      if (!bytes && store_->is_local())
+        throw Error(ErrorCode::stale, "the shard has gone while it was read", key);
+      if (bytes) index = std::make_shared<ShardIndex>(shard_->layout, bytes->span(), *size);
+    } catch (...) {
+      return done(std::current_exception());
+    }
+    shard_->insert(key, index);
+    look_up(index);
+  });
+}
+
 void Array::fetch(const Dims& chunk, const Box& part, FetchDone done) const {
   auto give = [this, chunk, done](ReadOutcome outcome, std::uint64_t offset, std::optional<std::uint64_t> exact) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
@@ -137,72 +190,27 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone done) const {
   const bool partial = chain_->is_plain();
   const auto [first, last] = span_of(grid_.chunk_shape(), part);
   const std::uint64_t itemsize = type().itemsize;
-  if (!shard_) {
-    const std::string key = object_key(*metadata_, chunk);
-    // A whole object also shows when it is longer than it should be.
-    if (!partial || (last - first) * itemsize == chain_->decoded_size()) {
-      store_->read_async(key, {}, [give](ReadOutcome outcome) { give(std::move(outcome), 0, std::nullopt); });
-      return;
-    }
-    const ByteRange range{first * itemsize, (last - first) * itemsize};
-    store_->read_async(key, range, [give, range](ReadOutcome outcome) {
-      give(std::move(outcome), range.offset, range.length);
-    });
-    return;
-  }
-  // The inner chunk's shard and place in it.
-  Dims outer, inner;
-  for (std::size_t d = 0; d < chunk.size(); ++d) {
-    const std::int64_t per_shard = shard_->shards.chunk_shape()[d] / grid_.chunk_shape()[d];
-    outer.push_back(chunk[d] / per_shard);
-    inner.push_back(chunk[d] % per_shard);
-  }
-  const std::string key = object_key(*metadata_, outer);
-  const std::int64_t number = shard_->layout.grid.linear(inner);
-  auto read_member = [this, give, key, number, partial, range_first = first * itemsize,
-                      range_length = (last - first) * itemsize, done](const Shard::IndexPtr& index) {
-    if (index == nullptr) return done(EncodedChunk{});
-    std::optional<ShardIndex::Entry> entry;
-    try {
-      entry = index->entry(number);
-    } catch (...) {
-      return done(std::current_exception());
-    }
-    if (!entry) return done(EncodedChunk{});
-    ByteRange range{entry->offset, entry->length};
-    if (partial && entry->length == chain_->decoded_size()) range = {entry->offset + range_first, range_length};
-    const std::uint64_t offset = range.offset - entry->offset;
-    store_->read_async(key, range, [give, range, offset](ReadOutcome outcome) {
-      // A shard that was there a moment ago and is not any more is no missing chunk.
-      if (auto* bytes = std::get_if<std::optional<Buffer>>(&outcome); bytes && !*bytes)
-        outcome = std::make_exception_ptr(Error(ErrorCode::stale, "the shard has gone while it was read"));
-      give(std::move(outcome), offset, range.length);
-    });
-  };
-  if (const auto index = shard_->find(key)) return read_member(*index);
-  std::optional<std::uint64_t> size;
-  try {
-    size = store_->size(key);
-  } catch (...) {
-    return done(std::current_exception());
-  }
-  if (!size) {
-    shard_->insert(key, nullptr);
-    return read_member(nullptr);
-  }
-  const ByteRange range{0, shard_->layout.index_bytes, shard_->layout.index_at_end};
-  store_->read_async(key, range, [this, key, size, read_member, done](ReadOutcome outcome) {
+  locate(chunk, [this, give, partial, first = first, last = last, itemsize, done](LocateOutcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
-    Shard::IndexPtr index;
-    try {
-      const auto& bytes = std::get<std::optional<Buffer>>(outcome);
-      if (!bytes) throw Error(ErrorCode::stale, "the shard has gone while it was read", key);
-      index = std::make_shared<ShardIndex>(shard_->layout, bytes->span(), *size);
-    } catch (...) {
-      return done(std::current_exception());
+    const auto& place = std::get<std::optional<Location>>(outcome);
+    if (!place) return done(EncodedChunk{});
+    ByteRange part_range{place->offset, place->length.value_or(UINT64_MAX)};
+    std::optional<std::uint64_t> exact = place->length;
+    // A whole object also shows when it is longer than it should be.
+    const std::uint64_t run = (last - first) * itemsize;
+    const std::uint64_t whole = chain_->decoded_size();
+    if (partial && run != whole && place->length.value_or(whole) == whole) {
+      part_range = {place->offset + first * itemsize, run};
+      exact = run;
     }
-    shard_->insert(key, index);
-    read_member(index);
+    const std::uint64_t offset = part_range.offset - place->offset;
+    const bool in_shard = place->length.has_value();
+    store_->read_async(place->key, part_range, [give, exact, offset, in_shard](ReadOutcome read) {
+      // A shard that was there a moment ago and is not any more is no missing chunk.
+      if (auto* bytes = std::get_if<std::optional<Buffer>>(&read); in_shard && bytes && !*bytes)
+        read = std::make_exception_ptr(Error(ErrorCode::stale, "the shard has gone while it was read"));
+      give(std::move(read), offset, exact);
+    });
   });
 }
 
@@ -215,6 +223,14 @@ EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const {
   });
   return promise->get_future().get();
 }
+
+std::uint64_t Array::run_bytes(const Box& part) const {
+  if (part.empty()) return 0;
+  const auto [first, last] = span_of(grid_.chunk_shape(), part);
+  return (last - first) * type().itemsize;
+}
+
+std::uint64_t Array::compressed_limit() const { return 2 * chain_->decoded_size() + 65536; }
 
 bool Array::decodes_directly(const Box& part, const Dims& out_strides) const {
   if (chain_->is_plain()) {
@@ -308,12 +324,61 @@ std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, co
   }
   EncodedChunk encoded;
   try {
-    encoded = fetch(chunk, part);
+    if (auto sparse = read_spans(chunk, part, bytes_fetched)) {
+      encoded = std::move(*sparse);
+    } else {
+      encoded = fetch(chunk, part);
+      *bytes_fetched += encoded.bytes.size();
+    }
   } catch (const Error& error) {
     throw error.where() == chunk_name(chunk) ? error : at_chunk(error, chunk);
   }
-  *bytes_fetched += encoded.bytes.size();
   return decode(chunk, encoded, part, out, strides);
+}
+
+std::optional<EncodedChunk> Array::read_spans(const Dims& chunk, const Box& part,
+                                              std::uint64_t* bytes_fetched) const {
+  const auto [first, last] = span_of(grid_.chunk_shape(), part);
+  const std::uint64_t count = last - first;
+  if (!chain_->has_ranges() || part.empty() || count * type().itemsize > chain_->decoded_size() / 2)
+    return std::nullopt;
+  std::optional<Location> place;
+  std::exception_ptr failed;
+  locate(chunk, [&](LocateOutcome outcome) {  // a local store answers before this returns
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) failed = *error;
+    else place = std::move(std::get<std::optional<Location>>(outcome));
+  });
+  if (failed) std::rethrow_exception(failed);
+  if (!place) return EncodedChunk{};
+  // Room for the whole, of which only what is read is ever touched.
+  constexpr std::uint64_t kFirstHead = 4096;
+  std::byte first_head[kFirstHead];
+  auto got = store_->read_into(place->key, place->offset, {first_head, kFirstHead});
+  if (!got) return place->length ? std::nullopt : std::optional(EncodedChunk{});
+  const std::uint64_t stored = place->length.value_or(got->object_size);
+  if (stored > compressed_limit()) return std::nullopt;
+  std::uint64_t head = std::min<std::uint64_t>(got->bytes, stored), more = 0;
+  auto spans = chain_->stored_spans({first_head, head}, stored, first, count, &more);
+  EncodedChunk encoded;
+  encoded.missing = false;
+  if (!spans && (more <= head || more > stored)) return std::nullopt;
+  encoded.bytes = Buffer(stored);
+  std::memcpy(encoded.bytes.data(), first_head, head);
+  if (!spans) {
+    got = store_->read_into(place->key, place->offset, encoded.bytes.span().first(more));
+    if (!got || got->bytes != more) return std::nullopt;
+    head = more;
+    spans = chain_->stored_spans(encoded.bytes.span().first(head), stored, first, count, &more);
+    if (!spans) return std::nullopt;
+  }
+  *bytes_fetched += head;
+  for (const Codec::Span& span : *spans) {
+    got = store_->read_into(place->key, place->offset + span.offset,
+                            encoded.bytes.span().subspan(span.offset, span.length));
+    if (!got || got->bytes != span.length) return std::nullopt;  // it changed: the whole will tell
+    *bytes_fetched += span.length;
+  }
+  return encoded;
 }
 
 void Array::read(const Box& box, std::byte* out) const {

@@ -41,6 +41,8 @@ class Array {
   /// Bytes of one decoded chunk.
   std::uint64_t chunk_bytes() const { return chain_->decoded_size(); }
   const CodecChain& chain() const { return *chain_; }
+  /// Bytes of the run of elements, in C order, from the first of `part` (chunk coordinates) to its last.
+  std::uint64_t run_bytes(const Box& part) const;
   bool is_sharded() const { return shard_ != nullptr; }
 
   /// "t2m/3.0.0": array path and chunk index, as logs and errors name a chunk.
@@ -74,6 +76,21 @@ class Array {
 
  private:
   struct Shard;
+  /// Where a chunk's stored bytes are: an object, or `length` bytes of one.
+  struct Location {
+    std::string key;
+    std::uint64_t offset = 0;
+    std::optional<std::uint64_t> length;
+  };
+  /// nullopt: the chunk is missing.
+  using LocateOutcome = std::variant<std::optional<Location>, std::exception_ptr>;
+  void locate(const Dims& chunk, std::function<void(LocateOutcome)> done) const;
+  /// From a local store: the stored chunk with only what `part` needs filled in; nullopt where that does
+  /// not save anything or is not possible.
+  std::optional<EncodedChunk> read_spans(const Dims& chunk, const Box& part,
+                                         std::uint64_t* bytes_fetched) const;
+  /// More stored bytes than this for one chunk are not worth a special way.
+  std::uint64_t compressed_limit() const;
   Error at_chunk(const Error& error, const Dims& chunk) const;
   void write_fill(const Box& part, std::byte* out, const Dims& strides) const;
   std::shared_ptr<Store> store_;

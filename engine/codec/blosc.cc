@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include <blosc.h>
 #include <fmt/format.h>
@@ -76,6 +77,53 @@ class BloscCodec final : public Codec {
       get_items(in, first, last - first, around.span());
       std::memcpy(out.data(), around.data() + (offset - first * item), out.size());
     }
+  }
+
+  std::optional<std::vector<Span>> stored_spans(std::span<const std::byte> head, std::uint64_t stored_size,
+                                                std::uint64_t offset, std::uint64_t length,
+                                                std::uint64_t* more) const override {
+    *more = 0;
+    if (head.size() < BLOSC_MIN_HEADER_LENGTH) {
+      *more = BLOSC_MIN_HEADER_LENGTH;
+      return std::nullopt;
+    }
+    std::size_t decoded = 0, stored = 0, block = 0;
+    blosc_cbuffer_sizes(head.data(), &decoded, &stored, &block);
+    // Whatever is odd goes the other way: the whole is read and says what is wrong.
+    if (stored != stored_size || block == 0 || length == 0 || offset + length > decoded) return std::nullopt;
+    const auto flags = static_cast<std::uint8_t>(head[2]);
+    // Items that straddle the range are decoded whole.
+    const std::uint64_t item = std::max<std::uint64_t>(1, static_cast<std::uint8_t>(head[3]));
+    offset -= offset % item;
+    if (flags & BLOSC_MEMCPYED) {
+      if (stored_size < BLOSC_MAX_OVERHEAD + decoded) return std::nullopt;
+      const std::uint64_t end = std::min<std::uint64_t>(decoded, offset + length + 2 * item);
+      return std::vector<Span>{{BLOSC_MAX_OVERHEAD + offset, end - offset}};
+    }
+    const std::uint64_t blocks = (decoded + block - 1) / block;
+    const std::uint64_t table = BLOSC_MAX_OVERHEAD + 4 * blocks;
+    if (table > stored_size) return std::nullopt;
+    if (head.size() < table) {
+      *more = table;
+      return std::nullopt;
+    }
+    std::vector<std::uint32_t> starts(blocks);
+    std::memcpy(starts.data(), head.data() + BLOSC_MAX_OVERHEAD, 4 * blocks);  // little endian, as we are
+    // Threads write blocks in the order they finish: a block ends where the next one in the file begins.
+    std::vector<std::uint32_t> sorted = starts;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<Span> spans;
+    const std::uint64_t last = std::min<std::uint64_t>(blocks, (offset + length + 2 * item + block - 1) / block);
+    for (std::uint64_t i = offset / block; i < last; ++i) {
+      const auto next = std::upper_bound(sorted.begin(), sorted.end(), starts[i]);
+      const std::uint64_t end = next == sorted.end() ? stored_size : *next;
+      if (starts[i] < table || end > stored_size || end <= starts[i]) return std::nullopt;
+      if (!spans.empty() && spans.back().offset + spans.back().length == starts[i])
+        spans.back().length += end - starts[i];
+      else
+        spans.push_back({starts[i], end - starts[i]});
+    }
+    return spans;
   }
 
  private:

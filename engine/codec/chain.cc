@@ -66,6 +66,13 @@ void Codec::decode_range(std::span<const std::byte>, std::uint64_t, std::uint64_
 
 std::uint64_t Codec::range_granularity(std::span<const std::byte>) const { return 1; }
 
+std::optional<std::vector<Codec::Span>> Codec::stored_spans(std::span<const std::byte>, std::uint64_t,
+                                                            std::uint64_t, std::uint64_t,
+                                                            std::uint64_t* more) const {
+  *more = 0;
+  return std::nullopt;
+}
+
 CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout) : layout_(std::move(layout)) {
   decoded_size_ = static_cast<std::uint64_t>(element_count(layout_.shape)) * layout_.type.itemsize;
   ChunkLayout at = layout_;
@@ -138,6 +145,16 @@ void CodecChain::decode_elements(std::span<const std::byte> encoded, std::uint64
   out = out.first(count * itemsize);
   codecs_.front()->decode_range(encoded, sizes_.front(), first * itemsize, out);
   for (std::size_t i = 1; i < codecs_.size(); ++i) codecs_[i]->decode(out, out);
+}
+
+std::optional<std::vector<Codec::Span>> CodecChain::stored_spans(std::span<const std::byte> head,
+                                                                 std::uint64_t stored_size,
+                                                                 std::uint64_t first, std::uint64_t count,
+                                                                 std::uint64_t* more) const {
+  const std::uint64_t itemsize = layout_.type.itemsize;
+  *more = 0;
+  if (!ranged_) return std::nullopt;
+  return codecs_.front()->stored_spans(head, stored_size, first * itemsize, count * itemsize, more);
 }
 
 void CodecChain::decode_plain(std::span<std::byte> elements) const {

@@ -33,6 +33,10 @@ class CodecChain {
   /// Decodes the C-order elements [first, first + count) of the chunk into `out`.
   void decode_elements(std::span<const std::byte> encoded, std::uint64_t first, std::uint64_t count,
                        std::span<std::byte> out) const;
+  /// As Codec::stored_spans(), for decode_elements().
+  std::optional<std::vector<Codec::Span>> stored_spans(std::span<const std::byte> head,
+                                                       std::uint64_t stored_size, std::uint64_t first,
+                                                       std::uint64_t count, std::uint64_t* more) const;
   /// Plain chains: turns stored elements into elements, in place.
   void decode_plain(std::span<std::byte> elements) const;
   /// Bytes of the smallest run that is decoded at a time.

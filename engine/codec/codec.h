@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/dims.h"
 #include "engine/zarr/array_metadata.h"
@@ -53,6 +54,17 @@ class Codec {
                             std::uint64_t offset, std::span<std::byte> out) const;
   /// The bytes that decode_range() decodes at least (a Blosc block); 1 when it just copies.
   virtual std::uint64_t range_granularity(std::span<const std::byte> in) const;
+
+  /// A run of stored bytes.
+  struct Span {
+    std::uint64_t offset = 0, length = 0;
+  };
+  /// Where decode_range() of [offset, offset + length) looks in a stored form of `stored_size` bytes, told
+  /// from its first bytes, `head`: it may be given the stored form with only `head` and these spans filled
+  /// in. nullopt: more head is needed, `*more` bytes of it; 0 when the stored form cannot be read in part.
+  virtual std::optional<std::vector<Span>> stored_spans(std::span<const std::byte> head,
+                                                        std::uint64_t stored_size, std::uint64_t offset,
+                                                        std::uint64_t length, std::uint64_t* more) const;
 };
 
 /// Builds a codec for `layout` and changes `layout` to what the next codec (towards the stored bytes)

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/base/budget.h"
 #include "engine/codec/array.h"
 #include "engine/dataset/converter.h"
 #include "engine/pipeline/executor.h"
@@ -44,6 +45,14 @@ class Assembly {
 
   std::span<const Part> parts_of(const Use& use) const {
     return std::span(parts).subspan(use.first_part, use.part_count);
+  }
+
+  /// Memory that was reserved ahead for the chunks on their way here. Set before the uses are handed over.
+  Budget::Reservation ahead;
+  /// Up to `bytes` of it.
+  Budget::Reservation take_ahead(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    return ahead.split(bytes);
   }
 
   /// One use is done, or failed.

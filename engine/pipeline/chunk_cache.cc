@@ -40,6 +40,7 @@ std::optional<DecodedChunk> ChunkCache::find(const ChunkKey& key, const Box& nee
   const std::lock_guard lock(mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end()) return std::nullopt;
+  if (it->second.stored) return std::nullopt;
   DecodedChunk chunk = it->second.chunk;
   if (chunk.memory == nullptr) {
     chunk.memory = it->second.weak.lock();
@@ -58,7 +59,7 @@ std::optional<DecodedChunk> ChunkCache::find(const ChunkKey& key, const Box& nee
 void ChunkCache::insert(const ChunkKey& key, std::shared_ptr<const Array> array, DecodedChunk chunk,
                         std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  put(key, {std::move(array), std::move(chunk), {}, bytes, 0});
+  put(key, {std::move(array), std::move(chunk), {}, {}, bytes, 0});
 }
 
 void ChunkCache::insert_weak(const ChunkKey& key, std::shared_ptr<const Array> array,
@@ -66,7 +67,7 @@ void ChunkCache::insert_weak(const ChunkKey& key, std::shared_ptr<const Array> a
   const std::lock_guard lock(mutex_);
   while (!weak_keys_.empty()) {
     const auto it = entries_.find(weak_keys_.front());
-    if (it != entries_.end() && it->second.chunk.memory == nullptr) {
+    if (it != entries_.end() && it->second.bytes == 0) {
       if (!it->second.weak.expired()) break;
       erase(it);
     }
@@ -74,8 +75,39 @@ void ChunkCache::insert_weak(const ChunkKey& key, std::shared_ptr<const Array> a
   }
   std::weak_ptr<const void> weak = chunk.memory;
   chunk.memory.reset();
-  put(key, {std::move(array), std::move(chunk), std::move(weak), 0, 0});
+  put(key, {std::move(array), std::move(chunk), std::move(weak), {}, 0, 0});
   weak_keys_.push_back(key);
+}
+
+bool ChunkCache::holds(const ChunkKey& key, const Box& need) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return false;
+  return it->second.stored || (contains(it->second.chunk.box, need) &&
+                               (it->second.bytes > 0 || !it->second.weak.expired()));
+}
+
+std::shared_ptr<const KeptChunk> ChunkCache::find_stored(const ChunkKey& key) {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(key);
+  if (it == entries_.end() || !it->second.stored) return nullptr;
+  ++touched_;
+  rerank(key);
+  counters_.chunk_cache_hits.fetch_add(1, std::memory_order_relaxed);
+  return it->second.stored;
+}
+
+void ChunkCache::insert_stored(const ChunkKey& key, std::shared_ptr<const Array> array,
+                               std::shared_ptr<const KeptChunk> chunk) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t bytes = chunk->encoded.bytes.size() + 1;  // a missing one too is something
+  put(key, {std::move(array), {}, {}, std::move(chunk), bytes, 0});
+}
+
+std::size_t ChunkCache::uses(const ChunkKey& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = uses_.find(key);
+  return it == uses_.end() ? 0 : it->second.size();
 }
 
 void ChunkCache::add_use(const ChunkKey& key, std::uint64_t time) {

@@ -5,6 +5,9 @@
 // ahead: the chunk whose next use is farthest goes first (Belady's rule), chunks with no known use before
 // all others, the least recently used of them first.
 //
+// Chunks of which little is needed at a time are kept as they are stored: more of them fit, and a part is
+// decoded when it is needed.
+//
 // A chunk that was decoded straight into a batch is remembered where it lies there, for as long as that
 // batch lives: the cache then holds no memory of its own for it.
 
@@ -16,6 +19,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "engine/base/budget.h"
 #include "engine/base/counters.h"
 #include "engine/codec/array.h"
 
@@ -48,6 +52,12 @@ struct DecodedChunk {
   }
 };
 
+/// A whole chunk as it is stored, and the memory that it is counted with.
+struct KeptChunk {
+  EncodedChunk encoded;
+  Budget::Reservation reservation;
+};
+
 /// Thread-safe. Times are the engine's count of batches opened; a use lies at now + its distance.
 class ChunkCache {
  public:
@@ -62,6 +72,18 @@ class ChunkCache {
               std::uint64_t bytes);
   /// Remembers a chunk inside other memory (a batch's) without holding that memory.
   void insert_weak(const ChunkKey& key, std::shared_ptr<const Array> array, DecodedChunk chunk);
+
+  /// Is `need` there, decoded or as stored? Touches nothing.
+  bool holds(const ChunkKey& key, const Box& need) const;
+
+  /// The chunk as it is stored, if that is kept.
+  std::shared_ptr<const KeptChunk> find_stored(const ChunkKey& key);
+  /// Keeps it, in place of a decoded part of it.
+  void insert_stored(const ChunkKey& key, std::shared_ptr<const Array> array,
+                     std::shared_ptr<const KeptChunk> chunk);
+
+  /// How many uses of the chunk are known to come.
+  std::size_t uses(const ChunkKey& key) const;
 
   /// A use of the chunk is coming, or is over.
   void add_use(const ChunkKey& key, std::uint64_t time);
@@ -79,6 +101,7 @@ class ChunkCache {
     std::shared_ptr<const Array> array;
     DecodedChunk chunk;  // memory is null for weak entries
     std::weak_ptr<const void> weak;
+    std::shared_ptr<const KeptChunk> stored;  // instead of a decoded chunk
     std::uint64_t bytes = 0;  // 0 for weak entries
     std::uint64_t rank = 0;  // its place in by_rank_
   };

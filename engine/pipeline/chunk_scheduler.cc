@@ -28,17 +28,6 @@ Dims array_index(const Array& array, std::int64_t chunk, const Dims& in_chunk) {
   return index;
 }
 
-/// Chunks above this size are decoded in part where the codec can; below, the whole is decoded and kept,
-/// since the next window in the same chunk is likely to come before it is evicted.
-constexpr std::uint64_t kDecodeWholeBytes = 32 << 20;
-
-/// The box to decode when `need` is needed.
-Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need) {
-  if (array.chain().is_plain()) return need;
-  const bool partial = array.chain().has_ranges() && array.chunk_bytes() > kDecodeWholeBytes;
-  return partial ? need : whole_chunk(array, chunk);
-}
-
 /// Can the use be decoded straight to where it goes? Its parts must all be the same box (one window in
 /// two tensors), so that the others are copies of the first.
 bool decodes_in_place(const Array& array, const Assembly& assembly, const Assembly::Use& use,
@@ -57,6 +46,53 @@ bool decodes_in_place(const Array& array, const Assembly& assembly, const Assemb
 ChunkScheduler::ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache,
                                Counters& counters, Log& log)
     : executor_(executor), budget_(budget), cache_(cache), counters_(counters), log_(log) {}
+
+Box ChunkScheduler::box_to_decode(const ChunkKey& key, const Array& array, const Box& need) const {
+  if (array.chain().is_plain()) return need;
+  const Box whole = whole_chunk(array, key.chunk);
+  if (!array.chain().has_ranges() || need.empty()) return whole;
+  // What the uses that are known to come would decode, part by part, against the whole once. A part costs
+  // somewhat more than its share: codecs decode in blocks.
+  const auto uses = static_cast<double>(std::max<std::size_t>(1, cache_.uses(key)));
+  const double share = static_cast<double>(array.run_bytes(need)) / static_cast<double>(array.chunk_bytes());
+  return uses * (share + 0.05) < 0.9 ? need : whole;
+}
+
+std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly) const {
+  std::uint64_t sum = 0;
+  for (const Assembly::Use& use : assembly.uses) {
+    const Array& array = *use.array;
+    const ChunkKey key{use.array.get(), use.chunk};
+    const Box need = needed(assembly, use);
+    if (cache_.holds(key, need)) continue;
+    const Box box = box_to_decode(key, array, need);
+    if (!array.store().is_local())
+      sum += array.chain().is_plain() ? array.run_bytes(need)
+                                      : array.chain().encoded_size().value_or(array.chunk_bytes() / 2);
+    if (!decodes_in_place(array, assembly, use, box))
+      sum += static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
+  }
+  return sum;
+}
+
+Budget::Reservation ChunkScheduler::reserve(std::uint64_t bytes, const std::vector<Consumer>& consumers) {
+  Budget::Reservation result;
+  for (const Consumer& consumer : consumers) {
+    if (result.bytes() == bytes) break;
+    result.absorb(consumer.assembly->take_ahead(bytes - result.bytes()));
+  }
+  const std::uint64_t rest = bytes - result.bytes();
+  if (rest == 0) return result;
+  for (;;) {
+    if (auto more = budget_.try_reserve(rest)) {
+      result.absorb(std::move(more));
+      return result;
+    }
+    if (cache_.evict_one()) continue;
+    result.absorb(budget_.reserve(rest));
+    return result;
+  }
+}
 
 void ChunkScheduler::post(const std::shared_ptr<Task>& task, Urgency urgency) {
   executor_.post(urgency, [this, task] { run(task); });
@@ -123,6 +159,7 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
   bool idle;
   std::vector<Consumer> consumers, dropped;
   std::optional<DecodedChunk> kept;
+  std::shared_ptr<const KeptChunk> stored;
   Box box;
   {
     const std::lock_guard lock(mutex_);
@@ -142,8 +179,9 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
       tasks_.erase(it);
     } else {
       task->running = true;
-      box = box_to_decode(*task->array, task->key.chunk, task->box);
-      if (!local) ++fetches_;
+      box = box_to_decode(task->key, *task->array, task->box);
+      if (!local) stored = cache_.find_stored(task->key);
+      if (!local && !stored) ++fetches_;
     }
   }
   for (const Consumer& consumer : dropped)
@@ -158,8 +196,8 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
   }
   if (idle) return;
 
-  if (local) {
-    decode(task, std::move(box), std::move(consumers), nullptr);
+  if (local || stored) {
+    decode(task, std::move(box), std::move(consumers), std::move(stored));
     return;
   }
   const Dims chunk = task->array->grid().chunk(task->key.chunk);
@@ -175,9 +213,12 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
         finish(task, consumers, *error);
         return;
       }
-      const auto& encoded = std::get<EncodedChunk>(*outcome);
+      auto& encoded = std::get<EncodedChunk>(*outcome);
       counters_.bytes_fetched += encoded.bytes.size();
-      decode(task, box, consumers, &encoded);
+      ++counters_.chunks_fetched;
+      auto reservation = reserve(encoded.bytes.size(), consumers);
+      decode(task, box, consumers,
+             std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(reservation)}));
     });
     const std::lock_guard lock(mutex_);
     if (--fetches_ == 0) no_fetches_.notify_all();
@@ -185,16 +226,15 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
 }
 
 void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
-                            const EncodedChunk* encoded) {
+                            std::shared_ptr<const KeptChunk> stored) {
   const Array& array = *task->array;
   const Dims chunk = array.grid().chunk(task->key.chunk);
   auto load = [&](std::byte* out, const Dims& strides) {
     std::uint64_t fetched = 0;
-    counters_.bytes_decoded += encoded != nullptr
-                                   ? array.decode(chunk, *encoded, box, out, strides)
-                                   : array.load(chunk, box, out, strides, &fetched);
+    counters_.bytes_decoded += stored ? array.decode(chunk, stored->encoded, box, out, strides)
+                                      : array.load(chunk, box, out, strides, &fetched);
     counters_.bytes_fetched += fetched;
-    ++counters_.chunks_fetched;
+    if (!stored) ++counters_.chunks_fetched;
     ++counters_.chunks_decoded;
   };
   Result result;
@@ -221,11 +261,7 @@ void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vec
       const std::uint64_t bytes =
           static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
       auto memory = std::make_shared<Memory>();
-      while (!(memory->reservation = budget_.try_reserve(bytes)))
-        if (!cache_.evict_one()) {
-          memory->reservation = budget_.reserve(bytes);  // it is being waited for
-          break;
-        }
+      memory->reservation = reserve(bytes, consumers);
       memory->buffer = Buffer(bytes);
       const Dims strides = c_strides(box.shape, array.type().itemsize);
       load(memory->buffer.data(), strides);
@@ -241,6 +277,11 @@ void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vec
   } catch (...) {
     finish(task, consumers, std::current_exception());
     return;
+  }
+  // Where only a part was wanted, the whole as it is stored serves the next use better than the part.
+  if (stored && array.chain().has_ranges() && box != whole_chunk(array, task->key.chunk)) {
+    cache_.insert_stored(task->key, task->array, std::move(stored));
+    result.keep = false;
   }
   finish(task, consumers, std::move(result));
 }
@@ -272,10 +313,13 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
     task->running = false;
     task->warm = false;
     if (result != nullptr && result->chunk) {
-      if (result->cache_bytes > 0)
+      if (!result->keep) {
+        // Its stored form is kept instead.
+      } else if (result->cache_bytes > 0) {
         cache_.insert(task->key, task->array, *result->chunk, result->cache_bytes);
-      else
+      } else {
         cache_.insert_weak(task->key, task->array, *result->chunk);
+      }
       // Uses that joined during the run and are held by its result.
       const auto rest = std::partition(task->consumers.begin(), task->consumers.end(), [&](auto& c) {
         return !contains(result->chunk->box, needed(*c.assembly, *c.use));

@@ -30,6 +30,9 @@ class ChunkScheduler {
   /// executor next.
   void stop();
 
+  /// The memory that chunks of `assembly`, complete as a list, will take on their way: an estimate.
+  std::uint64_t memory_ahead(const Assembly& assembly) const;
+
   /// Starts on every use of `assembly`; `assembly->finished` is called when all are done. An assembly
   /// without uses finishes at once.
   void submit(const std::shared_ptr<Assembly>& assembly);
@@ -57,14 +60,20 @@ class ChunkScheduler {
   struct Result {
     std::optional<DecodedChunk> chunk;
     std::uint64_t cache_bytes = 0;  // 0: it lies in a batch
+    bool keep = true;
   };
 
   void post(const std::shared_ptr<Task>& task, Urgency urgency);
   void run(const std::shared_ptr<Task>& task);
   void decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
-              const EncodedChunk* encoded);
+              std::shared_ptr<const KeptChunk> stored);
+  /// The box to decode when `need` is needed now: all of the chunk where that is cheaper in the end.
+  Box box_to_decode(const ChunkKey& key, const Array& array, const Box& need) const;
   void finish(const std::shared_ptr<Task>& task, const std::vector<Consumer>& consumers,
               std::variant<Result, std::exception_ptr> outcome);
+  /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up; in the
+  /// end it is granted, since it is on its way.
+  Budget::Reservation reserve(std::uint64_t bytes, const std::vector<Consumer>& consumers);
   static void gather(const Consumer& consumer, const DecodedChunk& chunk);
 
   Executor& executor_;

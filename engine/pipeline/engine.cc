@@ -187,6 +187,20 @@ Budget::Reservation Engine::make_room(const Entry& entry, std::uint64_t bytes, b
   }
 }
 
+/// There is no memory for a prefetch now.
+void Engine::give_up(const std::shared_ptr<Entry>& entry) {
+  {
+    const std::lock_guard lock(mutex_);
+    entry->assembly = nullptr;
+    if (!entry->waiters.empty()) {  // a reader came meanwhile
+      post_assemble(entry);
+      return;
+    }
+    entries_.erase(key_of(entry->request));
+  }
+  prefetcher_.pressed(entry->request);
+}
+
 void Engine::assemble(const std::shared_ptr<Entry>& entry) {
   const BatchRequest& request = entry->request;
   bool waited;
@@ -213,18 +227,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
                               "size or a larger --memory",
                               format_size(bytes), format_size(budget_.limit())));
     batch->reservation = make_room(*entry, bytes, waited);
-    if (!batch->reservation) {
-      std::unique_lock lock(mutex_);
-      entry->assembly = nullptr;
-      if (!entry->waiters.empty()) {  // a reader came meanwhile
-        post_assemble(entry);
-        return;
-      }
-      entries_.erase(key_of(request));
-      lock.unlock();
-      prefetcher_.pressed(request);
-      return;
-    }
+    if (!batch->reservation) return give_up(entry);
     for (const BatchLayout::File& file : layout.files) {
       MemoryFile& memory = batch->files.emplace_back(memory_files_.create("batchfs", file.size));
       for (const BatchLayout::Literal& literal : file.literals)
@@ -242,6 +245,12 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
                                    batch->files[place.file].data() + place.offset + part.offset,
                                    part.strides, &view.converter(part.tensor, use.variable)});
       }
+    }
+    // A prefetch also waits for room for its chunks, but never for more than a share of the memory.
+    const std::uint64_t ahead = std::min(scheduler_.memory_ahead(*assembly), budget_.limit() / 4);
+    if (ahead > 0) {
+      assembly->ahead = waited ? budget_.try_reserve(ahead) : make_room(*entry, ahead, false);
+      if (!waited && !assembly->ahead) return give_up(entry);
     }
     batch->view = request.view;
     assembly->memory = batch;

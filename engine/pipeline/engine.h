@@ -91,6 +91,7 @@ class Engine {
   static Key key_of(const BatchRequest& request);
   void post_assemble(const std::shared_ptr<Entry>& entry);
   void assemble(const std::shared_ptr<Entry>& entry);
+  void give_up(const std::shared_ptr<Entry>& entry);
   void complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch> batch,
                 std::exception_ptr error);
   Budget::Reservation make_room(const Entry& entry, std::uint64_t bytes, bool waited);

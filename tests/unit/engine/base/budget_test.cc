@@ -58,5 +58,23 @@ TEST(Budget, NeverGoesOverUnderConcurrency) {
 
 TEST(DefaultMemoryBudget, IsPositiveAndBelowMemory) { EXPECT_GT(default_memory_budget(), 1u << 20); }
 
+TEST(Budget, ReservationsSplitAndJoin) {
+  Budget budget(100);
+  Budget::Reservation whole = budget.reserve(80);
+  Budget::Reservation part = whole.split(30);
+  EXPECT_EQ(part.bytes(), 30u);
+  EXPECT_EQ(whole.bytes(), 50u);
+  EXPECT_EQ(whole.split(70).bytes(), 50u);  // what there was, given back at once
+  EXPECT_EQ(budget.used(), 30u);
+  Budget::Reservation sum;
+  sum.absorb(std::move(part));
+  sum.absorb(budget.reserve(5));
+  EXPECT_EQ(sum.bytes(), 35u);
+  EXPECT_EQ(budget.used(), 35u);
+  sum.release();
+  EXPECT_EQ(budget.used(), 0u);
+  EXPECT_EQ(Budget::Reservation().split(10).bytes(), 0u);
+}
+
 }  // namespace
 }  // namespace batchfs

@@ -66,5 +66,42 @@ TEST(ChunkCache, RemembersChunksInBatchesOnlyWhileTheyLive) {
   EXPECT_FALSE(cache.find({array_number(1), 0}, kBox));
 }
 
+TEST(ChunkCache, KeepsChunksAsTheyAreStored) {
+  Counters counters;
+  Budget budget(1000);
+  ChunkCache cache(counters);
+  const ChunkKey key{array_number(1), 0};
+  auto kept = std::make_shared<KeptChunk>();
+  kept->encoded.missing = false;
+  kept->encoded.bytes = Buffer(100);
+  kept->reservation = budget.reserve(100);
+  cache.insert(key, nullptr, chunk(), 16);
+  cache.insert_stored(key, nullptr, kept);
+  const KeptChunk* stored = kept.get();
+  kept.reset();
+  EXPECT_EQ(cache.find_stored(key).get(), stored);
+  EXPECT_FALSE(cache.find(key, kBox));  // it took the decoded one's place
+  EXPECT_TRUE(cache.holds(key, {{0}, {400}}));  // every part can be had from it
+  EXPECT_GE(cache.bytes(), 100u);
+  EXPECT_EQ(budget.used(), 100u);
+  EXPECT_TRUE(cache.evict_one());
+  EXPECT_EQ(budget.used(), 0u);
+  EXPECT_FALSE(cache.holds(key, kBox));
+  EXPECT_EQ(cache.find_stored(key), nullptr);
+}
+
+TEST(ChunkCache, CountsTheUsesToCome) {
+  Counters counters;
+  ChunkCache cache(counters);
+  const ChunkKey key{array_number(1), 0};
+  EXPECT_EQ(cache.uses(key), 0u);
+  cache.add_use(key, 3);
+  cache.add_use(key, 3);
+  cache.add_use(key, 8);
+  EXPECT_EQ(cache.uses(key), 3u);
+  cache.remove_use(key, 3);
+  EXPECT_EQ(cache.uses(key), 2u);
+}
+
 }  // namespace
 }  // namespace batchfs
