@@ -269,9 +269,11 @@ class HttpClient::Loop {
       CURL* easy = message->easy_handle;  // `message` is gone after the next call
       HttpTransfer* transfer = nullptr;
       curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
-      long connections = 0;
-      curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connections);
-      counters_.connections += static_cast<std::uint64_t>(connections);
+      if (transfer->lost_patience(code)) {
+        put_back(transfer);
+        continue;
+      }
+      note_connections(easy);
       counters_.bytes_received += transfer->received();
       HttpOutcome outcome;
       try {
@@ -286,6 +288,34 @@ class HttpClient::Loop {
       }
       end(transfer, std::move(outcome));
     }
+  }
+
+  void note_connections(CURL* easy) {
+    long connections = 0;
+    curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connections);
+    if (connections == 0) return;
+    counters_.connections += static_cast<std::uint64_t>(connections);
+    curl_off_t connected = 0;  // with TLS where there is TLS
+    curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
+    const double seconds = static_cast<double>(connected) * 1e-6;
+    if (seconds <= 0) return;
+    const bool first = settings_.usual_connect == 0;
+    settings_.usual_connect = first ? seconds : std::min(seconds, settings_.usual_connect * 1.1);
+  }
+
+  /// Takes an active transfer from libcurl, to be sent again when it is its turn. The server's queue is full:
+  /// that is as good as its saying that these are too many.
+  void put_back(HttpTransfer* transfer) {
+    curl_multi_remove_handle(multi_, transfer->easy());
+    idle_.push_back(transfer->easy());
+    const auto it = active_.find(transfer->id());
+    waiting_.push_front(std::move(it->second));
+    active_.erase(it);
+    --counters_.requests;
+    --counters_.in_flight;
+    ++counters_.waiting;
+    limit_.finished(steady_now(), 0, true, true);
+    counters_.limit = static_cast<std::uint64_t>(limit_.limit());
   }
 
   /// Takes an active transfer from libcurl and finishes it.

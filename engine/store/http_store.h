@@ -12,7 +12,7 @@ namespace batchfs {
 
 /// `url` is http:// or https://. User and password in it are sent as basic authentication; its query (a
 /// signature, say) is sent with every request.
-class HttpService final : public ObjectService {
+class HttpService : public ObjectService {
  public:
   explicit HttpService(const std::string& url);
 

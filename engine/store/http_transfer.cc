@@ -20,6 +20,7 @@ constexpr std::uint64_t kLargestErrorBody = 256 << 10;
 /// Memory is taken in steps, so that a length that a server only claims costs nothing.
 constexpr std::uint64_t kFirstAllocation = 64 << 20;
 constexpr double kSlowest = 1024;  // bytes per second
+constexpr double kHurry = 0.2;     // seconds
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -95,8 +96,11 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
   // Rather wait for a TLS connection that is being made, to share it, than make one for each request.
   if (request_.url.starts_with("https")) set(CURLOPT_PIPEWAIT, 1L);
   const double timeout = request_.timeout > 0 ? request_.timeout : settings.timeout;
-  set(CURLOPT_CONNECTTIMEOUT_MS,
-      std::max(1L, static_cast<long>(std::min(timeout, settings.connect_timeout) * 1000)));
+  double connect_timeout = std::min(timeout, settings.connect_timeout);
+  const double usual = patience_ * (kHurry + 10 * settings.usual_connect);
+  hurried_ = settings.usual_connect > 0 && usual < connect_timeout;
+  if (hurried_) connect_timeout = usual;
+  set(CURLOPT_CONNECTTIMEOUT_MS, std::max(1L, static_cast<long>(connect_timeout * 1000)));
   if (!settings.ca_file.empty()) set(CURLOPT_CAINFO, settings.ca_file.c_str());
   if (!settings.ca_path.empty()) set(CURLOPT_CAPATH, settings.ca_path.c_str());
   if (request_.method == "HEAD") {
@@ -251,6 +255,15 @@ bool HttpTransfer::redirect(CURLcode code) {
     std::erase_if(request_.headers, [](const auto& header) { return !is_harmless(header.first); });
   request_.url = location;
   enough_ = false;
+  return true;
+}
+
+bool HttpTransfer::lost_patience(CURLcode code) {
+  curl_off_t connected = 0;
+  curl_easy_getinfo(easy_, CURLINFO_PRETRANSFER_TIME_T, &connected);
+  if (!hurried_ || code != CURLE_OPERATION_TIMEDOUT || connected != 0) return false;
+  if (request_.progress) request_.progress->started = 0;
+  patience_ *= 2;
   return true;
 }
 

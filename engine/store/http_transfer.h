@@ -18,6 +18,9 @@ class HttpTransfer {
  public:
   struct Settings {
     double timeout, connect_timeout;
+    /// What connecting took when it worked, in seconds; 0: not known yet. One that takes far longer has lost its
+    /// first packet in a full queue of the server, and TCP would try again only after a second.
+    double usual_connect = 0;
     std::string ca_file, ca_path;  // empty: libcurl's own
   };
 
@@ -31,6 +34,10 @@ class HttpTransfer {
   /// Prepares `easy`, which this object then uses until it is given another. Throws invalid_argument.
   void prepare(CURL* easy, const Settings& settings);
   CURL* easy() const { return easy_; }
+
+  /// Has it been given up because connecting took longer than usual? Then it is to be prepared again, and will
+  /// be more patient.
+  bool lost_patience(CURLcode code);
 
   /// Has libcurl's result been a redirect that is to be followed? Then the request now names the new place and
   /// is to be prepared again. Throws not_supported for one that is refused.
@@ -68,6 +75,8 @@ class HttpTransfer {
   std::unique_ptr<curl_slist, CurlSlistFree> headers_;
   char message_[CURL_ERROR_SIZE] = {};
   int redirects_ = 0;
+  double patience_ = 1;  // for connecting, beside what is usual
+  bool hurried_ = false;
 
   HttpResponse response_;
   std::size_t header_bytes_ = 0;
