@@ -3,6 +3,9 @@
 import numpy as np
 import zarr
 
+from harness.geometry import Geometry
+from harness.loaders import tag
+
 PIPELINES = {
     "default": None,
     "fused": "zarr.core.codec_pipeline.FusedCodecPipeline",
@@ -16,6 +19,14 @@ def use(pipeline):
         zarr.config.set({"codec_pipeline.path": path})
 
 
+def opened(store):
+    """A store for zarr: a path, or obstore's HTTP client."""
+    if not store.startswith("http"):
+        return store
+    import obstore.store
+    return zarr.storage.ObjectStore(obstore.store.from_url(store, client_options={"allow_http": True}), read_only=True)
+
+
 def read_all(report, store, variables, pipeline="default"):
     """Every array as a whole."""
     if pipeline == "zarrs":
@@ -24,3 +35,30 @@ def read_all(report, store, variables, pipeline="default"):
     group = zarr.open_group(store, mode="r")
     for name in variables:
         yield name, [np.asarray(group[name][...])]
+
+
+def batches(report, store, geometry, order, batches_per_epoch, pipeline="default"):
+    """Batches gathered sample by sample, without any cache of decoded chunks: zarr-python has none."""
+    if pipeline == "zarrs":
+        import zarrs  # noqa: F401  registers the pipeline
+    use(pipeline)
+    geometry = Geometry(geometry)
+    group = zarr.open_group(opened(store), mode="r")
+    arrays = {name: group[name] for name in geometry.variables}
+    for number, samples in enumerate(np.load(order)):
+        yield tag(number, batches_per_epoch), geometry.gather(arrays, samples)
+
+
+def pairs(report, store, geometry, batch, count, pipeline="default", views=False):
+    """In-order pairs of steps, x and y: one read of the steps of a batch and one more. With `views`, x and y
+    overlap in that memory; without, they are two arrays."""
+    if pipeline == "zarrs":
+        import zarrs  # noqa: F401  registers the pipeline
+    use(pipeline)
+    geometry = Geometry(geometry)
+    group = zarr.open_group(opened(store), mode="r")
+    array = group[next(iter(geometry.variables))]
+    for number in range(count):
+        steps = array[number * batch:(number + 1) * batch + 1][:, None]
+        x, y = steps[:-1], steps[1:]
+        yield f"0/{number}", [x, y] if views else [x.copy(), y.copy()]
