@@ -5,10 +5,10 @@ Windows of 48 x 48 and three steps that overlap, 15 channels stacked, batches of
 """
 
 from harness import data
-from harness.geometry import Geometry, checksum
-from harness.loaders import expected, figures, order_of, table, whole
+from harness.loaders import expected, figures, order_of, table
 from harness.origin import Origin
 from harness.rounds import Contender, chosen, measure, verified
+from harness.workloads import checked_in_own_order
 
 STEPS, BATCH, BATCHES, EPOCHS = 4000, 4, 500, 3
 SURFACE = ["10m_wind_speed", "2m_temperature"]
@@ -67,26 +67,6 @@ def contenders(store, spec, steps, zarr_format, orders, batches, step):
     ]
 
 
-def in_own_order(contender, store, spec, order, per_epoch):
-    """Checks a contender whose order is not the common one: block order from its file, or samples as tags."""
-    from harness import process
-    import numpy as np
-    result = process.run(contender.function, contender.arguments, verify=True, **{**contender.options, "step": 0})
-    geometry, arrays = Geometry(spec), whole(store, spec["variables"])
-    rows = np.load(order) if order else None
-    wrong = 0
-    for name, found in result.sums.items():
-        if name.startswith("samples "):
-            samples = [int(number) for number in name.split()[1:]]
-        else:
-            epoch, batch = map(int, name.split("/"))
-            samples = rows[epoch * per_epoch + batch]
-        wrong += checksum(geometry.gather(arrays, samples)) != found
-    if wrong:
-        print(f"  {contender.name}: OTHER BYTES in {wrong} of {len(result.sums)}")
-    return wrong == 0
-
-
 def run(arguments):
     results, good = {}, True
     for kind, (zarr_format, _) in STORES.items():
@@ -95,7 +75,7 @@ def run(arguments):
         path, spec, steps = make(arguments, kind)
         batches = max(20, int(BATCHES * arguments.scale))
         orders = {order: order_of(arguments.data, path, view(order), batches, EPOCHS) for order in ("global", "block")}
-        sums = expected(path, spec, orders["global"], batches)
+        sums = {order: expected(path, spec, file, batches) for order, file in orders.items()}
         data.warm(path)
         decoded = steps * (len(SURFACE) + LEVELS) * 128 * 64 * 4
         ratio = decoded / data.stored_bytes(path)
@@ -111,12 +91,11 @@ def run(arguments):
                 title = f"W1, {kind}, {where}, step {step:g} s, {steps} steps ({decoded / 1e9:.2f} GB decoded, {ratio:.1f} times compressed)"
                 running = chosen(contenders(store, spec, steps, zarr_format, orders, batches, step), arguments.peers)
                 if step == 0:
-                    common, ok = verified([c for c in running if c.comparable], sums)
+                    common, ok = verified([c for c in running if c.comparable], sums["global"])
                     good = good and ok
                     for contender in running:
                         if not contender.comparable:
-                            good = in_own_order(contender, path, spec, orders["block"] if "block" in contender.name else None,
-                                                batches) and good
+                            good = checked_in_own_order(contender, path, spec, sums["block"]) and good
                 found = measure(running, arguments.rounds if step == 0 else max(1, arguments.rounds // 3),
                                 before=origin.reset, after=after)
                 results[title] = {name: figures(runs, ratio) for name, runs in found.items()}

@@ -2,10 +2,14 @@
 
 import contextlib
 import mmap
+import multiprocessing
+import multiprocessing.connection
 import os
 
 import numpy as np
 
+from harness.child import Elsewhere, touch
+from harness.geometry import checksum
 from harness.mount import Mount
 
 BLOCK = 4 << 20
@@ -80,3 +84,38 @@ def read_batches(folder, view, count, how, epochs, first, by_tensor):
                 yield from ((name, [array]) for name, array in zip(names, arrays))
             else:
                 yield f"{number}/{batch}", arrays
+
+
+def rank_reader(pipe, folder, view, count, how, rank, world, verify):
+    """One rank's process: reads its batches and tells of each its global number, size and checksum."""
+    own = range(rank, count, world)
+    for number, (_, arrays) in zip(own, read_batches(folder, view, len(own), how, 1, 0, False)):
+        for array in arrays:
+            touch(array)
+        pipe.send((f"0/{number}", Elsewhere(sum(array.nbytes for array in arrays), checksum(arrays) if verify else 0)))
+        array = arrays = None
+    pipe.send(None)
+
+
+def ranks(report, store, view, count, world, how="mmap", options=()):
+    """The first `count` global batches, read by `world` processes at once, in the order in which they come."""
+    context = multiprocessing.get_context("fork")
+    with Mount(report, store, [view], options) as path:
+        pipes, processes = [], []
+        for rank in range(world):
+            here, there = context.Pipe(duplex=False)
+            folder = path / "views" / view["name"] / f"rank-{rank}-of-{world}"
+            processes.append(context.Process(target=rank_reader, daemon=True, args=(
+                there, folder, view, count, how, rank, world, report["verify"])))
+            processes[-1].start()
+            there.close()
+            pipes.append(here)
+        while pipes:
+            for pipe in multiprocessing.connection.wait(pipes):
+                told = pipe.recv()
+                if told is None:
+                    pipes.remove(pipe)
+                else:
+                    yield told[0], [told[1]]
+        for process in processes:
+            process.join()
