@@ -23,7 +23,10 @@ class Items:
         dataset = xr.open_zarr(opened(store), chunks={}, decode_times=False)[list(self.geometry.variables)]
         reach = max(offset for _, offset in self.geometry.tensors)
         sizes = {dim: size + (reach if dim == "time" else 0) for dim, (size, _) in self.geometry.window.items()}
+        others = {dim: size for dim, size in dataset.sizes.items() if dim not in sizes}
         overlap = {dim: sizes[dim] - stride for dim, (_, stride) in self.geometry.window.items()}
+        if len(others) > 1:
+            sizes |= others  # whole, and last: xbatcher would join them into one dim
         self.generator = xbatcher.BatchGenerator(dataset, input_dims=sizes, input_overlap=overlap, preload_batch=False)
 
     def batch(self, samples):
