@@ -90,6 +90,7 @@ def figures(runs, store_ratio):
         "cpu_s_per_gb": median(runs, lambda r: r.cpu / r.bytes * 1e9),
         "batches": int(statistics.median(len(r.waits) for r in runs)),
         "batch_mb": rows / 1e6,
+        "waits": [round(wait, 7) for wait in runs[-1].waits],
     }
 
 
