@@ -134,11 +134,20 @@ def test_what_is_not_there(cloud_fails, reader):
     assert "no bucket 'no-such-bucket'" in cloud_fails("inspect", "s3://no-such-bucket/a.zarr", **reader)
 
 
-def test_anonymous(cloud, moto, reader, stores):
+def test_public_data_are_read_without_credentials(cloud, cloud_fails, moto, reader, stores):
     moto.enforce(False)
+    for name in ("v2c.zarr", "v3c.zarr"):
+        for key, data in files_of(stores[name]):
+            moto.client("s3").put_object(Bucket=BUCKET, Key=f"public/{key}", Body=data, ACL="public-read")
     try:
-        assert cloud("inspect", store("v3.zarr"), AWS_ENDPOINT_URL=moto.url)
-        assert cloud("inspect", store("v3.zarr"), "--anon", **reader | {"AWS_SECRET_ACCESS_KEY": "wrong"})
+        for name in ("v2c.zarr", "v3c.zarr"):
+            root, public = zarr.open_group(stores[name], mode="r"), f"s3://{BUCKET}/public/{name}"
+            for path in ("values", "sparse"):
+                told = load(cloud("cat", public, path, "--decode", "raw", AWS_ENDPOINT_URL=moto.url))
+                assert np.array_equal(told, root[path][...])
+            assert cloud("inspect", public, "--anon", **reader | {"AWS_SECRET_ACCESS_KEY": "wrong"})
+        line = cloud_fails("inspect", store("v3c.zarr"), AWS_ENDPOINT_URL=moto.url)
+        assert "access denied to a request without credentials" in line
     finally:
         moto.enforce(True)
 
