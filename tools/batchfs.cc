@@ -121,6 +121,20 @@ int run(const Command& command, const Run& chosen) {
   }
 }
 
+/// Whoever lists processes sees the arguments: what may be secret in a URL, a password or a signature after
+/// '?', is overwritten once it has been read.
+void hide_secrets(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string text = argv[i];
+    const std::size_t scheme = text.find("://");
+    if (scheme == std::string::npos) continue;
+    const std::size_t host = scheme + 3, end = std::min(text.find('/', host), text.size());
+    const std::size_t at = text.rfind('@', end), colon = text.find(':', host), query = text.find('?', host);
+    if (at != std::string::npos && colon < at) std::fill(argv[i] + colon + 1, argv[i] + at, 'x');
+    if (query != std::string::npos) std::fill(argv[i] + query + 1, argv[i] + text.size(), 'x');
+  }
+}
+
 int main_of(int argc, char** argv) {
   if (const std::string problem = command_problem(argc, argv); !problem.empty()) {
     return complain_about_usage("batchfs", problem, "batchfs --help");
@@ -150,6 +164,7 @@ int main_of(int argc, char** argv) {
     const std::string name = chosen_app == &app ? "batchfs" : "batchfs " + chosen_app->get_name();
     return complain_about_usage(chosen_app->get_name(), usage_problem(error, *chosen_app), name + " --help");
   }
+  hide_secrets(argc, argv);
   return run(*command, chosen);
 }
 

@@ -5,6 +5,8 @@ There is no package of an Azure emulator for Python or Debian."""
 import base64
 import io
 import json
+import os
+import pathlib
 import urllib.parse
 from xml.sax.saxutils import escape
 
@@ -133,3 +135,27 @@ def test_what_is_not_there(cloud_fails, azure):
     assert "not a Zarr store" in cloud_fails("inspect", store("absent.zarr"), **here)
     assert "no container 'nothing-here'" in cloud_fails("inspect", "az://nothing-here/a.zarr", **here)
     assert "AZURE_STORAGE_ACCOUNT_NAME" in cloud_fails("inspect", store("v3.zarr"))
+
+
+@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="/dev/fuse cannot be used")
+def test_a_mount_shows_no_secret(batchfs, azure, cloud, environment, tmp_path, stores):
+    azure.right = "sas"
+    variables = {"AZURE_STORAGE_ENDPOINT": azure.url, "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT}
+    view, mount = tmp_path / "view.json", tmp_path / "mount"
+    view.write_text(json.dumps({"name": "v", "variables": ["values"], "window": {"time": 1}, "batch": {"size": 4}}))
+    mount.mkdir()
+    cloud("mount", store("v3c.zarr") + "?" + SAS, mount, "--view", view, **variables)
+    try:
+        values = zarr.open_group(stores["v3c.zarr"], mode="r")["values"][...]
+        batch = np.load(mount / "views/v/epoch-0000/batch-000002.npy")
+        assert np.array_equal(batch, values[8:].reshape(batch.shape))
+        assert json.loads((mount / "store.json").read_text())["url"] == store("v3c.zarr")
+        control = mount / ".batchfs"
+        daemon = json.loads((control / "stats.json").read_text())["pid"]
+        for path in (mount / "store.json", mount / "summary.txt", control / "config.json", control / "log",
+                     pathlib.Path("/proc/self/mountinfo"), pathlib.Path(f"/proc/{daemon}/cmdline")):
+            text = path.read_bytes()
+            assert b"HU%2F" not in text and b"HU/SH" not in text, path
+        assert b"batchfs" in text and str(mount).encode() in text
+    finally:
+        batchfs("umount", "--lazy", mount)
