@@ -28,6 +28,8 @@ constexpr Command kCommands[] = {
      "batchfs view era5.zarr > view.json", setup_view},
     {"plan", "Prepare batches", "say what a view gives and what it costs to read",
      "batchfs plan era5.zarr --view view.json", setup_plan},
+    {"statistics", "Prepare batches", "compute what a view's \"normalize\" needs: mean, std, min, max",
+     "batchfs statistics era5.zarr --view view.json -o stats.json", setup_statistics},
     {"batch", "Prepare batches", "write one batch to standard output, without a mount",
      "batchfs batch era5.zarr --view view.json --batch 7 > batch-7.npy", setup_batch},
     {"mount", "Use batches", "mount a store: its batches become files",

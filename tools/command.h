@@ -33,6 +33,7 @@ Run setup_inspect(CLI::App& app);
 Run setup_cat(CLI::App& app);
 Run setup_view(CLI::App& app);
 Run setup_plan(CLI::App& app);
+Run setup_statistics(CLI::App& app);
 Run setup_batch(CLI::App& app);
 Run setup_mount(CLI::App& app);
 Run setup_umount(CLI::App& app);

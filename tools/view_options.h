@@ -16,8 +16,9 @@ struct OpenedView {
 };
 
 /// Reads and resolves a view file. Its name, when the file gives none, is that of the file.
-std::shared_ptr<const View> load_view(const std::shared_ptr<const Dataset>& dataset, const std::string& file);
+std::shared_ptr<const View> load_view(const std::shared_ptr<const Dataset>& dataset, const std::string& file,
+                                      ViewOptions options = {});
 
-OpenedView open_view(const StoreOptions& store, const std::string& file);
+OpenedView open_view(const StoreOptions& store, const std::string& file, const ViewOptions& options = {});
 
 }  // namespace batchfs

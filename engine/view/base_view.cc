@@ -46,8 +46,6 @@ BaseView::BaseView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
   }
 }
 
-const Positions& BaseView::selected(const std::string& dim) const { return selected_.at(dim); }
-
 const Variable& BaseView::find_variable(const std::string& name, const std::string& path) const {
   try {
     return dataset_->variable(name);

@@ -16,6 +16,7 @@ class BaseView : public View {
   const std::vector<TensorSpec>& tensors() const override { return tensors_; }
   const std::vector<std::string>& formats() const override { return spec_.formats; }
   std::int64_t epochs() const override { return spec_.epochs; }
+  const Positions& selected(const std::string& dim) const override { return selected_.at(dim); }
   const std::vector<const Variable*>& variables() const override { return variables_; }
   const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const override {
     return converters_.at({tensor, variable});
@@ -38,8 +39,6 @@ class BaseView : public View {
   /// The windows of a batch, in row order.
   virtual std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const = 0;
 
-  /// The selection along a dimension; everything when the view selects nothing there.
-  const Positions& selected(const std::string& dim) const;
   /// Throws not_found with `path` and the nearest name.
   const Variable& find_variable(const std::string& name, const std::string& path) const;
   /// The number of a variable that can be read, entering it in variables_. Throws with `path`.

@@ -64,6 +64,9 @@ class View {
   virtual std::int64_t rank_batches(std::int64_t rank, std::int64_t world) const = 0;
   virtual std::int64_t epochs() const = 0;
 
+  /// What the view selects along a dimension of the dataset.
+  virtual const Positions& selected(const std::string& dim) const = 0;
+
   /// Variables the parts come from, and how each is converted for each tensor it is in.
   virtual const std::vector<const Variable*>& variables() const = 0;
   virtual const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const = 0;

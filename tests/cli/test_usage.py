@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["inspect", "cat", "view", "plan", "batch", "mount", "umount", "stats"]
+COMMANDS = ["inspect", "cat", "view", "plan", "statistics", "batch", "mount", "umount", "stats"]
 
 
 def test_version(good):
@@ -42,6 +42,7 @@ def test_help_of_a_command_has_an_example(good, command):
     (["cat", "a", "b", "--threads", "many"], "--threads"),
     (["inspect", "a", "--timeout", "-1"], "--timeout"),
     (["plan", "a"], "--view is required"),
+    (["statistics", "a"], "--view is required"),
     (["batch", "a", "--view", "v", "--batch", "-1"], "--batch"),
     (["batch", "a", "--view", "v", "--world", "0"], "--world"),
     (["batch", "a", "--view", "v", "--format", "npz", "--tensor", "x"], "--tensor"),

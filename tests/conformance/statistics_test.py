@@ -1,0 +1,180 @@
+"""batchfs statistics against numpy, and normalising with what it wrote."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+
+T, L, Y, X = 29, 4, 12, 15
+
+
+def dataset():
+    rng = np.random.default_rng(8)
+    q = rng.gamma(2.0, 3e-3, (T, L, Y, X))
+    q[rng.random(q.shape) < 0.02] = np.nan
+    q[:, 2, 5] = np.nan
+    walk = np.cumsum(rng.standard_normal((T, Y, X)), 0) + 101325
+    return xr.Dataset(
+        {"msl": (("time", "lat", "lon"), walk),
+         "t": (("time", "level", "lat", "lon"), rng.normal(250, 20, (T, L, Y, X)).astype("f4")),
+         "q": (("time", "level", "lat", "lon"), q),
+         "series": (("lat", "lon", "time"), rng.standard_normal((Y, X, T))),
+         "count": (("time", "lat"), rng.integers(-1000, 1000, (T, Y)).astype("i4")),
+         "empty": (("time",), np.full(T, np.nan)),
+         "flag": (("time",), np.arange(T) % 2 == 0),
+         "mask": (("lat", "lon"), rng.integers(0, 2, (Y, X)).astype("f4"))},
+        {"time": np.datetime64("2001-01-01", "ns") + np.arange(T) * np.timedelta64(6, "h"),
+         "level": [300.0, 500.0, 700.0, 850.0], "lat": np.linspace(50, 40, Y), "lon": np.arange(X) * 1.0})
+
+
+@pytest.fixture(scope="module", params=[(2, (5, 2, 12, 4)), (3, (1, 4, 12, 15)), (3, (29, 1, 5, 15))],
+                ids=["v2", "step", "column"])
+def store(request, tmp_path_factory):
+    version, (t, l, y, x) = request.param
+    path = tmp_path_factory.mktemp("statistics") / "s.zarr"
+    ds = dataset()
+    sizes = dict(time=t, level=l, lat=y, lon=x)
+    encoding = {n: {"chunks": tuple(sizes[d] for d in v.dims)} for n, v in ds.data_vars.items()}
+    encoding["t"] |= {"dtype": "i2", "scale_factor": 0.01, "add_offset": 250.0, "_FillValue": -32768}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ds.to_zarr(path, zarr_format=version, encoding=encoding, consolidated=True)
+    return path, xr.open_zarr(path).load()
+
+
+def statistics(batchfs, folder, store, view, *arguments):
+    file = folder / "view.json"
+    file.write_text(json.dumps(view))
+    return json.loads(batchfs.bytes("statistics", store, "--view", file, "--json", *arguments))
+
+
+def check(entry, values, axes):
+    """Against numpy over `axes`; what is left stays."""
+    values = values.astype("f8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = {"mean": np.nanmean(values, axes), "std": np.nanstd(values, axes),
+                  "min": np.nanmin(values, axes), "max": np.nanmax(values, axes)}
+    for key, expected in wanted.items():
+        if key in entry:
+            actual = np.array(entry[key], "f8")
+            scale = np.nanmax(np.abs(values)) if key == "mean" else 0  # a mean of both signs cancels
+            np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-14 * scale, err_msg=key)
+    assert np.array_equal(entry["count"], np.sum(~np.isnan(values), axes))
+    if "nan" in entry:
+        assert np.array_equal(entry["nan"], np.sum(np.isnan(values), axes))
+
+
+def test_every_variable_over_everything(batchfs, store, tmp_path):
+    path, ds = store
+    names = ["msl", "t", "q", "series", "count", "empty", "flag", "mask"]
+    found = statistics(batchfs, tmp_path, path, {"variables": names, "window": {"time": 3}})["variables"]
+    assert list(found) == [n for n in names if n != "flag"]
+    for name, entry in found.items():
+        variable = ds[name]
+        kept = [d for d in variable.dims if d == "level"]
+        assert entry.get("dims", []) == kept
+        assert entry.get("coordinates", {}) == {d: ds[d].values.tolist() for d in kept}
+        axes = tuple(i for i, d in enumerate(variable.dims) if d != "level")
+        check(entry, variable.values, axes)
+        if "time" in variable.dims:
+            assert entry["tendency"]["dim"] == "time"
+            check(entry["tendency"], np.diff(variable.values.astype("f8"), axis=variable.dims.index("time")), axes)
+        else:
+            assert "tendency" not in entry
+    assert found["empty"]["mean"] is None and found["empty"]["std"] is None and found["empty"]["nan"] == T
+
+
+@pytest.mark.parametrize("select", [
+    {"time": {"from": "2001-01-02", "to": "2001-01-05"}, "level": [700, 300]},
+    {"time": {"from": "#3", "to": "#28"}, "lat": {"from": "#2", "to": "#9"}, "lon": ["#1", "#2", "#9", "#14"], "level": 500},
+    {"time": ["#2", "#3", "#4", "#11", "#12", "#20"]},
+])
+def test_of_the_selection(batchfs, store, tmp_path, select):
+    path, ds = store
+    positions = {"time": [2, 3, 4, 11, 12, 20]} if isinstance(select["time"], list) else {}
+    if "lat" in select:
+        positions = {"time": slice(3, 28), "lat": slice(2, 9), "lon": [1, 2, 9, 14], "level": 1}
+    sub = ds.isel(positions) if positions else ds.sel(time=slice("2001-01-02", "2001-01-05"), level=[700, 300])
+    found = statistics(batchfs, tmp_path, path, {"variables": ["msl", "t", "q", "series"], "select": select,
+                                                 "window": {"time": 1}})["variables"]
+    for name, entry in found.items():
+        variable = sub[name]
+        axes = tuple(i for i, d in enumerate(variable.dims) if d != "level")
+        check(entry, variable.values, axes)
+        check(entry["tendency"], np.diff(variable.values.astype("f8"), axis=variable.dims.index("time")), axes)
+
+
+@pytest.mark.parametrize("per", [["none"], ["lat"], ["level", "lon"], ["lat", "lon"], ["time"]], ids="+".join)
+def test_dimensions_that_are_kept(batchfs, store, tmp_path, per):
+    path, ds = store
+    arguments = [a for dim in per for a in ("--per", dim)]
+    found = statistics(batchfs, tmp_path, path, {"variables": ["t", "q", "series"], "window": {"time": 1}}, *arguments)
+    for name, entry in found["variables"].items():
+        dims = ds[name].dims
+        assert entry.get("dims", []) == [d for d in dims if d in per]
+        axes = tuple(i for i, d in enumerate(dims) if d not in per)
+        check(entry, ds[name].values, axes)
+        assert ("tendency" in entry) == ("time" not in per)
+        if "time" not in per:
+            check(entry["tendency"], np.diff(ds[name].values.astype("f8"), axis=dims.index("time")), axes)
+
+
+def test_tendency_along_another_dimension(batchfs, store, tmp_path):
+    path, ds = store
+    view = {"variables": ["q"], "window": {"time": 1}}
+    entry = statistics(batchfs, tmp_path, path, view, "--tendency", "lon", "--per", "none")["variables"]["q"]
+    assert entry["tendency"]["dim"] == "lon"
+    check(entry["tendency"], np.diff(ds.q.values, axis=3), (0, 1, 2, 3))
+    assert "tendency" not in statistics(batchfs, tmp_path, path, view, "--tendency", "none")["variables"]["q"]
+
+
+def test_threads_and_memory_change_nothing(batchfs, store, tmp_path):
+    view = {"variables": ["msl", "q", "series"], "window": {"time": 1}}
+    texts = set()
+    for arguments in (["--threads", 1], ["--threads", 7], ["--threads", 3, "--memory", "1M"]):
+        for _ in range(2):
+            texts.add(json.dumps(statistics(batchfs, tmp_path, store[0], view, *arguments)))
+    assert len(texts) == 1
+
+
+def test_normalizing_with_the_file(batchfs, store, tmp_path):
+    path, ds = store
+    file = tmp_path / "view.json"
+    view = {"variables": ["t", "msl"], "window": {"time": 1}, "batch": 4, "dtype": "float32",
+            "select": {"level": [850, 300]}, "normalize": {"method": "zscore", "statistics": "stats.json"}}
+    file.write_text(json.dumps(view))
+    assert "batchfs statistics" in batchfs.refusal("plan", path, "--view", file)
+    table = batchfs.bytes("statistics", path, "--view", file, "-o", tmp_path / "stats.json").decode()
+    assert "level=850" in table and "msl" in table
+    found = json.loads((tmp_path / "stats.json").read_text())["variables"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["stats.json", "view.json"]
+    for name in ("t", "msl"):
+        values = (ds.t.sel(level=[850, 300]) if name == "t" else ds.msl).values
+        shape = (-1, 1, 1) if name == "t" else ()
+        mean, std = (np.array(found[name][key]).reshape(shape) for key in ("mean", "std"))
+        batch = batchfs.npy("batch", path, "--view", file, "--batch", 2, "--tensor", name)
+        expected = np.stack([((values[t:t + 1].astype("f8") - mean) / std).astype("f4") for t in range(8, 12)])
+        np.testing.assert_array_equal(batch, expected)
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--per", "levl"], "did you mean 'level'"),
+    (["--tendency", "tim"], "did you mean 'time'"),
+    (["-o", "/nowhere/stats.json"], "/nowhere/stats.json"),
+])
+def test_refusals(batchfs, store, tmp_path, arguments, words):
+    file = tmp_path / "view.json"
+    file.write_text(json.dumps({"variables": ["t"], "window": {"time": 1}}))
+    assert words in batchfs.refusal("statistics", store[0], "--view", file, *arguments)
+
+
+def test_a_damaged_chunk_is_named(batchfs, tmp_path):
+    ds = xr.Dataset({"v": (("time", "x"), np.arange(40.0).reshape(8, 5))})
+    ds.to_zarr(tmp_path / "s.zarr", zarr_format=2, encoding={"v": {"chunks": (2, 5)}})
+    (tmp_path / "s.zarr" / "v" / "2.0").write_bytes(b"damaged")
+    file = tmp_path / "view.json"
+    file.write_text(json.dumps({"window": {"time": 1}}))
+    assert "v/2.0" in batchfs.refusal("statistics", tmp_path / "s.zarr", "--view", file)
