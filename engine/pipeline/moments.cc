@@ -72,9 +72,10 @@ Moments TwoPassMoments::moments() const {
   // What the rounding of the mean leaves.
   const auto count = static_cast<double>(result.count);
   const double rest = sum_.value();
+  result.m2 = squares_.value() - rest * rest / count;
+  if (std::isnan(result.m2)) return result;  // there are infinite numbers
   result.mean += rest / count;
-  result.m2 = std::max(0.0, squares_.value() - rest * rest / count);
-  if (std::isnan(squares_.value())) result.m2 = squares_.value();
+  result.m2 = std::max(0.0, result.m2);
   return result;
 }
 
