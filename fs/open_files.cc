@@ -52,6 +52,12 @@ void ValuesFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
   auto buffer = std::make_shared<Buffer>(pad + (last - first) * itemsize);
   std::byte* elements = buffer->data() + pad;
   std::byte* reply = elements + skip - in_header;
+  if (sequential) {
+    // Also of the chunk that this read is in: the whole of it is going to be needed.
+    const std::uint64_t count = std::min((last - first) + kReadAheadBytes / itemsize,
+                                         (size_ - header_.size()) / itemsize - first);
+    engine_.read_ahead(array_, static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
+  }
   engine_.read_elements(
       array_, static_cast<std::int64_t>(first), static_cast<std::int64_t>(last - first), elements, buffer,
       [this, buffer, reply, size, offset, in_header, done = std::move(done)](std::exception_ptr error) {
@@ -60,11 +66,6 @@ void ValuesFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
         engine_.counters().bytes_delivered += size;
         done({reply, size}, nullptr);
       });
-  if (sequential && last * itemsize + header_.size() < size_) {
-    const std::uint64_t count = std::min(kReadAheadBytes / itemsize,
-                                         (size_ - header_.size()) / itemsize - last);
-    engine_.read_ahead(array_, static_cast<std::int64_t>(last), static_cast<std::int64_t>(count));
-  }
 }
 
 }  // namespace batchfs

@@ -6,6 +6,9 @@ namespace {
 // Ranks order entries for eviction, largest first. A known next use ranks by its time; without one the
 // rank is above every time, larger the longer ago the entry was touched.
 constexpr std::uint64_t kNoKnownUse = UINT64_MAX;
+
+/// Chunks that a passing reader leaves behind.
+constexpr std::uint64_t kPassingBytes = 128 << 20;
 }  // namespace
 
 std::uint64_t ChunkCache::rank_of(const ChunkKey& key) const {
@@ -57,8 +60,19 @@ std::optional<DecodedChunk> ChunkCache::find(const ChunkKey& key, const Box& nee
 }
 
 void ChunkCache::insert(const ChunkKey& key, std::shared_ptr<const Array> array, DecodedChunk chunk,
-                        std::uint64_t bytes) {
+                        std::uint64_t bytes, bool passing) {
   const std::lock_guard lock(mutex_);
+  if (passing) {
+    passing_.push_back({key, bytes});
+    passing_bytes_ += bytes;
+    while (passing_bytes_ > kPassingBytes && passing_.size() > 1) {
+      const Passing oldest = passing_.front();
+      passing_.pop_front();
+      passing_bytes_ -= oldest.bytes;
+      const auto it = entries_.find(oldest.key);
+      if (it != entries_.end() && !uses_.contains(oldest.key)) erase(it);
+    }
+  }
   put(key, {std::move(array), std::move(chunk), {}, {}, bytes, 0});
 }
 

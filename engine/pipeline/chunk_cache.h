@@ -68,8 +68,9 @@ class ChunkCache {
 
   /// Keeps a chunk of `bytes` of memory, whose owner holds the reservation too: memory that is still being
   /// read stays counted after its chunk is evicted. `array` is held alive with it.
+  /// `passing`: a reader is going through the array once; few such chunks are kept.
   void insert(const ChunkKey& key, std::shared_ptr<const Array> array, DecodedChunk chunk,
-              std::uint64_t bytes);
+              std::uint64_t bytes, bool passing = false);
   /// Remembers a chunk inside other memory (a batch's) without holding that memory.
   void insert_weak(const ChunkKey& key, std::shared_ptr<const Array> array, DecodedChunk chunk);
 
@@ -116,6 +117,12 @@ class ChunkCache {
   std::unordered_map<ChunkKey, std::multiset<std::uint64_t>, ChunkKeyHash> uses_;
   std::set<std::pair<std::uint64_t, const ChunkKey*>> by_rank_;  // keys live in entries_' nodes
   std::deque<ChunkKey> weak_keys_;  // oldest first: swept as their batches go
+  struct Passing {
+    ChunkKey key;
+    std::uint64_t bytes;
+  };
+  std::deque<Passing> passing_;  // oldest first
+  std::uint64_t passing_bytes_ = 0;
   std::uint64_t touched_ = 0;       // counts accesses, for the least recently used
   std::uint64_t bytes_ = 0;
   Counters& counters_;

@@ -316,7 +316,9 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
       if (!result->keep) {
         // Its stored form is kept instead.
       } else if (result->cache_bytes > 0) {
-        cache_.insert(task->key, task->array, *result->chunk, result->cache_bytes);
+        cache_.insert(task->key, task->array, *result->chunk, result->cache_bytes,
+                      std::none_of(consumers.begin(), consumers.end(),
+                                   [](const Consumer& c) { return c.assembly->shares_memory; }));
       } else {
         cache_.insert_weak(task->key, task->array, *result->chunk);
       }

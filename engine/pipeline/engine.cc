@@ -15,8 +15,12 @@ namespace batchfs {
 
 namespace {
 
-/// Ready batches that were opened and are kept for another reader of the same stream.
+/// Ready batches that were opened and are kept for another reader of the same stream: so many, and no more
+/// bytes, but always one.
 constexpr std::size_t kKeptOpened = 4;
+constexpr std::uint64_t kKeptOpenedBytes = 256 << 20;
+/// How far batches of a local store are made ahead.
+constexpr std::uint64_t kLocalWindowBytes = 256 << 20;
 /// Batches behind the window whose chunk uses are told to the cache.
 constexpr std::int64_t kLookAhead = 32;
 
@@ -107,8 +111,7 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
         post_assemble(entry);
       }
     }
-    while (opened_.size() > kKeptOpened && drop_opened()) {
-    }
+    trim_opened();
   }
   ++counters_.batches_opened;
   if (ready != nullptr) {
@@ -128,17 +131,35 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
   return id;
 }
 
+/// Called with mutex_ held.
+void Engine::trim_opened() {
+  std::uint64_t bytes = 0;
+  for (const Key& key : opened_) {
+    const auto it = entries_.find(key);
+    if (it != entries_.end() && it->second->batch != nullptr) bytes += it->second->batch->bytes();
+  }
+  while (opened_.size() > kKeptOpened || (opened_.size() > 1 && bytes > kKeptOpenedBytes)) {
+    const std::uint64_t before = drop_opened();
+    if (before == 0) return;
+    bytes -= std::min(bytes, before);
+  }
+}
+
 /// Called with mutex_ held: forgets the oldest opened batch that is ready. Its memory goes with its last
 /// holder.
-bool Engine::drop_opened() {
+std::uint64_t Engine::drop_opened() {
   for (auto it = opened_.begin(); it != opened_.end(); ++it) {
     const auto entry = entries_.find(*it);
     if (entry != entries_.end() && entry->second->batch == nullptr) continue;
-    if (entry != entries_.end()) entries_.erase(entry);
+    std::uint64_t bytes = 1;  // a key whose batch is gone counts as something
+    if (entry != entries_.end()) {
+      bytes = entry->second->batch->bytes();
+      entries_.erase(entry);
+    }
     opened_.erase(it);
-    return true;
+    return bytes;
   }
-  return false;
+  return 0;
 }
 
 void Engine::post_guess(Urgency urgency, std::function<void()> work) {
@@ -169,7 +190,7 @@ Budget::Reservation Engine::make_room(const Entry& entry, std::uint64_t bytes, b
     bool freed;
     {
       const std::lock_guard lock(mutex_);
-      freed = !opened_.empty() && drop_opened();
+      freed = drop_opened() > 0;
     }
     if (freed || cache_.evict_one(keep_until)) continue;
     if (!waited) return {};
@@ -339,8 +360,15 @@ void Engine::cancel(WaiterId id) {
 }
 
 void Engine::prefetch(const BatchRequest& request, bool stalled, std::uint64_t bytes) {
-  const std::vector<BatchRequest> wanted =
-      prefetcher_.opened(request, stalled, bytes, budget_.limit());
+  // Half of the memory is for chunks and for what readers hold. Where no request takes long, a reader that
+  // waits waits for the processors: a longer window would only take memory, and fresh memory costs time.
+  std::uint64_t room = budget_.limit() / 2;
+  const auto& variables = request.view->variables();
+  const bool local = std::all_of(variables.begin(), variables.end(), [](const Variable* variable) {
+    return variable->array->store().is_local();
+  });
+  if (local) room = std::min(room, std::max(kLocalWindowBytes, 2 * bytes));
+  const std::vector<BatchRequest> wanted = prefetcher_.opened(request, stalled, bytes, room);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;

@@ -98,7 +98,8 @@ class Engine {
   void prefetch(const BatchRequest& request, bool stalled, std::uint64_t bytes);
   void look_ahead(const BatchRequest& request);
   void forget_uses(const Key& key);
-  bool drop_opened();
+  void trim_opened();
+  std::uint64_t drop_opened();
   /// Posts a guess at what comes next; when it fails, the reader that needs it will say so.
   void post_guess(Urgency urgency, std::function<void()> work);
 

@@ -28,7 +28,7 @@ BatchRequest Prefetcher::ahead(const BatchRequest& request, std::int64_t sequenc
 }
 
 std::vector<BatchRequest> Prefetcher::opened(const BatchRequest& request, bool stalled,
-                                             std::uint64_t batch_bytes, std::uint64_t budget) {
+                                             std::uint64_t batch_bytes, std::uint64_t room) {
   const std::int64_t at = sequence(request);
   const std::lock_guard lock(mutex_);
   if (streams_.size() >= kMostStreams && !streams_.contains(key_of(request)))
@@ -52,8 +52,7 @@ std::vector<BatchRequest> Prefetcher::opened(const BatchRequest& request, bool s
     stream.window = 0;  // a jump: nothing is known of what comes next, until two in order
     stream.position = at;
   }
-  // Half of the memory is for decoded chunks and for what readers hold.
-  const auto fits = static_cast<std::int64_t>(budget / 2 / std::max<std::uint64_t>(batch_bytes, 1));
+  const auto fits = static_cast<std::int64_t>(room / std::max<std::uint64_t>(batch_bytes, 1));
   stream.window = std::min({stream.window, kLargestWindow, std::max<std::int64_t>(fits, 1)});
   std::vector<BatchRequest> wanted;
   for (std::int64_t i = 1; i <= stream.window; ++i) {

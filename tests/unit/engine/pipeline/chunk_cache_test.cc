@@ -103,5 +103,18 @@ TEST(ChunkCache, CountsTheUsesToCome) {
   EXPECT_EQ(cache.uses(key), 2u);
 }
 
+TEST(ChunkCache, KeepsFewChunksOfAReaderThatPasses) {
+  Counters counters;
+  ChunkCache cache(counters);
+  const std::uint64_t bytes = 50 << 20;
+  cache.insert({array_number(2), 0}, nullptr, chunk(), bytes);  // a view's: stays
+  for (int i = 0; i < 5; ++i) cache.insert({array_number(1), i}, nullptr, chunk(), bytes, true);
+  EXPECT_TRUE(cache.find({array_number(2), 0}, kBox));
+  EXPECT_FALSE(cache.find({array_number(1), 2}, kBox));
+  EXPECT_TRUE(cache.find({array_number(1), 3}, kBox));
+  EXPECT_TRUE(cache.find({array_number(1), 4}, kBox));
+  EXPECT_EQ(cache.bytes(), 3 * bytes);
+}
+
 }  // namespace
 }  // namespace batchfs
