@@ -125,6 +125,9 @@ std::string FileSystem::stats_text() const {
                        {"world", stream.world}, {"epoch", stream.epoch}, {"batch", stream.batch},
                        {"window", stream.window}});
   json["streams"] = std::move(streams);
+  Json store = Json::object();
+  for (const Store::Counter& counter : store_->counters()) store[counter.name] = counter.value;
+  if (!store.empty()) json["store"] = std::move(store);
   return json.dump(2) + "\n";
 }
 

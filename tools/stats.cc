@@ -34,12 +34,16 @@ void show(const Options& options, Output& output) {
   if (options.json) return output.write(text);
   const Json stats = parse_json(text, path + "/.batchfs/stats.json");
   Table table({options.directory, ""});
-  for (const auto& [name, value] : stats.items()) {
-    std::string words = name;
+  const auto add = [&table](const std::string& name, const Json& value, const std::string& before) {
+    std::string words = before + name;
     for (char& c : words) {
       if (c == '_') c = ' ';
     }
     table.add({words, value_text(name, value)});
+  };
+  for (const auto& [name, value] : stats.items()) {
+    if (!value.is_object()) add(name, value, "");
+    else for (const auto& [inner, inner_value] : value.items()) add(inner, inner_value, name + ": ");
   }
   output.write(table.text(0));
 }

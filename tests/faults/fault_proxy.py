@@ -1,0 +1,181 @@
+"""An HTTP server of a directory that goes wrong on demand: what stands between a store and its reader.
+
+    with FaultProxy(directory) as proxy:
+        proxy.fault = Fault(status=503, times=2)
+        ... read proxy.url ...
+        proxy.requests     # (method, path, headers) of each
+
+A fault is for the first `times` requests of each path that `applies` to (all of them when None).
+"""
+
+import dataclasses
+import email.utils
+import http.server
+import pathlib
+import re
+import socket
+import ssl
+import struct
+import threading
+import time
+import urllib.parse
+
+# Few seconds instead of many: what is tested is what happens, not how long the defaults wait.
+QUICK = ["--timeout", "1", "--retries", "2"]
+
+
+def is_chunk(path):
+    """Of the array x, whatever its format."""
+    return path.startswith("x/") and not path.endswith(("zarr.json", ".zarray", ".zattrs"))
+
+
+@dataclasses.dataclass
+class Fault:
+    status: int | None = None             # answered instead of the object
+    headers: dict = dataclasses.field(default_factory=dict)
+    body: bytes = b""
+    latency: float = 0                    # seconds before the answer
+    cut: int | None = None                # bytes of the body after which the connection closes
+    reset: bool = False                   # it closes with a TCP reset
+    stall: int | None = None              # bytes of the body after which nothing comes any more
+    drip: float = 0                       # seconds between two bytes of the body
+    shift: int = 0                        # a range request gets a range that begins so many bytes later
+    ignore_range: bool = False            # a range request gets the whole object
+    new_etag: bool = False                # every answer has another ETag
+    corrupt: bool = False                 # a byte of the body is flipped
+    times: int | None = None
+    applies: object = None                # a function of the path
+
+    def concerns(self, path, nth):
+        return (self.times is None or nth < self.times) and (self.applies is None or self.applies(path))
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_GET(self):
+        proxy = self.server.proxy
+        path = urllib.parse.unquote(self.path.split("?")[0]).lstrip("/")
+        with proxy.lock:
+            proxy.requests.append((self.command, path, dict(self.headers)))
+            nth = proxy.seen[path] = proxy.seen.get(path, -1) + 1
+            proxy.in_flight += 1
+            proxy.most_in_flight = max(proxy.most_in_flight, proxy.in_flight)
+            fault = proxy.fault if proxy.fault.concerns(path, nth) else Fault()
+        try:
+            self.answer(proxy, path, fault, nth)
+        except (BrokenPipeError, ConnectionError):
+            self.close_connection = True
+        finally:
+            with proxy.lock:
+                proxy.in_flight -= 1
+
+    def answer(self, proxy, path, fault, nth):
+        time.sleep(fault.latency)
+        if fault.status is not None:
+            return self.send(fault.status, fault.headers, fault.body, fault)
+        file = proxy.directory / path
+        if not file.is_file():
+            return self.send(404, {}, b"not found", fault)
+        data = file.read_bytes()
+        info = file.stat()
+        headers = {"ETag": f'"{info.st_mtime_ns:x}-{nth if fault.new_etag else 0}"', "Accept-Ranges": "bytes",
+                   "Last-Modified": email.utils.formatdate(info.st_mtime, usegmt=True),
+                   "Content-Type": "application/octet-stream"} | fault.headers
+        status, body = 200, data
+        wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        if wanted and not fault.ignore_range:
+            first, last = wanted[1], wanted[2]
+            begin = int(first) if first else max(0, len(data) - int(last))
+            end = min(int(last) + 1, len(data)) if first and last else len(data)
+            if begin >= len(data):
+                return self.send(416, {"Content-Range": f"bytes */{len(data)}"}, b"", fault)
+            begin, end = min(begin + fault.shift, len(data) - 1), min(end + fault.shift, len(data))
+            status, body = 206, data[begin:end]
+            headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(data)}"
+        if self.headers.get("If-None-Match") == headers["ETag"]:
+            status, body = 304, b""
+        if fault.corrupt and body:
+            body = bytes([body[0] ^ 0xFF]) + body[1:]
+        self.send(status, headers, body, fault)
+
+    def send(self, status, headers, body, fault):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        ends_early = fault.cut is not None or fault.stall is not None
+        if ends_early:
+            body = body[:fault.cut if fault.cut is not None else fault.stall]
+        if fault.drip:
+            for i in range(len(body)):
+                self.wfile.write(body[i:i + 1])
+                time.sleep(fault.drip)
+        else:
+            self.wfile.write(body)
+        if fault.stall is not None:
+            self.connection.settimeout(60)
+            try:
+                self.connection.recv(1)  # until the client leaves
+            except OSError:
+                pass
+        if ends_early:
+            self.close_connection = True
+            if fault.reset:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.close()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 512
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        pass  # clients that leave are what these tests are about
+
+
+class FaultProxy:
+    def __init__(self, directory, certificate=None, key=None):
+        self.directory = pathlib.Path(directory)
+        self.fault = Fault()
+        self.lock = threading.Lock()
+        self.requests = []
+        self.seen = {}
+        self.in_flight = self.most_in_flight = 0
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.proxy = self
+        self.port = self._server.server_address[1]
+        scheme = "http"
+        if certificate is not None:
+            scheme = "https"
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, key)
+            # The handshake in the connection's own thread: one that fails must not hold up the others.
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True,
+                                                      do_handshake_on_connect=False)
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.other_url = f"{scheme}://localhost:{self.port}"
+
+    def set(self, fault):
+        """The fault from now on; requests are counted anew."""
+        with self.lock:
+            self.fault = fault
+            self.seen.clear()
+            self.requests.clear()
+
+    def __enter__(self):
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *failure):
+        self._server.shutdown()
+        self._server.server_close()

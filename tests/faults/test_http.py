@@ -1,0 +1,178 @@
+"""Every fault of a server: the right bytes arrive, or the right error does; never fill values."""
+
+import errno
+import io
+import json
+import time
+
+import numpy as np
+import pytest
+
+from fault_proxy import QUICK, Fault, is_chunk
+
+PASSING = {
+    "nothing": Fault(),
+    "latency": Fault(latency=0.05),
+    "429": Fault(status=429, times=1),
+    "500": Fault(status=500, times=2),
+    "503 with Retry-After": Fault(status=503, headers={"Retry-After": "1"}, times=1),
+    "a reset": Fault(cut=10, reset=True, times=1),
+    "a short body": Fault(cut=10, times=2),
+    "a stall": Fault(stall=10, times=1),
+    "a wrong range": Fault(shift=3, times=1, applies=is_chunk),
+    "no ranges": Fault(ignore_range=True),
+}
+
+LASTING = {
+    "429": (Fault(status=429), "fewer requests"),
+    "500": (Fault(status=500), "tried 3 times"),
+    "503 with a long Retry-After": (Fault(status=503, headers={"Retry-After": "3600"}), "3600 s"),
+    "resets": (Fault(cut=10, reset=True), "connection"),
+    "short bodies": (Fault(cut=10), "connection"),
+    "a stall": (Fault(stall=10), "stalled"),
+    "no answer": (Fault(latency=20), "does not answer"),
+    "a drip": (Fault(drip=0.05), "stalled"),
+    "denied": (Fault(status=403), "denies access"),
+    "a web page": (Fault(status=200, headers={"Content-Type": "text/html"}, body=b"<html>Log in</html>"), "web page"),
+    "a body that is none": (Fault(corrupt=True), "x/"),
+    "a bad request": (Fault(status=400), "400"),
+}
+
+
+def cat(output):
+    return np.load(io.BytesIO(output))
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_cat_gives_the_right_bytes(good, proxy, values, name):
+    proxy.set(PASSING[name])
+    np.testing.assert_array_equal(cat(good("cat", proxy.url, "x", *QUICK)), values)
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_cat_says_what_is_wrong(fails, proxy, name):
+    fault, words = LASTING[name]
+    fault.applies = is_chunk
+    proxy.set(fault)
+    line = fails(1, "cat", proxy.url, "x", *QUICK)
+    assert words in line
+
+
+def test_wrong_ranges_are_no_bytes(request, fails, proxy):
+    if "sharded" not in request.node.name:
+        pytest.skip("chunks are read as a whole")
+    proxy.set(Fault(shift=3, applies=is_chunk))
+    assert "asked for" in fails(1, "cat", proxy.url, "x", *QUICK)
+
+
+def test_missing_chunks_are_fill_values(good, proxy, values):
+    first = []
+
+    def is_first_chunk(path):
+        if is_chunk(path) and not first:
+            first.append(path)
+        return path in first
+
+    proxy.set(Fault(status=404, applies=is_first_chunk))
+    got = cat(good("cat", proxy.url, "x", "--decode", "raw", *QUICK))
+    lost = np.all(got == -1, axis=1)
+    assert lost.any() and not lost.all()
+    np.testing.assert_array_equal(got[~lost], values[~lost])
+
+
+def test_batch(good, proxy, values, view_file):
+    proxy.set(Fault(status=503, times=1))
+    got = cat(good("batch", proxy.url, "--view", view_file, "--batch", 2, *QUICK))
+    np.testing.assert_array_equal(got.reshape(6, 40), values[12:18])
+
+
+@pytest.mark.parametrize("url, words", [
+    ("http://no-such-host.invalid/store", "host name"),
+    ("http://127.0.0.1:9/store", "connecting"),
+    ("http:///store", "host"),
+])
+def test_servers_that_are_not_there(fails, url, words):
+    assert words in fails(1, "inspect", url, *QUICK)
+
+
+def test_what_is_no_store(fails, proxy):
+    assert "not a Zarr store" in fails(1, "inspect", proxy.url + "/elsewhere")
+    proxy.set(Fault(status=403))
+    assert "denies access" in fails(1, "inspect", proxy.url, *QUICK)
+    proxy.set(Fault(status=200, headers={"Content-Type": "text/html"}, body=b"<!DOCTYPE html><p>hello"))
+    assert "web page" in fails(1, "inspect", proxy.url, *QUICK)
+    proxy.set(Fault(status=500))
+    assert "tried 3 times" in fails(1, "inspect", proxy.url, *QUICK)
+
+
+def test_passwords_are_sent_and_not_shown(fails, good, proxy, values):
+    url = proxy.url.replace("http://", "http://me:secret@") + "?sig=hidden"
+    np.testing.assert_array_equal(cat(good("cat", url, "x")), values)
+    assert all(headers.get("Authorization") == "Basic bWU6c2VjcmV0" for _, _, headers in proxy.requests)
+    proxy.set(Fault(status=500))
+    line = fails(1, "cat", url, "x", *QUICK)
+    assert "secret" not in line and "hidden" not in line
+
+
+# ---- mounts ----
+
+def stats(directory):
+    return json.loads((directory / ".batchfs" / "stats.json").read_text())
+
+
+def idle(directory):
+    """The store's counters once nothing is in flight any more."""
+    for _ in range(400):
+        store = stats(directory)["store"]
+        if store["requests_in_flight"] == store["requests_waiting"] == 0:
+            return store
+        time.sleep(0.05)
+    raise AssertionError(f"requests stay in flight: {store}")
+
+
+def batch(directory, number):
+    return directory / "views" / "v" / "epoch-0000" / f"batch-{number:06}.npy"
+
+
+def test_a_mount_gives_the_right_batches(proxy, mounted, values):
+    directory = mounted(proxy.url)
+    proxy.set(Fault(status=503, times=1))
+    for number in range(4):
+        got = np.load(batch(directory, number)).reshape(6, 40)
+        np.testing.assert_array_equal(got, values[6 * number:6 * number + 6])
+    store = idle(directory)
+    assert store["retries"] > 0 and store["failures"] == 0
+    assert store["bytes_received"] >= values.nbytes // 2
+
+
+@pytest.mark.parametrize("fault", [Fault(status=500), Fault(cut=10), Fault(stall=10), Fault(latency=20)],
+                         ids=["500", "short", "stall", "silent"])
+def test_a_mount_survives_a_fault(proxy, mounted, values, fault):
+    directory = mounted(proxy.url)
+    fault.applies = is_chunk
+    proxy.set(fault)
+    with pytest.raises(OSError) as failure:
+        batch(directory, 1).read_bytes()
+    assert failure.value.errno in (errno.EIO, errno.ETIMEDOUT)
+    assert "x/" in (directory / ".batchfs" / "log").read_text()
+    proxy.set(Fault())
+    np.testing.assert_array_equal(np.load(batch(directory, 1)).reshape(6, 40), values[6:12])
+    assert idle(directory)["failures"] > 0
+    assert stats(directory)["memory_used"] <= stats(directory)["memory_budget"]
+
+
+def test_a_changed_object_is_stale(request, proxy, mounted):
+    if "sharded" not in request.node.name:
+        pytest.skip("chunks are read once")
+    directory = mounted(proxy.url)
+    proxy.set(Fault(new_etag=True, applies=is_chunk))
+    with pytest.raises(OSError) as failure:
+        batch(directory, 0).read_bytes()
+    assert failure.value.errno == errno.ESTALE
+
+
+def test_umount_does_not_wait_for_the_server(proxy, mounted, good):
+    directory = mounted(proxy.url, "--timeout", "600")
+    proxy.set(Fault(latency=30, applies=is_chunk))
+    (directory / "views" / "v" / "schema.json").read_text()
+    good("umount", directory, timeout=20)
