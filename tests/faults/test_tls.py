@@ -90,7 +90,6 @@ def nginx(directory, authority, tmp_path):
         except OSError:
             assert server.poll() is None, (tmp_path / "error.log").read_text()
             time.sleep(0.05)
-    log.write_text("")
     yield f"http://127.0.0.1:{ports[0]}", f"https://127.0.0.1:{ports[1]}", log
     server.terminate()
     server.wait(20)
@@ -104,5 +103,5 @@ def test_nginx_over_plain_http(good, nginx, values):
 def test_nginx_over_http2(good, nginx, authority, values):
     output = good("cat", nginx[1], "x", env=trusting(authority))
     np.testing.assert_array_equal(np.load(io.BytesIO(output)), values)
-    lines = nginx[2].read_text().splitlines()
+    lines = [line for line in nginx[2].read_text().splitlines() if "/none" not in line]
     assert lines and all(line.startswith("HTTP/2.0 ") for line in lines)
