@@ -86,7 +86,7 @@ TEST_F(ObjectRequestsTest, WithoutRetriesOneTryIsAll) {
 TEST_F(ObjectRequestsTest, AnUnreachableServerIsAnError) {
   int port;
   { port = LoopbackServer([](const Request&) { return Answer{}; }).port(); }
-  ObjectStore store(std::make_shared<HttpService>("http://127.0.0.1:" + std::to_string(port)), client, quick_options());
+  ObjectStore store(std::make_shared<HttpService>("http://127.0.0.1:" + std::to_string(port), client), client, quick_options());
   EXPECT_EQ(code_of([&] { store.read("a"); }), ErrorCode::io);
 }
 
@@ -164,7 +164,8 @@ TEST_F(ObjectRequestsTest, HedgesAreFew) {
 /// Learns where the objects are from the first answer, and may refuse to authorize.
 class MovingService final : public HttpService {
  public:
-  MovingService(const std::string& url, const HttpClient& client) : HttpService(url), client_(client) {}
+  MovingService(const std::string& url, const std::shared_ptr<HttpClient>& client)
+      : HttpService(url, client), client_(*client) {}
 
   HttpRequest get(const std::string& key) override { return HttpService::get(place_ + key); }
   void authorize(HttpRequest& request) override {
@@ -196,7 +197,7 @@ TEST_F(ObjectRequestsTest, AServiceMayLearnAndTryAtOnce) {
     if (!request.headers.contains("authorization")) return Answer{.status = 401};
     return request.target.starts_with("/there/") ? std::nullopt : std::optional(Answer{.status = 400});
   };
-  const auto service = std::make_shared<MovingService>(there.server.url(), *client);
+  const auto service = std::make_shared<MovingService>(there.server.url(), client);
   RequestOptions options = quick_options();
   options.retries = 0;
   ObjectStore store(service, client, options);
@@ -213,7 +214,7 @@ TEST_F(ObjectRequestsTest, AServiceMayLearnAndTryAtOnce) {
 
 TEST_F(ObjectRequestsTest, FailingToAuthorizeIsAnErrorOrTriedAgain) {
   there.objects["/a"] = "found";
-  const auto service = std::make_shared<MovingService>(there.server.url(), *client);
+  const auto service = std::make_shared<MovingService>(there.server.url(), client);
   ObjectStore store(service, client, quick_options());
   service->fails = 2;
   EXPECT_EQ(text(store.read("a")), "found");
@@ -227,7 +228,7 @@ TEST_F(ObjectRequestsTest, NeverAuthorizesOnTheClientsThread) {
   there.fault = [](const Request&, int nth) -> std::optional<Answer> {
     return nth == 0 ? std::optional(Answer{.status = 503}) : std::nullopt;
   };
-  const auto service = std::make_shared<MovingService>(there.server.url(), *client);
+  const auto service = std::make_shared<MovingService>(there.server.url(), client);
   ObjectStore store(service, client, quick_options());
   std::promise<void> end;
   std::function<void(int)> next = [&](int i) {

@@ -79,7 +79,7 @@ struct ObjectStoreTest : ::testing::Test {
   std::shared_ptr<HttpClient> client = std::make_shared<HttpClient>();
 
   std::unique_ptr<ObjectStore> open(RequestOptions options = quick_options()) {
-    return std::make_unique<ObjectStore>(std::make_shared<HttpService>(there.server.url()), client, options);
+    return std::make_unique<ObjectStore>(std::make_shared<HttpService>(there.server.url(), client), client, options);
   }
 
   static std::uint64_t counter(const Store& store, const std::string& name) {

@@ -303,7 +303,7 @@ TEST_F(ObjectStoreTest, ListsPageByPage) {
   there.fault = [](const Request&, int nth) -> std::optional<Answer> {
     return nth == 0 ? std::optional(Answer{.status = 503}) : std::nullopt;
   };
-  ObjectStore store(std::make_shared<ListingService>(there.server.url()), client, quick_options());
+  ObjectStore store(std::make_shared<ListingService>(there.server.url(), client), client, quick_options());
   std::string names;
   for (const Store::Entry& entry : store.list("")) names += entry.name + (entry.is_prefix ? "/ " : " ");
   EXPECT_EQ(names, "a t2m/ zarr.json ");
