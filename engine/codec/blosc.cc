@@ -135,7 +135,7 @@ class BloscCodec final : public Codec {
 
   static Error damaged(std::span<const std::byte> in) {
     const char* library = blosc_cbuffer_complib(in.data());
-    if (library == nullptr) return Error(ErrorCode::not_supported, "the Blosc frame's inner codec");
+    if (library == nullptr) return Error(ErrorCode::not_supported, "the Blosc frame's inner codec is not supported");
     return Error(ErrorCode::corrupt, fmt::format("the Blosc frame ({}) does not decode", library));
   }
 };

@@ -57,6 +57,17 @@ class ScratchLease {
 /// produce. Twice the input and a page is far above what any of them writes.
 std::uint64_t compressed_bound(std::uint64_t decoded) { return 2 * decoded + 65536; }
 
+/// Arrays to arrays, then to bytes once, then bytes to bytes: v3 core, "Codecs".
+void check_order(std::string_view name, bool serialized) {
+  const CodecStage stage = codec_stage(name);
+  if (stage == CodecStage::bytes && !serialized)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the codec '{}' needs one before it that makes bytes of the elements, as 'bytes'", name));
+  if (serialized && (stage == CodecStage::array || stage == CodecStage::serializer))
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the codec '{}' takes arrays, the codec before it gives bytes", name));
+}
+
 }  // namespace
 
 void Codec::decode_range(std::span<const std::byte>, std::uint64_t, std::uint64_t,
@@ -77,13 +88,17 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout) 
   decoded_size_ = static_cast<std::uint64_t>(element_count(layout_.shape)) * layout_.type.itemsize;
   ChunkLayout at = layout_;
   at.type.big_endian = false;  // in memory; the codec `bytes` gives the stored order
+  at.serialized = false;
   std::vector<std::unique_ptr<Codec>> encode_order;
   for (const CodecSpec& spec : specs) {
     const CodecFactory factory = find_codec(spec.name);
     if (factory == nullptr)
       throw Error(ErrorCode::not_supported, fmt::format("the codec '{}' is not supported", spec.name));
+    check_order(spec.name, at.serialized);
     encode_order.push_back(factory(JsonRef(spec.configuration, spec.name), at));
   }
+  if (!at.serialized)
+    throw Error(ErrorCode::invalid_argument, "no codec makes bytes of the elements, as 'bytes' does");
   // Sizes from the array side outwards: what each codec produces when it decodes.
   std::vector<std::uint64_t> sizes;
   std::uint64_t size = decoded_size_;
@@ -99,7 +114,7 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout) 
     sizes_.push_back(sizes[i]);
   }
   // Ranges: at most one codec that does them, on the stored side; the rest only swaps bytes in place.
-  ranged_ = !codecs_.empty() && codecs_.front()->has_ranges();
+  ranged_ = codecs_.front()->has_ranges();
   for (std::size_t i = 1; i < codecs_.size(); ++i)
     if (codecs_[i]->name() != "bytes") ranged_ = false;
 }
@@ -115,11 +130,6 @@ void CodecChain::decode(std::span<const std::byte> encoded, std::span<std::byte>
     if (got != expected)
       throw Error(ErrorCode::corrupt, fmt::format("the chunk decodes to {} bytes, {} were expected", got, expected));
   };
-  if (codecs_.empty()) {
-    check(encoded.size(), out.size());
-    std::memcpy(out.data(), encoded.data(), out.size());
-    return;
-  }
   // From this codec on, all work in place: its output can go straight to `out`.
   std::size_t direct = codecs_.size() - 1;
   while (direct > 0 && codecs_[direct]->in_place() && sizes_[direct - 1] == decoded_size_) --direct;
@@ -162,7 +172,7 @@ void CodecChain::decode_plain(std::span<std::byte> elements) const {
 }
 
 std::uint64_t CodecChain::range_granularity(std::span<const std::byte> encoded) const {
-  return codecs_.empty() ? 1 : codecs_.front()->range_granularity(encoded);
+  return codecs_.front()->range_granularity(encoded);
 }
 
 }  // namespace batchfs

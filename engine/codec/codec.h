@@ -24,8 +24,9 @@ namespace batchfs {
 /// What a codec encodes: the array part of a chunk on its decoded side.
 struct ChunkLayout {
   Dims shape;     // in the order the codec sees it (after transposes)
-  DataType type;  // in memory
+  DataType type;  // in memory; once serialized, as stored
   std::vector<std::byte> fill_value;
+  bool serialized = false;  // a codec has made bytes of the elements
 };
 
 /// Immutable and thread-safe.
@@ -73,6 +74,15 @@ using CodecFactory = std::unique_ptr<Codec> (*)(const JsonRef& configuration, Ch
 
 /// nullptr when there is no codec of that name.
 CodecFactory find_codec(std::string_view name);
+
+/// What a codec takes and gives when it encodes (v3 core, "Codecs").
+enum class CodecStage {
+  array,       // arrays to arrays
+  filter,      // the same; in v2 the filters come behind the making of bytes
+  serializer,  // arrays to bytes: one in every chain
+  bytes,       // bytes to bytes
+};
+CodecStage codec_stage(std::string_view name);
 
 /// Names of all codecs, for `doctor` and messages.
 std::vector<std::string> codec_names();

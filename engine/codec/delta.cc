@@ -32,8 +32,8 @@ class DeltaCodec final : public TypedCodec {
 }  // namespace
 
 std::unique_ptr<Codec> make_delta(const JsonRef& configuration, ChunkLayout& layout) {
-  const DataType decoded = configured_type(configuration, "dtype", layout.type);
-  const DataType encoded = configured_type(configuration, "astype", decoded);
+  const DataType decoded = configured_type(configuration, "dtype", layout.type, layout);
+  const DataType encoded = configured_type(configuration, "astype", decoded, layout);
   layout.type = encoded;
   return std::make_unique<DeltaCodec>(decoded, encoded);
 }

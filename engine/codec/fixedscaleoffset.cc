@@ -40,8 +40,8 @@ class FixedScaleOffsetCodec final : public TypedCodec {
 }  // namespace
 
 std::unique_ptr<Codec> make_fixedscaleoffset(const JsonRef& configuration, ChunkLayout& layout) {
-  const DataType decoded = configured_type(configuration, "dtype", layout.type);
-  const DataType encoded = configured_type(configuration, "astype", decoded);
+  const DataType decoded = configured_type(configuration, "dtype", layout.type, layout);
+  const DataType encoded = configured_type(configuration, "astype", decoded, layout);
   const double scale = configuration.at("scale").number();
   if (scale == 0) throw configuration.at("scale").error("the scale is 0");
   layout.type = encoded;

@@ -44,7 +44,7 @@ RawFilter parse_filter(const JsonRef& json) {
       if (const auto v = json.find("dist")) filter.delta.dist = static_cast<std::uint32_t>(v->integer(1, 256));
       return filter;
     default:
-      throw json.error(fmt::format("the LZMA filter {}", filter.id), ErrorCode::not_supported);
+      throw json.error(fmt::format("the LZMA filter {} is not supported", filter.id), ErrorCode::not_supported);
   }
 }
 

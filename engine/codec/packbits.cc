@@ -30,9 +30,9 @@ class PackBitsCodec final : public Codec {
 std::unique_ptr<Codec> make_packbits(const JsonRef& configuration, ChunkLayout& layout) {
   // The v3 codec of this name has options that numcodecs' has not.
   for (const auto& [key, value] : configuration.members())
-    throw value.error("this option of packbits", ErrorCode::not_supported);
+    throw value.error("this option of packbits is not supported", ErrorCode::not_supported);
   if (layout.type.kind != Kind::boolean && layout.type.itemsize != 1)
-    throw Error(ErrorCode::not_supported, "packbits on values that are no booleans");
+    throw Error(ErrorCode::not_supported, "packbits on values that are no booleans is not supported");
   return std::make_unique<PackBitsCodec>();
 }
 

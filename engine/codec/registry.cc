@@ -10,38 +10,50 @@ namespace {
 struct Entry {
   std::string_view name;
   CodecFactory factory;
+  CodecStage stage;
 };
 
 constexpr Entry kCodecs[] = {
-    {"adler32", make_adler32},
-    {"astype", make_astype},
-    {"bitround", make_bitround},
-    {"blosc", make_blosc},
-    {"bytes", make_bytes},
-    {"bz2", make_bz2},
-    {"crc32", make_crc32},
-    {"crc32c", make_crc32c},
-    {"delta", make_delta},
-    {"endian", make_bytes},  // before the final v3 specification
-    {"fixedscaleoffset", make_fixedscaleoffset},
-    {"gzip", make_gzip},
-    {"lz4", make_lz4},
-    {"lzma", make_lzma},
-    {"packbits", make_packbits},
-    {"quantize", make_quantize},
-    {"sharding_indexed", make_sharding},
-    {"shuffle", make_shuffle},
-    {"transpose", make_transpose},
-    {"zlib", make_zlib},
-    {"zstd", make_zstd},
+    {"adler32", make_adler32, CodecStage::bytes},
+    {"astype", make_astype, CodecStage::filter},
+    {"bitround", make_bitround, CodecStage::filter},
+    {"blosc", make_blosc, CodecStage::bytes},
+    {"bytes", make_bytes, CodecStage::serializer},
+    {"bz2", make_bz2, CodecStage::bytes},
+    {"crc32", make_crc32, CodecStage::bytes},
+    {"crc32c", make_crc32c, CodecStage::bytes},
+    {"delta", make_delta, CodecStage::filter},
+    {"endian", make_bytes, CodecStage::serializer},  // before the final v3 specification
+    {"fixedscaleoffset", make_fixedscaleoffset, CodecStage::filter},
+    {"gzip", make_gzip, CodecStage::bytes},
+    {"lz4", make_lz4, CodecStage::bytes},
+    {"lzma", make_lzma, CodecStage::bytes},
+    {"packbits", make_packbits, CodecStage::filter},
+    {"quantize", make_quantize, CodecStage::filter},
+    {"sharding_indexed", make_sharding, CodecStage::serializer},
+    {"shuffle", make_shuffle, CodecStage::bytes},
+    {"transpose", make_transpose, CodecStage::array},
+    {"zlib", make_zlib, CodecStage::bytes},
+    {"zstd", make_zstd, CodecStage::bytes},
 };
+
+const Entry* find(std::string_view name) {
+  const auto it = std::find_if(std::begin(kCodecs), std::end(kCodecs),
+                               [name](const Entry& entry) { return entry.name == name; });
+  return it == std::end(kCodecs) ? nullptr : it;
+}
 
 }  // namespace
 
 CodecFactory find_codec(std::string_view name) {
-  const auto it = std::find_if(std::begin(kCodecs), std::end(kCodecs),
-                               [name](const Entry& entry) { return entry.name == name; });
-  return it == std::end(kCodecs) ? nullptr : it->factory;
+  const Entry* entry = find(name);
+  return entry == nullptr ? nullptr : entry->factory;
+}
+
+CodecStage codec_stage(std::string_view name) {
+  const Entry* entry = find(name);
+  if (entry == nullptr) throw Error(ErrorCode::internal, "the stage of an unknown codec");
+  return entry->stage;
 }
 
 std::vector<std::string> codec_names() {

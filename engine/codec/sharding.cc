@@ -42,7 +42,7 @@ ShardLayout::ShardLayout(const JsonRef& configuration, const ChunkLayout& layout
   if (const auto given = configuration.find("index_codecs")) index_codecs = parse_codec_list(*given);
   index = std::make_unique<CodecChain>(index_codecs, index_layout);
   const std::optional<std::uint64_t> size = index->encoded_size();
-  if (!size) throw configuration.error("a compressed shard index", ErrorCode::not_supported);
+  if (!size) throw configuration.error("compressed shard indexes are not supported", ErrorCode::not_supported);
   index_bytes = *size;
   if (const auto location = configuration.find("index_location")) {
     const std::string text = location->string();
@@ -80,7 +80,7 @@ class ShardingCodec final : public Codec {
       : shard_(configuration, layout), layout_(layout) {
     const std::size_t itemsize = layout.type.itemsize;
     if (layout.fill_value.size() != itemsize)
-      throw Error(ErrorCode::not_supported, "shards without a fill value");
+      throw Error(ErrorCode::not_supported, "shards without a fill value are not supported");
   }
   std::string_view name() const override { return "sharding_indexed"; }
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
@@ -119,7 +119,9 @@ class ShardingCodec final : public Codec {
 }  // namespace
 
 std::unique_ptr<Codec> make_sharding(const JsonRef& configuration, ChunkLayout& layout) {
-  return std::make_unique<ShardingCodec>(configuration, layout);
+  auto codec = std::make_unique<ShardingCodec>(configuration, layout);
+  layout.serialized = true;
+  return codec;
 }
 
 }  // namespace batchfs

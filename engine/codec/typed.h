@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,14 +11,29 @@
 
 namespace batchfs {
 
-/// The numpy type under `key`; `otherwise` when it is absent.
-inline DataType configured_type(const JsonRef& configuration, const char* key, const DataType& otherwise) {
-  const auto name = configuration.find(key);
-  if (!name || name->is_null()) return otherwise;
-  const DataType type = parse_numpy_type(name->string());
+/// The type itself when it is one that filters compute with; `where` is the configuration, for the message.
+inline const DataType& check_number(const DataType& type, const JsonRef& where) {
   if (!type.is_integer() && !type.is_float() && type.kind != Kind::boolean)
-    throw name->error(fmt::format("the filter type {}", type.name()), ErrorCode::not_supported);
+    throw where.error(fmt::format("filters of the data type {} are not supported", type.name()), ErrorCode::not_supported);
   return type;
+}
+
+/// The numpy type under `key`; `otherwise` when it is absent.
+inline DataType configured_type(const JsonRef& configuration, const char* key, const DataType& otherwise,
+                                const ChunkLayout& layout) {
+  const auto name = configuration.find(key);
+  if (!name || name->is_null()) return check_number(otherwise, configuration);
+  const std::string text = name->string();
+  DataType type;
+  try {
+    type = parse_numpy_type(text);
+  } catch (const Error& error) {
+    throw name->error(error.why(), error.code());
+  }
+  // zarr-python reads such v3 chunks other than it wrote them: nobody can say what they hold.
+  if (type.big_endian && !layout.serialized)
+    throw name->error("big-endian types in filters of Zarr v3 are not supported", ErrorCode::not_supported);
+  return check_number(type, *name);
 }
 
 /// Calls `body` with a value of the type's C++ type.
@@ -66,13 +82,16 @@ void write_number(std::byte* p, T value, bool big_endian) {
     for (std::size_t i = 0; i < sizeof(T) / 2; ++i) std::swap(p[i], p[sizeof(T) - 1 - i]);
 }
 
-/// numpy's astype: integers wrap; a float that does not fit an integer goes by way of int64.
+/// numpy's astype on x86-64: integers wrap. A float goes to a small integer by way of int32, to others by way of
+/// int64; where it does not fit these, they are at their minimum.
 template <class To, class From>
 To cast_number(From value) {
   if constexpr (std::is_integral_v<To> && !std::is_integral_v<From>) {
     const auto wide = static_cast<double>(value);
     if constexpr (std::is_same_v<To, std::uint64_t>)
       if (wide >= 0x1p63 && wide < 0x1p64) return static_cast<To>(wide);
+    if constexpr (sizeof(To) < 4 || std::is_same_v<To, std::int32_t>)
+      if (!(wide > -0x1p31 - 1 && wide < 0x1p31)) return static_cast<To>(INT32_MIN);
     if (!(wide >= -0x1p63 && wide < 0x1p63)) return static_cast<To>(INT64_MIN);
     return static_cast<To>(static_cast<std::int64_t>(wide));
   } else {

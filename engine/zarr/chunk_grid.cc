@@ -12,7 +12,7 @@ ChunkGrid::ChunkGrid(Dims array_shape, Dims chunk_shape)
     counts_.push_back(array_shape[d] == 0 ? 0 : (array_shape[d] - 1) / chunk_shape[d] + 1);
   }
   chunk_count_ = element_count(counts_);
-  if (chunk_count_ > INT64_C(1) << 62) throw Error(ErrorCode::not_supported, "more than 2^62 chunks");
+  if (chunk_count_ > INT64_C(1) << 62) throw Error(ErrorCode::not_supported, "arrays of more than 2^62 chunks are not supported");
 }
 
 std::int64_t ChunkGrid::linear(const Dims& chunk) const {

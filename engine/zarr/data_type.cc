@@ -72,13 +72,13 @@ void check_numeric_size(Kind kind, std::uint32_t size, const std::string& name) 
     case Kind::datetime: case Kind::timedelta: ok = allowed({8}); break;
     default: ok = size <= kLargestItem;
   }
-  if (!ok) throw Error(ErrorCode::not_supported, fmt::format("the data type '{}'", name));
+  if (!ok) throw Error(ErrorCode::not_supported, fmt::format("the data type '{}' is not supported", name));
 }
 
-/// "<f4", "|b1", "<M8[25us]", ">U7".
-DataType parse_typestr(const std::string& text) {
+/// "<f4", "|b1", "<M8[25us]", ">U7". `shown` is how messages call it.
+DataType parse_typestr(const std::string& text, const std::string& shown) {
   auto bad = [&] {
-    return Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a numpy data type", text));
+    return Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a numpy data type", shown));
   };
   if (text.size() < 3) throw bad();
   DataType type;
@@ -99,7 +99,7 @@ DataType parse_typestr(const std::string& text) {
     case 'U': type.kind = Kind::unicode; break;
     case 'V': type.kind = Kind::raw; break;
     default:
-      throw Error(ErrorCode::not_supported, fmt::format("the data type '{}'", text));
+      throw Error(ErrorCode::not_supported, fmt::format("the data type '{}' is not supported", shown));
   }
   std::uint32_t size = 0;
   const char* end = text.data() + text.size();
@@ -124,9 +124,9 @@ DataType parse_typestr(const std::string& text) {
   } else if (!unit.empty()) {
     throw bad();
   }
-  check_numeric_size(type.kind, size, text);
+  check_numeric_size(type.kind, size, shown);
   if (type.kind == Kind::unicode) {
-    if (size > kLargestItem / 4) throw Error(ErrorCode::not_supported, "strings this long");
+    if (size > kLargestItem / 4) throw Error(ErrorCode::not_supported, "strings of more than 1 MB are not supported");
     size *= 4;
   }
   type.itemsize = size;
@@ -137,12 +137,17 @@ DataType parse_typestr(const std::string& text) {
 DataType parse_structured(const JsonRef& fields, int depth);
 
 DataType parse_v2_field(const JsonRef& dtype, int depth) {
-  if (dtype.is_string()) return parse_typestr(dtype.string());
-  return parse_structured(dtype, depth);
+  if (dtype.is_array()) return parse_structured(dtype, depth);
+  const std::string text = dtype.string();
+  try {
+    return parse_typestr(text, text);
+  } catch (const Error& error) {
+    throw dtype.error(error.why(), error.code());
+  }
 }
 
 DataType parse_structured(const JsonRef& fields, int depth) {
-  if (depth > 16) throw fields.error("structured types nested this deep", ErrorCode::not_supported);
+  if (depth > 16) throw fields.error("structured types nested this deep are not supported", ErrorCode::not_supported);
   DataType type;
   type.kind = Kind::structured;
   std::uint64_t offset = 0;
@@ -163,11 +168,11 @@ DataType parse_structured(const JsonRef& fields, int depth) {
       for (const JsonRef& length : lengths) {
         field.shape.push_back(length.integer(0, kLargestItem));
         size *= static_cast<std::uint64_t>(field.shape.back());
-        if (size > kLargestItem) throw element.error("a field this large", ErrorCode::not_supported);
+        if (size > kLargestItem) throw element.error("fields of more than 1 MB are not supported", ErrorCode::not_supported);
       }
     }
     offset += size;
-    if (offset > kLargestItem) throw element.error("elements this large", ErrorCode::not_supported);
+    if (offset > kLargestItem) throw element.error("elements of more than 1 MB are not supported", ErrorCode::not_supported);
     type.fields.push_back(std::move(field));
   }
   type.itemsize = static_cast<std::uint32_t>(offset);
@@ -252,27 +257,21 @@ DataType parse_numpy_type(const std::string& name) {
     check_numeric_size(named.kind, static_cast<std::uint32_t>(*bits / 8), name);
     return make_type(named.kind, static_cast<std::uint32_t>(*bits / 8));
   }
-  if (name.starts_with("datetime64")) return parse_typestr("<M8" + name.substr(10));
-  if (name.starts_with("timedelta64")) return parse_typestr("<m8" + name.substr(11));
+  if (name.starts_with("datetime64")) return parse_typestr("<M8" + name.substr(10), name);
+  if (name.starts_with("timedelta64")) return parse_typestr("<m8" + name.substr(11), name);
   const bool has_order = !name.empty() && std::string_view("<>|=").find(name[0]) != std::string_view::npos;
-  return parse_typestr(has_order ? name : "<" + name);
+  return parse_typestr(has_order ? name : "<" + name, name);
 }
 
 DataType parse_v2_type(const JsonRef& dtype, const std::string& object_codec) {
-  if (dtype.is_array()) return parse_structured(dtype, 0);
-  const std::string text = dtype.string();
-  if (text == "|O" || text == "O") {
+  if (dtype.is_string() && (dtype.string() == "|O" || dtype.string() == "O")) {
     if (object_codec == "vlen-utf8") return make_type(Kind::variable_string, 0);
     if (object_codec == "vlen-bytes") return make_type(Kind::variable_bytes, 0);
-    throw dtype.error(object_codec.empty() ? "object arrays without an object codec"
-                                           : "object arrays coded by '" + object_codec + "'",
+    throw dtype.error(object_codec.empty() ? "object arrays without an object codec are not supported"
+                                           : "object arrays coded by '" + object_codec + "' are not supported",
                       ErrorCode::not_supported);
   }
-  try {
-    return parse_typestr(text);
-  } catch (const Error& error) {
-    throw dtype.error(error.why(), error.code());
-  }
+  return parse_v2_field(dtype, 0);
 }
 
 DataType parse_v3_type(const JsonRef& data_type) {
@@ -312,7 +311,7 @@ DataType parse_v3_type(const JsonRef& data_type) {
     return make_type(Kind::raw, static_cast<std::uint32_t>(config.at("length_bytes").integer(0, kLargestItem)));
   if (name == "string" || name == "str") return make_type(Kind::variable_string, 0);
   if (name == "variable_length_bytes" || name == "bytes") return make_type(Kind::variable_bytes, 0);
-  throw data_type.error(fmt::format("the data type '{}'", name), ErrorCode::not_supported);
+  throw data_type.error(fmt::format("the data type '{}' is not supported", name), ErrorCode::not_supported);
 }
 
 void swap_bytes(const DataType& type, std::byte* data, std::size_t elements) {

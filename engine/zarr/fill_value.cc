@@ -192,7 +192,7 @@ std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fil
           out[i] = static_cast<std::byte>(bytes[i].integer(0, 255));
         return out;
       }
-      if (json.is_object()) throw fill.error("fill values given field by field", ErrorCode::not_supported);
+      if (json.is_object()) throw fill.error("fill values given field by field are not supported", ErrorCode::not_supported);
       const std::string text = fill.string();
       std::vector<std::byte> bytes = decode_base64(fill, text);
       if (bytes.size() > out.size()) throw fill.error("longer than the data type");

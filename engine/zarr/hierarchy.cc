@@ -32,7 +32,7 @@ class Reader {
     const std::optional<Buffer> bytes = store_.read(key, {0, kLargestDocument + 1});
     if (!bytes) return std::nullopt;
     if (bytes->size() > kLargestDocument)
-      throw Error(ErrorCode::not_supported, "a metadata document of more than 256 MB", key);
+      throw Error(ErrorCode::not_supported, "metadata documents of more than 256 MB are not supported", key);
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
     add_to_digest(key);
     add_to_digest(text);
@@ -107,7 +107,7 @@ class Opener {
     const auto format = ref.find("zarr_format");
     const bool pre_final = (format && !format->is_number()) || (!format && ref.find("metadata_encoding"));
     if (pre_final)
-      throw Error(ErrorCode::not_supported, "this is Zarr v3 from before the final specification", "zarr.json");
+      throw Error(ErrorCode::not_supported, "Zarr v3 from before the final specification is not supported", "zarr.json");
     const std::string type = ref.at("node_type").string();
     if (type == "array") {
       result_.arrays.emplace("", parse_array_v3("", root, "zarr.json"));

@@ -15,7 +15,7 @@ constexpr std::uint64_t kLargestChunk = UINT64_C(1) << 40;
 Dims parse_dims(const JsonRef& list, std::int64_t least) {
   const std::vector<JsonRef> elements = list.elements();
   if (elements.size() > kMaxArrayDims)
-    throw list.error(fmt::format("more than {} dimensions", kMaxArrayDims), ErrorCode::not_supported);
+    throw list.error(fmt::format("more than {} dimensions are not supported", kMaxArrayDims), ErrorCode::not_supported);
   Dims dims;
   for (const JsonRef& element : elements) dims.push_back(element.integer(least));
   return dims;
@@ -33,10 +33,10 @@ void check_sizes(const ArrayMetadata& array) {
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<std::uint64_t>(element_count(array.shape)), itemsize, &bytes) ||
       bytes > static_cast<std::uint64_t>(INT64_MAX))
-    throw Error(ErrorCode::not_supported, "the array is larger than 2^63 bytes");
+    throw Error(ErrorCode::not_supported, "arrays larger than 2^63 bytes are not supported");
   if (__builtin_mul_overflow(static_cast<std::uint64_t>(element_count(array.chunk_shape)), itemsize, &bytes) ||
       bytes > kLargestChunk)
-    throw Error(ErrorCode::not_supported, "chunks larger than 1 TB");
+    throw Error(ErrorCode::not_supported, "chunks larger than 1 TB are not supported");
 }
 
 std::string ChunkKeyEncoding::key(const Dims& chunk) const {

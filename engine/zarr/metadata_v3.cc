@@ -41,7 +41,7 @@ void parse_key_encoding(const JsonRef& json, ArrayMetadata& array) {
   } else if (encoding.name == "v2") {
     array.key_encoding = {ChunkKeyEncoding::Style::v2, '.'};
   } else {
-    throw json.error(fmt::format("the chunk key encoding '{}'", encoding.name), ErrorCode::not_supported);
+    throw json.error(fmt::format("the chunk key encoding '{}' is not supported", encoding.name), ErrorCode::not_supported);
   }
   if (const auto separator = configuration.find("separator"))
     array.key_encoding.separator = parse_separator(*separator);
@@ -90,15 +90,15 @@ ArrayMetadata parse_array_v3(const std::string& path, const Json& document, cons
         if (std::find(std::begin(kKnown), std::end(kKnown), key) != std::end(kKnown)) continue;
         const bool optional = value.is_object() && value.value().value("must_understand", true) == false;
         if (!optional)
-          throw value.error("an extension of the metadata that must be understood", ErrorCode::not_supported);
+          throw value.error("this extension of the metadata is not supported", ErrorCode::not_supported);
       }
       if (const auto transformers = root.find("storage_transformers");
           transformers && !transformers->is_null() && !transformers->elements().empty())
-        throw transformers->error("storage transformers", ErrorCode::not_supported);
+        throw transformers->error("storage transformers are not supported", ErrorCode::not_supported);
       array.type = parse_v3_type(root.at("data_type"));
       const Extension grid = parse_extension(root.at("chunk_grid"));
       if (grid.name != "regular")
-        throw root.at("chunk_grid").error(fmt::format("the chunk grid '{}'", grid.name),
+        throw root.at("chunk_grid").error(fmt::format("the chunk grid '{}' is not supported", grid.name),
                                           ErrorCode::not_supported);
       array.chunk_shape =
           parse_dims(JsonRef(grid.configuration, "chunk_grid.configuration").at("chunk_shape"), 1);

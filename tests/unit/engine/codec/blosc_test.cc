@@ -115,17 +115,17 @@ std::vector<Vector> in_blocks() {
            "020008004a0000002308000800e0ffffffffffffffffffffffffffffffffffffffffffffffffff4b03010009"
            "e0ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff520102000900"),
        65536},
-      {"Blosc('lz4', 9, 0, 65536).encode(b)",
-       hex("0201200280380100803801009101000014000000ba0000001f000100ffffffffffffffffffffffffffffffff"
-           "ffffffffffffffffffffffffffffff4b1f010200ffffffffffffffffffffffffffffffffffffffffffffffff"
-           "ffffffffffffff4b1f020200ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff4b"
-           "1f030200ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff4b1f040200ffffffff"
-           "ffffffffffffffffffffffffffffffffffffffffffffffffffffff46500004000400bb0000002f05000200ff"
-           "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff4a1f060200ffffffffffffffffff"
-           "ffffffffffffffffffffffffffffffffffffffffffff4b1f070200ffffffffffffffffffffffffffffffffff"
-           "ffffffffffffffffffffffffffff4b1f080200ffffffffffffffffffffffffffffffffffffffffffffffffff"
-           "ffffffffffff4b1f090200ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff4650"
-           "0009000900"),
+      {"Blosc('lz4', 9, 0, 256).encode(b)",
+       hex("020120028038010000000100a8010000180000005b0100009d0000001f000100ffffffffffffffffffffffff"
+           "ffffffffffffffffffffffffffffffffffffff4b1f010200ffffffffffffffffffffffffffffffffffffffff"
+           "ffffffffffffffffffffff4b1f020200ffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
+           "ffffff4b1f030200ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff4b1f040200"
+           "ffffe95000040004009e0000002f04000200ffffffffffffffffffffffffffffffffffffffffffffffffffff"
+           "ffff471f050200ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff4b1f060200ff"
+           "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff4b1f070200ffffffffffffffffff"
+           "ffffffffffffffffffffffffffffffffffffffffffff4b1f080200ffffffffffec500008000800490000002f"
+           "08000200ffffffffffffffffffffffffffffffffffffffffffffffffff441f090200ffffffffffffffffffff"
+           "ffffffffffffffffffffffffffffffffffffffffff46500009000900"),
        65536},
       {"Blosc('lz4', 9, 2, 256).encode(b)",
        hex("020124028038010000000100d80100001800000079010000ce0000001f000100ffe11fff0100ffe10fe703ff"
@@ -148,11 +148,11 @@ std::vector<Vector> in_blocks() {
            "00120000801f1a0000003857000000000000006b003da1f1a1"),
        65536},
       {"Blosc('zstd', 9, 1, 16384).encode(b)",
-       hex("020191028038010000400000c800000024000000a80000004b0000006b0000008b0000002300000028b52ffd"
+       hex("020191028038010000400000c8000000240000004b0000006b000000a80000008b0000002300000028b52ffd"
            "60003fcd0000180001020580903e5d007a3a3f00aacf0314e7819ff33e40011c00000028b52ffd60003f9500"
-           "00200405060004500100fcdff3a838ef73d80f1c00000028b52ffd60003f950000200607080004500100fcdf"
-           "f3ab38ef73d50f1900000028b52ffd6080377d000018080900035001003cdc73dee7a41f1c00000028b52ffd"
-           "60003f950000200203040004500100fcdff3a99cf7b9ed07"),
+           "00200203040004500100fcdff3a99cf7b9ed071c00000028b52ffd60003f950000200405060004500100fcdf"
+           "f3a838ef73d80f1900000028b52ffd6080377d000018080900035001003cdc73dee7a41f1c00000028b52ffd"
+           "60003f950000200607080004500100fcdff3ab38ef73d50f"),
        16384},
       {"Blosc('zstd', 9, 2, 16384).encode(b)",
        hex("020194028038010000400000fa00000024000000740000004a000000ca000000a00000002200000028b52ffd"
@@ -253,7 +253,7 @@ TEST(Blosc, SaysWhatIsWrong) {
   EXPECT_EQ(failure([&] { decode(*codec, good, 383); }), "the Blosc frame holds 384 bytes, 383 were expected");
   Bytes unknown = good;
   unknown[2] = (unknown[2] & std::byte{0x1f}) | std::byte{7 << 5};
-  EXPECT_EQ(failure([&] { decode(*codec, unknown, 384); }), "the Blosc frame's inner codec");
+  EXPECT_EQ(failure([&] { decode(*codec, unknown, 384); }), "the Blosc frame's inner codec is not supported");
 }
 
 TEST(Blosc, ClaimsOfHugeFramesCostNothing) {

@@ -97,7 +97,7 @@ TEST(Lzma, RefusesConfigurationsThatCannotBe) {
   EXPECT_EQ(refusal("lzma", R"({"format": 3})"), "lzma: raw LZMA needs one to four filters");
   EXPECT_EQ(refusal("lzma", R"({"format": 4})"), "lzma.format: 4 is too large, the most is 3");
   EXPECT_EQ(refusal("lzma", R"({"format": "raw"})"), "lzma.format: expected a whole number");
-  EXPECT_EQ(refusal("lzma", R"({"format": 3, "filters": [{"id": 4}]})"), "lzma.filters[0]: the LZMA filter 4");
+  EXPECT_EQ(refusal("lzma", R"({"format": 3, "filters": [{"id": 4}]})"), "lzma.filters[0]: the LZMA filter 4 is not supported");
   EXPECT_EQ(refusal("lzma", R"({"format": 3, "filters": [{"id": 33, "preset": 77}]})"),
             "lzma.filters[0]: unknown preset");
   EXPECT_EQ(refusal("lzma", R"({"format": 3, "filters": [{"id": 3, "dist": 0}]})"),
