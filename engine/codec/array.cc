@@ -28,6 +28,11 @@ std::pair<std::uint64_t, std::uint64_t> span_of(const Dims& chunk_shape, const B
   return {first, last + 1};
 }
 
+Error too_long(std::uint64_t stored, std::uint64_t decoded) {
+  return Error(ErrorCode::corrupt,
+               fmt::format("the stored chunk has {} bytes or more, decoded it should have {}", stored, decoded));
+}
+
 /// Are these the strides of a C-order array of this shape (dimensions of length 1 do not matter)?
 bool is_contiguous(const Dims& shape, const Dims& strides, std::int64_t itemsize) {
   std::int64_t expected = itemsize;
@@ -107,6 +112,14 @@ std::string Array::chunk_name(const Dims& chunk) const {
   return chunk.empty() ? name + "0" : name;
 }
 
+void Array::check_stored_size(std::optional<std::uint64_t> size) const {
+  if (!size) return;
+  const std::optional<std::uint64_t> exact = chain_->encoded_size();
+  if (exact && *size != *exact)
+    throw Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes, {} were expected", *size, *exact));
+  if (*size > chain_->encoded_bound()) throw too_long(*size, chain_->decoded_size());
+}
+
 Error Array::at_chunk(const Error& error, const Dims& chunk) const {
   return Error(error.code(), error.why(), chunk_name(chunk) + (error.where().empty() ? "" : ", " + error.where()));
 }
@@ -171,7 +184,19 @@ void Array::locate(const Dims& chunk, std::function<void(LocateOutcome)> done) c
   });
 }
 
-void Array::fetch(const Dims& chunk, const Box& part, FetchDone done) const {
+void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
+  // Every error names the chunk.
+  auto done = [this, chunk, unnamed = std::move(unnamed)](std::variant<EncodedChunk, std::exception_ptr> outcome) {
+    if (auto* failed = std::get_if<std::exception_ptr>(&outcome)) {
+      try {
+        std::rethrow_exception(*failed);
+      } catch (const Error& error) {
+        outcome = std::make_exception_ptr(at_chunk(error, chunk));
+      } catch (...) {
+      }
+    }
+    unnamed(std::move(outcome));
+  };
   auto give = [this, chunk, done](ReadOutcome outcome, std::uint64_t offset, std::optional<std::uint64_t> exact) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
     auto& bytes = std::get<std::optional<Buffer>>(outcome);
@@ -179,8 +204,10 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone done) const {
     if (bytes) {
       if (exact && bytes->size() != *exact)
         return done(std::make_exception_ptr(Error(
-            ErrorCode::corrupt, fmt::format("the stored chunk ends early: {} bytes, {} were expected",
-                                            bytes->size(), *exact), chunk_name(chunk))));
+            ErrorCode::corrupt,
+            fmt::format("the stored chunk ends early: {} bytes, {} were expected", bytes->size(), *exact))));
+      if (bytes->size() > chain_->encoded_bound())
+        return done(std::make_exception_ptr(too_long(bytes->size(), chain_->decoded_size())));
       encoded.missing = false;
       encoded.bytes = std::move(*bytes);
       encoded.offset = offset;
@@ -194,14 +221,21 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone done) const {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
     const auto& place = std::get<std::optional<Location>>(outcome);
     if (!place) return done(EncodedChunk{});
-    ByteRange part_range{place->offset, place->length.value_or(UINT64_MAX)};
-    std::optional<std::uint64_t> exact = place->length;
-    // A whole object also shows when it is longer than it should be.
     const std::uint64_t run = (last - first) * itemsize;
-    const std::uint64_t whole = chain_->decoded_size();
-    if (partial && run != whole && place->length.value_or(whole) == whole) {
-      part_range = {place->offset + first * itemsize, run};
-      exact = run;
+    const bool whole = !partial || run == chain_->decoded_size();
+    try {
+      // In a local store the size of an object costs nothing to ask for.
+      check_stored_size(place->length || whole || !store_->is_local() ? place->length : store_->size(place->key));
+    } catch (...) {
+      return done(std::current_exception());
+    }
+    ByteRange part_range{place->offset + first * itemsize, run};
+    std::optional<std::uint64_t> exact = run;
+    if (whole) {
+      // More than this is not needed to see that an object is longer than it should be.
+      const std::uint64_t most = store_->is_local() ? chain_->encoded_bound() + 1 : UINT64_MAX;
+      part_range = {place->offset, place->length.value_or(most)};
+      exact = place->length;
     }
     const std::uint64_t offset = part_range.offset - place->offset;
     const bool in_shard = place->length.has_value();
@@ -229,8 +263,6 @@ std::uint64_t Array::run_bytes(const Box& part) const {
   const auto [first, last] = span_of(grid_.chunk_shape(), part);
   return (last - first) * type().itemsize;
 }
-
-std::uint64_t Array::compressed_limit() const { return 2 * chain_->decoded_size() + 65536; }
 
 bool Array::decodes_directly(const Box& part, const Dims& out_strides) const {
   if (chain_->is_plain()) {
@@ -322,18 +354,17 @@ std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, co
     }
     return bytes;
   }
-  EncodedChunk encoded;
+  std::optional<EncodedChunk> encoded;
   try {
-    if (auto sparse = read_spans(chunk, part, bytes_fetched)) {
-      encoded = std::move(*sparse);
-    } else {
-      encoded = fetch(chunk, part);
-      *bytes_fetched += encoded.bytes.size();
-    }
+    encoded = read_spans(chunk, part, bytes_fetched);
   } catch (const Error& error) {
-    throw error.where() == chunk_name(chunk) ? error : at_chunk(error, chunk);
+    throw at_chunk(error, chunk);
   }
-  return decode(chunk, encoded, part, out, strides);
+  if (!encoded) {
+    encoded = fetch(chunk, part);
+    *bytes_fetched += encoded->bytes.size();
+  }
+  return decode(chunk, *encoded, part, out, strides);
 }
 
 std::optional<EncodedChunk> Array::read_spans(const Dims& chunk, const Box& part,
@@ -356,7 +387,7 @@ std::optional<EncodedChunk> Array::read_spans(const Dims& chunk, const Box& part
   auto got = store_->read_into(place->key, place->offset, {first_head, kFirstHead});
   if (!got) return place->length ? std::nullopt : std::optional(EncodedChunk{});
   const std::uint64_t stored = place->length.value_or(got->object_size);
-  if (stored > compressed_limit()) return std::nullopt;
+  if (stored > chain_->encoded_bound()) return std::nullopt;
   std::uint64_t head = std::min<std::uint64_t>(got->bytes, stored), more = 0;
   auto spans = chain_->stored_spans({first_head, head}, stored, first, count, &more);
   EncodedChunk encoded;

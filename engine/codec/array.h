@@ -89,9 +89,8 @@ class Array {
   /// not save anything or is not possible.
   std::optional<EncodedChunk> read_spans(const Dims& chunk, const Box& part,
                                          std::uint64_t* bytes_fetched) const;
-  /// More stored bytes than this for one chunk are not worth a special way.
-  std::uint64_t compressed_limit() const;
   Error at_chunk(const Error& error, const Dims& chunk) const;
+  void check_stored_size(std::optional<std::uint64_t> size) const;
   void write_fill(const Box& part, std::byte* out, const Dims& strides) const;
   std::shared_ptr<Store> store_;
   std::shared_ptr<const ArrayMetadata> metadata_;

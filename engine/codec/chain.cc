@@ -12,6 +12,7 @@ namespace batchfs {
 namespace {
 
 constexpr std::size_t kKeptScratch = 64 << 20;
+constexpr std::uint64_t kLargestBound = UINT64_C(1) << 60;  // far above what fits anywhere
 
 /// Two buffers per thread that grow and stay, so that decoding allocates nothing in the long run.
 class Scratch {
@@ -53,10 +54,6 @@ class ScratchLease {
   std::unique_ptr<Scratch> scratch_;
 };
 
-/// The most bytes that a compressor's output may take: a codec on top of it must know how much it may
-/// produce. Twice the input and a page is far above what any of them writes.
-std::uint64_t compressed_bound(std::uint64_t decoded) { return 2 * decoded + 65536; }
-
 /// Arrays to arrays, then to bytes once, then bytes to bytes: v3 core, "Codecs".
 void check_order(std::string_view name, bool serialized) {
   const CodecStage stage = codec_stage(name);
@@ -69,6 +66,11 @@ void check_order(std::string_view name, bool serialized) {
 }
 
 }  // namespace
+
+std::uint64_t Codec::encoded_bound(std::uint64_t decoded) const {
+  // Twice the input and a page is far above what any compressor writes.
+  return encoded_size(decoded).value_or(2 * decoded + 4096);
+}
 
 void Codec::decode_range(std::span<const std::byte>, std::uint64_t, std::uint64_t,
                          std::span<std::byte>) const {
@@ -104,8 +106,9 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout) 
   std::uint64_t size = decoded_size_;
   for (const auto& codec : encode_order) {
     sizes.push_back(size);
-    size = codec->encoded_size(size).value_or(compressed_bound(size));
+    size = std::min(codec->encoded_bound(size), kLargestBound);
   }
+  encoded_bound_ = size;
   plain_ = identity_ = true;
   for (std::size_t i = encode_order.size(); i-- > 0;) {
     if (encode_order[i]->name() != "bytes") plain_ = false;

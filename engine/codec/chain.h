@@ -18,6 +18,8 @@ class CodecChain {
   std::uint64_t decoded_size() const { return decoded_size_; }
   /// Exact size of the stored bytes when it does not depend on the data.
   std::optional<std::uint64_t> encoded_size() const;
+  /// The most bytes that a stored chunk may have; more are refused.
+  std::uint64_t encoded_bound() const { return encoded_bound_; }
 
   /// Are stored bytes the decoded bytes (or only byte-swapped)? Then any part can be fetched alone.
   bool is_plain() const { return plain_; }
@@ -47,6 +49,7 @@ class CodecChain {
   std::vector<std::uint64_t> sizes_;            // largest decoded size after each codec
   ChunkLayout layout_;
   std::uint64_t decoded_size_ = 0;
+  std::uint64_t encoded_bound_ = 0;
   bool plain_ = false;
   bool identity_ = false;
   bool ranged_ = false;

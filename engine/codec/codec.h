@@ -37,6 +37,8 @@ class Codec {
 
   /// Bytes of the encoded form of `decoded` bytes; nullopt when that depends on the data.
   virtual std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const = 0;
+  /// The most that the encoded form may sensibly take: more is not read into memory.
+  virtual std::uint64_t encoded_bound(std::uint64_t decoded) const;
 
   /// Decodes `in` into `out` and returns the bytes written. `out.size()` is the most that is allowed.
   /// `in` and `out` do not overlap unless in_place(). Throws Error{corrupt}.

@@ -9,6 +9,10 @@
 
 namespace batchfs {
 
+namespace {
+constexpr std::int64_t kMostChunks = INT64_C(1) << 26;  // an index of 1 GB
+}
+
 std::vector<CodecSpec> parse_codec_list(const JsonRef& list) {
   std::vector<CodecSpec> specs;
   constexpr std::string_view kPrefix = "numcodecs.";
@@ -36,7 +40,9 @@ ShardLayout::ShardLayout(const JsonRef& configuration, const ChunkLayout& layout
   ChunkLayout inner_layout = layout;
   inner_layout.shape = inner_shape;
   inner = std::make_unique<CodecChain>(parse_codec_list(configuration.at("codecs")), inner_layout);
-  if (grid.chunk_count() > (INT64_C(1) << 32)) throw shape.error("more than 2^32 chunks in a shard");
+  if (grid.chunk_count() > kMostChunks)
+    throw shape.error(fmt::format("shards of more than {} chunks are not supported", kMostChunks),
+                      ErrorCode::not_supported);
   ChunkLayout index_layout{{grid.chunk_count(), 2}, make_type(Kind::unsigned_int, 8), {}};
   std::vector<CodecSpec> index_codecs{{"bytes", {{"endian", "little"}}}, {"crc32c"}};
   if (const auto given = configuration.find("index_codecs")) index_codecs = parse_codec_list(*given);
@@ -84,6 +90,14 @@ class ShardingCodec final : public Codec {
   }
   std::string_view name() const override { return "sharding_indexed"; }
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
+  std::uint64_t encoded_bound(std::uint64_t) const override {
+    // Writers that replace inner chunks may leave the old ones behind.
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(static_cast<std::uint64_t>(shard_.grid.chunk_count()), shard_.inner->encoded_bound(),
+                               &bytes))
+      return UINT64_MAX;
+    return 2 * (std::min(bytes, UINT64_MAX / 4) + shard_.index_bytes);
+  }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     if (in.size() < shard_.index_bytes) throw Error(ErrorCode::corrupt, "the shard is too short for its index");

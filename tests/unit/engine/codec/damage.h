@@ -29,6 +29,11 @@ inline Bytes hex(std::string_view digits) {
   return bytes;
 }
 
+/// The bytes [begin, end).
+inline Bytes slice(const Bytes& bytes, std::size_t begin, std::size_t end) {
+  return {bytes.begin() + static_cast<std::ptrdiff_t>(begin), bytes.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
 template <class T>
 Bytes bytes_of(const std::vector<T>& values) {
   const auto bytes = std::as_bytes(std::span(values));

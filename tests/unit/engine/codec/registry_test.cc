@@ -1,0 +1,30 @@
+#include "engine/codec/codecs.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace batchfs {
+namespace {
+
+TEST(Registry, KnowsEveryCodecByItsName) {
+  const std::vector<std::string> names = codec_names();
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+  for (const std::string& name : names) EXPECT_NE(find_codec(name), nullptr) << name;
+}
+
+TEST(Registry, HasNothingForOtherNames) {
+  for (const char* name : {"", "Blosc", "zfpy", "pickle", "numcodecs.zlib", "bytes ", "vlen-array"})
+    EXPECT_EQ(find_codec(name), nullptr) << name;
+}
+
+TEST(Registry, KnowsWhatCodecsTakeAndGive) {
+  EXPECT_EQ(codec_stage("transpose"), CodecStage::array);
+  EXPECT_EQ(codec_stage("delta"), CodecStage::filter);
+  EXPECT_EQ(codec_stage("sharding_indexed"), CodecStage::serializer);
+  EXPECT_EQ(codec_stage("shuffle"), CodecStage::bytes);
+}
+
+}  // namespace
+}  // namespace batchfs
