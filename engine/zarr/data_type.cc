@@ -129,6 +129,7 @@ DataType parse_typestr(const std::string& text, const std::string& shown) {
     if (size > kLargestItem / 4) throw Error(ErrorCode::not_supported, "strings of more than 1 MB are not supported");
     size *= 4;
   }
+  if (size == 0) throw Error(ErrorCode::not_supported, fmt::format("elements of no bytes ('{}') are not supported", shown));
   type.itemsize = size;
   if (size <= 1 && type.kind != Kind::unicode) type.big_endian = false;
   return type;
@@ -175,8 +176,17 @@ DataType parse_structured(const JsonRef& fields, int depth) {
     if (offset > kLargestItem) throw element.error("elements of more than 1 MB are not supported", ErrorCode::not_supported);
     type.fields.push_back(std::move(field));
   }
+  if (offset == 0) throw fields.error("elements of no bytes are not supported", ErrorCode::not_supported);
   type.itemsize = static_cast<std::uint32_t>(offset);
   return type;
+}
+
+/// The `length_bytes` of the extension types of fixed length.
+std::uint32_t parse_length(const JsonRef& configuration) {
+  const JsonRef length = configuration.at("length_bytes");
+  const std::int64_t bytes = length.integer(0, kLargestItem);
+  if (bytes == 0) throw length.error("elements of no bytes are not supported", ErrorCode::not_supported);
+  return static_cast<std::uint32_t>(bytes);
 }
 
 }  // namespace
@@ -296,19 +306,17 @@ DataType parse_v3_type(const JsonRef& data_type) {
     DataType type = make_type(name == "numpy.datetime64" ? Kind::datetime : Kind::timedelta, 8);
     type.unit = config.at("unit").string();
     type.multiplier = static_cast<std::int32_t>(config.at("scale_factor").integer(1, INT32_MAX));
-    if (type.unit != "generic" && !is_time_unit(type.unit)) throw config.error("unknown time unit");
+    if (type.unit != "generic" && !is_time_unit(type.unit)) throw config.at("unit").error("unknown time unit");
     if (type.unit == "μs") type.unit = "us";
     return type;
   }
   if (name == "fixed_length_utf32") {
-    const std::int64_t length = config.at("length_bytes").integer(0, kLargestItem);
-    if (length % 4 != 0) throw config.error("length_bytes is not a multiple of 4");
-    return make_type(Kind::unicode, static_cast<std::uint32_t>(length));
+    const std::uint32_t length = parse_length(config);
+    if (length % 4 != 0) throw config.at("length_bytes").error("not a multiple of 4");
+    return make_type(Kind::unicode, length);
   }
-  if (name == "null_terminated_bytes")
-    return make_type(Kind::bytes, static_cast<std::uint32_t>(config.at("length_bytes").integer(0, kLargestItem)));
-  if (name == "raw_bytes")
-    return make_type(Kind::raw, static_cast<std::uint32_t>(config.at("length_bytes").integer(0, kLargestItem)));
+  if (name == "null_terminated_bytes") return make_type(Kind::bytes, parse_length(config));
+  if (name == "raw_bytes") return make_type(Kind::raw, parse_length(config));
   if (name == "string" || name == "str") return make_type(Kind::variable_string, 0);
   if (name == "variable_length_bytes" || name == "bytes") return make_type(Kind::variable_bytes, 0);
   throw data_type.error(fmt::format("the data type '{}' is not supported", name), ErrorCode::not_supported);

@@ -1,11 +1,11 @@
 // Fill values. Sources: Zarr v2 specification "Fill value encoding", v3 core "Fill value", the data type
 // extensions. Writers have been sloppy: numbers as strings, floats on integers, 0 for strings.
 
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -18,22 +18,6 @@ namespace {
 template <class T>
 void store(std::vector<std::byte>& out, T value) {
   std::memcpy(out.data(), &value, sizeof value);
-}
-
-/// Round to nearest even, as the hardware does.
-std::uint16_t half_bits(double value) {
-  const float single = static_cast<float>(value);
-  std::uint32_t bits = std::bit_cast<std::uint32_t>(single);
-  const std::uint16_t sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000);
-  bits &= 0x7fffffff;
-  if (bits > 0x7f800000) return sign | 0x7e00;
-  if (bits >= 0x477ff000) return sign | 0x7c00;
-  if (bits < 0x38800000) {
-    const double scaled = std::nearbyint(std::fabs(value) * 0x1p24);
-    return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(scaled));
-  }
-  bits += 0xfff + ((bits >> 13) & 1);
-  return static_cast<std::uint16_t>(sign | ((bits - 0x38000000) >> 13));
 }
 
 /// "NaN", "Infinity", "-Infinity", "1.5".
@@ -62,42 +46,53 @@ void store_float(std::vector<std::byte>& out, const JsonRef& fill, std::uint32_t
     const double number = fill.is_string() ? parse_float_text(fill, fill.string())
                           : fill.value().is_boolean() ? (fill.boolean() ? 1.0 : 0.0)
                                                       : fill.number();
-    if (itemsize == 2) store(value, half_bits(number));
+    if (itemsize == 2) store(value, static_cast<_Float16>(number));
     else if (itemsize == 4) store(value, static_cast<float>(number));
     else store(value, number);
   }
   std::memcpy(out.data() + offset, value.data(), itemsize);
 }
 
-void store_integer(std::vector<std::byte>& out, const DataType& type, const JsonRef& fill) {
+/// A whole number, as magnitude and sign: what 64 bits hold with and without sign.
+struct Whole {
+  std::uint64_t magnitude;
+  bool negative;
+};
+
+std::optional<Whole> parse_whole_text(std::string_view text) {
+  Whole whole{0, text.starts_with('-')};
+  if (whole.negative) text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole.magnitude);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return whole;
+}
+
+Whole parse_whole(const JsonRef& fill) {
   const Json& json = fill.value();
-  const bool is_signed = type.kind == Kind::signed_int;
-  std::uint64_t bits = 0;
-  if (json.is_number_unsigned()) {
-    bits = json.get<std::uint64_t>();
-    if (is_signed && bits > static_cast<std::uint64_t>(INT64_MAX)) throw fill.error("out of range for the data type");
-  } else if (json.is_number_integer()) {
+  if (json.is_boolean()) return {json.get<bool>() ? UINT64_C(1) : 0, false};
+  if (json.is_number_unsigned()) return {json.get<std::uint64_t>(), false};
+  if (json.is_number_integer()) {
     const auto value = json.get<std::int64_t>();
-    if (!is_signed && value < 0) throw fill.error("out of range for the data type");
-    bits = static_cast<std::uint64_t>(value);
-  } else if (json.is_boolean()) {
-    bits = json.get<bool>() ? 1 : 0;
-  } else {
-    const double value = json.is_string() ? parse_float_text(fill, json.get<std::string>()) : fill.number();
-    // numpy's cast of NaN or infinity to an integer is undefined; such metadata is not trusted.
-    if (!(std::fabs(value) < 9.3e18) || value != std::trunc(value))
-      throw fill.error("not a whole number, as the data type needs");
-    bits = value < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value))
-                     : static_cast<std::uint64_t>(value);
+    return {value < 0 ? -static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value), value < 0};
   }
-  if (type.itemsize < 8) {
-    const auto value = static_cast<std::int64_t>(bits);
-    const std::int64_t high = is_signed ? (INT64_C(1) << (8 * type.itemsize - 1)) - 1
-                                        : (INT64_C(1) << (8 * type.itemsize)) - 1;
-    const std::int64_t low = is_signed ? -high - 1 : 0;
-    if (value < low || value > high) throw fill.error("out of range for the data type");
-  }
-  std::memcpy(out.data(), &bits, type.itemsize);
+  if (json.is_string())
+    if (const auto whole = parse_whole_text(json.get<std::string>())) return *whole;
+  const double value = json.is_string() ? parse_float_text(fill, json.get<std::string>()) : fill.number();
+  // numpy's cast of NaN or infinity to an integer is undefined; such metadata is not trusted.
+  if (!(std::fabs(value) < 0x1p64) || value != std::trunc(value))
+    throw fill.error("not a whole number, as the data type needs");
+  return {static_cast<std::uint64_t>(std::fabs(value)), value < 0};
+}
+
+void store_integer(std::vector<std::byte>& out, const DataType& type, const JsonRef& fill) {
+  const Whole whole = parse_whole(fill);
+  const bool is_signed = type.kind == Kind::signed_int;
+  const std::uint32_t bits = 8 * type.itemsize - (is_signed ? 1 : 0);
+  const std::uint64_t high = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+  const std::uint64_t most = whole.negative ? (is_signed ? high + 1 : 0) : high;
+  if (whole.magnitude > most) throw fill.error("out of range for the data type");
+  const std::uint64_t value = whole.negative ? -whole.magnitude : whole.magnitude;
+  std::memcpy(out.data(), &value, type.itemsize);
 }
 
 std::vector<std::byte> decode_base64(const JsonRef& fill, const std::string& text) {

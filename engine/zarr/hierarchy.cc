@@ -74,6 +74,7 @@ class Opener {
     else if (store_.can_list()) walk("", true);
     else open_root_v2();
     if (result_.groups.empty() && result_.arrays.empty()) refuse();
+    drop_what_is_below_arrays();
     add_implicit_groups();
     result_.snapshot_id = reader_.digest();
     return std::move(result_);
@@ -108,18 +109,23 @@ class Opener {
     const bool pre_final = (format && !format->is_number()) || (!format && ref.find("metadata_encoding"));
     if (pre_final)
       throw Error(ErrorCode::not_supported, "Zarr v3 from before the final specification is not supported", "zarr.json");
-    const std::string type = ref.at("node_type").string();
-    if (type == "array") {
+    if (ref.at("node_type").string() == "array") {
       result_.arrays.emplace("", parse_array_v3("", root, "zarr.json"));
       return;
     }
-    if (type != "group") throw Error(ErrorCode::corrupt, "node_type is neither array nor group", "zarr.json");
-    add_group_v3("", root);
+    try {
+      add_group_v3("", root);
+    } catch (Error& error) {
+      throw error.at("zarr.json");
+    }
     const auto consolidated = ref.find("consolidated_metadata");
     if (consolidated && consolidated->is_object()) {
       if (const auto metadata = consolidated->find("metadata")) {
         result_.consolidated = true;
-        for (const auto& [path, node] : metadata->members()) add_node_v3(path, node.value());
+        for (const auto& [path, node] : metadata->members()) {
+          if (path.empty()) result_.problems.emplace_back("zarr.json", "consolidated metadata of a node without a name");
+          else add_node_v3(path, node.value());
+        }
         return;
       }
     }
@@ -128,10 +134,16 @@ class Opener {
   }
 
   void add_group_v3(const std::string& path, const Json& document) {
-    Group group{path};
-    if (const auto attributes = JsonRef(document, "").find("attributes"); attributes && attributes->is_object())
-      group.attributes = attributes->value();
-    result_.groups[path] = std::move(group);
+    const JsonRef root(document, "");
+    if (root.at("node_type").string() != "group") throw root.at("node_type").error("expected \"array\" or \"group\"");
+    if (root.at("zarr_format").integer() != 3) throw root.at("zarr_format").error("expected 3");
+    const auto attributes = root.find("attributes");
+    result_.groups[path] = {path, attributes && !attributes->is_null() ? checked_attributes(*attributes) : Json::object()};
+  }
+
+  static const Json& checked_attributes(const JsonRef& attributes) {
+    if (!attributes.is_object()) throw attributes.error("expected an object");
+    return attributes.value();
   }
 
   bool add_node_v3(const std::string& path, const Json& document) {
@@ -139,8 +151,7 @@ class Opener {
     const std::string key = join_path(path, "zarr.json");
     guarded(key, [&] {
       if (!is_node_path(path)) throw Error(ErrorCode::invalid_argument, "not a usable name");
-      const std::string type = JsonRef(document, "").at("node_type").string();
-      if (type == "array") {
+      if (JsonRef(document, "").at("node_type").string() == "array") {
         is_array = true;
         result_.arrays[path] = parse_array_v3(path, document, key);
       } else {
@@ -176,7 +187,7 @@ class Opener {
           result_.arrays[*path] = parse_array_v2(*path, document, attributes_of(*path), key_name);
         } else if (const auto group = parent_of(key_name, ".zgroup")) {
           if (!is_node_path(*group)) throw Error(ErrorCode::invalid_argument, "not a usable name");
-          result_.groups[*group] = Group{*group, attributes_of(*group)};
+          result_.groups[*group] = Group{*group, checked_attributes(JsonRef(attributes_of(*group), ".zattrs"))};
         }
       });
     }
@@ -203,7 +214,8 @@ class Opener {
   // ---- listing ----
   /// Reads the node at `path` and goes on below it unless it is an array.
   void walk(const std::string& path, bool is_root) {
-    const std::vector<Store::Entry> entries = store_.list(path);
+    std::vector<Store::Entry> entries;
+    guarded(path, [&] { entries = store_.list(path); });
     auto has = [&](std::string_view name) {
       return std::any_of(entries.begin(), entries.end(), [&](const Store::Entry& e) { return e.name == name; });
     };
@@ -225,7 +237,9 @@ class Opener {
     } else if (has(".zgroup")) {
       guarded(join_path(path, ".zgroup"), [&] {
         Group group{path};
-        if (has(".zattrs")) group.attributes = reader_.document(join_path(path, ".zattrs")).value_or(group.attributes);
+        if (has(".zattrs"))
+          if (const auto attributes = reader_.document(join_path(path, ".zattrs")))
+            group.attributes = checked_attributes(JsonRef(*attributes, ".zattrs"));
         result_.groups[path] = std::move(group);
       });
     }
@@ -244,6 +258,23 @@ class Opener {
                     store_.url());
       walk(child, false);
     }
+  }
+
+  /// An array has chunks below it, no nodes; and it is no group.
+  void drop_what_is_below_arrays() {
+    auto drop = [this](auto& nodes) {
+      for (auto it = nodes.begin(); it != nodes.end();) {
+        const std::string& path = it->first;
+        bool below = !path.empty() && result_.arrays.contains("");
+        for (std::size_t slash = path.find('/'); slash != std::string::npos && !below; slash = path.find('/', slash + 1))
+          below = result_.arrays.contains(path.substr(0, slash));
+        if (below) result_.problems.emplace_back(path, "this node lies below an array");
+        it = below ? nodes.erase(it) : std::next(it);
+      }
+    };
+    drop(result_.arrays);
+    drop(result_.groups);
+    for (const auto& [path, array] : result_.arrays) result_.groups.erase(path);
   }
 
   void add_implicit_groups() {

@@ -34,6 +34,8 @@ ArrayMetadata parse_array_v2(const std::string& path, const Json& zarray, const 
     array.attributes = zattrs;
     array.shape = parse_dims(root.at("shape"), 0);
     array.chunk_shape = parse_dims(root.at("chunks"), 1);
+    if (array.chunk_shape.size() != array.shape.size())
+      throw root.at("chunks").error("as many lengths as dimensions are needed");
     std::vector<JsonRef> filters;
     if (const auto found = root.find("filters"); found && !found->is_null()) filters = found->elements();
     try {
@@ -43,10 +45,10 @@ ArrayMetadata parse_array_v2(const std::string& path, const Json& zarray, const 
     } catch (const Error& error) {
       if (error.code() != ErrorCode::not_supported) throw;
       array.unsupported = error.what();
-      return array;
     }
-    if (array.type.is_variable()) array.unsupported = "variable-length strings are not supported yet";
     check_sizes(array);
+    if (!array.unsupported.empty()) return array;
+    if (array.type.is_variable()) array.unsupported = "variable-length strings are not supported yet";
     if (const auto fill = root.find("fill_value")) {
       array.fill_value_json = fill->value();
       array.fill_value = parse_fill_value(array.type, *fill);

@@ -27,6 +27,13 @@ Extension parse_extension(const JsonRef& json) {
   return extension;
 }
 
+/// "must_understand": false, on an object.
+bool may_be_ignored(const JsonRef& json) {
+  if (!json.is_object()) return false;
+  const auto must = json.find("must_understand");
+  return must && !must->boolean();
+}
+
 /// zarr-python writes numcodecs' codecs with a prefix; other writers do not.
 std::string plain_codec_name(const std::string& name) {
   constexpr std::string_view kPrefix = "numcodecs.";
@@ -74,6 +81,7 @@ ArrayMetadata parse_array_v3(const std::string& path, const Json& document, cons
       array.attributes = attributes->value();
     }
     array.shape = parse_dims(root.at("shape"), 0);
+    element_count(array.shape);  // throws
     if (const auto names = root.find("dimension_names"); names && !names->is_null()) {
       for (const JsonRef& name : names->elements())
         array.dimension_names.push_back(name.is_null() ? std::nullopt : std::optional(name.string()));
@@ -88,8 +96,7 @@ ArrayMetadata parse_array_v3(const std::string& path, const Json& document, cons
           "consolidated_metadata"};
       for (const auto& [key, value] : root.members()) {
         if (std::find(std::begin(kKnown), std::end(kKnown), key) != std::end(kKnown)) continue;
-        const bool optional = value.is_object() && value.value().value("must_understand", true) == false;
-        if (!optional)
+        if (!may_be_ignored(value))
           throw value.error("this extension of the metadata is not supported", ErrorCode::not_supported);
       }
       if (const auto transformers = root.find("storage_transformers");
@@ -100,9 +107,10 @@ ArrayMetadata parse_array_v3(const std::string& path, const Json& document, cons
       if (grid.name != "regular")
         throw root.at("chunk_grid").error(fmt::format("the chunk grid '{}' is not supported", grid.name),
                                           ErrorCode::not_supported);
-      array.chunk_shape =
-          parse_dims(JsonRef(grid.configuration, "chunk_grid.configuration").at("chunk_shape"), 1);
-      check_sizes(array);
+      const JsonRef lengths = JsonRef(grid.configuration, "chunk_grid.configuration").at("chunk_shape");
+      array.chunk_shape = parse_dims(lengths, 1);
+      if (array.chunk_shape.size() != array.shape.size())
+        throw lengths.error("as many lengths as dimensions are needed");
       parse_key_encoding(root.at("chunk_key_encoding"), array);
       const JsonRef codecs = root.at("codecs");
       for (const JsonRef& codec : codecs.elements()) {
@@ -123,6 +131,7 @@ ArrayMetadata parse_array_v3(const std::string& path, const Json& document, cons
       if (error.code() != ErrorCode::not_supported) throw;
       array.unsupported = error.what();
     }
+    if (array.chunk_shape.size() == array.shape.size()) check_sizes(array);
     return array;
   } catch (Error& error) {
     throw error.at(where);
