@@ -31,8 +31,10 @@ Found parse_service_answer(const HttpResponse& response, const std::string& who)
     const JsonRef answer(document, "");
     Expiring<std::optional<AwsKeys>> found;
     found.value = AwsKeys{answer.at("AccessKeyId").string(), answer.at("SecretAccessKey").string(), ""};
-    if (const auto token = answer.find("Token"); token && token->is_string()) found.value->session_token = token->string();
-    if (const auto end = answer.find("Expiration"); end && end->is_string()) found.expires = parse_utc_time(end->string());
+    if (const auto token = answer.find("Token"); token && token->is_string())
+      found.value->session_token = token->string();
+    if (const auto end = answer.find("Expiration"); end && end->is_string())
+      found.expires = parse_utc_time(end->string());
     return found;
   } catch (const Error&) {  // its text could repeat the answer
     throw refused(who, "the answer has no AccessKeyId and SecretAccessKey");
@@ -129,7 +131,8 @@ Found AwsCredentials::from_web_identity() const {
   }
   const pugi::xml_node given = document.child("AssumeRoleWithWebIdentityResponse")
                                    .child("AssumeRoleWithWebIdentityResult").child("Credentials");
-  AwsKeys keys{given.child_value("AccessKeyId"), given.child_value("SecretAccessKey"), given.child_value("SessionToken")};
+  AwsKeys keys{given.child_value("AccessKeyId"), given.child_value("SecretAccessKey"),
+               given.child_value("SessionToken")};
   if (keys.access_key_id.empty() || keys.secret_access_key.empty()) throw refused(who, "the answer has no keys");
   return {{std::move(keys), parse_utc_time(given.child_value("Expiration"))}};
 }
@@ -209,9 +212,9 @@ Found AwsCredentials::from_instance() const {
     return std::nullopt;  // not an EC2 instance
   }
   if (role.empty()) return std::nullopt;
-  return parse_service_answer(
-      surroundings_.fetch(metadata_request("GET", roles_url + percent_encode(role), {{"X-aws-ec2-metadata-token", token}})),
-      "the instance metadata service");
+  const HttpResponse keys = surroundings_.fetch(
+      metadata_request("GET", roles_url + percent_encode(role), {{"X-aws-ec2-metadata-token", token}}));
+  return parse_service_answer(keys, "the instance metadata service");
 }
 
 }  // namespace batchfs

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <ctime>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
@@ -138,7 +137,9 @@ Verdict AzureService::classify(const HttpResponse& response) {
   const auto is = [&](std::initializer_list<const char*> codes) {
     return std::find(codes.begin(), codes.end(), code) != codes.end();
   };
-  const auto failed = [&](ErrorCode kind, const std::string& why) { return Verdict{Verdict::failed, error(kind, why)}; };
+  const auto failed = [&](ErrorCode kind, const std::string& why) {
+    return Verdict{Verdict::failed, error(kind, why)};
+  };
   if (is({"ContainerNotFound", "ContainerDisabled", "ContainerBeingDeleted"}))
     return failed(ErrorCode::not_found,
                   fmt::format("the account {} has no container '{}'", place_.account, place_.container));
@@ -148,7 +149,8 @@ Verdict AzureService::classify(const HttpResponse& response) {
                   "access denied to a request without credentials, or there is no such container; set "
                   "AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN");
   if (response.status == 403 && text_of(response).find("date header") != std::string_view::npos)
-    return failed(ErrorCode::access_denied, "the server refuses signatures from this machine: its clock is wrong; set it");
+    return failed(ErrorCode::access_denied,
+                  "the server refuses signatures from this machine: its clock is wrong; set it");
   if (is({"AuthenticationFailed", "InvalidAuthenticationInfo"}))
     return failed(ErrorCode::access_denied,
                   place_.sas.empty() ? "the account key is not this account's (AuthenticationFailed)"

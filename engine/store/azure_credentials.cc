@@ -107,6 +107,9 @@ UrlParts parse_url(std::string url) {
 AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config, const Surroundings& surroundings,
                                const ConfigFile& settings) {
   const auto setting = [&](const char* name) { return settings.text("azure", name); };
+  const auto variable = [&](std::initializer_list<const char*> names) {
+    return surroundings.first_variable(names).value_or("");
+  };
   const UrlParts parts = parse_url(url);
   const auto from_environment = surroundings.variable("AZURE_STORAGE_CONNECTION_STRING");
   auto connection = parse_connection_string(from_environment.value_or(setting("connection_string")));
@@ -119,7 +122,7 @@ AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config
   place.container = parts.container;
   place.prefix = parts.prefix;
   place.account = first_of({parts.account, connection["AccountName"],
-                            surroundings.first_variable({"AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"}).value_or(""),
+                            variable({"AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"}),
                             setting("account")});
   // A connection string speaks of its own account only.
   if (!connection["AccountName"].empty() && connection["AccountName"] != place.account) connection.clear();
@@ -128,7 +131,7 @@ AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config
 
   place.endpoint = first_of({config.endpoint, connection["BlobEndpoint"],
                              parts.host.empty() ? "" : "https://" + parts.host,
-                             surroundings.first_variable({"AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"}).value_or(""),
+                             variable({"AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"}),
                              setting("endpoint")});
   if (place.endpoint.empty()) {
     if (place.account.empty())
@@ -146,10 +149,10 @@ AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config
   if (config.anon) return place;
 
   const std::string key = first_of({connection["AccountKey"],
-                                    surroundings.first_variable({"AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY",
-                                                                 "AZURE_STORAGE_ACCESS_KEY"}).value_or("")});
+                                    variable({"AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY",
+                                         "AZURE_STORAGE_ACCESS_KEY"})});
   const std::string sas = first_of({connection["SharedAccessSignature"],
-                                    surroundings.first_variable({"AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY"}).value_or("")});
+                                    variable({"AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY"})});
   if (!parts.sas.empty()) place.sas = parse_sas(parts.sas);
   else if (!key.empty()) place.key = decode_key(key);
   else if (!sas.empty()) place.sas = parse_sas(sas);

@@ -153,7 +153,8 @@ void GcsService::probe() {
   const HttpResponse response = surroundings_.fetch(std::move(made));
   const bool is_refused = response.status == 401 || response.status == 403;
   if (!is_refused && response.status != 404)
-    throw error(ErrorCode::io, fmt::format("the server does not say why it denies access (HTTP status {})", response.status));
+    throw error(ErrorCode::io,
+                fmt::format("the server does not say why it denies access (HTTP status {})", response.status));
   const std::lock_guard lock(mutex_);
   wants_probe_ = false;
   denial_ = is_refused ? Denial::is_missing : Denial::is_denied;
@@ -180,15 +181,16 @@ Verdict GcsService::classify(const HttpResponse& response) {
   if (response.status == 401 && has_token_) {
     if (wants_refresh_) return {Verdict::moved, std::nullopt};
     if (surroundings_.now() < refreshed_at_ + kRefreshPause)
-      return {Verdict::failed, error(ErrorCode::access_denied, "the server does not accept the access token; get a new one")};
+      return {Verdict::failed,
+              error(ErrorCode::access_denied, "the server does not accept the access token; get a new one")};
     wants_refresh_ = true;
     return {Verdict::moved, std::nullopt};
   }
   const Error refused = error(
       ErrorCode::access_denied,
       has_token_ ? fmt::format("access denied: these credentials may not {} here", is_listing ? "list" : "read")
-                 : "access denied to a request without credentials; run `gcloud auth application-default login`, or set "
-                   "GOOGLE_APPLICATION_CREDENTIALS");
+                 : "access denied to a request without credentials; run `gcloud auth application-default "
+                   "login`, or set GOOGLE_APPLICATION_CREDENTIALS");
   if (is_listing || denial_ == Denial::is_denied) return {Verdict::failed, refused};
   if (denial_ == Denial::is_missing) return {Verdict::missing, std::nullopt};
   wants_probe_ = true;

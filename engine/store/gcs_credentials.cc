@@ -80,16 +80,18 @@ GcsCredentials::Token GcsCredentials::from_file(const std::string& path, const s
       const std::string email = file.at("client_email").string();
       const std::string assertion = service_account_assertion(
           email, key_id ? key_id->string() : "", file.at("private_key").string(), service, surroundings_.now());
-      return parse_token(surroundings_.fetch(token_request(
-                             service, {{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"}, {"assertion", assertion}})),
+      const QueryParameters form{{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
+                                 {"assertion", assertion}};
+      return parse_token(surroundings_.fetch(token_request(service, form)),
                          fmt::format("the token service, for the account {},", email));
     }
-    if (type == "authorized_user")
-      return parse_token(surroundings_.fetch(token_request(service, {{"grant_type", "refresh_token"},
-                                                                     {"client_id", file.at("client_id").string()},
-                                                                     {"client_secret", file.at("client_secret").string()},
-                                                                     {"refresh_token", file.at("refresh_token").string()}})),
-                         "the token service");
+    if (type == "authorized_user") {
+      const QueryParameters form{{"grant_type", "refresh_token"},
+                                 {"client_id", file.at("client_id").string()},
+                                 {"client_secret", file.at("client_secret").string()},
+                                 {"refresh_token", file.at("refresh_token").string()}};
+      return parse_token(surroundings_.fetch(token_request(service, form)), "the token service");
+    }
     throw Error(ErrorCode::not_supported,
                 fmt::format("Google credentials of the type '{}'; `gcloud auth print-access-token` prints a token for "
                             "GOOGLE_OAUTH_ACCESS_TOKEN", type));

@@ -211,7 +211,7 @@ void S3Service::refuse(const Error& why) {
 
 Verdict S3Service::classify(const HttpResponse& response) {
   if (response.status < 300) return {Verdict::ok, std::nullopt};
-  const bool is_redirect = response.status == 301 || response.status == 302 || response.status == 307 || response.status == 308;
+  const bool is_redirect = response.status >= 301 && response.status <= 308 && response.status != 304;
   if (!is_redirect && (response.status < 400 || response.status == 416 || response.status == 412))
     return classify_status(response);
 
@@ -236,7 +236,8 @@ Verdict S3Service::classify(const HttpResponse& response) {
   if (is({"NoSuchBucket"}))
     return failed(ErrorCode::not_found, fmt::format("there is no bucket '{}'", place_.bucket));
   if (is({"RequestTimeTooSkewed"}))
-    return failed(ErrorCode::access_denied, "the server refuses signatures from this machine: its clock is wrong; set it");
+    return failed(ErrorCode::access_denied,
+                  "the server refuses signatures from this machine: its clock is wrong; set it");
   if (is({"InvalidAccessKeyId"}))
     return failed(ErrorCode::access_denied, "the server does not know the access key (InvalidAccessKeyId); "
                                             "for public data try --anon");
@@ -298,7 +299,8 @@ Verdict S3Service::denied(const std::string& message, bool is_object) {
   const std::lock_guard lock(mutex_);
   const Error refused = error(
       ErrorCode::access_denied,
-      unsigned_ ? "access denied to a request without credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a --profile"
+      unsigned_ ? "access denied to a request without credentials; set AWS_ACCESS_KEY_ID and "
+                  "AWS_SECRET_ACCESS_KEY, or name a --profile"
                 : fmt::format("access denied: these credentials may not {} here", is_object ? "read" : "list"));
   if (!is_object) return {Verdict::failed, refused};
   // Newer servers name the permission that was missing: to list, when the object is not there.
