@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -80,7 +81,14 @@ class LocalStore final : public Store {
       ::close(fd);
       throw failure("listing", prefix);
     }
-    while (const dirent* entry = ::readdir(stream)) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> closing(stream, ::closedir);
+    for (;;) {
+      errno = 0;
+      const dirent* entry = ::readdir(stream);
+      if (entry == nullptr) {
+        if (errno != 0) throw failure("listing", prefix);
+        break;
+      }
       const std::string name = entry->d_name;
       if (name == "." || name == "..") continue;
       bool is_directory = entry->d_type == DT_DIR;
@@ -90,7 +98,6 @@ class LocalStore final : public Store {
       }
       entries.push_back({name, is_directory});
     }
-    ::closedir(stream);
     std::sort(entries.begin(), entries.end(),
               [](const Entry& a, const Entry& b) { return a.name < b.name; });
     return entries;
@@ -99,7 +106,8 @@ class LocalStore final : public Store {
  private:
   int open(const std::string& key) const {
     check_key(key);
-    return ::openat(directory_.get(), key.c_str(), O_RDONLY | O_CLOEXEC);
+    // Not blocking: a FIFO among the files would wait for a writer.
+    return ::openat(directory_.get(), key.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   }
 
   /// nullopt when there is no such object: absent, below a file, or a directory.

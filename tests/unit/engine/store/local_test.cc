@@ -1,0 +1,173 @@
+#include "engine/store/local.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/engine/store/temporary_directory.h"
+
+namespace batchfs {
+namespace {
+
+std::string text_of(const std::optional<Buffer>& bytes) {
+  if (!bytes) return "(missing)";
+  return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+}
+
+template <class Body>
+ErrorCode code_of(Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::internal;
+}
+
+class LocalStoreTest : public testing::Test {
+ protected:
+  void write(const std::string& key, const std::string& text) {
+    const std::filesystem::path path = directory_.path() / key;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  std::shared_ptr<Store> open() { return open_local_store(directory_.path()); }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(LocalStoreTest, ReadsObjectsAndRanges) {
+  write("a/b", "0123456789");
+  const auto store = open();
+  EXPECT_TRUE(store->is_local());
+  EXPECT_TRUE(store->can_list());
+  EXPECT_EQ(store->url(), directory_.path().string());
+  EXPECT_EQ(text_of(store->read("a/b")), "0123456789");
+  EXPECT_EQ(store->size("a/b"), 10u);
+  EXPECT_EQ(text_of(store->read("a/b", {2, 3})), "234");
+  EXPECT_EQ(text_of(store->read("a/b", {8, 100})), "89");
+  EXPECT_EQ(text_of(store->read("a/b", {10, 5})), "");
+  EXPECT_EQ(text_of(store->read("a/b", {UINT64_MAX, UINT64_MAX})), "");
+  EXPECT_EQ(text_of(store->read("a/b", {.length = 3, .from_end = true})), "789");
+  EXPECT_EQ(text_of(store->read("a/b", {.length = 100, .from_end = true})), "0123456789");
+  EXPECT_EQ(text_of(store->read("a/b", {.length = 0, .from_end = true})), "");
+}
+
+TEST_F(LocalStoreTest, ReadsIntoMemoryOfTheCaller) {
+  write("a", "0123456789");
+  const auto store = open();
+  std::string out(4, '?');
+  const auto got = store->read_into("a", 3, std::as_writable_bytes(std::span(out)));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->bytes, 4u);
+  EXPECT_EQ(got->object_size, 10u);
+  EXPECT_EQ(out, "3456");
+  const auto end = store->read_into("a", 8, std::as_writable_bytes(std::span(out)));
+  EXPECT_EQ(end->bytes, 2u);
+  EXPECT_EQ(out, "8956");
+  EXPECT_FALSE(store->read_into("b", 0, std::as_writable_bytes(std::span(out))));
+}
+
+TEST_F(LocalStoreTest, EmptyObjectsAreNotMissing) {
+  write("empty", "");
+  const auto store = open();
+  ASSERT_TRUE(store->read("empty"));
+  EXPECT_EQ(store->read("empty")->size(), 0u);
+  EXPECT_EQ(store->size("empty"), 0u);
+}
+
+TEST_F(LocalStoreTest, WhatIsNoFileIsMissing) {
+  write("a/b", "x");
+  const auto store = open();
+  for (const char* key : {"c", "a", "a/c", "a/b/c", "a/b/c/d"}) {
+    EXPECT_FALSE(store->read(key)) << key;
+    EXPECT_FALSE(store->size(key)) << key;
+  }
+}
+
+TEST_F(LocalStoreTest, KeysNeverLeaveTheStore) {
+  write("a/b", "x");
+  std::ofstream(directory_.path().parent_path() / (directory_.path().filename().string() + ".outside")) << "secret";
+  const auto store = open_local_store(directory_.path() / "a");
+  for (const std::string& key : {std::string("../b"), std::string(".."), std::string("/etc/passwd"), std::string("b/"),
+                                 std::string(""), std::string("./b"), std::string("x/../b"), std::string("b\0c", 3)}) {
+    EXPECT_EQ(code_of([&] { store->read(key); }), ErrorCode::invalid_argument) << key;
+    EXPECT_EQ(code_of([&] { store->size(key); }), ErrorCode::invalid_argument) << key;
+  }
+  EXPECT_EQ(code_of([&] { store->list(".."); }), ErrorCode::invalid_argument);
+  std::filesystem::remove(directory_.path().parent_path() / (directory_.path().filename().string() + ".outside"));
+}
+
+TEST_F(LocalStoreTest, AFailedReadIsNotMissing) {
+  write("a", "x");
+  const auto store = open();
+  EXPECT_EQ(code_of([&] { store->read(std::string(300, 'n')); }), ErrorCode::io);
+  std::filesystem::create_symlink("loop", directory_.path() / "loop");
+  EXPECT_EQ(code_of([&] { store->read("loop"); }), ErrorCode::io);
+  if (::geteuid() != 0) {  // root may read everything
+    std::filesystem::permissions(directory_.path() / "a", std::filesystem::perms::none);
+    EXPECT_EQ(code_of([&] { store->read("a"); }), ErrorCode::access_denied);
+  }
+}
+
+TEST_F(LocalStoreTest, AFifoIsRefusedAtOnce) {
+  ASSERT_EQ(::mkfifo((directory_ / "fifo").c_str(), 0600), 0);
+  const auto store = open();
+  EXPECT_EQ(code_of([&] { store->read("fifo"); }), ErrorCode::io);
+  EXPECT_EQ(code_of([&] { store->size("fifo"); }), ErrorCode::io);
+}
+
+TEST_F(LocalStoreTest, AHugeFileCostsWhatIsReadOfIt) {
+  write("sparse", "");
+  std::filesystem::resize_file(directory_.path() / "sparse", UINT64_C(1) << 40);
+  const auto store = open();
+  EXPECT_EQ(store->size("sparse"), UINT64_C(1) << 40);
+  EXPECT_EQ(store->read("sparse", {UINT64_C(1) << 39, 16})->size(), 16u);
+}
+
+TEST_F(LocalStoreTest, ListsChildrenByName) {
+  write("b/x", "");
+  write("b/y/z", "");
+  write("a", "");
+  write(".zattrs", "");
+  std::filesystem::create_directory_symlink("b", directory_.path() / "link");
+  std::filesystem::create_symlink("nowhere", directory_.path() / "dangling");
+  const auto store = open();
+  std::vector<std::string> found;
+  for (const Store::Entry& entry : store->list("")) found.push_back(entry.name + (entry.is_prefix ? "/" : ""));
+  EXPECT_THAT(found, testing::ElementsAre(".zattrs", "a", "b/", "dangling", "link/"));
+  found.clear();
+  for (const Store::Entry& entry : store->list("b")) found.push_back(entry.name + (entry.is_prefix ? "/" : ""));
+  EXPECT_THAT(found, testing::ElementsAre("x", "y/"));
+  EXPECT_TRUE(store->list("a").empty());
+  EXPECT_TRUE(store->list("nothing").empty());
+}
+
+TEST_F(LocalStoreTest, KeepsItsDirectoryWhenThatIsRenamed) {
+  write("store/a", "x");
+  const auto store = open_local_store(directory_.path() / "store");
+  std::filesystem::rename(directory_.path() / "store", directory_.path() / "other");
+  EXPECT_EQ(text_of(store->read("a")), "x");
+}
+
+TEST_F(LocalStoreTest, SaysWhyItCannotBeOpened) {
+  write("file", "x");
+  auto message = [](const std::filesystem::path& path) -> std::string {
+    try {
+      open_local_store(path);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::not_found);
+      return error.why();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message(directory_.path() / "nothing"), "no such directory");
+  EXPECT_EQ(message(directory_.path() / "file"), "this is a file; a Zarr store is a directory");
+}
+
+}  // namespace
+}  // namespace batchfs
