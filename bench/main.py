@@ -46,6 +46,8 @@ def main():
     parser.add_argument("--scale", type=float, default=1.0, help="size of the data, 1 is the written size; 0.1 tests the benchmark itself")
     parser.add_argument("--latency", type=float, default=None, metavar="MS",
                         help="read over HTTP from the origin server, which answers each request this late")
+    parser.add_argument("--steps", type=lambda text: [float(step) for step in text.split(",")], default=[0, 0.1],
+                        metavar="SECONDS,…", help="time between two batches, as a training step takes (w1; default 0,0.1)")
     parser.add_argument("--data", type=pathlib.Path, help="where the data is kept (default: $BATCHFS_BENCH_DATA or build/bench-data)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to this file")
     arguments = parser.parse_args()

@@ -88,7 +88,7 @@ def run(arguments):
                 if arguments.latency is not None:
                     result.report["origin"] = origin.stats()
 
-            for step in (0, 0.1):
+            for step in arguments.steps:
                 title = f"W1, {kind}, {where}, step {step:g} s, {steps} steps ({decoded / 1e9:.2f} GB decoded, {ratio:.1f} times compressed)"
                 running = chosen(contenders(store, spec, steps, zarr_format, orders, batches, step), arguments.peers)
                 if step == 0:

@@ -121,7 +121,9 @@ void ChunkCache::insert_stored(const ChunkKey& key, std::shared_ptr<const Array>
 std::size_t ChunkCache::uses(const ChunkKey& key) const {
   const std::lock_guard lock(mutex_);
   const auto it = uses_.find(key);
-  return it == uses_.end() ? 0 : it->second.size();
+  if (it == uses_.end()) return 0;
+  const auto past = it->second.upper_bound(horizon_.load(std::memory_order_relaxed));
+  return static_cast<std::size_t>(std::distance(it->second.begin(), past));
 }
 
 void ChunkCache::add_use(const ChunkKey& key, std::uint64_t time) {

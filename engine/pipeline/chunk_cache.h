@@ -11,6 +11,7 @@
 // A chunk that was decoded straight into a batch is remembered where it lies there, for as long as that
 // batch lives: the cache then holds no memory of its own for it.
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -83,8 +84,10 @@ class ChunkCache {
   void insert_stored(const ChunkKey& key, std::shared_ptr<const Array> array,
                      std::shared_ptr<const KeptChunk> chunk);
 
-  /// How many uses of the chunk are known to come.
+  /// How many uses of the chunk are known to come while it could still be here.
   std::size_t uses(const ChunkKey& key) const;
+  /// Chunks that are decoded whole now can be kept until this time: more would not fit.
+  void set_horizon(std::uint64_t time) { horizon_.store(time, std::memory_order_relaxed); }
 
   /// A use of the chunk is coming, or is over.
   void add_use(const ChunkKey& key, std::uint64_t time);
@@ -123,6 +126,7 @@ class ChunkCache {
   };
   std::deque<Passing> passing_;  // oldest first
   std::uint64_t passing_bytes_ = 0;
+  std::atomic<std::uint64_t> horizon_{UINT64_MAX};
   std::uint64_t touched_ = 0;       // counts accesses, for the least recently used
   std::uint64_t bytes_ = 0;
   Counters& counters_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <future>
 #include <thread>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -21,8 +22,9 @@ constexpr std::size_t kKeptOpened = 4;
 constexpr std::uint64_t kKeptOpenedBytes = 256 << 20;
 /// How far batches of a local store are made ahead.
 constexpr std::uint64_t kLocalWindowBytes = 256 << 20;
-/// Batches behind the window whose chunk uses are told to the cache.
-constexpr std::int64_t kLookAhead = 32;
+/// Batches behind the window whose chunk uses are told to the cache: so many, or until there are so many uses.
+constexpr std::int64_t kLookAhead = 128;
+constexpr std::size_t kLookAheadUses = 4096;
 
 std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -384,19 +386,26 @@ void Engine::prefetch(const BatchRequest& request, bool stalled, std::uint64_t b
 }
 
 void Engine::look_ahead(const BatchRequest& request) {
-  const std::vector<BatchRequest> beyond = prefetcher_.beyond(request, kLookAhead);
-  for (std::size_t i = 0; i < beyond.size(); ++i) {
-    const Key key = key_of(beyond[i]);
+  std::size_t known = 0;  // uses, of this stream's batches
+  for (const auto& [distance, next] : prefetcher_.beyond(request, kLookAhead)) {
+    const Key key = key_of(next);
     {
       const std::lock_guard lock(mutex_);
-      if (uses_.contains(key) || entries_.contains(key)) continue;
+      if (const auto it = uses_.find(key); it != uses_.end()) {
+        known += it->second.chunks.size();
+        continue;
+      }
+      if (entries_.contains(key)) continue;
     }
-    const BatchPlan plan = beyond[i].view->plan(beyond[i].epoch, beyond[i].global_batch());
+    if (known > kLookAheadUses) break;
+    const BatchPlan plan = next.view->plan(next.epoch, next.global_batch());
     Uses uses;
     for (const ChunkUse& use : plan.chunks)
-      uses.chunks.push_back({beyond[i].view->variables()[use.variable]->array.get(), use.chunk});
+      uses.chunks.push_back({next.view->variables()[use.variable]->array.get(), use.chunk});
+    uses.view = next.view;
+    known += uses.chunks.size();
     const std::lock_guard lock(mutex_);
-    uses.time = now_ + i;
+    uses.time = now_ + static_cast<std::uint64_t>(distance);
     const auto [it, inserted] = uses_.emplace(key, std::move(uses));
     if (!inserted) continue;
     for (const ChunkKey& chunk : it->second.chunks) cache_.add_use(chunk, it->second.time);
@@ -410,6 +419,27 @@ void Engine::look_ahead(const BatchRequest& request) {
     for (const ChunkKey& chunk : oldest->second.chunks) cache_.remove_use(chunk, oldest->second.time);
     uses_.erase(oldest);
   }
+  // It moves slowly, and finding it is not free.
+  if (looked_ahead_++ % 8 == 0) find_horizon();
+}
+
+/// Called with mutex_ held: how far ahead the distinct chunks of the coming batches fit into half of the
+/// memory, decoded.
+void Engine::find_horizon() {
+  std::vector<const Uses*> order;
+  for (const auto& [key, uses] : uses_) order.push_back(&uses);
+  std::sort(order.begin(), order.end(), [](const Uses* a, const Uses* b) { return a->time < b->time; });
+  std::unordered_set<ChunkKey, ChunkKeyHash> distinct;
+  std::uint64_t bytes = 0;
+  for (const Uses* uses : order) {
+    for (const ChunkKey& chunk : uses->chunks)
+      if (distinct.insert(chunk).second) bytes += chunk.array->chunk_bytes();
+    if (bytes > budget_.limit() / 2) {
+      cache_.set_horizon(uses->time);
+      return;
+    }
+  }
+  cache_.set_horizon(UINT64_MAX);
 }
 
 void Engine::forget_uses(const Key& key) {

@@ -98,6 +98,7 @@ class Engine {
   void prefetch(const BatchRequest& request, bool stalled, std::uint64_t bytes);
   void look_ahead(const BatchRequest& request);
   void forget_uses(const Key& key);
+  void find_horizon();
   void trim_opened();
   std::uint64_t drop_opened();
   /// Posts a guess at what comes next; when it fails, the reader that needs it will say so.
@@ -118,9 +119,11 @@ class Engine {
   struct Uses {
     std::uint64_t time;
     std::vector<ChunkKey> chunks;
+    std::shared_ptr<const View> view;  // holds the chunks' arrays
   };
   std::map<Key, Uses> uses_;  // what look_ahead() told the cache
   std::uint64_t now_ = 0;     // batches opened
+  std::uint64_t looked_ahead_ = 0;
   WaiterId last_waiter_ = 0;
   bool stopping_ = false;
 

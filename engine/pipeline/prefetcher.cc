@@ -71,14 +71,15 @@ void Prefetcher::pressed(const BatchRequest& request) {
   if (it != streams_.end()) it->second.window = std::max<std::int64_t>(1, it->second.window / 2);
 }
 
-std::vector<BatchRequest> Prefetcher::beyond(const BatchRequest& request, std::int64_t count) const {
+std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request, std::int64_t count) const {
   const std::lock_guard lock(mutex_);
-  std::vector<BatchRequest> result;
+  std::vector<Ahead> result;
   const auto it = streams_.find(key_of(request));
   if (it == streams_.end() || it->second.window == 0) return result;
   for (std::int64_t i = 1; i <= count; ++i) {
-    result.push_back(ahead(request, it->second.position + it->second.window + i));
-    if (result.back().batch < 0) {
+    const std::int64_t distance = it->second.window + i;
+    result.push_back({distance, ahead(request, it->second.position + distance)});
+    if (result.back().request.batch < 0) {
       result.pop_back();
       break;
     }

@@ -44,8 +44,12 @@ class Prefetcher {
   /// A batch of this stream could not be begun for lack of memory.
   void pressed(const BatchRequest& request);
 
+  struct Ahead {
+    std::int64_t distance;  // in batches from the reader
+    BatchRequest request;
+  };
   /// The batches that lie behind the window, up to `count`, for looking ahead at chunk uses.
-  std::vector<BatchRequest> beyond(const BatchRequest& request, std::int64_t count) const;
+  std::vector<Ahead> beyond(const BatchRequest& request, std::int64_t count) const;
 
   /// Is this batch ahead of its stream's reader and inside its window?
   bool wanted(const BatchRequest& request) const;

@@ -101,6 +101,10 @@ TEST(ChunkCache, CountsTheUsesToCome) {
   EXPECT_EQ(cache.uses(key), 3u);
   cache.remove_use(key, 3);
   EXPECT_EQ(cache.uses(key), 2u);
+  cache.set_horizon(7);
+  EXPECT_EQ(cache.uses(key), 1u);
+  cache.set_horizon(2);
+  EXPECT_EQ(cache.uses(key), 0u);
 }
 
 TEST(ChunkCache, KeepsFewChunksOfAReaderThatPasses) {

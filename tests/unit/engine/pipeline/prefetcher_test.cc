@@ -55,7 +55,8 @@ TEST_F(PrefetcherTest, KnowsWhatLiesBehindTheWindow) {
   const BatchRequest request{view_, &kRaw, 0, 0};
   const auto beyond = prefetcher_.beyond(request, 3);
   ASSERT_EQ(beyond.size(), 3u);
-  EXPECT_EQ(beyond[0].batch, 3);
+  EXPECT_EQ(beyond[0].request.batch, 3);
+  EXPECT_EQ(beyond[0].distance, 3);
   EXPECT_TRUE(prefetcher_.wanted({view_, &kRaw, 0, 2}));
   EXPECT_FALSE(prefetcher_.wanted({view_, &kRaw, 0, 3}));
 }
