@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "engine/base/json_text.h"
 #include "fs/formats.h"
 #include "fs/zarr_batch.h"
 
@@ -61,7 +62,7 @@ std::vector<std::uint32_t> BatchTree::children(std::uint32_t slot) const {
 
 std::string BatchTree::text(std::uint32_t slot, std::int64_t epoch, std::int64_t batch) const {
   if (slots_[slot].content == BatchSlot::Content::provenance)
-    return view_->provenance(epoch, batch).dump(2) + "\n";
+    return json_text(view_->provenance(epoch, batch)) + "\n";
   // The path below batch-….zarr/.
   std::string path = slots_[slot].name;
   const std::uint32_t parent = slots_[slot].parent;

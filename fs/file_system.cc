@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_text.h"
 #include "engine/base/strings.h"
 #include "fs/npy.h"
 #include "fs/open_files.h"
@@ -132,9 +133,9 @@ std::string FileSystem::text_of(const Node& node) const {
     case Node::Kind::root_summary: return root_summary();
     case Node::Kind::store_json: return store_json();
     case Node::Kind::array_summary: return array_summary(arrays_[node.index]);
-    case Node::Kind::array_metadata: return arrays_[node.index].metadata->document.dump(2) + "\n";
-    case Node::Kind::view_json: return tree_.views()[node.index]->resolved().dump(2) + "\n";
-    case Node::Kind::view_schema: return tree_.views()[node.index]->schema().dump(2) + "\n";
+    case Node::Kind::array_metadata: return json_text(arrays_[node.index].metadata->document) + "\n";
+    case Node::Kind::view_json: return json_text(tree_.views()[node.index]->resolved()) + "\n";
+    case Node::Kind::view_schema: return json_text(tree_.views()[node.index]->schema()) + "\n";
     case Node::Kind::coordinate: {
       const NdArray& values =
           tree_.views()[node.index]->coordinates()[static_cast<std::size_t>(node.item)].values;
@@ -147,7 +148,7 @@ std::string FileSystem::text_of(const Node& node) const {
       switch (static_cast<ControlFile>(node.index)) {
         case ControlFile::stats: return stats_text();
         case ControlFile::metrics: return metrics_text();
-        case ControlFile::config: return options_.config.dump(2) + "\n";
+        case ControlFile::config: return json_text(options_.config) + "\n";
         case ControlFile::log: return log_.text();
       }
       break;

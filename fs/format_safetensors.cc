@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_text.h"
 #include "fs/formats.h"
 #include "fs/npy.h"
 
@@ -53,7 +54,7 @@ class SafetensorsFormat final : public BatchFormat {
                              {"shape", std::vector<std::int64_t>(shapes[t].begin(), shapes[t].end())},
                              {"data_offsets", {offsets[t], end}}};
     }
-    std::string text = header.dump();
+    std::string text = json_text(header, -1);
     const std::uint64_t data = (8 + text.size() + kPage - 1) / kPage * kPage;
     text.append(data - 8 - text.size(), ' ');
     std::string length;

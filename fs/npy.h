@@ -1,5 +1,6 @@
 #pragma once
-// The header of .npy files. Source: numpy.lib.format, version 1.0 (2.0 when the header is long).
+// The header of .npy files. Source: numpy.lib.format, version 1.0 (2.0 when the header is long, 3.0 for
+// names of fields that are not ASCII).
 
 #include <cstdint>
 #include <string>

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "engine/base/json_text.h"
 #include "engine/base/strings.h"
 #include "fs/file_system.h"
 
@@ -49,7 +50,7 @@ std::string FileSystem::array_summary(const ArrayEntry& entry) const {
                       format_size(array_bytes(array)));
   for (const auto& [name, value] : array.attributes.items())
     if (name == "units" || name == "long_name" || name == "standard_name")
-      text += fmt::format("  {:<11} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+      text += fmt::format("  {:<11} {}\n", name, value.is_string() ? value.get<std::string>() : json_text(value, -1));
   if (!entry.unsupported.empty()) text += fmt::format("  not readable: {}\n", entry.unsupported);
   return text;
 }
@@ -101,13 +102,12 @@ std::string FileSystem::store_json() const {
   }
   Json views = Json::array();
   for (const auto& view : tree_.views()) views.push_back(view->name());
-  return Json{{"url", options_.store_url},
-              {"snapshot", hierarchy_->snapshot_id},
-              {"zarr_format", hierarchy_->zarr_format},
-              {"consolidated", hierarchy_->consolidated},
-              {"arrays", std::move(arrays)},
-              {"views", std::move(views)}}
-             .dump(2) +
+  return json_text({{"url", options_.store_url},
+                    {"snapshot", hierarchy_->snapshot_id},
+                    {"zarr_format", hierarchy_->zarr_format},
+                    {"consolidated", hierarchy_->consolidated},
+                    {"arrays", std::move(arrays)},
+                    {"views", std::move(views)}}) +
          "\n";
 }
 
@@ -128,7 +128,7 @@ std::string FileSystem::stats_text() const {
   Json store = Json::object();
   for (const Store::Counter& counter : store_->counters()) store[counter.name] = counter.value;
   if (!store.empty()) json["store"] = std::move(store);
-  return json.dump(2) + "\n";
+  return json_text(json) + "\n";
 }
 
 std::string FileSystem::metrics_text() const {

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "engine/base/json_text.h"
+
 namespace batchfs {
 
 namespace {
@@ -26,21 +28,23 @@ void add_array(std::vector<std::pair<std::string, std::string>>& files, Json& me
                       {"order", "C"},          {"filters", nullptr}};
   metadata[name + "/.zarray"] = array;
   metadata[name + "/.zattrs"] = attributes;
-  files.emplace_back(name + "/.zarray", array.dump(2) + "\n");
-  files.emplace_back(name + "/.zattrs", attributes.dump(2) + "\n");
+  files.emplace_back(name + "/.zarray", json_text(array) + "\n");
+  files.emplace_back(name + "/.zattrs", json_text(attributes) + "\n");
 }
 
-/// Times are stored as CF counts, which every reader decodes; the dtype of the rest is their own.
+/// Times of the usual units are stored as CF counts, which every reader decodes; the dtype of the rest is their own.
 std::string stored_type(const DataType& type, Json& attributes) {
-  if (type.kind == Kind::datetime) {
-    attributes["units"] = "nanoseconds since 1970-01-01";
-    attributes["calendar"] = "proleptic_gregorian";
-    return "<i8";
-  }
-  if (type.kind == Kind::timedelta) {
-    attributes["units"] = "nanoseconds";
-    attributes["dtype"] = "timedelta64[ns]";
-    return "<i8";
+  if (type.kind == Kind::datetime || type.kind == Kind::timedelta) {
+    static constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
+        {"s", "seconds"}, {"ms", "milliseconds"}, {"us", "microseconds"}, {"ns", "nanoseconds"}};
+    for (const auto& [unit, name] : kUnits)
+      if (type.unit == unit && type.multiplier == 1) {
+        attributes["units"] = std::string(name) + (type.kind == Kind::datetime ? " since 1970-01-01" : "");
+        if (type.kind == Kind::datetime) attributes["calendar"] = "proleptic_gregorian";
+        else attributes["dtype"] = "timedelta64[" + type.unit + "]";
+        return "<i8";
+      }
+    return typestr(type);  // Zarr's own time types hold every unit
   }
   return typestr(type);
 }
@@ -83,11 +87,11 @@ std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& vi
   const Json attributes = Json::object();
   metadata[".zgroup"] = group;
   metadata[".zattrs"] = attributes;
-  files.emplace_back(".zgroup", group.dump(2) + "\n");
-  files.emplace_back(".zattrs", attributes.dump(2) + "\n");
+  files.emplace_back(".zgroup", json_text(group) + "\n");
+  files.emplace_back(".zattrs", json_text(attributes) + "\n");
   files.emplace_back(
       ".zmetadata",
-      Json{{"metadata", std::move(metadata)}, {"zarr_consolidated_format", 1}}.dump(2) + "\n");
+      json_text(Json{{"metadata", std::move(metadata)}, {"zarr_consolidated_format", 1}}) + "\n");
   return files;
 }
 

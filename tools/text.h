@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/base/dims.h"
-#include "engine/base/json.h"
+#include "engine/base/json_text.h"
 #include "engine/zarr/array_metadata.h"
 
 namespace batchfs {
@@ -30,9 +30,6 @@ std::string codecs_text(const std::vector<CodecSpec>& codecs);
 
 /// JSON of a list of lengths.
 Json shape_json(const Dims& shape);
-
-/// Text for a terminal: indented JSON, or one line; bytes that are not UTF-8 are replaced.
-std::string json_text(const Json& value, int indent = 2);
 
 /// What a store holds may have control characters in it: they are not for terminals.
 std::string printable(std::string text);

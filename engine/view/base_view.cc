@@ -46,6 +46,19 @@ BaseView::BaseView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
   }
 }
 
+void BaseView::check_tensor_name(const std::string& name, const std::string& path) const {
+  auto fail = [&](std::string_view why) {
+    return Error(ErrorCode::invalid_argument,
+                 fmt::format("{}: '{}' cannot be a tensor's name: {}; give it another in \"tensors\"", path, name, why));
+  };
+  auto has = [&](std::string_view format) {
+    return std::find(spec_.formats.begin(), spec_.formats.end(), format) != spec_.formats.end();
+  };
+  if (!is_file_name(name + ".npy")) throw fail("a file's name has 1 to 251 bytes without '/' and is not '..'");
+  if (has("safetensors") && name == "__metadata__") throw fail("safetensors keeps it for itself");
+  if (has("zarr") && (name.starts_with(".z") || name == "zarr.json")) throw fail("Zarr keeps it for itself");
+}
+
 const Variable& BaseView::find_variable(const std::string& name, const std::string& path) const {
   try {
     return dataset_->variable(name);

@@ -39,6 +39,8 @@ class BaseView : public View {
   /// The windows of a batch, in row order.
   virtual std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const = 0;
 
+  /// Throws when files of the view's formats cannot have this name in them.
+  void check_tensor_name(const std::string& name, const std::string& path) const;
   /// Throws not_found with `path` and the nearest name.
   const Variable& find_variable(const std::string& name, const std::string& path) const;
   /// The number of a variable that can be read, entering it in variables_. Throws with `path`.

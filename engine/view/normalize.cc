@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_text.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
 
@@ -66,7 +67,7 @@ class Lookup {
 
   [[nodiscard]] Error fail(const std::string& why) const {
     return Error(ErrorCode::invalid_argument,
-                 fmt::format("normalize.statistics: {}; or leave it out: \"except\": [{}]", why, Json(variable_.name).dump()),
+                 fmt::format("normalize.statistics: {}; or leave it out: \"except\": [{}]", why, json_text(variable_.name, -1)),
                  spec_.where);
   }
 

@@ -63,7 +63,8 @@ class WindowView final : public BaseView {
   std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const override {
     std::vector<Coordinate> result;
     auto taken = [&](const std::string& name) {
-      return std::any_of(tensors_.begin(), tensors_.end(), [&](const TensorSpec& t) { return t.name == name; });
+      return std::any_of(tensors_.begin(), tensors_.end(), [&](const TensorSpec& t) { return t.name == name; }) ||
+             std::any_of(result.begin(), result.end(), [&](const Coordinate& c) { return c.name == name; });
     };
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
       const Coordinate* index = index_coordinate(window_dims_[w].name);
@@ -71,7 +72,7 @@ class WindowView final : public BaseView {
       const std::string name = window_dims_[w].size == 1 && !is_tensor_dim(window_dims_[w].name)
                                    ? window_dims_[w].name
                                    : window_dims_[w].name + "_start";
-      if (index == nullptr || taken(name)) continue;
+      if (index == nullptr || taken(name) || is_tensor_dim(name)) continue;
       const std::size_t itemsize = index->values.type.itemsize;
       const std::vector<Row> all = rows(epoch, batch);
       NdArray values{index->values.type, {static_cast<std::int64_t>(all.size())}, Buffer(all.size() * itemsize)};
@@ -130,9 +131,6 @@ class WindowView final : public BaseView {
       const std::vector<std::string> names = spec_.variables ? *spec_.variables : default_variables(dims);
       for (std::size_t i = 0; i < names.size(); ++i) {
         const std::string path = fmt::format("variables[{}]", i);
-        if (!is_file_name(names[i]))
-          throw Error(ErrorCode::invalid_argument,
-                      fmt::format("{}: '{}' cannot be a file name; give it another in \"tensors\"", path, names[i]));
         definitions_.push_back({names[i], {names[i]}, {}, std::nullopt, std::nullopt, path});
       }
     } else if (spec_.variables) {
@@ -140,7 +138,8 @@ class WindowView final : public BaseView {
       for (std::size_t i = 0; i < spec_.variables->size(); ++i)
         find_variable((*spec_.variables)[i], fmt::format("variables[{}]", i));
     }
-    for (const TensorDefinition& tensor : definitions_)
+    for (const TensorDefinition& tensor : definitions_) {
+      check_tensor_name(tensor.name, tensor.path);
       for (const auto& [dim, steps] : tensor.offsets) {
         const bool is_window = std::any_of(window_dims_.begin(), window_dims_.end(),
                                            [&, &name = dim](const WindowDim& w) { return w.name == name; });
@@ -148,6 +147,7 @@ class WindowView final : public BaseView {
           throw Error(ErrorCode::invalid_argument,
                       fmt::format("{}.offsets.{}: offsets need a dimension of \"window\"", tensor.path, dim));
       }
+    }
   }
 
   const std::vector<std::int64_t>* offsets_of(const TensorDefinition& tensor, const std::string& dim) const {

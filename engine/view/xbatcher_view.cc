@@ -25,8 +25,7 @@ class XbatcherView final : public BaseView {
     const std::vector<std::string> names = spec_.variables ? *spec_.variables : default_variables({});
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string path = fmt::format("variables[{}]", i);
-      if (!is_file_name(names[i]))
-        throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' cannot be a file name", path, names[i]));
+      check_tensor_name(names[i], path);
       use_variable(names[i], path);
     }
     for (const auto& [dim, shared] : x_.input_overlap) check_dim(dim, "input_overlap");

@@ -45,11 +45,13 @@ std::string native_typestr(const DataType& type) {
   return text;
 }
 
+/// As a Python literal.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (char c : text) {
     if (c == '\'' || c == '\\') out += '\\';
-    out += c;
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+    else out += c;
   }
   return out + "'";
 }
