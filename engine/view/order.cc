@@ -15,7 +15,43 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// Sample number k of those that belong to no whole group: first those outside along the first axis, then
+/// those outside along the second only, and so on.
+std::int64_t outside_groups(std::int64_t k, const ChunkGroups& groups) {
+  const auto& axes = groups.axes;
+  std::vector<std::int64_t> choices;
+  for (std::size_t outside = 0;; ++outside) {
+    choices.clear();
+    std::int64_t count = 1;
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      const std::int64_t inside = axes[a].whole() * axes[a].group;
+      choices.push_back(a < outside ? inside : a == outside ? axes[a].positions - inside : axes[a].positions);
+      count *= choices.back();
+    }
+    if (k >= count) {
+      k -= count;
+      continue;
+    }
+    std::int64_t sample = 0, step = 1;
+    for (std::size_t a = axes.size(); a-- > 0;) {
+      std::int64_t position = k % choices[a];
+      k /= choices[a];
+      if (a < outside) position += axes[a].lead;
+      else if (a == outside && position >= axes[a].lead) position += axes[a].whole() * axes[a].group;
+      sample += step * position;
+      step *= axes[a].positions;
+    }
+    return sample;
+  }
+}
+
 }  // namespace
+
+std::int64_t ChunkGroups::group_samples() const {
+  std::int64_t samples = 1;
+  for (const Axis& axis : axes) samples *= axis.group;
+  return samples;
+}
 
 Permutation::Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t epoch, std::uint64_t stream)
     : size_(static_cast<std::uint64_t>(size)), half_bits_(1) {
@@ -47,23 +83,28 @@ std::int64_t Order::sample(std::int64_t i, std::int64_t samples, std::int64_t ep
     case Shuffle::global: return Permutation(samples, seed, e)(i);
     case Shuffle::block: break;
   }
-  const std::int64_t whole = (groups.positions - groups.lead) / groups.group;
-  const std::int64_t per_group = groups.group * groups.inner;
-  const std::int64_t in_groups = whole * per_group;
-  if (i >= in_groups) {
-    // What belongs to no whole group, at both ends, comes last, mixed.
-    const std::int64_t rest = samples - in_groups;
-    const std::int64_t p = Permutation(rest, seed, e, 1)(i - in_groups);
-    const std::int64_t lead = groups.lead * groups.inner;
-    return p < lead ? p : p + in_groups;
-  }
-  const std::int64_t run_groups = std::min(window, whole);  // a longer run is the only one
+  const auto& axes = groups.axes;
+  const std::int64_t per_group = groups.group_samples();
+  std::int64_t count = 1;
+  for (const ChunkGroups::Axis& axis : axes) count *= axis.whole();
+  const std::int64_t in_groups = count * per_group;
+  if (i >= in_groups) return outside_groups(Permutation(samples - in_groups, seed, e, 1)(i - in_groups), groups);
+  const std::int64_t run_groups = std::min(window, count);  // a longer run is the only one
   const std::int64_t mixed = run_groups * per_group;
   const std::int64_t run = i / mixed;
   const std::int64_t here = std::min(mixed, in_groups - run * mixed);
   const std::int64_t p = Permutation(here, seed, e, 2 + static_cast<std::uint64_t>(run))(i - run * mixed);
-  const std::int64_t group = Permutation(whole, seed, e)(run * run_groups + p / per_group);
-  return groups.lead * groups.inner + group * per_group + p % per_group;
+  std::int64_t group = Permutation(count, seed, e)(run * run_groups + p / per_group);
+  std::int64_t member = p % per_group;
+  std::int64_t sample = 0, step = 1;
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    const ChunkGroups::Axis& axis = axes[a];
+    sample += step * (axis.lead + group % axis.whole() * axis.group + member % axis.group);
+    group /= axis.whole();
+    member /= axis.group;
+    step *= axis.positions;
+  }
+  return sample;
 }
 
 }  // namespace batchfs

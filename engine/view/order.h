@@ -3,6 +3,7 @@
 // describes them so that others can reproduce them.
 
 #include <cstdint>
+#include <vector>
 
 namespace batchfs {
 
@@ -21,19 +22,25 @@ class Permutation {
   std::uint64_t keys_[kRounds];
 };
 
-/// Where samples of one chunk are: positions of the slowest window dimension fall into groups of `group`
-/// whose windows begin in the same chunk; `lead` positions come before the first whole group.
+/// Which samples share chunks: along each window dimension, `group` successive positions begin in the same
+/// chunk; `lead` positions come before the first whole group. Positions after the last one are a tail.
 struct ChunkGroups {
-  std::int64_t positions = 1;  // of the slowest dimension
-  std::int64_t inner = 1;      // samples per position
-  std::int64_t lead = 0;
-  std::int64_t group = 1;
+  struct Axis {
+    std::int64_t positions = 1;
+    std::int64_t lead = 0;
+    std::int64_t group = 1;
+    std::int64_t whole() const { return (positions - lead) / group; }
+  };
+  std::vector<Axis> axes;  // slowest first, as samples are numbered
+
+  /// Samples of one group: one per position in it along every axis.
+  std::int64_t group_samples() const;
 };
 
 struct Order {
   enum class Shuffle : std::uint8_t { none, global, block } shuffle = Shuffle::none;
   std::uint64_t seed = 0;
-  std::int64_t window = 16;  // block: groups that are mixed with each other
+  std::int64_t window = 1;  // block: groups that are mixed with each other
 
   /// The sample at position i of an epoch.
   std::int64_t sample(std::int64_t i, std::int64_t samples, std::int64_t epoch, const ChunkGroups& groups) const;

@@ -327,21 +327,43 @@ class WindowView final : public BaseView {
     tensors_.push_back(std::move(spec));
   }
 
-  /// For order "block": which positions of the slowest window dimension share chunks.
+  /// For order "block": which samples share chunks.
   void find_chunk_groups() {
-    groups_.positions = counts_[0];
-    groups_.inner = samples_ / counts_[0];
-    const std::string& dim = window_dims_[0].name;
-    const std::int64_t stride = spec_.window[0].stride;
-    std::int64_t chunk = 1;
-    for (const Variable* variable : variables_)
-      for (std::size_t d = 0; d < variable->dims.size(); ++d)
-        if (variable->dims[d] == dim) chunk = std::max(chunk, variable->array->grid().chunk_shape()[d]);
-    groups_.group = std::max<std::int64_t>(1, chunk / stride);
-    if (chunk % stride == 0 && selected(dim).is_range()) {
-      const std::int64_t at = selected(dim)[first_[0] * stride] % chunk;
-      groups_.lead = std::min(((chunk - at) % chunk + stride - 1) / stride, counts_[0]);
+    for (std::size_t w = 0; w < window_dims_.size(); ++w) {
+      const std::string& dim = window_dims_[w].name;
+      const std::int64_t stride = spec_.window[w].stride;
+      std::int64_t chunk = 1;
+      for (const Variable* variable : variables_)
+        for (std::size_t d = 0; d < variable->dims.size(); ++d)
+          if (variable->dims[d] == dim) chunk = std::max(chunk, variable->array->grid().chunk_shape()[d]);
+      ChunkGroups::Axis axis{counts_[w], 0, std::max<std::int64_t>(1, chunk / stride)};
+      if (chunk % stride == 0 && selected(dim).is_range()) {
+        const std::int64_t at = selected(dim)[first_[w] * stride] % chunk;
+        axis.lead = std::min(((chunk - at) % chunk + stride - 1) / stride, counts_[w]);
+      }
+      if (axis.whole() == 0) axis = {counts_[w], 0, counts_[w]};  // no border of a chunk on either side
+      groups_.axes.push_back(axis);
     }
+    if (spec_.order.window == 0) spec_.order.window = default_mixing();
+  }
+
+  /// As many groups as decode to about 128 MB: mixed well, and kept by any machine.
+  std::int64_t default_mixing() const {
+    constexpr double kBytes = 128 << 20;
+    double bytes = 0;
+    for (const Variable* variable : variables_) {
+      double chunks = 1;
+      for (std::size_t d = 0; d < variable->dims.size(); ++d) {
+        const std::int64_t chunk = std::max<std::int64_t>(1, variable->array->grid().chunk_shape()[d]);
+        const int w = window_number(variable->dims[d]);
+        const std::int64_t span = w < 0 ? selected(variable->dims[d]).size()
+                                        : groups_.axes[static_cast<std::size_t>(w)].group *
+                                              spec_.window[static_cast<std::size_t>(w)].stride;
+        chunks *= static_cast<double>((span + chunk - 1) / chunk);
+      }
+      bytes += chunks * static_cast<double>(variable->array->chunk_bytes());
+    }
+    return static_cast<std::int64_t>(std::clamp(kBytes / std::max(bytes, 1.0), 1.0, 1024.0));
   }
 
   std::vector<TensorDefinition> definitions_;

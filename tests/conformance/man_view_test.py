@@ -30,7 +30,7 @@ def page():
     """The functions of the page."""
     names = {}
     (code,) = [block for block in displays() if "def " in block]
-    assert len([line for line in code.splitlines() if line.strip()]) <= 40
+    assert len([line for line in code.splitlines() if line.strip()]) <= 65
     exec(code, names)
     return names
 
@@ -43,10 +43,11 @@ def store(tmp_path_factory):
     """Variables in chunks of 6 and 3 times; the longest counts."""
     path = tmp_path_factory.mktemp("man") / "s.zarr"
     values = np.arange(T * Y * X, dtype="f4").reshape(T, Y, X)
-    data = xr.Dataset({name: (("time", "lat", "lon"), values) for name in ("a", "b")}, {"time": np.arange(T)})
+    data = xr.Dataset({name: (("time", "lat", "lon"), values) for name in ("a", "b", "c")}, {"time": np.arange(T)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        data.to_zarr(path, zarr_format=2, encoding={"a": {"chunks": (6, 6, 9)}, "b": {"chunks": (3, 6, 9)}})
+        data.to_zarr(path, zarr_format=2, encoding={"a": {"chunks": (6, 6, 9)}, "b": {"chunks": (3, 6, 9)},
+                                                            "c": {"chunks": (6, 2, 9)}})
     return path
 
 
@@ -95,6 +96,9 @@ BLOCKS = [
 ]
 
 
+LATITUDE = (3, 0, 3)  # windows of 2 in one chunk of 6
+
+
 @pytest.mark.parametrize("window", [1, 2, 5, 1 << 20])
 @pytest.mark.parametrize("case", BLOCKS, ids=[str(i) for i in range(len(BLOCKS))])
 def test_block(batchfs, store, tmp_path, case, window):
@@ -110,13 +114,29 @@ def test_block(batchfs, store, tmp_path, case, window):
     stride = time.get("stride", time["size"])
     # The page's own formulas agree with the table.
     assert group == max(1, chunk // stride)
+    axis = (positions, lead, group) if (positions - lead) // group else (positions, 0, positions)
     if selection != "list":
         assert lead == (min(positions, math.ceil((chunk - first % chunk) % chunk / stride)) if chunk % stride == 0 else 0)
     count = 3 * positions
     block = page()["block"]
-    expected = [block(i, count, 9, 2, window, positions, lead, group) for i in range(count)]
+    expected = [block(i, count, 9, 2, window, [axis, LATITUDE]) for i in range(count)]
     assert sorted(expected) == list(range(count))
     assert samples(batchfs, store, tmp_path, view, 2) == expected
+
+
+@pytest.mark.parametrize("window", [1, 4, 1 << 20])
+def test_block_of_chunks_along_two_dimensions(batchfs, store, tmp_path, window):
+    view = {"variables": ["c"], "window": {"lat": {"size": 1, "stride": 1}, "time": {"size": 3, "stride": 1}}, "batch": 50,
+            "order": {"shuffle": "block", "seed": 3, "window": window}}
+    block = page()["block"]
+    axes = [(Y, 0, 2), (T - 2, 0, 6)]
+    expected = [block(i, Y * (T - 2), 3, 1, window, axes) for i in range(Y * (T - 2))]
+    assert sorted(expected) == list(range(Y * (T - 2)))
+    assert samples(batchfs, store, tmp_path, view, 1) == expected
+    if window == 1:
+        chunks = [(s // (T - 2) // 2, s % (T - 2) // 6) for s in expected[:3 * 6 * 12]]
+        assert len({tuple(chunks[i:i + 12]) for i in range(0, len(chunks), 12)}) == 18  # each chunk in one run
+        assert all(len(set(chunks[i:i + 12])) == 1 for i in range(0, len(chunks), 12))
 
 
 def test_block_keeps_whole_chunks_together(batchfs, store, tmp_path):

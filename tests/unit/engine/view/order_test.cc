@@ -77,8 +77,8 @@ TEST(Order, WithoutShuffleIsTheNumbering) {
 
 TEST(Order, BlockIsTheDocumentedOne) {
   const Order order{Order::Shuffle::block, 4, 2};
-  // [block(i, 60, 4, 1, 2, 20, 3, 4) for i in range(60)]
-  EXPECT_EQ(all(order, 60, 1, {20, 3, 3, 4}),
+  // [block(i, 60, 4, 1, 2, [(20, 3, 4), (3, 0, 3)]) for i in range(60)]
+  EXPECT_EQ(all(order, 60, 1, {{{20, 3, 4}, {3, 0, 3}}}),
             (List{12, 41, 17, 19, 43, 44, 34, 13, 33, 20, 11, 42, 9,  39, 36, 18, 10, 37, 40, 35,
                   15, 16, 14, 38, 27, 54, 30, 23, 28, 46, 50, 31, 52, 25, 55, 51, 47, 29, 21, 56,
                   45, 49, 26, 22, 32, 48, 53, 24, 57, 2,  58, 4,  3,  7,  8,  5,  0,  6,  1,  59}));
@@ -93,13 +93,16 @@ TEST(Order, BlockIsAPermutationOfEveryShape) {
             if (lead > positions) continue;
             const Order order{Order::Shuffle::block, 9, window};
             const std::int64_t samples = positions * inner;
-            EXPECT_EQ(sorted(all(order, samples, 2, {positions, inner, lead, group})), counting(samples));
+            EXPECT_EQ(sorted(all(order, samples, 2, {{{positions, lead, group}, {inner, 0, inner}}})), counting(samples));
+            EXPECT_EQ(sorted(all(order, samples, 2, {{{inner, 0, 2}, {positions, lead, group}}})), counting(samples));
+            EXPECT_EQ(sorted(all(order, 7 * samples, 2, {{{7, 2, 2}, {positions, lead, group}, {inner, 1, 1}}})),
+                      counting(7 * samples));
           }
 }
 
 TEST(Order, BlockMixesOnlyInsideItsWindow) {
   const Order order{Order::Shuffle::block, 1, 1};
-  const List list = all(order, 40, 0, {8, 5, 0, 2});  // 4 groups of 10 samples
+  const List list = all(order, 40, 0, {{{8, 0, 2}, {5, 0, 5}}});  // 4 groups of 10 samples
   for (std::size_t g = 0; g < 4; ++g) {
     std::set<std::int64_t> groups;
     for (std::size_t i = 0; i < 10; ++i) groups.insert(list[10 * g + i] / 10);
@@ -107,10 +110,25 @@ TEST(Order, BlockMixesOnlyInsideItsWindow) {
   }
 }
 
+TEST(Order, BlockGroupsAlongEveryAxis) {
+  // 6 x 8 samples in groups of 2 x 4: each group is one tile, and is left before the next begins.
+  const Order order{Order::Shuffle::block, 1, 1};
+  const List list = all(order, 48, 0, {{{6, 0, 2}, {8, 0, 4}}});
+  EXPECT_EQ(sorted(list), counting(48));
+  std::set<std::int64_t> tiles;
+  for (std::size_t g = 0; g < 6; ++g) {
+    std::set<std::int64_t> here;
+    for (std::size_t i = 0; i < 8; ++i) here.insert(list[8 * g + i] / 16 * 2 + list[8 * g + i] % 8 / 4);
+    EXPECT_EQ(here.size(), 1u);
+    tiles.merge(here);
+  }
+  EXPECT_EQ(tiles.size(), 6u);
+}
+
 TEST(Order, BlockOfManySamplesDoesNotOverflow) {
   // 2^60 samples in groups of 2^44, mixed over 2^20 groups: window * group does not fit 64 bits.
   const Order order{Order::Shuffle::block, 1, INT64_C(1) << 20};
-  const ChunkGroups groups{INT64_C(1) << 40, INT64_C(1) << 20, 0, INT64_C(1) << 24};
+  const ChunkGroups groups{{{INT64_C(1) << 40, 0, INT64_C(1) << 24}, {INT64_C(1) << 20, 0, INT64_C(1) << 20}}};
   std::set<std::int64_t> seen;
   for (std::int64_t i = 0; i < 1000; ++i) {
     const std::int64_t s = order.sample(i * (INT64_C(1) << 50), INT64_C(1) << 60, 0, groups);
