@@ -81,10 +81,9 @@ Engine::Key Engine::key_of(const BatchRequest& request) {
 Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
   std::shared_ptr<Batch> ready;
   WaiterId id = 0;
-  std::uint64_t bytes = 0;
+  bool again = true;  // another file of a batch that is open, or another reader
   {
     const std::lock_guard lock(mutex_);
-    ++now_;
     std::shared_ptr<Entry>& entry = entries_[key_of(request)];
     const bool is_new = entry == nullptr;
     if (is_new) {
@@ -92,6 +91,8 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
       entry->request = request;
     }
     if (!entry->opened) {
+      again = false;
+      ++now_;
       entry->opened = true;
       opened_.push_back(key_of(request));
     }
@@ -115,13 +116,9 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
     }
     trim_opened();
   }
-  ++counters_.batches_opened;
-  if (ready != nullptr) {
-    bytes = ready->bytes();
-    counters_.bytes_delivered += bytes;
-    done(ready, nullptr);
-  }
-  if (prefetching_) {
+  if (!again) ++counters_.batches_opened;
+  if (ready != nullptr) done(ready, nullptr);
+  if (prefetching_ && !again) {
     const bool stalled = ready == nullptr;
     post_guess(kReaderWaits, [this, request, stalled] {
       std::uint64_t size = 0;
@@ -337,7 +334,6 @@ void Engine::complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch
   for (Waiter& waiter : waiters) {
     ++counters_.reader_waits;
     counters_.reader_wait_nanoseconds += now - waiter.since;
-    if (!error) counters_.bytes_delivered += batch->bytes();
     waiter.done(error ? nullptr : batch, error);
   }
 }

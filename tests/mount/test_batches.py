@@ -59,6 +59,19 @@ def test_several_tensors_are_a_directory(mounted, weather):
         assert np.array_equal(ours, values(weather, name)[rows][:, None].astype("f4"), equal_nan=True)
 
 
+def test_each_file_of_a_batch_is_counted_once(mounted):
+    def delivered():
+        stats = json.loads((mounted / ".batchfs/stats.json").read_text())
+        return stats["bytes_delivered"], stats["batches_opened"]
+
+    folder = mounted / "views/two/epoch-0007/batch-000002"
+    before = delivered()
+    sizes = [len((folder / f"{name}.npy").read_bytes()) for name in ("t", "q")]
+    after = delivered()
+    assert after[0] - before[0] == sum(sizes)
+    assert after[1] - before[1] == 1
+
+
 def test_the_zarr_format_opens_with_xarray(mounted, weather):
     batch = mounted / "views/two/epoch-0000/batch-000001.zarr"
     opened = xr.open_zarr(batch)
