@@ -1,10 +1,10 @@
 #pragma once
 // Executes the runs of an LZ stream: the second half of LZ4 and of Zstandard decoding.
 //
-// What is parallel: every byte. A block of threads goes over the output tile by tile. First each byte of
-// the tile finds its run (a warp takes 32 bytes at a time and 32 runs in its registers) and from it either
-// its value, when that comes from the literals or from before the tile, or the earlier position in the tile
-// that it equals. After a barrier each byte follows these positions to a value, writing back how far it
+// What is parallel: every byte. A block of threads goes over the output tile by tile. First each thread finds
+// the run of its next eight bytes and goes along the runs, and notes for each byte either its value, when
+// that comes from the literals or from before the tile, or the earlier position in the tile that it equals.
+// After a barrier each thread follows the positions of its eight bytes to values, writing back how far they
 // got, so that chains halve as they are followed: a tile costs the same whether its matches depend on one
 // another or not, which is what executing sequences in order, or in rounds of independent ones, cannot
 // give. A position only ever points below itself, so bytes need no order among themselves.
@@ -21,7 +21,7 @@ namespace batchfs::gpu {
 /// A tile of output in shared memory: per byte a value (kKnown set) or the position in the tile it equals.
 template <int kTile>
 struct CopyShared {
-  std::uint16_t bytes[kTile];
+  alignas(16) std::uint16_t bytes[kTile];
 };
 
 inline constexpr std::uint32_t kKnown = 0x8000;
@@ -48,36 +48,33 @@ struct RunWriter {
   }
 };
 
-/// 32 runs in a warp's registers, from `first` on. `offset` is the place in the window of the run that
-/// holds the byte before the next one; -1 is before the window.
-struct RunWindow {
-  Lanes<std::uint32_t> start, from;
-  std::uint32_t first = 0;
-  int offset = 0;
+inline constexpr std::uint32_t kAtOnce = 8;  // bytes that a thread fills or settles together
+static_assert(kAtOnce * kLanes == kIndexed);
+
+/// Goes along a run: where its next byte comes from.
+struct RunCursor {
+  const std::uint8_t* base;  // the literals, or the output
+  std::int32_t at;           // of the next byte, in `base`
+  std::int32_t wrap;         // where a match that overlaps itself starts over, `back` bytes before
+  std::int32_t back;
+  std::int32_t in_tile;      // from here on a source is in the tile
 };
 
-BATCHFS_GPU void load_window(RunWindow& window, const Runs& runs, std::uint32_t base) {
-  Lanes<bool> before;
-  each_lane([&](int lane) {
-    const std::uint32_t i = window.first + static_cast<std::uint32_t>(lane);
-    Run run{0xffffffffu, kLiteralRun};
-    if (i < runs.count) run = runs.runs[i];
-    window.start[lane] = run.start;
-    window.from[lane] = resolved(run.from, runs.repeats);
-    before[lane] = run.start < base;
-  });
-  window.offset = bits_in(ballot(before)) - 1;
-}
-
-/// Loads the window such that its first run holds the byte at `base`, so that it covers 32 bytes even
-/// where each has a run of its own.
-BATCHFS_GPU void advance_window(RunWindow& window, const Runs& runs, std::uint32_t base) {
-  window.first += static_cast<std::uint32_t>(window.offset);
-  load_window(window, runs, base);
-  if (value_of(window.start, 1) <= base) {
-    ++window.first;
-    load_window(window, runs, base);
+/// A cursor at byte `past` of `run`. A run that reaches before the stream is refused: its bytes are then the
+/// first one of the run table.
+BATCHFS_GPU RunCursor cursor_at(const Runs& runs, const Run& run, std::uint32_t past, const std::uint8_t* out,
+                                std::uint32_t before, std::uint32_t tile, bool& refused) {
+  constexpr std::int32_t kNever = 0x7fffffff;
+  const std::uint32_t from = resolved(run.from, runs.repeats);
+  if (from & kLiteralRun)
+    return {runs.literals, static_cast<std::int32_t>((from & ~kLiteralRun) + past), kNever, 0, kNever};
+  if (from == 0 || from > before + run.start) {
+    refused = true;
+    return {reinterpret_cast<const std::uint8_t*>(runs.runs), 0, 1, 1, kNever};
   }
+  if (past >= from) past %= from;
+  const auto start = static_cast<std::int32_t>(run.start), back = static_cast<std::int32_t>(from);
+  return {out, start - back + static_cast<std::int32_t>(past), start, back, static_cast<std::int32_t>(tile)};
 }
 
 /// Fills bytes [begin, end) of the tile that starts at `tile`; at most kIndexed bytes, from a multiple of
@@ -86,58 +83,66 @@ BATCHFS_GPU void advance_window(RunWindow& window, const Runs& runs, std::uint32
 template <int kTile>
 BATCHFS_GPU bool fill_tile(CopyShared<kTile>& shared, const Runs& runs, const std::uint8_t* out,
                            std::uint32_t before, std::uint32_t tile, std::uint32_t begin, std::uint32_t end) {
-  RunWindow window;
-  window.first = runs.index[begin / kIndexed];
-  load_window(window, runs, begin);
-  Lanes<bool> refused;
-  each_lane([&](int lane) { refused[lane] = false; });
-  for (std::uint32_t base = begin; base < end; base += kLanes) {
-    if (base != begin && value_of(window.start, kLanes - 1) < base + kLanes) advance_window(window, runs, base);
-    Lanes<std::uint32_t> starts;  // a bit for each byte of the 32 that begins a run
-    each_lane([&](int lane) {
-      const std::uint32_t at = window.start[lane] - base;
-      starts[lane] = at < kLanes ? 1u << at : 0;
-    });
-    const std::uint32_t begun = any_of_bits(starts);
-    Lanes<int> mine;
-    each_lane([&](int lane) { mine[lane] = window.offset + bits_in(begun & lanes_up_to(lane)); });
-    const Lanes<std::uint32_t> start = shuffle(window.start, mine);
-    const Lanes<std::uint32_t> from = shuffle(window.from, mine);
-    window.offset += bits_in(begun);
-    each_lane([&](int lane) {
-      const std::uint32_t at = base + static_cast<std::uint32_t>(lane);
-      if (at >= end) return;
-      std::uint32_t past = at - start[lane];
-      std::uint32_t entry = kKnown;
-      if (from[lane] & kLiteralRun) {
-        entry |= runs.literals[(from[lane] & ~kLiteralRun) + past];
-      } else if (from[lane] == 0 || from[lane] > before + start[lane]) {
-        refused[lane] = true;
-      } else {
-        const std::uint32_t distance = from[lane];
-        if (past >= distance) past %= distance;  // a match that overlaps itself repeats
-        const std::int64_t source = static_cast<std::int64_t>(start[lane]) - distance + past;
-        if (source >= static_cast<std::int64_t>(tile))
-          entry = static_cast<std::uint32_t>(source - tile);
-        else
-          entry |= out[source];
+  const std::uint32_t first = runs.index[begin / kIndexed];
+  const std::uint32_t past_last = end < runs.size ? runs.index[begin / kIndexed + 1] + 1 : runs.count;
+  Lanes<bool> any_refused;
+  each_lane([&](int lane) {
+    const std::uint32_t at = begin + kAtOnce * static_cast<std::uint32_t>(lane);
+    bool refused = false;
+    if (at < end) {
+      std::uint32_t low = first, high = past_last;  // the last run that starts at or before `at`
+      while (high - low > 1) {
+        const std::uint32_t middle = (low + high) / 2;
+        (runs.runs[middle].start <= at ? low : high) = middle;
       }
-      shared.bytes[at - tile] = static_cast<std::uint16_t>(entry);
-    });
-  }
-  return ballot(refused) != 0;
+      const Run none{0xffffffffu, kLiteralRun};
+      const Run run = runs.runs[low];
+      Run next = low + 1 < runs.count ? runs.runs[low + 1] : none;
+      RunCursor cursor = cursor_at(runs, run, at - run.start, out, before, tile, refused);
+      std::uint32_t entries[kAtOnce];
+      for (std::uint32_t i = 0; i < kAtOnce; ++i) {
+        if (at + i == next.start) {
+          cursor = cursor_at(runs, next, 0, out, before, tile, refused);
+          ++low;
+          next = low + 1 < runs.count ? runs.runs[low + 1] : none;
+        }
+        entries[i] = kKnown;
+        if (at + i < end)
+          entries[i] = cursor.at >= cursor.in_tile ? static_cast<std::uint32_t>(cursor.at - cursor.in_tile)
+                                                   : kKnown | cursor.base[cursor.at];
+        ++cursor.at;
+        if (cursor.at == cursor.wrap) cursor.at -= cursor.back;
+      }
+      FourWords words;
+      for (std::uint32_t i = 0; i < kAtOnce / 2; ++i) words.word[i] = entries[2 * i] | entries[2 * i + 1] << 16;
+      store_four(&shared.bytes[at - tile], words);
+    }
+    any_refused[lane] = refused;
+  });
+  return ballot(any_refused) != 0;
 }
 
-/// The value of the byte at `at` of the tile.
+/// Follows the bytes from `at` of the tile on to their values and writes those below `size` to out.
 template <int kTile>
-BATCHFS_GPU std::uint8_t settle(CopyShared<kTile>& shared, std::uint32_t at) {
-  volatile std::uint16_t* bytes = shared.bytes;  // other threads shorten the way meanwhile
-  std::uint32_t entry = bytes[at];
-  while (!(entry & kKnown)) {
-    entry = bytes[entry];
-    bytes[at] = static_cast<std::uint16_t>(entry);
+BATCHFS_GPU void settle(CopyShared<kTile>& shared, std::uint32_t at, std::uint32_t size, std::uint8_t* out) {
+  const volatile std::uint16_t* bytes = shared.bytes;  // other threads shorten the way meanwhile
+  FourWords words = load_four(&shared.bytes[at]);
+  std::uint32_t entries[kAtOnce];
+  for (std::uint32_t i = 0; i < kAtOnce; ++i) entries[i] = words.word[i / 2] >> (16 * (i % 2)) & 0xffff;
+  while ((words.word[0] & words.word[1] & words.word[2] & words.word[3] & 0x80008000u) != 0x80008000u) {
+    for (std::uint32_t i = 0; i < kAtOnce; ++i)
+      if (!(entries[i] & kKnown)) entries[i] = bytes[entries[i]];
+    for (std::uint32_t i = 0; i < kAtOnce / 2; ++i) words.word[i] = entries[2 * i] | entries[2 * i + 1] << 16;
+    store_four(&shared.bytes[at], words);
   }
-  return static_cast<std::uint8_t>(entry);
+  const std::uint32_t low = pick_bytes(words.word[0], words.word[1], 0x6420),
+                      high = pick_bytes(words.word[2], words.word[3], 0x6420);
+  if (size - at >= kAtOnce && reinterpret_cast<std::uintptr_t>(out + at) % 8 == 0) {
+    *reinterpret_cast<std::uint64_t*>(out + at) = std::uint64_t{high} << 32 | low;
+  } else {
+    for (std::uint32_t i = 0; i < kAtOnce; ++i)
+      if (at + i < size) out[at + i] = static_cast<std::uint8_t>((i < 4 ? low : high) >> (8 * (i % 4)));
+  }
 }
 
 /// Writes out[0, runs.size). Returns false when a run reaches before the stream.
@@ -157,8 +162,8 @@ BATCHFS_GPU bool copy_runs(CopyShared<kTile>& shared, const Runs& runs, std::uin
       }
     });
     each_thread<kThreads>([&](int thread) {
-      for (std::uint32_t at = static_cast<std::uint32_t>(thread); at < size; at += kThreads)
-        out[tile + at] = settle(shared, at);
+      for (std::uint32_t at = kAtOnce * static_cast<std::uint32_t>(thread); at < size; at += kAtOnce * kThreads)
+        settle(shared, at, size, out + tile);
     });
   }
   return !any_thread<kThreads>(refused);

@@ -68,6 +68,12 @@ BATCHFS_GPU bool any_thread(const Threads<bool, kThreads>& flags) {
   return __syncthreads_or(flags[0]);
 }
 
+/// each_warp with a step that returns a flag, the same in all lanes: whether any warp's was set.
+template <int kThreads, class Step>
+BATCHFS_GPU bool any_warp(Step step) {
+  return __syncthreads_or(step(static_cast<int>(threadIdx.x) / kLanes));
+}
+
 /// The bitwise or of every lane's value.
 BATCHFS_GPU std::uint32_t any_of_bits(const Lanes<std::uint32_t>& values) {
   return __reduce_or_sync(0xffffffffu, values[0]);
@@ -133,6 +139,11 @@ BATCHFS_GPU std::uint32_t funnel(std::uint32_t low, std::uint32_t high, unsigned
   return __funnelshift_r(low, high, shift);
 }
 
+/// The upper 32 bits of {high, low} shifted left by `shift` (below 32).
+BATCHFS_GPU std::uint32_t funnel_left(std::uint32_t low, std::uint32_t high, unsigned shift) {
+  return __funnelshift_l(low, high, shift);
+}
+
 /// Byte i of the result is the byte of {high, low} that nibble i of `selector` names.
 BATCHFS_GPU std::uint32_t pick_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
   return __byte_perm(low, high, selector);
@@ -191,6 +202,13 @@ bool any_thread(const Threads<bool, kThreads>& flags) {
   for (int i = 0; i < kThreads; ++i)
     if (flags[i]) return true;
   return false;
+}
+
+template <int kThreads, class Step>
+bool any_warp(Step step) {
+  bool any = false;
+  in_order(kThreads / kLanes, [&](int warp) { any = step(warp) || any; });
+  return any;
 }
 
 inline std::uint32_t any_of_bits(const Lanes<std::uint32_t>& values) {
@@ -254,6 +272,10 @@ inline std::uint32_t funnel(std::uint32_t low, std::uint32_t high, unsigned shif
   return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) >> shift);
 }
 
+inline std::uint32_t funnel_left(std::uint32_t low, std::uint32_t high, unsigned shift) {
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) << shift >> 32);
+}
+
 inline std::uint32_t pick_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
   const std::uint64_t both = static_cast<std::uint64_t>(high) << 32 | low;
   std::uint32_t result = 0;
@@ -263,6 +285,29 @@ inline std::uint32_t pick_bytes(std::uint32_t low, std::uint32_t high, std::uint
 }
 
 #endif
+
+/// Four words that are loaded and stored together, at an address that 16 divides.
+struct alignas(16) FourWords {
+  std::uint32_t word[4];
+};
+
+#if defined(__CUDACC__)
+/// `at` is a multiple of 4.
+BATCHFS_GPU void store_word(std::uint8_t* at, std::uint32_t word) { *reinterpret_cast<std::uint32_t*>(at) = word; }
+BATCHFS_GPU FourWords load_four(const void* at) { return *static_cast<const FourWords*>(at); }
+BATCHFS_GPU void store_four(void* at, const FourWords& words) { *static_cast<FourWords*>(at) = words; }
+#else
+inline void store_word(std::uint8_t* at, std::uint32_t word) { std::memcpy(at, &word, sizeof word); }
+inline FourWords load_four(const void* at) {
+  FourWords words;
+  std::memcpy(&words, at, sizeof words);
+  return words;
+}
+inline void store_four(void* at, const FourWords& words) { std::memcpy(at, &words, sizeof words); }
+#endif
+
+/// The upper `count` bits (below 32) of `word`.
+BATCHFS_GPU std::uint32_t top_bits(std::uint32_t word, unsigned count) { return funnel_left(word, 0, count); }
 
 /// Each lane gets the sum of its own and all lower lanes' values.
 template <class T>

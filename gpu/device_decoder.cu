@@ -32,9 +32,13 @@ __global__ void __launch_bounds__(kLz4Threads, 3) lz4_kernel(Work work) {
   lz4_stream(shared, work, blockIdx.x);
 }
 
-__global__ void __launch_bounds__(kEntropyThreads) zstd_entropy_kernel(Work work) {
+/// The sequences, which take longer, first.
+__global__ void __launch_bounds__(kEntropyThreads, 8) zstd_entropy_kernel(Work work, std::uint32_t blocks) {
   __shared__ ZstdEntropyShared shared;
-  zstd_block(shared, work, blockIdx.x);
+  if (blockIdx.x < blocks)
+    zstd_block(shared, work, blockIdx.x, EntropyPart::sequences);
+  else
+    zstd_block(shared, work, blockIdx.x - blocks, EntropyPart::literals);
 }
 
 template <int kThreads, int kTile>
@@ -212,7 +216,7 @@ struct DeviceDecoder::Impl {
     if (!plan.lz4_streams.empty()) lz4_kernel<<<count(plan.lz4_streams), kLz4Threads, 0, stream>>>(work);
     mark(kLz4);
     if (!plan.zstd_blocks.empty())
-      zstd_entropy_kernel<<<count(plan.zstd_blocks), kEntropyThreads, 0, stream>>>(work);
+      zstd_entropy_kernel<<<2 * count(plan.zstd_blocks), kEntropyThreads, 0, stream>>>(work, count(plan.zstd_blocks));
     mark(kEntropy);
     if (!plan.zstd_frames.empty()) {
       std::uint32_t longest = 0;

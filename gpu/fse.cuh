@@ -32,8 +32,8 @@ inline constexpr int kMostCounts = 64;  // symbols of one distribution, and a fe
 /// How often each symbol stands in the table; -1 for one that is rarer than once.
 struct FseCounts {
   std::int16_t count[kMostCounts];
-  std::uint32_t symbols = 0;
-  std::uint32_t accuracy = 0;  // the table has 2^accuracy entries
+  std::uint32_t symbols;
+  std::uint32_t accuracy;  // the table has 2^accuracy entries
 };
 
 /// A word of a bit stream: zeros outside of it.

@@ -1,9 +1,15 @@
 #pragma once
 // Huffman-coded literals of Zstandard (RFC 8878, 4.2).
 //
-// What is parallel: the four streams of a block's literals, each decoded by a lane of one warp from a table
-// in shared memory, and the blocks. Several codes are looked up for each load from the stream. The tree's
-// weights are a chain of at most 255 steps that one lane follows; the table is filled by the warp.
+// What is parallel: the streams of a block, one for each warp, and each stream among the lanes of its warp.
+// Where a code starts is known only by following the codes before it; but Huffman codes that are followed
+// from a wrong bit soon fall into step with the true ones. So, as in lz4.cuh, each lane follows the codes of
+// its share of the stream from a guess, then from where its predecessor ended until nobody's start changes,
+// and a last time writing the symbols, which a scan of the counts has given places. Codes that never fall
+// into step cost a round for each share: as much as following them in order.
+//
+// The tree's weights are a chain of at most 255 steps that one lane follows; the table of symbols by code is
+// filled by a warp.
 
 #include "gpu/device.h"
 #include "gpu/fse.cuh"
@@ -14,6 +20,7 @@ namespace batchfs::gpu {
 inline constexpr std::uint32_t kLongestCode = 11;
 
 struct HuffmanShared {
+  std::uint32_t tree_size;  // bytes that the tree takes; 0 for damage
   std::uint16_t table[1 << kLongestCode];  // symbol | length of its code << 8
   std::uint32_t code_bits;                 // the longest code: the table has 2^code_bits entries
   std::uint32_t weights_size;              // of what was read of the tree last; 0 for damage
@@ -140,63 +147,145 @@ BATCHFS_GPU std::uint32_t read_tree(const std::uint8_t* bytes, std::uint32_t siz
   return stored + 1;
 }
 
-/// Decodes `count` literals of one stream, by one lane. The stream must end exactly there.
-BATCHFS_GPU bool decode_literals(const HuffmanShared& shared, const std::uint8_t* bytes, std::uint32_t size,
-                                 std::uint8_t* out, std::uint32_t count) {
-  int at = backward_start(bytes, size);
-  if (at < 0) return false;
-  const std::uint32_t bits = shared.code_bits;
-  std::uint32_t done = 0;
-  constexpr std::uint32_t kAtOnce = 5;  // of 11 bits at most: the 57 that a load surely gives
-  while (count - done >= kAtOnce && at >= 64) {
-    const int first = (at - 57) >> 3;
-    std::uint64_t window = load_u64(bytes + first) << (8 * first + 64 - at);
-    for (std::uint32_t i = 0; i < kAtOnce; ++i) {
-      const std::uint32_t entry = shared.table[window >> (64 - bits)];
-      out[done + i] = static_cast<std::uint8_t>(entry);
-      window <<= entry >> 8;
-      at -= static_cast<int>(entry >> 8);
+/// The codes of one stream, followed from a bit position down.
+struct HuffmanWalk {
+  const std::uint16_t* table;
+  std::uint32_t code_bits;
+  const std::uint8_t* bytes;
+  std::uint32_t size;
+
+  /// Follows codes from bit `at` until one ends at or below bit `end`, and gives each symbol to `use`.
+  /// Returns where the last code ended: below 0 when it was not whole.
+  template <class Use>
+  BATCHFS_GPU int follow(int at, int end, Use use) const {
+    constexpr int kCodes = 4, kNeeded = 64;  // of 11 bits at most: a load gives 57 or more
+    while (at >= kNeeded && at - end >= kCodes * static_cast<int>(kLongestCode)) {
+      const int first = (at - 57) >> 3;
+      const std::uint64_t window = load_u64(bytes + first) << (8 * first + 64 - at);
+      auto high = static_cast<std::uint32_t>(window >> 32), low = static_cast<std::uint32_t>(window);
+      for (int i = 0; i < kCodes; ++i) {
+        const std::uint32_t entry = table[top_bits(high, code_bits)], length = entry >> 8;
+        high = funnel_left(low, high, length);
+        low <<= length;
+        at -= static_cast<int>(length);
+        use(entry & 0xff);
+      }
     }
-    done += kAtOnce;
+    while (at > end) {
+      const std::uint32_t entry = table[stream_bits(bytes, size, at - static_cast<int>(code_bits), code_bits)];
+      at -= static_cast<int>(entry >> 8);
+      use(entry & 0xff);
+    }
+    return at;
   }
-  for (; done < count; ++done) {
-    const std::uint32_t entry = shared.table[stream_bits(bytes, size, at - static_cast<int>(bits), bits)];
-    out[done] = static_cast<std::uint8_t>(entry);
-    at -= static_cast<int>(entry >> 8);
-    if (at < 0) return false;
+};
+
+/// Puts bytes together to words.
+class ByteWriter {
+ public:
+  BATCHFS_GPU explicit ByteWriter(std::uint8_t* out) : out_(out) {}
+
+  BATCHFS_GPU void write(std::uint32_t byte) {
+    const auto place = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(out_) % 4);
+    if (place == 0) word_ = whole_ = 0;
+    word_ |= byte << (8 * place);
+    ++whole_;
+    ++out_;
+    if (place != 3) return;
+    if (whole_ == 4)
+      store_word(out_ - 4, word_);
+    else
+      flush();
+    whole_ = 0;
   }
-  return at == 0;
+  /// Writes what is not yet a word.
+  BATCHFS_GPU void flush() {
+    for (; whole_ > 0; --whole_) {
+      const auto place = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(out_ - whole_) % 4);
+      *(out_ - whole_) = static_cast<std::uint8_t>(word_ >> (8 * place));
+    }
+  }
+
+ private:
+  std::uint8_t* out_;
+  std::uint32_t word_ = 0, whole_ = 0;
+};
+
+inline constexpr int kSmallestShare = 256;  // bits of a stream that a lane walks
+inline constexpr int kHuffmanRunUp = 128;   // bits walked before them, to fall into step
+
+/// Decodes `count` literals of one stream, by a warp. The stream must end exactly there.
+BATCHFS_GPU bool decode_stream(const HuffmanShared& shared, const std::uint8_t* bytes, std::uint32_t size,
+                               std::uint8_t* out, std::uint32_t count) {
+  const int start = backward_start(bytes, size);
+  if (start < 0) return false;
+  const HuffmanWalk walk{shared.table, shared.code_bits, bytes, size};
+  int share = (start + kLanes - 1) / kLanes;
+  if (share < kSmallestShare) share = kSmallestShare;
+  Lanes<int> from, end, next;
+  Lanes<std::uint32_t> symbols;
+  const auto count_symbols = [&](int lane) {
+    std::uint32_t n = 0;
+    next[lane] = walk.follow(from[lane], end[lane], [&](std::uint32_t) { ++n; });
+    symbols[lane] = n;
+  };
+  each_lane([&](int lane) {
+    const int begin = start - share * lane > 0 ? start - share * lane : 0;
+    end[lane] = begin > share ? begin - share : 0;
+    const int before = start - begin > kHuffmanRunUp ? begin + kHuffmanRunUp : start;
+    from[lane] = walk.follow(before, begin, [](std::uint32_t) {});
+    count_symbols(lane);
+  });
+  for (;;) {
+    const Lanes<int> above = from_below(next, 1);
+    Lanes<bool> changed;
+    each_lane([&](int lane) {
+      const int true_from = lane == 0 ? start : above[lane];
+      changed[lane] = true_from != from[lane];
+      from[lane] = true_from;
+    });
+    if (ballot(changed) == 0) break;
+    each_lane([&](int lane) {
+      if (changed[lane]) count_symbols(lane);
+    });
+  }
+  const Lanes<std::uint32_t> sums = inclusive_scan(symbols);
+  if (value_of(sums, kLanes - 1) != count || value_of(next, kLanes - 1) != 0) return false;
+  each_lane([&](int lane) {
+    ByteWriter writer(out + sums[lane] - symbols[lane]);
+    walk.follow(from[lane], end[lane], [&](std::uint32_t symbol) { writer.write(symbol); });
+    writer.flush();
+  });
+  return true;
 }
 
-/// The streams of one block's literals.
-BATCHFS_GPU bool decode_streams(const HuffmanShared& shared, const std::uint8_t* bytes, std::uint32_t size,
-                                std::uint8_t* out, std::uint32_t count, std::uint32_t streams) {
-  std::uint32_t sizes[4] = {size, 0, 0, 0};
-  if (streams == 4) {
-    if (size < 6) return false;
-    std::uint32_t left = size - 6;
-    for (int i = 0; i < 3; ++i) {
-      sizes[i] = bytes[2 * i] | std::uint32_t{bytes[2 * i + 1]} << 8;
-      if (sizes[i] > left) return false;
-      left -= sizes[i];
-    }
-    sizes[3] = left;
-    bytes += 6;
+/// Where one of the streams of a block's literals lies, and its symbols go.
+struct LiteralStream {
+  std::uint32_t begin = 0, size = 0;        // bytes of the section after the tree
+  std::uint32_t first = 0, symbols = 0;
+  bool good = false;
+};
+
+/// Stream `number` of `streams`, 1 or 4, in a section of `size` bytes that holds `count` literals.
+BATCHFS_GPU LiteralStream find_stream(const std::uint8_t* bytes, std::uint32_t size, std::uint32_t count,
+                                      std::uint32_t streams, std::uint32_t number) {
+  LiteralStream stream;
+  if (streams == 1) return {0, size, 0, count, true};
+  if (size < 6) return stream;
+  std::uint32_t begin = 6;
+  for (std::uint32_t i = 0; i <= number; ++i) {
+    const std::uint32_t stored = i < 3 ? bytes[2 * i] | std::uint32_t{bytes[2 * i + 1]} << 8 : size - begin;
+    if (stored > size - begin) return stream;
+    stream.begin = begin;
+    stream.size = stored;
+    begin += stored;
   }
-  const std::uint32_t share = streams == 4 ? (count + 3) / 4 : count;
-  if ((streams - 1) * share > count) return false;
-  Lanes<bool> damaged;
-  each_lane([&](int lane) {
-    const auto stream = static_cast<std::uint32_t>(lane);
-    damaged[lane] = false;
-    if (stream >= streams) return;
-    std::uint32_t begin = 0;
-    for (std::uint32_t i = 0; i < stream; ++i) begin += sizes[i];
-    const std::uint32_t mine = stream == 0 ? sizes[0] : stream == 1 ? sizes[1] : stream == 2 ? sizes[2] : sizes[3];
-    damaged[lane] = !decode_literals(shared, bytes + begin, mine, out + stream * share,
-                                     stream + 1 == streams ? count - stream * share : share);
-  });
-  return ballot(damaged) == 0;
+  const std::uint32_t share = (count + 3) / 4;
+  if (3 * share > count) return stream;
+  stream.first = number * share;
+  stream.symbols = number == 3 ? count - 3 * share : share;
+  stream.good = true;
+  return stream;
 }
 
 }  // namespace batchfs::gpu

@@ -3,10 +3,11 @@
 //
 // What is parallel: blocks, and within one all but the chain of states. The next state of the three tables
 // depends on the bits after the previous sequence's, so one lane follows it and does nothing else: three
-// lookups, one subtraction for all bit counts together, one read of the bits, noting for each sequence the
-// states and where its bits start. After 32 sequences the warp takes over: each lane turns its note into
-// lengths and offset, scans give positions and repeated offsets, and the runs are written. The part of the
-// bit stream that 32 sequences can take is staged in shared memory first.
+// lookups, while the 64 bits before it are put together; one sum for all bit counts; three shifts; noting for
+// each sequence the states and where its bits start. Meanwhile a second warp turns the notes of the previous
+// 64 sequences into runs (each lane extracts lengths and offset, scans give positions and repeated offsets),
+// and a third brings the coming part of the bit stream to shared memory. A barrier per 64 sequences keeps
+// the three in step.
 
 #include "gpu/copy.cuh"
 #include "gpu/device.h"
@@ -16,19 +17,28 @@
 
 namespace batchfs::gpu {
 
-inline constexpr int kStagedWords = 128;
+inline constexpr int kNoted = 64;  // sequences between two barriers
+/// What they can take of the bit stream: 89 bits each; and the words around both ends.
+inline constexpr int kNotedWords = kNoted * 89 / 32 + 4;
+inline constexpr int kStagedWords = 1024;  // a ring: the words of the previous, this and the next notes
+static_assert(kStagedWords > 3 * kNotedWords + 4);
 inline constexpr std::uint32_t kRle = 0xffu;  // in place of an accuracy: the table has one symbol
+
+/// What the chain leaves behind of a sequence.
+struct SequenceNote {
+  std::uint32_t states;  // literal length | offset << 9 | match length << 17
+  int at;                // the bit below which its extra bits are
+};
 
 struct SequencesShared {
   std::uint32_t tables[3][512];
   FseCounts counts[4];
   FseScratch scratch;
   std::uint32_t staged[kStagedWords];
-  std::uint32_t note_states[kLanes];  // literal length | offset << 9 | match length << 17
-  int note_bits[kLanes];              // where the extra bits of the sequence end
+  SequenceNote notes[2][kNoted];
   std::uint32_t damaged;
   std::uint32_t bits_begin;  // of the bit stream in the section
-  // The chain, between batches.
+  // The chain, between notes.
   std::uint32_t state[3];
   int at;
 };
@@ -122,35 +132,47 @@ BATCHFS_GPU bool load_tables(SequencesShared& shared, const Work& work, const Zs
   return true;
 }
 
-/// The part of the bit stream in shared memory: words from `first` on.
+/// The part of the bit stream that is in shared memory.
 struct Staged {
   const std::uint32_t* words;
-  int first;
 
+  BATCHFS_GPU std::uint32_t word(int index) const { return words[index & (kStagedWords - 1)]; }
   /// The `count` bits (below 32) from bit `at` on.
   BATCHFS_GPU std::uint32_t bits(int at, std::uint32_t count) const {
-    const int word = (at >> 5) - first;
-    return funnel(words[word], words[word + 1], at & 31) & ((1u << count) - 1);
+    return funnel(word(at >> 5), word((at >> 5) + 1), at & 31) & ((1u << count) - 1);
   }
+  /// The 32 bits below bit `at`.
+  BATCHFS_GPU std::uint32_t below(int at) const { return funnel(word((at >> 5) - 1), word(at >> 5), at & 31); }
 };
 
+/// Stages words [first, last) of the stream, by a warp.
+BATCHFS_GPU void stage(SequencesShared& shared, const std::uint8_t* bytes, std::uint32_t size, int first, int last) {
+  each_lane([&](int lane) {
+    for (int i = first + lane; i < last; i += kLanes)
+      shared.staged[i & (kStagedWords - 1)] = stream_word(bytes, size, i);
+  });
+}
+
 /// Follows the chain over `count` sequences, the last of the block with them if `last`, by one lane.
-BATCHFS_GPU void follow_states(SequencesShared& shared, const Staged& staged, std::uint32_t count, bool last) {
+BATCHFS_GPU void follow_states(SequencesShared& shared, SequenceNote* notes, std::uint32_t count, bool last) {
+  const Staged staged{shared.staged};
   std::uint32_t literal = shared.state[0], offset = shared.state[1], match = shared.state[2];
   int at = shared.at;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t l = shared.tables[kLiteralLengths][literal], o = shared.tables[kOffsets][offset],
                         m = shared.tables[kMatchLengths][match], sum = l + o + m;
-    shared.note_states[i] = literal | offset << 9 | match << 17;
-    shared.note_bits[i] = at;
-    at -= static_cast<int>(FseEntry::extra(sum));
+    const std::uint32_t high = staged.below(at), low = staged.below(at - 32);
+    notes[i] = {literal | offset << 9 | match << 17, at};
+    const std::uint32_t extra = FseEntry::extra(sum), total = FseEntry::bits(sum);
+    at -= static_cast<int>(extra);
     if (last && i + 1 == count) break;
-    const std::uint32_t total = FseEntry::bits(sum);
+    std::uint32_t bits = funnel_left(low, high, extra & 31);
+    if (extra >= 32) bits = staged.below(at);
     at -= static_cast<int>(total);
-    const std::uint32_t bits = staged.bits(at, total), of = FseEntry::bits(o), ml = FseEntry::bits(m);
-    literal = FseEntry::next(l) + (bits >> (of + ml));
-    match = FseEntry::next(m) + (bits >> of & ((1u << ml) - 1));
-    offset = FseEntry::next(o) + (bits & ((1u << of) - 1));
+    const std::uint32_t l_bits = FseEntry::bits(l), m_bits = FseEntry::bits(m), o_bits = FseEntry::bits(o);
+    literal = FseEntry::next(l) + top_bits(bits, l_bits);
+    match = FseEntry::next(m) + top_bits(bits << l_bits, m_bits);
+    offset = FseEntry::next(o) + top_bits(bits << (l_bits + m_bits), o_bits);
   }
   shared.state[0] = literal;
   shared.state[1] = offset;
@@ -178,9 +200,10 @@ struct BlockProgress {
   Repeats repeats;
 };
 
-/// Turns the notes of `count` sequences into runs, by a warp.
-BATCHFS_GPU bool write_sequences(SequencesShared& shared, const Staged& staged, const ZstdBlock& block,
+/// Turns the notes of `count` sequences, 32 at most, into runs, by a warp.
+BATCHFS_GPU bool write_sequences(const SequencesShared& shared, const SequenceNote* notes, const ZstdBlock& block,
                                  std::uint32_t count, const RunWriter& writer, BlockProgress& progress) {
+  const Staged staged{shared.staged};
   Lanes<std::uint32_t> literals, match, size, runs, offsets[3];
   Lanes<bool> damaged;
   each_lane([&](int lane) {
@@ -189,10 +212,10 @@ BATCHFS_GPU bool write_sequences(SequencesShared& shared, const Staged& staged, 
     literals[lane] = match[lane] = runs[lane] = 0;
     damaged[lane] = false;
     if (i < count) {
-      const std::uint32_t states = shared.note_states[i];
+      const std::uint32_t states = notes[i].states;
       const std::uint32_t l = shared.tables[kLiteralLengths][states & 0x1ff],
                           o = shared.tables[kOffsets][states >> 9 & 0xff], m = shared.tables[kMatchLengths][states >> 17];
-      int at = shared.note_bits[i] - static_cast<int>(FseEntry::extra(o));
+      int at = notes[i].at - static_cast<int>(FseEntry::extra(o));
       const std::uint32_t code = FseEntry::symbol(o), l_code = FseEntry::symbol(l), m_code = FseEntry::symbol(m);
       const std::uint32_t value = (1u << code) + staged.bits(at, FseEntry::extra(o));
       at -= static_cast<int>(FseEntry::extra(m));
@@ -230,49 +253,32 @@ BATCHFS_GPU bool write_sequences(SequencesShared& shared, const Staged& staged, 
   return true;
 }
 
-/// Decodes the sequences of a block into runs, by a warp. Returns false for damage.
-BATCHFS_GPU bool decode_sequences(SequencesShared& shared, const Work& work, const ZstdBlock& block,
-                                  ZstdBlockResult& result) {
-  const RunWriter writer{work.runs + block.runs, work.run_index + block.run_index};
-  BlockProgress progress;
-  progress.repeats = same_repeats();
-  if (block.sequence_count > 0) {
-    if (!load_tables(shared, work, block)) return false;
-    if (shared.bits_begin >= block.sequences_size) return false;
-    const std::uint8_t* bytes = work.source + block.sequences + shared.bits_begin;
-    const std::uint32_t size = block.sequences_size - shared.bits_begin;
-    int start = backward_start(bytes, size);
-    if (start < 0) return false;
+/// Loads the tables and begins the chain, by a warp. Returns false for damage.
+BATCHFS_GPU bool begin_states(SequencesShared& shared, const Work& work, const ZstdBlock& block) {
+  if (!load_tables(shared, work, block) || shared.bits_begin >= block.sequences_size) return false;
+  const std::uint8_t* bytes = work.source + block.sequences + shared.bits_begin;
+  const std::uint32_t size = block.sequences_size - shared.bits_begin;
+  const int start = backward_start(bytes, size);
+  if (start < 0) return false;
+  int at = start;
+  for (int code = 0; code < 3; ++code) {
+    const std::uint32_t accuracy = shared.counts[code].accuracy == kRle ? 0 : shared.counts[code].accuracy;
+    at -= static_cast<int>(accuracy);
+    const std::uint32_t state = stream_bits(bytes, size, at, accuracy);
     each_lane([&](int lane) {
-      if (lane != 0) return;
-      for (int code = 0; code < 3; ++code) {
-        const std::uint32_t accuracy = shared.counts[code].accuracy == kRle ? 0 : shared.counts[code].accuracy;
-        start -= static_cast<int>(accuracy);
-        shared.state[code] = stream_bits(bytes, size, start, accuracy);
-      }
-      shared.at = start;
+      if (lane == 0) shared.state[code] = state;
     });
-    sync_lanes();
-    for (std::uint32_t left = block.sequence_count; left > 0;) {
-      if (shared.at < 0) return false;
-      const std::uint32_t count = left < kLanes ? left : kLanes;
-      // 32 sequences take 32 * 89 bits at most: 90 words. One word more is read past the last bits.
-      const Staged staged{shared.staged, (shared.at >> 5) - (kStagedWords - 2)};
-      each_lane([&](int lane) {
-        for (int i = lane; i < kStagedWords; i += kLanes)
-          shared.staged[i] = stream_word(bytes, size, staged.first + i);
-      });
-      sync_lanes();
-      each_lane([&](int lane) {
-        if (lane == 0) follow_states(shared, staged, count, count == left);
-      });
-      sync_lanes();
-      if (!write_sequences(shared, staged, block, count, writer, progress)) return false;
-      sync_lanes();
-      left -= count;
-    }
-    if (shared.at != 0) return false;
   }
+  each_lane([&](int lane) {
+    if (lane == 0) shared.at = at;
+  });
+  stage(shared, bytes, size, (at >> 5) - kNotedWords, (at >> 5) + 2);
+  return true;
+}
+
+/// Writes the run of the literals after the last sequence and what is known of the block, by a warp.
+BATCHFS_GPU bool end_block(const ZstdBlock& block, const RunWriter& writer, const BlockProgress& progress,
+                           ZstdBlockResult& result) {
   const std::uint32_t rest = block.literal_size - progress.literals;
   if (rest > block.size - progress.size) return false;
   each_lane([&](int lane) {
@@ -283,6 +289,52 @@ BATCHFS_GPU bool decode_sequences(SequencesShared& shared, const Work& work, con
     for (int k = 0; k < 3; ++k) result.repeats[k] = progress.repeats.offset[k];
   });
   return true;
+}
+
+/// Decodes the sequences of a block into runs, by the warps of a block of threads. Returns false for damage.
+template <int kThreads>
+BATCHFS_GPU bool decode_sequences(SequencesShared& shared, const Work& work, const ZstdBlock& block,
+                                  ZstdBlockResult& result) {
+  static_assert(kThreads >= 3 * kLanes);
+  const RunWriter writer{work.runs + block.runs, work.run_index + block.run_index};
+  BlockProgress progress;  // the second warp's
+  progress.repeats = same_repeats();
+  const std::uint32_t count = block.sequence_count;
+  if (count > 0) {
+    if (any_warp<kThreads>([&](int warp) { return warp == 0 && !begin_states(shared, work, block); })) return false;
+    const std::uint8_t* bytes = work.source + block.sequences + shared.bits_begin;
+    const std::uint32_t size = block.sequences_size - shared.bits_begin;
+    int lowest = (shared.at >> 5) - kNotedWords;  // of the words staged: the third warp's
+    const std::uint32_t rounds = (count + kNoted - 1) / kNoted;
+    for (std::uint32_t round = 0; round <= rounds; ++round) {
+      const int at = shared.at;  // where this round's notes begin
+      each_thread<kThreads>([](int) {});
+      const bool damaged = any_warp<kThreads>([&](int warp) {
+        if (warp == 0 && round < rounds) {
+          const std::uint32_t done = round * kNoted, left = count - done;
+          each_lane([&](int lane) {
+            if (lane == 0) follow_states(shared, shared.notes[round % 2], left < kNoted ? left : kNoted, left <= kNoted);
+          });
+        }
+        if (warp == 1 && round > 0) {
+          const SequenceNote* notes = shared.notes[(round - 1) % 2];
+          const std::uint32_t left = count - (round - 1) * kNoted;
+          for (std::uint32_t k = 0; k < kNoted && k < left; k += kLanes)
+            if (!write_sequences(shared, notes + k, block, left - k < kLanes ? left - k : kLanes, writer, progress))
+              return true;
+        }
+        if (warp == 2 && round + 1 < rounds) {
+          const int first = (at >> 5) - 2 * kNotedWords;
+          stage(shared, bytes, size, first, lowest);
+          lowest = first < lowest ? first : lowest;
+        }
+        return at < 0;
+      });
+      if (damaged) return false;
+    }
+    if (shared.at != 0) return false;
+  }
+  return !any_warp<kThreads>([&](int warp) { return warp == 1 && !end_block(block, writer, progress, result); });
 }
 
 }  // namespace batchfs::gpu

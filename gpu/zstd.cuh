@@ -1,9 +1,9 @@
 #pragma once
 // Zstandard frames (RFC 8878), in three kernels over the tables that zstd_plan.cc wrote.
 //
-// What is parallel: first all blocks of all frames (zstd_block: one warp decodes the Huffman literals, a lane
-// per stream, while another turns the sequences into runs; the tables of earlier blocks that a block repeats
-// are built again from their descriptions, so that no block waits for another); then within each frame every
+// What is parallel: first all blocks of all frames (zstd_block: one block of threads decodes the literals,
+// another turns the sequences into runs; the tables of earlier blocks that a block repeats are built again
+// from their descriptions, so that no block waits for another); then within each frame every
 // byte of a tile (zstd_frame: frames have their blocks' matches executed in order by copy.cuh, with the
 // repeated offsets of each block known once those of the previous one are); then, where there are any, the
 // checksums. The serial part of a frame is one chain of states per block, all at the same time, and no longer
@@ -17,44 +17,57 @@
 
 namespace batchfs::gpu {
 
-inline constexpr int kEntropyThreads = 2 * kLanes;
+/// A warp for each stream of literals; or three warps for the sequences.
+inline constexpr int kEntropyThreads = 4 * kLanes;
 
-struct ZstdEntropyShared {
+union ZstdEntropyShared {
   SequencesShared sequences;
   HuffmanShared huffman;
 };
 
-/// Decodes the literals of a block into the literals area, by a warp.
-BATCHFS_GPU bool decode_block_literals(HuffmanShared& shared, const Work& work, const ZstdBlock& block) {
+/// Decodes the literals of a block into the literals area, by the warps of a block of threads.
+BATCHFS_GPU bool decode_literals(HuffmanShared& shared, const Work& work, const ZstdBlock& block) {
   if (block.literal_kind == LiteralKind::raw) return true;
   std::uint8_t* out = work.literals + block.literals;
   const std::uint8_t* bytes = work.source + block.literal_source;
   if (block.literal_kind == LiteralKind::rle) {
-    each_lane([&](int lane) {
-      for (auto i = static_cast<std::uint32_t>(lane); i < block.literal_size; i += kLanes) out[i] = bytes[0];
+    each_thread<kEntropyThreads>([&](int thread) {
+      for (auto i = static_cast<std::uint32_t>(thread); i < block.literal_size; i += kEntropyThreads) out[i] = bytes[0];
     });
     return true;
   }
-  const ZstdBlock& with_tree = work.zstd_blocks[block.tree];
-  const std::uint32_t tree = read_tree(work.source + with_tree.literal_source,
-                                       static_cast<std::uint32_t>(with_tree.literal_source_size), shared);
-  if (tree == 0) return false;
-  const std::uint32_t skip = block.literal_tree ? tree : 0;
-  return decode_streams(shared, bytes + skip, static_cast<std::uint32_t>(block.literal_source_size) - skip, out,
-                        block.literal_size, block.literal_streams);
+  each_warp<kEntropyThreads>([&](int warp) {
+    if (warp != 0) return;
+    const ZstdBlock& with_tree = work.zstd_blocks[block.tree];
+    const std::uint32_t tree = read_tree(work.source + with_tree.literal_source,
+                                         static_cast<std::uint32_t>(with_tree.literal_source_size), shared);
+    each_lane([&](int lane) {
+      if (lane == 0) shared.tree_size = tree;
+    });
+  });
+  if (shared.tree_size == 0) return false;
+  const std::uint32_t skip = block.literal_tree ? shared.tree_size : 0;
+  bytes += skip;
+  const std::uint32_t size = static_cast<std::uint32_t>(block.literal_source_size) - skip;
+  return !any_warp<kEntropyThreads>([&](int warp) {
+    if (warp >= block.literal_streams) return false;
+    const LiteralStream stream =
+        find_stream(bytes, size, block.literal_size, block.literal_streams, static_cast<std::uint32_t>(warp));
+    return !stream.good || !decode_stream(shared, bytes + stream.begin, stream.size, out + stream.first, stream.symbols);
+  });
 }
 
-/// The work of one block of threads: the entropy-coded parts of block `number`.
-BATCHFS_GPU void zstd_block(ZstdEntropyShared& shared, const Work& work, std::uint32_t number) {
+enum class EntropyPart { sequences, literals };
+
+/// The work of one block of threads: an entropy-coded part of block `number`.
+BATCHFS_GPU void zstd_block(ZstdEntropyShared& shared, const Work& work, std::uint32_t number, EntropyPart part) {
   const ZstdBlock& block = work.zstd_blocks[number];
   if (block.kind != ZstdBlockKind::compressed) return;
-  each_warp<kEntropyThreads>([&](int warp) {
-    const bool good = warp == 0 ? decode_sequences(shared.sequences, work, block, work.zstd_results[number])
-                                : decode_block_literals(shared.huffman, work, block);
-    if (good) return;
-    each_lane([&](int lane) {
-      if (lane == 0) raise_to(work.status + block.chunk, kDamaged);
-    });
+  const bool good = part == EntropyPart::sequences
+                        ? decode_sequences<kEntropyThreads>(shared.sequences, work, block, work.zstd_results[number])
+                        : decode_literals(shared.huffman, work, block);
+  each_thread<kEntropyThreads>([&](int thread) {
+    if (thread == 0 && !good) raise_to(work.status + block.chunk, kDamaged);
   });
 }
 

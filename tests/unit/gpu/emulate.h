@@ -49,7 +49,8 @@ Emulated emulate(DecodePlan& plan, const std::vector<std::uint8_t>& source, std:
   const auto lz4 = std::make_unique<Lz4Shared<kThreads, kTile>>();
   for (std::uint32_t i = 0; i < plan.lz4_streams.size(); ++i) lz4_stream(*lz4, work, i);
   const auto entropy = std::make_unique<ZstdEntropyShared>();
-  for (std::uint32_t i = 0; i < plan.zstd_blocks.size(); ++i) zstd_block(*entropy, work, i);
+  for (const EntropyPart part : {EntropyPart::literals, EntropyPart::sequences})
+    for (std::uint32_t i = 0; i < plan.zstd_blocks.size(); ++i) zstd_block(*entropy, work, i, part);
   const auto copy = std::make_unique<CopyShared<kTile>>();
   for (std::uint32_t i = 0; i < plan.zstd_frames.size(); ++i) zstd_frame<kThreads>(*copy, work, i);
   for (std::uint32_t i = 0; i < plan.zstd_frames.size(); ++i) zstd_checksum(work, i);
