@@ -42,6 +42,9 @@ class Lanes {
 
 template <class T, int kThreads>
 using Threads = Lanes<T>;
+/// A variable of each warp.
+template <class T, int kThreads>
+using Warps = Lanes<T>;
 
 template <class Step>
 BATCHFS_GPU void each_lane(Step step) {
@@ -72,11 +75,6 @@ BATCHFS_GPU bool any_thread(const Threads<bool, kThreads>& flags) {
 template <int kThreads, class Step>
 BATCHFS_GPU bool any_warp(Step step) {
   return __syncthreads_or(step(static_cast<int>(threadIdx.x) / kLanes));
-}
-
-/// The bitwise or of every lane's value.
-BATCHFS_GPU std::uint32_t any_of_bits(const Lanes<std::uint32_t>& values) {
-  return __reduce_or_sync(0xffffffffu, values[0]);
 }
 
 /// Bit i is lane i's flag.
@@ -171,6 +169,9 @@ class Threads {
   T values_[kThreads] = {};
 };
 
+template <class T, int kThreads>
+using Warps = Threads<T, kThreads / kLanes>;
+
 template <class Step>
 void in_order(int count, Step step) {
 #if defined(BATCHFS_GPU_DESCENDING)
@@ -209,12 +210,6 @@ bool any_warp(Step step) {
   bool any = false;
   in_order(kThreads / kLanes, [&](int warp) { any = step(warp) || any; });
   return any;
-}
-
-inline std::uint32_t any_of_bits(const Lanes<std::uint32_t>& values) {
-  std::uint32_t result = 0;
-  for (int i = 0; i < kLanes; ++i) result |= values[i];
-  return result;
 }
 
 inline std::uint32_t ballot(const Lanes<bool>& flags) {
@@ -321,14 +316,8 @@ BATCHFS_GPU Lanes<T> inclusive_scan(Lanes<T> values) {
   return values;
 }
 
-/// What the lane's value adds to, not counting its own.
-template <class T>
-BATCHFS_GPU Lanes<T> exclusive(const Lanes<T>& sums, const Lanes<T>& values) {
-  Lanes<T> result;
-  each_lane([&](int lane) { result[lane] = sums[lane] - values[lane]; });
-  return result;
-}
-
+/// The bits of the lanes below `lane`.
+BATCHFS_GPU std::uint32_t lanes_below(int lane) { return (1u << lane) - 1; }
 /// The bits of the lanes up to and including `lane`.
 BATCHFS_GPU std::uint32_t lanes_up_to(int lane) { return 0xffffffffu >> (kLanes - 1 - lane); }
 

@@ -22,7 +22,7 @@ namespace {
 // A stream of 128 KiB is 16 tiles; four blocks of threads fill a multiprocessor.
 constexpr int kLz4Threads = 512, kLz4Tile = 8192;
 // Frames come one per chunk and are long: all threads that a block can have, so that one frame is fast.
-constexpr int kFrameThreads = 1024, kFrameTile = 16384;
+constexpr int kFrameThreads = 1024, kFrameTile = 8192;
 // Many short frames (Blosc's blocks) fill the device by their number.
 constexpr int kShortThreads = 512, kShortTile = 8192;
 constexpr int kUnshuffleThreads = 256;
@@ -43,8 +43,8 @@ __global__ void __launch_bounds__(kEntropyThreads, 8) zstd_entropy_kernel(Work w
 
 template <int kThreads, int kTile>
 __global__ void __launch_bounds__(kThreads) zstd_frame_kernel(Work work) {
-  __shared__ CopyShared<kTile> shared;
-  zstd_frame<kThreads>(shared, work, blockIdx.x);
+  __shared__ CopyShared<kThreads, kTile> shared;
+  zstd_frame(shared, work, blockIdx.x);
 }
 
 __global__ void __launch_bounds__(kLanes) zstd_checksum_kernel(Work work) { zstd_checksum(work, blockIdx.x); }

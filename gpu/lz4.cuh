@@ -29,7 +29,7 @@ struct Lz4Segment {
 
 template <int kThreads, int kTile>
 struct Lz4Shared {
-  CopyShared<kTile> copy;
+  CopyShared<kThreads, kTile> copy;
   std::uint32_t next[kThreads];  // where the first sequence after each segment starts
   std::uint32_t runs[kThreads];
   std::uint64_t size[kThreads];

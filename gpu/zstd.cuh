@@ -73,7 +73,7 @@ BATCHFS_GPU void zstd_block(ZstdEntropyShared& shared, const Work& work, std::ui
 
 /// The work of one block of threads: the output of frame `number`.
 template <int kThreads, int kTile>
-BATCHFS_GPU void zstd_frame(CopyShared<kTile>& shared, const Work& work, std::uint32_t number) {
+BATCHFS_GPU void zstd_frame(CopyShared<kThreads, kTile>& shared, const Work& work, std::uint32_t number) {
   const ZstdFrame& frame = work.zstd_frames[number];
   // Another frame of the chunk may be found damaged right now: the threads must see the same.
   Threads<bool, kThreads> damaged;

@@ -51,8 +51,8 @@ Emulated emulate(DecodePlan& plan, const std::vector<std::uint8_t>& source, std:
   const auto entropy = std::make_unique<ZstdEntropyShared>();
   for (const EntropyPart part : {EntropyPart::literals, EntropyPart::sequences})
     for (std::uint32_t i = 0; i < plan.zstd_blocks.size(); ++i) zstd_block(*entropy, work, i, part);
-  const auto copy = std::make_unique<CopyShared<kTile>>();
-  for (std::uint32_t i = 0; i < plan.zstd_frames.size(); ++i) zstd_frame<kThreads>(*copy, work, i);
+  const auto copy = std::make_unique<CopyShared<kThreads, kTile>>();
+  for (std::uint32_t i = 0; i < plan.zstd_frames.size(); ++i) zstd_frame(*copy, work, i);
   for (std::uint32_t i = 0; i < plan.zstd_frames.size(); ++i) zstd_checksum(work, i);
   for (std::uint32_t i = 0; i < plan.unshuffles.size(); ++i)
     for (std::uint32_t slice = 0; slice < slices(plan.longest_unshuffle); ++slice)
