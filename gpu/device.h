@@ -132,12 +132,12 @@ BATCHFS_GPU std::uint64_t load_u64(const std::uint8_t* at) {
   return std::uint64_t{high} << 32 | __funnelshift_r(words[0], middle, shift);
 }
 
-/// The 32 bits of {high, low} from bit `shift` (below 32) on.
+/// The 32 bits of {high, low} from bit `shift` modulo 32 on.
 BATCHFS_GPU std::uint32_t funnel(std::uint32_t low, std::uint32_t high, unsigned shift) {
   return __funnelshift_r(low, high, shift);
 }
 
-/// The upper 32 bits of {high, low} shifted left by `shift` (below 32).
+/// The upper 32 bits of {high, low} shifted left by `shift` modulo 32.
 BATCHFS_GPU std::uint32_t funnel_left(std::uint32_t low, std::uint32_t high, unsigned shift) {
   return __funnelshift_l(low, high, shift);
 }
@@ -264,11 +264,11 @@ inline std::uint64_t load_u64(const std::uint8_t* at) {
 }
 
 inline std::uint32_t funnel(std::uint32_t low, std::uint32_t high, unsigned shift) {
-  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) >> shift);
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) >> (shift & 31));
 }
 
 inline std::uint32_t funnel_left(std::uint32_t low, std::uint32_t high, unsigned shift) {
-  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) << shift >> 32);
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) << (shift & 31) >> 32);
 }
 
 inline std::uint32_t pick_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
@@ -301,7 +301,7 @@ inline FourWords load_four(const void* at) {
 inline void store_four(void* at, const FourWords& words) { std::memcpy(at, &words, sizeof words); }
 #endif
 
-/// The upper `count` bits (below 32) of `word`.
+/// The upper `count` modulo 32 bits of `word`.
 BATCHFS_GPU std::uint32_t top_bits(std::uint32_t word, unsigned count) { return funnel_left(word, 0, count); }
 
 /// Each lane gets the sum of its own and all lower lanes' values.

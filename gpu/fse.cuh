@@ -11,20 +11,20 @@
 
 namespace batchfs::gpu {
 
-/// A decoding table's entry: where the next state starts, the symbol, how many bits select the next state,
-/// and how many extra bits the symbol has. The entries of three tables can be added: no field's sum of three
-/// reaches the next one.
+/// A decoding table's entry: how many bits select the next state, how many extra bits the symbol has, the
+/// symbol, and where the next state starts. The entries of three tables can be added: no field's sum of three
+/// reaches the next one. The count of bits is lowest, so that an entry serves as a shift count modulo 32.
 struct FseEntry {
-  static constexpr int kSymbol = 10, kBits = 18, kExtra = 23;
+  static constexpr int kExtra = 5, kSymbol = 12, kNext = 20;
 
   BATCHFS_GPU static std::uint32_t packed(std::uint32_t next, std::uint32_t symbol, std::uint32_t bits,
                                           std::uint32_t extra) {
-    return next | symbol << kSymbol | bits << kBits | extra << kExtra;
+    return bits | extra << kExtra | symbol << kSymbol | next << kNext;
   }
-  BATCHFS_GPU static std::uint32_t next(std::uint32_t entry) { return entry & 0x3ff; }
+  BATCHFS_GPU static std::uint32_t bits(std::uint32_t entry) { return entry & 0x1f; }
+  BATCHFS_GPU static std::uint32_t extra(std::uint32_t entry) { return entry >> kExtra & 0x3f; }
   BATCHFS_GPU static std::uint32_t symbol(std::uint32_t entry) { return entry >> kSymbol & 0xff; }
-  BATCHFS_GPU static std::uint32_t bits(std::uint32_t entry) { return entry >> kBits & 0x1f; }
-  BATCHFS_GPU static std::uint32_t extra(std::uint32_t entry) { return entry >> kExtra; }
+  BATCHFS_GPU static std::uint32_t next(std::uint32_t entry) { return entry >> kNext; }
 };
 
 inline constexpr int kMostCounts = 64;  // symbols of one distribution, and a few more

@@ -4,11 +4,11 @@
 // What is parallel: everything, within one block. An LZ4 block is a chain of sequences whose starts are
 // known only by walking it, a few hundred cycles for each step if one thread does it: what bounds a
 // decoder with one warp per stream. Here every thread of a block walks its own segment of the input from
-// a guess. A walk that starts wrong falls into step with the true one after a few sequences, because
-// nearly any bytes read as sequences; so the guesses' ends are nearly all true starts of the following
-// segments. Threads walk again from where their predecessor ended until nobody's start changes: then, by
-// induction from the first, all are true. Two or three rounds do for real data; data that never fall into
-// step cost a round for each segment, which is no more than walking in order.
+// a few guesses. A walk that starts wrong falls into step with the true one after a few sequences, because
+// nearly any bytes read as sequences; so one of the guesses is nearly always right, and where it ends is the
+// true start of the following segment. Threads then choose the guess that starts where their predecessor
+// ended, or walk again from there, until nobody's start changes: then, by induction from the first, all are
+// true. Data that never fall into step cost a walk for each segment, which is no more than walking in order.
 //
 // After that a scan of the segments' run counts and sizes says where each thread's runs and output go, a
 // last walk writes the runs, checking everything, and copy.cuh executes them.
@@ -19,12 +19,22 @@
 
 namespace batchfs::gpu {
 
-/// The walk of one segment.
+/// A walk over a segment of the input.
+struct Lz4Walk {
+  std::uint32_t from = 0;  // where its first sequence starts
+  std::uint32_t next = 0;  // where the first sequence after the segment starts
+  std::uint32_t runs = 0;  // that its sequences make
+  std::uint32_t size = 0;  // bytes of output that they make
+};
+
+inline constexpr int kGuesses = 3;
+inline constexpr std::uint32_t kSmallestSegment = 32;
+inline constexpr std::uint32_t kRunUp = 96;  // bytes walked before a segment, to fall into step
+
 struct Lz4Segment {
-  std::uint32_t begin = 0, end = 0;  // of the segment in the input
-  std::uint32_t from = 0;            // where its first sequence starts
-  std::uint32_t runs = 0;            // that its sequences make
-  std::uint64_t size = 0;            // bytes of output that they make
+  std::uint32_t begin = 0, end = 0;
+  Lz4Walk guesses[kGuesses];
+  Lz4Walk walk;  // the one believed in
 };
 
 template <int kThreads, int kTile>
@@ -82,19 +92,49 @@ BATCHFS_GPU Lz4Sequence read_sequence(const std::uint8_t* in, std::uint32_t size
   return sequence;
 }
 
-/// Walks a segment; returns where the next one's first sequence starts.
-BATCHFS_GPU std::uint32_t walk(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most,
-                               Lz4Segment& segment) {
-  segment.runs = 0;
-  segment.size = 0;
-  std::uint32_t at = segment.from;
-  while (at < segment.end) {
+/// Goes on with each of the walks to `end`. Walks that meet go on as one.
+template <int kWalks>
+BATCHFS_GPU void walk_to(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most, std::uint32_t end,
+                         Lz4Walk (&walks)[kWalks]) {
+  for (;;) {
+    std::uint32_t at = walks[0].next;
+    for (const Lz4Walk& walk : walks) at = walk.next < at ? walk.next : at;
+    if (at >= end) return;
     const Lz4Sequence sequence = read_sequence(in, input_size, most, at);
-    segment.runs += (sequence.literal_size > 0) + (sequence.match_size > 0);
-    segment.size += std::uint64_t{sequence.literal_size} + sequence.match_size;
-    at = sequence.next;
+    for (Lz4Walk& walk : walks) {
+      if (walk.next != at) continue;
+      walk.next = sequence.next;
+      walk.runs += (sequence.literal_size > 0) + (sequence.match_size > 0);
+      walk.size += sequence.literal_size + sequence.match_size;
+    }
   }
-  return at;
+}
+
+/// Guesses where the first sequence of a segment may start, and walks on from there. Most sequences of
+/// shuffled data take three bytes, so three walks that begin one byte apart meet the true one soon.
+BATCHFS_GPU void guess(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most, Lz4Segment& segment) {
+  const std::uint32_t run_up = segment.begin > kRunUp ? segment.begin - kRunUp : 0;
+  for (int i = 0; i < kGuesses; ++i) segment.guesses[i].next = run_up > 0 ? run_up + static_cast<std::uint32_t>(i) : 0;
+  walk_to(in, input_size, most, segment.begin, segment.guesses);
+  for (Lz4Walk& walk : segment.guesses) walk = {walk.next, walk.next, 0, 0};
+  walk_to(in, input_size, most, segment.end, segment.guesses);
+  segment.walk = segment.guesses[0];
+}
+
+/// The walk from `from` on: a guess, or a new one.
+BATCHFS_GPU void walk_from(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most, std::uint32_t from,
+                           Lz4Segment& segment) {
+  segment.walk = {from, from, 0, 0};
+  bool guessed = false;
+  for (const Lz4Walk& walk : segment.guesses) {
+    if (walk.from != from) continue;
+    segment.walk = walk;
+    guessed = true;
+  }
+  if (guessed) return;
+  Lz4Walk walks[1] = {segment.walk};
+  walk_to(in, input_size, most, segment.end, walks);
+  segment.walk = walks[0];
 }
 
 /// Writes a segment's runs, from number `number` and output position `start` on. The rules for the end of
@@ -102,7 +142,7 @@ BATCHFS_GPU std::uint32_t walk(const std::uint8_t* in, std::uint32_t input_size,
 BATCHFS_GPU bool write_runs(const std::uint8_t* in, const Lz4Stream& stream, const Lz4Segment& segment,
                             const RunWriter& writer, std::uint32_t number, std::uint32_t start,
                             std::uint32_t* ended) {
-  std::uint32_t at = segment.from;
+  std::uint32_t at = segment.walk.from;
   while (at < segment.end) {
     const Lz4Sequence sequence = read_sequence(in, stream.source_size, stream.size, at);
     if (!sequence.good || sequence.literal_size > stream.size - start) return false;
@@ -138,9 +178,6 @@ BATCHFS_GPU void exclusive_scan(T (&values)[kThreads]) {
   each_thread<kThreads>([&](int thread) { values[thread] = below[thread]; });
 }
 
-inline constexpr std::uint32_t kSmallestSegment = 32;
-inline constexpr std::uint32_t kRunUp = 64;  // bytes walked before a segment, to fall into step
-
 /// Decodes `stream`. Returns false when it is damaged: the target then holds anything.
 template <int kThreads, int kTile>
 BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream& stream, const std::uint8_t* in,
@@ -155,42 +192,39 @@ BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream&
     const std::uint64_t begin = std::uint64_t{share} * static_cast<std::uint32_t>(thread);
     segment.begin = begin < input_size ? static_cast<std::uint32_t>(begin) : input_size;
     segment.end = input_size - segment.begin < share ? input_size : segment.begin + share;
-    Lz4Segment run_up;
-    run_up.from = segment.begin > kRunUp ? segment.begin - kRunUp : 0;
-    run_up.end = segment.begin;
-    segment.from = walk(in, input_size, stream.size, run_up);
-    shared.next[thread] = walk(in, input_size, stream.size, segment);
+    guess(in, input_size, stream.size, segment);
+    shared.next[thread] = segment.walk.next;
     if (thread == 0) shared.damaged = shared.ended = 0;
   });
   for (;;) {
     Threads<bool, kThreads> changed;
     each_thread<kThreads>([&](int thread) {
       const std::uint32_t from = thread > 0 ? shared.next[thread - 1] : 0;
-      changed[thread] = from != segments[thread].from;
-      segments[thread].from = from;
+      changed[thread] = from != segments[thread].walk.from;
+      if (changed[thread]) walk_from(in, input_size, stream.size, from, segments[thread]);
     });
     if (!any_thread<kThreads>(changed)) break;
     each_thread<kThreads>([&](int thread) {
-      if (changed[thread]) shared.next[thread] = walk(in, input_size, stream.size, segments[thread]);
+      shared.next[thread] = segments[thread].walk.next;
     });
   }
 
   each_thread<kThreads>([&](int thread) {
-    shared.runs[thread] = segments[thread].runs;
-    shared.size[thread] = segments[thread].size;
+    shared.runs[thread] = segments[thread].walk.runs;
+    shared.size[thread] = segments[thread].walk.size;
   });
   exclusive_scan(shared.runs);
   exclusive_scan(shared.size);
   each_thread<kThreads>([&](int thread) {
     const Lz4Segment& segment = segments[thread];
     const RunWriter writer{runs, index};
-    if (segment.size > stream.size || shared.size[thread] > stream.size - segment.size ||
+    if (segment.walk.size > stream.size || shared.size[thread] > stream.size - segment.walk.size ||
         !write_runs(in, stream, segment, writer, shared.runs[thread], static_cast<std::uint32_t>(shared.size[thread]),
                     &shared.ended))
       shared.damaged = 1;
     if (thread == kThreads - 1) {  // the totals
-      shared.runs[thread] += segment.runs;
-      shared.size[thread] += segment.size;
+      shared.runs[thread] += segment.walk.runs;
+      shared.size[thread] += segment.walk.size;
     }
   });
   if (shared.damaged != 0 || shared.ended == 0 || shared.size[kThreads - 1] != stream.size) return false;

@@ -22,6 +22,7 @@ inline constexpr int kNoted = 64;  // sequences between two barriers
 inline constexpr int kNotedWords = kNoted * 89 / 32 + 4;
 inline constexpr int kStagedWords = 1024;  // a ring: the words of the previous, this and the next notes
 static_assert(kStagedWords > 3 * kNotedWords + 4);
+inline constexpr int kMirrored = 3;
 inline constexpr std::uint32_t kRle = 0xffu;  // in place of an accuracy: the table has one symbol
 
 /// What the chain leaves behind of a sequence.
@@ -32,9 +33,10 @@ struct SequenceNote {
 
 struct SequencesShared {
   std::uint32_t tables[3][512];
+  std::uint32_t bases[2][64];  // what the lengths of literals and of matches start from, by symbol
   FseCounts counts[4];
   FseScratch scratch;
-  std::uint32_t staged[kStagedWords];
+  std::uint32_t staged[kMirrored + kStagedWords];  // the last words also stand before the first
   SequenceNote notes[2][kNoted];
   std::uint32_t damaged;
   std::uint32_t bits_begin;  // of the bit stream in the section
@@ -101,6 +103,10 @@ BATCHFS_GPU void default_counts(int code, FseCounts& counts) {
 BATCHFS_GPU bool load_tables(SequencesShared& shared, const Work& work, const ZstdBlock& block) {
   each_lane([&](int lane) {
     if (lane == 0) shared.damaged = 0;
+    for (auto s = static_cast<std::uint32_t>(lane); s < 64; s += kLanes) {
+      shared.bases[0][s] = s < 16 ? s : kLiteralLengthBase[s < 36 ? s - 16 : 0];
+      shared.bases[1][s] = s < 32 ? s + 3 : kMatchLengthBase[s < 53 ? s - 32 : 0];
+    }
   });
   sync_lanes();
   each_lane([&](int lane) {
@@ -136,20 +142,24 @@ BATCHFS_GPU bool load_tables(SequencesShared& shared, const Work& work, const Zs
 struct Staged {
   const std::uint32_t* words;
 
-  BATCHFS_GPU std::uint32_t word(int index) const { return words[index & (kStagedWords - 1)]; }
+  /// Three words before it can be read from here, too.
+  BATCHFS_GPU const std::uint32_t* at_word(int index) const { return words + kMirrored + (index & (kStagedWords - 1)); }
   /// The `count` bits (below 32) from bit `at` on.
   BATCHFS_GPU std::uint32_t bits(int at, std::uint32_t count) const {
-    return funnel(word(at >> 5), word((at >> 5) + 1), at & 31) & ((1u << count) - 1);
+    const std::uint32_t* end = at_word((at >> 5) + 1);
+    return funnel(end[-1], end[0], static_cast<unsigned>(at)) & ((1u << count) - 1);
   }
-  /// The 32 bits below bit `at`.
-  BATCHFS_GPU std::uint32_t below(int at) const { return funnel(word((at >> 5) - 1), word(at >> 5), at & 31); }
 };
 
 /// Stages words [first, last) of the stream, by a warp.
 BATCHFS_GPU void stage(SequencesShared& shared, const std::uint8_t* bytes, std::uint32_t size, int first, int last) {
   each_lane([&](int lane) {
-    for (int i = first + lane; i < last; i += kLanes)
-      shared.staged[i & (kStagedWords - 1)] = stream_word(bytes, size, i);
+    for (int i = first + lane; i < last; i += kLanes) {
+      const std::uint32_t word = stream_word(bytes, size, i);
+      const int place = i & (kStagedWords - 1);
+      shared.staged[kMirrored + place] = word;
+      if (place >= kStagedWords - kMirrored) shared.staged[kMirrored + place - kStagedWords] = word;
+    }
   });
 }
 
@@ -158,21 +168,26 @@ BATCHFS_GPU void follow_states(SequencesShared& shared, SequenceNote* notes, std
   const Staged staged{shared.staged};
   std::uint32_t literal = shared.state[0], offset = shared.state[1], match = shared.state[2];
   int at = shared.at;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  const std::uint32_t followed = last ? count - 1 : count;
+  for (std::uint32_t i = 0; i < followed; ++i) {
     const std::uint32_t l = shared.tables[kLiteralLengths][literal], o = shared.tables[kOffsets][offset],
                         m = shared.tables[kMatchLengths][match], sum = l + o + m;
-    const std::uint32_t high = staged.below(at), low = staged.below(at - 32);
+    const std::uint32_t* word = staged.at_word(at >> 5);
+    const auto shift = static_cast<unsigned>(at);
+    const std::uint32_t high = funnel(word[-1], word[0], shift), middle = funnel(word[-2], word[-1], shift),
+                        low = funnel(word[-3], word[-2], shift);
     notes[i] = {literal | offset << 9 | match << 17, at};
-    const std::uint32_t extra = FseEntry::extra(sum), total = FseEntry::bits(sum);
-    at -= static_cast<int>(extra);
-    if (last && i + 1 == count) break;
-    std::uint32_t bits = funnel_left(low, high, extra & 31);
-    if (extra >= 32) bits = staged.below(at);
-    at -= static_cast<int>(total);
-    const std::uint32_t l_bits = FseEntry::bits(l), m_bits = FseEntry::bits(m), o_bits = FseEntry::bits(o);
-    literal = FseEntry::next(l) + top_bits(bits, l_bits);
-    match = FseEntry::next(m) + top_bits(bits << l_bits, m_bits);
-    offset = FseEntry::next(o) + top_bits(bits << (l_bits + m_bits), o_bits);
+    const bool far = (sum & 32u << FseEntry::kExtra) != 0;
+    const std::uint32_t bits = funnel_left(far ? low : middle, far ? middle : high, sum >> FseEntry::kExtra);
+    at -= static_cast<int>(FseEntry::extra(sum) + FseEntry::bits(sum));
+    literal = FseEntry::next(l) + top_bits(bits, l);
+    match = FseEntry::next(m) + top_bits(funnel_left(0, bits, l), m);
+    offset = FseEntry::next(o) + top_bits(funnel_left(0, bits, l + m), o);
+  }
+  if (last) {  // it has extra bits, but no next states
+    notes[followed] = {literal | offset << 9 | match << 17, at};
+    at -= static_cast<int>(FseEntry::extra(shared.tables[kLiteralLengths][literal] + shared.tables[kOffsets][offset] +
+                                           shared.tables[kMatchLengths][match]));
   }
   shared.state[0] = literal;
   shared.state[1] = offset;
@@ -200,55 +215,75 @@ struct BlockProgress {
   Repeats repeats;
 };
 
-/// Turns the notes of `count` sequences, 32 at most, into runs, by a warp.
+/// Turns the notes of `count` sequences, two for each lane, into runs, by a warp.
 BATCHFS_GPU bool write_sequences(const SequencesShared& shared, const SequenceNote* notes, const ZstdBlock& block,
                                  std::uint32_t count, const RunWriter& writer, BlockProgress& progress) {
+  static_assert(kNoted == 2 * kLanes);
   const Staged staged{shared.staged};
-  Lanes<std::uint32_t> literals, match, size, runs, offsets[3];
-  Lanes<bool> damaged;
+  Lanes<std::uint32_t> literals[2], match[2], size, literal_size, first[3], both[3];
+  Lanes<bool> damaged, has_literals[2];
   each_lane([&](int lane) {
-    const auto i = static_cast<std::uint32_t>(lane);
-    Repeats change = same_repeats();
-    literals[lane] = match[lane] = runs[lane] = 0;
     damaged[lane] = false;
-    if (i < count) {
-      const std::uint32_t states = notes[i].states;
-      const std::uint32_t l = shared.tables[kLiteralLengths][states & 0x1ff],
-                          o = shared.tables[kOffsets][states >> 9 & 0xff], m = shared.tables[kMatchLengths][states >> 17];
-      int at = notes[i].at - static_cast<int>(FseEntry::extra(o));
-      const std::uint32_t code = FseEntry::symbol(o), l_code = FseEntry::symbol(l), m_code = FseEntry::symbol(m);
-      const std::uint32_t value = (1u << code) + staged.bits(at, FseEntry::extra(o));
-      at -= static_cast<int>(FseEntry::extra(m));
-      match[lane] = (m_code < 32 ? m_code + 3 : kMatchLengthBase[m_code - 32]) + staged.bits(at, FseEntry::extra(m));
-      at -= static_cast<int>(FseEntry::extra(l));
-      literals[lane] = (l_code < 16 ? l_code : kLiteralLengthBase[l_code - 16]) + staged.bits(at, FseEntry::extra(l));
-      runs[lane] = literals[lane] > 0 ? 2 : 1;
-      damaged[lane] = value > kLongestDistance;
-      if (!damaged[lane]) change = change_of(value, literals[lane] > 0);
+    Repeats changes[2];
+    for (int k = 0; k < 2; ++k) {
+      const auto i = static_cast<std::uint32_t>(2 * lane + k);
+      changes[k] = same_repeats();
+      literals[k][lane] = match[k][lane] = 0;
+      if (i < count) {
+        const std::uint32_t states = notes[i].states;
+        const std::uint32_t l = shared.tables[kLiteralLengths][states & 0x1ff],
+                            o = shared.tables[kOffsets][states >> 9 & 0xff], m = shared.tables[kMatchLengths][states >> 17];
+        int at = notes[i].at - static_cast<int>(FseEntry::extra(o));
+        const std::uint32_t value = (1u << FseEntry::symbol(o)) + staged.bits(at, FseEntry::extra(o));
+        at -= static_cast<int>(FseEntry::extra(m));
+        match[k][lane] = shared.bases[1][FseEntry::symbol(m)] + staged.bits(at, FseEntry::extra(m));
+        at -= static_cast<int>(FseEntry::extra(l));
+        literals[k][lane] = shared.bases[0][FseEntry::symbol(l)] + staged.bits(at, FseEntry::extra(l));
+        if (value > kLongestDistance)
+          damaged[lane] = true;
+        else
+          changes[k] = change_of(value, literals[k][lane] > 0);
+      }
+      has_literals[k][lane] = literals[k][lane] > 0;
     }
-    size[lane] = literals[lane] + match[lane];
-    for (int k = 0; k < 3; ++k) offsets[k][lane] = change.offset[k];
+    literal_size[lane] = literals[0][lane] + literals[1][lane];
+    size[lane] = literal_size[lane] + match[0][lane] + match[1][lane];
+    const Repeats pair = composed(changes[1], changes[0]);
+    for (int k = 0; k < 3; ++k) {
+      first[k][lane] = changes[0].offset[k];
+      both[k][lane] = pair.offset[k];
+    }
   });
   if (ballot(damaged) != 0) return false;
-  scan_repeats(offsets);
-  const Lanes<std::uint32_t> sizes = inclusive_scan(size), literal_sums = inclusive_scan(literals),
-                             run_sums = inclusive_scan(runs);
+  scan_repeats(both);
+  const Lanes<std::uint32_t> sizes = inclusive_scan(size), literal_sums = inclusive_scan(literal_size);
   const std::uint32_t total = value_of(sizes, kLanes - 1), total_literals = value_of(literal_sums, kLanes - 1);
   if (total > block.size - progress.size || total_literals > block.literal_size - progress.literals) return false;
+  const std::uint32_t with_literals[2] = {ballot(has_literals[0]), ballot(has_literals[1])};
+  const Lanes<std::uint32_t> before[3] = {from_below(both[0], 1), from_below(both[1], 1), from_below(both[2], 1)};
   each_lane([&](int lane) {
-    if (static_cast<std::uint32_t>(lane) >= count) return;
-    std::uint32_t number = progress.runs + run_sums[lane] - runs[lane];
+    // Each sequence makes a run, and another one if it has literals.
+    std::uint32_t number = progress.runs + static_cast<std::uint32_t>(2 * lane + bits_in(with_literals[0] & lanes_below(lane)) +
+                                                                      bits_in(with_literals[1] & lanes_below(lane)));
     std::uint32_t start = progress.size + sizes[lane] - size[lane];
-    if (literals[lane] > 0) {
-      writer.write(number++, start, literals[lane], kLiteralRun | (progress.literals + literal_sums[lane] - literals[lane]));
-      start += literals[lane];
+    std::uint32_t literal = progress.literals + literal_sums[lane] - literal_size[lane];
+    const Repeats entering = lane > 0 ? Repeats{{before[0][lane], before[1][lane], before[2][lane]}} : same_repeats();
+    for (int k = 0; k < 2; ++k) {
+      if (static_cast<std::uint32_t>(2 * lane + k) >= count) return;
+      const std::uint32_t offset = k == 0 ? resolved(first[0][lane], entering) : both[0][lane];
+      if (literals[k][lane] > 0) {
+        writer.write(number++, start, literals[k][lane], kLiteralRun | literal);
+        start += literals[k][lane];
+        literal += literals[k][lane];
+      }
+      writer.write(number++, start, match[k][lane], resolved(offset, progress.repeats));
+      start += match[k][lane];
     }
-    writer.write(number, start, match[lane], resolved(offsets[0][lane], progress.repeats));
   });
   progress.size += total;
   progress.literals += total_literals;
-  progress.runs += value_of(run_sums, kLanes - 1);
-  const Repeats change{{value_of(offsets[0], kLanes - 1), value_of(offsets[1], kLanes - 1), value_of(offsets[2], kLanes - 1)}};
+  progress.runs += count + static_cast<std::uint32_t>(bits_in(with_literals[0]) + bits_in(with_literals[1]));
+  const Repeats change{{value_of(both[0], kLanes - 1), value_of(both[1], kLanes - 1), value_of(both[2], kLanes - 1)}};
   progress.repeats = composed(change, progress.repeats);
   return true;
 }
@@ -319,9 +354,7 @@ BATCHFS_GPU bool decode_sequences(SequencesShared& shared, const Work& work, con
         if (warp == 1 && round > 0) {
           const SequenceNote* notes = shared.notes[(round - 1) % 2];
           const std::uint32_t left = count - (round - 1) * kNoted;
-          for (std::uint32_t k = 0; k < kNoted && k < left; k += kLanes)
-            if (!write_sequences(shared, notes + k, block, left - k < kLanes ? left - k : kLanes, writer, progress))
-              return true;
+          if (!write_sequences(shared, notes, block, left < kNoted ? left : kNoted, writer, progress)) return true;
         }
         if (warp == 2 && round + 1 < rounds) {
           const int first = (at >> 5) - 2 * kNotedWords;
