@@ -3,6 +3,17 @@
 #include "tests/unit/engine/codec/damage.h"
 
 // The vectors, in Python:
+// def turned(values, order, inner):  # zarr-python 3.1 cannot read these
+//   little = {"name": "bytes", "configuration": {"endian": "little"}}
+//   sharding = {"name": "sharding_indexed", "configuration": {"chunk_shape": inner, "codecs": [little],
+//               "index_codecs": [little, {"name": "crc32c"}]}}
+//   metadata = {"shape": values.shape, "data_type": "int32", "chunk_grid": {"name": "regular",
+//               "configuration": {"chunk_shape": values.shape}},
+//               "codecs": [{"name": "transpose", "configuration": {"order": order}}, sharding]}
+//   spec = {"driver": "zarr3", "kvstore": "memory://", "metadata": metadata}
+//   context = tensorstore.Context()
+//   tensorstore.open(spec, create=True, context=context).result().write(values).result()
+//   return tensorstore.KvStore.open("memory://", context=context).result()["c/0/0"]
 // import numpy as np
 // from numcodecs.checksum32 import CRC32C
 // from numcodecs import Blosc, Delta, GZip, Shuffle, Zlib, Zstd
@@ -85,6 +96,14 @@ TEST(CodecChain, EveryCodecInTurn) {
            {"name": "bytes", "configuration": {"endian": "big"}}, {"name": "blosc"}, {"name": "zstd"}])",
        // Zstd().encode(Blosc().encode(Delta("<i4", "<i2").encode(a).astype(">i2")))
        hex("28b52ffd2040a500005802013302300000004000070310026504820fb8")},
+      {R"([{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "sharding_indexed", "configuration":
+           {"chunk_shape": [3, 2], "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}}])",
+       // turned(a, [1, 0], [3, 2])
+       hex(
+           "000000002a00000007000000310000000e00000038000000540000007e0000005b0000008500000062000"
+           "0008c000000150000003f0000001c00000046000000230000004d0000006900000093000000700000009a"
+           "00000077000000a1000000000000000000000018000000000000001800000000000000180000000000000"
+           "03000000000000000180000000000000048000000000000001800000000000000e7abd036")},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.codecs);
