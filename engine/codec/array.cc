@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <future>
 #include <list>
 #include <mutex>
@@ -248,15 +249,16 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
   });
 }
 
-EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const {
-  // Shared: another thread may still be inside of set_value() when this one goes on.
+std::future<EncodedChunk> Array::start_fetch(const Dims& chunk, const Box& part) const {
   const auto promise = std::make_shared<std::promise<EncodedChunk>>();
   fetch(chunk, part, [promise](std::variant<EncodedChunk, std::exception_ptr> outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) promise->set_exception(*error);
     else promise->set_value(std::move(std::get<EncodedChunk>(outcome)));
   });
-  return promise->get_future().get();
+  return promise->get_future();
 }
+
+EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const { return start_fetch(chunk, part).get(); }
 
 std::uint64_t Array::run_bytes(const Box& part) const {
   if (part.empty()) return 0;
@@ -422,6 +424,33 @@ void Array::read(const Box& box, std::byte* out) const {
     last[d] = (box.start[d] + box.shape[d] - 1) / grid_.chunk_shape()[d];
   }
   std::uint64_t fetched = 0;
+  // Where a read is a round trip, many are under way at once.
+  struct Pending {
+    Dims chunk;
+    Box part;
+    std::byte* to;
+    std::future<EncodedChunk> encoded;
+  };
+  std::deque<Pending> pending;
+  const std::size_t most_pending = store_->is_local() ? 0 : 64;
+  auto finish_first = [&] {
+    Pending next = std::move(pending.front());
+    pending.pop_front();
+    EncodedChunk encoded;
+    try {
+      encoded = next.encoded.get();
+    } catch (const Error& error) {
+      throw error.where() == chunk_name(next.chunk) ? error : at_chunk(error, next.chunk);
+    }
+    decode(next.chunk, encoded, next.part, next.to, strides);
+  };
+  // What is under way uses this array: it ends before an error leaves.
+  struct Wait {
+    std::deque<Pending>& pending;
+    ~Wait() {
+      for (Pending& left : pending) left.encoded.wait();
+    }
+  } const wait{pending};
   for (Dims chunk = first;;) {
     Box part{Dims(rank), Dims(rank)};
     std::byte* to = out;
@@ -432,15 +461,21 @@ void Array::read(const Box& box, std::byte* out) const {
       part.shape[d] = std::min(box.start[d] + box.shape[d], origin + grid_.chunk_shape()[d]) - begin;
       to += (begin - box.start[d]) * strides[d];
     }
-    load(chunk, part, to, strides, &fetched);
+    if (most_pending == 0) {
+      load(chunk, part, to, strides, &fetched);
+    } else {
+      if (pending.size() == most_pending) finish_first();
+      pending.push_back({chunk, part, to, start_fetch(chunk, part)});
+    }
     std::size_t d = rank;
     while (d > 0 && chunk[d - 1] == last[d - 1]) {
       chunk[d - 1] = first[d - 1];
       --d;
     }
-    if (d == 0) return;
+    if (d == 0) break;
     ++chunk[d - 1];
   }
+  while (!pending.empty()) finish_first();
 }
 
 }  // namespace batchfs

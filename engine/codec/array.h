@@ -6,6 +6,7 @@
 // behind a transpose, is one chunk.
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 
@@ -70,8 +71,8 @@ class Array {
   std::uint64_t load(const Dims& chunk, const Box& part, std::byte* out, const Dims& strides,
                      std::uint64_t* bytes_fetched) const;
 
-  /// Reads a box of the array (array coordinates) into `out`, C order. Blocking, one chunk after the
-  /// other: for coordinates and tests; the pipeline reads in parallel.
+  /// Reads a box of the array (array coordinates) into `out`, C order. Blocking, decoding one chunk after the
+  /// other: for coordinates and tests; the pipeline decodes in parallel.
   void read(const Box& box, std::byte* out) const;
 
  private:
@@ -89,6 +90,7 @@ class Array {
   /// not save anything or is not possible.
   std::optional<EncodedChunk> read_spans(const Dims& chunk, const Box& part,
                                          std::uint64_t* bytes_fetched) const;
+  std::future<EncodedChunk> start_fetch(const Dims& chunk, const Box& part) const;
   Error at_chunk(const Error& error, const Dims& chunk) const;
   void check_stored_size(std::optional<std::uint64_t> size) const;
   void write_fill(const Box& part, std::byte* out, const Dims& strides) const;

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -156,10 +157,28 @@ const NdArray& Dataset::index_values(const std::string& dim) const {
   if (variable == nullptr)
     throw Error(ErrorCode::not_found,
                 fmt::format("dimension '{}' has no coordinate; use positions, as in '#0:#4'", dim));
+  {
+    const std::lock_guard lock(cache_->mutex);
+    const auto it = cache_->values.find(dim);
+    if (it != cache_->values.end()) return it->second;
+  }
+  NdArray values = read_variable(*variable);  // without the lock: it may take round trips
   const std::lock_guard lock(cache_->mutex);
-  auto it = cache_->values.find(dim);
-  if (it == cache_->values.end()) it = cache_->values.emplace(dim, read_variable(*variable)).first;
-  return it->second;
+  return cache_->values.emplace(dim, std::move(values)).first->second;
+}
+
+void Dataset::load_index_values() const {
+  std::vector<std::thread> readers;
+  for (const auto& [dim, size] : dims_)
+    if (index_of(dim) != nullptr && readers.size() < 64)  // more are read when they are needed
+      readers.emplace_back([this, name = dim] {
+        try {
+          index_values(name);
+        } catch (const std::exception&) {
+          // It is read again, and refused, by who needs it.
+        }
+      });
+  for (std::thread& reader : readers) reader.join();
 }
 
 NdArray read_variable(const Variable& variable, Decode decode) {

@@ -58,6 +58,9 @@ class Dataset {
   const Variable* index_of(const std::string& dim) const;
   /// The decoded values of a dimension's index coordinate, read once and kept.
   const NdArray& index_values(const std::string& dim) const;
+  /// Reads all of them at once: from a remote store that is one round trip instead of many. What fails is
+  /// said by index_values().
+  void load_index_values() const;
 
  private:
   std::vector<Variable> variables_;

@@ -35,6 +35,10 @@ bool fits_tensor(const Variable& variable) {
 
 BaseView::BaseView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
     : dataset_(std::move(dataset)), spec_(std::move(spec)) {
+  const auto& variables = dataset_->variables();
+  if (std::any_of(variables.begin(), variables.end(),
+                  [](const Variable& v) { return v.array != nullptr && !v.array->store().is_local(); }))
+    dataset_->load_index_values();
   for (const auto& [dim, size] : dataset_->dims()) selected_.emplace(dim, Positions::range(0, size));
   for (const auto& [dim, selector] : spec_.select) {
     try {

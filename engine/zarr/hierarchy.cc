@@ -1,6 +1,8 @@
 #include "engine/zarr/hierarchy.h"
 
 #include <algorithm>
+#include <future>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -28,8 +30,20 @@ class Reader {
  public:
   explicit Reader(Store& store) : store_(store) {}
 
+  /// Starts to read a document that is likely to be wanted: both then take one round trip.
+  void ask_ahead(const std::string& key) {
+    const auto promise = std::make_shared<std::promise<std::optional<Buffer>>>();
+    asked_[key] = promise->get_future();
+    store_.read_async(key, {0, kLargestDocument + 1}, [promise](ReadOutcome outcome) {
+      if (auto* error = std::get_if<std::exception_ptr>(&outcome)) promise->set_exception(*error);
+      else promise->set_value(std::move(std::get<std::optional<Buffer>>(outcome)));
+    });
+  }
+
   std::optional<Json> document(const std::string& key) {
-    const std::optional<Buffer> bytes = store_.read(key, {0, kLargestDocument + 1});
+    const auto asked = asked_.extract(key);
+    const std::optional<Buffer> bytes =
+        asked ? asked.mapped().get() : store_.read(key, {0, kLargestDocument + 1});
     if (!bytes) return std::nullopt;
     if (bytes->size() > kLargestDocument)
       throw Error(ErrorCode::not_supported, "metadata documents of more than 256 MB are not supported", key);
@@ -60,6 +74,7 @@ class Reader {
     for (char c : text) digest_ = (digest_ ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
   }
   Store& store_;
+  std::map<std::string, std::future<std::optional<Buffer>>> asked_;
   std::optional<Error> refusal_;
   std::uint64_t digest_ = UINT64_C(0xcbf29ce484222325);
 };
@@ -69,6 +84,8 @@ class Opener {
   explicit Opener(Store& store) : store_(store), reader_(store) {}
 
   Hierarchy open() {
+    if (!store_.is_local())
+      for (const char* key : {"zarr.json", ".zmetadata"}) reader_.ask_ahead(key);
     if (auto root = reader_.probe("zarr.json")) open_v3(*root);
     else if (auto consolidated = reader_.probe(".zmetadata")) open_consolidated_v2(*consolidated);
     else if (store_.can_list()) walk("", true);
