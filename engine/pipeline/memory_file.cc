@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::uint64_t kHugePage = 2 << 20;
 
-/// Small files in huge pages would waste most of them.
+/// Small files in huge pages would waste most of them; a third is worth it.
 bool deserves_huge_pages(std::uint64_t size) {
   const std::uint64_t rounded = (size + kHugePage - 1) / kHugePage * kHugePage;
-  return rounded - size <= size / 4;
+  return rounded - size <= size / 2;
 }
 
 /// A tmpfs that gives every file huge pages, mounted nowhere; -1 where that is not allowed.

@@ -32,7 +32,7 @@ TEST_P(MemoryFileTest, IsReadableThroughItsDescriptorAndSealed) {
     EXPECT_EQ(::ftruncate(file.fd(), 20 << 20), -1);
     EXPECT_EQ(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0), MAP_FAILED);
     EXPECT_GE(files_.memory_of(size), size);
-    EXPECT_LE(files_.memory_of(size), size + size / 4);
+    EXPECT_LE(files_.memory_of(size), size + size / 2);
   }
 }
 
