@@ -19,17 +19,18 @@ namespace batchfs::gpu {
 
 namespace {
 
-// A stream of 128 KiB is 16 tiles; four blocks of threads fill a multiprocessor.
-constexpr int kLz4Threads = 512, kLz4Tile = 8192;
+// Short LZ4 streams (Blosc's splits) fill the device by their number; a long one is a whole chunk.
+constexpr int kShortLz4Threads = 256, kLongLz4Threads = 512, kLz4Tile = 8192;
 // Frames come one per chunk and are long: all threads that a block can have, so that one frame is fast.
 constexpr int kFrameThreads = 1024, kFrameTile = 8192;
 // Many short frames (Blosc's blocks) fill the device by their number.
 constexpr int kShortThreads = 512, kShortTile = 8192;
 constexpr int kUnshuffleThreads = 256;
 
-__global__ void __launch_bounds__(kLz4Threads, 3) lz4_kernel(Work work) {
-  __shared__ Lz4Shared<kLz4Threads, kLz4Tile> shared;
-  lz4_stream(shared, work, blockIdx.x);
+template <int kThreads>
+__global__ void __launch_bounds__(kThreads, 1536 / kThreads) lz4_kernel(Work work, std::uint32_t first) {
+  __shared__ Lz4Shared<kThreads, kLz4Tile> shared;
+  lz4_stream(shared, work, first + blockIdx.x);
 }
 
 /// The sequences, which take longer, first.
@@ -213,7 +214,11 @@ struct DeviceDecoder::Impl {
 
   void launch(const DecodePlan& plan, const Work& work) {
     const auto count = [](const auto& table) { return static_cast<unsigned>(table.size()); };
-    if (!plan.lz4_streams.empty()) lz4_kernel<<<count(plan.lz4_streams), kLz4Threads, 0, stream>>>(work);
+    unsigned long_ones = 0;  // the first: the plan is sorted
+    while (long_ones < plan.lz4_streams.size() && plan.lz4_streams[long_ones].source_size > kLongLz4Stream) ++long_ones;
+    const unsigned short_ones = count(plan.lz4_streams) - long_ones;
+    if (long_ones > 0) lz4_kernel<kLongLz4Threads><<<long_ones, kLongLz4Threads, 0, stream>>>(work, 0);
+    if (short_ones > 0) lz4_kernel<kShortLz4Threads><<<short_ones, kShortLz4Threads, 0, stream>>>(work, long_ones);
     mark(kLz4);
     if (!plan.zstd_blocks.empty())
       zstd_entropy_kernel<<<2 * count(plan.zstd_blocks), kEntropyThreads, 0, stream>>>(work, count(plan.zstd_blocks));

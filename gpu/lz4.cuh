@@ -121,20 +121,54 @@ BATCHFS_GPU void guess(const std::uint8_t* in, std::uint32_t input_size, std::ui
   segment.walk = segment.guesses[0];
 }
 
-/// The walk from `from` on: a guess, or a new one.
-BATCHFS_GPU void walk_from(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most, std::uint32_t from,
-                           Lz4Segment& segment) {
-  segment.walk = {from, from, 0, 0};
-  bool guessed = false;
+/// Whether it is known without a walk where a walk from `from` over the segment leads; then it is the
+/// segment's.
+BATCHFS_GPU bool known_walk(std::uint32_t from, Lz4Segment& segment) {
+  if (from >= segment.end) {  // a sequence that began before goes past all of it
+    segment.walk = {from, from, 0, 0};
+    return true;
+  }
+  bool known = false;
   for (const Lz4Walk& walk : segment.guesses) {
     if (walk.from != from) continue;
     segment.walk = walk;
-    guessed = true;
+    known = true;
   }
-  if (guessed) return;
-  Lz4Walk walks[1] = {segment.walk};
-  walk_to(in, input_size, most, segment.end, walks);
-  segment.walk = walks[0];
+  return known;
+}
+
+/// Makes the walks of a warp's segments, those from number `begin` on, follow one another, the first from
+/// `from` on. Returns whether one changed.
+template <int kThreads>
+BATCHFS_GPU bool join_walks(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most, std::uint32_t from,
+                            Threads<Lz4Segment, kThreads>& segments, int begin) {
+  Lanes<std::uint32_t> next;
+  Lanes<bool> unknown, changed;
+  each_lane([&](int lane) {
+    next[lane] = segments[begin + lane].walk.next;
+    unknown[lane] = changed[lane] = false;
+  });
+  const Lanes<std::uint32_t> ends = from_below(next, 1);
+  each_lane([&](int lane) { changed[lane] = (lane > 0 ? ends[lane] : from) != segments[begin + lane].walk.from; });
+  if (ballot(changed) == 0) return false;
+  // In order, so that a long run of literals passes all of its segments at once.
+  for (int turn = 0; turn < kLanes; ++turn) {
+    const std::uint32_t start = turn > 0 ? value_of(next, turn - 1) : from;
+    each_lane([&](int lane) {
+      if (lane != turn || start == segments[begin + lane].walk.from) return;
+      unknown[lane] = !known_walk(start, segments[begin + lane]);
+      if (unknown[lane]) segments[begin + lane].walk.from = start;
+      next[lane] = segments[begin + lane].walk.next;
+    });
+  }
+  each_lane([&](int lane) {
+    if (!unknown[lane]) return;
+    Lz4Walk walks[1];
+    walks[0].from = walks[0].next = segments[begin + lane].walk.from;
+    walk_to(in, input_size, most, segments[begin + lane].end, walks);
+    segments[begin + lane].walk = walks[0];
+  });
+  return true;
 }
 
 /// Writes a segment's runs, from number `number` and output position `start` on. The rules for the end of
@@ -196,16 +230,14 @@ BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream&
     shared.next[thread] = segment.walk.next;
     if (thread == 0) shared.damaged = shared.ended = 0;
   });
-  for (;;) {
-    Threads<bool, kThreads> changed;
-    each_thread<kThreads>([&](int thread) {
-      const std::uint32_t from = thread > 0 ? shared.next[thread - 1] : 0;
-      changed[thread] = from != segments[thread].walk.from;
-      if (changed[thread]) walk_from(in, input_size, stream.size, from, segments[thread]);
-    });
-    if (!any_thread<kThreads>(changed)) break;
-    each_thread<kThreads>([&](int thread) {
-      shared.next[thread] = segments[thread].walk.next;
+  for (bool changed = true; changed;) {
+    Warps<std::uint32_t, kThreads> from;
+    each_warp<kThreads>([&](int warp) { from[warp] = warp > 0 ? shared.next[warp * kLanes - 1] : 0; });
+    changed = any_warp<kThreads>([&](int warp) {
+      const int begin = warp * kLanes;
+      if (!join_walks<kThreads>(in, input_size, stream.size, from[warp], segments, begin)) return false;
+      each_lane([&](int lane) { shared.next[begin + lane] = segments[begin + lane].walk.next; });
+      return true;
     });
   }
 

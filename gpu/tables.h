@@ -52,6 +52,9 @@ struct Lz4Stream {
   std::uint32_t chunk = 0;      // whose status
 };
 
+/// A stream with more input than this is worth more threads.
+inline constexpr std::uint32_t kLongLz4Stream = 256 * 1024;
+
 /// A sequence with literals takes four bytes of input or more and makes two runs, one without takes
 /// three and makes one.
 constexpr std::uint64_t max_lz4_runs(std::uint64_t source_size) { return source_size / 2 + 1; }
