@@ -200,24 +200,34 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
     decode(task, std::move(box), std::move(consumers), std::move(stored));
     return;
   }
-  const Dims chunk = task->array->grid().chunk(task->key.chunk);
-  const Box part = box;
-  task->array->fetch(chunk, part, [this, task, box = std::move(box), consumers = std::move(consumers)](
-                                      std::variant<EncodedChunk, std::exception_ptr> fetched) mutable {
+  // Handed over as a whole: copies of the completion that live on in the store's thread must hold nothing,
+  // or the last holder of the store could be its own thread.
+  struct Fetch {
+    std::shared_ptr<Task> task;
+    Box box;
+    std::vector<Consumer> consumers;
+  };
+  auto fetch = std::make_shared<Fetch>(Fetch{task, box, std::move(consumers)});
+  const std::shared_ptr<const Array> array = task->array;
+  array->fetch(array->grid().chunk(task->key.chunk), box, [this, fetch](
+                                                              std::variant<EncodedChunk, std::exception_ptr> fetched) {
+    struct Arrived : Fetch {
+      std::variant<EncodedChunk, std::exception_ptr> outcome;
+    };
+    auto arrived = std::make_shared<Arrived>(Arrived{std::move(*fetch), std::move(fetched)});
     const Urgency urgency =
-        consumers.empty() ? kReadAhead : consumers.front().assembly->urgency.load();
-    auto outcome = std::make_shared<decltype(fetched)>(std::move(fetched));
+        arrived->consumers.empty() ? kReadAhead : arrived->consumers.front().assembly->urgency.load();
     // On a worker also when it failed: the store's own thread has better things to do.
-    executor_.post(urgency, [this, task, box, consumers, outcome] {
-      if (const auto* error = std::get_if<std::exception_ptr>(outcome.get())) {
-        finish(task, consumers, *error);
+    executor_.post(urgency, [this, arrived = std::move(arrived)] {
+      if (const auto* error = std::get_if<std::exception_ptr>(&arrived->outcome)) {
+        finish(arrived->task, arrived->consumers, *error);
         return;
       }
-      auto& encoded = std::get<EncodedChunk>(*outcome);
+      auto& encoded = std::get<EncodedChunk>(arrived->outcome);
       counters_.bytes_fetched += encoded.bytes.size();
       ++counters_.chunks_fetched;
-      auto reservation = reserve(encoded.bytes.size(), consumers);
-      decode(task, box, consumers,
+      auto reservation = reserve(encoded.bytes.size(), arrived->consumers);
+      decode(arrived->task, arrived->box, arrived->consumers,
              std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(reservation)}));
     });
     const std::lock_guard lock(mutex_);
