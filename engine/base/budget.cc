@@ -9,16 +9,16 @@
 namespace batchfs {
 
 Budget::Reservation Budget::try_reserve(std::uint64_t bytes) {
-  std::uint64_t used = used_.load(std::memory_order_relaxed);
+  std::uint64_t used = used_->load(std::memory_order_relaxed);
   do {
     if (bytes > limit_ || used > limit_ - bytes) return {};
-  } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
-  return {this, bytes};
+  } while (!used_->compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  return {used_, bytes};
 }
 
 Budget::Reservation Budget::reserve(std::uint64_t bytes) {
-  used_.fetch_add(bytes, std::memory_order_relaxed);
-  return {this, bytes};
+  used_->fetch_add(bytes, std::memory_order_relaxed);
+  return {used_, bytes};
 }
 
 namespace {

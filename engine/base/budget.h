@@ -7,54 +7,57 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace batchfs {
 
 class Budget {
  public:
-  explicit Budget(std::uint64_t limit) : limit_(limit) {}
+  explicit Budget(std::uint64_t limit) : limit_(limit), used_(std::make_shared<Used>(0)) {}
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
-  /// Bytes reserved; gives them back when destroyed. Movable; an empty one holds nothing.
+  /// Bytes reserved; gives them back when destroyed. Movable; an empty one holds nothing. May outlive the
+  /// budget: a reader may hold a batch longer than the engine lives.
   class Reservation {
    public:
     Reservation() = default;
     Reservation(Reservation&& other) noexcept
-        : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+        : used_(std::move(other.used_)), bytes_(std::exchange(other.bytes_, 0)) {}
     Reservation& operator=(Reservation&& other) noexcept {
       if (this != &other) {
         release();
-        budget_ = std::exchange(other.budget_, nullptr);
+        used_ = std::move(other.used_);
         bytes_ = std::exchange(other.bytes_, 0);
       }
       return *this;
     }
     ~Reservation() { release(); }
-    explicit operator bool() const { return budget_ != nullptr; }
+    explicit operator bool() const { return used_ != nullptr; }
     std::uint64_t bytes() const { return bytes_; }
     /// Takes up to `bytes` out of this one.
     Reservation split(std::uint64_t bytes) {
       bytes = bytes < bytes_ ? bytes : bytes_;
       bytes_ -= bytes;
-      return {budget_, bytes};
+      return {used_, bytes};
     }
     /// Adds `other`, of the same budget, to this one.
     void absorb(Reservation other) {
-      if (budget_ == nullptr) budget_ = other.budget_;
+      if (used_ == nullptr) used_ = other.used_;
       bytes_ += std::exchange(other.bytes_, 0);
     }
     void release() {
-      if (budget_ != nullptr) budget_->used_.fetch_sub(bytes_, std::memory_order_relaxed);
-      budget_ = nullptr;
+      if (used_ != nullptr) used_->fetch_sub(bytes_, std::memory_order_relaxed);
+      used_ = nullptr;
       bytes_ = 0;
     }
 
    private:
     friend class Budget;
-    Reservation(Budget* budget, std::uint64_t bytes) : budget_(budget), bytes_(bytes) {}
-    Budget* budget_ = nullptr;
+    Reservation(std::shared_ptr<std::atomic<std::uint64_t>> used, std::uint64_t bytes)
+        : used_(std::move(used)), bytes_(bytes) {}
+    std::shared_ptr<std::atomic<std::uint64_t>> used_;
     std::uint64_t bytes_ = 0;
   };
 
@@ -63,12 +66,13 @@ class Budget {
   /// Always granted, for what a reader waits for.
   Reservation reserve(std::uint64_t bytes);
 
-  std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+  std::uint64_t used() const { return used_->load(std::memory_order_relaxed); }
   std::uint64_t limit() const { return limit_; }
 
  private:
   const std::uint64_t limit_;
-  std::atomic<std::uint64_t> used_{0};
+  using Used = std::atomic<std::uint64_t>;
+  const std::shared_ptr<Used> used_;
 };
 
 /// Half of the smaller of physical memory and the cgroup's limit (v1 or v2).

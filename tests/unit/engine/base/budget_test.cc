@@ -76,5 +76,15 @@ TEST(Budget, ReservationsSplitAndJoin) {
   EXPECT_EQ(Budget::Reservation().split(10).bytes(), 0u);
 }
 
+TEST(Budget, AReservationMayOutliveIt) {
+  Budget::Reservation left;
+  {
+    Budget budget(100);
+    left = budget.reserve(10);
+  }
+  EXPECT_EQ(left.bytes(), 10u);
+  left.release();
+}
+
 }  // namespace
 }  // namespace batchfs
