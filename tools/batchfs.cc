@@ -32,6 +32,8 @@ constexpr Command kCommands[] = {
      "batchfs statistics era5.zarr --view view.json -o stats.json", setup_statistics},
     {"batch", "Prepare batches", "write one batch to standard output, without a mount",
      "batchfs batch era5.zarr --view view.json --batch 7 > batch-7.npy", setup_batch},
+    {"warm", "Prepare batches", "fetch what a view reads into the local cache",
+     "batchfs warm s3://bucket/era5.zarr --view view.json --cache-dir /scratch/batchfs", setup_warm},
     {"mount", "Use batches", "mount a store: its batches become files",
      "batchfs mount era5.zarr /mnt/era5 --view view.json", setup_mount},
     {"umount", "Use batches", "end a mount", "batchfs umount /mnt/era5", setup_umount},

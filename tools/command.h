@@ -35,6 +35,7 @@ Run setup_view(CLI::App& app);
 Run setup_plan(CLI::App& app);
 Run setup_statistics(CLI::App& app);
 Run setup_batch(CLI::App& app);
+Run setup_warm(CLI::App& app);
 Run setup_mount(CLI::App& app);
 Run setup_umount(CLI::App& app);
 Run setup_stats(CLI::App& app);

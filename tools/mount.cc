@@ -77,7 +77,9 @@ Json config_json(const MountOptions& options, const Store& store, const Engine& 
 /// Serves until the mount ends. `ready` is called when it can be used.
 void serve(const MountOptions& options, const std::function<void()>& ready) {
   Log log(options.foreground);
-  const OpenedStore opened = open_zarr(options.store);
+  StoreOptions store = options.store;
+  store.config.warn = [&log](const std::string& line) { log.warning(line); };
+  const OpenedStore opened = open_zarr(store);
   const auto dataset = open_dataset(opened, !options.views.empty(), log);
   const auto views = load_views(dataset, options.views);
   Engine engine({.threads = options.store.threads, .memory = options.store.memory}, log);

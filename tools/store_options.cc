@@ -38,6 +38,9 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
   app.add_option("--cache-dir", options.config.cache_dir, "keep what was fetched in this directory")
       ->type_name("DIR")
       ->group(remote);
+  app.add_flag("--cache-trust", options.config.cache_trust,
+               "take what the cache has of chunks without asking whether it has changed")
+      ->group(remote);
   add_size_option(app, "--cache-size", options.config.cache_size, "keep at most this much")->group(remote);
   app.add_option("--timeout", options.config.timeout, "give up on a request after this many seconds")
       ->check(CLI::Range(0.001, 3600.0).description(""))

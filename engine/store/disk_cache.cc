@@ -181,7 +181,12 @@ class DiskCache final : public Store {
     writer_.write(name_of(key, range), std::move(version), std::move(*read.bytes), done);
   }
 
-  static std::uint64_t digest(const CacheFiles::Version& version) { return CacheFiles::name_of(version.text).low; }
+  /// Weak and strong tags of one object differ in the prefix only (a server that compresses, or not).
+  static std::uint64_t digest(const CacheFiles::Version& version) {
+    std::string_view text = version.text;
+    if (text.starts_with("W/")) text.remove_prefix(2);
+    return CacheFiles::name_of(text).low;
+  }
 
   std::optional<Seen> seen_of(const std::string& key) {
     const std::uint64_t name = CacheFiles::name_of(key).low;

@@ -35,7 +35,11 @@ std::shared_ptr<Store> open_remote_store(const std::string& scheme, const std::s
   }
   CloudStore opened = is_web ? CloudStore{open_http_store(url, config), ""} : open_cloud_store(url, config);
   if (config.cache_dir.empty()) return opened.store;
-  return open_disk_cache(std::move(opened.store), {.directory = config.cache_dir, .limit = config.cache_size, .warn = {},
+  return open_disk_cache(std::move(opened.store), {.directory = config.cache_dir,
+                                                   .limit = config.cache_size,
+                                                   .trust = config.cache_trust,
+                                                   .wait_for_disk = config.cache_waits,
+                                                   .warn = config.warn,
                                                    .realm = opened.realm});
 }
 

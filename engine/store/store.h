@@ -101,6 +101,10 @@ struct StoreConfig {
   std::string region, profile;
   std::string cache_dir;         // local cache of stored bytes; empty: none
   std::uint64_t cache_size = 0;  // bytes; 0: no limit but the disk's
+  bool cache_trust = false;      // take what is kept without asking whether it has changed
+  bool cache_waits = false;      // a read is done when its bytes are in the cache: for filling it
+  /// Told, once, when the cache can keep nothing more. On another thread. Empty: nobody.
+  std::function<void(const std::string&)> warn;
 };
 
 /// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip archive. Throws
