@@ -1,5 +1,6 @@
 // batchfs warm: fetches what a view reads into the local cache, before it is needed.
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <unordered_set>
@@ -39,11 +40,11 @@ std::vector<WantedChunk> chunks_of(const View& view) {
   // Without a dropped rest every epoch has the same samples, in another order.
   const std::int64_t epochs = drops ? view.epochs() : 1;
   std::vector<std::unordered_set<std::int64_t>> wanted(view.variables().size());
-  Progress progress("planning", static_cast<std::uint64_t>(epochs * view.batches()), "batches");
+  Progress progress("planning");
   for (std::int64_t e = 0; e < epochs; ++e) {
     for (std::int64_t b = 0; b < view.batches(); ++b) {
       for (const ChunkUse& use : view.plan(e, b).chunks) wanted[use.variable].insert(use.chunk);
-      progress.show(static_cast<std::uint64_t>(e * view.batches() + b));
+      progress.show(e * view.batches() + b, epochs * view.batches());
     }
   }
   std::vector<WantedChunk> chunks;
@@ -81,9 +82,13 @@ class Fetching {
     ended_.wait(lock, [this] { return in_flight_ == 0; });
   }
 
+  std::int64_t done() {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+
   struct Result {
-    std::uint64_t done = 0, missing = 0, bytes = 0;
-    std::uint64_t failed = 0;
+    std::uint64_t missing = 0, bytes = 0, failed = 0;
     std::exception_ptr failure;  // the first
   };
   Result result() {
@@ -101,7 +106,7 @@ class Fetching {
       if (chunk.missing) ++result_.missing;
       result_.bytes += chunk.bytes.size();
     }
-    ++result_.done;
+    ++done_;
     --in_flight_;
     reserved_ -= reserved;
     ended_.notify_all();
@@ -112,6 +117,7 @@ class Fetching {
   std::condition_variable ended_;
   int in_flight_ = 0;
   std::uint64_t reserved_ = 0;
+  std::int64_t done_ = 0;
   Result result_;
 };
 
@@ -139,11 +145,10 @@ void warm(const Options& options, Output& output) {
   const std::vector<WantedChunk> chunks = chunks_of(*opened.view);
   Fetching fetching((with.memory != 0 ? with.memory : default_memory_budget()) / 2);
   {
-    Progress progress("fetching", chunks.size(), "chunks");
+    Progress progress("fetching");
     for (const WantedChunk& chunk : chunks) {
       fetching.start(chunk);
-      const Fetching::Result now = fetching.result();
-      progress.show(now.done, format_size(now.bytes));
+      progress.show(fetching.done(), static_cast<std::int64_t>(chunks.size()));
     }
     fetching.wait();
   }

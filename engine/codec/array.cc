@@ -371,6 +371,8 @@ std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, co
 
 std::optional<EncodedChunk> Array::read_spans(const Dims& chunk, const Box& part,
                                               std::uint64_t* bytes_fetched) const {
+  // Elsewhere each span is a round trip, and locate() answers later.
+  if (!store_->is_local()) return std::nullopt;
   const auto [first, last] = span_of(grid_.chunk_shape(), part);
   const std::uint64_t count = last - first;
   if (!chain_->has_ranges() || part.empty() || count * type().itemsize > chain_->decoded_size() / 2)
