@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import runpy
 import subprocess
 import threading
 import zipfile
@@ -16,7 +17,9 @@ import pytest
 import xarray as xr
 import zarr
 
-from conftest import PROGRAM, make_weather
+# Not `from conftest import`: there are several, and pytest's import mode decides which one that would be.
+shared = runpy.run_path(str(pathlib.Path(__file__).parents[1] / "conftest.py"))
+PROGRAM, make_weather = shared["PROGRAM"], shared["make_weather"]
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
