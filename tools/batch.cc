@@ -5,6 +5,7 @@
 #include "engine/pipeline/engine.h"
 #include "fs/formats.h"
 #include "tools/command.h"
+#include "tools/samples.h"
 #include "tools/text.h"
 #include "tools/view_options.h"
 
@@ -63,9 +64,12 @@ void batch(const Options& options, Output& output) {
     throw UsageError{"--tensor goes with --format npy: " + options.format + " holds all tensors"};
   }
   const OpenedView opened = open_view(options.store, options.view);
-  const View& view = *opened.view;
+  Log log;
+  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false}, log);
+  const std::shared_ptr<const View> shared = find_samples(opened.view, opened.opened, options.store, engine, log);
+  const View& view = *shared;
   check_batch(options, view);
-  const BatchRequest request{opened.view, &format_of(options.format), options.epoch, options.batch,
+  const BatchRequest request{shared, &format_of(options.format), options.epoch, options.batch,
                              options.rank, options.world};
   if (options.format == "json") {
     output.write(json_text(view.provenance(options.epoch, request.global_batch())) + "\n");
@@ -73,8 +77,6 @@ void batch(const Options& options, Output& output) {
   }
   const std::uint32_t file =
       file_of(options, view, request.format->layout(view, request.global_batch()));
-  Log log;
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false}, log);
   const std::shared_ptr<const Batch> made = engine.open(request);
   const MemoryFile& bytes = made->files[file];
   output.write(std::span<const std::byte>(bytes.data(), bytes.size()));

@@ -13,6 +13,7 @@
 #include "tools/background.h"
 #include "tools/command.h"
 #include "tools/mount_options.h"
+#include "tools/samples.h"
 #include "tools/view_options.h"
 
 namespace batchfs {
@@ -81,8 +82,9 @@ void serve(const MountOptions& options, const std::function<void()>& ready) {
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
   const OpenedStore opened = open_zarr(store);
   const auto dataset = open_dataset(opened, !options.views.empty(), log);
-  const auto views = load_views(dataset, options.views);
+  auto views = load_views(dataset, options.views);
   Engine engine({.threads = options.store.threads, .memory = options.store.memory}, log);
+  for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   FileSystem files({.store_url = opened.store->url(), .config = config_json(options, *opened.store, engine)}, opened.store,
                    opened.hierarchy, dataset, views, engine, log);
   FuseSession session({.mountpoint = options.directory,

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include "engine/base/budget.h"
+#include "engine/base/log.h"
 #include "engine/base/strings.h"
+#include "engine/pipeline/sample_scan.h"
 #include "tools/command.h"
+#include "tools/samples.h"
 #include "tools/text.h"
 #include "tools/view_cost.h"
 #include "tools/view_options.h"
@@ -26,8 +29,13 @@ std::string count_text(std::int64_t count) { return format_count(static_cast<std
 /// To the number of digits that an estimate has.
 double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
-Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory) {
+/// Scans that read less than this are made rather than described.
+constexpr std::uint64_t kCheapScan = 256 << 20;
+
+Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
   Json json = view.schema();
+  if (scan)
+    json["scan"] = {{"chunks", scan->chunks}, {"decoded_bytes", scan->decoded_bytes}};
   const std::optional<double> fetch = cost.fetch_amplification();
   json["batch_bytes"] = static_cast<std::int64_t>(cost.batch_bytes);
   json["epoch_bytes"] = static_cast<std::int64_t>(cost.epoch_bytes);
@@ -48,9 +56,9 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory) {
   return json;
 }
 
-std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memory) {
-  std::string out = fmt::format("View {}: {} samples in {} batches of {}, {} epoch{}\n\n", printable(view.name()),
-                                count_text(view.samples()), count_text(view.batches()),
+std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
+  std::string out = fmt::format("View {}: {}{} samples in {} batches of {}, {} epoch{}\n\n", printable(view.name()),
+                                scan ? "at most " : "", count_text(view.samples()), count_text(view.batches()),
                                 count_text(view.batch_size()), count_text(view.epochs()),
                                 view.epochs() == 1 ? "" : "s");
   Table tensors({"tensor", "type", "dimensions", "shape of a full batch"});
@@ -79,11 +87,30 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   epoch.add({"reads of a chunk", fmt::format("{:.3g}  if none were kept between batches", cost.reads_per_chunk)});
   out += epoch.text();
 
+  if (scan)
+    out += fmt::format("\nMissing values\n  Which samples are skipped is found out before the first batch: a scan reads {} chunks, "
+                       "{} decoded,\n  once; its result is kept in the cache directory. The numbers here are without it.\n",
+                       count_text(scan->chunks), format_size(scan->decoded_bytes));
+
   out += "\nAdvice\n";
   const std::vector<std::string> lines = advice(view, cost, memory);
   for (const std::string& line : lines) out += "  " + printable(line) + "\n";
   if (lines.empty()) out += "  Nothing to change.\n";
   return out;
+}
+
+/// The view with its samples, or with every window as one; `scan` then says what it takes to tell.
+std::shared_ptr<const View> view_to_plan(const OpenedView& opened, const StoreOptions& options,
+                                         std::optional<ScanCost>& scan) {
+  if (const auto known = known_samples(opened.view, opened.opened, options)) return known;
+  const ScanCost cost = scan_cost(*opened.view);
+  if (cost.decoded_bytes <= kCheapScan) {
+    Log log;
+    Engine engine({.threads = options.threads, .memory = options.memory, .prefetch = false}, log);
+    return find_samples(opened.view, opened.opened, options, engine, log);
+  }
+  scan = cost;
+  return opened.view->with_samples(nullptr);
 }
 
 }  // namespace
@@ -97,9 +124,11 @@ Run setup_plan(CLI::App& app) {
     const OpenedView opened = open_view(options->store, options->view);
     const std::uint64_t memory =
         options->store.memory != 0 ? options->store.memory : default_memory_budget();
-    const ViewCost cost = estimate_cost(*opened.view);
-    output.write(options->json ? json_text(plan_json(*opened.view, cost, memory)) + "\n"
-                               : plan_text(*opened.view, cost, memory));
+    std::optional<ScanCost> scan;
+    const std::shared_ptr<const View> view = view_to_plan(opened, options->store, scan);
+    const ViewCost cost = estimate_cost(*view);
+    output.write(options->json ? json_text(plan_json(*view, cost, memory, scan)) + "\n"
+                               : plan_text(*view, cost, memory, scan));
   };
 }
 

@@ -8,9 +8,12 @@
 #include <fmt/format.h>
 
 #include "engine/base/budget.h"
+#include "engine/base/log.h"
 #include "engine/base/strings.h"
+#include "engine/pipeline/engine.h"
 #include "tools/command.h"
 #include "tools/progress.h"
+#include "tools/samples.h"
 #include "tools/text.h"
 #include "tools/view_options.h"
 
@@ -142,7 +145,10 @@ void warm(const Options& options, Output& output) {
   if (store.is_local())
     throw Error(ErrorCode::invalid_argument, "the store is on this machine, there is nothing to fetch", store.url());
 
-  const std::vector<WantedChunk> chunks = chunks_of(*opened.view);
+  Log log;
+  Engine engine({.threads = with.threads, .memory = with.memory, .prefetch = false}, log);
+  const std::shared_ptr<const View> view = find_samples(opened.view, opened.opened, with, engine, log);
+  const std::vector<WantedChunk> chunks = chunks_of(*view);
   Fetching fetching((with.memory != 0 ? with.memory : default_memory_budget()) / 2);
   {
     Progress progress("fetching");
@@ -173,7 +179,7 @@ void warm(const Options& options, Output& output) {
   const std::uint64_t written = counter(store, "disk_cache_bytes_written");
   const std::uint64_t evicted = counter(store, "disk_cache_evicted");
   if (options.json) {
-    const Json json = {{"store", store.url()},     {"view", opened.view->name()},
+    const Json json = {{"store", store.url()},     {"view", view->name()},
                        {"chunks", chunks.size()},  {"missing_chunks", result.missing},
                        {"bytes", result.bytes},    {"written_bytes", written},
                        {"evicted", evicted}};

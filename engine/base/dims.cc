@@ -83,4 +83,12 @@ void copy_strided(const Dims& shape, std::size_t itemsize, const std::byte* src,
                });
 }
 
+void fill_strided(const Dims& shape, std::size_t itemsize, const std::byte* element, std::byte* dst,
+                  const Dims& dst_strides) {
+  for_each_run(shape, 0, Dims(shape.size()), static_cast<std::int64_t>(itemsize), dst_strides,
+               [&](std::int64_t count, std::int64_t, std::int64_t, std::int64_t offset, std::int64_t stride) {
+                 for (std::int64_t i = 0; i < count; ++i) std::memcpy(dst + offset + i * stride, element, itemsize);
+               });
+}
+
 }  // namespace batchfs

@@ -129,4 +129,8 @@ void for_each_run(const Dims& shape, std::int64_t src_itemsize, const Dims& src_
 void copy_strided(const Dims& shape, std::size_t itemsize, const std::byte* src,
                   const Dims& src_strides, std::byte* dst, const Dims& dst_strides);
 
+/// Writes one element to every place of a strided box. Strides are in bytes.
+void fill_strided(const Dims& shape, std::size_t itemsize, const std::byte* element, std::byte* dst,
+                  const Dims& dst_strides);
+
 }  // namespace batchfs

@@ -254,6 +254,12 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
         std::memcpy(memory.data() + literal.offset, literal.bytes.data(), literal.bytes.size());
     }
     const BatchPlan plan = view.plan(request.epoch, global);
+    for (const Padding& padding : plan.paddings) {
+      const TensorSpec& tensor = view.tensors()[padding.tensor];
+      const BatchLayout::Place& place = layout.tensors[padding.tensor];
+      fill_strided(padding.shape, tensor.type.itemsize, tensor.pad.data(),
+                   batch->files[place.file].data() + place.offset + padding.offset, padding.strides);
+    }
     for (const ChunkUse& use : plan.chunks) {
       const Variable& variable = *view.variables()[use.variable];
       assembly->uses.push_back({variable.array, use.chunk,

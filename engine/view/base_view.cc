@@ -1,12 +1,15 @@
 #include "engine/view/base_view.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
+#include "engine/view/missing.h"
 
 namespace batchfs {
 
@@ -71,6 +74,12 @@ const Variable& BaseView::find_variable(const std::string& name, const std::stri
   }
 }
 
+ViewScan BaseView::scan() const { throw Error(ErrorCode::internal, "this view skips nothing"); }
+
+std::shared_ptr<const View> BaseView::with_samples(std::shared_ptr<const SampleIndex>) const {
+  throw Error(ErrorCode::internal, "this view skips nothing");
+}
+
 std::uint32_t BaseView::use_variable(const std::string& name, const std::string& path) {
   const Variable* variable = &find_variable(name, path);
   if (variable->array == nullptr)
@@ -99,7 +108,35 @@ void BaseView::add_converter(std::uint32_t tensor, std::uint32_t variable, const
       normalization = resolve_normalization(*spec_.normalize, *dataset_, *variables_[variable], selected_);
     finish.normalization = normalization;
   }
+  if (spec_.missing == ViewSpec::Missing::fill && type.is_float()) finish.nan_value = spec_.fill_value;
   converters_.emplace(std::pair(tensor, variable), Converter(variables_[variable]->cf, type, std::move(finish)));
+}
+
+std::array<std::byte, 16> BaseView::pad_element(const DataType& type, const std::string& path) const {
+  std::array<std::byte, 16> element{};
+  auto put = [&](auto value) { std::memcpy(element.data(), &value, sizeof value); };
+  if (type.kind == Kind::datetime || type.kind == Kind::timedelta) {
+    put(INT64_MIN);
+    return element;
+  }
+  if (type.is_float() || type.kind == Kind::complex) {
+    const double value = spec_.pad_value.value_or(std::numeric_limits<double>::quiet_NaN());
+    CfDecoding as_is;
+    as_is.stored = as_is.decoded = as_is.arithmetic = float64();
+    const DataType part = type.is_float() ? type : make_type(Kind::floating, type.itemsize / 2);
+    Converter(as_is, part).convert({}, reinterpret_cast<const std::byte*>(&value), {}, element.data(), {});
+    return element;
+  }
+  const double value = spec_.pad_value.value_or(0);
+  const int bits = type.kind == Kind::boolean ? 1 : static_cast<int>(type.itemsize) * 8;
+  const double low = type.kind == Kind::signed_int ? -std::ldexp(1.0, bits - 1) : 0;
+  const double high = std::ldexp(1.0, type.kind == Kind::signed_int ? bits - 1 : bits);
+  if (std::trunc(value) != value || !(value >= low && value < high))
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: the \"pad_value\" {} of the window cannot be held by {}", path, value, type.name()));
+  if (value < 0) put(static_cast<std::int64_t>(value));
+  else put(static_cast<std::uint64_t>(value));  // little-endian: the first bytes are the number
+  return element;
 }
 
 void BaseView::check_normalized_names() const {
@@ -200,8 +237,10 @@ Json BaseView::resolved() const {
   }
   if (!spec_.xbatcher) {
     Json window = Json::object();
-    for (const WindowSpec& dim : spec_.window)
-      window[dim.dim] = {{"size", dim.size}, {"stride", dim.stride}, {"wrap", dim.wrap}};
+    for (const WindowSpec& dim : spec_.window) {
+      window[dim.dim] = {{"size", dim.size}, {"stride", dim.stride}, {"wrap", dim.wrap}, {"edge", edge_name(dim.edge)}};
+      if (dim.edge != WindowSpec::Edge::drop && spec_.pad_value) window[dim.dim]["pad_value"] = *spec_.pad_value;
+    }
     view["window"] = std::move(window);
     view["batch"] = {{"size", spec_.batch_size}, {"remainder", remainder_name(spec_.remainder)}};
     view["order"] = {{"shuffle", shuffle_name(spec_.order.shuffle)}, {"seed", spec_.order.seed}};
@@ -217,7 +256,8 @@ Json BaseView::resolved() const {
     view["normalize"]["statistics"] = std::move(statistics);
   }
   view["epochs"] = spec_.epochs;
-  view["missing"] = {{"nan", "keep"}};
+  view["missing"] = {{"nan", missing_name(spec_.missing)}};
+  if (spec_.missing == ViewSpec::Missing::fill) view["missing"]["value"] = spec_.fill_value;
   view["formats"] = spec_.formats;
   return view;
 }
@@ -232,7 +272,9 @@ Json BaseView::provenance(std::int64_t epoch, std::int64_t batch) const {
       const WindowDim& dim = window_dims_[w];
       const Positions& positions = selected(dim.name);
       const std::int64_t start = row.starts[w];
-      window[dim.name] = {positions[start], positions[(start + dim.size - 1) % positions.size()] + 1};
+      const std::int64_t last = dim.padded ? std::min(start + dim.size, positions.size()) - 1
+                                           : (start + dim.size - 1) % positions.size();
+      window[dim.name] = {positions[start], positions[last] + 1};
       if (const Coordinate* index = index_coordinate(dim.name))
         coordinates[dim.name].push_back(label_json(index->values, start));
     }

@@ -16,12 +16,14 @@ class BaseView : public View {
   const std::vector<TensorSpec>& tensors() const override { return tensors_; }
   const std::vector<std::string>& formats() const override { return spec_.formats; }
   std::int64_t epochs() const override { return spec_.epochs; }
+  bool needs_scan() const override { return false; }
+  ViewScan scan() const override;
+  std::shared_ptr<const View> with_samples(std::shared_ptr<const SampleIndex> index) const override;
   const Positions& selected(const std::string& dim) const override { return selected_.at(dim); }
   const std::vector<const Variable*>& variables() const override { return variables_; }
   const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const override {
     return converters_.at({tensor, variable});
   }
-  const std::map<std::pair<std::uint32_t, std::uint32_t>, Converter>& converters() const override { return converters_; }
   std::int64_t rank_batches(std::int64_t rank, std::int64_t world) const override;
   Json schema() const override;
   Json resolved() const override;
@@ -35,6 +37,7 @@ class BaseView : public View {
     std::string name;
     std::int64_t size;
     bool wrap;
+    bool padded = false;  // windows may reach over the end
   };
 
   /// The windows of a batch, in row order.
@@ -52,6 +55,9 @@ class BaseView : public View {
   void add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type);
   /// Data variables that have every one of `dims`. Throws when there are none.
   std::vector<std::string> default_variables(const std::vector<std::string>& dims) const;
+  /// What stands for elements of a tensor that lie outside the selection: the view's pad_value; else NaN, NaT,
+  /// false or 0. Throws when the type cannot hold it.
+  std::array<std::byte, 16> pad_element(const DataType& type, const std::string& path) const;
   /// Throws unless "normalize" names variables of this view only.
   void check_normalized_names() const;
   void collect_coordinates();

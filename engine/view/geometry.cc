@@ -26,16 +26,39 @@ void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64
     for (std::int64_t i = 0; i < count; ++i) add(axis.selected[first + i], 1, offset + i * axis.stride);
   };
   if (axis.window < 0) return add_positions(0, length, 0);
-  std::int64_t offset = 0;
+  std::int64_t window_offset = 0;
   for (std::int64_t step : axis.offsets) {
     std::int64_t first = row.starts[static_cast<std::size_t>(axis.window)] + step;
     if (axis.wrap) first = ((first % length) + length) % length;
-    for (std::int64_t left = axis.size; left > 0;) {
+    std::int64_t offset = window_offset;
+    for (std::int64_t left = axis.wrap ? axis.size : std::min(axis.size, length - first); left > 0;) {
       const std::int64_t here = std::min(left, length - first);
       add_positions(first, here, offset);
       offset += here * axis.stride;
       left -= here;
       first = 0;  // wrapped
+    }
+    window_offset += axis.size * axis.stride;
+  }
+}
+
+void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& row) {
+  for (std::size_t d = 0; d < placement.axes.size(); ++d) {
+    const AxisPlacement& axis = placement.axes[d];
+    if (axis.window < 0 || axis.wrap) continue;
+    for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
+      const std::int64_t first = row.starts[static_cast<std::size_t>(axis.window)] + axis.offsets[o];
+      const std::int64_t inside = std::min(axis.size, axis.selected.size() - first);
+      if (inside == axis.size) continue;
+      // Across the whole of the other dimensions: what overlaps is padding twice.
+      Padding padding{placement.tensor, row.offsets[placement.tensor] + placement.base, {}, {}};
+      for (const AxisPlacement& other : placement.axes) {
+        padding.shape.push_back(other.extent());
+        padding.strides.push_back(other.stride);
+      }
+      padding.shape[d] = axis.size - inside;
+      padding.offset += (static_cast<std::int64_t>(o) * axis.size + inside) * axis.stride;
+      paddings_.push_back(padding);
     }
   }
 }
@@ -68,6 +91,7 @@ bool PlanBuilder::merge(Part& part, const Part& next) {
 void PlanBuilder::add(const VariablePlacement& placement, const Row& row) {
   const ChunkGrid& grid = variables_[placement.variable]->array->grid();
   const std::size_t rank = placement.axes.size();
+  add_paddings(placement, row);
   if (runs_.size() < rank) runs_.resize(rank);
   for (std::size_t d = 0; d < rank; ++d) {
     add_runs(placement.axes[d], row, grid.chunk_shape()[d], runs_[d]);
@@ -113,6 +137,7 @@ void PlanBuilder::add(const VariablePlacement& placement, const Row& row) {
 }
 
 void PlanBuilder::finish(BatchPlan& plan) {
+  plan.paddings = std::move(paddings_);
   for (Group& group : groups_) {
     plan.chunks.push_back({group.variable, group.chunk, static_cast<std::uint32_t>(plan.parts.size()),
                            static_cast<std::uint32_t>(group.parts.size())});

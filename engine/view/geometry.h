@@ -16,9 +16,14 @@ struct AxisPlacement {
   Positions selected = Positions::range(0, 0);  // array indices of the view's positions
   int window = -1;              // number of the window dimension; -1: the whole selection
   std::int64_t size = 1;        // window length
-  bool wrap = false;
+  bool wrap = false;            // else what lies behind the end is padding
   std::vector<std::int64_t> offsets{0};  // steps from the window's start, one entry each
   std::int64_t stride = 0;      // bytes in the tensor from one position to the next; 0: dropped dimension
+
+  /// Positions in the tensor.
+  std::int64_t extent() const {
+    return window < 0 ? selected.size() : size * static_cast<std::int64_t>(offsets.size());
+  }
 };
 
 /// One variable in one tensor.
@@ -59,12 +64,14 @@ class PlanBuilder {
   };
   static void add_runs(const AxisPlacement& axis, const Row& row, std::int64_t chunk_length,
                        std::vector<Run>& runs);
+  void add_paddings(const VariablePlacement& placement, const Row& row);
   static bool merge(Part& part, const Part& next);
 
   const std::vector<const Variable*>& variables_;
   std::vector<Group> groups_;
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_chunk_;  // hash of (variable, chunk)
   std::vector<std::vector<Run>> runs_;  // per dimension, reused
+  std::vector<Padding> paddings_;
 };
 
 }  // namespace batchfs

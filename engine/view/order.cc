@@ -15,10 +15,8 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Sample number k of those that belong to no whole group: first those outside along the first axis, then
-/// those outside along the second only, and so on.
-std::int64_t outside_groups(std::int64_t k, const ChunkGroups& groups) {
-  const auto& axes = groups.axes;
+/// Sample number k of those that belong to no whole group.
+std::int64_t outside_groups(std::int64_t k, const std::vector<ChunkGroups::Axis>& axes) {
   std::vector<std::int64_t> choices;
   for (std::size_t outside = 0;; ++outside) {
     choices.clear();
@@ -53,6 +51,33 @@ std::int64_t ChunkGroups::group_samples() const {
   return samples;
 }
 
+std::int64_t ChunkGroups::count() const {
+  std::int64_t count = 1;
+  for (const Axis& axis : axes) count *= axis.whole();
+  return count;
+}
+
+std::int64_t ChunkGroups::samples() const {
+  std::int64_t samples = 1;
+  for (const Axis& axis : axes) samples *= axis.positions;
+  return samples;
+}
+
+std::int64_t ChunkGroups::sample(std::int64_t place) const {
+  const std::int64_t per_group = group_samples(), in_groups = count() * per_group;
+  if (place >= in_groups) return outside_groups(place - in_groups, axes);
+  std::int64_t group = place / per_group, member = place % per_group;
+  std::int64_t sample = 0, step = 1;
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    const Axis& axis = axes[a];
+    sample += step * (axis.lead + group % axis.whole() * axis.group + member % axis.group);
+    group /= axis.whole();
+    member /= axis.group;
+    step *= axis.positions;
+  }
+  return sample;
+}
+
 Permutation::Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t epoch, std::uint64_t stream)
     : size_(static_cast<std::uint64_t>(size)), half_bits_(1) {
   while (half_bits_ < 31 && (std::uint64_t{1} << (2 * half_bits_)) < size_) ++half_bits_;
@@ -83,28 +108,15 @@ std::int64_t Order::sample(std::int64_t i, std::int64_t samples, std::int64_t ep
     case Shuffle::global: return Permutation(samples, seed, e)(i);
     case Shuffle::block: break;
   }
-  const auto& axes = groups.axes;
-  const std::int64_t per_group = groups.group_samples();
-  std::int64_t count = 1;
-  for (const ChunkGroups::Axis& axis : axes) count *= axis.whole();
-  const std::int64_t in_groups = count * per_group;
-  if (i >= in_groups) return outside_groups(Permutation(samples - in_groups, seed, e, 1)(i - in_groups), groups);
+  const std::int64_t per_group = groups.group_samples(), count = groups.count(), in_groups = count * per_group;
+  if (i >= in_groups) return groups.sample(in_groups + Permutation(samples - in_groups, seed, e, 1)(i - in_groups));
   const std::int64_t run_groups = std::min(window, count);  // a longer run is the only one
   const std::int64_t mixed = run_groups * per_group;
   const std::int64_t run = i / mixed;
   const std::int64_t here = std::min(mixed, in_groups - run * mixed);
   const std::int64_t p = Permutation(here, seed, e, 2 + static_cast<std::uint64_t>(run))(i - run * mixed);
-  std::int64_t group = Permutation(count, seed, e)(run * run_groups + p / per_group);
-  std::int64_t member = p % per_group;
-  std::int64_t sample = 0, step = 1;
-  for (std::size_t a = axes.size(); a-- > 0;) {
-    const ChunkGroups::Axis& axis = axes[a];
-    sample += step * (axis.lead + group % axis.whole() * axis.group + member % axis.group);
-    group /= axis.whole();
-    member /= axis.group;
-    step *= axis.positions;
-  }
-  return sample;
+  const std::int64_t group = Permutation(count, seed, e)(run * run_groups + p / per_group);
+  return groups.sample(group * per_group + p % per_group);
 }
 
 }  // namespace batchfs

@@ -35,6 +35,12 @@ struct ChunkGroups {
 
   /// Samples of one group: one per position in it along every axis.
   std::int64_t group_samples() const;
+  /// How many whole groups there are.
+  std::int64_t count() const;
+  std::int64_t samples() const;
+  /// The sample at a place when groups come one after the other, row-major, the samples of each row-major, and then
+  /// those of no whole group: first those outside along the first axis, then outside along the second only, ...
+  std::int64_t sample(std::int64_t place) const;
 };
 
 struct Order {

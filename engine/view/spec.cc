@@ -12,6 +12,7 @@ namespace batchfs {
 namespace {
 
 constexpr std::int64_t kMost = INT64_C(1) << 40;
+constexpr std::int64_t kMostPadded = INT64_C(1) << 31;
 /// Plans and provenance list every sample of a batch.
 constexpr std::int64_t kLargestBatch = INT64_C(1) << 24;
 
@@ -30,18 +31,31 @@ std::string choice(const JsonRef& json, std::initializer_list<std::string_view> 
   return text;
 }
 
-std::vector<WindowSpec> parse_window(const JsonRef& json) {
+/// `pad_value`: what the dimensions say of it, once.
+std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>& pad_value) {
   std::vector<WindowSpec> window;
   for (const auto& [dim, value] : json.members()) {
+    using Edge = WindowSpec::Edge;
     WindowSpec spec{dim};
     if (value.is_object()) {
-      value.allow_only({"size", "stride", "wrap", "edge"});
+      value.allow_only({"size", "stride", "wrap", "edge", "pad_value"});
       spec.size = value.at("size").integer(1, kMost);
       spec.stride = spec.size;
       if (const auto stride = value.find("stride")) spec.stride = stride->integer(1, kMost);
       if (const auto wrap = value.find("wrap")) spec.wrap = wrap->boolean();
-      if (const auto edge = value.find("edge"); edge && choice(*edge, {"drop", "pad", "partial"}) != "drop")
-        throw edge->error("windows over the edge are not supported yet", ErrorCode::not_supported);
+      if (const auto edge = value.find("edge")) {
+        const std::string name = choice(*edge, {"drop", "pad", "partial"});
+        spec.edge = name == "drop" ? Edge::drop : name == "pad" ? Edge::pad : Edge::partial;
+        if (spec.edge != Edge::drop && spec.size > kMostPadded)
+          throw edge->error(fmt::format("windows over the edge have at most {} positions", kMostPadded));
+        if (spec.wrap && spec.edge != Edge::drop)
+          throw edge->error("a dimension with \"wrap\" has no edge; leave one of them out");
+      }
+      if (const auto pad = value.find("pad_value")) {
+        if (spec.edge == Edge::drop) throw pad->error("it goes with \"edge\": \"pad\" or \"partial\"");
+        if (pad_value && *pad_value != pad->number()) throw pad->error("there is one \"pad_value\" for all dimensions");
+        pad_value = pad->number();
+      }
     } else {
       spec.size = spec.stride = value.integer(1, kMost);
     }
@@ -111,6 +125,24 @@ std::string_view remainder_name(ViewSpec::Remainder remainder) {
   return "";
 }
 
+std::string_view missing_name(ViewSpec::Missing missing) {
+  switch (missing) {
+    case ViewSpec::Missing::keep: return "keep";
+    case ViewSpec::Missing::fill: return "fill";
+    case ViewSpec::Missing::skip: return "skip";
+  }
+  return "";
+}
+
+std::string_view edge_name(WindowSpec::Edge edge) {
+  switch (edge) {
+    case WindowSpec::Edge::drop: return "drop";
+    case WindowSpec::Edge::pad: return "pad";
+    case WindowSpec::Edge::partial: return "partial";
+  }
+  return "";
+}
+
 std::string_view shuffle_name(Order::Shuffle shuffle) {
   switch (shuffle) {
     case Order::Shuffle::none: return "none";
@@ -142,7 +174,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
           throw other->error(fmt::format("a view has either \"xbatcher\" or \"{}\"", key));
       spec.xbatcher = parse_xbatcher(*xbatcher);
     } else {
-      spec.window = parse_window(root.at("window"));
+      spec.window = parse_window(root.at("window"), spec.pad_value);
     }
     if (const auto tensors = root.find("tensors")) {
       for (const auto& [tensor, definition] : tensors->members())
@@ -183,10 +215,20 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     }
     if (const auto normalize = root.find("normalize"); normalize && !options.as_decoded)
       spec.normalize = parse_normalize(*normalize, options.read_file);
-    if (const auto missing = root.find("missing")) {
+    if (const auto missing = root.find("missing"); missing && !options.as_decoded) {
       missing->allow_only({"nan", "value"});
-      if (const auto nan = missing->find("nan"); nan && choice(*nan, {"keep", "fill", "skip"}) != "keep")
-        throw nan->error("only \"keep\" is supported yet", ErrorCode::not_supported);
+      if (const auto nan = missing->find("nan")) {
+        const std::string value = choice(*nan, {"keep", "fill", "skip"});
+        spec.missing = value == "keep"   ? ViewSpec::Missing::keep
+                       : value == "fill" ? ViewSpec::Missing::fill
+                                         : ViewSpec::Missing::skip;
+      }
+      if (const auto value = missing->find("value")) {
+        if (spec.missing != ViewSpec::Missing::fill) throw value->error("it goes with \"nan\": \"fill\"");
+        spec.fill_value = value->number();
+      }
+      if (spec.missing == ViewSpec::Missing::skip && xbatcher)
+        throw missing->error("xbatcher's batches cannot be skipped; take \"window\"");
     }
     if (const auto formats = root.find("formats")) {
       spec.formats = unique_strings(*formats);
@@ -194,6 +236,11 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     }
     if (spec.dtype == bfloat16() && spec.formats != std::vector<std::string>{"safetensors"})
       throw root.at("dtype").error("of the formats only safetensors has bfloat16: write \"formats\": [\"safetensors\"]");
+    for (const WindowSpec& window : spec.window)
+      if (window.edge == WindowSpec::Edge::partial && spec.order.shuffle != Order::Shuffle::none)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("window.{}.edge: \"partial\" makes short batches, and with a shuffle any batch could be "
+                                "one; take \"pad\", or no shuffle", window.dim));
     return spec;
   } catch (Error& error) {
     throw error.at(where);

@@ -14,9 +14,13 @@
 namespace batchfs {
 
 struct WindowSpec {
+  /// What becomes of the window that reaches over the end.
+  enum class Edge : std::uint8_t { drop, pad, partial };
+
   std::string dim;
   std::int64_t size = 1, stride = 1;
   bool wrap = false;
+  Edge edge = Edge::drop;
 };
 
 struct TensorDefinition {
@@ -35,11 +39,13 @@ struct XbatcherSpec {
 
 struct ViewSpec {
   enum class Remainder : std::uint8_t { keep, drop, pad };
+  enum class Missing : std::uint8_t { keep, fill, skip };
 
   std::string name;
   std::optional<std::vector<std::string>> variables;
   std::vector<std::pair<std::string, Selector>> select;
   std::vector<WindowSpec> window;
+  std::optional<double> pad_value;  // of every window dimension with an edge
   std::vector<TensorDefinition> tensors;  // empty: one per variable
   std::int64_t batch_size = 1;
   Remainder remainder = Remainder::keep;
@@ -47,6 +53,8 @@ struct ViewSpec {
   std::int64_t epochs = 1;
   std::optional<DataType> dtype;
   std::optional<NormalizeSpec> normalize;
+  Missing missing = Missing::keep;
+  double fill_value = 0;
   std::vector<std::string> formats{"npy"};
   std::optional<XbatcherSpec> xbatcher;
   Json document;  // as written
@@ -64,5 +72,7 @@ ViewSpec parse_view_spec(const std::string& json, const std::string& name, const
 
 std::string_view remainder_name(ViewSpec::Remainder remainder);
 std::string_view shuffle_name(Order::Shuffle shuffle);
+std::string_view missing_name(ViewSpec::Missing missing);
+std::string_view edge_name(WindowSpec::Edge edge);
 
 }  // namespace batchfs

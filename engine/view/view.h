@@ -4,10 +4,9 @@
 //
 // File format: batchfs-view(5).
 
-#include <map>
+#include <array>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/dataset/converter.h"
@@ -22,6 +21,7 @@ struct TensorSpec {
   DataType type;
   std::vector<std::string> dims;  // "sample" first (xbatcher views: as xbatcher names them)
   Dims shape;                     // of a full batch
+  std::array<std::byte, 16> pad{};  // an element of what is outside the selection
 };
 
 /// One box of one chunk and where its elements go.
@@ -30,6 +30,14 @@ struct Part {
   Box source;                 // chunk coordinates
   std::int64_t offset = 0;    // bytes from the tensor's start
   Dims strides;               // bytes in the tensor, one per array dimension
+};
+
+/// Elements that lie outside the selection: they are the tensor's `pad`.
+struct Padding {
+  std::uint32_t tensor = 0;
+  std::int64_t offset = 0;    // bytes from the tensor's start
+  Dims shape;
+  Dims strides;               // bytes in the tensor
 };
 
 /// Everything a batch takes from one chunk.
@@ -44,7 +52,11 @@ struct BatchPlan {
   std::vector<Dims> shapes;           // of each tensor in this batch
   std::vector<ChunkUse> chunks;       // each (variable, chunk) once, in the order they are first needed
   std::vector<Part> parts;
+  std::vector<Padding> paddings;
 };
+
+class SampleIndex;
+struct ViewScan;
 
 class View {
  public:
@@ -66,14 +78,20 @@ class View {
   virtual std::int64_t rank_batches(std::int64_t rank, std::int64_t world) const = 0;
   virtual std::int64_t epochs() const = 0;
 
+  /// Windows with missing values are no samples ("missing": "skip"), and which those are is not known yet: until
+  /// with_samples() says so, samples() counts every window and there are no plans.
+  virtual bool needs_scan() const = 0;
+  /// What scan_samples() needs of a view that skips missing values.
+  virtual ViewScan scan() const = 0;
+  /// This view with its samples; null: every window is one, as for estimates. Throws when there are none.
+  virtual std::shared_ptr<const View> with_samples(std::shared_ptr<const SampleIndex> index) const = 0;
+
   /// What the view selects along a dimension of the dataset.
   virtual const Positions& selected(const std::string& dim) const = 0;
 
   /// Variables the parts come from, and how each is converted for each tensor it is in.
   virtual const std::vector<const Variable*>& variables() const = 0;
   virtual const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const = 0;
-  /// All of them, by tensor and variable.
-  virtual const std::map<std::pair<std::uint32_t, std::uint32_t>, Converter>& converters() const = 0;
 
   /// Tensor shapes of a global batch (short at the end, with "keep"). Costs nothing.
   virtual std::vector<Dims> shapes(std::int64_t batch) const = 0;

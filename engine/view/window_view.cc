@@ -9,6 +9,8 @@
 
 #include "engine/base/strings.h"
 #include "engine/view/base_view.h"
+#include "engine/view/missing.h"
+#include "engine/view/skipping_order.h"
 
 namespace batchfs {
 
@@ -26,11 +28,13 @@ class WindowView final : public BaseView {
       if (selected(window.dim).drops_dim())
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("window.{}: \"select\" takes one position of it, which drops the dimension", window.dim));
-      window_dims_.push_back({window.dim, window.size, window.wrap});
+      window_dims_.push_back({window.dim, window.size, window.wrap, window.edge != WindowSpec::Edge::drop});
+      sizes_.push_back(window.size);
+      has_partial_ = has_partial_ || window.edge == WindowSpec::Edge::partial;
     }
     define_tensors();
     count_positions();
-    for (std::uint32_t t = 0; t < definitions_.size(); ++t) place_tensor(t);
+    for (std::uint32_t t = 0; t < definitions_.size(); ++t) add_tensor(t);
     find_chunk_groups();
     check_normalized_names();
     collect_coordinates();
@@ -46,17 +50,72 @@ class WindowView final : public BaseView {
 
   std::vector<Dims> shapes(std::int64_t batch) const override {
     std::vector<Dims> result;
-    for (const TensorSpec& tensor : tensors_) {
-      result.push_back(tensor.shape);
+    const Dims sizes = sizes_of(batch);
+    for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
+      result.push_back(sizes == sizes_ ? tensors_[t].shape : lay_out(t, sizes).spec.shape);
       result.back()[0] = rows_of(batch);
     }
     return result;
   }
 
+  BatchPlan plan(std::int64_t epoch, std::int64_t batch) const override {
+    const Dims sizes = sizes_of(batch);
+    if (sizes == sizes_) return BaseView::plan(epoch, batch);
+    // A batch of partial windows: its tensors are smaller.
+    BatchPlan plan;
+    plan.samples = batch_samples(epoch, batch);
+    plan.shapes = shapes(batch);
+    std::vector<TensorLayout> layouts;
+    for (std::uint32_t t = 0; t < tensors_.size(); ++t) layouts.push_back(lay_out(t, sizes));
+    PlanBuilder builder(variables_);
+    std::int64_t r = 0;
+    for (Row row : rows(epoch, batch)) {
+      for (std::size_t t = 0; t < layouts.size(); ++t) row.offsets[t] = r * layouts[t].sample_bytes;
+      for (const TensorLayout& layout : layouts)
+        for (const VariablePlacement& placement : layout.placements) builder.add(placement, row);
+      ++r;
+    }
+    builder.finish(plan);
+    return plan;
+  }
+
+  bool needs_scan() const override { return spec_.missing == ViewSpec::Missing::skip && !samples_known_; }
+
+  ViewScan scan() const override {
+    ViewScan result;
+    result.windows = windows_;
+    result.grid.first = first_;
+    result.grid.counts = counts_;
+    for (const WindowSpec& window : spec_.window) result.grid.strides.push_back(window.stride);
+    result.placements = &placements_;
+    return result;
+  }
+
+  std::shared_ptr<const View> with_samples(std::shared_ptr<const SampleIndex> index) const override {
+    auto view = std::make_shared<WindowView>(dataset_, spec_);
+    view->samples_known_ = true;
+    view->index_ = std::move(index);
+    if (view->index_ == nullptr) return view;
+    if (view->index_->windows() != windows_)
+      throw Error(ErrorCode::internal, "the samples are those of another view");
+    view->samples_ = view->index_->samples();
+    if (view->samples_ == 0)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("missing: \"skip\" leaves no sample: each of the {} windows holds a NaN", windows_));
+    view->check_batches();
+    if (spec_.order.shuffle == Order::Shuffle::block)
+      view->skipping_order_ = std::make_unique<SkippingBlockOrder>(view->spec_.order, groups_, *view->index_);
+    return view;
+  }
+
   std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const override {
+    if (needs_scan()) throw Error(ErrorCode::internal, "the samples of this view are not known yet");
     std::vector<std::int64_t> numbers;
-    for (std::int64_t i = 0; i < rows_of(batch); ++i)
-      numbers.push_back(spec_.order.sample((batch * spec_.batch_size + i) % samples_, samples_, epoch, groups_));
+    for (std::int64_t i = 0; i < rows_of(batch); ++i) {
+      const std::int64_t position = (batch * spec_.batch_size + i) % samples_;
+      numbers.push_back(skipping_order_ ? index_->samples_before(skipping_order_->window(position, epoch))
+                                        : spec_.order.sample(position, samples_, epoch, groups_));
+    }
     return numbers;
   }
 
@@ -99,6 +158,7 @@ class WindowView final : public BaseView {
     std::int64_t r = 0;
     for (std::int64_t number : batch_samples(epoch, batch)) {
       Row row;
+      if (index_ != nullptr) number = index_->window(number);
       row.starts.resize(counts_.size());
       for (std::size_t w = counts_.size(); w-- > 0;) {
         row.starts[w] = (first_[w] + number % counts_[w]) * spec_.window[w].stride;
@@ -161,12 +221,7 @@ class WindowView final : public BaseView {
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
       const WindowSpec& window = spec_.window[w];
       const std::int64_t length = selected(window.dim).size();
-      std::int64_t least = 0, most = 0;  // steps before and behind the window
-      for (const TensorDefinition& tensor : definitions_)
-        if (const auto* steps = offsets_of(tensor, window.dim)) {
-          least = std::min(least, *std::min_element(steps->begin(), steps->end()));
-          most = std::max(most, *std::max_element(steps->begin(), steps->end()));
-        }
+      const auto [least, most] = offset_range(window.dim);
       std::int64_t first = 0, last = -1;  // numbers of the window's starts
       if (window.wrap) {
         last = length > 0 ? (length - 1) / window.stride : -1;
@@ -174,6 +229,12 @@ class WindowView final : public BaseView {
         first = (-least + window.stride - 1) / window.stride;
         const std::int64_t room = length - window.size - most;
         last = room >= 0 ? room / window.stride : -1;
+        if (window.edge != WindowSpec::Edge::drop) {
+          // One more when something is left behind the last whole window, and every offset of it begins inside.
+          const std::int64_t next = std::max(first, last + 1);
+          const bool left = last < first || last * window.stride < room;
+          if (left && next * window.stride + most < length) last = next;
+        }
       }
       if (last < first)
         throw Error(ErrorCode::invalid_argument,
@@ -184,10 +245,41 @@ class WindowView final : public BaseView {
       if (__builtin_mul_overflow(samples_, counts_[w], &samples_) || samples_ > INT64_C(1) << 60)
         throw Error(ErrorCode::not_supported, "the view has more than 2^60 samples");
     }
+    windows_ = samples_;
+    check_batches();
+  }
+
+  void check_batches() const {
     if (batches() == 0)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("batch.remainder: \"drop\" leaves no batch: there are {} samples, a batch has {}",
                               samples_, spec_.batch_size));
+  }
+
+  /// The steps that offsets go before and behind the window, at most: {-1, 2}.
+  std::pair<std::int64_t, std::int64_t> offset_range(const std::string& dim) const {
+    std::int64_t least = 0, most = 0;
+    for (const TensorDefinition& tensor : definitions_)
+      if (const auto* steps = offsets_of(tensor, dim)) {
+        least = std::min(least, *std::min_element(steps->begin(), steps->end()));
+        most = std::max(most, *std::max_element(steps->begin(), steps->end()));
+      }
+    return {least, most};
+  }
+
+  /// How long the windows of a batch are: the view's sizes, but less where every one of them is partial.
+  Dims sizes_of(std::int64_t batch) const {
+    if (!has_partial_ || rows_of(batch) == 0) return sizes_;
+    Dims sizes = sizes_;
+    for (std::size_t w = 0; w < sizes_.size(); ++w)
+      if (spec_.window[w].edge == WindowSpec::Edge::partial) sizes[w] = 1;
+    for (const Row& row : rows(0, batch))  // without a shuffle, so that epochs do not differ
+      for (std::size_t w = 0; w < sizes_.size(); ++w) {
+        const std::int64_t least = offset_range(window_dims_[w].name).first;
+        const std::int64_t inside = selected(window_dims_[w].name).size() - row.starts[w] - least;
+        sizes[w] = std::max(sizes[w], std::min(sizes_[w], inside));
+      }
+    return sizes;
   }
 
   int window_number(const std::string& dim) const {
@@ -196,11 +288,12 @@ class WindowView final : public BaseView {
     return -1;
   }
 
-  std::int64_t extent(const TensorDefinition& tensor, const std::string& dim) const {
+  /// With windows of these sizes.
+  std::int64_t extent(const TensorDefinition& tensor, const std::string& dim, const Dims& sizes) const {
     const int w = window_number(dim);
     if (w < 0) return selected(dim).size();
     const auto* steps = offsets_of(tensor, dim);
-    return window_dims_[static_cast<std::size_t>(w)].size * (steps ? static_cast<std::int64_t>(steps->size()) : 1);
+    return sizes[static_cast<std::size_t>(w)] * (steps ? static_cast<std::int64_t>(steps->size()) : 1);
   }
 
   /// A variable's dimensions that are left after selection, in stored order.
@@ -211,14 +304,33 @@ class WindowView final : public BaseView {
     return dims;
   }
 
-  void place_tensor(std::uint32_t t) {
+  void add_tensor(std::uint32_t t) {
     const TensorDefinition& tensor = definitions_[t];
-    auto fail = [&](const std::string& why) { return Error(ErrorCode::invalid_argument, tensor.path + ": " + why); };
-    auto too_large = [&] { return fail("a batch of this tensor is larger than 2^63 bytes"); };
-    std::vector<std::uint32_t> numbers;
+    std::vector<std::uint32_t>& numbers = numbers_.emplace_back();
     for (std::size_t i = 0; i < tensor.variables.size(); ++i)
       numbers.push_back(use_variable(tensor.variables[i],
                                      spec_.tensors.empty() ? tensor.path : fmt::format("{}.variables[{}]", tensor.path, i)));
+    TensorLayout layout = lay_out(t, sizes_);
+    if (std::any_of(window_dims_.begin(), window_dims_.end(), [](const WindowDim& w) { return w.padded; }))
+      layout.spec.pad = pad_element(layout.spec.type, tensor.path);
+    for (std::uint32_t number : numbers) add_converter(t, number, layout.spec.type);
+    for (VariablePlacement& placement : layout.placements) placements_.push_back(std::move(placement));
+    sample_bytes_.push_back(layout.sample_bytes);
+    tensors_.push_back(std::move(layout.spec));
+  }
+
+  struct TensorLayout {
+    TensorSpec spec;
+    std::vector<VariablePlacement> placements;
+    std::int64_t sample_bytes = 0;
+  };
+
+  /// A tensor whose windows have these sizes.
+  TensorLayout lay_out(std::uint32_t t, const Dims& sizes) const {
+    const TensorDefinition& tensor = definitions_[t];
+    const std::vector<std::uint32_t>& numbers = numbers_[t];
+    auto fail = [&](const std::string& why) { return Error(ErrorCode::invalid_argument, tensor.path + ": " + why); };
+    auto too_large = [&] { return fail("a batch of this tensor is larger than 2^63 bytes"); };
     const Variable& first = *variables_[numbers.front()];
     const DataType type = result_type(first);
     for (std::uint32_t number : numbers)
@@ -271,7 +383,7 @@ class WindowView final : public BaseView {
           throw fail(fmt::format("'{}' has no dimension '{}', which the tensor has", variables_[number]->name, dim));
       std::int64_t count = 1;
       for (const std::string& dim : mine)
-        if (__builtin_mul_overflow(count, extent(tensor, dim), &count)) throw too_large();
+        if (__builtin_mul_overflow(count, extent(tensor, dim, sizes), &count)) throw too_large();
       joined.push_back(std::move(mine));
       channels.push_back(count);
       if (__builtin_add_overflow(channel_count, count, &channel_count)) throw too_large();
@@ -280,7 +392,7 @@ class WindowView final : public BaseView {
     TensorSpec spec{tensor.name, type, {"sample"}, {spec_.batch_size}};
     for (const std::string& dim : dims) {
       spec.dims.push_back(dim);
-      spec.shape.push_back(tensor.stack && dim == *tensor.stack ? channel_count : extent(tensor, dim));
+      spec.shape.push_back(tensor.stack && dim == *tensor.stack ? channel_count : extent(tensor, dim, sizes));
     }
     Dims sample_shape;
     for (std::size_t d = 1; d < spec.shape.size(); ++d) sample_shape.push_back(spec.shape[d]);
@@ -291,7 +403,8 @@ class WindowView final : public BaseView {
     } catch (const Error&) {
       throw too_large();
     }
-    sample_bytes_.push_back(element_count(sample_shape) * type.itemsize);
+    TensorLayout layout;
+    layout.sample_bytes = element_count(sample_shape) * type.itemsize;
 
     auto stride_of = [&](const std::string& dim) -> std::int64_t {
       for (std::size_t d = 0; d < dims.size(); ++d)
@@ -307,24 +420,24 @@ class WindowView final : public BaseView {
         axis.selected = selected(dim);
         axis.window = window_number(dim);
         if (axis.window >= 0) {
-          axis.size = window_dims_[static_cast<std::size_t>(axis.window)].size;
+          axis.size = sizes[static_cast<std::size_t>(axis.window)];
           axis.wrap = window_dims_[static_cast<std::size_t>(axis.window)].wrap;
           if (const auto* steps = offsets_of(tensor, dim)) axis.offsets = *steps;
         }
         const auto in_stack = std::find(joined[v].begin(), joined[v].end(), dim);
         if (in_stack != joined[v].end()) {
           axis.stride = stride_of(*tensor.stack);
-          for (auto later = in_stack + 1; later != joined[v].end(); ++later) axis.stride *= extent(tensor, *later);
+          for (auto later = in_stack + 1; later != joined[v].end(); ++later) axis.stride *= extent(tensor, *later, sizes);
         } else if (!axis.selected.drops_dim()) {
           axis.stride = stride_of(dim);
         }
         placement.axes.push_back(std::move(axis));
       }
       channel += channels[v];
-      placements_.push_back(std::move(placement));
-      add_converter(t, numbers[v], type);
+      layout.placements.push_back(std::move(placement));
     }
-    tensors_.push_back(std::move(spec));
+    layout.spec = std::move(spec);
+    return layout;
   }
 
   /// For order "block": which samples share chunks.
@@ -368,9 +481,16 @@ class WindowView final : public BaseView {
 
   std::vector<TensorDefinition> definitions_;
   std::vector<std::int64_t> first_, counts_;   // of the starts, per window dimension
+  std::vector<std::vector<std::uint32_t>> numbers_;  // of the variables of each tensor
   std::vector<std::int64_t> sample_bytes_;     // per tensor
+  Dims sizes_;                                 // of the windows
+  bool has_partial_ = false;
   std::int64_t samples_ = 1;
+  std::int64_t windows_ = 1;                   // samples, and what is skipped
+  bool samples_known_ = false;
+  std::shared_ptr<const SampleIndex> index_;   // null: every window is a sample
   ChunkGroups groups_;
+  std::unique_ptr<const SkippingBlockOrder> skipping_order_;
 };
 
 }  // namespace

@@ -39,3 +39,11 @@ def batchfs():
     if not os.access(PROGRAM, os.X_OK):
         pytest.fail(f"{PROGRAM} is not built")
     return Batchfs()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory):
+    """What batchfs keeps between commands is not kept in the home directory."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield

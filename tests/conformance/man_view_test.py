@@ -30,7 +30,7 @@ def page():
     """The functions of the page."""
     names = {}
     (code,) = [block for block in displays() if "def " in block]
-    assert len([line for line in code.splitlines() if line.strip()]) <= 65
+    assert len([line for line in code.splitlines() if line.strip()]) <= 75
     exec(code, names)
     return names
 
@@ -49,6 +49,20 @@ def store(tmp_path_factory):
         data.to_zarr(path, zarr_format=2, encoding={"a": {"chunks": (6, 6, 9)}, "b": {"chunks": (3, 6, 9)},
                                                             "c": {"chunks": (6, 2, 9)}})
     return path
+
+
+@pytest.fixture(scope="module")
+def holes(tmp_path_factory):
+    """The same variable c with NaN in some places; whether a row of it has any."""
+    path = tmp_path_factory.mktemp("holes") / "s.zarr"
+    values = np.arange(T * Y * X, dtype="f4").reshape(T, Y, X)
+    values[np.random.default_rng(5).random(values.shape) < 0.01] = np.nan
+    values[12:20, 2:4] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        xr.Dataset({"c": (("time", "lat", "lon"), values)}).to_zarr(path, zarr_format=2,
+                                                                    encoding={"c": {"chunks": (6, 2, 9)}})
+    return path, np.isnan(values).any(axis=2)
 
 
 def samples(batchfs, store, tmp_path, view, epoch):
@@ -137,6 +151,24 @@ def test_block_of_chunks_along_two_dimensions(batchfs, store, tmp_path, window):
         chunks = [(s // (T - 2) // 2, s % (T - 2) // 6) for s in expected[:3 * 6 * 12]]
         assert len({tuple(chunks[i:i + 12]) for i in range(0, len(chunks), 12)}) == 18  # each chunk in one run
         assert all(len(set(chunks[i:i + 12])) == 1 for i in range(0, len(chunks), 12))
+
+
+@pytest.mark.parametrize("window", [1, 3, 1 << 20])
+@pytest.mark.parametrize("axes", [((0, 0, 6), (0, 0, 2)), ((5, 1, 6), (0, 0, 2))], ids=["whole", "lead"])
+def test_block_with_skipped_windows(batchfs, holes, tmp_path, window, axes):
+    path, missing = holes
+    first = axes[0][0]
+    (time, lat) = (T - first - 2, Y)
+    axes = [(lat, 0, 2), (time, axes[0][1], 6)]
+    view = {"variables": ["c"], "window": {"lat": 1, "time": {"size": 3, "stride": 1}}, "batch": 20,
+            "select": {"time": {"from": f"#{first}", "to": f"#{T}"}}, "missing": {"nan": "skip"},
+            "order": {"shuffle": "block", "seed": 3, "window": window}}
+    left = [w for w in range(lat * time)
+            if not missing[first + w % time:first + w % time + 3, w // time].any()]
+    assert 0 < len(left) < lat * time
+    expected = list(page()["block_skipping"](set(left).__contains__, lat * time, 3, 2, window, axes))
+    assert sorted(expected) == left
+    assert samples(batchfs, path, tmp_path, view, 2) == [left.index(w) for w in expected]
 
 
 def test_block_keeps_whole_chunks_together(batchfs, store, tmp_path):

@@ -1,0 +1,37 @@
+#pragma once
+// Sample indices of views that skip missing values, kept on disk, so that a store is scanned once.
+//
+// A file holds the key it was made for, and a checksum: what is damaged, or of something else, is as good as
+// not there. Files appear whole, by renaming.
+
+#include <memory>
+#include <string>
+
+#include "engine/view/sample_index.h"
+#include "engine/view/view.h"
+
+namespace batchfs {
+
+/// What the samples of a view depend on: the store, its snapshot, and the keys of the view that say which windows
+/// there are and what they hold.
+std::string sample_key(const std::string& store_url, const std::string& snapshot_id, const View& view);
+
+/// $XDG_CACHE_HOME/batchfs, or .cache/batchfs in the home directory; empty when neither is known.
+std::string user_cache_directory();
+
+class SampleCache {
+ public:
+  /// Files go into `directory`/samples, which is made when it is needed. Empty: nothing is kept.
+  explicit SampleCache(std::string directory);
+
+  /// Null when there is none.
+  std::shared_ptr<const SampleIndex> find(const std::string& key, std::int64_t windows) const;
+  /// Throws io, access_denied; the file is then not there.
+  void keep(const std::string& key, const SampleIndex& index) const;
+
+ private:
+  std::string path_of(const std::string& key) const;
+  std::string directory_;
+};
+
+}  // namespace batchfs

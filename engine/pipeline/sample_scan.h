@@ -1,0 +1,23 @@
+#pragma once
+// Finding the samples of a view that skips missing values: what it reads, and the reading.
+
+#include <functional>
+
+#include "engine/pipeline/engine.h"
+#include "engine/view/sample_index.h"
+
+namespace batchfs {
+
+/// What scan_samples() reads.
+struct ScanCost {
+  std::int64_t chunks = 0;
+  std::uint64_t decoded_bytes = 0;
+};
+ScanCost scan_cost(const View& view);
+
+/// Reads every selected value of the view's variables once and finds the windows without NaN. `view` must have
+/// "missing": "skip". Blocks; not for workers of the engine. Throws what reading throws.
+SampleIndex scan_samples(Engine& engine, const View& view,
+                         const std::function<void(std::int64_t done, std::int64_t all)>& progress = {});
+
+}  // namespace batchfs

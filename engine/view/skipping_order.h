@@ -1,0 +1,48 @@
+#pragma once
+// The block order of a view that skips windows: groups of windows that share chunks stay together, whatever is
+// left of them. batchfs-view(5) describes it.
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "engine/view/order.h"
+#include "engine/view/sample_index.h"
+
+namespace batchfs {
+
+/// Immutable but for what it remembers of epochs; thread-safe.
+class SkippingBlockOrder {
+ public:
+  /// `order` is a block order; `kept` says which windows are samples, in the numbering of `groups`.
+  SkippingBlockOrder(const Order& order, ChunkGroups groups, const SampleIndex& kept);
+
+  /// The window at position i of an epoch, 0 <= i < kept samples.
+  std::int64_t window(std::int64_t i, std::int64_t epoch) const;
+
+ private:
+  /// Samples before every kStep-th group in the order of the epoch's groups, and before the end.
+  using Counts = std::vector<std::int64_t>;
+  static constexpr std::int64_t kStep = 16;
+
+  std::shared_ptr<const Counts> counts(std::int64_t epoch, const Permutation& groups) const;
+  /// Samples before the k-th group of the epoch.
+  std::int64_t before(std::int64_t k, const Counts& counts, const Permutation& groups) const;
+  /// Which group of the epoch holds sample i, and how many samples come before that group.
+  std::pair<std::int64_t, std::int64_t> group_of(std::int64_t i, const Counts& counts, const Permutation& groups) const;
+  /// Samples in a group, by its number.
+  std::int64_t samples_of(std::int64_t group) const;
+
+  const Order order_;
+  const ChunkGroups groups_;
+  const SampleIndex by_place_;               // which windows are samples, by their places in groups_
+  const std::int64_t group_windows_, group_count_;
+  const std::int64_t in_groups_;             // samples
+
+  mutable std::mutex mutex_;                 // of what follows
+  mutable std::vector<std::pair<std::int64_t, std::shared_ptr<const Counts>>> epochs_;  // the latest last
+};
+
+}  // namespace batchfs

@@ -1,0 +1,53 @@
+#include "tools/samples.h"
+
+#include <fmt/format.h>
+
+#include "engine/base/log.h"
+#include "engine/base/strings.h"
+#include "engine/pipeline/sample_cache.h"
+#include "engine/pipeline/sample_scan.h"
+#include "engine/view/missing.h"
+#include "tools/progress.h"
+
+namespace batchfs {
+
+namespace {
+
+SampleCache cache_of(const StoreOptions& options) {
+  return SampleCache(options.config.cache_dir.empty() ? user_cache_directory() : options.config.cache_dir);
+}
+
+std::string key_of(const View& view, const OpenedStore& opened) {
+  return sample_key(opened.store->url(), opened.hierarchy->snapshot_id, view);
+}
+
+}  // namespace
+
+std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
+                                          const StoreOptions& options) {
+  if (!view->needs_scan()) return view;
+  const auto index = cache_of(options).find(key_of(*view, opened), view->scan().windows);
+  return index != nullptr ? view->with_samples(index) : nullptr;
+}
+
+std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
+                                         const StoreOptions& options, Engine& engine, Log& log) {
+  if (const auto known = known_samples(view, opened, options)) return known;
+  std::shared_ptr<const SampleIndex> index;
+  {
+    Progress progress("Looking for missing values");
+    index = std::make_shared<const SampleIndex>(scan_samples(
+        engine, *view, [&](std::int64_t done, std::int64_t all) { progress.show(done, all); }));
+  }
+  log.info(fmt::format("view {}: {} of {} windows are without missing values", view->name(),
+                       format_count(static_cast<std::uint64_t>(index->samples())),
+                       format_count(static_cast<std::uint64_t>(index->windows()))));
+  try {
+    cache_of(options).keep(key_of(*view, opened), *index);
+  } catch (const Error& error) {
+    log.warning(std::string("which windows are without missing values cannot be kept for the next time: ") + error.what());
+  }
+  return view->with_samples(index);
+}
+
+}  // namespace batchfs
