@@ -46,11 +46,11 @@ class Reader:
         return np.frombuffer(memory, header["descr"], offset=10 + length).reshape(header["shape"])
 
 
-def read_values(report, store, variables, options=()):
-    """Every array, as a sequential read of its values.npy."""
+def read_values(report, store, variables, passes=1, options=()):
+    """Every array, as a sequential read of its values.npy, `passes` times."""
     with Mount(report, store, options=options) as path:
         buffer = mmap.mmap(-1, BLOCK)
-        for name in variables:
+        for name in variables * passes:
             with open(path / "arrays" / name / "values.npy", "rb", buffering=0) as file:
                 file.seek(4096)
                 while count := file.readinto(buffer):

@@ -25,10 +25,10 @@ def open_arrays(store, variables, zarr_format, cache_bytes=0):
     return {name: future.result() for name, future in opening.items()}
 
 
-def read_all(report, store, variables, zarr_format=3):
-    """Every array as a whole."""
+def read_all(report, store, variables, zarr_format=3, passes=1):
+    """Every array as a whole, `passes` times."""
     arrays = open_arrays(store, variables, zarr_format)
-    for name in variables:
+    for name in variables * passes:
         yield name, [arrays[name].read().result()]
 
 

@@ -20,11 +20,10 @@ namespace {
 
 constexpr std::uint64_t kHugePage = 2 << 20;
 
+std::uint64_t whole_huge_pages(std::uint64_t size) { return (size + kHugePage - 1) / kHugePage * kHugePage; }
+
 /// Small files in huge pages would waste most of them; a third is worth it.
-bool deserves_huge_pages(std::uint64_t size) {
-  const std::uint64_t rounded = (size + kHugePage - 1) / kHugePage * kHugePage;
-  return rounded - size <= size / 2;
-}
+bool deserves_huge_pages(std::uint64_t size) { return whole_huge_pages(size) - size <= size / 2; }
 
 /// A tmpfs that gives every file huge pages, mounted nowhere; -1 where that is not allowed.
 int mount_huge_tmpfs() {
@@ -52,19 +51,21 @@ int reopen_read_only(int fd) {
 }  // namespace
 
 MemoryFile::~MemoryFile() {
-  if (data_ != nullptr) ::munmap(data_, size_);
+  if (data_ != nullptr) ::munmap(data_, mapped_);
   if (fd_ >= 0) ::close(fd_);
 }
 
 MemoryFile::MemoryFile(MemoryFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       size_(std::exchange(other.size_, 0)),
+      mapped_(std::exchange(other.mapped_, 0)),
       data_(std::exchange(other.data_, nullptr)),
       memfd_(other.memfd_) {}
 
 MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(size_, other.size_);
+  std::swap(mapped_, other.mapped_);
   std::swap(data_, other.data_);
   std::swap(memfd_, other.memfd_);
   return *this;
@@ -118,7 +119,10 @@ MemoryFile MemoryFiles::create(const char* name, std::uint64_t size) const {
   if (::ftruncate(file.fd_, static_cast<off_t>(size)) != 0) fail("a memory file of this size");
   file.size_ = size;
   if (size == 0) return file;
-  void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd_, 0);
+  // A huge page is mapped as one only where the whole of it lies in the mapping, beyond the file's end too:
+  // filling 1.7 MB takes 50 us then, and 1 ms with a fault for each small page.
+  file.mapped_ = file.memfd_ ? size : whole_huge_pages(size);
+  void* mapped = ::mmap(nullptr, file.mapped_, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd_, 0);
   if (mapped == MAP_FAILED) fail("mapping a memory file");
   file.data_ = static_cast<std::byte*>(mapped);
   // Where shmem_enabled says "advise".
@@ -128,7 +132,7 @@ MemoryFile MemoryFiles::create(const char* name, std::uint64_t size) const {
 
 std::uint64_t MemoryFiles::memory_of(std::uint64_t size) const {
   if (mount_ < 0 || !deserves_huge_pages(size)) return size;
-  return (size + kHugePage - 1) / kHugePage * kHugePage;
+  return whole_huge_pages(size);
 }
 
 }  // namespace batchfs

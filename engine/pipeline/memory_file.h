@@ -35,7 +35,7 @@ class MemoryFile {
  private:
   friend class MemoryFiles;
   int fd_ = -1;
-  std::uint64_t size_ = 0;
+  std::uint64_t size_ = 0, mapped_ = 0;
   std::byte* data_ = nullptr;
   bool memfd_ = false;
 };
