@@ -62,7 +62,8 @@ FileSystem::FileSystem(Options options, std::shared_ptr<Store> store,
           if (entry.array) total_bytes_ += bytes_of(metadata.shape, metadata.type);
           arrays_.push_back(std::move(entry));
         }
-        return Tree(group_paths(*hierarchy_), std::move(tree_arrays), std::move(views));
+        return Tree(group_paths(*hierarchy_), std::move(tree_arrays), std::move(views),
+                    !options_.handoff_socket.empty());
       }()) {
   for (const ArrayEntry& entry : arrays_)
     if (!entry.unsupported.empty())
@@ -81,7 +82,7 @@ std::optional<Attributes> FileSystem::lookup(Ino parent, std::string_view name) 
 std::optional<Attributes> FileSystem::attributes(Ino ino) const {
   const std::optional<Node> node = tree_.node(ino);
   if (!node) return std::nullopt;
-  Attributes attributes{ino, tree_.is_directory(*node), 0};
+  Attributes attributes{ino, tree_.is_directory(*node), Tree::is_link(*node), 0};
   if (!attributes.directory) attributes.size = size_of(*node);
   return attributes;
 }
@@ -90,6 +91,12 @@ void FileSystem::list(Ino directory, std::uint64_t offset, const Visit& visit) c
   tree_.list(directory, offset, [&](const std::string& name, Ino ino, std::uint64_t next) {
     return visit(name, ino, tree_.is_directory(*tree_.node(ino)), next);
   });
+}
+
+std::optional<std::string> FileSystem::link_target(Ino ino) const {
+  const std::optional<Node> node = tree_.node(ino);
+  if (!node || !Tree::is_link(*node)) return std::nullopt;
+  return options_.handoff_socket;
 }
 
 BatchRequest FileSystem::request_of(const Node& node) const {
@@ -115,7 +122,7 @@ std::uint64_t FileSystem::size_of(const Node& node) const {
       return npy_header(values.type, values.shape).size() + bytes_of(values.shape, values.type);
     }
     case Node::Kind::control:
-      return 0;
+      return Tree::is_link(node) ? options_.handoff_socket.size() : 0;
     case Node::Kind::batch: {
       const BatchSlot& slot = tree_.batch_tree(node.index).slots()[node.slot];
       if (slot.content != BatchSlot::Content::tensor_file) break;
@@ -150,6 +157,7 @@ std::string FileSystem::text_of(const Node& node) const {
         case ControlFile::metrics: return metrics_text();
         case ControlFile::config: return json_text(options_.config) + "\n";
         case ControlFile::log: return log_.text();
+        case ControlFile::handoff: break;
       }
       break;
     default: break;
@@ -160,7 +168,7 @@ std::string FileSystem::text_of(const Node& node) const {
 Engine::WaiterId FileSystem::open(Ino ino, OpenDone done) {
   try {
     const std::optional<Node> node = tree_.node(ino);
-    if (!node || tree_.is_directory(*node)) throw Error(ErrorCode::not_found, "no such file");
+    if (!node || tree_.is_directory(*node) || Tree::is_link(*node)) throw Error(ErrorCode::not_found, "no such file");
     if (node->kind == Node::Kind::array_values) {
       const ArrayEntry& entry = arrays_[node->index];
       done(std::make_shared<ValuesFile>(engine_, entry.array, entry.values_header), nullptr);

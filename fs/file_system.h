@@ -20,6 +20,7 @@ namespace batchfs {
 struct Attributes {
   Ino ino = 0;
   bool directory = false;
+  bool link = false;       // symbolic
   std::uint64_t size = 0;  // exact, but 0 for control files, whose length is known when they are opened
 };
 
@@ -48,6 +49,8 @@ class FileSystem {
   struct Options {
     std::string store_url;   // without secrets
     Json config = Json::object();  // what config.json shows: options in effect, no secrets
+    std::string handoff_socket;    // where handoff.sock leads; empty: there is none
+    std::function<Json()> handoff_statistics;  // what stats.json says of it
   };
 
   /// `views` were made from `dataset`. Array values are those of `hierarchy`'s arrays in `store`.
@@ -64,6 +67,8 @@ class FileSystem {
       std::function<bool(const std::string& name, Ino ino, bool directory, std::uint64_t next)>;
   void list(Ino directory, std::uint64_t offset, const Visit& visit) const;
   std::optional<Ino> parent(Ino ino) const { return tree_.parent(ino); }
+  /// Where a symbolic link leads; nullopt when this is none.
+  std::optional<std::string> link_target(Ino ino) const;
 
   using OpenDone = std::function<void(std::shared_ptr<OpenFile>, std::exception_ptr)>;
   /// Opens a file; for a batch `done` is called when it is complete. Returns an id for cancel(), 0 when

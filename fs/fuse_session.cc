@@ -173,7 +173,7 @@ struct FuseSession::Impl {
   void fill(const Attributes& from, struct stat& to) const {
     std::memset(&to, 0, sizeof to);
     to.st_ino = from.ino;
-    to.st_mode = from.directory ? S_IFDIR | 0555 : S_IFREG | 0444;
+    to.st_mode = from.directory ? S_IFDIR | 0555 : from.link ? S_IFLNK | 0777 : S_IFREG | 0444;
     to.st_nlink = from.directory ? 2 : 1;
     to.st_size = static_cast<off_t>(from.size);
     to.st_blocks = static_cast<blkcnt_t>((from.size + 511) / 512);
@@ -229,6 +229,14 @@ struct FuseSession::Impl {
     });
   }
 
+  static void readlink(fuse_req_t request, fuse_ino_t ino) {
+    guarded(request, [&] {
+      const auto target = of(request).files.link_target(ino);
+      if (!target) throw Error(ErrorCode::invalid_argument, "not a symbolic link");
+      fuse_reply_readlink(request, target->c_str());
+    });
+  }
+
   static void opendir(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
     info->cache_readdir = 1;
     info->keep_cache = 1;
@@ -245,7 +253,7 @@ struct FuseSession::Impl {
       auto add = [&](const char* name, Ino entry, bool directory, off_t next) {
         struct stat attributes {};
         attributes.st_ino = entry;
-        attributes.st_mode = directory ? S_IFDIR : S_IFREG;
+        attributes.st_mode = directory ? S_IFDIR : self.files.link_target(entry) ? S_IFLNK : S_IFREG;
         const std::size_t needed =
             fuse_add_direntry(request, buffer.data() + used, size - used, name, &attributes, next);
         if (needed > size - used) return false;
@@ -400,6 +408,7 @@ struct FuseSession::Impl {
     ops.init = init;
     ops.lookup = lookup;
     ops.getattr = getattr;
+    ops.readlink = readlink;
     ops.opendir = opendir;
     ops.readdir = readdir;
     ops.open = open;

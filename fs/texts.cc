@@ -125,6 +125,7 @@ std::string FileSystem::stats_text() const {
                        {"world", stream.world}, {"epoch", stream.epoch}, {"batch", stream.batch},
                        {"window", stream.window}});
   json["streams"] = std::move(streams);
+  if (options_.handoff_statistics) json["handoff"] = options_.handoff_statistics();
   Json store = Json::object();
   for (const Store::Counter& counter : store_->counters()) store[counter.name] = counter.value;
   if (!store.empty()) json["store"] = std::move(store);

@@ -51,7 +51,7 @@ Ino Tree::add(Ino parent, std::string name, Node node, bool listed) {
 }
 
 Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays,
-           std::vector<std::shared_ptr<const View>> views)
+           std::vector<std::shared_ptr<const View>> views, bool handoff)
     : arrays_(std::move(arrays)), views_(std::move(views)) {
   using enum Node::Kind;
   add(kRootIno, "", {directory});
@@ -61,7 +61,7 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
   const Ino views_ino = add(kRootIno, "views", {directory});
   const Ino control_ino = add(kRootIno, ".batchfs", {directory}, false);
   for (std::uint32_t i = 0; i < std::size(kControlNames); ++i)
-    add(control_ino, std::string(kControlNames[i]), {control, i});
+    if (i != static_cast<std::uint32_t>(ControlFile::handoff)) add(control_ino, std::string(kControlNames[i]), {control, i});
 
   // The store's hierarchy. Parents come before children in sorted order.
   std::map<std::string, Ino> directories{{"", arrays_ino}};
@@ -143,6 +143,9 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
     s.epochs = std::min<std::int64_t>(kMostEpochs, static_cast<std::int64_t>(room / s.per_epoch));
     spans_.push_back(s);
   }
+  // Last: whether it is there changes no other number.
+  constexpr auto kHandoff = static_cast<std::uint32_t>(ControlFile::handoff);
+  if (handoff) add(control_ino, std::string(kControlNames[kHandoff]), {control, kHandoff});
   for (Fixed& fixed : fixed_)
     std::sort(fixed.children.begin(), fixed.children.end(),
               [this](Ino a, Ino b) { return fixed_[a - 1].name < fixed_[b - 1].name; });

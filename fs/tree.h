@@ -57,8 +57,8 @@ struct Node {
   std::uint32_t slot = 0;
 };
 
-enum class ControlFile : std::uint32_t { stats, metrics, config, log };
-inline constexpr std::string_view kControlNames[] = {"stats.json", "metrics", "config.json", "log"};
+enum class ControlFile : std::uint32_t { stats, metrics, config, log, handoff };
+inline constexpr std::string_view kControlNames[] = {"stats.json", "metrics", "config.json", "log", "handoff.sock"};
 
 /// An array as the tree needs it.
 struct TreeArray {
@@ -70,11 +70,16 @@ struct TreeArray {
 class Tree {
  public:
   /// Throws not_supported for a view with more batches than there are numbers for: some 10^12 for all views together.
+  /// `handoff`: there is a handoff.sock.
   Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays,
-       std::vector<std::shared_ptr<const View>> views);
+       std::vector<std::shared_ptr<const View>> views, bool handoff = false);
 
   std::optional<Node> node(Ino ino) const;
   bool is_directory(const Node& node) const;
+  /// The one symbolic link, handoff.sock: FUSE has no sockets, but connect(2) follows links.
+  static bool is_link(const Node& node) {
+    return node.kind == Node::Kind::control && node.index == static_cast<std::uint32_t>(ControlFile::handoff);
+  }
 
   /// The inode number of `name` in directory `parent`; nullopt when there is none.
   std::optional<Ino> lookup(Ino parent, std::string_view name) const;

@@ -10,6 +10,8 @@
 #include "engine/pipeline/engine.h"
 #include "fs/file_system.h"
 #include "fs/fuse_session.h"
+#include "gpu/handoff/host_delivery.h"
+#include "gpu/handoff/server.h"
 #include "tools/background.h"
 #include "tools/command.h"
 #include "tools/mount_options.h"
@@ -75,6 +77,25 @@ Json config_json(const MountOptions& options, const Store& store, const Engine& 
   return config;
 }
 
+Json handoff_json(const handoff::HandoffServer& server) {
+  const auto now = server.statistics();
+  return {{"socket", server.path()}, {"readers", now.readers}, {"leases", now.leases},
+          {"memory_bytes", now.bytes}, {"batches", now.delivered}};
+}
+
+/// Batches in memory for programs that ask, see gpu/handoff. A mount without it is a mount still.
+std::unique_ptr<handoff::HandoffServer> start_handoff(const std::vector<std::shared_ptr<const View>>& views,
+                                                      handoff::Delivery& host, Log& log) {
+  if (views.empty()) return nullptr;
+  try {
+    return std::make_unique<handoff::HandoffServer>(handoff::HandoffServer::Options{.views = views, .deliveries = {&host}},
+                                                    handoff::Listener::in_runtime_directory(), log);
+  } catch (const Error& error) {
+    log.warning(std::string("no hand-off, programs read files only: ") + error.what());
+    return nullptr;
+  }
+}
+
 /// Serves until the mount ends. `ready` is called when it can be used.
 void serve(const MountOptions& options, const std::function<void()>& ready) {
   Log log(options.foreground);
@@ -85,8 +106,14 @@ void serve(const MountOptions& options, const std::function<void()>& ready) {
   auto views = load_views(dataset, options.views);
   Engine engine({.threads = options.store.threads, .memory = options.store.memory}, log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
-  FileSystem files({.store_url = opened.store->url(), .config = config_json(options, *opened.store, engine)}, opened.store,
-                   opened.hierarchy, dataset, views, engine, log);
+  handoff::HostDelivery host(engine);
+  const auto handoff = start_handoff(views, host, log);
+  FileSystem::Options shown{.store_url = opened.store->url(), .config = config_json(options, *opened.store, engine)};
+  if (handoff != nullptr) {
+    shown.handoff_socket = handoff->path();
+    shown.handoff_statistics = [&server = *handoff] { return handoff_json(server); };
+  }
+  FileSystem files(std::move(shown), opened.store, opened.hierarchy, dataset, views, engine, log);
   FuseSession session({.mountpoint = options.directory,
                        .source = opened.store->url(),
                        .passthrough = !options.no_passthrough,

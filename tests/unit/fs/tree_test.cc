@@ -197,10 +197,19 @@ TEST(Tree, UnreadableArraysHaveNoValues) {
 }
 
 TEST(Tree, ControlFilesAreHiddenButThere) {
-  const Tree tree({""}, {}, {});
+  const Tree tree({""}, {}, {}, true);
   EXPECT_THAT(names(tree, kRootIno), ElementsAre("arrays", "store.json", "summary.txt", "views"));
   for (std::string_view name : kControlNames) EXPECT_NE(walk(tree, {".batchfs", name}), 0u) << name;
   EXPECT_EQ(tree.node(walk(tree, {".batchfs", "log"}))->index, static_cast<std::uint32_t>(ControlFile::log));
+}
+
+TEST(Tree, TheHandoffIsALinkWhereThereIsOne) {
+  const Tree with({""}, {array("a", {2}, {1})}, {}, true), without({""}, {array("a", {2}, {1})}, {});
+  const Ino link = walk(with, {".batchfs", "handoff.sock"});
+  EXPECT_TRUE(Tree::is_link(*with.node(link)));
+  EXPECT_FALSE(Tree::is_link(*with.node(walk(with, {".batchfs", "log"}))));
+  EXPECT_THAT(names(without, walk(without, {".batchfs"})), ElementsAre("config.json", "log", "metrics", "stats.json"));
+  EXPECT_EQ(walk(with, {"arrays", "a", "values.npy"}), walk(without, {"arrays", "a", "values.npy"}));
 }
 
 TEST(Tree, NumbersStayTheSameForTheSameStore) {

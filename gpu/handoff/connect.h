@@ -1,0 +1,18 @@
+#pragma once
+// Unix sockets at paths of any length. A socket address holds 107 bytes; longer paths go through
+// /proc/self/fd.
+
+#include <string>
+
+#include <sys/un.h>
+
+namespace batchfs::handoff {
+
+/// The address of `path`: itself, or, where that is too long, its last component below the open
+/// `directory`. False when neither fits.
+bool unix_address(const std::string& path, int directory, sockaddr_un& address);
+
+/// Connects a SOCK_SEQPACKET socket (close-on-exec, blocking). Returns it, or -1 with errno.
+int connect_to(const std::string& path);
+
+}  // namespace batchfs::handoff

@@ -1,0 +1,497 @@
+#include "gpu/handoff/connection.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+
+namespace batchfs::handoff {
+
+namespace {
+
+/// Messages taken at a time, so that no reader keeps the others waiting.
+constexpr int kMessagesAtATime = 32;
+/// Single batches under way for one reader.
+constexpr std::size_t kMostGets = 64;
+/// Batches that one reader may hold.
+constexpr std::size_t kMostLeases = 1 << 16;
+
+template <class Message>
+Message read_as(std::span<const std::byte> bytes) {
+  Message message;
+  if (bytes.size() < sizeof message) throw Error(ErrorCode::invalid_argument, "a message is too short");
+  std::memcpy(&message, bytes.data(), sizeof message);
+  return message;
+}
+
+/// The same for messages without records behind them.
+template <class Message>
+Message read_exactly(std::span<const std::byte> bytes) {
+  if (bytes.size() != sizeof(Message)) throw Error(ErrorCode::invalid_argument, "a message has the wrong length");
+  return read_as<Message>(bytes);
+}
+
+void append(std::vector<std::byte>& bytes, const void* data, std::size_t size) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  bytes.insert(bytes.end(), begin, begin + size);
+}
+
+/// Makes the header of a message whose records are in place.
+template <class Message>
+void finish(std::vector<std::byte>& bytes, MessageType type) {
+  const Header header{static_cast<std::uint32_t>(bytes.size()), type, kVersion};
+  std::memcpy(bytes.data(), &header, sizeof header);
+}
+
+template <class Message>
+std::vector<std::byte> message_of(const Message& message, MessageType type) {
+  std::vector<std::byte> bytes;
+  append(bytes, &message, sizeof message);
+  finish<Message>(bytes, type);
+  return bytes;
+}
+
+/// Failed or Refused, with its texts.
+template <class Message>
+std::vector<std::byte> message_of(Message message, MessageType type, const Error& error) {
+  const std::string why = error.why().substr(0, 4096), where = error.where().substr(0, 4096);
+  message.code = static_cast<std::uint32_t>(error.code());
+  message.why_length = static_cast<std::uint32_t>(why.size());
+  message.where_length = static_cast<std::uint32_t>(where.size());
+  std::vector<std::byte> bytes;
+  append(bytes, &message, sizeof message);
+  append(bytes, why.data(), why.size());
+  append(bytes, where.data(), where.size());
+  finish<Message>(bytes, type);
+  return bytes;
+}
+
+Error error_of(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& cause) {
+    return cause;
+  } catch (const std::exception& cause) {
+    return Error(ErrorCode::internal, cause.what());
+  } catch (...) {
+    return Error(ErrorCode::internal, "unknown");
+  }
+}
+
+}  // namespace
+
+Connection::Connection(std::uint64_t id, int socket, Offer& offer, Complete complete)
+    : id_(id), socket_(socket), offer_(offer), complete_(std::move(complete)) {}
+
+Connection::~Connection() {
+  const auto asked = std::move(asked_);
+  asked_.clear();
+  for (const auto& [token, waiting] : asked)
+    if (!waiting.done && waiting.opened != 0) delivery_->cancel(waiting.opened);
+  offer_.leases -= leases_.size();
+  give_back(held_);
+  ::close(socket_);
+}
+
+void Connection::give_back(std::uint64_t bytes) {
+  held_ -= bytes;
+  offer_.held -= bytes;
+}
+
+bool Connection::readable() {
+  alignas(8) std::byte buffer[16 << 10];  // the longest that a reader sends: a Release
+  static_assert(sizeof(ReleaseMessage) + kMostReleases * sizeof(std::uint64_t) <= sizeof buffer);
+  for (int i = 0; i < kMessagesAtATime && !deaf(); ++i) {
+    iovec part{buffer, sizeof buffer};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    // No room for control data: descriptors that a reader sends are dropped by the kernel.
+    const ssize_t got = ::recvmsg(socket_, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno == EAGAIN;
+    if (got == 0) return false;
+    try {
+      if ((message.msg_flags & MSG_TRUNC) != 0) throw Error(ErrorCode::invalid_argument, "a message is too long");
+      if (!handle({buffer, static_cast<std::size_t>(got)})) return false;
+    } catch (...) {  // what one reader brings about is no matter of the others
+      refuse(error_of(std::current_exception()));
+      return false;
+    }
+  }
+  return flush();
+}
+
+bool Connection::handle(std::span<const std::byte> bytes) {
+  const auto header = read_as<Header>(bytes);
+  if (header.length != bytes.size())
+    throw Error(ErrorCode::invalid_argument, "a message has another length than it says");
+  if (header.version == 0) throw Error(ErrorCode::not_supported, "there is no version 0 of the protocol");
+  if (!greeted() && header.type != MessageType::hello)
+    throw Error(ErrorCode::invalid_argument, "the first message is not Hello");
+  switch (header.type) {
+    case MessageType::hello: hello(read_exactly<HelloMessage>(bytes)); break;
+    case MessageType::start: start(read_exactly<StartMessage>(bytes)); break;
+    case MessageType::get: get(read_exactly<GetMessage>(bytes)); break;
+    case MessageType::release: release(bytes); break;
+    case MessageType::want: want(read_exactly<WantMessage>(bytes)); break;
+    default:
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("there is no message of type {}", static_cast<unsigned>(header.type)));
+  }
+  return flush();
+}
+
+void Connection::hello(const HelloMessage& message) {
+  if (greeted()) throw Error(ErrorCode::invalid_argument, "Hello is said once");
+  if (message.name_length > sizeof message.name)
+    throw Error(ErrorCode::invalid_argument, "the view's name is too long");
+  if (message.world < 1 || message.world > kLargestWorld || message.rank < 0 || message.rank >= message.world)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("there is no rank {} of {}", message.rank, message.world));
+  const std::string name(message.name, message.name_length);
+  std::vector<std::string> names;
+  for (const SharedView& shared : offer_.views) {
+    names.push_back(shared.view->name());
+    if (shared.view->name() == name || (name.empty() && offer_.views.size() == 1)) view_ = &shared;
+  }
+  if (view_ == nullptr) {
+    if (name.empty())
+      throw Error(ErrorCode::invalid_argument, "say which view: there are " + join(names, ", "));
+    throw Error(ErrorCode::not_found, "there is no view '" + name + "'" + did_you_mean(name, names) +
+                                          "; there are " + join(names, ", "));
+  }
+  for (Delivery* delivery : offer_.deliveries) {
+    if (message.mode != Mode::automatic && message.mode != delivery->mode()) continue;
+    if (!delivery->serves(message)) continue;
+    delivery_ = delivery;
+    break;
+  }
+  if (delivery_ == nullptr) {
+    view_ = nullptr;
+    throw Error(ErrorCode::not_supported, "this server does not hand batches over in the mode that was asked for");
+  }
+  rank_ = message.rank;
+  world_ = message.world;
+  const View& view = *view_->view;
+  WelcomeMessage welcome{};
+  welcome.mode = delivery_->mode();
+  welcome.largest_depth = kLargestDepth;
+  welcome.schema_length = view_->schema_length;
+  welcome.view_length = view_->view_length;
+  welcome.samples = view.samples();
+  welcome.batch_size = view.batch_size();
+  welcome.batches = view.batches();
+  welcome.epochs = view.epochs();
+  welcome.remainder = static_cast<std::uint32_t>(view_->remainder);
+  welcome.tensor_count = static_cast<std::uint32_t>(view.tensors().size());
+  queue({message_of(welcome, MessageType::welcome), {view_->texts.fd()}, nullptr});
+}
+
+/// Batches are numbered over all epochs in 63 bits.
+void Connection::must_have_epoch(std::int64_t epoch) const {
+  const std::int64_t per_epoch = view_->view->batches() + kLargestWorld;
+  if (epoch < 0 || epoch > INT64_MAX / 4 / per_epoch)
+    throw Error(ErrorCode::not_found, fmt::format("there is no epoch {}", epoch));
+}
+
+bool Connection::exists(std::int64_t batch) const {
+  const std::int64_t batches = view_->view->batches();
+  // Ranks that are padded have batches behind the last.
+  const std::int64_t end = view_->remainder == Remainder::pad && batches > 0 ? batches + kLargestWorld : batches;
+  return batch >= 0 && batch < end;
+}
+
+void Connection::start(const StartMessage& message) {
+  if (message.stream == 0) throw Error(ErrorCode::invalid_argument, "a stream needs a number");
+  if (message.count < 0 || message.step < 1 || message.step > UINT32_MAX)
+    throw Error(ErrorCode::invalid_argument, "a stream's count or step is out of range");
+  if (message.depth < 1 || message.depth > kLargestDepth)
+    throw Error(ErrorCode::invalid_argument, fmt::format("a stream's depth is 1 to {}", kLargestDepth));
+  must_have_epoch(message.epoch);
+  if (message.count > 0 &&
+      (!exists(message.first) || message.count - 1 > (INT64_MAX - message.first) / message.step ||
+       !exists(message.first + (message.count - 1) * message.step)))
+    throw Error(ErrorCode::not_found,
+                fmt::format("an epoch has {} batches: not {} from {} on in steps of {}",
+                            view_->view->batches(), message.count, message.first, message.step));
+  end_stream();
+  stream_ = {};
+  stream_.id = message.stream;
+  stream_.series = ++last_series_;
+  stream_.epoch = message.epoch;
+  stream_.first = message.first;
+  stream_.step = message.step;
+  stream_.count = message.count;
+  stream_.depth = message.depth;
+  stream_.ended = false;
+  pump();
+}
+
+void Connection::end_stream() {
+  for (const std::uint64_t token : stream_.asked) {
+    const auto it = asked_.find(token);
+    const Asked asked = std::move(it->second);
+    asked_.erase(it);
+    give_back(asked.bytes);
+    if (!asked.done && asked.opened != 0) delivery_->cancel(asked.opened);
+  }
+  stream_.asked.clear();
+  stream_.ended = true;
+}
+
+void Connection::get(const GetMessage& message) {
+  if (message.request == 0) throw Error(ErrorCode::invalid_argument, "a request needs a number");
+  if (gets_ >= kMostGets) throw Error(ErrorCode::invalid_argument, "too many batches were asked for at once");
+  Asked asked{.request = message.request, .epoch = message.epoch, .batch = message.batch};
+  try {
+    must_have_epoch(message.epoch);
+    if (!exists(message.batch))
+      throw Error(ErrorCode::not_found,
+                  fmt::format("there is no batch {}: an epoch has {}", message.batch, view_->view->batches()));
+    asked.bytes = delivery_->bytes(*view_->view, message.batch);
+    if ((held_ > 0 && held_ + asked.bytes > delivery_->limit()) || leases_.size() >= kMostLeases)
+      throw Error(ErrorCode::no_memory,
+                  fmt::format("this reader holds {} batches, {} of memory, and another one does not fit; let "
+                              "go of earlier batches or copy what is needed of them",
+                              leases_.size(), format_size(held_)));
+  } catch (const Error& error) {
+    send_failed(asked, error);
+    return;
+  }
+  ++gets_;
+  // In its own rank's order where it is of that rank, so that reading by number is prefetched too.
+  const bool own = message.batch % world_ == rank_;
+  ask(std::move(asked), own ? rank_ : 0, own ? world_ : 1);
+}
+
+void Connection::release(std::span<const std::byte> bytes) {
+  const auto message = read_as<ReleaseMessage>(bytes);
+  if (message.count > kMostReleases ||
+      bytes.size() != sizeof message + std::size_t{message.count} * sizeof(std::uint64_t))
+    throw Error(ErrorCode::invalid_argument, "a message has the wrong length");
+  for (std::uint32_t i = 0; i < message.count; ++i) {
+    std::uint64_t lease;
+    std::memcpy(&lease, bytes.data() + sizeof message + i * sizeof lease, sizeof lease);
+    const auto it = leases_.find(lease);
+    if (it == leases_.end()) throw Error(ErrorCode::invalid_argument, "a lease was released that is not held");
+    if (it->second.series == stream_.series && !stream_.ended) --stream_.unreleased;
+    give_back(it->second.bytes);
+    --offer_.leases;
+    leases_.erase(it);
+  }
+  pump();
+}
+
+void Connection::want(const WantMessage& message) {
+  if (message.depth < 1 || message.depth > kLargestDepth)
+    throw Error(ErrorCode::invalid_argument, fmt::format("a stream's depth is 1 to {}", kLargestDepth));
+  if (stream_.ended || message.stream != stream_.id) return;  // said before its End came
+  stream_.depth = message.depth;
+  stream_.wanted = true;
+  pump();
+}
+
+/// May the stream's next batch, of so many bytes, be made now?
+bool Connection::may_go_on(std::uint64_t bytes) const {
+  const std::size_t under_way = stream_.asked.size() + stream_.unreleased;
+  if (under_way == 0 || (stream_.wanted && stream_.asked.empty())) return true;
+  return under_way < stream_.depth && leases_.size() < kMostLeases &&
+         offer_.held + bytes <= delivery_->limit() / 2;
+}
+
+/// Asks for as many batches of the stream as may be under way, and sends those that are there.
+void Connection::pump() {
+  if (stream_.ended) return;
+  while (stream_.next < stream_.count) {
+    Asked asked{.epoch = stream_.epoch, .batch = stream_.first + stream_.next * stream_.step};
+    asked.bytes = delivery_->bytes(*view_->view, asked.batch);
+    if (!may_go_on(asked.bytes)) break;
+    const bool full = (held_ > 0 && held_ + asked.bytes > delivery_->limit()) || leases_.size() >= kMostLeases;
+    ++stream_.next;
+    stream_.wanted = false;
+    if (full) {
+      // It waits for what its own batches leave no room for.
+      asked.done = true;
+      asked.error = std::make_exception_ptr(
+          Error(ErrorCode::no_memory,
+                fmt::format("this reader holds {} batches, {} of memory, and another one does not fit; let go "
+                            "of earlier batches or copy what is needed of them",
+                            leases_.size(), format_size(held_))));
+      asked.bytes = 0;
+      stream_.asked.push_back(++last_token_);
+      asked_.emplace(last_token_, std::move(asked));
+      continue;
+    }
+    const std::int64_t rank = asked.batch % stream_.step;
+    stream_.asked.push_back(last_token_ + 1);
+    ask(std::move(asked), rank, stream_.step);
+  }
+  while (!stream_.asked.empty()) {
+    const auto it = asked_.find(stream_.asked.front());
+    if (!it->second.done) return;
+    Asked asked = std::move(it->second);
+    asked_.erase(it);
+    stream_.asked.pop_front();
+    send(std::move(asked));
+  }
+  if (stream_.next < stream_.count) return;
+  EndMessage end{};
+  end.stream = stream_.id;
+  queue({message_of(end, MessageType::end), {}, nullptr});
+  stream_.ended = true;
+}
+
+std::uint64_t Connection::ask(Asked asked, std::int64_t rank, std::int64_t world) {
+  const std::uint64_t token = ++last_token_;
+  BatchRequest request{view_->view, nullptr, asked.epoch, asked.batch / world, rank, world};
+  held_ += asked.bytes;
+  offer_.held += asked.bytes;
+  asked_.emplace(token, std::move(asked));
+  const std::uint64_t opened = delivery_->open(
+      std::move(request), [complete = complete_, id = id_, token](std::shared_ptr<const Parcel> parcel,
+                                                                  std::exception_ptr error) {
+        complete({id, token, std::move(parcel), error});
+      });
+  asked_.at(token).opened = opened;
+  return token;
+}
+
+bool Connection::completed(Completion completion) {
+  const auto it = asked_.find(completion.token);
+  if (it == asked_.end()) return true;  // nobody waits for it any more
+  it->second.done = true;
+  it->second.parcel = std::move(completion.parcel);
+  it->second.error = completion.error;
+  try {
+    if (it->second.request == 0) {
+      pump();
+    } else {
+      Asked asked = std::move(it->second);
+      asked_.erase(it);
+      --gets_;
+      send(std::move(asked));
+    }
+    return flush();
+  } catch (...) {
+    refuse(error_of(std::current_exception()));
+    return false;
+  }
+}
+
+void Connection::send(Asked asked) {
+  if (asked.error) {
+    give_back(asked.bytes);
+    send_failed(asked, error_of(asked.error));
+    return;
+  }
+  const View& view = *view_->view;
+  const std::vector<Dims> shapes = view.shapes(asked.batch);
+  const Parcel& parcel = *asked.parcel;
+  Outgoing out;
+  BatchMessage message{};
+  append(out.bytes, &message, sizeof message);
+  for (const Parcel::Memory& memory : parcel.memories) {
+    MemoryRecord record{memory.id, memory.size, memory.kind, 0};
+    if (memory.transient || attached_.insert(memory.id).second) {
+      record.flags |= kMemoryAttached;
+      out.descriptors.push_back(memory.fd);
+    }
+    if (memory.transient) record.flags |= kMemoryTransient;
+    append(out.bytes, &record, sizeof record);
+  }
+  for (std::size_t t = 0; t < parcel.tensors.size(); ++t) {
+    const Parcel::Tensor& tensor = parcel.tensors[t];
+    const TensorRecord record{tensor.offset, tensor.bytes, tensor.memory, static_cast<std::uint32_t>(shapes[t].size())};
+    append(out.bytes, &record, sizeof record);
+  }
+  for (const Dims& shape : shapes) {
+    for (const std::int64_t n : shape) append(out.bytes, &n, sizeof n);
+    message.dim_count += static_cast<std::uint32_t>(shape.size());
+  }
+  if (out.bytes.size() > kLongestMessage || out.descriptors.size() > kMostDescriptors) {
+    give_back(asked.bytes);
+    send_failed(asked, Error(ErrorCode::not_supported, "the view has more tensors than one message can tell of"));
+    return;
+  }
+  message.lease = ++last_lease_;
+  message.stream = asked.request == 0 ? stream_.id : 0;
+  message.request = asked.request;
+  message.epoch = asked.epoch;
+  message.batch = asked.batch;
+  const std::int64_t before = asked.batch * view.batch_size();
+  message.samples = view_->remainder == Remainder::keep ? std::min(view.batch_size(), view.samples() - before)
+                                                        : view.batch_size();
+  message.memory_count = static_cast<std::uint32_t>(parcel.memories.size());
+  message.tensor_count = static_cast<std::uint32_t>(parcel.tensors.size());
+  std::memcpy(out.bytes.data(), &message, sizeof message);
+  finish<BatchMessage>(out.bytes, MessageType::batch);
+  out.held = parcel.held;
+  if (asked.request == 0) ++stream_.unreleased;
+  leases_.emplace(message.lease, Lease{std::move(asked.parcel), asked.bytes, asked.request == 0 ? stream_.series : 0});
+  ++offer_.leases;
+  ++offer_.delivered;
+  queue(std::move(out));
+}
+
+void Connection::send_failed(const Asked& asked, const Error& error) {
+  FailedMessage message{};
+  message.request = asked.request;
+  message.epoch = asked.epoch;
+  message.batch = asked.batch;
+  if (asked.request == 0) {
+    message.lease = ++last_lease_;
+    message.stream = stream_.id;
+    ++stream_.unreleased;
+    ++offer_.leases;
+    leases_.emplace(message.lease, Lease{nullptr, 0, stream_.series});
+  }
+  queue({message_of(message, MessageType::failed, error), {}, nullptr});
+}
+
+void Connection::refuse(const Error& error) {
+  outgoing_.clear();
+  queue({message_of(RefusedMessage{}, MessageType::refused, error), {}, nullptr});
+  flush();
+}
+
+/// Sends what the socket takes. False when the reader is gone.
+bool Connection::flush() {
+  short_of_descriptors_ = false;
+  while (!outgoing_.empty()) {
+    Outgoing& out = outgoing_.front();
+    iovec part{out.bytes.data(), out.bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+    if (!out.descriptors.empty()) {
+      const std::size_t size = out.descriptors.size() * sizeof(int);
+      message.msg_control = control;
+      message.msg_controllen = CMSG_SPACE(size);
+      cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(size);
+      std::memcpy(CMSG_DATA(header), out.descriptors.data(), size);
+    }
+    const ssize_t sent = ::sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) return true;
+    if (sent < 0 && (errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM)) {
+      short_of_descriptors_ = true;
+      return true;
+    }
+    if (sent < 0) return false;
+    outgoing_.pop_front();
+  }
+  return true;
+}
+
+}  // namespace batchfs::handoff

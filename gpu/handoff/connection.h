@@ -1,0 +1,148 @@
+#pragma once
+// One reader: what it may say, what it is sent, what it holds. All in the server's thread; nothing here
+// waits for the reader.
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/pipeline/memory_file.h"
+#include "gpu/handoff/delivery.h"
+#include "gpu/handoff/protocol.h"
+
+namespace batchfs::handoff {
+
+/// What a view's readers are told, made once.
+struct SharedView {
+  std::shared_ptr<const View> view;
+  MemoryFile texts;  // schema.json and view.json
+  std::uint64_t schema_length = 0, view_length = 0;
+  Remainder remainder = Remainder::keep;
+};
+
+/// What connections share. Used in the server's thread only.
+struct Offer {
+  std::vector<SharedView> views;
+  std::vector<Delivery*> deliveries;  // in the order of preference
+  std::uint64_t held = 0;             // bytes of batches that readers hold or wait for
+  std::uint64_t leases = 0;
+  std::uint64_t delivered = 0;        // batches, ever
+};
+
+/// A batch that a delivery finished, on its way to the server's thread.
+struct Completion {
+  std::uint64_t connection = 0;
+  std::uint64_t token = 0;
+  std::shared_ptr<const Parcel> parcel;
+  std::exception_ptr error;
+};
+/// Takes completions from any thread; may outlive the server, and then drops them.
+using Complete = std::function<void(Completion)>;
+
+class Connection {
+ public:
+  /// Owns `socket`.
+  Connection(std::uint64_t id, int socket, Offer& offer, Complete complete);
+  /// Cancels what it waits for and gives back what it holds.
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  int socket() const { return socket_; }
+  bool greeted() const { return view_ != nullptr; }
+
+  /// Each returns false when the connection is over.
+  bool readable();
+  bool completed(Completion completion);
+  bool writable() { return flush(); }
+
+  /// Messages wait for the reader to take earlier ones.
+  bool blocked() const { return !outgoing_.empty(); }
+  /// It takes none, and is not listened to until it does.
+  bool deaf() const { return outgoing_.size() >= kMostOutgoing; }
+  /// Too many descriptors are under way on this machine: writable() is to be called again soon.
+  bool short_of_descriptors() const { return short_of_descriptors_; }
+
+  /// Says why and ends: `flush` has been tried once when this returns.
+  void refuse(const Error& error);
+
+ private:
+  struct Outgoing {
+    std::vector<std::byte> bytes;
+    std::vector<int> descriptors;
+    std::shared_ptr<const void> held;  // owns the descriptors
+  };
+  struct Lease {
+    std::shared_ptr<const Parcel> parcel;
+    std::uint64_t bytes;
+    std::uint64_t series;  // the stream it is of, 0 for none
+  };
+  /// A batch that was asked for and is not sent.
+  struct Asked {
+    std::uint64_t request = 0;  // of a Get, 0 for the stream
+    std::int64_t epoch = 0, batch = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t opened = 0;   // what cancel() takes
+    bool done = false;
+    std::shared_ptr<const Parcel> parcel;
+    std::exception_ptr error;
+  };
+  struct Stream {
+    std::uint64_t id = 0;      // the reader's
+    std::uint64_t series = 0;  // ours: ids may repeat
+    std::int64_t epoch = 0, first = 0, step = 1, count = 0;
+    std::int64_t next = 0;                // to be opened
+    std::deque<std::uint64_t> asked;      // tokens, in order
+    std::uint32_t depth = 1, unreleased = 0;
+    bool wanted = false;                  // the reader waits
+    bool ended = true;
+  };
+
+  bool handle(std::span<const std::byte> message);
+  void hello(const HelloMessage& message);
+  void start(const StartMessage& message);
+  void get(const GetMessage& message);
+  void must_have_epoch(std::int64_t epoch) const;
+  void release(std::span<const std::byte> message);
+  void want(const WantMessage& message);
+
+  void pump();
+  bool may_go_on(std::uint64_t bytes) const;
+  std::uint64_t ask(Asked asked, std::int64_t rank, std::int64_t world);
+  void give_back(std::uint64_t bytes);
+  void end_stream();
+  void send(Asked asked);
+  void send_failed(const Asked& asked, const Error& error);
+  bool exists(std::int64_t batch) const;
+  bool flush();
+  void queue(Outgoing message) { outgoing_.push_back(std::move(message)); }
+
+  static constexpr std::size_t kMostOutgoing = 256;
+
+  const std::uint64_t id_;
+  const int socket_;
+  Offer& offer_;
+  const Complete complete_;
+
+  const SharedView* view_ = nullptr;
+  Delivery* delivery_ = nullptr;
+  std::int64_t rank_ = 0, world_ = 1;
+  Stream stream_;
+  std::unordered_map<std::uint64_t, Asked> asked_;   // by token
+  std::unordered_map<std::uint64_t, Lease> leases_;
+  std::set<std::uint64_t> attached_;  // pieces of memory that the reader has
+  std::uint64_t last_token_ = 0, last_lease_ = 0, last_series_ = 0;
+  std::uint64_t held_ = 0;            // bytes, of asked_ and leases_
+  std::size_t gets_ = 0;              // of asked_
+  std::deque<Outgoing> outgoing_;
+  bool short_of_descriptors_ = false;
+};
+
+}  // namespace batchfs::handoff

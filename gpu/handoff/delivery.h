@@ -1,0 +1,57 @@
+#pragma once
+// Where the batches of the hand-off come from: one Delivery for each way to give them to a reader. The
+// server knows leases, streams and sockets; a delivery knows memory.
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/pipeline/prefetcher.h"
+#include "gpu/handoff/protocol.h"
+
+namespace batchfs::handoff {
+
+/// A batch as it is handed over. Immutable; its memory stays as it is for as long as someone holds it.
+struct Parcel {
+  struct Memory {
+    std::uint64_t id = 0;  // of this piece of memory, the same wherever it is used again
+    std::uint64_t size = 0;
+    MemoryKind kind = MemoryKind::host;
+    int fd = -1;            // what the reader maps; owned by `held`, or by the delivery
+    bool transient = true;  // belongs to this batch alone
+  };
+  struct Tensor {
+    std::uint32_t memory = 0;  // which of the memories
+    std::uint64_t offset = 0, bytes = 0;
+  };
+  std::vector<Memory> memories;
+  std::vector<Tensor> tensors;  // one per tensor of the view, C order
+  std::shared_ptr<const void> held;
+};
+
+/// Thread-safe. Outlives the server.
+class Delivery {
+ public:
+  virtual ~Delivery() = default;
+
+  virtual Mode mode() const = 0;
+  /// A reader that can map these kinds of memory, and wants batches on this device, can be served.
+  virtual bool serves(const HelloMessage& hello) const = 0;
+
+  using Done = std::function<void(std::shared_ptr<const Parcel>, std::exception_ptr)>;
+  /// Gives the batch when it is complete: `done` is called once, possibly before this returns, from any
+  /// thread. Returns what cancel() takes, 0 when `done` was called already. The request's format is the
+  /// delivery's to choose.
+  virtual std::uint64_t open(BatchRequest request, Done done) = 0;
+  /// The reader went away: `done` is called with Error{interrupted}, unless it has been called.
+  virtual void cancel(std::uint64_t opened) = 0;
+
+  /// The memory that a batch takes, without making it.
+  virtual std::uint64_t bytes(const View& view, std::int64_t batch) const = 0;
+  /// What there is for all batches that readers hold.
+  virtual std::uint64_t limit() const = 0;
+};
+
+}  // namespace batchfs::handoff

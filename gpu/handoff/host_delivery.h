@@ -1,0 +1,28 @@
+#pragma once
+// Mode host: the engine's memory files themselves. Nothing is copied, and all readers of a batch share its
+// memory.
+
+#include "engine/pipeline/engine.h"
+#include "gpu/handoff/delivery.h"
+
+namespace batchfs::handoff {
+
+class HostDelivery final : public Delivery {
+ public:
+  /// `engine` outlives it.
+  explicit HostDelivery(Engine& engine) : engine_(engine) {}
+
+  Mode mode() const override { return Mode::host; }
+  bool serves(const HelloMessage& hello) const override { return (hello.kinds & bit(MemoryKind::host)) != 0; }
+  std::uint64_t open(BatchRequest request, Done done) override;
+  void cancel(std::uint64_t opened) override { engine_.cancel(opened); }
+  std::uint64_t bytes(const View& view, std::int64_t batch) const override;
+  std::uint64_t limit() const override { return engine_.budget().limit(); }
+
+ private:
+  Engine& engine_;
+  /// Shared with batches under way: the engine may finish them when this is gone.
+  const std::shared_ptr<std::atomic<std::uint64_t>> last_id_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+};
+
+}  // namespace batchfs::handoff

@@ -1,0 +1,206 @@
+#pragma once
+// The hand-off's wire format: what a reader and the process that makes batches say to each other over a
+// Unix socket.
+//
+// The socket is of type SOCK_SEQPACKET: a message arrives whole or not at all, and descriptors arrive with
+// the message they belong to. Every message is one of the structs below, in the machine's own byte order
+// (little-endian: batchfs runs on nothing else), without padding; some are followed by the records they
+// count. Each begins with a Header whose `length` is that of the whole message: a receiver refuses
+// one that differs from what arrived. Fields called `reserved` are zero. Numbers of batches are global, as
+// in the mount's epoch directories without a rank: the reader turns its rank, world and workers into
+// (first, step).
+//
+//   reader                                             server
+//   Hello      which view, what it can map    ->
+//                                             <-       Welcome   how many batches; with it, in a descriptor,
+//                                                                the view's texts
+//   Start      a stream of batches, in order  ->
+//                                             <-       Batch ... as many ahead as the stream's depth says
+//   Release    leases it is done with         ->
+//   Want       it waits, holding all it got   ->
+//                                             <-       End       of the stream
+//   Get        one batch, by number           ->
+//                                             <-       Batch, or Failed
+//                                             <-       Refused   and then the connection ends
+//
+// A Batch is leased: its memory stays as it is until the reader releases the lease or its connection ends,
+// which a reader's death does too. A batch that cannot be made is Failed, in its place in the stream; the
+// stream goes on behind it. What the reader does not take is not made: a stream has at most `depth` batches
+// that are not released, fewer where memory is short. A reader that keeps them all and waits for another says
+// Want, and gets one more, or Failed when that would not fit into memory.
+//
+// Memory. A batch's tensors lie in pieces of memory, each with an id that the server gives once per
+// connection. The message that names an id for the first time carries the descriptor (kMemoryAttached); a
+// piece that is kTransient belongs to one batch and is unmapped with its release, any other stays mapped
+// until the connection ends and its id comes again: slots of a ring, slabs, anything that is worth
+// mapping once. Which kinds of memory may come is what the reader's Hello said it can map.
+//
+// Growing. A reader says the newest version it knows, the server answers with the one both use. A new kind
+// of memory is a new MemoryKind behind a bit in HelloMessage::kinds; a new step is a new MessageType, sent only
+// to who said in HelloMessage::features that it understands it.
+
+#include <bit>
+#include <cstdint>
+
+namespace batchfs::handoff {
+
+static_assert(std::endian::native == std::endian::little);
+
+inline constexpr std::uint16_t kVersion = 1;
+
+/// The longest message, with its records.
+inline constexpr std::uint32_t kLongestMessage = 128 << 10;
+/// Leases in one Release.
+inline constexpr std::uint32_t kMostReleases = 1024;
+/// Batches of a stream that are not released, at most.
+inline constexpr std::uint32_t kLargestDepth = 64;
+/// Descriptors of one message: SCM_MAX_FD of Linux is 253.
+inline constexpr std::uint32_t kMostDescriptors = 16;
+/// Ranks of worlds up to this size.
+inline constexpr std::int64_t kLargestWorld = 65536;
+
+enum class MessageType : std::uint16_t {
+  hello = 1, start = 2, get = 3, release = 4, want = 5,           // of the reader
+  welcome = 64, batch = 65, end = 66, failed = 67, refused = 68,  // of the server
+};
+
+struct Header {
+  std::uint32_t length;  // bytes of the message, this header included
+  MessageType type;
+  std::uint16_t version;
+};
+
+/// How batches reach the reader.
+enum class Mode : std::uint32_t {
+  automatic = 0,  // the server chooses
+  host = 1,       // memory files of the host
+  daemon = 2,     // slots of device memory that the server fills
+  reader = 3,     // compressed chunks and what to do with them: the reader decodes
+};
+
+enum class MemoryKind : std::uint32_t {
+  host = 1,        // a memory file: map it, read-only
+  device_fd = 2,   // an allocation of cuMemCreate, exported as a descriptor
+  device_ipc = 3,  // a memory file that holds a cudaIpcMemHandle_t
+};
+inline constexpr std::uint32_t bit(MemoryKind kind) { return 1u << static_cast<std::uint32_t>(kind); }
+
+struct HelloMessage {
+  Header header;               // version: the newest that the reader knows
+  Mode mode;
+  std::uint32_t kinds;         // bits of the MemoryKinds that it can map
+  std::uint64_t features;      // bits of message types beyond version 1: none yet
+  std::int64_t rank, world;
+  std::uint8_t gpu_uuid[16];   // of the device it wants batches on; zero for none
+  std::uint32_t name_length;   // of the view; 0 where the server has one only
+  std::uint32_t reserved;
+  char name[256];
+};
+
+/// Its one descriptor is a memory file with two JSON texts, one behind the other: schema.json and
+/// view.json, as the mount has them.
+struct WelcomeMessage {
+  Header header;               // version: the one both use
+  Mode mode;                   // never automatic
+  std::uint32_t largest_depth;
+  std::uint64_t schema_length, view_length;  // bytes of the texts
+  std::int64_t samples, batch_size, batches, epochs;
+  std::uint32_t remainder;     // Remainder
+  std::uint32_t tensor_count;
+};
+
+/// What happens to samples that do not fill a batch, and to batches that do not fill a round of ranks.
+enum class Remainder : std::uint32_t { keep = 0, drop = 1, pad = 2 };
+
+/// The batches first, first + step, ... `count` of them. Takes the place of the stream before it, whose
+/// batches may still arrive: the reader releases those. `stream` is any number but 0; `count` 0 only ends.
+struct StartMessage {
+  Header header;
+  std::uint64_t stream;
+  std::int64_t epoch, first, step, count;
+  std::uint32_t depth;
+  std::uint32_t reserved;
+};
+
+struct GetMessage {
+  Header header;
+  std::uint64_t request;  // any number but 0, comes back with the answer
+  std::int64_t epoch, batch;
+};
+
+/// Followed by `count` leases (std::uint64_t).
+struct ReleaseMessage {
+  Header header;
+  std::uint32_t count;
+  std::uint32_t reserved;
+};
+
+/// The reader waits for the next batch of its stream. From now on the stream's depth is `depth`.
+struct WantMessage {
+  Header header;
+  std::uint64_t stream;
+  std::uint32_t depth;
+  std::uint32_t reserved;
+};
+
+/// Followed by MemoryRecord[memory_count], TensorRecord[tensor_count], std::int64_t[dim_count]: the shapes
+/// of the tensors one behind the other, in the order of the schema. Elements lie in C order.
+struct BatchMessage {
+  Header header;
+  std::uint64_t lease;    // never 0, never twice in a connection
+  std::uint64_t stream;   // of the Start, 0 for a Get
+  std::uint64_t request;  // of the Get, 0 for a stream
+  std::int64_t epoch, batch, samples;
+  std::uint32_t memory_count, tensor_count, dim_count;
+  std::uint32_t reserved;
+};
+
+inline constexpr std::uint32_t kMemoryAttached = 1;
+inline constexpr std::uint32_t kMemoryTransient = 2;
+
+struct MemoryRecord {
+  std::uint64_t id;
+  std::uint64_t size;  // bytes
+  MemoryKind kind;
+  std::uint32_t flags;
+};
+
+struct TensorRecord {
+  std::uint64_t offset;  // of the first element in its memory
+  std::uint64_t bytes;
+  std::uint32_t memory;  // which of this message's MemoryRecords
+  std::uint32_t rank;    // how many of the dims are its
+};
+
+struct EndMessage {
+  Header header;
+  std::uint64_t stream;
+};
+
+/// Followed by the two texts, UTF-8. Of a stream it counts as one of its batches until its lease is released.
+struct FailedMessage {
+  Header header;
+  std::uint64_t lease;  // 0 for a Get
+  std::uint64_t stream, request;
+  std::int64_t epoch, batch;
+  std::uint32_t code;   // ErrorCode
+  std::uint32_t why_length, where_length;
+  std::uint32_t reserved;
+};
+
+/// Followed by the two texts.
+struct RefusedMessage {
+  Header header;
+  std::uint32_t code;
+  std::uint32_t why_length, where_length;
+  std::uint32_t reserved;
+};
+
+// The layout is the contract.
+static_assert(sizeof(Header) == 8 && sizeof(HelloMessage) == 320 && sizeof(WelcomeMessage) == 72);
+static_assert(sizeof(StartMessage) == 56 && sizeof(GetMessage) == 32 && sizeof(ReleaseMessage) == 16 &&
+              sizeof(WantMessage) == 24);
+static_assert(sizeof(BatchMessage) == 72 && sizeof(MemoryRecord) == 24 && sizeof(TensorRecord) == 24);
+static_assert(sizeof(EndMessage) == 16 && sizeof(FailedMessage) == 64 && sizeof(RefusedMessage) == 24);
+
+}  // namespace batchfs::handoff

@@ -1,0 +1,273 @@
+#include "gpu/handoff/server.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "engine/base/json_text.h"
+
+namespace batchfs::handoff {
+
+namespace {
+
+/// What an event is about: the lowest bits say which kind, the rest is the reader's number.
+enum : std::uint64_t { kSocket = 0, kProcess = 1, kListener = 2, kInbox = 3 };
+constexpr auto kPause = std::chrono::milliseconds(100);  // when descriptors have run out
+constexpr auto kShortPause = std::chrono::milliseconds(5);
+
+/// What ranks get says which rule a view has for batches that do not fill a round.
+Remainder remainder_of(const View& view) {
+  const std::int64_t world = view.batches() + 1;
+  if (view.batches() == 0 || view.rank_batches(0, world) == 0) return Remainder::drop;
+  return view.rank_batches(world - 1, world) == 0 ? Remainder::keep : Remainder::pad;
+}
+
+SharedView shared(const std::shared_ptr<const View>& view) {
+  const std::string schema = json_text(view->schema()) + "\n", resolved = json_text(view->resolved()) + "\n";
+  SharedView result{view, MemoryFiles(false).create("batchfs-view", schema.size() + resolved.size()),
+                    schema.size(), resolved.size(), remainder_of(*view)};
+  std::memcpy(result.texts.data(), schema.data(), schema.size());
+  std::memcpy(result.texts.data() + schema.size(), resolved.data(), resolved.size());
+  result.texts.seal();
+  return result;
+}
+
+void watch(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t what) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = what;
+  if (::epoll_ctl(epoll, operation, fd, &event) != 0)
+    throw Error(ErrorCode::internal, fmt::format("watching a reader: {}", std::strerror(errno)));
+}
+
+}  // namespace
+
+struct HandoffServer::Inbox {
+  Inbox() : wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (wake < 0) throw Error(ErrorCode::no_memory, fmt::format("eventfd: {}", std::strerror(errno)));
+  }
+  ~Inbox() { ::close(wake); }
+
+  void put(Completion completion) {
+    {
+      const std::lock_guard lock(mutex);
+      if (closed) return;
+      completions.push_back(std::move(completion));
+      if (completions.size() > 1 || std::this_thread::get_id() == owner) return;
+    }
+    rouse();
+  }
+  std::vector<Completion> take() {
+    const std::lock_guard lock(mutex);
+    return std::exchange(completions, {});
+  }
+  void close() {
+    std::vector<Completion> dropped;  // their memory goes without the lock
+    const std::lock_guard lock(mutex);
+    closed = true;
+    dropped.swap(completions);
+  }
+  void rouse() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake, &one, sizeof one);
+  }
+
+  const int wake;
+  std::thread::id owner;  // looks into the inbox by itself
+  std::atomic<bool> stopping{false};
+  std::mutex mutex;
+  std::vector<Completion> completions;
+  bool closed = false;
+};
+
+HandoffServer::Reader::~Reader() {
+  if (process >= 0) ::close(process);
+}
+
+HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
+    : options_(std::move(options)), listener_(std::move(listener)), log_(log), inbox_(std::make_shared<Inbox>()) {
+  for (const auto& view : options_.views) offer_.views.push_back(shared(view));
+  offer_.deliveries = options_.deliveries;
+  events_ = ::epoll_create1(EPOLL_CLOEXEC);
+  if (events_ < 0) throw Error(ErrorCode::no_memory, fmt::format("epoll: {}", std::strerror(errno)));
+  watch(events_, EPOLL_CTL_ADD, listener_.fd(), EPOLLIN, kListener);
+  watch(events_, EPOLL_CTL_ADD, inbox_->wake, EPOLLIN, kInbox);
+  // Signals are for the thread that serves the mount.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+HandoffServer::~HandoffServer() {
+  inbox_->stopping = true;
+  inbox_->rouse();
+  thread_.join();
+  ::close(events_);
+}
+
+HandoffServer::Statistics HandoffServer::statistics() const {
+  return {shown_readers_, shown_leases_, shown_bytes_, shown_delivered_};
+}
+
+void HandoffServer::publish() {
+  shown_readers_ = readers_.size();
+  shown_leases_ = offer_.leases;
+  shown_bytes_ = offer_.held;
+  shown_delivered_ = offer_.delivered;
+}
+
+void HandoffServer::run() {
+  inbox_->owner = std::this_thread::get_id();
+  std::vector<epoll_event> events(64);
+  while (!inbox_->stopping) {
+    const int count = ::epoll_wait(events_, events.data(), static_cast<int>(events.size()), timeout());
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t what = events[static_cast<std::size_t>(i)].data.u64, id = what >> 2;
+      const auto reader = readers_.find(id);
+      switch (what & 3) {
+        case kListener: accept_readers(); break;
+        case kInbox: {
+          std::uint64_t times;
+          [[maybe_unused]] const ssize_t got = ::read(inbox_->wake, &times, sizeof times);
+          break;
+        }
+        case kProcess: settle(id, false); break;
+        case kSocket:
+          if (reader == readers_.end()) break;
+          if (events[static_cast<std::size_t>(i)].events & EPOLLOUT)
+            settle(id, reader->second.connection->writable());
+          if (readers_.contains(id) && (events[static_cast<std::size_t>(i)].events & ~EPOLLOUT))
+            settle(id, reader->second.connection->readable());
+          break;
+      }
+      drain_inbox();
+    }
+    drain_inbox();
+    const Clock::time_point now = Clock::now();
+    for (const std::uint64_t id : std::set(short_of_descriptors_)) settle(id, readers_.at(id).connection->writable());
+    for (const std::uint64_t id : std::set(greeting_)) {
+      if (now < readers_.at(id).deadline) continue;
+      readers_.at(id).connection->refuse(Error(ErrorCode::timed_out, "the reader did not say Hello"));
+      settle(id, false);
+    }
+    if (!accepting_ && now >= accept_again_) {
+      watch(events_, EPOLL_CTL_ADD, listener_.fd(), EPOLLIN, kListener);
+      accepting_ = true;
+    }
+    publish();
+  }
+  readers_.clear();
+  publish();
+  inbox_->close();
+}
+
+/// Milliseconds until something is due; -1 when nothing is.
+int HandoffServer::timeout() const {
+  if (!short_of_descriptors_.empty()) return static_cast<int>(kShortPause.count());
+  if (!accepting_) return static_cast<int>(kPause.count());
+  if (greeting_.empty()) return -1;
+  Clock::time_point first = Clock::time_point::max();
+  for (const std::uint64_t id : greeting_) first = std::min(first, readers_.at(id).deadline);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+}
+
+void HandoffServer::accept_readers() {
+  for (int i = 0; i < 16; ++i) {
+    const int socket = ::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (socket >= 0) {
+      accept_reader(socket);
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno != EAGAIN) {  // no descriptors are left: those who wait go on waiting
+      log_.warning(fmt::format("hand-off: a reader cannot be accepted now: {}", std::strerror(errno)));
+      watch(events_, EPOLL_CTL_DEL, listener_.fd(), 0, 0);
+      accepting_ = false;
+      accept_again_ = Clock::now() + kPause;
+    }
+    return;
+  }
+}
+
+void HandoffServer::accept_reader(int socket) {
+  const std::uint64_t id = ++last_reader_;
+  auto connection = std::make_unique<Connection>(id, socket, offer_, [inbox = inbox_](Completion completion) {
+    inbox->put(std::move(completion));
+  });
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+      (peer.uid != ::geteuid() && peer.uid != 0)) {
+    connection->refuse(Error(ErrorCode::access_denied,
+                             "batches are handed over to the user that batchfs runs as; read the mount's files, "
+                             "or run batchfs as this user"));
+    return;
+  }
+  if (readers_.size() >= options_.most_readers) {
+    connection->refuse(Error(ErrorCode::no_memory, fmt::format("there are {} readers already", readers_.size())));
+    return;
+  }
+  Reader& reader = readers_[id];
+  reader.connection = std::move(connection);
+  reader.deadline = Clock::now() + options_.greeting_time;
+  reader.events = EPOLLIN;
+  greeting_.insert(id);
+  // A process that is not in our namespace has no number here; its socket's end must do.
+  if (peer.pid > 0) reader.process = static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0));
+  try {
+    watch(events_, EPOLL_CTL_ADD, socket, reader.events, id << 2 | kSocket);
+    if (reader.process >= 0) watch(events_, EPOLL_CTL_ADD, reader.process, EPOLLIN, id << 2 | kProcess);
+  } catch (const Error& error) {
+    reader.connection->refuse(error);
+    settle(id, false);
+  }
+}
+
+/// What deliveries have finished goes to those who asked. Sending may open more, which may be ready at once.
+void HandoffServer::drain_inbox() {
+  for (;;) {
+    const std::vector<Completion> completions = inbox_->take();
+    if (completions.empty()) return;
+    for (const Completion& completion : completions) {
+      const auto reader = readers_.find(completion.connection);
+      if (reader != readers_.end())
+        settle(completion.connection, reader->second.connection->completed(completion));
+    }
+  }
+}
+
+/// After something happened on a connection: it ends, or what it is watched for is brought up to date.
+void HandoffServer::settle(std::uint64_t id, bool goes_on) {
+  const auto it = readers_.find(id);
+  if (it == readers_.end()) return;
+  Reader& reader = it->second;
+  if (!goes_on) {
+    greeting_.erase(id);
+    short_of_descriptors_.erase(id);
+    readers_.erase(it);
+    return;
+  }
+  const Connection& connection = *reader.connection;
+  if (connection.greeted()) greeting_.erase(id);
+  if (connection.short_of_descriptors()) short_of_descriptors_.insert(id);
+  else short_of_descriptors_.erase(id);
+  const std::uint32_t events = (connection.deaf() ? 0u : EPOLLIN) |
+                               (connection.blocked() && !connection.short_of_descriptors() ? EPOLLOUT : 0u);
+  if (events == reader.events) return;
+  reader.events = events;
+  watch(events_, EPOLL_CTL_MOD, connection.socket(), events, id << 2 | kSocket);
+}
+
+}  // namespace batchfs::handoff

@@ -1,0 +1,87 @@
+#pragma once
+// The hand-off's server: readers connect and get batches in memory, see protocol.h.
+//
+//   HostDelivery host(engine);
+//   HandoffServer server({.views = views, .deliveries = {&host}}, Listener::in_runtime_directory(), log);
+//
+// One thread, which waits for nothing but sockets: batches come from the deliveries by callback, and a
+// reader that does not take what it is sent is left with a full socket. A reader is the user that this
+// process runs as, or root. Its death, however it comes, is seen as the end of its connection, or, where
+// a child of its holds the connection open, by its process descriptor; what it held is given back then.
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/base/log.h"
+#include "engine/pipeline/memory_file.h"
+#include "gpu/handoff/connection.h"
+#include "gpu/handoff/listener.h"
+
+namespace batchfs::handoff {
+
+class HandoffServer {
+ public:
+  struct Options {
+    std::vector<std::shared_ptr<const View>> views;
+    std::vector<Delivery*> deliveries;  // in the order of preference; outlive the server
+    std::size_t most_readers = 512;
+    std::chrono::milliseconds greeting_time{10'000};  // for a reader to say Hello
+  };
+
+  HandoffServer(Options options, Listener listener, Log& log);
+  /// Ends every connection. Batches that deliveries finish afterwards are dropped.
+  ~HandoffServer();
+  HandoffServer(const HandoffServer&) = delete;
+  HandoffServer& operator=(const HandoffServer&) = delete;
+
+  /// Where readers connect.
+  const std::string& path() const { return listener_.path(); }
+
+  struct Statistics {
+    std::uint64_t readers = 0, leases = 0, bytes = 0;  // now: connected, held, the memory of what is held or made
+    std::uint64_t delivered = 0;                       // batches, since the start
+  };
+  Statistics statistics() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Reader {
+    std::unique_ptr<Connection> connection;
+    int process = -1;             // its process descriptor
+    Clock::time_point deadline;   // for its Hello
+    std::uint32_t events = 0;     // what the socket is watched for
+    ~Reader();
+  };
+  /// What deliveries finished, for the server's thread. Outlives the server.
+  struct Inbox;
+
+  void run();
+  void accept_readers();
+  void accept_reader(int socket);
+  void drain_inbox();
+  void settle(std::uint64_t id, bool goes_on);
+  int timeout() const;
+  void publish();
+
+  const Options options_;
+  Listener listener_;
+  Log& log_;
+  Offer offer_;
+  std::shared_ptr<Inbox> inbox_;
+  int events_ = -1;  // epoll
+  std::map<std::uint64_t, Reader> readers_;
+  std::uint64_t last_reader_ = 0;
+  std::set<std::uint64_t> greeting_, short_of_descriptors_;  // readers that time is kept for
+  Clock::time_point accept_again_{};  // when descriptors had run out
+  bool accepting_ = true;
+  std::atomic<std::uint64_t> shown_readers_{0}, shown_leases_{0}, shown_bytes_{0}, shown_delivered_{0};
+  std::thread thread_;
+};
+
+}  // namespace batchfs::handoff

@@ -1,0 +1,64 @@
+#include "gpu/reader/batch.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/error.h"
+
+namespace batchfs::reader {
+
+namespace {
+
+void* map(std::uint64_t size, int flags, int fd) {
+  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | flags, fd, 0);
+  // Where copies that are never made count as memory that is used (vm.overcommit_memory = 2).
+  if (data == MAP_FAILED && errno == ENOMEM && fd >= 0)
+    data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | flags, fd, 0);
+  if (data == MAP_FAILED)
+    throw Error(ErrorCode::no_memory, std::string("mapping a batch: ") + std::strerror(errno));
+  return data;
+}
+
+}  // namespace
+
+std::shared_ptr<const Mapping> Mapping::of_file(int fd, std::uint64_t size) {
+  // Touching pages behind a file's end kills a process.
+  struct stat at;
+  if (::fstat(fd, &at) != 0 || static_cast<std::uint64_t>(at.st_size) < size)
+    throw Error(ErrorCode::corrupt, "a batch's memory is shorter than it should be");
+  if (size == 0) return std::shared_ptr<const Mapping>(new Mapping(nullptr, 0));
+  return std::shared_ptr<const Mapping>(new Mapping(static_cast<std::byte*>(map(size, 0, fd)), size));
+}
+
+std::shared_ptr<const Mapping> Mapping::read_from(int fd, std::uint64_t size) {
+  if (size == 0) return std::shared_ptr<const Mapping>(new Mapping(nullptr, 0));
+  std::shared_ptr<const Mapping> mapping(
+      new Mapping(static_cast<std::byte*>(map(size, MAP_ANONYMOUS, -1)), size));
+  for (std::uint64_t at = 0; at < size;) {
+    const ssize_t got = ::pread(fd, mapping->data_ + at, size - at, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error(ErrorCode::io, std::string("reading a batch: ") + std::strerror(errno));
+    if (got == 0) throw Error(ErrorCode::corrupt, "a batch's file is shorter than it should be");
+    at += static_cast<std::uint64_t>(got);
+  }
+  return mapping;
+}
+
+Mapping::~Mapping() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+std::uint64_t bytes_of(const std::vector<std::int64_t>& shape, std::uint32_t itemsize) {
+  std::uint64_t bytes = itemsize;
+  for (const std::int64_t n : shape)
+    if (n < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(n), &bytes) || bytes > INT64_MAX)
+      throw Error(ErrorCode::corrupt, "a tensor's shape is impossible");
+  return bytes;
+}
+
+}  // namespace batchfs::reader

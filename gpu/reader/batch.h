@@ -1,0 +1,66 @@
+#pragma once
+// A batch that a reader has, and the memory that it lies in.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gpu/reader/schema.h"
+
+namespace batchfs::reader {
+
+/// Mapped memory. Pages are shared with every other reader until they are written to: a program that
+/// changes a batch in place, though it should not, changes a copy of its own.
+class Mapping {
+ public:
+  /// The whole of a file; the descriptor may be closed afterwards. Throws no_memory.
+  static std::shared_ptr<const Mapping> of_file(int fd, std::uint64_t size);
+  /// Memory of its own, filled by reading. Throws io, no_memory.
+  static std::shared_ptr<const Mapping> read_from(int fd, std::uint64_t size);
+  ~Mapping();
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  const std::byte* data() const { return data_; }
+  std::uint64_t size() const { return size_; }
+
+ private:
+  Mapping(std::byte* data, std::uint64_t size) : data_(data), size_(size) {}
+  std::byte* data_;
+  std::uint64_t size_;
+};
+
+/// Checked against the schema: `bytes` is what shape and type give, and all of it is mapped.
+struct Tensor {
+  const TensorInfo* info = nullptr;  // of the batch's schema
+  std::vector<std::int64_t> shape;
+  const std::byte* data = nullptr;   // C order
+  std::uint64_t bytes = 0;
+};
+
+/// Immutable. The memory is there for as long as this is.
+struct Batch {
+  std::int64_t epoch = 0;
+  std::int64_t number = 0;   // global: of the epoch, over all ranks
+  std::int64_t samples = 0;
+  std::vector<Tensor> tensors;
+
+  std::shared_ptr<const Schema> schema;
+  std::vector<std::shared_ptr<const Mapping>> memory;
+  std::function<void()> release;  // called when the memory is unmapped
+
+  Batch() = default;
+  ~Batch() {
+    memory.clear();
+    if (release) release();
+  }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+};
+
+/// The bytes of a tensor of this shape. Throws corrupt when they are not countable.
+std::uint64_t bytes_of(const std::vector<std::int64_t>& shape, std::uint32_t itemsize);
+
+}  // namespace batchfs::reader

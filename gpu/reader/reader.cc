@@ -1,0 +1,215 @@
+#include "gpu/reader/reader.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/error.h"
+#include "gpu/handoff/connect.h"
+#include "gpu/reader/file_source.h"
+#include "gpu/reader/socket_source.h"
+
+namespace batchfs::reader {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool exists(const std::string& path) {
+  struct stat at;
+  return ::stat(path.c_str(), &at) == 0;
+}
+
+/// There is nobody to get batches from.
+struct Gone : Error {
+  Gone(std::string why, std::string where) : Error(ErrorCode::io, std::move(why), std::move(where)) {}
+};
+
+/// The only view of a mount. Throws when there are several or none.
+std::string only_view(const std::string& mount) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(mount + "/views", error)) names.push_back(entry.path().filename());
+  if (names.size() == 1) return names[0];
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  if (names.empty()) throw Error(ErrorCode::not_found, "this is no batchfs mount with views, no view and no socket", mount);
+  throw Error(ErrorCode::invalid_argument, "say which view: there are " + list, mount);
+}
+
+}  // namespace
+
+std::shared_ptr<Reader> Reader::open(ReaderOptions options) { return std::shared_ptr<Reader>(new Reader(std::move(options))); }
+
+Reader::Reader(ReaderOptions options) : options_(std::move(options)), view_(options_.view) {
+  if (options_.world < 1 || options_.world > handoff::kLargestWorld || options_.rank < 0 || options_.rank >= options_.world)
+    throw Error(ErrorCode::invalid_argument, "there is no rank " + std::to_string(options_.rank) + " of " +
+                                                 std::to_string(options_.world));
+  if (options_.mode != "auto" && options_.mode != "host" && options_.mode != "files")
+    throw Error(ErrorCode::invalid_argument, "a mode is auto, host or files, not '" + options_.mode + "'");
+  std::string place = options_.place;
+  while (place.size() > 1 && place.back() == '/') place.pop_back();
+  struct stat at;
+  if (::stat(place.c_str(), &at) != 0)
+    throw Error(errno == EACCES ? ErrorCode::access_denied : ErrorCode::not_found, std::strerror(errno), place);
+  if (S_ISSOCK(at.st_mode)) {
+    socket_ = place;
+  } else if (exists(place + "/schema.json")) {
+    // A view's own directory.
+    const fs::path path = fs::absolute(place).lexically_normal();
+    if (!view_.empty() && view_ != path.filename().string())
+      throw Error(ErrorCode::invalid_argument, "this is the directory of another view than '" + view_ + "'", place);
+    view_ = path.filename().string();
+    directory_ = path.string();
+    socket_ = (path.parent_path().parent_path() / ".batchfs/handoff.sock").string();
+  } else {
+    if (view_.empty()) view_ = only_view(place);
+    directory_ = place + "/views/" + view_;
+    socket_ = place + "/.batchfs/handoff.sock";
+    if (view_.find('/') != std::string::npos || !exists(directory_ + "/schema.json"))
+      throw Error(ErrorCode::not_found, "there is no view '" + view_ + "'", place);
+  }
+  connect();
+  schema_ = source_->schema();
+}
+
+/// Finds a source: the hand-off, else the files.
+void Reader::connect() {
+  source_ = nullptr;
+  why_files_.clear();
+  process_ = ::getpid();
+  std::exception_ptr refusal;
+  if (options_.mode != "files") {
+    try {
+      const int socket = handoff::connect_to(socket_);
+      if (socket < 0) throw Lost{std::strerror(errno)};
+      source_ = std::make_unique<SocketSource>(
+          socket, SocketSource::Options{view_, options_.rank, options_.world, handoff::Mode::automatic}, options_.interrupted);
+    } catch (const Lost& lost) {
+      why_files_ = lost.why;
+      refusal = std::make_exception_ptr(Error(ErrorCode::io, "batches cannot be had from there: " + lost.why, socket_));
+    } catch (Error& error) {
+      if (error.code() == ErrorCode::interrupted) throw;
+      why_files_ = error.what();
+      refusal = std::make_exception_ptr(error.at(socket_));
+    }
+  }
+  if (source_ == nullptr && options_.mode != "host" && !directory_.empty()) {
+    try {
+      source_ = std::make_unique<FileSource>(directory_);
+    } catch (const Lost& lost) {
+      throw Error(ErrorCode::io, lost.why, directory_);
+    }
+  }
+  if (source_ == nullptr) std::rethrow_exception(refusal);
+}
+
+std::string Reader::mode() {
+  const std::lock_guard lock(mutex_);
+  return source_ != nullptr ? source_->mode() : "none";
+}
+
+std::string Reader::why_files() {
+  const std::lock_guard lock(mutex_);
+  return why_files_;
+}
+
+void Reader::check_position(const Position& position) const {
+  if (position.epoch < 0 || position.done < 0 || position.done > schema_->batches || position.workers < 1 ||
+      position.workers > handoff::kLargestWorld || position.worker < 0 || position.worker >= position.workers)
+    throw Error(ErrorCode::invalid_argument,
+                "there is no such position: epoch " + std::to_string(position.epoch) + ", " + std::to_string(position.done) +
+                    " of " + std::to_string(schema_->batches) + " batches done, worker " + std::to_string(position.worker) +
+                    " of " + std::to_string(position.workers));
+}
+
+std::int64_t Reader::count(const Position& position) const {
+  check_position(position);
+  const std::int64_t of_rank = rank_batches(*schema_, position.done, options_.rank, options_.world);
+  return position.worker < of_rank ? (of_rank - position.worker + position.workers - 1) / position.workers : 0;
+}
+
+/// A new source at the same position. Throws Gone.
+void Reader::reconnect(const std::string& why) {
+  const Gone gone("the batchfs process is gone (" + why +
+                      "); what was read stays valid. Start it again and go on from the saved state",
+                  options_.place);
+  try {
+    connect();
+    if (source_->schema()->schema_json != schema_->schema_json || source_->schema()->view_json != schema_->view_json)
+      throw gone;  // it is another view now
+    if (started_) source_->start(series_, options_.ahead);
+  } catch (const Error& error) {
+    source_ = nullptr;
+    if (error.code() == ErrorCode::interrupted) throw;
+    throw gone;
+  } catch (const Lost&) {
+    source_ = nullptr;
+    throw gone;
+  }
+}
+
+template <class Call>
+auto Reader::on_source(Call&& call) {
+  bool fresh = false;
+  if (source_ == nullptr || process_ != ::getpid()) {  // the connection is another process's
+    reconnect("it was not there when it was last needed");
+    fresh = true;
+  }
+  for (;;) {
+    try {
+      return call(*source_);
+    } catch (const Lost& lost) {
+      if (fresh) throw Gone(lost.why, options_.place);
+      reconnect(lost.why);
+      fresh = true;
+    }
+  }
+}
+
+void Reader::start(const Position& position) {
+  const std::int64_t count = this->count(position);
+  const std::lock_guard lock(mutex_);
+  series_ = {position.epoch, position.done + options_.rank + position.worker * options_.world,
+             options_.world * position.workers, count};
+  started_ = true;
+  on_source([&](Source& source) { source.start(series_, options_.ahead); });
+}
+
+std::int64_t Reader::left() {
+  const std::lock_guard lock(mutex_);
+  return series_.count;
+}
+
+std::shared_ptr<Batch> Reader::next() {
+  const std::lock_guard lock(mutex_);
+  if (!started_) throw Error(ErrorCode::invalid_argument, "start() comes before next()");
+  if (series_.count == 0) return nullptr;
+  const auto advance = [this] {
+    series_.first += series_.step;
+    --series_.count;
+  };
+  try {
+    auto batch = on_source([&](Source& source) { return source.next(options_.interrupted); });
+    if (batch == nullptr) throw Gone("its stream ended before its time", options_.place);
+    advance();
+    return batch;
+  } catch (const Gone&) {
+    throw;
+  } catch (const Error& error) {
+    // A batch that failed is behind us; one that was not waited for is still to come.
+    if (error.code() != ErrorCode::interrupted) advance();
+    throw;
+  }
+}
+
+std::shared_ptr<Batch> Reader::get(std::int64_t epoch, std::int64_t batch) {
+  const std::lock_guard lock(mutex_);
+  return on_source([&](Source& source) { return source.get(epoch, batch, options_.interrupted); });
+}
+
+}  // namespace batchfs::reader

@@ -1,0 +1,85 @@
+#pragma once
+// A view's batches, from wherever they can be had: over the hand-off's socket, else from the files of the
+// mount. The C interface and the Python package are faces of this.
+//
+//   auto reader = Reader::open({.place = "/mnt/era5/views/train", .rank = 1, .world = 4});
+//   reader->start({.epoch = 0});
+//   while (auto batch = reader->next()) ...
+//
+// Thread-safe: calls wait for each other. After fork(), the child's first call makes it a connection of
+// its own, at the same position.
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "gpu/reader/source.h"
+
+namespace batchfs::reader {
+
+struct ReaderOptions {
+  /// A mount (DIR), a view's directory in it (DIR/views/NAME), or a socket of `batchfs serve`.
+  std::string place;
+  std::string view;  // needed where the place has several
+  std::int64_t rank = 0, world = 1;
+  /// Batches that are made ready ahead of the reader, beyond what the server does by itself.
+  std::uint32_t ahead = 2;
+  /// "auto": the hand-off where it can be reached, else files; "host": the hand-off; "files".
+  std::string mode = "auto";
+  Interrupted interrupted;
+};
+
+/// Where in an epoch a reader starts. All ranks together read the epoch's batches from `done` on: rank R of W
+/// gets done + R, done + R + W, ... Of these, worker w of V (processes that share a rank's work) gets each V-th.
+struct Position {
+  std::int64_t epoch = 0;
+  std::int64_t done = 0;
+  std::int64_t worker = 0, workers = 1;
+};
+
+class Reader {
+ public:
+  static std::shared_ptr<Reader> open(ReaderOptions options);
+
+  const Schema& schema() const { return *schema_; }
+  std::int64_t rank() const { return options_.rank; }
+  std::int64_t world() const { return options_.world; }
+  /// "host" or "files"; "none" when what there was is gone.
+  std::string mode();
+  /// Why it is "files", in "auto"; else empty.
+  std::string why_files();
+
+  /// How many batches start() of this position gives.
+  std::int64_t count(const Position& position) const;
+  /// From here on next() gives these batches.
+  void start(const Position& position);
+  /// How many batches next() still gives.
+  std::int64_t left();
+  /// Null behind the last batch. A batch that cannot be made throws Error; the next call goes on behind it.
+  std::shared_ptr<Batch> next();
+  /// One batch by its global number. Streams go on undisturbed.
+  std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch);
+
+ private:
+  explicit Reader(ReaderOptions options);
+  void connect();
+  void reconnect(const std::string& why);
+  void check_position(const Position& position) const;
+  /// Runs `call` on the source; when that is lost, once more on a new one, at the same position.
+  template <class Call>
+  auto on_source(Call&& call);
+
+  const ReaderOptions options_;
+  std::string socket_, directory_;  // of the place; either may be empty
+  std::string view_;
+  std::shared_ptr<const Schema> schema_;
+
+  std::mutex mutex_;  // guards what follows
+  std::unique_ptr<Source> source_;
+  std::string why_files_;
+  int process_ = 0;   // that connected
+  Series series_;     // what is left of it
+  bool started_ = false;
+};
+
+}  // namespace batchfs::reader

@@ -1,0 +1,51 @@
+#include "gpu/reader/schema.h"
+
+#include <nlohmann/json.hpp>
+
+#include "engine/base/error.h"
+
+namespace batchfs::reader {
+
+Schema parse_schema(std::string schema_json, std::string view_json) {
+  try {
+    const auto json = nlohmann::json::parse(schema_json);
+    const auto view = nlohmann::json::parse(view_json);
+    Schema schema;
+    schema.view = json.at("view").get<std::string>();
+    schema.samples = json.at("samples").get<std::int64_t>();
+    schema.batch_size = json.at("batch_size").get<std::int64_t>();
+    schema.batches = json.at("batches").get<std::int64_t>();
+    schema.epochs = json.at("epochs").get<std::int64_t>();
+    if (schema.samples < 0 || schema.batch_size < 0 || schema.batches < 0)
+      throw Error(ErrorCode::corrupt, "a number is negative", "schema.json");
+    for (const auto& tensor : json.at("tensors"))
+      schema.tensors.push_back({tensor.at("name").get<std::string>(), parse_dtype(tensor.at("dtype").get<std::string>()),
+                                tensor.at("shape").get<std::vector<std::int64_t>>(),
+                                tensor.at("dims").get<std::vector<std::string>>()});
+    schema.formats = json.at("formats").get<std::vector<std::string>>();
+    if (view.contains("batch") && view["batch"].is_object()) {
+      const std::string rule = view["batch"].value("remainder", "keep");
+      schema.remainder = rule == "drop"  ? handoff::Remainder::drop
+                         : rule == "pad" ? handoff::Remainder::pad
+                                         : handoff::Remainder::keep;
+    }
+    schema.schema_json = std::move(schema_json);
+    schema.view_json = std::move(view_json);
+    return schema;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::corrupt, error.what(), "schema.json");
+  }
+}
+
+std::int64_t rank_batches(const Schema& schema, std::int64_t done, std::int64_t rank, std::int64_t world) {
+  const std::int64_t left = schema.batches - done;
+  if (left <= 0) return 0;
+  switch (schema.remainder) {
+    case handoff::Remainder::drop: return left / world;
+    case handoff::Remainder::pad: return (left + world - 1) / world;
+    case handoff::Remainder::keep: break;
+  }
+  return rank < left ? (left - rank + world - 1) / world : 0;
+}
+
+}  // namespace batchfs::reader

@@ -1,0 +1,36 @@
+#pragma once
+// What a view's batches hold: schema.json and view.json, read.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu/handoff/protocol.h"
+#include "gpu/reader/dtype.h"
+
+namespace batchfs::reader {
+
+struct TensorInfo {
+  std::string name;
+  Dtype dtype;
+  std::vector<std::int64_t> shape;  // of a full batch
+  std::vector<std::string> dims;
+};
+
+struct Schema {
+  std::string view;
+  std::int64_t samples = 0, batch_size = 0, batches = 0, epochs = 0;
+  std::vector<TensorInfo> tensors;
+  std::vector<std::string> formats;
+  handoff::Remainder remainder = handoff::Remainder::keep;
+  std::string schema_json, view_json;  // the texts
+};
+
+/// Throws corrupt.
+Schema parse_schema(std::string schema_json, std::string view_json);
+
+/// The batches of a rank that are left when the first `done` global batches of an epoch have been read: with
+/// "keep" ranks may differ by one, with "drop" none gets what not all get, with "pad" all get the same.
+std::int64_t rank_batches(const Schema& schema, std::int64_t done, std::int64_t rank, std::int64_t world);
+
+}  // namespace batchfs::reader

@@ -1,0 +1,339 @@
+#include "gpu/reader/socket_source.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "engine/base/error.h"
+
+namespace batchfs::reader {
+
+using namespace handoff;
+
+namespace {
+
+constexpr int kGreetingMilliseconds = 10'000;
+/// How often a waiting call looks whether it has been interrupted: signals may go to other threads.
+constexpr int kLookMilliseconds = 200;
+
+template <class Message>
+Message make(MessageType type) {
+  Message message{};
+  message.header = {sizeof message, type, kVersion};
+  return message;
+}
+
+template <class Message>
+Message read_as(std::span<const std::byte> bytes) {
+  Message message;
+  if (bytes.size() < sizeof message) throw Lost{"a message of the server is too short"};
+  std::memcpy(&message, bytes.data(), sizeof message);
+  return message;
+}
+
+/// Of Failed and Refused.
+template <class Message>
+Error error_of(std::span<const std::byte> bytes) {
+  const auto message = read_as<Message>(bytes);
+  const std::span<const std::byte> texts = bytes.subspan(sizeof message);
+  if (std::uint64_t{message.why_length} + message.where_length != texts.size())
+    throw Lost{"a message of the server has the wrong length"};
+  const auto* text = reinterpret_cast<const char*>(texts.data());
+  const auto code = message.code <= static_cast<std::uint32_t>(ErrorCode::internal)
+                        ? static_cast<ErrorCode>(message.code)
+                        : ErrorCode::internal;
+  return Error(code, std::string(text, message.why_length), std::string(text + message.why_length, message.where_length));
+}
+
+/// Closes what it still holds.
+struct Descriptors {
+  std::vector<int> fds;
+  ~Descriptors() {
+    for (const int fd : fds) ::close(fd);
+  }
+};
+
+}  // namespace
+
+Link::Link(int socket) : socket_(socket), process_(::getpid()) {}
+
+Link::~Link() { ::close(socket_); }
+
+/// Called with mutex_ held. False when the socket takes nothing now.
+bool Link::send_releases() {
+  struct {
+    ReleaseMessage message;
+    std::uint64_t leases[kMostReleases];
+  } out;
+  while (!released_.empty()) {
+    const std::size_t count = std::min<std::size_t>(released_.size(), kMostReleases);
+    out.message = make<ReleaseMessage>(MessageType::release);
+    out.message.count = static_cast<std::uint32_t>(count);
+    out.message.header.length = static_cast<std::uint32_t>(sizeof out.message + count * sizeof out.leases[0]);
+    std::copy_n(released_.begin(), count, out.leases);
+    const ssize_t sent = ::send(socket_, &out, out.message.header.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return false;
+    released_.erase(released_.begin(), released_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  return true;
+}
+
+void Link::release(std::uint64_t lease) {
+  if (::getpid() != process_) return;
+  const std::lock_guard lock(mutex_);
+  released_.push_back(lease);
+  send_releases();
+}
+
+void Link::send(const void* message, std::size_t size) {
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (send_releases()) {
+        const ssize_t sent = ::send(socket_, message, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent >= 0) return;
+        if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS) throw Lost{"it has ended its connection"};
+      }
+    }
+    pollfd waiting{socket_, POLLOUT, 0};
+    ::poll(&waiting, 1, kLookMilliseconds);
+  }
+}
+
+SocketSource::SocketSource(int socket, const Options& options, const Interrupted& interrupted)
+    : link_(std::make_shared<Link>(socket)), buffer_(kLongestMessage) {
+  auto hello = make<HelloMessage>(MessageType::hello);
+  if (options.view.size() > sizeof hello.name) throw Error(ErrorCode::not_found, "there is no view of so long a name");
+  hello.mode = options.mode;
+  hello.kinds = bit(MemoryKind::host);
+  hello.rank = options.rank;
+  hello.world = options.world;
+  hello.name_length = static_cast<std::uint32_t>(options.view.size());
+  std::memcpy(hello.name, options.view.data(), options.view.size());
+  link_->send(&hello, sizeof hello);
+
+  Descriptors descriptors;
+  const std::span<const std::byte> bytes = receive(descriptors.fds, interrupted, kGreetingMilliseconds);
+  if (read_as<Header>(bytes).type != MessageType::welcome) throw Lost{"it does not answer as a batchfs process does"};
+  const auto welcome = read_as<WelcomeMessage>(bytes);
+  std::uint64_t length = 0;
+  if (descriptors.fds.size() != 1 ||
+      __builtin_add_overflow(welcome.schema_length, welcome.view_length, &length) || length > (1u << 30))
+    throw Lost{"its description of the view cannot be read"};
+  const auto texts = Mapping::read_from(descriptors.fds[0], length);
+  const auto* text = reinterpret_cast<const char*>(texts->data());
+  schema_ = std::make_shared<const Schema>(
+      parse_schema(std::string(text, welcome.schema_length), std::string(text + welcome.schema_length, welcome.view_length)));
+  if (schema_->tensors.size() != welcome.tensor_count || schema_->batches != welcome.batches ||
+      static_cast<std::uint32_t>(schema_->remainder) != welcome.remainder)
+    throw Lost{"its description of the view contradicts itself"};
+}
+
+/// One message, in buffer_, with the descriptors that came with it.
+std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, const Interrupted& interrupted,
+                                                 int milliseconds) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  bool reset = false;
+  for (;;) {
+    iovec part{buffer_.data(), buffer_.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t got = ::recvmsg(link_->socket(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got > 0) {
+      for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (std::size_t i = 0; i < count; ++i) {
+          int fd;
+          std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+          descriptors.push_back(fd);
+        }
+      }
+      const std::span<const std::byte> bytes(buffer_.data(), static_cast<std::size_t>(got));
+      if ((message.msg_flags & MSG_TRUNC) != 0 || read_as<Header>(bytes).length != bytes.size())
+        throw Lost{"a message of the server has the wrong length"};
+      if ((message.msg_flags & MSG_CTRUNC) != 0)
+        throw Error(ErrorCode::no_memory,
+                    "this process has too many files open to take a batch; raise the limit (ulimit -n) or let go of batches");
+      if (read_as<Header>(bytes).type == MessageType::refused) throw error_of<RefusedMessage>(bytes);
+      return bytes;
+    }
+    if (got == 0) throw Lost{"it has ended its connection"};
+    if (errno == EINTR) continue;
+    if (errno == ECONNRESET && !reset) {  // it left without reading all; what it said before that is still there
+      reset = true;
+      continue;
+    }
+    if (errno != EAGAIN) throw Lost{std::string("its connection broke: ") + std::strerror(errno)};
+    int wait = kLookMilliseconds;
+    if (milliseconds >= 0) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      if (left.count() <= 0) throw Lost{"it does not answer"};
+      wait = static_cast<int>(std::min<std::int64_t>(wait, left.count() + 1));
+    }
+    pollfd waiting{link_->socket(), POLLIN, 0};
+    ::poll(&waiting, 1, wait);
+    if ((waiting.revents & POLLIN) == 0 && interrupted && interrupted())
+      throw Error(ErrorCode::interrupted, "the call was interrupted");
+  }
+}
+
+std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes, std::vector<int>& descriptors) {
+  const auto message = read_as<BatchMessage>(bytes);
+  const std::uint64_t expected = sizeof message + std::uint64_t{message.memory_count} * sizeof(MemoryRecord) +
+                                 std::uint64_t{message.tensor_count} * sizeof(TensorRecord) +
+                                 std::uint64_t{message.dim_count} * sizeof(std::int64_t);
+  if (bytes.size() != expected || message.tensor_count != schema_->tensors.size())
+    throw Lost{"its description of a batch has the wrong length"};
+  auto batch = std::make_shared<Batch>();
+  batch->schema = schema_;
+  batch->epoch = message.epoch;
+  batch->number = message.batch;
+  batch->samples = message.samples;
+  // From here on the lease is given back whatever happens.
+  batch->release = [link = link_, lease = message.lease] { link->release(lease); };
+
+  std::size_t next_descriptor = 0;
+  for (std::uint32_t m = 0; m < message.memory_count; ++m) {
+    const auto record = read_as<MemoryRecord>(bytes.subspan(sizeof message + m * sizeof(MemoryRecord)));
+    if (record.kind != MemoryKind::host) throw Lost{"it sent memory of a kind that was not asked for"};
+    std::shared_ptr<const Mapping> mapping;
+    if ((record.flags & kMemoryAttached) != 0) {
+      if (next_descriptor >= descriptors.size()) throw Lost{"it sent a batch without its memory"};
+      mapping = Mapping::of_file(descriptors[next_descriptor++], record.size);
+      if ((record.flags & kMemoryTransient) == 0) kept_[record.id] = mapping;
+    } else if (const auto it = kept_.find(record.id); it != kept_.end()) {
+      mapping = it->second;
+    } else {
+      throw Lost{"it sent a batch in memory that is not known"};
+    }
+    batch->memory.push_back(std::move(mapping));
+  }
+  const std::size_t tensors_at = sizeof message + message.memory_count * sizeof(MemoryRecord);
+  std::size_t dims_at = tensors_at + message.tensor_count * sizeof(TensorRecord);
+  for (std::uint32_t t = 0; t < message.tensor_count; ++t) {
+    const auto record = read_as<TensorRecord>(bytes.subspan(tensors_at + t * sizeof(TensorRecord)));
+    Tensor tensor{.info = &schema_->tensors[t]};
+    if (record.rank > (bytes.size() - dims_at) / sizeof(std::int64_t)) throw Lost{"a tensor has more dims than were sent"};
+    tensor.shape.resize(record.rank);
+    if (record.rank > 0) std::memcpy(tensor.shape.data(), bytes.data() + dims_at, record.rank * sizeof(std::int64_t));
+    dims_at += record.rank * sizeof(std::int64_t);
+    tensor.bytes = bytes_of(tensor.shape, tensor.info->dtype.itemsize);
+    if (record.memory >= batch->memory.size()) throw Lost{"a tensor lies in memory that was not sent"};
+    const Mapping& memory = *batch->memory[record.memory];
+    if (tensor.bytes != record.bytes || record.bytes > memory.size() || record.offset > memory.size() - record.bytes)
+      throw Lost{"a tensor lies outside of its memory"};
+    tensor.data = memory.data() + record.offset;
+    batch->tensors.push_back(std::move(tensor));
+  }
+  return batch;
+}
+
+/// Receives one message and puts it where it belongs.
+void SocketSource::receive_answer(const Interrupted& interrupted) {
+  Descriptors descriptors;
+  const std::span<const std::byte> bytes = receive(descriptors.fds, interrupted);
+  Answer answer;
+  std::uint64_t stream = 0, request = 0;
+  switch (read_as<Header>(bytes).type) {
+    case MessageType::batch: {
+      const auto message = read_as<BatchMessage>(bytes);
+      stream = message.stream;
+      request = message.request;
+      try {
+        answer.batch = batch_of(bytes, descriptors.fds);
+      } catch (const Error&) {  // there is no memory to map it to, or none of its kind
+        answer.error = std::current_exception();
+      }
+      break;
+    }
+    case MessageType::failed: {
+      const auto message = read_as<FailedMessage>(bytes);
+      stream = message.stream;
+      request = message.request;
+      answer.error = std::make_exception_ptr(error_of<FailedMessage>(bytes));
+      if (message.lease != 0) link_->release(message.lease);
+      break;
+    }
+    case MessageType::end:
+      stream = read_as<EndMessage>(bytes).stream;
+      break;
+    default:
+      throw Lost{"it says what no reader understands"};
+  }
+  // What is of an earlier stream, or of a request that was interrupted, is given back.
+  if (request != 0) {
+    if (const auto it = answered_.find(request); it != answered_.end()) it->second = std::move(answer);
+  } else if (stream == stream_) {
+    arrived_.push_back(std::move(answer));
+  }
+}
+
+void SocketSource::start(const Series& series, std::uint32_t ahead) {
+  arrived_.clear();
+  held_ = std::make_shared<std::atomic<std::uint32_t>>(0);
+  ahead_ = std::min(ahead, kLargestDepth - 1);
+  auto message = make<StartMessage>(MessageType::start);
+  message.stream = ++stream_;
+  message.epoch = series.epoch;
+  message.first = series.first;
+  message.step = series.step;
+  message.count = series.count;
+  message.depth = ahead_ + 1;
+  ended_ = false;
+  link_->send(&message, sizeof message);
+}
+
+std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
+  if (ended_) return nullptr;
+  if (arrived_.empty() && held_->load() > 0) {
+    auto message = make<WantMessage>(MessageType::want);
+    message.stream = stream_;
+    message.depth = std::min(held_->load() + ahead_, kLargestDepth);
+    if (message.depth == 0) message.depth = 1;
+    link_->send(&message, sizeof message);
+  }
+  while (arrived_.empty()) receive_answer(interrupted);
+  Answer answer = std::move(arrived_.front());
+  arrived_.pop_front();
+  if (answer.error) std::rethrow_exception(answer.error);
+  if (answer.batch == nullptr) {
+    ended_ = true;
+    return nullptr;
+  }
+  ++*held_;
+  answer.batch->release = [release = std::move(answer.batch->release), held = held_] {
+    --*held;
+    release();
+  };
+  return std::move(answer.batch);
+}
+
+std::shared_ptr<Batch> SocketSource::get(std::int64_t epoch, std::int64_t batch, const Interrupted& interrupted) {
+  auto message = make<GetMessage>(MessageType::get);
+  message.request = ++last_request_;
+  message.epoch = epoch;
+  message.batch = batch;
+  Answer& answer = answered_[message.request];
+  struct Forget {
+    std::map<std::uint64_t, Answer>& answered;
+    std::uint64_t request;
+    ~Forget() { answered.erase(request); }
+  } forget{answered_, message.request};
+  link_->send(&message, sizeof message);
+  while (answer.batch == nullptr && !answer.error) receive_answer(interrupted);
+  if (answer.error) std::rethrow_exception(answer.error);
+  return std::move(answer.batch);
+}
+
+}  // namespace batchfs::reader

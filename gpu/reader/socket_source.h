@@ -1,0 +1,81 @@
+#pragma once
+// Batches from the hand-off's socket, mode host. See gpu/handoff/protocol.h.
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "gpu/handoff/protocol.h"
+#include "gpu/reader/source.h"
+
+namespace batchfs::reader {
+
+/// A connection. Lives as long as any batch that came over it: its end gives them all back.
+class Link {
+ public:
+  explicit Link(int socket);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  int socket() const { return socket_; }
+  /// Sends a message, waiting for room. Throws Lost. Thread-safe, as is release().
+  void send(const void* message, std::size_t size);
+  /// Gives a lease back, now or with the next message. Never waits, never fails.
+  void release(std::uint64_t lease);
+
+ private:
+  bool send_releases();
+
+  const int socket_;
+  const pid_t process_;  // a child after fork() is another reader: the leases are its parent's
+  std::mutex mutex_;     // guards what follows
+  std::vector<std::uint64_t> released_;  // not yet told
+};
+
+class SocketSource final : public Source {
+ public:
+  struct Options {
+    std::string view;
+    std::int64_t rank = 0, world = 1;
+    handoff::Mode mode = handoff::Mode::automatic;
+  };
+  /// Says Hello on a connected socket, which it owns. Throws what the server refuses with; Lost when it does
+  /// not answer within ten seconds.
+  SocketSource(int socket, const Options& options, const Interrupted& interrupted);
+
+  const std::shared_ptr<const Schema>& schema() const override { return schema_; }
+  const char* mode() const override { return "host"; }
+  void start(const Series& series, std::uint32_t ahead) override;
+  std::shared_ptr<Batch> next(const Interrupted& interrupted) override;
+  std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch, const Interrupted& interrupted) override;
+
+ private:
+  /// A batch, what it failed with, or (neither) the end of the stream.
+  struct Answer {
+    std::shared_ptr<Batch> batch;
+    std::exception_ptr error;
+  };
+  std::span<const std::byte> receive(std::vector<int>& descriptors, const Interrupted& interrupted,
+                                     int milliseconds = -1);
+  void receive_answer(const Interrupted& interrupted);
+  std::shared_ptr<Batch> batch_of(std::span<const std::byte> bytes, std::vector<int>& descriptors);
+
+  std::shared_ptr<Link> link_;
+  std::shared_ptr<const Schema> schema_;
+  std::vector<std::byte> buffer_;
+  std::map<std::uint64_t, std::shared_ptr<const Mapping>> kept_;  // memory that comes again
+  std::uint64_t stream_ = 0, last_request_ = 0;
+  std::uint32_t ahead_ = 0;
+  bool ended_ = true;
+  std::deque<Answer> arrived_;                 // of the stream, not yet taken
+  std::map<std::uint64_t, Answer> answered_;   // of requests
+  std::shared_ptr<std::atomic<std::uint32_t>> held_;  // batches of the stream that are taken and not released
+};
+
+}  // namespace batchfs::reader

@@ -1,0 +1,199 @@
+#pragma once
+// A reader that says what it is told to: for tests of the server, byte for byte.
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpu/handoff/connect.h"
+#include "gpu/handoff/host_delivery.h"
+#include "gpu/handoff/server.h"
+#include "tests/unit/engine/pipeline/fake_store.h"
+
+namespace batchfs::handoff {
+
+/// Waits until `condition` holds; false after ten seconds.
+template <class Condition>
+bool eventually(Condition&& condition) {
+  for (int i = 0; i < 10000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+inline std::string temporary_directory() {
+  char name[] = "/tmp/batchfs-test-XXXXXX";
+  if (::mkdtemp(name) == nullptr) throw std::runtime_error("mkdtemp");
+  return name;
+}
+
+/// An engine on made-up data and a server of its views.
+class Served {
+ public:
+  explicit Served(const std::vector<std::string>& views = {R"({"window": {"time": 1}, "batch": 4})"},
+                  std::uint64_t memory = 64 << 20, HandoffServer::Options options = {})
+      : engine({.threads = 2, .memory = memory}, log), host(engine), directory(temporary_directory()) {
+    for (const std::string& view : views) options.views.push_back(data.view(view));
+    options.deliveries = {&host};
+    server = std::make_unique<HandoffServer>(std::move(options), Listener(directory + "/s"), log);
+  }
+  ~Served() {
+    server = nullptr;
+    ::rmdir(directory.c_str());
+  }
+
+  FakeData data{10, 4, 6};
+  Log log;
+  Engine engine;
+  HostDelivery host;
+  std::string directory;
+  std::unique_ptr<HandoffServer> server;
+};
+
+struct Received {
+  std::vector<std::byte> bytes;
+  std::vector<int> descriptors;
+  ~Received() {
+    for (const int fd : descriptors) ::close(fd);
+  }
+  Received() = default;
+  Received(Received&& other) noexcept
+      : bytes(std::move(other.bytes)), descriptors(std::exchange(other.descriptors, {})) {}
+  Received& operator=(Received&& other) noexcept {
+    std::swap(bytes, other.bytes);
+    std::swap(descriptors, other.descriptors);
+    return *this;
+  }
+
+  MessageType type() const { return as<Header>().type; }
+  template <class Message>
+  Message as(std::size_t offset = 0) const {
+    Message message;
+    if (bytes.size() < offset + sizeof message) throw std::runtime_error("the message is too short");
+    std::memcpy(&message, bytes.data() + offset, sizeof message);
+    return message;
+  }
+  std::string text(std::size_t offset) const {
+    return std::string(reinterpret_cast<const char*>(bytes.data()) + offset, bytes.size() - offset);
+  }
+};
+
+class RawClient {
+ public:
+  explicit RawClient(const std::string& path) : fd_(connect_to(path)) {
+    if (fd_ < 0) throw std::runtime_error("connect: " + std::string(std::strerror(errno)));
+  }
+  ~RawClient() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  RawClient(const RawClient&) = delete;
+
+  int fd() const { return fd_; }
+  void close() { ::close(std::exchange(fd_, -1)); }
+
+  /// False when the connection is gone.
+  bool send_bytes(const void* bytes, std::size_t size) {
+    return ::send(fd_, bytes, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+  }
+  template <class Message>
+  bool send(Message message, MessageType type) {
+    message.header = {sizeof message, type, kVersion};
+    return send_bytes(&message, sizeof message);
+  }
+  bool hello(const std::string& view = "", std::int64_t rank = 0, std::int64_t world = 1) {
+    HelloMessage message{};
+    message.kinds = bit(MemoryKind::host);
+    message.rank = rank;
+    message.world = world;
+    message.name_length = static_cast<std::uint32_t>(view.size());
+    std::memcpy(message.name, view.data(), std::min(view.size(), sizeof message.name));
+    return send(message, MessageType::hello);
+  }
+  bool start(std::int64_t first, std::int64_t step, std::int64_t count, std::uint32_t depth = 2, std::int64_t epoch = 0,
+             std::uint64_t stream = 1) {
+    return send(StartMessage{{}, stream, epoch, first, step, count, depth, 0}, MessageType::start);
+  }
+  bool get(std::uint64_t request, std::int64_t batch, std::int64_t epoch = 0) {
+    return send(GetMessage{{}, request, epoch, batch}, MessageType::get);
+  }
+  bool release(std::uint64_t lease) {
+    struct {
+      ReleaseMessage message;
+      std::uint64_t lease;
+    } out{{{sizeof out, MessageType::release, kVersion}, 1, 0}, lease};
+    return send_bytes(&out, sizeof out);
+  }
+
+  /// The next message; nullopt at the end of the connection, or when nothing comes for ten seconds (or
+  /// `milliseconds`).
+  std::optional<Received> receive(int milliseconds = 10'000) {
+    pollfd waiting{fd_, POLLIN, 0};
+    if (::poll(&waiting, 1, milliseconds) != 1) return std::nullopt;
+    Received received;
+    received.bytes.resize(kLongestMessage);
+    iovec part{received.bytes.data(), received.bytes.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    ssize_t got = ::recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
+    if (got < 0 && errno == ECONNRESET) got = ::recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
+    if (got <= 0) return std::nullopt;
+    received.bytes.resize(static_cast<std::size_t>(got));
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header))
+      for (std::size_t i = 0; i < (header->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
+        int fd;
+        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+        received.descriptors.push_back(fd);
+      }
+    EXPECT_EQ(received.as<Header>().length, received.bytes.size());
+    return received;
+  }
+  Received expect(MessageType type) {
+    auto received = receive();
+    if (!received) throw std::runtime_error("no message came");
+    if (received->type() != type)
+      throw std::runtime_error("a message of type " + std::to_string(static_cast<int>(received->type())) + " came: " +
+                               received->text(std::min(sizeof(RefusedMessage), received->bytes.size())));
+    return std::move(*received);
+  }
+  /// What the server says before it ends the connection.
+  std::string refused() {
+    const Received received = expect(MessageType::refused);
+    EXPECT_FALSE(receive().has_value()) << "the connection went on";
+    return received.text(sizeof(RefusedMessage));
+  }
+
+ private:
+  int fd_;
+};
+
+/// The int32 values of a batch's first tensor.
+inline std::vector<std::int32_t> values_of(const Received& batch) {
+  const auto message = batch.as<BatchMessage>();
+  const auto memory = batch.as<MemoryRecord>(sizeof message);
+  const auto tensor = batch.as<TensorRecord>(sizeof message + message.memory_count * sizeof memory);
+  std::vector<std::int32_t> values(tensor.bytes / 4);
+  if (::pread(batch.descriptors.at(0), values.data(), tensor.bytes, static_cast<off_t>(tensor.offset)) !=
+      static_cast<ssize_t>(tensor.bytes))
+    throw std::runtime_error("the batch's memory is too short");
+  return values;
+}
+
+/// What row `time` of FakeData holds in column 0.
+inline std::int32_t first_value(std::int64_t time) { return static_cast<std::int32_t>(1000 * (time / 4) + time % 4 * 6); }
+
+}  // namespace batchfs::handoff

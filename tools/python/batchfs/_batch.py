@@ -1,0 +1,173 @@
+"""A batch and its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _core
+
+Copier = Callable[[Any], Any]
+
+
+class Tensor:
+    """One tensor of a batch, read-only and not copied.
+
+    It speaks DLPack (`torch.from_dlpack(t)`, `jax.dlpack.from_dlpack(t)`), the buffer protocol and numpy's
+    `__array_interface__` (`np.asarray(t)`). Its memory is valid as long as it, or any array made from it, lives.
+    """
+
+    __slots__ = ("_core", "_copier")
+
+    def __init__(self, core: _core.Tensor, copier: Copier | None = None):
+        self._core = core
+        self._copier = copier
+
+    @property
+    def name(self) -> str:
+        return self._core.name
+
+    @property
+    def dtype(self) -> str:
+        """The name that numpy has for it: "float32", "datetime64[ns]"; "bfloat16"."""
+        return self._core.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._core.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """In bytes, as numpy's."""
+        return self._core.strides
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of the dimensions, "sample" first."""
+        return self._core.dims
+
+    @property
+    def nbytes(self) -> int:
+        return self._core.nbytes
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a tensor without dimensions has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<batchfs.Tensor {self.name}: {self.dtype} {self.shape}>"
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._core.__array_interface__
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            if copy is False:
+                raise ValueError("another dtype needs a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __buffer__(self, flags: int) -> memoryview:  # Python 3.12; before, memoryview(t.numpy())
+        return memoryview(self._core)
+
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+        return self._core.__dlpack__(stream=stream, max_version=max_version,
+                                     dl_device=None if dl_device is None else tuple(map(int, dl_device)), copy=copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._core.__dlpack_device__()
+
+    def numpy(self) -> np.ndarray:
+        """A read-only array over the same memory. bfloat16 needs the package ml_dtypes."""
+        array = np.asarray(self._core)
+        if self.dtype == "bfloat16":
+            try:
+                import ml_dtypes
+            except ImportError:
+                raise TypeError("numpy has no bfloat16: install ml_dtypes, or use .torch()") from None
+            return array.view(ml_dtypes.bfloat16)
+        return array
+
+    def torch(self) -> Any:
+        """A torch.Tensor over the same memory, or, of a dataset opened for a GPU, a copy on it.
+
+        torch has no read-only tensors. Changing this one in place is safe, but copies the pages that it touches.
+        """
+        if self._copier is not None:
+            return self._copier(self)
+        import torch
+
+        return torch.from_dlpack(self)
+
+    def jax(self) -> Any:
+        """A jax.Array of the same values; not copied where jax can do so."""
+        if self._copier is not None:
+            return self._copier(self)
+        import jax
+
+        return jax.dlpack.from_dlpack(self)
+
+    def cupy(self) -> Any:
+        """A cupy.ndarray: a copy on the current GPU."""
+        import cupy
+
+        return cupy.asarray(self.numpy())
+
+
+class Batch(Mapping[str, Tensor]):
+    """A batch: its tensors by name, in the view's order."""
+
+    __slots__ = ("_core", "_tensors")
+
+    def __init__(self, core: _core.Batch, copier: Copier | None = None):
+        self._core = core
+        self._tensors = {tensor.name: Tensor(tensor, copier) for tensor in core.tensors()}
+
+    @property
+    def epoch(self) -> int:
+        return self._core.epoch
+
+    @property
+    def number(self) -> int:
+        """Its number in the epoch, over all ranks: the mount's epoch-EEEE/batch-NNNNNN."""
+        return self._core.number
+
+    @property
+    def samples(self) -> int:
+        """How many samples it holds: the last batch of an epoch may hold fewer."""
+        return self._core.samples
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._tensors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tensors)
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    def __repr__(self) -> str:
+        tensors = ", ".join(f"{t.name} {t.dtype} {t.shape}" for t in self._tensors.values())
+        return f"<batchfs.Batch {self.number} of epoch {self.epoch}: {tensors}>"
+
+    def numpy(self) -> dict[str, np.ndarray]:
+        """Every tensor's .numpy()."""
+        return {name: tensor.numpy() for name, tensor in self._tensors.items()}
+
+    def torch(self) -> dict[str, Any]:
+        """Every tensor's .torch()."""
+        return {name: tensor.torch() for name, tensor in self._tensors.items()}
+
+    def jax(self) -> dict[str, Any]:
+        """Every tensor's .jax()."""
+        return {name: tensor.jax() for name, tensor in self._tensors.items()}
+
+    def cupy(self) -> dict[str, Any]:
+        """Every tensor's .cupy()."""
+        return {name: tensor.cupy() for name, tensor in self._tensors.items()}

@@ -1,0 +1,207 @@
+"""A view's batches: iteration, single batches, state."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from . import _core
+from ._batch import Batch
+from ._device import copier_for
+from ._errors import InvalidArgument
+
+
+class Dataset:
+    """The batches of a view, as one rank of a world reads them. Made by `batchfs.open`.
+
+    Iterating gives the rank's batches of one epoch, the epoch `epoch`; at its end `epoch` has become the next, so
+    `for epoch in range(3): for batch in dataset: ...` reads three. Leaving a loop early and iterating again starts
+    the same epoch again. `dataset[i]` is the rank's i-th batch of `epoch`.
+
+    Thread-safe in the reader below; but one iteration at a time: beginning another ends the first. A forked child
+    (a DataLoader worker) gets its own connection with its first call; pickling opens the place again.
+    """
+
+    def __init__(self, place: str | os.PathLike[str], view: str | None = None, *, device: str = "cpu", rank: int = 0,
+                 world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto"):
+        if prefetch < 0:
+            raise InvalidArgument("prefetch is a number of batches, 0 or more")
+        self._copier = copier_for(device)
+        self._arguments = {"place": os.fspath(place), "view": view, "device": device, "rank": rank, "world": world,
+                           "prefetch": prefetch, "mode": mode}
+        self._reader = _core.open(os.fspath(place), view, rank, world, prefetch, mode)
+        self._schema: dict[str, Any] = json.loads(self._reader.schema_json)
+        self._view: dict[str, Any] = json.loads(self._reader.view_json)
+        self._done = 0  # global batches of the epoch that all ranks had read when the pass began
+        self._pass: _Pass | None = None
+        self._resumed = False
+        self._worker = (0, 1)
+        self.set_epoch(epoch)
+
+    # What there is.
+
+    @property
+    def name(self) -> str:
+        """The view's name."""
+        return self._schema["view"]
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """schema.json: tensors, samples, batches, epochs, coordinates."""
+        return self._schema
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """view.json: the view with every default filled in."""
+        return self._view
+
+    @property
+    def rank(self) -> int:
+        return self._arguments["rank"]
+
+    @property
+    def world(self) -> int:
+        return self._arguments["world"]
+
+    @property
+    def mode(self) -> str:
+        """How batches come: "host" (shared memory, from the hand-off) or "files" (of the mount)."""
+        return self._reader.mode
+
+    @property
+    def why_files(self) -> str:
+        """Why `mode` is "files" although the hand-off was tried; empty otherwise."""
+        return self._reader.why_files
+
+    def __len__(self) -> int:
+        """The rank's batches in a whole epoch."""
+        return self._reader.count()
+
+    def __repr__(self) -> str:
+        return (f"<batchfs.Dataset {self.name}: {len(self)} of {self._schema['batches']} batches, "
+                f"rank {self.rank} of {self.world}, {self.mode}>")
+
+    # Batches.
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that an iteration is in, or that the next one reads."""
+        return self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration reads this epoch, from its start. A running one ends."""
+        if epoch < 0:
+            raise InvalidArgument("an epoch is 0 or more")
+        self._epoch = epoch
+        self._done = 0
+        self._resumed = False
+        self._pass = None
+
+    def __iter__(self) -> Iterator[Batch]:
+        if not self._resumed:
+            self._done = 0
+        self._resumed = False
+        return _Pass(self)
+
+    def __getitem__(self, index: int) -> Batch:
+        count = len(self)
+        if not -count <= index < count:
+            raise IndexError(f"there are {count} batches, not one of number {index}")
+        return self.batch(self.rank + (index % count) * self.world)
+
+    def batch(self, number: int, epoch: int | None = None) -> Batch:
+        """One batch by its global number, whatever the rank; of `epoch`, or the dataset's."""
+        return Batch(self._reader.get(self._epoch if epoch is None else epoch, number), self._copier)
+
+    # State.
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iteration is. Plain numbers and strings, to be saved with the model.
+
+        All ranks are taken to have read as many batches as this one (as they have between two training steps), so
+        the state is the same on every rank, and any rank's will do. A batch counts as read once it was given out.
+        """
+        return {"version": 1, "view": self.name, "epoch": self._epoch, "batch_size": self._schema["batch_size"],
+                "batches_done": min(self._done + (self._pass.taken() if self._pass else 0), self._schema["batches"])}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next iteration goes on where `state` was taken, with any world size.
+
+        With D batches of the epoch done, rank R of W reads the batches D + R, D + R + W, ... of it: every batch that
+        was not read is read once, by one rank. The ranks then differ by at most one batch, or by none where the
+        view's "remainder" is "drop" or "pad", by the rule that it has for whole epochs. Epochs after it are split
+        as ever. The order of samples does not depend on the batch size, so that may differ too, if what was read is
+        a whole number of the new batches.
+        """
+        if state.get("version") != 1 or state.get("view") != self.name:
+            raise InvalidArgument(f"this is no state of the view '{self.name}'")
+        done = state["batches_done"]
+        if state["batch_size"] != self._schema["batch_size"]:
+            samples = done * state["batch_size"]
+            if samples % self._schema["batch_size"] != 0:
+                raise InvalidArgument(f"{samples} samples were read, no whole number of batches of "
+                                      f"{self._schema['batch_size']}; go on with batches of {state['batch_size']}")
+            done = samples // self._schema["batch_size"]
+        if not 0 <= done <= self._schema["batches"]:
+            raise InvalidArgument(f"an epoch has {self._schema['batches']} batches, the state says that {done} are done")
+        self.set_epoch(state["epoch"])
+        self._done = done
+        self._resumed = True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (self._arguments, self.state_dict(), self._resumed)
+
+
+class _Pass(Iterator[Batch]):
+    """One way through an epoch. A batch that cannot be made raises; the next call goes on behind it."""
+
+    def __init__(self, dataset: Dataset):
+        worker, workers = dataset._worker
+        self._dataset = dataset
+        self._count = dataset._reader.count(dataset._done, worker, workers)
+        dataset._reader.start(dataset._epoch, dataset._done, worker, workers)
+        dataset._pass = self
+
+    def taken(self) -> int:
+        """Global batches that were read since, over all ranks and workers."""
+        dataset = self._dataset
+        return (self._count - dataset._reader.left()) * dataset.world * dataset._worker[1]
+
+    def __next__(self) -> Batch:
+        dataset = self._dataset
+        if dataset._pass is not self:
+            if self._count == 0:
+                raise StopIteration
+            raise RuntimeError("another iteration of this dataset has begun, or its position was set")
+        core = dataset._reader.next()
+        if core is None:
+            dataset.set_epoch(dataset._epoch + 1)
+            self._count = 0
+            raise StopIteration
+        return Batch(core, dataset._copier)
+
+
+def _reopen(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> Dataset:
+    dataset = Dataset(**arguments)
+    if resumed:
+        dataset.load_state_dict(state)
+    else:
+        dataset.set_epoch(state["epoch"])
+    return dataset
+
+
+def open(place: str | os.PathLike[str], view: str | None = None, *, device: str = "cpu", rank: int = 0, world: int = 1,
+         epoch: int = 0, prefetch: int = 2, mode: str = "auto") -> Dataset:
+    """Opens a view.
+
+    place     a mount, a view's directory in it (DIR/views/NAME), or a socket of `batchfs serve`
+    view      the view's name, where the place has several
+    device    "cpu"; "cuda" or "cuda:N" copies to the GPU with torch or cupy in .torch() and .jax()
+    rank, world   this process's share: rank R of W reads the batches R, R + W, ...
+    epoch     the first to read
+    prefetch  batches that are made ready beyond those that are held; each takes a batch of memory
+    mode      "auto": the hand-off where it can be reached, else files; "host": only the hand-off; "files"
+    """
+    return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode)

@@ -1,0 +1,116 @@
+// The Python face of the reader: batchfs._core. What users see is batchfs/__init__.py.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "engine/base/error.h"
+#include "gpu/reader/reader.h"
+#include "tools/python/src/tensor.h"
+
+namespace batchfs::python {
+
+namespace {
+
+using namespace nb::literals;
+
+/// Held as Python objects hold them.
+struct BatchView {
+  std::shared_ptr<const reader::Batch> batch;
+};
+struct ReaderView {
+  std::shared_ptr<reader::Reader> reader;
+};
+
+const char* class_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument: return "InvalidArgument";
+    case ErrorCode::not_found: return "NotFound";
+    case ErrorCode::no_memory: return "NoMemory";
+    case ErrorCode::not_supported: return "NotSupported";
+    default: return "Error";
+  }
+}
+
+/// Waiting calls let signal handlers run; what those raise is what the call ends with.
+bool signal_raised() {
+  const nb::gil_scoped_acquire acquire;
+  return PyErr_CheckSignals() != 0;
+}
+
+ReaderView open(std::string place, std::optional<std::string> view, std::int64_t rank, std::int64_t world,
+                std::uint32_t ahead, std::string mode) {
+  const nb::gil_scoped_release release;
+  return {reader::Reader::open({.place = std::move(place),
+                                .view = view.value_or(""),
+                                .rank = rank,
+                                .world = world,
+                                .ahead = ahead,
+                                .mode = std::move(mode),
+                                .interrupted = signal_raised})};
+}
+
+void start(const ReaderView& self, std::int64_t epoch, std::int64_t done, std::int64_t worker, std::int64_t workers) {
+  const nb::gil_scoped_release release;
+  self.reader->start({epoch, done, worker, workers});
+}
+
+std::optional<BatchView> next(const ReaderView& self) {
+  std::shared_ptr<reader::Batch> batch;
+  {
+    const nb::gil_scoped_release release;
+    batch = self.reader->next();
+  }
+  if (batch == nullptr) return std::nullopt;
+  return BatchView{std::move(batch)};
+}
+
+BatchView get(const ReaderView& self, std::int64_t epoch, std::int64_t number) {
+  const nb::gil_scoped_release release;
+  return {self.reader->get(epoch, number)};
+}
+
+nb::tuple tensors(const BatchView& self) {
+  nb::list list;
+  for (const reader::Tensor& tensor : self.batch->tensors) list.append(TensorView{self.batch, &tensor});
+  return nb::tuple(list);
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::interrupted && PyErr_Occurred()) return;
+      const nb::object type = nb::module_::import_("batchfs._errors").attr(class_of(error.code()));
+      PyErr_SetString(type.ptr(), error.what());
+    }
+  });
+
+  bind_tensor(module);
+  nb::class_<BatchView>(module, "Batch")
+      .def_prop_ro("epoch", [](const BatchView& self) { return self.batch->epoch; })
+      .def_prop_ro("number", [](const BatchView& self) { return self.batch->number; })
+      .def_prop_ro("samples", [](const BatchView& self) { return self.batch->samples; })
+      .def("tensors", tensors);
+  nb::class_<ReaderView>(module, "Reader")
+      .def_prop_ro("schema_json", [](const ReaderView& self) { return self.reader->schema().schema_json; })
+      .def_prop_ro("view_json", [](const ReaderView& self) { return self.reader->schema().view_json; })
+      .def_prop_ro("mode", [](const ReaderView& self) { return self.reader->mode(); })
+      .def_prop_ro("why_files", [](const ReaderView& self) { return self.reader->why_files(); })
+      .def("count",
+           [](const ReaderView& self, std::int64_t done, std::int64_t worker, std::int64_t workers) {
+             return self.reader->count({0, done, worker, workers});
+           },
+           "done"_a = 0, "worker"_a = 0, "workers"_a = 1)
+      .def("start", start, "epoch"_a, "done"_a = 0, "worker"_a = 0, "workers"_a = 1)
+      .def("left", [](const ReaderView& self) { return self.reader->left(); })
+      .def("next", next)
+      .def("get", get, "epoch"_a, "number"_a);
+  module.def("open", open, "place"_a, "view"_a, "rank"_a, "world"_a, "ahead"_a, "mode"_a);
+}
+
+}  // namespace batchfs::python

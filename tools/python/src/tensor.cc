@@ -1,0 +1,202 @@
+#include "tools/python/src/tensor.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include "tools/python/src/dlpack.h"
+
+namespace batchfs::python {
+
+namespace {
+
+constexpr const char* kCapsule = "dltensor";
+constexpr const char* kVersionedCapsule = "dltensor_versioned";
+
+/// What a capsule's tensor points into.
+struct Context {
+  std::shared_ptr<const reader::Batch> batch;
+  std::unique_ptr<std::byte[]> copy;
+  std::vector<std::int64_t> shape, strides;
+};
+
+std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, std::int64_t unit) {
+  std::vector<std::int64_t> strides(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    strides[d] = unit;
+    unit *= std::max<std::int64_t>(shape[d], 1);
+  }
+  return strides;
+}
+
+template <class M>
+void delete_managed(M* managed) {
+  delete static_cast<Context*>(managed->context);
+  delete managed;
+}
+
+/// A capsule that nobody took.
+template <class M>
+void drop_capsule(PyObject* capsule, const char* name) {
+  if (!PyCapsule_IsValid(capsule, name)) return;
+  auto* managed = static_cast<M*>(PyCapsule_GetPointer(capsule, name));
+  managed->deleter(managed);
+}
+
+template <class M>
+M* managed_of(const TensorView& view, bool copy) {
+  const reader::Dtype& dtype = view.dtype();
+  auto context = std::make_unique<Context>();
+  context->shape = view.tensor->shape;
+  context->strides = strides_of(view.tensor->shape, 1);
+  auto managed = std::make_unique<M>();
+  void* data = const_cast<void*>(view.data());
+  if (copy) {
+    context->copy.reset(new std::byte[view.tensor->bytes + 1]);
+    std::memcpy(context->copy.get(), data, view.tensor->bytes);
+    data = context->copy.get();
+  } else {
+    context->batch = view.batch;
+  }
+  managed->tensor = {data,
+                     {dlpack::kHost, 0},
+                     static_cast<std::int32_t>(context->shape.size()),
+                     {static_cast<std::uint8_t>(dtype.dlpack_code), static_cast<std::uint8_t>(dtype.dlpack_bits), 1},
+                     context->shape.data(),
+                     context->strides.data(),
+                     0};
+  managed->context = context.release();
+  managed->deleter = delete_managed<M>;
+  return managed.release();
+}
+
+nb::object dlpack(const TensorView& view, nb::handle stream, std::optional<std::pair<int, int>> max_version,
+                  std::optional<std::pair<int, int>> device, std::optional<bool> copy) {
+  if (view.dtype().dlpack_code < 0)
+    throw nb::buffer_error(("DLPack has no type for " + view.dtype().name + "; .numpy() has").c_str());
+  if (device && (device->first != dlpack::kHost || device->second != 0))
+    throw nb::buffer_error("the tensor is in host memory; copy it to the device");
+  if (!stream.is_none() && !(nb::isinstance<nb::int_>(stream) && nb::cast<long>(stream) == -1))
+    throw nb::buffer_error("tensors in host memory have no stream");
+  const bool copied = copy.value_or(false);
+  PyObject* capsule = nullptr;
+  if (max_version && max_version->first >= 1) {
+    auto* managed = managed_of<dlpack::ManagedVersioned>(view, copied);
+    managed->version = {1, 1};
+    managed->flags = copied ? dlpack::kIsCopied : dlpack::kReadOnly;
+    capsule = PyCapsule_New(managed, kVersionedCapsule, [](PyObject* object) {
+      drop_capsule<dlpack::ManagedVersioned>(object, kVersionedCapsule);
+    });
+    if (capsule == nullptr) managed->deleter(managed);
+  } else {
+    // Has no way to say that it is not to be written to. Who does so anyway changes a copy of the page.
+    auto* managed = managed_of<dlpack::Managed>(view, copied);
+    capsule = PyCapsule_New(managed, kCapsule, [](PyObject* object) { drop_capsule<dlpack::Managed>(object, kCapsule); });
+    if (capsule == nullptr) managed->deleter(managed);
+  }
+  if (capsule == nullptr) throw nb::python_error();
+  return nb::steal(capsule);
+}
+
+/// The struct module's letter; null for types it has not.
+const char* buffer_format(const reader::Dtype& dtype) {
+  static constexpr struct {
+    const char *typestr, *format;
+  } kFormats[] = {{"|b1", "?"}, {"|i1", "b"}, {"<i2", "h"}, {"<i4", "i"}, {"<i8", "q"}, {"|u1", "B"}, {"<u2", "H"},
+                  {"<u4", "I"}, {"<u8", "Q"}, {"<f2", "e"}, {"<f4", "f"}, {"<f8", "d"}, {"<c8", "Zf"}, {"<c16", "Zd"}};
+  for (const auto& entry : kFormats)
+    if (dtype.typestr == entry.typestr) return entry.format;
+  return nullptr;
+}
+
+int get_buffer(PyObject* exporter, Py_buffer* buffer, int flags) {
+  const auto* view = nb::inst_ptr<TensorView>(exporter);
+  buffer->obj = nullptr;
+  const char* format = buffer_format(view->dtype());
+  if (format == nullptr) {
+    PyErr_Format(PyExc_BufferError, "the buffer protocol has no type for %s; .numpy() has", view->dtype().name.c_str());
+    return -1;
+  }
+  if ((flags & PyBUF_WRITABLE) != 0) {
+    PyErr_SetString(PyExc_BufferError, "batches are shared and read-only; copy what is to be changed");
+    return -1;
+  }
+  const std::size_t ndim = view->tensor->shape.size();
+  auto* dims = static_cast<Py_ssize_t*>(std::malloc((2 * ndim + 1) * sizeof(Py_ssize_t)));
+  if (dims == nullptr) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  const std::vector<std::int64_t> strides = strides_of(view->tensor->shape, view->dtype().itemsize);
+  for (std::size_t d = 0; d < ndim; ++d) {
+    dims[d] = view->tensor->shape[d];
+    dims[ndim + d] = strides[d];
+  }
+  buffer->buf = const_cast<void*>(view->data());
+  buffer->len = static_cast<Py_ssize_t>(view->tensor->bytes);
+  buffer->readonly = 1;
+  buffer->itemsize = view->dtype().itemsize;
+  buffer->format = (flags & PyBUF_FORMAT) != 0 ? const_cast<char*>(format) : nullptr;
+  buffer->ndim = static_cast<int>(ndim);
+  buffer->shape = (flags & PyBUF_ND) != 0 ? dims : nullptr;
+  buffer->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims + ndim : nullptr;
+  buffer->suboffsets = nullptr;
+  buffer->internal = dims;
+  Py_INCREF(exporter);
+  buffer->obj = exporter;
+  return 0;
+}
+
+void release_buffer(PyObject*, Py_buffer* buffer) { std::free(buffer->internal); }
+
+PyType_Slot kSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+                        {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+                        {0, nullptr}};
+
+nb::dict array_interface(const TensorView& view) {
+  nb::dict interface;
+  interface["version"] = 3;
+  interface["typestr"] = view.dtype().typestr;
+  interface["shape"] = tuple_of(view.tensor->shape);
+  interface["data"] = nb::make_tuple(reinterpret_cast<std::uintptr_t>(view.data()), true);
+  interface["strides"] = nb::none();
+  return interface;
+}
+
+}  // namespace
+
+const void* TensorView::data() const {
+  alignas(64) static constexpr std::byte kNothing[64] = {};
+  return tensor->data != nullptr ? static_cast<const void*>(tensor->data) : kNothing;
+}
+
+nb::tuple tuple_of(const std::vector<std::int64_t>& numbers) {
+  nb::list list;
+  for (const std::int64_t n : numbers) list.append(n);
+  return nb::tuple(list);
+}
+
+void bind_tensor(nb::module_& module) {
+  nb::class_<TensorView>(module, "Tensor", nb::type_slots(kSlots), nb::is_weak_referenceable())
+      .def_prop_ro("name", [](const TensorView& view) { return view.tensor->info->name; })
+      .def_prop_ro("dtype", [](const TensorView& view) { return view.dtype().name; })
+      .def_prop_ro("shape", [](const TensorView& view) { return tuple_of(view.tensor->shape); })
+      .def_prop_ro("strides", [](const TensorView& view) { return tuple_of(strides_of(view.tensor->shape, view.dtype().itemsize)); })
+      .def_prop_ro("dims",
+                   [](const TensorView& view) {
+                     nb::list dims;
+                     for (const std::string& dim : view.tensor->info->dims) dims.append(dim);
+                     return nb::tuple(dims);
+                   })
+      .def_prop_ro("nbytes", [](const TensorView& view) { return view.tensor->bytes; })
+      .def_prop_ro("__array_interface__", array_interface)
+      .def("__dlpack__", dlpack, nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+           nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+      .def("__dlpack_device__", [](const TensorView&) { return nb::make_tuple(dlpack::kHost, 0); });
+}
+
+}  // namespace batchfs::python
