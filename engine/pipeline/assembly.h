@@ -40,6 +40,8 @@ class Assembly {
   std::function<void(std::exception_ptr)> finished;
 
   std::atomic<Urgency> urgency{kReaderWaits};
+  /// Chunks are brought for its sake. Before, it takes its parts of chunks that are brought for others.
+  std::atomic<bool> started{true};
   /// Nobody wants it any more: chunks that only it needs are skipped.
   std::atomic<bool> cancelled{false};
 
@@ -47,12 +49,15 @@ class Assembly {
     return std::span(parts).subspan(use.first_part, use.part_count);
   }
 
-  /// Memory that was reserved ahead for the chunks on their way here. Set before the uses are handed over.
-  Budget::Reservation ahead;
+  /// Memory that is reserved ahead for the chunks on their way here.
+  void give_ahead(Budget::Reservation more) {
+    const std::lock_guard lock(mutex_);
+    ahead_.absorb(std::move(more));
+  }
   /// Up to `bytes` of it.
   Budget::Reservation take_ahead(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
-    return ahead.split(bytes);
+    return ahead_.split(bytes);
   }
 
   /// One use is done, or failed.
@@ -73,7 +78,8 @@ class Assembly {
 
  private:
   std::atomic<std::int64_t> pending_{0};
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards what follows
+  Budget::Reservation ahead_;
   std::exception_ptr error_;
 };
 

@@ -47,30 +47,37 @@ ChunkScheduler::ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& c
                                Counters& counters, Log& log)
     : executor_(executor), budget_(budget), cache_(cache), counters_(counters), log_(log) {}
 
-Box ChunkScheduler::box_to_decode(const ChunkKey& key, const Array& array, const Box& need) const {
-  if (array.chain().is_plain()) return need;
+Box ChunkScheduler::box_to_decode(const ChunkKey& key, const Array& array, const Box& need,
+                                  const std::vector<Consumer>& consumers) const {
+  const bool plain = array.chain().is_plain();
   const Box whole = whole_chunk(array, key.chunk);
-  if (!array.chain().has_ranges() || need.empty()) return whole;
-  // What the uses that are known to come would decode, part by part, against the whole once. A part costs
-  // somewhat more than its share: codecs decode in blocks.
-  const auto uses = static_cast<double>(std::max<std::size_t>(1, cache_.uses(key)));
-  const double share = static_cast<double>(array.run_bytes(need)) / static_cast<double>(array.chunk_bytes());
-  return uses * (share + 0.05) < 0.9 ? need : whole;
+  if (!plain && (!array.chain().has_ranges() || need.empty())) return whole;
+  // In units of the whole chunk. A part costs somewhat more than its share: codecs decode in blocks.
+  const double extra = plain ? 0 : 0.05;
+  const auto cost = [&](const Box& box) {
+    return static_cast<double>(array.run_bytes(box)) / static_cast<double>(array.chunk_bytes()) + extra;
+  };
+  Box all = need;
+  double parts = consumers.empty() ? cost(need) : 0;
+  for (const Consumer& consumer : consumers) {
+    const Box box = needed(*consumer.assembly, *consumer.use);
+    all = bounding_box(all, box);
+    parts += cost(box);
+  }
+  const double later = plain ? 0 : static_cast<double>(cache_.uses(key)) * cost(need);
+  if (!plain && parts + later >= 0.9) return whole;
+  return cost(all) <= parts ? all : need;
 }
 
 std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly) const {
   std::uint64_t sum = 0;
   for (const Assembly::Use& use : assembly.uses) {
     const Array& array = *use.array;
-    const ChunkKey key{use.array.get(), use.chunk};
+    if (array.store().is_local()) continue;
     const Box need = needed(assembly, use);
-    if (cache_.holds(key, need)) continue;
-    const Box box = box_to_decode(key, array, need);
-    if (!array.store().is_local())
-      sum += array.chain().is_plain() ? array.run_bytes(need)
-                                      : array.chain().encoded_size().value_or(array.chunk_bytes() / 2);
-    if (!decodes_in_place(array, assembly, use, box))
-      sum += static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
+    if (cache_.holds({use.array.get(), use.chunk}, need)) continue;
+    sum += array.chain().is_plain() ? array.run_bytes(need)
+                                    : array.chain().encoded_size().value_or(array.chunk_bytes() / 2);
   }
   return sum;
 }
@@ -95,12 +102,25 @@ Budget::Reservation ChunkScheduler::reserve(std::uint64_t bytes, const std::vect
 }
 
 void ChunkScheduler::post(const std::shared_ptr<Task>& task, Urgency urgency) {
+  if (task->running || urgency >= task->posted) return;
+  task->posted = urgency;
   executor_.post(urgency, [this, task] { run(task); });
+}
+
+/// As urgently as its consumers say; not at all when none of them is started.
+void ChunkScheduler::post_started(const std::shared_ptr<Task>& task) {
+  Urgency urgency = task->warm ? kReadAhead : kNever;
+  for (const Consumer& consumer : task->consumers)
+    if (consumer.assembly->started.load(std::memory_order_relaxed) ||
+        consumer.assembly->cancelled.load(std::memory_order_relaxed))
+      urgency = std::min(urgency, consumer.assembly->urgency.load(std::memory_order_relaxed));
+  post(task, urgency);
 }
 
 void ChunkScheduler::stop() {
   std::unique_lock lock(mutex_);
   stopping_ = true;
+  for (const auto& [key, task] : tasks_) post(task, kReaderWaits);
   no_fetches_.wait(lock, [this] { return fetches_ == 0; });
 }
 
@@ -111,35 +131,35 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) {
     done(nullptr);
     return;
   }
-  const Urgency urgency = assembly->urgency.load(std::memory_order_relaxed);
+  const bool waited = assembly->urgency.load(std::memory_order_relaxed) == kReaderWaits;
   // `uses` must not be touched after its last one is handed over: the assembly may be finished then.
   const std::size_t count = assembly->uses.size();
   for (std::size_t i = 0; i < count; ++i) {
     const Assembly::Use& use = assembly->uses[i];
     const ChunkKey key{use.array.get(), use.chunk};
-    const Box need = needed(*assembly, use);
     const Consumer consumer{assembly, &use};
+    // What is here is taken here, before it is evicted. For a reader that waits, all threads take.
+    if (!waited) {
+      if (const auto kept = cache_.find(key, needed(*assembly, use))) {
+        gather(consumer, *kept);
+        assembly->complete(nullptr);
+        continue;
+      }
+    }
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Task>& task = tasks_[key];
-    if (task == nullptr) {
-      task = std::make_shared<Task>(Task{key, use.array, need, {consumer}});
-      post(task, urgency);
-      continue;
-    }
-    task->box = task->consumers.empty() && !task->warm ? need : bounding_box(task->box, need);
+    if (task == nullptr) task = std::make_shared<Task>(Task{key, use.array, {}});
     task->consumers.push_back(consumer);
-    // It was posted for someone less urgent, perhaps. A task that has run ignores the second ticket.
-    if (!task->running) post(task, urgency);
+    if (stopping_) post(task, kReaderWaits);
+    else post_started(task);
   }
 }
 
 void ChunkScheduler::hurry(const std::shared_ptr<Assembly>& assembly) {
   const std::lock_guard lock(mutex_);
-  for (const Assembly::Use& use : assembly->uses) {
-    const auto it = tasks_.find({use.array.get(), use.chunk});
-    if (it != tasks_.end() && !it->second->running)
-      post(it->second, assembly->urgency.load(std::memory_order_relaxed));
-  }
+  for (const Assembly::Use& use : assembly->uses)
+    if (const auto it = tasks_.find({use.array.get(), use.chunk}); it != tasks_.end())
+      post_started(it->second);
 }
 
 void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_t chunk) {
@@ -147,57 +167,75 @@ void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_
   const Box box = whole_chunk(*array, chunk);
   if (box.empty() || budget_.used() + array->chunk_bytes() > budget_.limit()) return;
   const std::lock_guard lock(mutex_);
-  if (cache_.find(key, box)) return;
+  if (stopping_ || cache_.find(key, box)) return;
   std::shared_ptr<Task>& task = tasks_[key];
   if (task != nullptr) return;
-  task = std::make_shared<Task>(Task{key, array, box, {}, false, true});
-  post(task, kReadAhead);
+  task = std::make_shared<Task>(Task{key, array, {}});
+  task->warm = true;
+  post_started(task);
 }
 
 void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
   const bool local = task->array->store().is_local();
-  bool idle;
-  std::vector<Consumer> consumers, dropped;
+  std::vector<Consumer> served, dropped;
   std::optional<DecodedChunk> kept;
   std::shared_ptr<const KeptChunk> stored;
   Box box;
+  bool idle = false;
   {
     const std::lock_guard lock(mutex_);
     const auto it = tasks_.find(task->key);
     if (it == tasks_.end() || it->second != task || task->running) return;  // a second ticket
-    consumers = std::move(task->consumers);
-    task->consumers.clear();
-    const auto going_on = std::stable_partition(consumers.begin(), consumers.end(), [this](const Consumer& c) {
-      return !stopping_ && !c.assembly->cancelled.load(std::memory_order_relaxed);
+    task->posted = kNever;
+    // Takes those out of the waiting ones that `which` says.
+    const auto take = [&](std::vector<Consumer>& to, auto which) {
+      const auto rest = std::stable_partition(task->consumers.begin(), task->consumers.end(),
+                                              [&](const Consumer& c) { return !which(c); });
+      to.assign(std::make_move_iterator(rest), std::make_move_iterator(task->consumers.end()));
+      task->consumers.erase(rest, task->consumers.end());
+    };
+    take(dropped, [&](const Consumer& c) {
+      return stopping_ || c.assembly->cancelled.load(std::memory_order_relaxed);
     });
-    dropped.assign(going_on, consumers.end());
-    consumers.erase(going_on, consumers.end());
-    idle = consumers.empty() && (stopping_ || !task->warm);
-    // Looked up now and not when it was submitted: a queue that held chunks would hold memory.
-    if (!idle) kept = cache_.find(task->key, task->box);
-    if (idle || kept) {
-      tasks_.erase(it);
+    const Consumer* first = nullptr;
+    for (const Consumer& consumer : task->consumers)
+      if (consumer.assembly->started.load(std::memory_order_relaxed) &&
+          (first == nullptr || consumer.assembly->urgency.load() < first->assembly->urgency.load()))
+        first = &consumer;
+    if (first == nullptr && (!task->warm || stopping_)) {
+      idle = true;  // nobody who is left wants it brought
+      if (task->consumers.empty()) tasks_.erase(it);
     } else {
-      task->running = true;
-      box = box_to_decode(task->key, *task->array, task->box);
-      if (!local) stored = cache_.find_stored(task->key);
-      if (!local && !stored) ++fetches_;
+      const Box need =
+          first != nullptr ? needed(*first->assembly, *first->use) : whole_chunk(*task->array, task->key.chunk);
+      // Looked up now and not only when it was submitted: a queue that held chunks would hold memory.
+      kept = cache_.find(task->key, need);
+      box = kept ? kept->box : box_to_decode(task->key, *task->array, need, task->consumers);
+      take(served, [&](const Consumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
+      if (kept) {
+        task->warm = false;
+        if (task->consumers.empty()) tasks_.erase(it);
+        else post_started(task);
+      } else {
+        task->running = true;
+        if (!local) stored = cache_.find_stored(task->key);
+        if (!local && !stored) ++fetches_;
+      }
     }
   }
   for (const Consumer& consumer : dropped)
     consumer.assembly->complete(
         std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
   if (kept) {
-    for (const Consumer& consumer : consumers) {
+    for (const Consumer& consumer : served) {
       gather(consumer, *kept);
       consumer.assembly->complete(nullptr);
     }
-    return;
   }
-  if (idle) return;
+  if (idle || kept) return;
 
   if (local || stored) {
-    decode(task, std::move(box), std::move(consumers), std::move(stored));
+    decode(task, std::move(box), std::move(served), std::move(stored));
     return;
   }
   // Handed over as a whole: copies of the completion that live on in the store's thread must hold nothing,
@@ -207,7 +245,7 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
     Box box;
     std::vector<Consumer> consumers;
   };
-  auto fetch = std::make_shared<Fetch>(Fetch{task, box, std::move(consumers)});
+  auto fetch = std::make_shared<Fetch>(Fetch{task, box, std::move(served)});
   const std::shared_ptr<const Array> array = task->array;
   array->fetch(array->grid().chunk(task->key.chunk), box, [this, fetch](
                                                               std::variant<EncodedChunk, std::exception_ptr> fetched) {
@@ -341,14 +379,10 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
     }
     if (task->consumers.empty()) {
       tasks_.erase(task->key);
+    } else if (stopping_) {
+      post(task, kReaderWaits);
     } else {  // the others need another run, also after an error: it may have been theirs alone
-      task->box = needed(*task->consumers.front().assembly, *task->consumers.front().use);
-      Urgency urgency = kReadAhead;
-      for (const Consumer& c : task->consumers) {
-        task->box = bounding_box(task->box, needed(*c.assembly, *c.use));
-        urgency = std::min(urgency, c.assembly->urgency.load());
-      }
-      post(task, urgency);
+      post_started(task);
     }
   }
   for (const Consumer& consumer : late) {

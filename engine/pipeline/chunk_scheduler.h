@@ -2,9 +2,13 @@
 // Chunks on their way: each is fetched and decoded once for everything that needs it while it is in
 // flight or in the cache.
 //
-// A task is made when the first use of a chunk is submitted. Until it starts, later uses join it and its
-// box grows to hold theirs; when it starts it takes its uses along; uses that join while it runs are
-// served from its result, or by another run when that does not hold what they need.
+// A task is made when the first use of a chunk is submitted, and runs when an assembly that is started
+// needs it. Until then later uses join it. When it runs it serves those that what is cheapest to decode
+// holds; uses that join while it runs are served from its result too. The others get another run.
+//
+// An assembly that is not started only joins. So a chunk that takes long to decode, and is too large to be
+// kept until the batches that need it are due, fills their parts at once: a batch is smaller than the
+// chunks that it is cut from.
 
 #include <condition_variable>
 #include <memory>
@@ -30,14 +34,16 @@ class ChunkScheduler {
   /// executor next.
   void stop();
 
-  /// The memory that chunks of `assembly`, complete as a list, will take on their way: an estimate.
+  /// The memory that chunks of `assembly`, complete as a list, will take on their way from a remote store
+  /// until they are decoded: an estimate. What is decoded at a time is bounded by the threads.
   std::uint64_t memory_ahead(const Assembly& assembly) const;
 
-  /// Starts on every use of `assembly`; `assembly->finished` is called when all are done. An assembly
-  /// without uses finishes at once.
+  /// Takes on every use of `assembly`; `assembly->finished` is called when all are done, which may be
+  /// before this returns.
   void submit(const std::shared_ptr<Assembly>& assembly);
 
-  /// Makes what `assembly` still waits for as urgent as assembly->urgency says now.
+  /// Goes for what `assembly`, which was submitted, still waits for, as urgently as it says now; or drops
+  /// it, when it is cancelled.
   void hurry(const std::shared_ptr<Assembly>& assembly);
 
   /// Brings a chunk into the cache for a likely later read, if memory is free.
@@ -48,11 +54,12 @@ class ChunkScheduler {
     std::shared_ptr<Assembly> assembly;
     const Assembly::Use* use;
   };
+  static constexpr Urgency kNever = INT64_MAX;
   struct Task {
     ChunkKey key;
     std::shared_ptr<const Array> array;
-    Box box;        // what the waiting consumers need
     std::vector<Consumer> consumers;
+    Urgency posted = kNever;  // of the most urgent ticket in the executor's queue
     bool running = false;
     bool warm = false;  // wanted for itself, without a consumer
   };
@@ -63,12 +70,16 @@ class ChunkScheduler {
     bool keep = true;
   };
 
+  /// Called with mutex_ held.
   void post(const std::shared_ptr<Task>& task, Urgency urgency);
+  void post_started(const std::shared_ptr<Task>& task);
   void run(const std::shared_ptr<Task>& task);
   void decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
               std::shared_ptr<const KeptChunk> stored);
-  /// The box to decode when `need` is needed now: all of the chunk where that is cheaper in the end.
-  Box box_to_decode(const ChunkKey& key, const Array& array, const Box& need) const;
+  /// The box to decode when `need` is needed now and `consumers` soon: that, what they all need, or the whole
+  /// chunk, whatever is cheapest in the end.
+  Box box_to_decode(const ChunkKey& key, const Array& array, const Box& need,
+                    const std::vector<Consumer>& consumers) const;
   void finish(const std::shared_ptr<Task>& task, const std::vector<Consumer>& consumers,
               std::variant<Result, std::exception_ptr> outcome);
   /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up; in the

@@ -25,6 +25,10 @@ constexpr std::uint64_t kLocalWindowBytes = 256 << 20;
 /// Batches behind the window whose chunk uses are told to the cache: so many, or until there are so many uses.
 constexpr std::int64_t kLookAhead = 128;
 constexpr std::size_t kLookAheadUses = 4096;
+/// Batches that may join chunks on their way, those of the window included. Fewer than are looked at.
+constexpr std::int64_t kMostJoined = 96;
+/// A prefetched batch that nobody came for while so many others were opened is forgotten.
+constexpr Urgency kOverdue = 256;
 
 std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -104,10 +108,12 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
       waiting_[id] = entry;
       const bool was_prefetch = entry->urgency != kReaderWaits;
       entry->urgency = kReaderWaits;
+      entry->started = true;
       if (entry->assembly != nullptr) {
         entry->assembly->cancelled = false;
         if (was_prefetch) {
           entry->assembly->urgency = kReaderWaits;
+          entry->assembly->started = true;
           if (entry->submitted) scheduler_.hurry(entry->assembly);
         }
       } else if (is_new || was_prefetch) {
@@ -117,14 +123,15 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
     trim_opened();
   }
   if (!again) ++counters_.batches_opened;
+  // Known at once, so that what is begun for it later is ahead of where the reader is then.
+  if (prefetching_ && !again) prefetcher_.opened(request, ready == nullptr);
   if (ready != nullptr) done(ready, nullptr);
   if (prefetching_ && !again) {
-    const bool stalled = ready == nullptr;
-    post_guess(kReaderWaits, [this, request, stalled] {
+    post_guess(kReaderWaits, [this, request] {
       std::uint64_t size = 0;
       for (const auto& file : request.format->layout(*request.view, request.global_batch()).files)
-        size += file.size;
-      prefetch(request, stalled, size);
+        size += memory_files_.memory_of(file.size);
+      prefetch(request, size);
     });
   }
   return id;
@@ -172,8 +179,10 @@ void Engine::post_guess(Urgency urgency, std::function<void()> work) {
 }
 
 void Engine::post_assemble(const std::shared_ptr<Entry>& entry) {
+  // Before any decoding but what a reader waits for: it takes little time, and the sooner a batch has joined the
+  // chunks that it needs, the more it gets from what others bring.
   // Weak: a reader that overtakes a prefetch leaves a ticket in the queue, which must not hold the batch.
-  executor_.post(entry->urgency, [this, ticket = std::weak_ptr(entry)] {
+  executor_.post(entry->urgency == kReaderWaits ? kReaderWaits : kPrefetch, [this, ticket = std::weak_ptr(entry)] {
     if (const auto wanted = ticket.lock()) assemble(wanted);
   });
 }
@@ -181,8 +190,8 @@ void Engine::post_assemble(const std::shared_ptr<Entry>& entry) {
 Budget::Reservation Engine::make_room(const Entry& entry, std::uint64_t bytes, bool waited) {
   std::uint64_t keep_until = 0;
   if (!waited) {
-    const std::lock_guard lock(mutex_);
-    keep_until = now_ + static_cast<std::uint64_t>(entry.urgency);
+    const std::lock_guard lock(mutex_);  // a reader may come and change it
+    keep_until = static_cast<std::uint64_t>(entry.urgency);
   }
   for (;;) {
     if (auto reservation = budget_.try_reserve(bytes)) return reservation;
@@ -194,17 +203,30 @@ Budget::Reservation Engine::make_room(const Entry& entry, std::uint64_t bytes, b
     if (freed || cache_.evict_one(keep_until)) continue;
     if (!waited) return {};
     {
-      // Batches that were prefetched for streams that may be gone: the least urgent one first.
+      // Batches that nobody has opened: the least urgent one first.
       const std::lock_guard lock(mutex_);
       auto victim = entries_.end();
-      for (auto it = entries_.begin(); it != entries_.end(); ++it)
-        if (it->second->batch != nullptr && !it->second->opened &&
-            (victim == entries_.end() || it->second->urgency > victim->second->urgency))
+      for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+        const Entry& other = *it->second;
+        const bool idle = other.batch != nullptr || (other.submitted && !other.started);
+        if (idle && !other.opened &&
+            (victim == entries_.end() || other.urgency > victim->second->urgency))
           victim = it;
+      }
       if (victim == entries_.end()) return budget_.reserve(bytes);
-      entries_.erase(victim);
+      const bool at_once = victim->second->batch != nullptr;
+      drop(victim->second);
+      if (!at_once) return budget_.reserve(bytes);  // its memory comes back soon
     }
   }
+}
+
+/// Called with mutex_ held: forgets a batch that nobody waits for.
+void Engine::drop(std::shared_ptr<Entry> entry) {
+  entries_.erase(key_of(entry->request));
+  if (entry->assembly == nullptr) return;
+  entry->assembly->cancelled = true;
+  if (entry->submitted) scheduler_.hurry(entry->assembly);
 }
 
 /// There is no memory for a prefetch now.
@@ -216,7 +238,9 @@ void Engine::give_up(const std::shared_ptr<Entry>& entry) {
       post_assemble(entry);
       return;
     }
-    entries_.erase(key_of(entry->request));
+    const auto it = entries_.find(key_of(entry->request));
+    if (it != entries_.end() && it->second == entry) entries_.erase(it);
+    if (!entry->started) return;
   }
   prefetcher_.pressed(entry->request);
 }
@@ -232,6 +256,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
     waited = entry->urgency == kReaderWaits;
     entry->assembly = std::make_shared<Assembly>();
     entry->assembly->urgency = entry->urgency;
+    entry->assembly->started = entry->started;
   }
   const std::shared_ptr<Assembly> assembly = entry->assembly;
   try {
@@ -272,12 +297,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
                                    part.strides, &view.converter(part.tensor, use.variable)});
       }
     }
-    // A prefetch also waits for room for its chunks, but never for more than a share of the memory.
-    const std::uint64_t ahead = std::min(scheduler_.memory_ahead(*assembly), budget_.limit() / 4);
-    if (ahead > 0) {
-      assembly->ahead = waited ? budget_.try_reserve(ahead) : make_room(*entry, ahead, false);
-      if (!waited && !assembly->ahead) return give_up(entry);
-    }
+    if (assembly->started && !reserve_ahead(*entry, *assembly, waited)) return give_up(entry);
     batch->view = request.view;
     assembly->memory = batch;
     assembly->shares_memory = true;
@@ -298,11 +318,48 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
   }
   if (!waited) ++counters_.batches_prefetched;
   scheduler_.submit(assembly);
-  // A reader may have come while the list was being made.
+  // From here on the chunks know who waits for them. A reader that waits now keeps what it needs in the cache.
+  if (!waited) forget_uses(key_of(request));
   const std::lock_guard lock(mutex_);
+  if (entry->assembly != assembly) return;
   entry->submitted = true;
-  if (!waited && entry->assembly == assembly && entry->urgency == kReaderWaits)
-    scheduler_.hurry(assembly);
+  // A reader may have come while the list was being made, or the batch become due, or dropped.
+  const bool hurried = !waited && entry->urgency == kReaderWaits;
+  const bool due = entry->started && !assembly->started;
+  if (due) assembly->started = true;
+  if (hurried || due || assembly->cancelled) scheduler_.hurry(assembly);
+}
+
+/// A prefetch waits for room for its chunks too, but never for more than a share of the memory.
+bool Engine::reserve_ahead(const Entry& entry, Assembly& assembly, bool waited) {
+  const std::uint64_t bytes = std::min(scheduler_.memory_ahead(assembly), budget_.limit() / 4);
+  if (bytes == 0) return true;
+  Budget::Reservation ahead = waited ? budget_.try_reserve(bytes) : make_room(entry, bytes, false);
+  const bool reserved = static_cast<bool>(ahead);
+  if (reserved) assembly.give_ahead(std::move(ahead));
+  return reserved || waited;
+}
+
+/// The batch has come into its stream's window. False when there is no memory for its chunks now.
+bool Engine::start(const std::shared_ptr<Entry>& entry) {
+  std::shared_ptr<Assembly> assembly;
+  {
+    const std::lock_guard lock(mutex_);
+    if (entry->submitted) assembly = entry->assembly;
+    if (assembly == nullptr) {  // ready, or assemble() starts it
+      entry->started = true;
+      return true;
+    }
+  }
+  if (!reserve_ahead(*entry, *assembly, false)) {
+    prefetcher_.pressed(entry->request);
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  entry->started = true;
+  assembly->started = true;
+  scheduler_.hurry(assembly);
+  return true;
 }
 
 void Engine::complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch> batch,
@@ -363,7 +420,7 @@ void Engine::cancel(WaiterId id) {
   cancelled.done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
 }
 
-void Engine::prefetch(const BatchRequest& request, bool stalled, std::uint64_t bytes) {
+void Engine::prefetch(const BatchRequest& request, std::uint64_t bytes) {
   // Half of the memory is for chunks and for what readers hold. Where no request takes long, a reader that
   // waits waits for the processors: a longer window would only take memory, and fresh memory costs time.
   std::uint64_t room = budget_.limit() / 2;
@@ -372,19 +429,34 @@ void Engine::prefetch(const BatchRequest& request, bool stalled, std::uint64_t b
     return variable->array->store().is_local();
   });
   if (local) room = std::min(room, std::max(kLocalWindowBytes, 2 * bytes));
-  const std::vector<BatchRequest> wanted = prefetcher_.opened(request, stalled, bytes, room);
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const std::lock_guard lock(mutex_);
-    if (stopping_) return;
-    std::shared_ptr<Entry>& entry = entries_[key_of(wanted[i])];
-    if (entry != nullptr) continue;
-    entry = std::make_shared<Entry>();
-    entry->request = wanted[i];
-    entry->urgency = kPrefetch + static_cast<Urgency>(i);
-    post_assemble(entry);
+  const std::vector<BatchRequest> wanted = prefetcher_.window(request, bytes, room);
+  const auto window = static_cast<std::int64_t>(wanted.size());
+  bool memory = true;
+  for (std::int64_t i = 0; i < window; ++i) {
+    const std::shared_ptr<Entry> joined = expect(wanted[static_cast<std::size_t>(i)], i + 1, true);
+    if (joined != nullptr && memory) memory = start(joined);
   }
-  if (!wanted.empty())
-    post_guess(kReadAhead, [this, request] { look_ahead(request); });
+  if (window == 0) return;
+  if (joining_) {
+    const auto fit = static_cast<std::int64_t>(budget_.limit() / 4 * 3 / std::max<std::uint64_t>(bytes, 1));
+    for (const auto& [distance, next] : prefetcher_.beyond(request, std::min(fit, kMostJoined) - window))
+      expect(next, distance, false);
+  }
+  post_guess(kReadAhead, [this, request] { look_ahead(request); });
+}
+
+/// Has the batch assembled, `distance` batches from now. Gives it if it was there and is to be started now.
+std::shared_ptr<Engine::Entry> Engine::expect(const BatchRequest& request, std::int64_t distance, bool started) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return nullptr;
+  std::shared_ptr<Entry>& entry = entries_[key_of(request)];
+  if (entry != nullptr) return started && !entry->started ? entry : nullptr;
+  entry = std::make_shared<Entry>();
+  entry->request = request;
+  entry->urgency = kPrefetch + static_cast<Urgency>(now_) + distance;
+  entry->started = started;
+  post_assemble(entry);
+  return nullptr;
 }
 
 void Engine::look_ahead(const BatchRequest& request) {
@@ -421,27 +493,35 @@ void Engine::look_ahead(const BatchRequest& request) {
     for (const ChunkKey& chunk : oldest->second.chunks) cache_.remove_use(chunk, oldest->second.time);
     uses_.erase(oldest);
   }
-  // It moves slowly, and finding it is not free.
-  if (looked_ahead_++ % 8 == 0) find_horizon();
+  // These move slowly, and are not free.
+  if (looked_ahead_++ % 8 != 0) return;
+  find_horizon();
+  std::vector<std::shared_ptr<Entry>> overdue;
+  for (const auto& [key, entry] : entries_)
+    if (!entry->opened && entry->waiters.empty() && entry->urgency != kReaderWaits &&
+        entry->urgency + kOverdue < static_cast<Urgency>(now_))
+      overdue.push_back(entry);
+  for (const std::shared_ptr<Entry>& entry : overdue) drop(entry);
 }
 
 /// Called with mutex_ held: how far ahead the distinct chunks of the coming batches fit into half of the
-/// memory, decoded.
+/// memory, decoded; and whether those that don't are shared.
 void Engine::find_horizon() {
   std::vector<const Uses*> order;
   for (const auto& [key, uses] : uses_) order.push_back(&uses);
   std::sort(order.begin(), order.end(), [](const Uses* a, const Uses* b) { return a->time < b->time; });
   std::unordered_set<ChunkKey, ChunkKeyHash> distinct;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0, horizon = UINT64_MAX;
+  std::size_t count = 0;
   for (const Uses* uses : order) {
     for (const ChunkKey& chunk : uses->chunks)
       if (distinct.insert(chunk).second) bytes += chunk.array->chunk_bytes();
-    if (bytes > budget_.limit() / 2) {
-      cache_.set_horizon(uses->time);
-      return;
-    }
+    count += uses->chunks.size();
+    if (bytes > budget_.limit() / 2) horizon = std::min(horizon, uses->time);
   }
-  cache_.set_horizon(UINT64_MAX);
+  cache_.set_horizon(horizon);
+  // Once batches join, those that are left to look at share fewer.
+  joining_ = horizon != UINT64_MAX && count * 10 > distinct.size() * (joining_ ? 11 : 15);
 }
 
 void Engine::forget_uses(const Key& key) {

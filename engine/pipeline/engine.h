@@ -7,6 +7,7 @@
 // One assembly serves every reader of a batch; batches share chunks through the scheduler and the cache.
 // Nothing here blocks its caller: results come by callback, from a worker or at once.
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -84,7 +85,9 @@ class Engine {
     std::shared_ptr<Assembly> assembly;  // set while it is being assembled
     bool submitted = false;              // assembly is complete as a list and with the scheduler
     std::vector<Waiter> waiters;
+    /// kReaderWaits, or when it is due: kPrefetch plus the value that now_ will have.
     Urgency urgency = kReaderWaits;
+    bool started = true;  // its chunks may be brought; until then it takes what others bring
     bool opened = false;
   };
 
@@ -95,7 +98,11 @@ class Engine {
   void complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch> batch,
                 std::exception_ptr error);
   Budget::Reservation make_room(const Entry& entry, std::uint64_t bytes, bool waited);
-  void prefetch(const BatchRequest& request, bool stalled, std::uint64_t bytes);
+  void prefetch(const BatchRequest& request, std::uint64_t bytes);
+  std::shared_ptr<Entry> expect(const BatchRequest& request, std::int64_t distance, bool started);
+  bool start(const std::shared_ptr<Entry>& entry);
+  bool reserve_ahead(const Entry& entry, Assembly& assembly, bool waited);
+  void drop(std::shared_ptr<Entry> entry);
   void look_ahead(const BatchRequest& request);
   void forget_uses(const Key& key);
   void find_horizon();
@@ -124,6 +131,7 @@ class Engine {
   std::map<Key, Uses> uses_;  // what look_ahead() told the cache
   std::uint64_t now_ = 0;     // batches opened
   std::uint64_t looked_ahead_ = 0;
+  std::atomic<bool> joining_ = false;  // the coming batches share chunks that do not fit into the memory
   WaiterId last_waiter_ = 0;
   bool stopping_ = false;
 

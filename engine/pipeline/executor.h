@@ -18,8 +18,8 @@ namespace batchfs {
 /// Smaller is sooner.
 using Urgency = std::int64_t;
 inline constexpr Urgency kReaderWaits = 0;
-inline constexpr Urgency kPrefetch = 1;          // plus the distance in batches
-inline constexpr Urgency kReadAhead = 1 << 20;   // guesses
+inline constexpr Urgency kPrefetch = 1;          // plus when it is due, in batches
+inline constexpr Urgency kReadAhead = Urgency{1} << 62;  // guesses
 
 class Executor {
  public:

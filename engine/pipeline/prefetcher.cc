@@ -27,8 +27,7 @@ BatchRequest Prefetcher::ahead(const BatchRequest& request, std::int64_t sequenc
   return next;
 }
 
-std::vector<BatchRequest> Prefetcher::opened(const BatchRequest& request, bool stalled,
-                                             std::uint64_t batch_bytes, std::uint64_t room) {
+void Prefetcher::opened(const BatchRequest& request, bool stalled) {
   const std::int64_t at = sequence(request);
   const std::lock_guard lock(mutex_);
   if (streams_.size() >= kMostStreams && !streams_.contains(key_of(request)))
@@ -52,8 +51,17 @@ std::vector<BatchRequest> Prefetcher::opened(const BatchRequest& request, bool s
     stream.window = 0;  // a jump: nothing is known of what comes next, until two in order
     stream.position = at;
   }
+  stream.window = std::min(stream.window, kLargestWindow);
+}
+
+std::vector<BatchRequest> Prefetcher::window(const BatchRequest& request, std::uint64_t batch_bytes,
+                                             std::uint64_t room) {
+  const std::lock_guard lock(mutex_);
+  const auto it = streams_.find(key_of(request));
+  if (it == streams_.end()) return {};
+  Stream& stream = it->second;
   const auto fits = static_cast<std::int64_t>(room / std::max<std::uint64_t>(batch_bytes, 1));
-  stream.window = std::min({stream.window, kLargestWindow, std::max<std::int64_t>(fits, 1)});
+  stream.window = std::min(stream.window, std::max<std::int64_t>(fits, 1));
   std::vector<BatchRequest> wanted;
   for (std::int64_t i = 1; i <= stream.window; ++i) {
     wanted.push_back(ahead(request, stream.position + i));

@@ -36,10 +36,12 @@ class Prefetcher {
  public:
   static constexpr std::int64_t kLargestWindow = 64;
 
-  /// A reader opened this batch; `stalled`: it was not ready. Returns the batches that should be ready or
-  /// under way now, soonest first: as many batches of `batch_bytes` as `room` bytes hold, at most.
-  std::vector<BatchRequest> opened(const BatchRequest& request, bool stalled, std::uint64_t batch_bytes,
-                                   std::uint64_t room);
+  /// A reader opened this batch; `stalled`: it was not ready.
+  void opened(const BatchRequest& request, bool stalled);
+
+  /// The batches of this stream that should be ready or under way now, soonest first: as many batches of
+  /// `batch_bytes` as `room` bytes hold, at most.
+  std::vector<BatchRequest> window(const BatchRequest& request, std::uint64_t batch_bytes, std::uint64_t room);
 
   /// A batch of this stream could not be begun for lack of memory.
   void pressed(const BatchRequest& request);

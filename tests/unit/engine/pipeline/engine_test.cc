@@ -210,6 +210,33 @@ TEST_P(EngineTest, HoldsItsBudgetAndGivesAllBack) {
   EXPECT_LE(most, limit + (16 << 10) * 5);
 }
 
+TEST_P(EngineTest, AChunkThatCannotBeKeptServesAllBatchesThatAreComing) {
+  constexpr int kChunks = 40, kSteps = 32, kWidth = 256;
+  FakeData big(kChunks, kSteps, kWidth, kWholeChunks);  // chunks of 32 KB
+  big.store->asynchronous = GetParam();
+  // Room for 10 chunks of 40, or for 80 batches of 4 samples of 1 KB.
+  Engine engine({.threads = 2, .memory = 10 * kSteps * kWidth * 4}, log_);
+  const auto view = big.view(R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})");
+  for (std::int64_t b = 0; b < view->batches(); ++b)
+    expect_rows(*engine.open(BatchRequest{view, &kRaw, 0, b}), view->batch_samples(0, b), kSteps, kWidth);
+  // With a cache alone 3 of 4 samples would cost a chunk.
+  EXPECT_LT(engine.counters().chunks_decoded.load(), kChunks * kSteps / 2u);
+}
+
+TEST_P(EngineTest, ForgetsWhatWasPrefetchedForAReaderThatWentElsewhere) {
+  FakeData data(10, 100, 16);  // samples of 64 bytes
+  data.store->asynchronous = GetParam();
+  Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+  const auto large = data.view(R"({"window": {"time": 1}, "batch": 300})");
+  engine.open(BatchRequest{large, &kRaw, 0, 0});
+  EXPECT_TRUE(eventually([&] { return engine.counters().batches_assembled >= 3; }));
+  const auto held = [&] { return engine.budget().used() - engine.cache_bytes(); };
+  EXPECT_GE(held(), 3 * 300 * 64u);
+  const auto small = data.view(R"({"window": {"time": 1}, "batch": 1})");
+  for (std::int64_t b = 0; b < 400; ++b) engine.open(BatchRequest{small, &kRaw, 0, b});
+  EXPECT_TRUE(eventually([&] { return held() < 300 * 64; })) << held();
+}
+
 TEST_P(EngineTest, ManyReadersOfManyViewsGetTheRightBytes) {
   Engine engine({.threads = 4, .memory = 256 << 10}, log_);
   std::vector<std::shared_ptr<const View>> views;

@@ -83,15 +83,18 @@ class FakeStore final : public Store {
   std::vector<std::thread> threads_;
 };
 
+/// Filters that change nothing, but a chunk is then read as a whole.
+inline constexpr const char* kWholeChunks = R"([{"id": "shuffle", "elementsize": 1}])";
+
 /// A dataset with one variable "v" (time, x): `chunks` chunks of `steps` times of `width` values.
 struct FakeData {
-  FakeData(std::int64_t chunks, std::int64_t steps, std::int64_t width)
+  FakeData(std::int64_t chunks, std::int64_t steps, std::int64_t width, const std::string& filters = "null")
       : store(std::make_shared<FakeStore>(static_cast<std::size_t>(steps * width))) {
     const std::string zarray = R"({"zarr_format": 2, "shape": [)" + std::to_string(chunks * steps) + ", " +
                                std::to_string(width) + R"(], "chunks": [)" + std::to_string(steps) + ", " +
                                std::to_string(width) +
                                R"(], "dtype": "<i4", "compressor": null, "fill_value": null, "order": "C",
-                                  "filters": null, "dimension_separator": "/"})";
+                                  "dimension_separator": "/", "filters": )" + filters + "}";
     const Json attributes = {{"_ARRAY_DIMENSIONS", {"time", "x"}}};
     Hierarchy hierarchy;
     hierarchy.groups[""] = {};

@@ -15,7 +15,9 @@ class PrefetcherTest : public testing::Test {
   std::vector<std::int64_t> open(std::int64_t epoch, std::int64_t batch, bool stalled = false,
                                  std::uint64_t bytes = 1) {
     std::vector<std::int64_t> result;
-    for (const BatchRequest& r : prefetcher_.opened({view_, &kRaw, epoch, batch}, stalled, bytes, 500))
+    const BatchRequest request{view_, &kRaw, epoch, batch};
+    prefetcher_.opened(request, stalled);
+    for (const BatchRequest& r : prefetcher_.window(request, bytes, 500))
       result.push_back(r.epoch * 100 + r.batch);
     return result;
   }
