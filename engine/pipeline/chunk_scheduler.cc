@@ -69,13 +69,19 @@ Box ChunkScheduler::box_to_decode(const ChunkKey& key, const Array& array, const
   return cost(all) <= parts ? all : need;
 }
 
-std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly) const {
+std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submitted) const {
   std::uint64_t sum = 0;
   for (const Assembly::Use& use : assembly.uses) {
     const Array& array = *use.array;
     if (array.store().is_local()) continue;
+    const ChunkKey key{use.array.get(), use.chunk};
+    {
+      const std::lock_guard lock(mutex_);
+      const auto it = tasks_.find(key);
+      if (it == tasks_.end() ? submitted : it->second->running) continue;  // served, or under way
+    }
     const Box need = needed(assembly, use);
-    if (cache_.holds({use.array.get(), use.chunk}, need)) continue;
+    if (cache_.holds(key, need)) continue;
     sum += array.chain().is_plain() ? array.run_bytes(need)
                                     : array.chain().encoded_size().value_or(array.chunk_bytes() / 2);
   }
@@ -273,65 +279,103 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
   });
 }
 
-void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
-                            std::shared_ptr<const KeptChunk> stored) {
-  const Array& array = *task->array;
-  const Dims chunk = array.grid().chunk(task->key.chunk);
+ChunkScheduler::Result ChunkScheduler::produce(const Task& task, const Box& box,
+                                               const std::vector<Consumer>& consumers, const KeptChunk* stored) {
+  const Array& array = *task.array;
+  const Dims chunk = array.grid().chunk(task.key.chunk);
   auto load = [&](std::byte* out, const Dims& strides) {
     std::uint64_t fetched = 0;
-    counters_.bytes_decoded += stored ? array.decode(chunk, stored->encoded, box, out, strides)
-                                      : array.load(chunk, box, out, strides, &fetched);
+    counters_.bytes_decoded += stored != nullptr ? array.decode(chunk, stored->encoded, box, out, strides)
+                                                 : array.load(chunk, box, out, strides, &fetched);
     counters_.bytes_fetched += fetched;
-    if (!stored) ++counters_.chunks_fetched;
+    if (stored == nullptr) ++counters_.chunks_fetched;
     ++counters_.chunks_decoded;
   };
   Result result;
+  if (consumers.size() == 1 &&
+      decodes_in_place(array, *consumers.front().assembly, *consumers.front().use, box)) {
+    const Consumer& consumer = consumers.front();
+    const auto parts = consumer.assembly->parts_of(*consumer.use);
+    const Assembly::Part& first = parts.front();
+    load(first.out, first.strides);
+    const bool raw = first.converter == nullptr || first.converter->is_copy();
+    if (!raw)
+      first.converter->convert(box.shape, first.out, first.strides, first.out, first.strides,
+                               array_index(array, task.key.chunk, box.start));
+    for (const Assembly::Part& part : parts.subspan(1))
+      copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out, part.strides);
+    if (raw && consumer.assembly->shares_memory)
+      result.chunk = DecodedChunk{box, first.out, first.strides, consumer.assembly->memory};
+    return result;
+  }
+  struct Memory {
+    Budget::Reservation reservation;
+    Buffer buffer;
+  };
+  const std::uint64_t bytes = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
+  auto memory = std::make_shared<Memory>();
+  memory->reservation = reserve(bytes, consumers);
+  memory->buffer = Buffer(bytes);
+  const Dims strides = c_strides(box.shape, array.type().itemsize);
+  load(memory->buffer.data(), strides);
+  std::byte* data = memory->buffer.data();
+  result.chunk = DecodedChunk{box, data, strides, std::move(memory)};
+  result.cache_bytes = bytes;
+  for (const Consumer& consumer : consumers) gather(consumer, *result.chunk);
+  return result;
+}
+
+void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
+                            std::shared_ptr<const KeptChunk> stored) {
+  const Array& array = *task->array;
+  Result result;
   try {
-    if (consumers.size() == 1 &&
-        decodes_in_place(array, *consumers.front().assembly, *consumers.front().use, box)) {
-      const Consumer& consumer = consumers.front();
-      const auto parts = consumer.assembly->parts_of(*consumer.use);
-      const Assembly::Part& first = parts.front();
-      load(first.out, first.strides);
-      const bool raw = first.converter == nullptr || first.converter->is_copy();
-      if (!raw)
-        first.converter->convert(box.shape, first.out, first.strides, first.out, first.strides,
-                                 array_index(array, task->key.chunk, box.start));
-      for (const Assembly::Part& part : parts.subspan(1))
-        copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out, part.strides);
-      if (raw && consumer.assembly->shares_memory)
-        result.chunk = DecodedChunk{box, first.out, first.strides, consumer.assembly->memory};
-    } else {
-      struct Memory {
-        Budget::Reservation reservation;
-        Buffer buffer;
-      };
-      const std::uint64_t bytes =
-          static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
-      auto memory = std::make_shared<Memory>();
-      memory->reservation = reserve(bytes, consumers);
-      memory->buffer = Buffer(bytes);
-      const Dims strides = c_strides(box.shape, array.type().itemsize);
-      load(memory->buffer.data(), strides);
-      std::byte* data = memory->buffer.data();
-      result.chunk = DecodedChunk{box, data, strides, std::move(memory)};
-      result.cache_bytes = bytes;
-      for (const Consumer& consumer : consumers) gather(consumer, *result.chunk);
-    }
+    result = produce(*task, box, consumers, stored.get());
   } catch (const std::bad_alloc&) {
     finish(task, consumers,
-           std::make_exception_ptr(Error(ErrorCode::no_memory, "out of memory", array.chunk_name(chunk))));
+           std::make_exception_ptr(Error(ErrorCode::no_memory, "out of memory",
+                                         array.chunk_name(array.grid().chunk(task->key.chunk)))));
     return;
   } catch (...) {
     finish(task, consumers, std::current_exception());
     return;
   }
-  // Where only a part was wanted, the whole as it is stored serves the next use better than the part.
   if (stored && array.chain().has_ranges() && box != whole_chunk(array, task->key.chunk)) {
+    serve_others(task, *stored);
+    // The whole as it is stored serves the next use better than a part of it.
     cache_.insert_stored(task->key, task->array, std::move(stored));
     result.keep = false;
   }
   finish(task, consumers, std::move(result));
+}
+
+/// The chunk is here: those who wait for other parts of it get them now, since it may not be here when they are
+/// due, and fetching it again costs more than decoding it early.
+void ChunkScheduler::serve_others(const std::shared_ptr<Task>& task, const KeptChunk& stored) {
+  std::vector<Consumer> others;
+  {
+    const std::lock_guard lock(mutex_);
+    others.swap(task->consumers);
+  }
+  if (others.empty()) return;
+  const Array& array = *task->array;
+  const auto need = [](const Consumer& consumer) { return needed(*consumer.assembly, *consumer.use); };
+  std::size_t served = 0;
+  try {
+    const Box box = box_to_decode(task->key, array, need(others.front()), others);
+    if (std::all_of(others.begin(), others.end(), [&](const Consumer& c) { return contains(box, need(c)); })) {
+      produce(*task, box, others, &stored);
+      for (; served < others.size(); ++served) others[served].assembly->complete(nullptr);
+    } else {
+      for (; served < others.size(); ++served) {
+        produce(*task, need(others[served]), {others[served]}, &stored);
+        others[served].assembly->complete(nullptr);
+      }
+    }
+  } catch (...) {  // what went wrong is told when their own turn comes
+    const std::lock_guard lock(mutex_);
+    task->consumers.insert(task->consumers.end(), others.begin() + static_cast<std::ptrdiff_t>(served), others.end());
+  }
 }
 
 void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector<Consumer>& consumers,

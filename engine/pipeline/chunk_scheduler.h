@@ -34,9 +34,10 @@ class ChunkScheduler {
   /// executor next.
   void stop();
 
-  /// The memory that chunks of `assembly`, complete as a list, will take on their way from a remote store
-  /// until they are decoded: an estimate. What is decoded at a time is bounded by the threads.
-  std::uint64_t memory_ahead(const Assembly& assembly) const;
+  /// The memory that chunks of `assembly`, which is complete as a list or `submitted`, will take on their way
+  /// from a remote store until they are decoded: an estimate. Without those that are under way already. What is
+  /// decoded at a time is bounded by the threads.
+  std::uint64_t memory_ahead(const Assembly& assembly, bool submitted) const;
 
   /// Takes on every use of `assembly`; `assembly->finished` is called when all are done, which may be
   /// before this returns.
@@ -80,6 +81,10 @@ class ChunkScheduler {
   /// chunk, whatever is cheapest in the end.
   Box box_to_decode(const ChunkKey& key, const Array& array, const Box& need,
                     const std::vector<Consumer>& consumers) const;
+  /// Decodes `box` for `consumers`, from what was fetched or from the local store, to where they want it.
+  Result produce(const Task& task, const Box& box, const std::vector<Consumer>& consumers,
+                 const KeptChunk* stored);
+  void serve_others(const std::shared_ptr<Task>& task, const KeptChunk& stored);
   void finish(const std::shared_ptr<Task>& task, const std::vector<Consumer>& consumers,
               std::variant<Result, std::exception_ptr> outcome);
   /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up; in the
@@ -92,7 +97,7 @@ class ChunkScheduler {
   ChunkCache& cache_;
   Counters& counters_;
   Log& log_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<ChunkKey, std::shared_ptr<Task>, ChunkKeyHash> tasks_;
   bool stopping_ = false;
   int fetches_ = 0;  // under way: their completions use this

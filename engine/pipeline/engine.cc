@@ -297,7 +297,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
                                    part.strides, &view.converter(part.tensor, use.variable)});
       }
     }
-    if (assembly->started && !reserve_ahead(*entry, *assembly, waited)) return give_up(entry);
+    if (assembly->started && !reserve_ahead(*entry, *assembly, waited, false)) return give_up(entry);
     batch->view = request.view;
     assembly->memory = batch;
     assembly->shares_memory = true;
@@ -331,8 +331,8 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
 }
 
 /// A prefetch waits for room for its chunks too, but never for more than a share of the memory.
-bool Engine::reserve_ahead(const Entry& entry, Assembly& assembly, bool waited) {
-  const std::uint64_t bytes = std::min(scheduler_.memory_ahead(assembly), budget_.limit() / 4);
+bool Engine::reserve_ahead(const Entry& entry, Assembly& assembly, bool waited, bool submitted) {
+  const std::uint64_t bytes = std::min(scheduler_.memory_ahead(assembly, submitted), budget_.limit() / 4);
   if (bytes == 0) return true;
   Budget::Reservation ahead = waited ? budget_.try_reserve(bytes) : make_room(entry, bytes, false);
   const bool reserved = static_cast<bool>(ahead);
@@ -351,7 +351,7 @@ bool Engine::start(const std::shared_ptr<Entry>& entry) {
       return true;
     }
   }
-  if (!reserve_ahead(*entry, *assembly, false)) {
+  if (!reserve_ahead(*entry, *assembly, false, true)) {
     prefetcher_.pressed(entry->request);
     return false;
   }
@@ -438,7 +438,9 @@ void Engine::prefetch(const BatchRequest& request, std::uint64_t bytes) {
   }
   if (window == 0) return;
   if (joining_) {
-    const auto fit = static_cast<std::int64_t>(budget_.limit() / 4 * 3 / std::max<std::uint64_t>(bytes, 1));
+    // What is on its way from a remote store takes memory too.
+    const std::uint64_t share = local ? budget_.limit() / 4 * 3 : budget_.limit() / 2;
+    const auto fit = static_cast<std::int64_t>(share / std::max<std::uint64_t>(bytes, 1));
     for (const auto& [distance, next] : prefetcher_.beyond(request, std::min(fit, kMostJoined) - window))
       expect(next, distance, false);
   }

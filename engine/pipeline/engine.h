@@ -101,7 +101,7 @@ class Engine {
   void prefetch(const BatchRequest& request, std::uint64_t bytes);
   std::shared_ptr<Entry> expect(const BatchRequest& request, std::int64_t distance, bool started);
   bool start(const std::shared_ptr<Entry>& entry);
-  bool reserve_ahead(const Entry& entry, Assembly& assembly, bool waited);
+  bool reserve_ahead(const Entry& entry, Assembly& assembly, bool waited, bool submitted);
   void drop(std::shared_ptr<Entry> entry);
   void look_ahead(const BatchRequest& request);
   void forget_uses(const Key& key);
