@@ -36,6 +36,8 @@ constexpr Command kCommands[] = {
      "batchfs warm s3://bucket/era5.zarr --view view.json --cache-dir /scratch/batchfs", setup_warm},
     {"mount", "Use batches", "mount a store: its batches become files",
      "batchfs mount era5.zarr /mnt/era5 --view view.json", setup_mount},
+    {"serve", "Use batches", "hand batches over without a mount: to the Python package and C programs",
+     "batchfs serve era5.zarr --view view.json --socket /tmp/era5.sock", setup_serve},
     {"umount", "Use batches", "end a mount", "batchfs umount /mnt/era5", setup_umount},
     {"stats", "Use batches", "show the counters of a mount", "batchfs stats /mnt/era5", setup_stats},
 };

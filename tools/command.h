@@ -37,6 +37,7 @@ Run setup_statistics(CLI::App& app);
 Run setup_batch(CLI::App& app);
 Run setup_warm(CLI::App& app);
 Run setup_mount(CLI::App& app);
+Run setup_serve(CLI::App& app);
 Run setup_umount(CLI::App& app);
 Run setup_stats(CLI::App& app);
 

@@ -1,7 +1,6 @@
 // batchfs mount: a store's arrays and batches as files.
 
 #include <filesystem>
-#include <set>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,17 +15,11 @@
 #include "tools/command.h"
 #include "tools/mount_options.h"
 #include "tools/samples.h"
-#include "tools/view_options.h"
+#include "tools/serving.h"
 
 namespace batchfs {
 
 namespace {
-
-/// Relative paths are made absolute: a daemon has no working directory.
-std::string absolute_store(const std::string& store) {
-  return store.find("://") == std::string::npos ? std::filesystem::absolute(store).lexically_normal().string()
-                                                : store;
-}
 
 std::string check_directory(const std::string& directory) {
   std::error_code error;
@@ -36,32 +29,6 @@ std::string check_directory(const std::string& directory) {
     throw Error(ErrorCode::invalid_argument, "is not a directory", directory);
   }
   return path.string();
-}
-
-std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const Dataset>& dataset,
-                                                    const std::vector<std::string>& files) {
-  std::vector<std::shared_ptr<const View>> views;
-  std::set<std::string> names;
-  for (const std::string& file : files) {
-    views.push_back(load_view(dataset, file));
-    if (!names.insert(views.back()->name()).second) {
-      throw Error(ErrorCode::invalid_argument,
-                  "two views have the name '" + views.back()->name() + "'; give one another \"name\"", file);
-    }
-  }
-  return views;
-}
-
-/// The store as views see it. Without views it is only described, so arrays whose dimensions do not fit
-/// together are no reason to refuse the mount: it shows them, without saying how they belong together.
-std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_views, Log& log) {
-  try {
-    return std::make_shared<const Dataset>(opened.store, *opened.hierarchy);
-  } catch (const Error& error) {
-    if (has_views) throw;
-    log.warning(std::string("the arrays make no dataset, views of them are not possible: ") + error.what());
-    return std::make_shared<const Dataset>(opened.store, Hierarchy{});
-  }
 }
 
 /// What .batchfs/config.json shows: nothing secret.
@@ -75,12 +42,6 @@ Json config_json(const MountOptions& options, const Store& store, const Engine& 
   config["passthrough"] = !options.no_passthrough;
   config["allow_other"] = options.allow_other;
   return config;
-}
-
-Json handoff_json(const handoff::HandoffServer& server) {
-  const auto now = server.statistics();
-  return {{"socket", server.path()}, {"readers", now.readers}, {"leases", now.leases},
-          {"memory_bytes", now.bytes}, {"batches", now.delivered}};
 }
 
 /// Batches in memory for programs that ask, see gpu/handoff. A mount without it is a mount still.
@@ -98,6 +59,7 @@ std::unique_ptr<handoff::HandoffServer> start_handoff(const std::vector<std::sha
 
 /// Serves until the mount ends. `ready` is called when it can be used.
 void serve(const MountOptions& options, const std::function<void()>& ready) {
+  raise_file_limit();
   Log log(options.foreground);
   StoreOptions store = options.store;
   store.config.warn = [&log](const std::string& line) { log.warning(line); };

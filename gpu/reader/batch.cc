@@ -14,6 +14,9 @@ namespace batchfs::reader {
 
 namespace {
 
+/// File systems in memory say the size of their pages as that of their blocks; others at most this.
+constexpr std::uint64_t kSmallPages = 1 << 20;
+
 void* map(std::uint64_t size, int flags, int fd) {
   void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | flags, fd, 0);
   // Where copies that are never made count as memory that is used (vm.overcommit_memory = 2).
@@ -31,14 +34,17 @@ std::shared_ptr<const Mapping> Mapping::of_file(int fd, std::uint64_t size) {
   struct stat at;
   if (::fstat(fd, &at) != 0 || static_cast<std::uint64_t>(at.st_size) < size)
     throw Error(ErrorCode::corrupt, "a batch's memory is shorter than it should be");
-  if (size == 0) return std::shared_ptr<const Mapping>(new Mapping(nullptr, 0));
-  return std::shared_ptr<const Mapping>(new Mapping(static_cast<std::byte*>(map(size, 0, fd)), size));
+  if (size == 0) return std::shared_ptr<const Mapping>(new Mapping(nullptr, 0, 0));
+  // A huge page is one page to us only where all of it is mapped, behind the file's end too.
+  const auto block = static_cast<std::uint64_t>(at.st_blksize);
+  const std::uint64_t mapped = block > kSmallPages ? (size + block - 1) / block * block : size;
+  return std::shared_ptr<const Mapping>(new Mapping(static_cast<std::byte*>(map(mapped, 0, fd)), size, mapped));
 }
 
 std::shared_ptr<const Mapping> Mapping::read_from(int fd, std::uint64_t size) {
-  if (size == 0) return std::shared_ptr<const Mapping>(new Mapping(nullptr, 0));
+  if (size == 0) return std::shared_ptr<const Mapping>(new Mapping(nullptr, 0, 0));
   std::shared_ptr<const Mapping> mapping(
-      new Mapping(static_cast<std::byte*>(map(size, MAP_ANONYMOUS, -1)), size));
+      new Mapping(static_cast<std::byte*>(map(size, MAP_ANONYMOUS, -1)), size, size));
   for (std::uint64_t at = 0; at < size;) {
     const ssize_t got = ::pread(fd, mapping->data_ + at, size - at, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
@@ -50,7 +56,7 @@ std::shared_ptr<const Mapping> Mapping::read_from(int fd, std::uint64_t size) {
 }
 
 Mapping::~Mapping() {
-  if (data_ != nullptr) ::munmap(data_, size_);
+  if (data_ != nullptr) ::munmap(data_, mapped_);
 }
 
 std::uint64_t bytes_of(const std::vector<std::int64_t>& shape, std::uint32_t itemsize) {

@@ -27,9 +27,9 @@ class Mapping {
   std::uint64_t size() const { return size_; }
 
  private:
-  Mapping(std::byte* data, std::uint64_t size) : data_(data), size_(size) {}
+  Mapping(std::byte* data, std::uint64_t size, std::uint64_t mapped) : data_(data), size_(size), mapped_(mapped) {}
   std::byte* data_;
-  std::uint64_t size_;
+  std::uint64_t size_, mapped_;
 };
 
 /// Checked against the schema: `bytes` is what shape and type give, and all of it is mapped.

@@ -116,7 +116,10 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   hello.world = options.world;
   hello.name_length = static_cast<std::uint32_t>(options.view.size());
   std::memcpy(hello.name, options.view.data(), options.view.size());
-  link_->send(&hello, sizeof hello);
+  try {
+    link_->send(&hello, sizeof hello);
+  } catch (const Lost&) {  // turned away at the door: why is there to be read
+  }
 
   Descriptors descriptors;
   const std::span<const std::byte> bytes = receive(descriptors.fds, interrupted, kGreetingMilliseconds);

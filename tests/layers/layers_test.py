@@ -46,6 +46,23 @@ def test_a_folder_includes_only_from_folders_before_it():
     assert wrong == []
 
 
+def test_the_mount_and_the_handoff_do_not_need_each_other():
+    wrong = []
+    for folder, path in sources():
+        for number, _, quoted in includes(path):
+            if quoted and (folder, quoted.split("/")[0]) in {("fs", "gpu"), ("gpu", "fs")}:
+                wrong.append(f"{path.relative_to(ROOT)}:{number}: {quoted}")
+    assert wrong == []
+
+
+def test_the_reader_needs_nothing_of_the_engine():
+    """It is a library of its own, for other people's programs."""
+    allowed = re.compile(r"gpu/reader/\w+\.h|gpu/handoff/(protocol|connect)\.h|engine/base/error\.h")
+    wrong = [f"{path.relative_to(ROOT)}:{number}: {quoted}" for path in sorted((ROOT / "gpu/reader").iterdir())
+             for number, _, quoted in includes(path) if quoted and not allowed.fullmatch(quoted)]
+    assert wrong == []
+
+
 def test_library_types_stay_in_their_place():
     wrong = []
     for _, path in sources():

@@ -1,0 +1,103 @@
+#pragma once
+/* batchfs_reader.h: training batches that batchfs makes of Zarr stores, for C and whatever calls C.
+ *
+ *   batchfs_reader* reader;
+ *   if (batchfs_open("/mnt/era5/views/train", NULL, &reader) != 0) fail(batchfs_error());
+ *   batchfs_start(reader, 0, 0);
+ *   batchfs_batch* batch;
+ *   while (batchfs_next(reader, &batch) == 0 && batch != NULL) {
+ *     batchfs_tensor x;
+ *     if (batchfs_get_tensor(batch, "x", &x) == 0) use(x.data, x.shape, x.ndim);
+ *     batchfs_release(batch);
+ *   }
+ *   batchfs_close(reader);
+ *
+ * Batches come as shared memory from the process that makes them (`batchfs mount`, `batchfs serve`), or, where
+ * its socket cannot be reached, from the files of the mount. Nothing is copied where the system allows it.
+ *
+ * Functions that can fail return 0, or an errno value; batchfs_error() then says why, for the calling thread.
+ * Calls on one reader may come from several threads and wait for each other; batchfs_release and reading a
+ * batch never wait. A batch, and what batchfs_get_tensor gave of it, is valid until it is released, also after
+ * batchfs_close and when the process that made it is gone. After fork(), the child may go on to use the reader: it
+ * gets a connection of its own; batches it inherited stay valid. Link with -lbatchfs_reader.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define BATCHFS_API __attribute__((visibility("default")))
+#else
+#define BATCHFS_API
+#endif
+
+typedef struct batchfs_reader batchfs_reader;
+typedef struct batchfs_batch batchfs_batch;
+
+/* All zero is the default of everything but size and world. */
+typedef struct batchfs_options {
+  size_t size;        /* sizeof(batchfs_options): the struct may grow */
+  const char* view;   /* needed where the place has several; NULL otherwise */
+  int64_t rank;       /* rank R of W reads the batches R, R + W, ... */
+  int64_t world;      /* 0 or 1: all */
+  uint32_t prefetch;  /* batches made ready beyond those that are held; 0: two */
+  const char* mode;   /* "auto" (NULL), "host": only shared memory, "files": only files */
+} batchfs_options;
+
+/* A tensor of a batch, on the host. Strides are in bytes; the elements lie in C order. */
+typedef struct batchfs_tensor {
+  const char* name;
+  const char* dtype;       /* numpy's name: "float32"; "bfloat16" */
+  uint32_t itemsize;       /* bytes of an element */
+  int32_t dlpack_code;     /* DLDataTypeCode, -1 for times, strings and structures */
+  int32_t ndim;
+  const int64_t* shape;
+  const int64_t* strides;
+  const void* data;        /* not to be written to */
+  uint64_t nbytes;
+} batchfs_tensor;
+
+typedef struct batchfs_batch_info {
+  int64_t epoch;
+  int64_t number;          /* in the epoch, over all ranks */
+  int64_t samples;         /* the last batch of an epoch may hold fewer */
+  int32_t tensors;
+} batchfs_batch_info;
+
+/* Why the last call of this thread failed: "WHY (WHERE)". Valid until its next call. */
+BATCHFS_API const char* batchfs_error(void);
+
+/* `place`: a mount, a view's directory in it, or a socket of `batchfs serve`. `options` may be NULL. */
+BATCHFS_API int batchfs_open(const char* place, const batchfs_options* options, batchfs_reader** reader);
+BATCHFS_API void batchfs_close(batchfs_reader* reader);
+
+/* schema.json: tensors, samples, batches, epochs. Valid until the reader is closed. */
+BATCHFS_API const char* batchfs_schema(const batchfs_reader* reader);
+/* Global batches in an epoch. */
+BATCHFS_API int64_t batchfs_batches(const batchfs_reader* reader);
+/* This rank's batches of an epoch of which `done` global batches have been read by all ranks together. */
+BATCHFS_API int64_t batchfs_rank_batches(const batchfs_reader* reader, int64_t done);
+/* "host" or "files". */
+BATCHFS_API const char* batchfs_mode(batchfs_reader* reader);
+
+/* From here on batchfs_next gives this rank's batches of `epoch`, of which `done` global batches have been
+ * read: rank R of W gets the batches done + R, done + R + W, ... */
+BATCHFS_API int batchfs_start(batchfs_reader* reader, int64_t epoch, int64_t done);
+/* The next batch; NULL behind the last. A batch that cannot be made is an error, the next call goes on behind it. */
+BATCHFS_API int batchfs_next(batchfs_reader* reader, batchfs_batch** batch);
+/* One batch by its global number. */
+BATCHFS_API int batchfs_get(batchfs_reader* reader, int64_t epoch, int64_t number, batchfs_batch** batch);
+
+BATCHFS_API batchfs_batch_info batchfs_info(const batchfs_batch* batch);
+/* By name, or by position in the schema. */
+BATCHFS_API int batchfs_get_tensor(const batchfs_batch* batch, const char* name, batchfs_tensor* tensor);
+BATCHFS_API int batchfs_tensor_at(const batchfs_batch* batch, int32_t position, batchfs_tensor* tensor);
+/* Gives the batch back; from any thread, once. */
+BATCHFS_API void batchfs_release(batchfs_batch* batch);
+
+#ifdef __cplusplus
+}
+#endif

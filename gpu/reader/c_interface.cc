@@ -1,0 +1,150 @@
+// The C interface over Reader: see batchfs_reader.h.
+
+#include <cerrno>
+#include <cstddef>
+#include <string>
+
+#include "engine/base/error.h"
+#include "gpu/reader/batchfs_reader.h"
+#include "gpu/reader/reader.h"
+
+using batchfs::Error;
+using batchfs::ErrorCode;
+
+struct batchfs_reader {
+  std::shared_ptr<batchfs::reader::Reader> reader;
+};
+
+struct batchfs_batch {
+  std::shared_ptr<batchfs::reader::Batch> batch;
+  std::vector<std::vector<std::int64_t>> strides;  // bytes, of each tensor
+};
+
+namespace {
+
+/// What batchfs_error() gives: C has no exceptions to carry it.
+thread_local std::string last_error;
+
+/// Runs `body`; what it throws becomes an errno and a text.
+template <class Body>
+int guarded(Body&& body) {
+  try {
+    body();
+    return 0;
+  } catch (const Error& error) {
+    last_error = error.what();
+    return batchfs::to_errno(error.code());
+  } catch (const std::bad_alloc&) {
+    last_error = "out of memory";
+    return ENOMEM;
+  } catch (const std::exception& error) {
+    last_error = error.what();
+    return EIO;
+  }
+}
+
+batchfs_batch* held(std::shared_ptr<batchfs::reader::Batch> batch) {
+  auto made = std::make_unique<batchfs_batch>();
+  for (const auto& tensor : batch->tensors) {
+    std::vector<std::int64_t> strides(tensor.shape.size());
+    std::int64_t unit = tensor.info->dtype.itemsize;
+    for (std::size_t d = strides.size(); d-- > 0;) {
+      strides[d] = unit;
+      unit *= std::max<std::int64_t>(tensor.shape[d], 1);
+    }
+    made->strides.push_back(std::move(strides));
+  }
+  made->batch = std::move(batch);
+  return made.release();
+}
+
+void describe(const batchfs_batch& batch, std::size_t t, batchfs_tensor* out) {
+  const batchfs::reader::Tensor& tensor = batch.batch->tensors[t];
+  *out = {tensor.info->name.c_str(),
+          tensor.info->dtype.name.c_str(),
+          tensor.info->dtype.itemsize,
+          tensor.info->dtype.dlpack_code,
+          static_cast<std::int32_t>(tensor.shape.size()),
+          tensor.shape.data(),
+          batch.strides[t].data(),
+          tensor.data,
+          tensor.bytes};
+}
+
+}  // namespace
+
+const char* batchfs_error(void) { return last_error.c_str(); }
+
+int batchfs_open(const char* place, const batchfs_options* options, batchfs_reader** reader) {
+  return guarded([&] {
+    if (place == nullptr || reader == nullptr) throw Error(ErrorCode::invalid_argument, "a place and a reader are needed");
+    *reader = nullptr;
+    batchfs::reader::ReaderOptions wanted{.place = place};
+    if (options != nullptr) {
+      if (options->size < sizeof *options)
+        throw Error(ErrorCode::invalid_argument, "batchfs_options::size is not set");
+      if (options->view != nullptr) wanted.view = options->view;
+      wanted.rank = options->rank;
+      wanted.world = options->world == 0 ? 1 : options->world;
+      if (options->prefetch != 0) wanted.ahead = options->prefetch;
+      if (options->mode != nullptr) wanted.mode = options->mode;
+    }
+    *reader = new batchfs_reader{batchfs::reader::Reader::open(std::move(wanted))};
+  });
+}
+
+void batchfs_close(batchfs_reader* reader) { delete reader; }
+
+const char* batchfs_schema(const batchfs_reader* reader) { return reader->reader->schema().schema_json.c_str(); }
+
+int64_t batchfs_batches(const batchfs_reader* reader) { return reader->reader->schema().batches; }
+
+int64_t batchfs_rank_batches(const batchfs_reader* reader, int64_t done) {
+  return batchfs::reader::rank_batches(reader->reader->schema(), done, reader->reader->rank(), reader->reader->world());
+}
+
+const char* batchfs_mode(batchfs_reader* reader) {
+  const std::string mode = reader->reader->mode();
+  return mode == "host" ? "host" : mode == "files" ? "files" : "none";
+}
+
+int batchfs_start(batchfs_reader* reader, int64_t epoch, int64_t done) {
+  return guarded([&] { reader->reader->start({epoch, done}); });
+}
+
+int batchfs_next(batchfs_reader* reader, batchfs_batch** batch) {
+  return guarded([&] {
+    *batch = nullptr;
+    if (auto next = reader->reader->next()) *batch = held(std::move(next));
+  });
+}
+
+int batchfs_get(batchfs_reader* reader, int64_t epoch, int64_t number, batchfs_batch** batch) {
+  return guarded([&] {
+    *batch = nullptr;
+    *batch = held(reader->reader->get(epoch, number));
+  });
+}
+
+batchfs_batch_info batchfs_info(const batchfs_batch* batch) {
+  return {batch->batch->epoch, batch->batch->number, batch->batch->samples,
+          static_cast<std::int32_t>(batch->batch->tensors.size())};
+}
+
+int batchfs_get_tensor(const batchfs_batch* batch, const char* name, batchfs_tensor* tensor) {
+  return guarded([&] {
+    for (std::size_t t = 0; t < batch->batch->tensors.size(); ++t)
+      if (batch->batch->tensors[t].info->name == name) return describe(*batch, t, tensor);
+    throw Error(ErrorCode::not_found, std::string("the view has no tensor '") + name + "'");
+  });
+}
+
+int batchfs_tensor_at(const batchfs_batch* batch, int32_t position, batchfs_tensor* tensor) {
+  return guarded([&] {
+    if (position < 0 || static_cast<std::size_t>(position) >= batch->batch->tensors.size())
+      throw Error(ErrorCode::not_found, "the view has no tensor " + std::to_string(position));
+    describe(*batch, static_cast<std::size_t>(position), tensor);
+  });
+}
+
+void batchfs_release(batchfs_batch* batch) { delete batch; }

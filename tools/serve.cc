@@ -1,0 +1,75 @@
+// batchfs serve: batches in memory for programs that ask, without a mount.
+
+#include <csignal>
+#include <filesystem>
+
+#include "engine/pipeline/engine.h"
+#include "gpu/handoff/host_delivery.h"
+#include "tools/background.h"
+#include "tools/command.h"
+#include "tools/samples.h"
+#include "tools/serving.h"
+
+namespace batchfs {
+
+namespace {
+
+struct Options {
+  StoreOptions store;
+  std::vector<std::string> views;  // files
+  std::string socket;
+  bool background = false;
+};
+
+/// SIGINT, SIGTERM and SIGHUP, which end the serving, for whoever waits for them.
+sigset_t last_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  return signals;
+}
+
+/// Serves until a signal comes. `ready` is called when readers can connect.
+void serve(const Options& options, const std::function<void()>& ready) {
+  // Before any thread is started, so that none takes them.
+  const sigset_t signals = last_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  raise_file_limit();
+  Log log(!options.background);
+  StoreOptions store = options.store;
+  store.config.warn = [&log](const std::string& line) { log.warning(line); };
+  const OpenedStore opened = open_zarr(store);
+  auto views = load_views(open_dataset(opened, true, log), options.views);
+  Engine engine({.threads = options.store.threads, .memory = options.store.memory}, log);
+  for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
+  handoff::HostDelivery host(engine);
+  const handoff::HandoffServer server({.views = views, .deliveries = {&host}}, handoff::Listener(options.socket), log);
+  log.info("serving batches at " + server.path());
+  ready();
+  int signal;
+  sigwait(&signals, &signal);
+}
+
+}  // namespace
+
+Run setup_serve(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  add_store_options(app, options->store);
+  app.add_option("--view", options->views, "serve the batches of this view; may be given several times")
+      ->required()
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--socket", options->socket, "where readers connect; made here, removed at the end")
+      ->required()
+      ->type_name("PATH");
+  app.add_flag("--background", options->background, "return when readers can connect");
+  return [options](Output&) {
+    options->store.store = absolute_store(options->store.store);
+    options->socket = std::filesystem::absolute(options->socket).string();
+    for (std::string& view : options->views) view = std::filesystem::absolute(view).string();
+    if (!options->background) return serve(*options, [] {});
+    run_in_background([&options](const std::function<void()>& ready) { serve(*options, ready); });
+  };
+}
+
+}  // namespace batchfs

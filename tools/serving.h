@@ -1,0 +1,32 @@
+#pragma once
+// What `mount` and `serve` have in common: both open a store, resolve views and hand batches over.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/base/log.h"
+#include "gpu/handoff/server.h"
+#include "tools/store_options.h"
+#include "tools/view_options.h"
+
+namespace batchfs {
+
+/// Relative paths are made absolute: a daemon has no working directory.
+std::string absolute_store(const std::string& store);
+
+/// The store as views see it. Without views it is only described, so arrays whose dimensions do not fit
+/// together are no reason to refuse the mount: it shows them, without saying how they belong together.
+std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_views, Log& log);
+
+/// Throws invalid_argument when two have the same name.
+std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const Dataset>& dataset,
+                                                    const std::vector<std::string>& files);
+
+/// Each batch that a reader holds is an open file: as many as the system lets this user have.
+void raise_file_limit();
+
+/// What stats.json says of the hand-off.
+Json handoff_json(const handoff::HandoffServer& server);
+
+}  // namespace batchfs
