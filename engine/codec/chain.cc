@@ -86,7 +86,8 @@ std::optional<std::vector<Codec::Span>> Codec::stored_spans(std::span<const std:
   return std::nullopt;
 }
 
-CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout) : layout_(std::move(layout)) {
+CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
+    : specs_(specs), layout_(std::move(layout)) {
   decoded_size_ = static_cast<std::uint64_t>(element_count(layout_.shape)) * layout_.type.itemsize;
   ChunkLayout at = layout_;
   at.type.big_endian = false;  // in memory; the codec `bytes` gives the stored order

@@ -14,6 +14,9 @@ class CodecChain {
   /// `specs` in encode order. Throws not_supported naming the codec.
   CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout);
 
+  /// As the metadata names them, in encode order.
+  const std::vector<CodecSpec>& specs() const { return specs_; }
+
   /// Bytes of a decoded chunk: C order, native byte order, the full chunk shape.
   std::uint64_t decoded_size() const { return decoded_size_; }
   /// Exact size of the stored bytes when it does not depend on the data.
@@ -45,6 +48,7 @@ class CodecChain {
   std::uint64_t range_granularity(std::span<const std::byte> encoded) const;
 
  private:
+  std::vector<CodecSpec> specs_;
   std::vector<std::unique_ptr<Codec>> codecs_;  // decode order: stored side first
   std::vector<std::uint64_t> sizes_;            // largest decoded size after each codec
   ChunkLayout layout_;

@@ -204,6 +204,7 @@ void finish_block(std::int64_t count, const double* values, const double* subtra
 
 Converter::Converter(const CfDecoding& decoding, const DataType& result, Finish finish)
     : decoding_(decoding),
+      result_(result),
       finish_(std::move(finish)),
       source_itemsize_(decoding.stored.itemsize),
       result_itemsize_(result.itemsize) {

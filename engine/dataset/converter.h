@@ -41,6 +41,7 @@ class Converter {
 
   const CfDecoding& decoding() const { return decoding_; }
   const Finish& finish() const { return finish_; }
+  const DataType& result() const { return result_; }
 
   std::size_t source_itemsize() const { return source_itemsize_; }
   std::size_t result_itemsize() const { return result_itemsize_; }
@@ -67,6 +68,7 @@ class Converter {
                          const Dims& result_strides, std::int64_t entry) const;
 
   CfDecoding decoding_;
+  DataType result_;
   Finish finish_;
   Run run_ = nullptr;    // to the result, or to float64 when there is a `cast_`
   Cast cast_ = nullptr;  // from blocks of float64 to the result

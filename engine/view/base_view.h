@@ -24,6 +24,7 @@ class BaseView : public View {
   const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const override {
     return converters_.at({tensor, variable});
   }
+  const std::map<std::pair<std::uint32_t, std::uint32_t>, Converter>& converters() const override { return converters_; }
   std::int64_t rank_batches(std::int64_t rank, std::int64_t world) const override;
   Json schema() const override;
   Json resolved() const override;
