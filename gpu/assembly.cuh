@@ -165,7 +165,7 @@ BATCHFS_GPU void gather_slice(const AssemblyWork& work, std::uint32_t slice) {
         }
         from += at * dim.source_stride;
         to += at * dim.target_stride;
-        entry += static_cast<std::uint64_t>(at * dim.entry_stride);
+        if (c.normalises) entry += static_cast<std::uint64_t>(at * dim.entry_stride);
       }
       if (c.copies) {
         copy_element(from, to, c.item, g.swap);

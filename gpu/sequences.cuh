@@ -85,6 +85,8 @@ BATCHFS_GPU std::uint32_t find_counts(const std::uint8_t* section, std::uint32_t
           at < size ? read_counts(section + at, size - at, i == kOffsets ? 8 : 9, codes(i), counts) : 0;
       if (taken == 0) return 0;
       at += taken;
+    } else if (i == code) {
+      return 0;  // it defines none
     }
   }
   return at;

@@ -260,6 +260,35 @@ std::future<EncodedChunk> Array::start_fetch(const Dims& chunk, const Box& part)
 
 EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const { return start_fetch(chunk, part).get(); }
 
+std::optional<Array::Stored> Array::find_stored(const Dims& chunk) const {
+  try {
+    std::optional<Location> place;
+    std::exception_ptr failed;
+    locate(chunk, [&](LocateOutcome outcome) {  // a local store answers before this returns
+      if (auto* error = std::get_if<std::exception_ptr>(&outcome)) failed = *error;
+      else place = std::move(std::get<std::optional<Location>>(outcome));
+    });
+    if (failed) std::rethrow_exception(failed);
+    if (!place) return std::nullopt;
+    const std::optional<std::uint64_t> size = place->length ? place->length : store_->size(place->key);
+    if (!size) return std::nullopt;
+    check_stored_size(size);
+    return Stored{place->key, place->offset, *size, !place->length};
+  } catch (const Error& error) {
+    throw at_chunk(error, chunk);
+  }
+}
+
+void Array::read_stored(const Dims& chunk, const Stored& stored, std::uint64_t offset, std::span<std::byte> out) const {
+  try {
+    const auto got = store_->read_into(stored.key, stored.offset + offset, out);
+    if (!got || got->bytes != out.size() || (stored.is_object && got->object_size != stored.size))
+      throw Error(ErrorCode::stale, "the stored chunk changed while it was read");
+  } catch (const Error& error) {
+    throw at_chunk(error, chunk);
+  }
+}
+
 std::uint64_t Array::run_bytes(const Box& part) const {
   if (part.empty()) return 0;
   const auto [first, last] = span_of(grid_.chunk_shape(), part);

@@ -56,6 +56,17 @@ class Array {
   /// The same, blocking.
   EncodedChunk fetch(const Dims& chunk, const Box& part) const;
 
+  /// Where the stored form of a chunk lies, for callers that read it to memory of their own.
+  struct Stored {
+    std::string key;
+    std::uint64_t offset = 0, size = 0;
+    bool is_object = true;  // all of the object, not a member of a shard
+  };
+  /// nullopt: the chunk is missing. Blocking; for local stores. Throws corrupt for a size that it cannot have.
+  std::optional<Stored> find_stored(const Dims& chunk) const;
+  /// Reads bytes [offset, offset + out.size()) of it. Throws stale when it has changed since it was found.
+  void read_stored(const Dims& chunk, const Stored& stored, std::uint64_t offset, std::span<std::byte> out) const;
+
   /// Would decode() write `part` straight into `out` with these strides, without a scratch copy?
   bool decodes_directly(const Box& part, const Dims& out_strides) const;
 

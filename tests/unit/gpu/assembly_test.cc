@@ -133,7 +133,7 @@ const char* const kTypes[] = {"|i1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "
 
 TEST(Assembly, RandomViewsGiveTheEnginesBytes) {
   int batches = 0;
-  for (unsigned seed = 0; seed < 400; ++seed) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
     std::mt19937 random(seed);
     const auto up_to = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(n)); };
     const auto maybe = [&] { return random() % 2 == 0; };
@@ -188,7 +188,7 @@ TEST(Assembly, RandomViewsGiveTheEnginesBytes) {
       FAIL() << "seed " << seed << " type " << type << " " << attributes.dump();
     }
   }
-  EXPECT_GT(batches, 1000);
+  EXPECT_GT(batches, 100);
 }
 
 }  // namespace

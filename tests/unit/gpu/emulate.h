@@ -3,12 +3,15 @@
 // sizes, poisoned first.
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <vector>
 
+#include "gpu/assembly.cuh"
 #include "gpu/lz4.cuh"
 #include "gpu/plan.h"
+#include "gpu/program.h"
 #include "gpu/unshuffle.cuh"
 #include "gpu/zstd.cuh"
 
@@ -18,6 +21,23 @@ struct Emulated {
   std::vector<std::uint8_t> target;
   std::vector<std::uint32_t> status;
 };
+
+/// What the device launches for a plan or a round.
+template <int kThreads, int kTile>
+void run_kernels(const Work& work, std::size_t lz4_streams, std::size_t zstd_blocks, std::size_t zstd_frames,
+                 std::size_t unshuffles, std::uint32_t longest_unshuffle) {
+  const auto lz4 = std::make_unique<Lz4Shared<kThreads, kTile>>();
+  for (std::uint32_t i = 0; i < lz4_streams; ++i) lz4_stream(*lz4, work, i);
+  const auto entropy = std::make_unique<ZstdEntropyShared>();
+  for (const EntropyPart part : {EntropyPart::literals, EntropyPart::sequences})
+    for (std::uint32_t i = 0; i < zstd_blocks; ++i) zstd_block(*entropy, work, i, part);
+  const auto copy = std::make_unique<CopyShared<kThreads, kTile>>();
+  for (std::uint32_t i = 0; i < zstd_frames; ++i) zstd_frame(*copy, work, i);
+  for (std::uint32_t i = 0; i < zstd_frames; ++i) zstd_checksum(work, i);
+  for (std::uint32_t i = 0; i < unshuffles; ++i)
+    for (std::uint32_t slice = 0; slice < slices(longest_unshuffle); ++slice)
+      unshuffle_slice<kThreads>(work, i, slice);
+}
 
 /// Decodes the chunks of `plan`, whose source area is `source`. The tile is small so that even short
 /// streams have several.
@@ -46,19 +66,73 @@ Emulated emulate(DecodePlan& plan, const std::vector<std::uint8_t>& source, std:
   work.unshuffles = plan.unshuffles.data();
   work.plane_places = plan.plane_places.data();
 
-  const auto lz4 = std::make_unique<Lz4Shared<kThreads, kTile>>();
-  for (std::uint32_t i = 0; i < plan.lz4_streams.size(); ++i) lz4_stream(*lz4, work, i);
-  const auto entropy = std::make_unique<ZstdEntropyShared>();
-  for (const EntropyPart part : {EntropyPart::literals, EntropyPart::sequences})
-    for (std::uint32_t i = 0; i < plan.zstd_blocks.size(); ++i) zstd_block(*entropy, work, i, part);
-  const auto copy = std::make_unique<CopyShared<kThreads, kTile>>();
-  for (std::uint32_t i = 0; i < plan.zstd_frames.size(); ++i) zstd_frame(*copy, work, i);
-  for (std::uint32_t i = 0; i < plan.zstd_frames.size(); ++i) zstd_checksum(work, i);
-  for (std::uint32_t i = 0; i < plan.unshuffles.size(); ++i)
-    for (std::uint32_t slice = 0; slice < slices(plan.longest_unshuffle); ++slice)
-      unshuffle_slice<kThreads>(work, i, slice);
+  run_kernels<kThreads, kTile>(work, plan.lz4_streams.size(), plan.zstd_blocks.size(), plan.zstd_frames.size(),
+                               plan.unshuffles.size(), plan.longest_unshuffle);
   return result;
 }
+
+/// The device's memory, on the host: runs programs one after the other.
+class HostRunner {
+ public:
+  HostRunner(const AreaSizes& sizes, std::span<const Conversion> conversions, std::span<const std::byte> constants)
+      : sizes_(sizes), conversions_(conversions.begin(), conversions.end()) {
+    const auto fill = [](auto& area, std::size_t size) { area = std::make_unique_for_overwrite<std::remove_reference_t<decltype(area[0])>[]>(size); };
+    fill(staging_, sizes.staging);
+    fill(source_, sizes.source);
+    fill(planes_, sizes.planes);
+    fill(literals_, sizes.literals);
+    fill(runs_, sizes.runs);
+    fill(run_index_, sizes.run_index);
+    fill(target_, sizes.target);
+    fill(batch_, sizes.batch);
+    fill(constants_, constants.size());
+    std::memset(batch_.get(), 0xcd, sizes.batch);
+    std::memset(target_.get(), 0xcd, sizes.target);
+    std::memcpy(constants_.get(), constants.data(), constants.size());
+  }
+
+  std::byte* staging() { return reinterpret_cast<std::byte*>(staging_.get()); }
+  const std::byte* batch() const { return reinterpret_cast<const std::byte*>(batch_.get()); }
+
+  /// Checks and runs it, and returns the statuses.
+  std::vector<std::uint32_t> run(const Program& program) {
+    check_program(program, sizes_, conversions_);
+    const ProgramHeader& header = program.header();
+    for (const CopyRow& row : program.table<CopyRow>(header.copies))
+      std::memcpy((row.area == Area::source ? source_ : target_).get() + row.offset, staging_.get() + row.staging, row.size);
+    std::vector<std::uint32_t> statuses(header.chunks, kDecoded);
+    const auto* tables = reinterpret_cast<const std::uint8_t*>(program.bytes().data());
+    std::vector<ZstdBlockResult> results(header.zstd_blocks.rows);
+    for (const Round& round : program.table<Round>(header.rounds)) {
+      Work work;
+      work.source = source_.get();
+      work.planes = planes_.get();
+      work.target = target_.get();
+      work.literals = literals_.get();
+      work.runs = runs_.get();
+      work.run_index = run_index_.get();
+      work.status = statuses.data();
+      work.zstd_results = results.data();
+      run_kernels<64, 512>(work_of_round(program, round, tables, work), round.lz4_streams.count, round.zstd_blocks.count,
+                           round.zstd_frames.count, round.unshuffles.count, round.longest_unshuffle);
+    }
+    AssemblyWork work;
+    work.chunks = target_.get();
+    work.constants = constants_.get();
+    work.batch = batch_.get();
+    work.conversions = conversions_.data();
+    work = work_of_assembly(program, tables, work);
+    for (std::uint32_t slice = 0; slice < header.slices; ++slice) gather_slice<64>(work, slice);
+    return statuses;
+  }
+
+ private:
+  AreaSizes sizes_;
+  std::vector<Conversion> conversions_;
+  std::unique_ptr<std::uint8_t[]> staging_, source_, planes_, literals_, target_, batch_, constants_;
+  std::unique_ptr<Run[]> runs_;
+  std::unique_ptr<std::uint32_t[]> run_index_;
+};
 
 /// Data of the kinds that decoders meet.
 enum class Data { noise, zeros, text, floats, packed, ramp, repeats };

@@ -1,0 +1,129 @@
+#pragma once
+// Makes the programs of a view's batches: knows which chunks are on the device, reads the stored bytes of the others
+// into staging memory, several batches ahead, and says how they are decoded and put together. Touches no device:
+// whoever runs the programs, in this process or in another, has the same areas and tells when they have ended.
+//
+//   ProgramSource source(view, tables, sequence, options, executor, counters);
+//   const auto batch = source.begin(0, slot, tensors);   // one thread, in order; waits for room in staging
+//   while (auto program = source.next()) …               // another: programs by number, as soon as they are complete
+//   source.ended(number, statuses);                      // another: in order
+//
+// A chunk that the GPU does not decode is decoded by the CPU into staging. Where that is not known before it is
+// read, or the device refuses it, the batch fails here, and is put together by the engine instead.
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "engine/pipeline/executor.h"
+#include "engine/view/view.h"
+#include "gpu/assembly_plan.h"
+#include "gpu/chunk_arena.h"
+#include "gpu/program.h"
+
+namespace batchfs::gpu {
+
+struct ProgramCounters {
+  std::atomic<std::uint64_t> programs{0};
+  std::atomic<std::uint64_t> chunks_on_gpu{0};   // decoded, or copied where they need no decoding
+  std::atomic<std::uint64_t> chunks_on_cpu{0};   // decoded by the CPU for the GPU
+  std::atomic<std::uint64_t> chunks_refused{0};  // found not to be for the GPU when they were there
+  std::atomic<std::uint64_t> chunks_shared{0};   // uses that found their chunk on the device
+  std::atomic<std::uint64_t> bytes_staged{0};    // stored bytes read into staging
+  std::atomic<std::uint64_t> bytes_decoded{0};   // on the device
+};
+
+/// One batch of an epoch.
+struct BatchNumber {
+  std::int64_t epoch = 0, batch = 0;  // global
+};
+
+/// Thread-safe as said above.
+class ProgramSource {
+ public:
+  struct Options {
+    AreaSizes sizes;
+    std::byte* staging = nullptr;
+    std::uint64_t part = 64 << 20;  // most bytes, stored and decoded, of a program: sizes.source at most
+  };
+  /// Which batch comes at a place of the stream; nullopt at its end.
+  using Sequence = std::function<std::optional<BatchNumber>(std::uint64_t)>;
+
+  ProgramSource(std::shared_ptr<const View> view, const AssemblyTables& tables, Sequence sequence, Options options,
+                Executor& executor, ProgramCounters& counters);
+  /// Waits for reads that are under way.
+  ~ProgramSource();
+
+  /// Plans batch `place`; its tensors go to `tensors` in the batch area. The batch's programs come out of next().
+  /// A batch that cannot be done on the GPU ends at once, as failed. False after stop().
+  bool begin(std::uint64_t place, std::uint32_t slot, std::span<const std::uint64_t> tensors);
+
+  /// The next program, in the order of numbers, from 1 on. Null after stop().
+  std::shared_ptr<const Program> next();
+
+  struct Ended {
+    std::uint64_t place = 0;
+    std::string why_failed;  // empty: the batch is complete
+  };
+  /// Program `number` has ended. Says so when a batch has with it.
+  std::optional<Ended> ended(std::uint64_t number, std::span<const std::uint32_t> statuses);
+
+  void stop();
+
+ private:
+  struct Item;
+  struct Part;
+  struct BatchState;
+  struct Planned {
+    std::uint64_t place = 0;
+    BatchPlan plan;
+  };
+  using Key = ChunkArena::Key;
+
+  void look_ahead(std::uint64_t place);
+  void fetch_ahead();
+  void fetch(const Key& key);
+  bool locate(const Planned& planned, const ChunkUse& use, Item& item);
+  std::shared_ptr<Part> new_part(const std::shared_ptr<BatchState>& batch);
+  bool close(std::shared_ptr<Part>& part);
+  std::optional<std::uint64_t> reserve_staging(std::uint64_t size);
+  void read(const std::shared_ptr<Part>& part);
+  void read_piece(Part& part, Item& item, std::uint64_t offset, std::uint64_t size);
+  void complete(const std::shared_ptr<Part>& part);
+  void add_rounds(Part& part, ProgramBuilder& builder, std::size_t begin, std::size_t end);
+
+  const std::shared_ptr<const View> view_;
+  const AssemblyTables& tables_;
+  const Sequence sequence_;
+  const Options options_;
+  Executor& executor_;
+  ProgramCounters& counters_;
+  std::vector<Coding> codings_;                        // of the view's variables
+  std::vector<ChunkForm> cpu_forms_;
+  std::vector<std::atomic<bool>> cpu_only_;            // whose chunks turned out to be for the CPU
+
+  // The planning thread's.
+  std::deque<Planned> planned_;
+  std::uint64_t planned_up_to_ = 0;
+  std::uint64_t last_number_ = 0;
+  using Fetched = std::variant<EncodedChunk, std::exception_ptr>;
+  std::map<Key, std::future<std::shared_ptr<Fetched>>> fetches_;
+  bool all_local_ = true;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  ChunkArena arena_;
+  std::map<std::uint64_t, std::shared_ptr<Part>> parts_;  // planned and not ended, by number
+  std::uint64_t next_number_ = 1;                         // that next() gives
+  std::uint64_t staging_head_ = 0, staging_tail_ = 0;     // of the ring; bytes given out and taken back, counted on
+  int reading_ = 0;                                       // tasks posted
+  bool stopping_ = false;
+};
+
+}  // namespace batchfs::gpu

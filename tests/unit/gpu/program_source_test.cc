@@ -1,0 +1,277 @@
+// Programs of whole epochs, run on the host by the kernels' own code, against the engine's batches.
+
+#include "gpu/program_source.h"
+
+#include <random>
+#include <thread>
+
+#include <blosc.h>
+#include <gtest/gtest.h>
+#include <lz4.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "engine/pipeline/engine.h"
+#include "tests/unit/engine/dataset/memory_data.h"
+#include "tests/unit/engine/pipeline/raw_format.h"
+#include "tests/unit/gpu/emulate.h"
+
+namespace batchfs::gpu {
+namespace {
+
+const RawTestFormat kRaw;
+
+class RemoteStore final : public Store {
+ public:
+  explicit RemoteStore(std::shared_ptr<MemoryStore> store) : store_(std::move(store)) {}
+  std::string url() const override { return "remote"; }
+  std::optional<Buffer> read(const std::string& key, ByteRange range) override { return store_->read(key, range); }
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset, std::span<std::byte> out) override {
+    return store_->read_into(key, offset, out);
+  }
+  std::optional<std::uint64_t> size(const std::string& key) override { return store_->size(key); }
+  std::vector<Entry> list(const std::string&) override { return {}; }
+
+ private:
+  std::shared_ptr<MemoryStore> store_;
+};
+
+Json compressor_of(const std::string& coding) {
+  if (coding == "zstd") return {{"id", "zstd"}, {"level", 3}};
+  if (coding == "lz4") return {{"id", "lz4"}, {"acceleration", 1}};
+  if (coding == "zlib") return {{"id", "zlib"}, {"level", 1}};
+  if (coding.starts_with("blosc-"))
+    return {{"id", "blosc"}, {"cname", coding.substr(6)}, {"clevel", 5}, {"shuffle", 1}, {"blocksize", 0}};
+  return nullptr;
+}
+
+std::string encoded(const std::string& coding, const std::string& chunk) {
+  std::string out(2 * chunk.size() + 4096, 0);
+  std::size_t size = 0;
+  if (coding == "raw") return chunk;
+  if (coding == "zstd") size = ZSTD_compress(out.data(), out.size(), chunk.data(), chunk.size(), 3);
+  if (coding == "zlib") {
+    uLongf got = out.size();
+    compress(reinterpret_cast<Bytef*>(out.data()), &got, reinterpret_cast<const Bytef*>(chunk.data()), chunk.size());
+    size = got;
+  }
+  if (coding == "lz4") {
+    const auto decoded = static_cast<std::uint32_t>(chunk.size());
+    std::memcpy(out.data(), &decoded, 4);
+    size = 4 + static_cast<std::size_t>(LZ4_compress_default(chunk.data(), out.data() + 4, static_cast<int>(chunk.size()),
+                                                             static_cast<int>(out.size() - 4)));
+  }
+  if (coding.starts_with("blosc-"))
+    size = static_cast<std::size_t>(blosc_compress_ctx(5, BLOSC_SHUFFLE, 4, chunk.size(), chunk.data(), out.data(), out.size(),
+                                                       coding.substr(6).c_str(), 0, 1));
+  out.resize(size);
+  return out;
+}
+
+/// Six variables (time, y, x), each coded in another way, chunks of `steps` steps.
+MemoryData make(std::int64_t times, std::int64_t steps, std::int64_t ny, std::int64_t nx) {
+  MemoryData data;
+  unsigned seed = 0;
+  for (const std::string coding : {"raw", "zstd", "blosc-lz4", "blosc-zstd", "lz4", "zlib"}) {
+    const std::string name = "v" + std::to_string(++seed);
+    const Json zarray = {{"zarr_format", 2}, {"shape", {times, ny, nx}}, {"chunks", {steps, ny, nx}}, {"dtype", "<f4"},
+                         {"compressor", compressor_of(coding)}, {"order", "C"}, {"filters", nullptr},
+                         {"fill_value", nullptr}, {"dimension_separator", "."}};
+    data.hierarchy.arrays[name] = parse_array_v2(name, zarray, {{"_ARRAY_DIMENSIONS", {"time", "y", "x"}}}, name);
+    for (std::int64_t t = 0; t < (times + steps - 1) / steps; ++t) {
+      if (t % 7 == 5) continue;  // missing
+      const auto values = make_data(Data::packed, static_cast<std::size_t>(steps * ny * nx) * 4, seed * 100 + static_cast<unsigned>(t));
+      data.store->objects[name + "/" + std::to_string(t) + ".0.0"] = encoded(coding, std::string(values.begin(), values.end()));
+    }
+  }
+  return data;
+}
+
+struct Epoch {
+  std::vector<std::vector<std::byte>> batches;  // tensors one after the other, as the format "raw"
+  std::vector<std::string> failed;
+  ProgramCounters counters;
+};
+
+AreaSizes sizes_for(std::uint64_t part, std::uint64_t target, std::uint64_t batch) {
+  AreaSizes sizes;
+  sizes.staging = 3 * part;
+  sizes.source = part + 4096;
+  sizes.planes = sizes.literals = part;
+  sizes.runs = part / 2;
+  sizes.run_index = part;
+  sizes.target = target;
+  sizes.batch = batch;
+  return sizes;
+}
+
+std::uint64_t bytes_of(const View& view, const Dims& shape, std::size_t tensor) {
+  return static_cast<std::uint64_t>(element_count(shape)) * view.tensors()[tensor].type.itemsize;
+}
+
+/// Runs all batches of an epoch.
+void run(const std::shared_ptr<const View>& view, std::uint64_t part, std::uint64_t target, Epoch& result,
+         const std::function<void(Program&)>& change = {}) {
+  const AssemblyTables tables(*view);
+  std::uint64_t largest = 0;
+  std::vector<std::vector<std::uint64_t>> tensors;
+  for (std::int64_t b = 0; b < view->batches(); ++b) {
+    auto& offsets = tensors.emplace_back();
+    std::uint64_t at = 0;
+    const auto shapes = view->shapes(b);
+    for (std::size_t t = 0; t < shapes.size(); ++t) {
+      offsets.push_back(at);
+      at += bytes_of(*view, shapes[t], t);
+    }
+    largest = std::max(largest, at);
+  }
+  AreaSizes sizes = sizes_for(part, target, largest);
+  sizes.constants = tables.constants().size();
+  check_conversions(tables.conversions(), sizes.constants);
+  HostRunner runner(sizes, tables.conversions(), tables.constants());
+  Executor executor(2);
+  ProgramSource source(
+      view, tables,
+      [&](std::uint64_t place) {
+        return static_cast<std::int64_t>(place) < view->batches() ? std::optional(BatchNumber{0, static_cast<std::int64_t>(place)})
+                                                                  : std::nullopt;
+      },
+      {sizes, runner.staging(), part}, executor, result.counters);
+  result.batches.resize(static_cast<std::size_t>(view->batches()));
+  result.failed.resize(result.batches.size());
+  // One slot: each batch waits for the one before it, and goes on planning the next programs of its own.
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::uint64_t done = 0;
+  std::thread runs([&] {
+    while (const auto program = source.next()) {
+      Program copy = *program;
+      if (change) change(copy);
+      const auto statuses = runner.run(copy);
+      if (const auto end = source.ended(program->header().number, statuses)) {
+        const std::uint64_t size = tensors[end->place].back() +
+                                   bytes_of(*view, view->shapes(static_cast<std::int64_t>(end->place)).back(), tensors[end->place].size() - 1);
+        result.batches[end->place].assign(runner.batch(), runner.batch() + size);
+        result.failed[end->place] = end->why_failed;
+        const std::lock_guard lock(mutex);
+        done = end->place + 1;
+        changed.notify_all();
+      }
+    }
+  });
+  for (std::uint64_t b = 0; b < result.batches.size(); ++b) {
+    ASSERT_TRUE(source.begin(b, 0, tensors[b]));
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(60), [&] { return done > b; }));
+  }
+  source.stop();
+  runs.join();
+}
+
+void expect_engines_batches(const std::shared_ptr<const View>& view, const Epoch& result) {
+  Log log;
+  Engine engine({.threads = 1, .memory = 256 << 20, .prefetch = false}, log);
+  for (std::int64_t b = 0; b < view->batches(); ++b) {
+    const auto i = static_cast<std::size_t>(b);
+    EXPECT_EQ(result.failed[i], "") << b;
+    const auto expected = engine.open(BatchRequest{view, &kRaw, 0, b});
+    std::uint64_t at = 0;
+    for (const MemoryFile& file : expected->files) {
+      ASSERT_LE(at + file.size(), result.batches[i].size());
+      EXPECT_EQ(std::memcmp(result.batches[i].data() + at, file.data(), file.size()), 0) << "batch " << b;
+      at += file.size();
+    }
+  }
+}
+
+const char* const kPairs = R"({"window": {"time": 1}, "batch": 4,
+  "tensors": {"x": {"variables": ["v1", "v2", "v3", "v4", "v5", "v6"], "stack": "channel", "dims": ["channel", "y", "x"]},
+              "y": {"variables": ["v1", "v2", "v3", "v4", "v5", "v6"], "stack": "channel", "dims": ["channel", "y", "x"],
+                    "offsets": {"time": [1]}}}})";
+
+TEST(ProgramSource, BatchesAreTheEnginesAndEachChunkIsDecodedOnce) {
+  const MemoryData data = make(41, 1, 40, 100);
+  const auto view = View::parse(data.dataset(), kPairs, "v", "test");
+  Epoch result;
+  run(view, 128 << 10, 2 << 20, result);
+  expect_engines_batches(view, result);
+  // 41 steps less the missing ones, of each variable.
+  EXPECT_EQ(result.counters.chunks_on_gpu, 5 * 35u);
+  EXPECT_EQ(result.counters.chunks_on_cpu, 35u);
+  EXPECT_EQ(result.counters.chunks_refused, 0u);
+  EXPECT_GT(result.counters.chunks_shared, 40u);
+}
+
+TEST(ProgramSource, RoomForFewChunksIsUsedAgainAndAgain) {
+  const MemoryData data = make(30, 4, 40, 50);
+  const auto view = View::parse(data.dataset(), R"({"window": {"time": 1, "x": {"size": 20, "stride": 15, "wrap": true}}, "batch": 16,
+      "order": {"shuffle": "global", "seed": 3}, "dtype": "float16"})", "v", "test");
+  Epoch result;
+  run(view, 64 << 10, 150 << 10, result);
+  expect_engines_batches(view, result);
+}
+
+TEST(ProgramSource, RemoteStoresAreFetchedAhead) {
+  MemoryData data = make(20, 2, 20, 30);
+  const auto dataset = std::make_shared<const Dataset>(std::make_shared<RemoteStore>(data.store), data.hierarchy);
+  const auto view = View::parse(dataset, kPairs, "v", "test");
+  Epoch result;
+  run(view, 64 << 10, 1 << 20, result);
+  expect_engines_batches(view, result);
+}
+
+TEST(ProgramSource, ChunksLargerThanAPartFailTheirBatchesOnly) {
+  const MemoryData data = make(8, 4, 100, 100);
+  const auto view = View::parse(data.dataset(), R"({"variables": ["v2"], "window": {"time": 1}, "batch": 4})", "v", "test");
+  Epoch result;
+  run(view, 64 << 10, 2 << 20, result);
+  for (const std::string& why : result.failed) EXPECT_NE(why.find("larger"), std::string::npos) << why;
+}
+
+TEST(ProgramSource, DamagedChunksFailTheirBatchesOnly) {
+  MemoryData data = make(16, 1, 40, 100);
+  for (const char* key : {"v2/3.0.0", "v3/3.0.0", "v4/9.0.0", "v5/9.0.0"}) data.store->objects[key].resize(900);
+  std::string& flipped = data.store->objects["v2/14.0.0"];
+  for (std::size_t i = flipped.size() / 2; i < flipped.size() / 2 + 40; ++i) flipped[i] = static_cast<char>(~flipped[i]);
+  const auto view = View::parse(data.dataset(), R"({"window": {"time": 1}, "batch": 2})", "v", "test");
+  Epoch result;
+  run(view, 128 << 10, 4 << 20, result);
+  for (std::size_t b = 0; b < result.failed.size(); ++b)
+    EXPECT_EQ(result.failed[b].empty(), b != 1 && b != 4 && b != 7) << b << " " << result.failed[b];
+}
+
+TEST(ProgramSource, ADamagedProgramIsRefusedOrStaysInsideOfItsAreas) {
+  const MemoryData data = make(6, 1, 20, 30);
+  const auto view = View::parse(data.dataset(), kPairs, "v", "test");
+  std::mt19937 random(5);
+  int refused = 0, ran = 0;
+  for (int round = 0; round < 30; ++round) {
+    Epoch result;
+    const AssemblyTables tables(*view);
+    run(view, 64 << 10, 1 << 20, result, [&](Program& program) {
+      const AreaSizes sizes = [&] {
+        AreaSizes s = sizes_for(64 << 10, 1 << 20, 1 << 20);
+        s.constants = tables.constants().size();
+        return s;
+      }();
+      HostRunner other(sizes, tables.conversions(), tables.constants());
+      for (int flips = 0; flips < 20; ++flips) {
+        std::vector<std::byte> bytes(program.bytes().begin(), program.bytes().end());
+        for (int i = 0; i < 1 + flips % 3; ++i)
+          bytes[random() % bytes.size()] ^= static_cast<std::byte>(1u << random() % 8);
+        try {
+          other.run(Program(std::move(bytes)));
+          ++ran;
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::corrupt);
+          ++refused;
+        }
+      }
+    });
+  }
+  EXPECT_GT(refused, 50);
+  EXPECT_GT(ran, 50);
+}
+
+}  // namespace
+}  // namespace batchfs::gpu
