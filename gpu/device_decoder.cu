@@ -1,99 +1,17 @@
-// The kernels, and a batch's way through them: one copy of compressed bytes and one of tables in, a launch
+// A batch's way through the kernels: one copy of compressed bytes and one of tables in, a launch
 // per stage, the statuses out, all on one stream, with nothing allocated once memory has grown to the
 // batches' size.
 
 #include "gpu/device_decoder.h"
 
-#include <cuda_runtime.h>
-
-#include <algorithm>
 #include <cstring>
 
-#include "engine/base/error.h"
-#include "gpu/lz4.cuh"
-#include "gpu/tables.h"
-#include "gpu/unshuffle.cuh"
-#include "gpu/zstd.cuh"
+#include "gpu/cuda_memory.h"
+#include "gpu/kernels.h"
 
 namespace batchfs::gpu {
 
 namespace {
-
-// Short LZ4 streams (Blosc's splits) fill the device by their number; a long one is a whole chunk.
-constexpr int kShortLz4Threads = 256, kLongLz4Threads = 512, kLz4Tile = 8192;
-// Frames come one per chunk and are long: all threads that a block can have, so that one frame is fast.
-constexpr int kFrameThreads = 1024, kFrameTile = 8192;
-// Many short frames (Blosc's blocks) fill the device by their number.
-constexpr int kShortThreads = 512, kShortTile = 8192;
-constexpr int kUnshuffleThreads = 256;
-
-template <int kThreads>
-__global__ void __launch_bounds__(kThreads, 1536 / kThreads) lz4_kernel(Work work, std::uint32_t first) {
-  __shared__ Lz4Shared<kThreads, kLz4Tile> shared;
-  lz4_stream(shared, work, first + blockIdx.x);
-}
-
-/// The sequences, which take longer, first.
-__global__ void __launch_bounds__(kEntropyThreads, 8) zstd_entropy_kernel(Work work, std::uint32_t blocks) {
-  __shared__ ZstdEntropyShared shared;
-  if (blockIdx.x < blocks)
-    zstd_block(shared, work, blockIdx.x, EntropyPart::sequences);
-  else
-    zstd_block(shared, work, blockIdx.x - blocks, EntropyPart::literals);
-}
-
-template <int kThreads, int kTile>
-__global__ void __launch_bounds__(kThreads) zstd_frame_kernel(Work work) {
-  __shared__ CopyShared<kThreads, kTile> shared;
-  zstd_frame(shared, work, blockIdx.x);
-}
-
-__global__ void __launch_bounds__(kLanes) zstd_checksum_kernel(Work work) { zstd_checksum(work, blockIdx.x); }
-
-__global__ void __launch_bounds__(kUnshuffleThreads) unshuffle_kernel(Work work) {
-  unshuffle_slice<kUnshuffleThreads>(work, blockIdx.x, blockIdx.y);
-}
-
-void check(cudaError_t result, const char* what) {
-  if (result == cudaSuccess) return;
-  throw Error(result == cudaErrorMemoryAllocation ? ErrorCode::no_memory : ErrorCode::io,
-              std::string("the GPU failed to ") + what + ": " + cudaGetErrorString(result));
-}
-
-enum class Memory { device, pinned };
-
-/// Memory that grows and is kept.
-template <Memory kWhere>
-class Growing {
- public:
-  Growing() = default;
-  Growing(const Growing&) = delete;
-  Growing& operator=(const Growing&) = delete;
-  ~Growing() { free(); }
-
-  void reserve(std::size_t size) {
-    if (size <= size_) return;
-    free();
-    const std::size_t rounded = (size + size / 8 + 255) / 256 * 256;
-    check(kWhere == Memory::device ? cudaMalloc(&data_, rounded) : cudaMallocHost(&data_, rounded), "allocate memory");
-    size_ = rounded;
-  }
-  template <class T = std::uint8_t>
-  T* as() const {
-    return static_cast<T*>(data_);
-  }
-  std::size_t size() const { return size_; }
-
- private:
-  void free() {
-    if (data_ != nullptr) kWhere == Memory::device ? cudaFree(data_) : cudaFreeHost(data_);
-    data_ = nullptr;
-    size_ = 0;
-  }
-
-  void* data_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 constexpr std::size_t aligned(std::size_t size) { return (size + 255) / 256 * 256; }
 
@@ -115,6 +33,13 @@ std::string device_name(int device) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, device), "say its name");
   return properties.name;
+}
+
+std::uint64_t free_device_memory(int device) {
+  std::size_t free = 0, total = 0;
+  check(cudaSetDevice(device), "be chosen");
+  check(cudaMemGetInfo(&free, &total), "say its memory");
+  return free;
 }
 
 PinnedBuffer::PinnedBuffer(std::size_t size) : size_(size) {
@@ -213,35 +138,13 @@ struct DeviceDecoder::Impl {
   }
 
   void launch(const DecodePlan& plan, const Work& work) {
-    const auto count = [](const auto& table) { return static_cast<unsigned>(table.size()); };
-    unsigned long_ones = 0;  // the first: the plan is sorted
-    while (long_ones < plan.lz4_streams.size() && plan.lz4_streams[long_ones].source_size > kLongLz4Stream) ++long_ones;
-    const unsigned short_ones = count(plan.lz4_streams) - long_ones;
-    if (long_ones > 0) lz4_kernel<kLongLz4Threads><<<long_ones, kLongLz4Threads, 0, stream>>>(work, 0);
-    if (short_ones > 0) lz4_kernel<kShortLz4Threads><<<short_ones, kShortLz4Threads, 0, stream>>>(work, long_ones);
+    launch_lz4(work, plan.lz4_streams, stream);
     mark(kLz4);
-    if (!plan.zstd_blocks.empty())
-      zstd_entropy_kernel<<<2 * count(plan.zstd_blocks), kEntropyThreads, 0, stream>>>(work, count(plan.zstd_blocks));
+    launch_zstd_entropy(work, plan.zstd_blocks.size(), stream);
     mark(kEntropy);
-    if (!plan.zstd_frames.empty()) {
-      std::uint32_t longest = 0;
-      bool checksums = false;
-      for (const ZstdFrame& frame : plan.zstd_frames) {
-        longest = std::max(longest, frame.size);
-        checksums = checksums || frame.has_checksum;
-      }
-      const unsigned frames = count(plan.zstd_frames);
-      if (longest > 4 * kZstdBlockSize)
-        zstd_frame_kernel<kFrameThreads, kFrameTile><<<frames, kFrameThreads, 0, stream>>>(work);
-      else
-        zstd_frame_kernel<kShortThreads, kShortTile><<<frames, kShortThreads, 0, stream>>>(work);
-      if (checksums) zstd_checksum_kernel<<<frames, kLanes, 0, stream>>>(work);
-    }
+    launch_zstd_frames(work, plan.zstd_frames, stream);
     mark(kFrames);
-    if (!plan.unshuffles.empty()) {
-      const dim3 grid(count(plan.unshuffles), std::min(slices(plan.longest_unshuffle), 65535u));
-      unshuffle_kernel<<<grid, kUnshuffleThreads, 0, stream>>>(work);
-    }
+    launch_unshuffle(work, plan.unshuffles.size(), plan.longest_unshuffle, stream);
     mark(kUnshuffled);
     check(cudaGetLastError(), "start a kernel");
   }

@@ -28,6 +28,7 @@ std::string why_no_device();
 int device_count();
 /// The name, as the driver gives it.
 std::string device_name(int device);
+std::uint64_t free_device_memory(int device);
 
 /// Host memory that a GPU copies from at full speed.
 class PinnedBuffer {

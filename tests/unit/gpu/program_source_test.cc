@@ -5,16 +5,11 @@
 #include <random>
 #include <thread>
 
-#include <blosc.h>
 #include <gtest/gtest.h>
-#include <lz4.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include "engine/pipeline/engine.h"
-#include "tests/unit/engine/dataset/memory_data.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
-#include "tests/unit/gpu/emulate.h"
+#include "tests/unit/gpu/coded_data.h"
 
 namespace batchfs::gpu {
 namespace {
@@ -35,57 +30,6 @@ class RemoteStore final : public Store {
  private:
   std::shared_ptr<MemoryStore> store_;
 };
-
-Json compressor_of(const std::string& coding) {
-  if (coding == "zstd") return {{"id", "zstd"}, {"level", 3}};
-  if (coding == "lz4") return {{"id", "lz4"}, {"acceleration", 1}};
-  if (coding == "zlib") return {{"id", "zlib"}, {"level", 1}};
-  if (coding.starts_with("blosc-"))
-    return {{"id", "blosc"}, {"cname", coding.substr(6)}, {"clevel", 5}, {"shuffle", 1}, {"blocksize", 0}};
-  return nullptr;
-}
-
-std::string encoded(const std::string& coding, const std::string& chunk) {
-  std::string out(2 * chunk.size() + 4096, 0);
-  std::size_t size = 0;
-  if (coding == "raw") return chunk;
-  if (coding == "zstd") size = ZSTD_compress(out.data(), out.size(), chunk.data(), chunk.size(), 3);
-  if (coding == "zlib") {
-    uLongf got = out.size();
-    compress(reinterpret_cast<Bytef*>(out.data()), &got, reinterpret_cast<const Bytef*>(chunk.data()), chunk.size());
-    size = got;
-  }
-  if (coding == "lz4") {
-    const auto decoded = static_cast<std::uint32_t>(chunk.size());
-    std::memcpy(out.data(), &decoded, 4);
-    size = 4 + static_cast<std::size_t>(LZ4_compress_default(chunk.data(), out.data() + 4, static_cast<int>(chunk.size()),
-                                                             static_cast<int>(out.size() - 4)));
-  }
-  if (coding.starts_with("blosc-"))
-    size = static_cast<std::size_t>(blosc_compress_ctx(5, BLOSC_SHUFFLE, 4, chunk.size(), chunk.data(), out.data(), out.size(),
-                                                       coding.substr(6).c_str(), 0, 1));
-  out.resize(size);
-  return out;
-}
-
-/// Six variables (time, y, x), each coded in another way, chunks of `steps` steps.
-MemoryData make(std::int64_t times, std::int64_t steps, std::int64_t ny, std::int64_t nx) {
-  MemoryData data;
-  unsigned seed = 0;
-  for (const std::string coding : {"raw", "zstd", "blosc-lz4", "blosc-zstd", "lz4", "zlib"}) {
-    const std::string name = "v" + std::to_string(++seed);
-    const Json zarray = {{"zarr_format", 2}, {"shape", {times, ny, nx}}, {"chunks", {steps, ny, nx}}, {"dtype", "<f4"},
-                         {"compressor", compressor_of(coding)}, {"order", "C"}, {"filters", nullptr},
-                         {"fill_value", nullptr}, {"dimension_separator", "."}};
-    data.hierarchy.arrays[name] = parse_array_v2(name, zarray, {{"_ARRAY_DIMENSIONS", {"time", "y", "x"}}}, name);
-    for (std::int64_t t = 0; t < (times + steps - 1) / steps; ++t) {
-      if (t % 7 == 5) continue;  // missing
-      const auto values = make_data(Data::packed, static_cast<std::size_t>(steps * ny * nx) * 4, seed * 100 + static_cast<unsigned>(t));
-      data.store->objects[name + "/" + std::to_string(t) + ".0.0"] = encoded(coding, std::string(values.begin(), values.end()));
-    }
-  }
-  return data;
-}
 
 struct Epoch {
   std::vector<std::vector<std::byte>> batches;  // tensors one after the other, as the format "raw"
@@ -184,13 +128,8 @@ void expect_engines_batches(const std::shared_ptr<const View>& view, const Epoch
   }
 }
 
-const char* const kPairs = R"({"window": {"time": 1}, "batch": 4,
-  "tensors": {"x": {"variables": ["v1", "v2", "v3", "v4", "v5", "v6"], "stack": "channel", "dims": ["channel", "y", "x"]},
-              "y": {"variables": ["v1", "v2", "v3", "v4", "v5", "v6"], "stack": "channel", "dims": ["channel", "y", "x"],
-                    "offsets": {"time": [1]}}}})";
-
 TEST(ProgramSource, BatchesAreTheEnginesAndEachChunkIsDecodedOnce) {
-  const MemoryData data = make(41, 1, 40, 100);
+  const MemoryData data = coded_data(41, 1, 40, 100);
   const auto view = View::parse(data.dataset(), kPairs, "v", "test");
   Epoch result;
   run(view, 128 << 10, 2 << 20, result);
@@ -203,7 +142,7 @@ TEST(ProgramSource, BatchesAreTheEnginesAndEachChunkIsDecodedOnce) {
 }
 
 TEST(ProgramSource, RoomForFewChunksIsUsedAgainAndAgain) {
-  const MemoryData data = make(30, 4, 40, 50);
+  const MemoryData data = coded_data(30, 4, 40, 50);
   const auto view = View::parse(data.dataset(), R"({"window": {"time": 1, "x": {"size": 20, "stride": 15, "wrap": true}}, "batch": 16,
       "order": {"shuffle": "global", "seed": 3}, "dtype": "float16"})", "v", "test");
   Epoch result;
@@ -212,7 +151,7 @@ TEST(ProgramSource, RoomForFewChunksIsUsedAgainAndAgain) {
 }
 
 TEST(ProgramSource, RemoteStoresAreFetchedAhead) {
-  MemoryData data = make(20, 2, 20, 30);
+  MemoryData data = coded_data(20, 2, 20, 30);
   const auto dataset = std::make_shared<const Dataset>(std::make_shared<RemoteStore>(data.store), data.hierarchy);
   const auto view = View::parse(dataset, kPairs, "v", "test");
   Epoch result;
@@ -221,7 +160,7 @@ TEST(ProgramSource, RemoteStoresAreFetchedAhead) {
 }
 
 TEST(ProgramSource, ChunksLargerThanAPartFailTheirBatchesOnly) {
-  const MemoryData data = make(8, 4, 100, 100);
+  const MemoryData data = coded_data(8, 4, 100, 100);
   const auto view = View::parse(data.dataset(), R"({"variables": ["v2"], "window": {"time": 1}, "batch": 4})", "v", "test");
   Epoch result;
   run(view, 64 << 10, 2 << 20, result);
@@ -229,7 +168,7 @@ TEST(ProgramSource, ChunksLargerThanAPartFailTheirBatchesOnly) {
 }
 
 TEST(ProgramSource, DamagedChunksFailTheirBatchesOnly) {
-  MemoryData data = make(16, 1, 40, 100);
+  MemoryData data = coded_data(16, 1, 40, 100);
   for (const char* key : {"v2/3.0.0", "v3/3.0.0", "v4/9.0.0", "v5/9.0.0"}) data.store->objects[key].resize(900);
   std::string& flipped = data.store->objects["v2/14.0.0"];
   for (std::size_t i = flipped.size() / 2; i < flipped.size() / 2 + 40; ++i) flipped[i] = static_cast<char>(~flipped[i]);
@@ -241,7 +180,7 @@ TEST(ProgramSource, DamagedChunksFailTheirBatchesOnly) {
 }
 
 TEST(ProgramSource, ADamagedProgramIsRefusedOrStaysInsideOfItsAreas) {
-  const MemoryData data = make(6, 1, 20, 30);
+  const MemoryData data = coded_data(6, 1, 20, 30);
   const auto view = View::parse(data.dataset(), kPairs, "v", "test");
   std::mt19937 random(5);
   int refused = 0, ran = 0;
