@@ -1,7 +1,7 @@
 // bench/gpu_batches: batches of 16 pairs (x, and y a step later; six variables of 640 x 1280 float32, a step a chunk)
 // from a local store in the page cache to device memory, GB/s.
 //
-//   gpu_batches FOLDER [--steps N] [--seconds S] [CODING]…    raw, blosc-lz4 and zstd-3 by default
+//   gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [CODING]…    raw, blosc-lz4 and zstd-3 by default
 //
 // The stores are made in FOLDER, once. `delivered` counts the bytes of the batches, `chunks` those of the chunks that
 // were read for them, decoded (in order, x and y share all steps but one, so that it is about half), `stored` their
@@ -143,7 +143,8 @@ Rates measure(const std::shared_ptr<const View>& view, Engine& engine, const gpu
   }
 }
 
-int run(const std::filesystem::path& folder, std::vector<std::string_view> codings, std::size_t steps, double seconds) {
+int run(const std::filesystem::path& folder, std::vector<std::string_view> codings, std::size_t steps, double seconds, std::uint64_t memory,
+        std::uint32_t slots) {
   if (const std::string why = gpu::why_no_device(); !why.empty()) {
     std::printf("no GPU to measure: %s\n", why.c_str());
     return 0;
@@ -161,7 +162,8 @@ int run(const std::filesystem::path& folder, std::vector<std::string_view> codin
       const auto view = View::parse(dataset, view_of(shuffled), "pairs", "bench");
       Engine engine({.memory = std::uint64_t{16} << 30}, log);
       gpu::BatchStream::Options options;
-      options.memory = 5200 * kMiB;
+      options.memory = memory * kMiB;
+      options.slots = slots;
       if (!shuffled) {
         gpu::BatchStream stream(view, engine, options);
         gpu::BatchStream::Options by_engine = options;
@@ -194,21 +196,23 @@ int run(const std::filesystem::path& folder, std::vector<std::string_view> codin
 
 int main(int argc, char** argv) {
   std::vector<std::string_view> codings;
-  std::size_t steps = 129;
+  std::size_t steps = 257, memory = 3900, slots = 3;
   double seconds = 1.5;
   for (int i = 2; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--steps" && i + 1 < argc) steps = std::stoul(argv[++i]);
+    else if (argument == "--memory" && i + 1 < argc) memory = std::stoul(argv[++i]);
+    else if (argument == "--slots" && i + 1 < argc) slots = std::stoul(argv[++i]);
     else if (argument == "--seconds" && i + 1 < argc) seconds = std::stod(argv[++i]);
     else codings.push_back(argument);
   }
   if (argc < 2) {
-    std::fprintf(stderr, "usage: gpu_batches FOLDER [--steps N] [--seconds S] [CODING]...\n");
+    std::fprintf(stderr, "usage: gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [CODING]...\n");
     return 2;
   }
   if (codings.empty()) codings = {"raw", "blosc-lz4", "zstd-3"};
   try {
-    return batchfs::run(argv[1], codings, steps, seconds);
+    return batchfs::run(argv[1], codings, steps, seconds, memory, static_cast<std::uint32_t>(slots));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "gpu_batches: %s\n", error.what());
     return 1;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <mutex>
+#include <thread>
 
 #include "gpu/cuda_memory.h"
 #include "gpu/kernels.h"
@@ -14,7 +16,8 @@ namespace {
 
 constexpr std::size_t kReadPast = 16;  // kernels load whole words
 constexpr std::size_t kTables = 1 << 20;
-constexpr std::size_t kBounce = 16 << 20;
+constexpr std::size_t kBounce = 8 << 20;
+constexpr std::size_t kUploaders = 4;  // a processor copies to pinned memory at a fifth of the bus
 
 struct Lane {
   cudaStream_t stream = nullptr;
@@ -38,9 +41,12 @@ struct DeviceRunner::Impl {
   std::vector<Lane> lanes;
   std::vector<Flight> flights;
   Growing<Memory::device> target, constants, conversions;
-  Growing<Memory::pinned> bounce;
-  cudaStream_t uploads = nullptr;
-  cudaEvent_t bounced[2] = {};
+  struct Uploader {
+    Growing<Memory::pinned> bounce;
+    cudaStream_t stream = nullptr;
+    cudaEvent_t copied[2] = {};
+  };
+  Uploader uploaders[kUploaders];
   std::vector<cudaEvent_t> released;  // of each slot
   std::vector<bool> was_released;     // guarded by mutex
   std::mutex mutex;
@@ -62,9 +68,11 @@ struct DeviceRunner::Impl {
       if (flight.done != nullptr) cudaEventDestroy(flight.done);
     for (cudaEvent_t event : released)
       if (event != nullptr) cudaEventDestroy(event);
-    for (cudaEvent_t event : bounced)
-      if (event != nullptr) cudaEventDestroy(event);
-    if (uploads != nullptr) cudaStreamDestroy(uploads);
+    for (Uploader& uploader : uploaders) {
+      for (cudaEvent_t event : uploader.copied)
+        if (event != nullptr) cudaEventDestroy(event);
+      if (uploader.stream != nullptr) cudaStreamDestroy(uploader.stream);
+    }
   }
 
   void allocate(std::span<const Conversion> rows, std::span<const std::byte> numbers) {
@@ -87,9 +95,6 @@ struct DeviceRunner::Impl {
     }
     for (cudaEvent_t& event : released)
       check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "make an event");
-    for (cudaEvent_t& event : bounced)
-      check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync), "make an event");
-    check(cudaStreamCreateWithFlags(&uploads, cudaStreamNonBlocking), "make a stream");
     target.reserve(sizes.target + kReadPast);
     constants.reserve(std::max<std::size_t>(1, numbers.size()));
     conversions.reserve(std::max<std::size_t>(1, rows.size_bytes()));
@@ -139,6 +144,29 @@ struct DeviceRunner::Impl {
       check(cudaMemcpyAsync(flight.host_status.as(), flight.status.as(), status_bytes, cudaMemcpyDeviceToHost, stream), "copy statuses");
     check(cudaGetLastError(), "start a kernel");
     check(cudaEventRecord(flight.done, stream), "record an event");
+  }
+
+  /// Every kUploaders-th piece, through two halves of pinned memory in turn.
+  void upload_share(std::size_t number, std::uint64_t offset, std::span<const std::byte> bytes) {
+    check(cudaSetDevice(options.device), "be chosen");
+    Uploader& u = uploaders[number];
+    if (u.stream == nullptr) {
+      u.bounce.reserve(2 * kBounce);
+      for (cudaEvent_t& event : u.copied)
+        check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync), "make an event");
+      check(cudaStreamCreateWithFlags(&u.stream, cudaStreamNonBlocking), "make a stream");
+    }
+    std::size_t turn = 0;
+    for (std::size_t at = number * kBounce; at < bytes.size(); at += kUploaders * kBounce, ++turn) {
+      const std::size_t size = std::min(kBounce, bytes.size() - at);
+      std::byte* half = u.bounce.as<std::byte>() + turn % 2 * kBounce;
+      if (turn >= 2) check(cudaEventSynchronize(u.copied[turn % 2]), "copy a batch");
+      std::memcpy(half, bytes.data() + at, size);
+      check(cudaMemcpyAsync(static_cast<std::byte*>(options.batch) + offset + at, half, size, cudaMemcpyHostToDevice, u.stream),
+            "copy a batch");
+      check(cudaEventRecord(u.copied[turn % 2], u.stream), "record an event");
+    }
+    check(cudaStreamSynchronize(u.stream), "copy a batch");
   }
 
   void copy(const Program& program, Area area, std::uint8_t* to, cudaStream_t stream) {
@@ -217,19 +245,19 @@ void DeviceRunner::released(std::uint32_t slot, void* stream) {
 }
 
 void DeviceRunner::upload(std::uint64_t offset, std::span<const std::byte> bytes) {
-  Impl& i = *impl_;
-  check(cudaSetDevice(i.options.device), "be chosen");
-  i.bounce.reserve(2 * kBounce);
-  for (std::size_t at = 0, turn = 0; at < bytes.size(); at += kBounce, ++turn) {
-    const std::size_t size = std::min(kBounce, bytes.size() - at);
-    std::byte* half = i.bounce.as<std::byte>() + turn % 2 * kBounce;
-    if (turn >= 2) check(cudaEventSynchronize(i.bounced[turn % 2]), "copy a batch");
-    std::memcpy(half, bytes.data() + at, size);
-    check(cudaMemcpyAsync(static_cast<std::byte*>(i.options.batch) + offset + at, half, size, cudaMemcpyHostToDevice, i.uploads),
-          "copy a batch");
-    check(cudaEventRecord(i.bounced[turn % 2], i.uploads), "record an event");
-  }
-  check(cudaStreamSynchronize(i.uploads), "copy a batch");
+  std::vector<std::exception_ptr> errors(kUploaders);
+  std::vector<std::thread> threads;
+  for (std::size_t u = 0; u < kUploaders; ++u)
+    threads.emplace_back([&, u] {
+      try {
+        impl_->upload_share(u, offset, bytes);
+      } catch (...) {
+        errors[u] = std::current_exception();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
 }
 
 void DeviceRunner::download(std::uint64_t offset, std::span<std::byte> bytes) const {

@@ -48,7 +48,7 @@ class Streams : public testing::Test {
 TEST_F(Streams, BatchesAreTheEngines) {
   const MemoryData data = coded_data(41, 1, 40, 100);
   const auto view = View::parse(data.dataset(), kPairs, "v", "test");
-  BatchStream stream(view, engine_, {.memory = 160 * kMiB});
+  BatchStream stream(view, engine_, {.memory = 220 * kMiB});
   EXPECT_EQ(compare(stream), view->batches());
   EXPECT_EQ(stream.counters().batches_on_cpu, 0u);
   EXPECT_EQ(stream.counters().chunks_on_gpu, 5 * 35u);
@@ -63,7 +63,7 @@ TEST_F(Streams, ShuffledNormalisedWindowsOfManyEpochs) {
       "normalize": {"method": "zscore", "statistics": {"v1": {"mean": 280.5, "std": 3.25}, "v2": {"mean": 280.5, "std": 3.25},
         "v3": {"mean": 280.5, "std": 3.25}, "v4": {"mean": 280.5, "std": 3.25}, "v5": {"mean": 280.5, "std": 3.25},
         "v6": {"mean": 280.5, "std": 3.25}}}})", "v", "test");
-  BatchStream stream(view, engine_, {.memory = 180 * kMiB});
+  BatchStream stream(view, engine_, {.memory = 220 * kMiB});
   EXPECT_EQ(compare(stream), 2 * view->batches());
   EXPECT_EQ(stream.counters().batches_on_cpu, 0u);
 }
@@ -83,7 +83,7 @@ TEST_F(Streams, WhatTheGpuCannotDoComesFromTheEngine) {
   // Damaged for the GPU and for the CPU.
   data.store->objects["v2/3.0.0"].resize(900);
   const auto view = View::parse(data.dataset(), R"({"window": {"time": 1}, "batch": 2})", "v", "test");
-  BatchStream stream(view, engine_, {.memory = 160 * kMiB});
+  BatchStream stream(view, engine_, {.memory = 220 * kMiB});
   int good = 0, bad = 0;
   for (std::int64_t b = 0; b < view->batches(); ++b) {
     try {
@@ -99,7 +99,7 @@ TEST_F(Streams, WhatTheGpuCannotDoComesFromTheEngine) {
   EXPECT_EQ(bad, 1);
   EXPECT_EQ(good, view->batches() - 1);
 
-  BatchStream by_engine(view, engine_, {.memory = 160 * kMiB, .by_engine = true});
+  BatchStream by_engine(view, engine_, {.memory = 220 * kMiB, .by_engine = true});
   const auto batch = by_engine.next();
   EXPECT_TRUE(batch->from_cpu);
 }
@@ -108,7 +108,7 @@ TEST_F(Streams, AStreamEndsAtAnyMoment) {
   const MemoryData data = coded_data(41, 1, 40, 100);
   const auto view = View::parse(data.dataset(), kPairs, "v", "test");
   for (int held = 0; held < 5; ++held) {
-    BatchStream stream(view, engine_, {.memory = 160 * kMiB});
+    BatchStream stream(view, engine_, {.memory = 220 * kMiB});
     for (int i = 0; i < held; ++i) {
       const auto batch = stream.next();
       if (i % 2 == 0) stream.release(*batch);
