@@ -196,7 +196,7 @@ int run(const std::filesystem::path& folder, std::vector<std::string_view> codin
 
 int main(int argc, char** argv) {
   std::vector<std::string_view> codings;
-  std::size_t steps = 257, memory = 3900, slots = 3;
+  std::size_t steps = 513, memory = 6000, slots = 3;
   double seconds = 1.5;
   for (int i = 2; i < argc; ++i) {
     const std::string_view argument = argv[i];

@@ -1,5 +1,6 @@
 #include "gpu/assembly_plan.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -31,6 +32,13 @@ AssemblyTables::AssemblyTables(const View& view) {
   for (const Variable* variable : view.variables()) {
     const auto& fill = variable->array->metadata().fill_value;
     fills_.push_back(add(fill.data(), fill.size()));
+  }
+  for (const TensorSpec& tensor : view.tensors()) {
+    Conversion copies;
+    copies.copies = true;
+    copies.item = copies.result_item = static_cast<std::uint8_t>(std::min<std::size_t>(tensor.type.itemsize, 255));
+    pads_.emplace_back(add(tensor.pad.data(), tensor.pad.size()), static_cast<std::uint32_t>(conversions_.size()));
+    conversions_.push_back(copies);
   }
   for (const auto& [pair, converter] : view.converters()) {
     try {
@@ -180,6 +188,12 @@ void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables, c
       source.offset += static_cast<std::uint64_t>(part.source.start[d] * source.strides[d]);
     plan.add(conversion, part.source.shape, source, chunk->form->swap, target, entry, entries);
   }
+}
+
+void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPlan& batch, std::span<const std::uint64_t> tensors) {
+  for (const Padding& padding : batch.paddings)
+    plan.add_fill(tables.pad_conversion(padding.tensor), padding.shape, tables.pad(padding.tensor),
+                  {tensors[padding.tensor] + static_cast<std::uint64_t>(padding.offset), padding.strides}, 0, {});
 }
 
 void GatherPlan::clear() { *this = GatherPlan(); }

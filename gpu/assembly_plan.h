@@ -31,6 +31,9 @@ class AssemblyTables {
   std::uint32_t conversion(std::uint32_t tensor, std::uint32_t variable) const { return rows_.at({tensor, variable}); }
   /// Where the variable's fill value lies.
   std::uint64_t fill_value(std::uint32_t variable) const { return fills_.at(variable); }
+  /// Where the element lies that a tensor has outside of the selection, and the conversion that copies it.
+  std::uint64_t pad(std::uint32_t tensor) const { return pads_.at(tensor).first; }
+  std::uint32_t pad_conversion(std::uint32_t tensor) const { return pads_.at(tensor).second; }
 
  private:
   std::uint64_t add(const void* data, std::size_t size);
@@ -40,6 +43,7 @@ class AssemblyTables {
   std::vector<std::byte> constants_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> rows_;
   std::vector<std::uint64_t> fills_;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> pads_;
   std::map<const Normalization*, std::pair<std::uint64_t, std::uint64_t>> normalizations_;
 };
 
@@ -80,5 +84,8 @@ struct ChunkPlace {
 /// begin in the batch area.
 void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables, const BatchPlan& batch,
              const ChunkUse& use, const ChunkPlace* chunk, std::span<const std::uint64_t> tensors);
+
+/// What a batch has outside of the selection.
+void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPlan& batch, std::span<const std::uint64_t> tensors);
 
 }  // namespace batchfs::gpu

@@ -48,7 +48,10 @@ std::vector<std::uint64_t> tensor_offsets(const View& view, const std::vector<Di
 
 DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots) {
   DeviceLayout layout;
-  layout.slot_bytes = std::max<std::uint64_t>(kTensorAlignment, tensor_offsets(view, view.shapes(0)).back());
+  std::vector<Dims> shapes = view.shapes(0);
+  if (view.batches() > 1)  // others may be larger than the first, but none than a full one
+    for (std::size_t t = 0; t < shapes.size(); ++t) shapes[t] = view.tensors()[t].shape;
+  layout.slot_bytes = std::max<std::uint64_t>(kTensorAlignment, tensor_offsets(view, shapes).back());
   layout.sizes.batch = layout.slot_bytes * slots;
   std::uint64_t largest_chunk = 0;
   for (const Variable* variable : view.variables()) largest_chunk = std::max(largest_chunk, variable->array->chunk_bytes());

@@ -50,6 +50,12 @@ PinnedBuffer::PinnedBuffer(std::size_t size) : size_(size) {
 
 PinnedBuffer::~PinnedBuffer() { cudaFreeHost(data_); }
 
+PinnedMapping::PinnedMapping(void* data, std::size_t size) : data_(data) {
+  check(cudaHostRegister(data, size, cudaHostRegisterDefault), "pin host memory");
+}
+
+PinnedMapping::~PinnedMapping() { cudaHostUnregister(data_); }
+
 struct DeviceDecoder::Impl {
   /// What lies between two of these is a stage.
   enum Event { kBegin, kCopied, kLz4, kEntropy, kFrames, kUnshuffled, kEvents };

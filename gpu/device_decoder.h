@@ -46,6 +46,18 @@ class PinnedBuffer {
   std::size_t size_ = 0;
 };
 
+/// Makes such memory of a mapping that there is already, one shared with another process for instance.
+class PinnedMapping {
+ public:
+  PinnedMapping(void* data, std::size_t size);
+  ~PinnedMapping();
+  PinnedMapping(const PinnedMapping&) = delete;
+  PinnedMapping& operator=(const PinnedMapping&) = delete;
+
+ private:
+  void* data_ = nullptr;
+};
+
 /// Milliseconds that each stage of the last batch took on the device.
 struct StageTimes {
   float copy = 0, lz4 = 0, zstd_entropy = 0, zstd_frames = 0, unshuffle = 0;

@@ -163,6 +163,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<con
   batch->slot = slot;
   std::shared_ptr<Part> part = new_part(batch);
   try {
+    add_paddings(part->gathers, tables_, planned.plan, tensors);
     for (const ChunkUse& use : planned.plan.chunks) {
       const Key key{use.variable, use.chunk};
       Item item;

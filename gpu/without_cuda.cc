@@ -24,6 +24,8 @@ std::uint64_t free_device_memory(int) { refuse(); }
 
 PinnedBuffer::PinnedBuffer(std::size_t) { refuse(); }
 PinnedBuffer::~PinnedBuffer() = default;
+PinnedMapping::PinnedMapping(void*, std::size_t) { refuse(); }
+PinnedMapping::~PinnedMapping() = default;
 
 DeviceDecoder::DeviceDecoder(int, Timing) { refuse(); }
 DeviceDecoder::~DeviceDecoder() = default;

@@ -2,11 +2,13 @@
 
 #include "gpu/batch_stream.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include "gpu/device_decoder.h"
+#include "gpu/device_runner.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
 #include "tests/unit/gpu/coded_data.h"
 
@@ -114,6 +116,59 @@ TEST_F(Streams, AStreamEndsAtAnyMoment) {
       if (i % 2 == 0) stream.release(*batch);
     }
   }
+}
+
+/// As a reader's process does it: stored bytes in a mapping that both have, programs as bytes of unknown origin.
+TEST_F(Streams, AReaderRunsTheProgramsItself) {
+  const MemoryData data = coded_data(41, 1, 40, 100);
+  const auto view = View::parse(data.dataset(), kPairs, "v", "test");
+  const AssemblyTables tables(*view);
+  DeviceLayout layout = device_layout(*view, 220 * kMiB, 1);
+  layout.sizes.constants = tables.constants().size();
+  layout.sizes.staging = 3 * layout.part;
+  void* staging = mmap(nullptr, layout.sizes.staging, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(staging, MAP_FAILED);
+  {
+    const PinnedMapping pinned(staging, layout.sizes.staging);
+    const SlotMemory slots(0, layout.sizes.batch);
+    DeviceRunner::Options options;
+    options.sizes = layout.sizes;
+    options.staging = static_cast<const std::byte*>(staging);
+    options.batch = slots.data();
+    check_conversions(tables.conversions(), layout.sizes.constants);
+    DeviceRunner runner(options, tables.conversions(), tables.constants());
+    Executor executor(2);
+    ProgramCounters counters;
+    ProgramSource source(
+        view, tables,
+        [&](std::uint64_t place) {
+          const auto batch = static_cast<std::int64_t>(place);
+          return batch < view->batches() ? std::optional(BatchNumber{0, batch}) : std::nullopt;
+        },
+        {layout.sizes, static_cast<std::byte*>(staging), layout.part}, executor, counters);
+    for (std::int64_t b = 0; b < view->batches(); ++b) {
+      std::vector<std::uint64_t> tensors = tensor_offsets(*view, view->shapes(b));
+      tensors.pop_back();
+      ASSERT_TRUE(source.begin(static_cast<std::uint64_t>(b), 0, tensors));
+      for (;;) {
+        const auto made = source.next();
+        const Program program(std::vector<std::byte>(made->bytes().begin(), made->bytes().end()));
+        check_program(program, layout.sizes, tables.conversions());
+        runner.start(program);
+        const auto ended = source.ended(program.header().number, runner.finish(program.header().number));
+        if (!ended) continue;
+        EXPECT_EQ(ended->why_failed, "");
+        break;
+      }
+      const auto expected = engine_.open(BatchRequest{view, &kRaw, 0, b});
+      for (std::size_t t = 0; t < tensors.size(); ++t) {
+        std::vector<std::byte> bytes(expected->files[t].size());
+        runner.download(tensors[t], bytes);
+        EXPECT_EQ(std::memcmp(bytes.data(), expected->files[t].data(), bytes.size()), 0) << "batch " << b << " tensor " << t;
+      }
+    }
+  }
+  munmap(staging, layout.sizes.staging);
 }
 
 TEST_F(Streams, SlotsAreHandedOnAsADescriptor) {

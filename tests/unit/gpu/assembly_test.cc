@@ -85,6 +85,7 @@ std::vector<std::vector<std::byte>> gathered(const View& view, const MemoryStore
     }
     add_use(gathers, view, tables, plan, use, object == store.objects.end() ? nullptr : &place, begins);
   }
+  add_paddings(gathers, tables, plan, begins);
   std::vector<std::uint64_t> memory(total / 8 + 1, 0xcdcdcdcdcdcdcdcd);
   AssemblyWork work;
   work.chunks = chunks.data();
@@ -133,7 +134,7 @@ const char* const kTypes[] = {"|i1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "
 
 TEST(Assembly, RandomViewsGiveTheEnginesBytes) {
   int batches = 0;
-  for (unsigned seed = 0; seed < 40; ++seed) {
+  for (unsigned seed = 0; seed < 150; ++seed) {
     std::mt19937 random(seed);
     const auto up_to = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(n)); };
     const auto maybe = [&] { return random() % 2 == 0; };
@@ -178,6 +179,8 @@ TEST(Assembly, RandomViewsGiveTheEnginesBytes) {
                          {"y", {{"variables", {"a"}}, {"offsets", {{"time", {1, 2}}}}}}};
     if (decodes_to_float && random() % 3 != 0) view["dtype"] = std::array{"float32", "float16", "bfloat16", "float64"}[random() % 4];
     if (maybe()) view["normalize"] = {{"method", "zscore"}, {"statistics", statistics}, {"variables", tensor_variables}};
+    if (decodes_to_float && random() % 3 == 0) view["missing"] = {{"nan", "fill"}, {"value", -9.25}};
+    if (decodes_to_float && view["window"].contains("y") && maybe()) view["window"]["y"]["edge"] = "pad";
     if (view.contains("dtype") && view["dtype"] == "bfloat16") view["formats"] = {"safetensors"};
     try {
       batches += compare(made.data, view.dump());
