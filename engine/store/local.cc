@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 namespace batchfs {
 
@@ -70,18 +71,13 @@ class LocalStore final : public Store {
   std::vector<Entry> list(const std::string& prefix) override {
     if (!prefix.empty()) check_key(prefix);
     std::vector<Entry> entries;
-    const int fd = ::openat(directory_.get(), prefix.empty() ? "." : prefix.c_str(),
-                            O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
+    const auto opened = open_directory(directory_.get(), prefix.empty() ? "." : prefix.c_str());
+    if (opened == nullptr) {
       if (errno == ENOENT || errno == ENOTDIR) return entries;
       throw failure("listing", prefix);
     }
-    DIR* stream = ::fdopendir(fd);
-    if (stream == nullptr) {
-      ::close(fd);
-      throw failure("listing", prefix);
-    }
-    const std::unique_ptr<DIR, int (*)(DIR*)> closing(stream, ::closedir);
+    DIR* const stream = opened.get();
+    const int fd = ::dirfd(stream);
     for (;;) {
       errno = 0;
       const dirent* entry = ::readdir(stream);
@@ -103,7 +99,51 @@ class LocalStore final : public Store {
     return entries;
   }
 
+  std::optional<std::uint64_t> state(const std::string& prefix) override {
+    if (!prefix.empty()) check_key(prefix);
+    return state_of(directory_.get(), prefix.empty() ? "." : prefix.c_str(), 0);
+  }
+
  private:
+  using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+  /// Null, with errno, when that is not possible.
+  static Directory open_directory(int parent, const char* name) {
+    const int fd = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR* const stream = fd < 0 ? nullptr : ::fdopendir(fd);
+    if (stream == nullptr && fd >= 0) ::close(fd);
+    return {stream, ::closedir};
+  }
+
+  /// The sum of a hash for every file, since a directory has no order. nullopt for what cannot be read, and for
+  /// links to directories, which may be circles.
+  static std::optional<std::uint64_t> state_of(int parent, const char* name, int depth) {
+    constexpr int kDeepest = 64;
+    const Directory directory = open_directory(parent, name);
+    if (directory == nullptr) return errno == ENOENT ? std::optional<std::uint64_t>(0) : std::nullopt;
+    if (depth == kDeepest) return std::nullopt;
+    const int fd = ::dirfd(directory.get());
+    std::uint64_t sum = 0;
+    for (;;) {
+      errno = 0;
+      const dirent* entry = ::readdir(directory.get());
+      if (entry == nullptr) return errno == 0 ? std::optional(sum) : std::nullopt;
+      const std::string_view entry_name = entry->d_name;
+      if (entry_name == "." || entry_name == "..") continue;
+      struct stat info {};
+      if (::fstatat(fd, entry->d_name, &info, 0) != 0) return std::nullopt;
+      std::uint64_t facts[4] = {static_cast<std::uint64_t>(info.st_size), static_cast<std::uint64_t>(info.st_mtim.tv_sec),
+                                static_cast<std::uint64_t>(info.st_mtim.tv_nsec), 0};
+      if (S_ISDIR(info.st_mode)) {
+        if (entry->d_type == DT_LNK) return std::nullopt;
+        const std::optional<std::uint64_t> below = state_of(fd, entry->d_name, depth + 1);
+        if (!below) return std::nullopt;
+        std::fill(std::begin(facts), std::end(facts), *below);  // its own size and time say nothing more
+      }
+      sum += XXH3_64bits_withSeed(facts, sizeof facts, XXH3_64bits(entry_name.data(), entry_name.size()));
+    }
+  }
+
   int open(const std::string& key) const {
     check_key(key);
     // Not blocking: a FIFO among the files would wait for a writer.

@@ -55,6 +55,8 @@ void Store::read_async(const std::string& key, ByteRange range, ReadDone done) {
   done(std::move(outcome));
 }
 
+std::optional<std::uint64_t> Store::state(const std::string&) { return std::nullopt; }
+
 void Store::read_version_async(const std::string& key, ByteRange range, const std::string&, VersionedDone done) {
   read_async(key, range, [done = std::move(done)](ReadOutcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));

@@ -84,6 +84,10 @@ class Store {
   virtual void read_version_async(const std::string& key, ByteRange range, const std::string& known,
                                   VersionedDone done);
 
+  /// A number that changes when anything stored below `prefix` does, found out without reading it; nullopt where
+  /// that is not possible.
+  virtual std::optional<std::uint64_t> state(const std::string& prefix);
+
   struct Counter {
     std::string name;  // as stats.json shows it
     std::uint64_t value;

@@ -137,6 +137,8 @@ class ZipStore final : public Store {
     return directory_.list(prefix);
   }
 
+  std::optional<std::uint64_t> state(const std::string& prefix) override { return directory_.state(prefix); }
+
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
     if (is_local()) {
       return at_member(key, [&]() -> std::optional<Buffer> {

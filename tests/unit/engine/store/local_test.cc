@@ -1,5 +1,6 @@
 #include "engine/store/local.h"
 
+#include <chrono>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -145,6 +146,42 @@ TEST_F(LocalStoreTest, ListsChildrenByName) {
   EXPECT_THAT(found, testing::ElementsAre("x", "y/"));
   EXPECT_TRUE(store->list("a").empty());
   EXPECT_TRUE(store->list("nothing").empty());
+}
+
+TEST_F(LocalStoreTest, TheStateChangesWithWhatIsStored) {
+  write("a/c/0/0", "one");
+  write("a/c/0/1", "two");
+  write("b/c/0", "other");
+  const auto store = open();
+  const auto before = store->state("a");
+  ASSERT_TRUE(before);
+  EXPECT_EQ(store->state("a"), before);
+  EXPECT_NE(store->state(""), before);
+  EXPECT_EQ(store->state("none"), 0u);
+  write("b/c/0", "changed");
+  EXPECT_EQ(store->state("a"), before);
+  const std::filesystem::path file = directory_.path() / "a/c/0/1";
+  const auto time = std::filesystem::last_write_time(file);
+  std::filesystem::last_write_time(file, time + std::chrono::nanoseconds(1000));
+  EXPECT_NE(store->state("a"), before);
+  std::filesystem::last_write_time(file, time);
+  EXPECT_EQ(store->state("a"), before);
+  write("a/c/1/0", "new");
+  EXPECT_NE(store->state("a"), before);
+  std::filesystem::remove_all(directory_.path() / "a/c/1");
+  EXPECT_EQ(store->state("a"), before);
+  // The same files, each in the other's place.
+  std::filesystem::rename(file, directory_.path() / "a/c/0/2");
+  EXPECT_NE(store->state("a"), before);
+}
+
+TEST_F(LocalStoreTest, TheStateOfWhatMayBeACircleIsNotKnown) {
+  write("a/0", "one");
+  std::filesystem::create_directory_symlink("..", directory_.path() / "a/up");
+  EXPECT_EQ(open()->state("a"), std::nullopt);
+  write("file", "no directory");
+  EXPECT_EQ(open()->state("file"), std::nullopt);
+  EXPECT_EQ(code_of([&] { open()->state("../a"); }), ErrorCode::invalid_argument);
 }
 
 TEST_F(LocalStoreTest, KeepsItsDirectoryWhenThatIsRenamed) {
