@@ -1,10 +1,15 @@
 #include "tools/background.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "engine/base/error.h"
@@ -53,11 +58,35 @@ void detach() {
   [[maybe_unused]] const int failed = ::chdir("/");
 }
 
+/// Getting ready can take long, and who stops waiting, with Ctrl-C say, wants no mount later: ends this process when
+/// nobody reads the report any more.
+class WaiterWatch {
+ public:
+  explicit WaiterWatch(int report)
+      : stop_(::eventfd(0, EFD_CLOEXEC)), thread_([this, report] {
+          pollfd ends[] = {{report, 0, 0}, {stop_, POLLIN, 0}};  // a pipe without a reader has POLLERR
+          while (::poll(ends, 2, -1) < 0 && errno == EINTR) {}
+          if (ends[1].revents == 0 && (ends[0].revents & POLLERR) != 0) ::_exit(1);
+        }) {}
+  ~WaiterWatch() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(stop_, &one, sizeof one);  // a counter takes it
+    thread_.join();
+    ::close(stop_);
+  }
+
+ private:
+  const int stop_;
+  std::thread thread_;
+};
+
 [[noreturn]] void be_daemon(int report,
                             const std::function<void(const std::function<void()>& ready)>& serve) {
   ::setsid();
   bool reported = false;
+  std::optional<WaiterWatch> watch(report);
   const auto tell = [&](const std::string& text) {
+    watch.reset();
     if (!reported) write_all(report, text);
     if (!reported) ::close(report);
     reported = true;

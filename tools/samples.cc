@@ -18,24 +18,31 @@ SampleCache cache_of(const StoreOptions& options) {
 }
 
 std::string key_of(const View& view, const OpenedStore& opened) {
-  return sample_key(opened.store->url(), opened.hierarchy->snapshot_id, view);
+  return sample_key(*opened.store, opened.hierarchy->snapshot_id, view);
+}
+
+/// Null when they are not in the cache.
+std::shared_ptr<const View> cached(const View& view, const SampleCache& cache, const std::string& key) {
+  const auto index = cache.find(key, view.scan().windows);
+  return index != nullptr ? view.with_samples(index) : nullptr;
 }
 
 }  // namespace
 
 std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
                                           const StoreOptions& options) {
-  if (!view->needs_scan()) return view;
-  const auto index = cache_of(options).find(key_of(*view, opened), view->scan().windows);
-  return index != nullptr ? view->with_samples(index) : nullptr;
+  return view->needs_scan() ? cached(*view, cache_of(options), key_of(*view, opened)) : view;
 }
 
 std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
                                          const StoreOptions& options, Engine& engine, Log& log) {
-  if (const auto known = known_samples(view, opened, options)) return known;
+  if (!view->needs_scan()) return view;
+  const SampleCache cache = cache_of(options);
+  const std::string key = key_of(*view, opened);  // of the store before the scan: what changes meanwhile is noticed
+  if (const auto known = cached(*view, cache, key)) return known;
   std::shared_ptr<const SampleIndex> index;
   {
-    Progress progress("Looking for missing values");
+    Progress progress("looking for missing values");
     index = std::make_shared<const SampleIndex>(scan_samples(
         engine, *view, [&](std::int64_t done, std::int64_t all) { progress.show(done, all); }));
   }
@@ -43,7 +50,7 @@ std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view
                        format_count(static_cast<std::uint64_t>(index->samples())),
                        format_count(static_cast<std::uint64_t>(index->windows()))));
   try {
-    cache_of(options).keep(key_of(*view, opened), *index);
+    cache.keep(key, *index);
   } catch (const Error& error) {
     log.warning(std::string("which windows are without missing values cannot be kept for the next time: ") + error.what());
   }

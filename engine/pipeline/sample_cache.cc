@@ -1,5 +1,6 @@
 #include "engine/pipeline/sample_cache.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -30,11 +31,22 @@ std::uint64_t checksum(const std::string& key, std::span<const std::uint64_t> wo
 
 }  // namespace
 
-std::string sample_key(const std::string& store_url, const std::string& snapshot_id, const View& view) {
+std::string sample_key(Store& store, const std::string& snapshot_id, const View& view) {
   Json json = view.resolved();
   for (const char* key : {"name", "batch", "order", "epochs", "dtype", "normalize", "formats"}) json.erase(key);
-  return Json{{"store", store_url}, {"snapshot", snapshot_id}, {"view", std::move(json)}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  Json states = Json::object();
+  for (const Variable* variable : view.variables()) {
+    const std::string& path = variable->array->metadata().path;
+    if (const auto state = store.state(path)) states[path] = *state;
+  }
+  // However the user came to it.
+  std::error_code error;
+  const std::string place = store.is_local() ? std::filesystem::weakly_canonical(store.url(), error).string() : "";
+  return Json{{"store", place.empty() ? store.url() : place},
+              {"snapshot", snapshot_id},
+              {"chunks", std::move(states)},
+              {"view", std::move(json)}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string user_cache_directory() {
@@ -69,7 +81,19 @@ std::shared_ptr<const SampleIndex> SampleCache::find(const std::string& key, std
   file.read(reinterpret_cast<char*>(words.data()), static_cast<std::streamsize>(words_size));
   if (!file || stored_key != key || checksum(key, words) != header.checksum) return nullptr;
   if (windows % 64 != 0 && (words.back() >> (windows % 64)) != 0) return nullptr;
+  std::error_code ignored;
+  std::filesystem::last_write_time(path_of(key), std::filesystem::file_time_type::clock::now(), ignored);
   return std::make_shared<const SampleIndex>(std::move(words), windows);
+}
+
+void SampleCache::remove_old() const {
+  constexpr std::size_t kMost = 100;
+  std::error_code error;
+  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> files;
+  for (std::filesystem::directory_iterator it(directory_ + "/samples", error), end; !error && it != end; it.increment(error))
+    files.emplace_back(it->last_write_time(error), it->path());
+  std::sort(files.begin(), files.end());
+  for (std::size_t i = 0; i + kMost < files.size(); ++i) std::filesystem::remove(files[i].second, error);
 }
 
 void SampleCache::keep(const std::string& key, const SampleIndex& index) const {
@@ -83,6 +107,7 @@ void SampleCache::keep(const std::string& key, const SampleIndex& index) const {
     std::filesystem::remove(part, error);
     return Error(cause == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(cause), path);
   };
+  remove_old();
   Header header;
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.key_length = key.size();

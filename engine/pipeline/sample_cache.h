@@ -12,9 +12,9 @@
 
 namespace batchfs {
 
-/// What the samples of a view depend on: the store, its snapshot, and the keys of the view that say which windows
-/// there are and what they hold.
-std::string sample_key(const std::string& store_url, const std::string& snapshot_id, const View& view);
+/// What the samples of a view depend on: the store, its metadata and, where the store can tell, the state of its
+/// chunks, and the keys of the view that say which windows there are and what they hold.
+std::string sample_key(Store& store, const std::string& snapshot_id, const View& view);
 
 /// $XDG_CACHE_HOME/batchfs, or .cache/batchfs in the home directory; empty when neither is known.
 std::string user_cache_directory();
@@ -31,6 +31,8 @@ class SampleCache {
 
  private:
   std::string path_of(const std::string& key) const;
+  /// All but the hundred that were used last.
+  void remove_old() const;
   std::string directory_;
 };
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
 #include "engine/pipeline/sweep.h"
 #include "engine/view/missing.h"
 
@@ -13,10 +16,10 @@ namespace {
 /// Integers, booleans and times have no NaN.
 bool may_miss(const Variable& variable) { return variable.cf.decoded.is_float(); }
 
-Sweep sweep_of(const View& view, const Variable& variable) {
+std::vector<const Positions*> selected_of(const View& view, const Variable& variable) {
   std::vector<const Positions*> selected;
   for (const std::string& dim : variable.dims) selected.push_back(&view.selected(dim));
-  return Sweep(variable, selected);
+  return selected;
 }
 
 /// Where values of a piece are missing, seen along the dimensions that are in a window.
@@ -59,9 +62,9 @@ ScanCost scan_cost(const View& view) {
   ScanCost cost;
   for (const Variable* variable : view.variables()) {
     if (!may_miss(*variable)) continue;
-    const Sweep sweep = sweep_of(view, *variable);
-    cost.chunks += sweep.pieces();
-    cost.decoded_bytes += sweep.decoded_bytes();
+    const std::int64_t chunks = touched_chunks(*variable, selected_of(view, *variable));
+    cost.chunks += chunks;
+    cost.decoded_bytes += static_cast<double>(chunks) * static_cast<double>(variable->array->chunk_bytes());
   }
   return cost;
 }
@@ -69,6 +72,14 @@ ScanCost scan_cost(const View& view) {
 SampleIndex scan_samples(Engine& engine, const View& view,
                          const std::function<void(std::int64_t done, std::int64_t all)>& progress) {
   const ViewScan scan = view.scan();
+  // The marks and the index made of them; with a block order the index once more.
+  const std::uint64_t index_bytes = static_cast<std::uint64_t>(scan.windows) / 8 * 3;
+  if (index_bytes > engine.budget().limit() / 2)
+    throw Error(ErrorCode::no_memory,
+                fmt::format("missing: \"skip\" takes {} to look through the view's {} windows, and the memory budget is {}; "
+                            "give more with --memory, or take a larger stride",
+                            format_size(index_bytes), format_count(static_cast<std::uint64_t>(scan.windows)),
+                            format_size(engine.budget().limit())));
   MissingMarks marks(scan.windows);
   const std::int64_t all = scan_cost(view).chunks;
   std::int64_t before = 0;
@@ -81,7 +92,7 @@ SampleIndex scan_samples(Engine& engine, const View& view,
     std::vector<bool> in_window(variable.dims.size());
     for (const VariablePlacement* placement : placements)
       for (std::size_t d = 0; d < in_window.size(); ++d) in_window[d] = placement->axes[d].window >= 0;
-    const Sweep sweep = sweep_of(view, variable);
+    const Sweep sweep(variable, selected_of(view, variable));
     sweep.read(engine,
                [&](std::int64_t, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values) {
                  bool any = false;

@@ -11,12 +11,13 @@ namespace batchfs {
 /// What scan_samples() reads.
 struct ScanCost {
   std::int64_t chunks = 0;
-  std::uint64_t decoded_bytes = 0;
+  double decoded_bytes = 0;
 };
 ScanCost scan_cost(const View& view);
 
 /// Reads every selected value of the view's variables once and finds the windows without NaN. `view` must have
-/// "missing": "skip". Blocks; not for workers of the engine. Throws what reading throws.
+/// "missing": "skip". Blocks; not for workers of the engine. Throws what reading throws, and no_memory where the
+/// bits for all windows do not fit into the engine's budget.
 SampleIndex scan_samples(Engine& engine, const View& view,
                          const std::function<void(std::int64_t done, std::int64_t all)>& progress = {});
 

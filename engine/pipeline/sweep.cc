@@ -4,8 +4,28 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
+#include <unordered_set>
 
 namespace batchfs {
+
+std::int64_t touched_chunks(const Variable& variable, const std::vector<const Positions*>& selected) {
+  std::int64_t chunks = 1;
+  for (std::size_t d = 0; d < selected.size(); ++d) {
+    const Positions& positions = *selected[d];
+    const std::int64_t length = variable.array->grid().chunk_shape()[d];
+    std::int64_t here = 0;
+    if (positions.size() > 0 && positions.is_range()) {
+      here = positions[positions.size() - 1] / length - positions[0] / length + 1;
+    } else if (positions.size() > 0) {
+      std::unordered_set<std::int64_t> touched;
+      for (std::int64_t i = 0; i < positions.size(); ++i) touched.insert(positions[i] / length);
+      here = static_cast<std::int64_t>(touched.size());
+    }
+    if (__builtin_mul_overflow(chunks, here, &chunks))
+      throw Error(ErrorCode::not_supported, "more than 2^63 chunks", variable.name);
+  }
+  return chunks;
+}
 
 Sweep::Sweep(const Variable& variable, const std::vector<const Positions*>& selected, std::size_t fastest)
     : variable_(variable) {
@@ -15,8 +35,10 @@ Sweep::Sweep(const Variable& variable, const std::vector<const Positions*>& sele
     Dim dim;
     dim.indices.reserve(static_cast<std::size_t>(positions.size()));
     for (std::int64_t i = 0; i < positions.size(); ++i) dim.indices.push_back(positions[i]);
-    std::sort(dim.indices.begin(), dim.indices.end());
-    dim.indices.erase(std::unique(dim.indices.begin(), dim.indices.end()), dim.indices.end());
+    if (!positions.is_range()) {
+      std::sort(dim.indices.begin(), dim.indices.end());
+      dim.indices.erase(std::unique(dim.indices.begin(), dim.indices.end()), dim.indices.end());
+    }
     for (std::size_t i = 0; i < dim.indices.size(); ++i)
       if (i == 0 || dim.indices[i] / grid.chunk_shape()[d] != dim.indices[i - 1] / grid.chunk_shape()[d])
         dim.cuts.push_back(static_cast<std::int64_t>(i));

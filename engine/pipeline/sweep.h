@@ -11,6 +11,10 @@
 
 namespace batchfs {
 
+/// How many chunks of a variable hold something of a selection, given per dimension of the array. Throws
+/// not_supported past 2^63.
+std::int64_t touched_chunks(const Variable& variable, const std::vector<const Positions*>& selected);
+
 /// The chunks of a variable that a selection touches, and what it takes of each. Every selected element is in
 /// exactly one piece, also when the selection names a position twice. Immutable.
 class Sweep {

@@ -67,21 +67,46 @@ TEST_F(SampleCacheTest, WithoutADirectoryNothingIsKept) {
   EXPECT_EQ(cache.find("key", 75), nullptr);
 }
 
+TEST_F(SampleCacheTest, TheHundredLastUsedAreKept) {
+  const SampleCache cache(directory_);
+  cache.keep("first", index());
+  for (int i = 0; i < 120; ++i) {
+    cache.keep("key " + std::to_string(i), index());
+    ASSERT_NE(cache.find("first", 75), nullptr);  // used again and again
+  }
+  EXPECT_EQ(cache.find("key 0", 75), nullptr);
+  EXPECT_NE(cache.find("key 119", 75), nullptr);
+}
+
 TEST_F(SampleCacheTest, ADirectoryThatCannotBeMadeIsAnError) {
   std::ofstream(directory_ / "file") << "x";
   EXPECT_THROW(SampleCache(directory_ / "file").keep("key", index()), Error);
 }
 
+/// Says what it is told to of its chunks.
+class Stateful : public MemoryStore {
+ public:
+  std::optional<std::uint64_t> state(const std::string& prefix) override {
+    return prefix == "t" ? number : std::nullopt;
+  }
+  std::optional<std::uint64_t> number = 4;
+};
+
 TEST(SampleKey, SaysWhatSamplesDependOn) {
   const auto dataset = MemoryData().add("t", "<f4", {"time"}, {4}, std::vector<float>{1, 2, 3, 4}).dataset();
+  Stateful store;
   auto key = [&](const std::string& rest, const std::string& snapshot = "1") {
-    return sample_key("store", snapshot, *View::parse(dataset, R"({"missing": {"nan": "skip"}, )" + rest + "}", "v", "test"));
+    return sample_key(store, snapshot, *View::parse(dataset, R"({"missing": {"nan": "skip"}, )" + rest + "}", "v", "test"));
   };
   const std::string plain = key(R"("window": {"time": 1})");
   EXPECT_EQ(plain, key(R"("name": "w", "window": {"time": 1}, "batch": 3, "dtype": "float64", "epochs": 9)"));
   EXPECT_NE(plain, key(R"("window": {"time": 2})"));
   EXPECT_NE(plain, key(R"("window": {"time": 1}, "select": {"time": {"from": "#1"}})"));
   EXPECT_NE(plain, key(R"("window": {"time": 1})", "2"));
+  store.number = 5;
+  EXPECT_NE(plain, key(R"("window": {"time": 1})"));
+  store.number.reset();  // it cannot tell
+  EXPECT_NE(plain, key(R"("window": {"time": 1})"));
 }
 
 }  // namespace

@@ -51,6 +51,16 @@ TEST(Sweep, EverySelectedElementIsInOnePiece) {
   EXPECT_EQ(data.store->reads, 3);  // each chunk once
 }
 
+TEST(Sweep, TouchedChunksAreItsPieces) {
+  const FakeData data(4, 3, 5);
+  const Variable& variable = data.dataset->variable("v");
+  const Positions xs = Positions::range(1, 2);
+  for (const Positions& times : {Positions::range(0, 12), Positions::range(2, 2), Positions::range(5, 1),
+                                 Positions::list({11, 0, 1}), Positions::one(4)}) {
+    EXPECT_EQ(touched_chunks(variable, {&times, &xs}), Sweep(variable, {&times, &xs}).pieces());
+  }
+}
+
 TEST(Sweep, TheFastestDimensionRuns) {
   const FakeData data(4, 3, 5);
   const Positions times = Positions::range(2, 8), xs = Positions::range(0, 5);

@@ -1,0 +1,225 @@
+"""The scan of views that skip missing values: from a web server, with a progress bar, interrupted; what is kept
+of it, and when that is not used."""
+
+import functools
+import http.server
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import xarray as xr
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
+T = 40
+
+
+@pytest.fixture
+def store(tmp_path):
+    """40 steps in a chunk each; of step 7 a value is missing."""
+    values = np.random.default_rng(2).random((T, 6))
+    values[7, 3] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        xr.Dataset({"t": (("time", "x"), values)}).to_zarr(tmp_path / "s.zarr", zarr_format=2, consolidated=True,
+                                                           encoding={"t": {"chunks": (1, 6)}})
+    return tmp_path / "s.zarr"
+
+
+@pytest.fixture
+def view(tmp_path):
+    file = tmp_path / "v.json"
+    file.write_text(json.dumps({"variables": ["t"], "window": {"time": 1}, "batch": 4, "missing": {"nan": "skip"}}))
+    return file
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "batchfs" / "samples"
+
+
+@pytest.fixture
+def web(store):
+    """web(seconds): a server of the store's directory that waits before each chunk; gives the address and the
+    list of what it is asked for."""
+    servers = []
+
+    def start(seconds=0.0):
+        asked = []
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                asked.append(self.path)
+                if "/t/" in self.path and not self.path.endswith((".zarray", ".zattrs")):
+                    time.sleep(seconds)
+                try:
+                    super().do_GET()
+                except OSError:  # the client was stopped
+                    pass
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=store.parent))
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/{store.name}", asked
+
+    yield start
+    for server in servers:
+        server.shutdown()
+
+
+def samples(good, store, view, *options):
+    return json.loads(good("plan", store, "--view", view, "--json", *options))["samples"]
+
+
+def put(store, step, values):
+    """Stores the values of one step anew, its metadata as it is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import zarr
+        zarr.open_array(store / "t", mode="r+")[step] = values
+
+
+def test_a_remote_store_is_scanned_once(good, web, view, cache):
+    address, asked = web()
+    assert samples(good, address, view) == T - 1
+    chunks = [path for path in asked if path.rsplit("/", 1)[1][0].isdigit()]
+    assert len(set(chunks)) == T
+    asked.clear()
+    assert samples(good, address, view) == T - 1
+    assert len({path for path in asked if path.rsplit("/", 1)[1][0].isdigit()}) < T / 2  # a few, for their sizes
+    batch = json.loads(good("batch", address, "--view", view, "--batch", 1, "--format", "json"))
+    assert [w["time"][0] for w in batch["windows"]] == [4, 5, 6, 8]
+
+
+def test_what_changes_is_scanned_again(good, store, view, cache):
+    assert samples(good, store, view) == T - 1
+    assert samples(good, store, view) == T - 1
+    assert len(list(cache.iterdir())) == 1
+    put(store, 7, np.zeros(6))
+    assert samples(good, store, view) == T
+    put(store, slice(0, 3), np.full((3, 6), np.nan))
+    assert samples(good, store, view) == T - 3
+    (store / "t" / "20.0").unlink()  # its fill value is NaN
+    assert samples(good, store, view) == T - 4
+    assert len(list(cache.iterdir())) == 4
+    # The same place by another name.
+    (store.parent / "link").symlink_to(store)
+    assert samples(good, store.parent / "link", view) == T - 4
+    assert samples(good, os.path.relpath(store, os.getcwd()), view) == T - 4
+    assert len(list(cache.iterdir())) == 4
+
+
+def test_archives_that_change_are_scanned_again(good, store, view, cache):
+    archive = store.parent / "s.zip"
+
+    def pack():
+        with zipfile.ZipFile(archive, "w") as out:
+            for file in sorted(store.rglob("*")):
+                if file.is_file():
+                    out.write(file, file.relative_to(store))
+
+    pack()
+    assert samples(good, archive, view) == T - 1
+    pack()
+    assert samples(good, archive, view) == T - 1
+    assert len(list(cache.iterdir())) == 1
+    put(store, 30, np.full(6, np.nan))
+    pack()
+    assert samples(good, archive, view) == T - 2
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_a_progress_bar_on_a_terminal_only(good, web, view):
+    address, _ = web(0.3)
+    terminal, end = pty.openpty()
+    with subprocess.Popen([PROGRAM, "plan", address, "--view", view, "--json"], stdout=subprocess.PIPE, stderr=end) as plan:
+        os.close(end)
+        out = plan.stdout.read()
+    drawn = os.read(terminal, 1 << 16).decode()
+    os.close(terminal)
+    assert plan.returncode == 0 and json.loads(out)["samples"] == T - 1
+    assert "looking for missing values [" in drawn and drawn.endswith("\r\x1b[K")  # and wiped
+
+
+def children(pid):
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rsplit(")", 1)[1].split()[1]) == pid:
+                found.append(int(stat.parent.name))
+        except (OSError, ValueError):
+            pass
+    return found
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_scan_can_be_stopped(web, view, cache, tmp_path, background):
+    address, asked = web(30)
+    mount = tmp_path / "mnt"
+    mount.mkdir()
+    arguments = ["mount", address, str(mount), "--view", str(view)] + ([] if background else ["-f"])
+    with subprocess.Popen([PROGRAM, *arguments], stderr=subprocess.PIPE) as process:
+        wait_for(lambda: any("/t/0.0" in path for path in asked))
+        daemons = children(process.pid)
+        assert len(daemons) == (1 if background else 0)
+        process.send_signal(signal.SIGINT if background else signal.SIGTERM)  # as Ctrl-C does for who waits
+        assert process.wait(10) != 0
+        wait_for(lambda: not any(is_running(pid) for pid in daemons))
+    assert not os.path.ismount(mount)
+    assert not cache.exists() or not list(cache.iterdir())
+
+
+def test_a_daemon_that_is_stopped_is_reported(web, view, tmp_path):
+    address, asked = web(30)
+    mount = tmp_path / "mnt"
+    mount.mkdir()
+    with subprocess.Popen([PROGRAM, "mount", address, str(mount), "--view", str(view)], stderr=subprocess.PIPE) as process:
+        wait_for(lambda: any("/t/0.0" in path for path in asked))
+        (daemon,) = children(process.pid)
+        os.kill(daemon, signal.SIGTERM)
+        assert process.wait(10) == 1
+        assert process.stderr.read().decode().startswith("batchfs: mount failed: ")
+
+
+def test_memory_for_the_windows_is_bounded(fails, tmp_path):
+    """10^9 windows of a store that holds nothing are refused before anything is read, where the memory is little."""
+    path = tmp_path / "large.zarr"
+    (path / "t").mkdir(parents=True)
+    (path / ".zgroup").write_text('{"zarr_format": 2}')
+    (path / "t" / ".zarray").write_text(json.dumps({"zarr_format": 2, "shape": [50000, 20000], "chunks": [50000, 1],
+        "dtype": "<f4", "compressor": None, "fill_value": 0, "filters": None, "order": "C"}))
+    (path / "t" / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["time", "x"]}')
+    (tmp_path / "v.json").write_text(json.dumps({"window": {"time": 1, "x": 1}, "batch": 1000, "missing": {"nan": "skip"}}))
+    line = fails(1, "batch", path, "--view", tmp_path / "v.json", "--memory", "64M", "--format", "json")
+    assert "1,000,000,000 windows" in line and "--memory" in line
