@@ -6,6 +6,7 @@
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/sample_scan.h"
+#include "tools/advice.h"
 #include "tools/command.h"
 #include "tools/samples.h"
 #include "tools/text.h"
@@ -30,12 +31,13 @@ std::string count_text(std::int64_t count) { return format_count(static_cast<std
 double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 
 /// Scans that read less than this are made rather than described.
-constexpr std::uint64_t kCheapScan = 256 << 20;
+constexpr double kCheapScanBytes = 256 << 20;
+constexpr std::int64_t kCheapScanChunks = 4096;
 
 Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
   Json json = view.schema();
   if (scan)
-    json["scan"] = {{"chunks", scan->chunks}, {"decoded_bytes", scan->decoded_bytes}};
+    json["scan"] = {{"chunks", scan->chunks}, {"decoded_bytes", static_cast<std::int64_t>(scan->decoded_bytes)}};
   const std::optional<double> fetch = cost.fetch_amplification();
   json["batch_bytes"] = static_cast<std::int64_t>(cost.batch_bytes);
   json["epoch_bytes"] = static_cast<std::int64_t>(cost.epoch_bytes);
@@ -47,6 +49,7 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, con
   json["decode_amplification"] = rounded(cost.decode_amplification());
   json["fetch_amplification"] = fetch ? Json(rounded(*fetch)) : Json();
   json["chunk_reads_per_epoch"] = rounded(cost.reads_per_chunk);
+  json["shuffle_quality"] = cost.shuffle_quality ? Json(rounded(*cost.shuffle_quality)) : Json();
   json["chunks"] = cost.view_chunks;
   json["decoded_bytes"] = static_cast<std::int64_t>(cost.view_bytes);
   json["memory_need"] = static_cast<std::int64_t>(cost.memory_need);
@@ -82,15 +85,18 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
 
   out += "\nAn epoch\n";
   Table epoch({"size", size_text(cost.epoch_bytes)});
-  epoch.add({"chunks", fmt::format("{} in the store, {} decoded", count_text(cost.view_chunks),
+  epoch.add({"chunks", fmt::format("{} that it selects from, {} decoded", count_text(cost.view_chunks),
                                    size_text(cost.view_bytes))});
   epoch.add({"reads of a chunk", fmt::format("{:.3g}  if none were kept between batches", cost.reads_per_chunk)});
+  if (cost.shuffle_quality)
+    epoch.add({"shuffle quality", fmt::format("{:.2f}  from 0, batches of neighbours, to 1, of samples from anywhere",
+                                              *cost.shuffle_quality)});
   out += epoch.text();
 
   if (scan)
     out += fmt::format("\nMissing values\n  Which samples are skipped is found out before the first batch: a scan reads {} chunks, "
                        "{} decoded,\n  once; its result is kept in the cache directory. The numbers here are without it.\n",
-                       count_text(scan->chunks), format_size(scan->decoded_bytes));
+                       count_text(scan->chunks), size_text(scan->decoded_bytes));
 
   out += "\nAdvice\n";
   const std::vector<std::string> lines = advice(view, cost, memory);
@@ -104,7 +110,7 @@ std::shared_ptr<const View> view_to_plan(const OpenedView& opened, const StoreOp
                                          std::optional<ScanCost>& scan) {
   if (const auto known = known_samples(opened.view, opened.opened, options)) return known;
   const ScanCost cost = scan_cost(*opened.view);
-  if (cost.decoded_bytes <= kCheapScan) {
+  if (cost.decoded_bytes <= kCheapScanBytes && cost.chunks <= kCheapScanChunks) {
     Log log;
     Engine engine({.threads = options.threads, .memory = options.memory, .prefetch = false}, log);
     return find_samples(opened.view, opened.opened, options, engine, log);

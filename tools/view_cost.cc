@@ -1,11 +1,10 @@
 #include "tools/view_cost.h"
 
 #include <algorithm>
-#include <cmath>
+#include <unordered_set>
 
-#include <fmt/format.h>
-
-#include "engine/base/strings.h"
+#include "engine/pipeline/sweep.h"
+#include "engine/view/shuffle_quality.h"
 #include "tools/box_union.h"
 
 namespace batchfs {
@@ -14,8 +13,6 @@ namespace {
 
 constexpr std::int64_t kPlannedBatches = 8;
 constexpr int kMeasuredChunks = 3;  // per variable
-
-std::string size_text(double bytes) { return format_size(static_cast<std::uint64_t>(bytes)); }
 
 /// Of all tensors of a batch.
 double bytes_of(const View& view, const std::vector<Dims>& shapes) {
@@ -126,8 +123,11 @@ ViewCost estimate_cost(const View& view) {
     cost.decoded_bytes += sums[v].chunks * chunk_bytes;
     fetched += sums[v].chunks * chunk_bytes * ratio.value_or(0);
     all_measured = all_measured && ratio.has_value();
-    cost.view_chunks += array.grid().chunk_count();
-    cost.view_bytes += static_cast<double>(array.grid().chunk_count()) * chunk_bytes;
+    std::vector<const Positions*> selected;
+    for (const std::string& dim : variables[v]->dims) selected.push_back(&view.selected(dim));
+    const std::int64_t view_chunks = touched_chunks(*variables[v], selected);
+    cost.view_chunks += view_chunks;
+    cost.view_bytes += static_cast<double>(view_chunks) * chunk_bytes;
     find_waste(*variables[v], sums[v], cost.waste);
   }
   const auto count = static_cast<double>(n);
@@ -141,47 +141,26 @@ ViewCost estimate_cost(const View& view) {
   cost.reads_per_chunk = std::max(1.0, cost.chunks * static_cast<double>(view.batches()) /
                                            static_cast<double>(std::max<std::int64_t>(cost.view_chunks, 1)));
   cost.memory_need = 2 * cost.batch_bytes + cost.decoded_bytes;
+  cost.shuffle_quality = shuffle_quality(view);
   return cost;
 }
 
-std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory) {
-  std::vector<std::string> lines;
-  const auto budget = static_cast<double>(memory);
-  const Json resolved = view.resolved();
-  const auto order = resolved.find("order");
-  const bool global_order = order != resolved.end() && order->is_object() &&
-                            order->value("shuffle", std::string()) == "global";
-
-  if (cost.memory_need > budget) {
-    lines.push_back(fmt::format(
-        "A batch needs {} while it is made and the memory budget is {}: take a smaller batch size, or give "
-        "more with --memory.", size_text(cost.memory_need), format_size(memory)));
-  }
-  if (global_order && cost.decode_amplification() >= 2 && cost.view_bytes > budget) {
-    lines.push_back(fmt::format(
-        "The global order reads each chunk about {:.0f} times an epoch, since the data ({}) is larger than "
-        "the memory budget ({}): \"order\": {{\"shuffle\": \"block\"}} reads samples that share chunks "
-        "together.", cost.reads_per_chunk, size_text(cost.view_bytes), format_size(memory)));
-  }
-  if (cost.waste && cost.decode_amplification() >= 2) {
-    const ViewCost::Waste& waste = *cost.waste;
-    const bool kept = cost.view_bytes <= budget;
-    lines.push_back(fmt::format(
-        "A batch takes about {:.0f} of the {} that a chunk of {} has along {}{} A store with chunks of about "
-        "{:.0f} there, or a batch that takes more, reads less.",
-        std::max(1.0, waste.used), waste.chunk, waste.variable, waste.dim,
-        kept ? "; the rest is kept in memory for other batches, so this costs only at the start." : ".",
-        std::max(1.0, std::ceil(waste.used))));
-  }
-  if (cost.batch_bytes > 0 && cost.batch_bytes < 256 << 10 && view.batches() > 1) {
-    const double factor = std::ceil((4 << 20) / cost.batch_bytes);
-    const double size = std::min(static_cast<double>(view.batch_size()) * factor,
-                                 static_cast<double>(view.samples()));
-    lines.push_back(fmt::format(
-        "A batch is only {}: opening the file takes longer than reading it. A batch size of about {:.0f} "
-        "is read faster.", size_text(cost.batch_bytes), size));
-  }
-  return lines;
+BlockCost estimate_block_cost(const View& view) {
+  // Some of a run's batches, enough to meet nearly all of its chunks: eight samples for a group.
+  const std::int64_t batches = std::max<std::int64_t>(1, view.mixed_samples() / view.batch_size());
+  const std::int64_t n =
+      std::min({batches, view.batches(), std::clamp<std::int64_t>(8 * view.order()->window / view.batch_size(), 16, 512)});
+  std::vector<std::unordered_set<std::int64_t>> chunks(view.variables().size());
+  for (std::int64_t i = 0; i < n; ++i)
+    for (const ChunkUse& use : view.plan(0, batches / n * i + batches % n * i / n).chunks)
+      chunks[use.variable].insert(use.chunk);
+  BlockCost cost;
+  for (std::size_t v = 0; v < chunks.size(); ++v)
+    cost.run_decoded += static_cast<double>(chunks[v].size()) * static_cast<double>(view.variables()[v]->array->chunk_bytes());
+  // A batch that is larger than a run holds several.
+  const auto covered = static_cast<double>(std::max(view.mixed_samples(), view.batch_size()));
+  cost.epoch_decoded = cost.run_decoded * std::max(1.0, static_cast<double>(view.samples()) / covered);
+  return cost;
 }
 
 }  // namespace batchfs

@@ -1,5 +1,5 @@
 #pragma once
-// What reading a view costs, estimated from the plans of a few of its batches, and advice.
+// What reading a view costs, estimated from the plans of a few of its batches.
 
 #include <optional>
 #include <string>
@@ -22,12 +22,14 @@ struct ViewCost {
   /// Against the same elements in chunks of which every element is used.
   std::optional<double> fetch_amplification() const;
 
-  std::int64_t view_chunks = 0;             // chunks that the arrays of the view have
+  std::int64_t view_chunks = 0;             // chunks that hold what the view selects
   double view_bytes = 0;                    // decoded
   /// How often a chunk is read in an epoch when none is kept between batches.
   double reads_per_chunk = 1;
   double epoch_bytes = 0;                   // of the tensors of all batches
   double memory_need = 0;                   // a batch being read, one ahead, and the chunks of one
+
+  std::optional<double> shuffle_quality;    // see engine/view/shuffle_quality.h
 
   /// The dimension along which chunks are used worst: how much of a chunk's length a batch takes.
   struct Waste {
@@ -38,9 +40,14 @@ struct ViewCost {
   std::optional<Waste> waste;               // nothing when all is used
 };
 
+/// `view` has its samples, or is View::with_samples(nullptr).
 ViewCost estimate_cost(const View& view);
 
-/// What would make it cheaper, most important first; each a sentence or two. `memory`: the budget in bytes.
-std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory);
+/// Bytes decoded in an epoch of a view with a block order when the chunks of one run of groups are kept, and the
+/// bytes of those chunks.
+struct BlockCost {
+  double epoch_decoded = 0, run_decoded = 0;
+};
+BlockCost estimate_block_cost(const View& view);
 
 }  // namespace batchfs

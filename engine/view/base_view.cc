@@ -80,6 +80,16 @@ std::shared_ptr<const View> BaseView::with_samples(std::shared_ptr<const SampleI
   throw Error(ErrorCode::internal, "this view skips nothing");
 }
 
+std::shared_ptr<const View> BaseView::with_order(const Order&) const {
+  throw Error(ErrorCode::internal, "this view has one order");
+}
+
+std::vector<Dims> BaseView::window_starts(std::int64_t epoch, std::int64_t batch) const {
+  std::vector<Dims> starts;
+  for (Row& row : rows(epoch, batch)) starts.push_back(std::move(row.starts));
+  return starts;
+}
+
 std::uint32_t BaseView::use_variable(const std::string& name, const std::string& path) {
   const Variable* variable = &find_variable(name, path);
   if (variable->array == nullptr)

@@ -19,6 +19,10 @@ class BaseView : public View {
   bool needs_scan() const override { return false; }
   ViewScan scan() const override;
   std::shared_ptr<const View> with_samples(std::shared_ptr<const SampleIndex> index) const override;
+  const Order* order() const override { return nullptr; }
+  std::shared_ptr<const View> with_order(const Order& order) const override;
+  std::int64_t mixed_samples() const override { return 1; }
+  std::vector<Dims> window_starts(std::int64_t epoch, std::int64_t batch) const override;
   const Positions& selected(const std::string& dim) const override { return selected_.at(dim); }
   const std::vector<const Variable*>& variables() const override { return variables_; }
   const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const override {

@@ -88,6 +88,16 @@ class View {
   /// This view with its samples; null: every window is one, as for estimates. Throws when there are none.
   virtual std::shared_ptr<const View> with_samples(std::shared_ptr<const SampleIndex> index) const = 0;
 
+  /// How samples are ordered; null where that is not the view's to say (xbatcher).
+  virtual const Order* order() const = 0;
+  /// This view in another order, with the same samples; a block order's window of 0 stands for the default.
+  /// Views whose order() is null have no other.
+  virtual std::shared_ptr<const View> with_order(const Order& order) const = 0;
+  /// Samples that the order mixes with each other: all, those of a run of groups, or one.
+  virtual std::int64_t mixed_samples() const = 0;
+  /// Where the windows of a batch's samples begin: positions of the selection, per window dimension.
+  virtual std::vector<Dims> window_starts(std::int64_t epoch, std::int64_t batch) const = 0;
+
   /// What the view selects along a dimension of the dataset.
   virtual const Positions& selected(const std::string& dim) const = 0;
 

@@ -1,6 +1,7 @@
 // Views by windows: samples are the positions of a window that slides over the selection.
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <set>
@@ -35,6 +36,7 @@ class WindowView final : public BaseView {
     define_tensors();
     count_positions();
     for (std::uint32_t t = 0; t < definitions_.size(); ++t) add_tensor(t);
+    check_zarr_names();
     find_chunk_groups();
     check_normalized_names();
     collect_coordinates();
@@ -92,20 +94,27 @@ class WindowView final : public BaseView {
   }
 
   std::shared_ptr<const View> with_samples(std::shared_ptr<const SampleIndex> index) const override {
-    auto view = std::make_shared<WindowView>(dataset_, spec_);
-    view->samples_known_ = true;
-    view->index_ = std::move(index);
-    if (view->index_ == nullptr) return view;
-    if (view->index_->windows() != windows_)
-      throw Error(ErrorCode::internal, "the samples are those of another view");
-    view->samples_ = view->index_->samples();
-    if (view->samples_ == 0)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("missing: \"skip\" leaves no sample: each of the {} windows holds a NaN", windows_));
-    view->check_batches();
-    if (spec_.order.shuffle == Order::Shuffle::block)
-      view->skipping_order_ = std::make_unique<SkippingBlockOrder>(view->spec_.order, groups_, *view->index_);
-    return view;
+    return with(spec_, true, std::move(index));
+  }
+
+  const Order* order() const override { return &spec_.order; }
+
+  std::shared_ptr<const View> with_order(const Order& order) const override {
+    ViewSpec spec = spec_;
+    spec.order = order;
+    return with(std::move(spec), samples_known_, index_);
+  }
+
+  std::int64_t mixed_samples() const override {
+    switch (spec_.order.shuffle) {
+      case Order::Shuffle::none: return 1;
+      case Order::Shuffle::global: return samples_;
+      case Order::Shuffle::block: break;
+    }
+    const std::int64_t windows = std::min(spec_.order.window, groups_.count()) * groups_.group_samples();
+    // Of windows that are skipped, as many in a run as elsewhere.
+    const double kept = static_cast<double>(samples_) / static_cast<double>(windows_);
+    return std::max<std::int64_t>(1, index_ ? std::llround(static_cast<double>(windows) * kept) : windows);
   }
 
   std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const override {
@@ -128,7 +137,7 @@ class WindowView final : public BaseView {
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
       const Coordinate* index = index_coordinate(window_dims_[w].name);
       // Along the samples: where each window begins.
-      const std::string name = window_dims_[w].size == 1 && !is_tensor_dim(window_dims_[w].name)
+      const std::string name = window_dims_[w].size == 1 && !is_tensor_dim(tensor_dim(window_dims_[w].name))
                                    ? window_dims_[w].name
                                    : window_dims_[w].name + "_start";
       if (index == nullptr || taken(name) || is_tensor_dim(name)) continue;
@@ -143,10 +152,11 @@ class WindowView final : public BaseView {
     for (const Coordinate& coordinate : coordinates_) {
       const bool is_window = std::any_of(window_dims_.begin(), window_dims_.end(),
                                          [&](const WindowDim& w) { return w.name == coordinate.name; });
-      if (is_window || taken(coordinate.name) || !is_tensor_dim(coordinate.name)) continue;
+      const std::string name = tensor_dim(coordinate.name);
+      if (is_window || taken(name) || !is_tensor_dim(name)) continue;
       Buffer copy(coordinate.values.data.size());
       if (copy.size() > 0) std::memcpy(copy.data(), coordinate.values.data.data(), copy.size());
-      result.push_back({coordinate.name, coordinate.dims,
+      result.push_back({name, {name},
                         NdArray{coordinate.values.type, coordinate.values.shape, std::move(copy)}});
     }
     return result;
@@ -172,15 +182,46 @@ class WindowView final : public BaseView {
   }
 
  private:
+  /// The same dataset, another specification of it.
+  std::shared_ptr<const View> with(ViewSpec spec, bool samples_known, std::shared_ptr<const SampleIndex> index) const {
+    auto view = std::make_shared<WindowView>(dataset_, std::move(spec));
+    view->samples_known_ = samples_known;
+    if (index == nullptr) return view;
+    if (index->windows() != windows_) throw Error(ErrorCode::internal, "the samples are those of another view");
+    view->samples_ = index->samples();
+    if (view->samples_ == 0)
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("missing: \"skip\" leaves no sample: each of the {} windows holds a NaN", windows_));
+    view->check_batches();
+    if (view->spec_.order.shuffle == Order::Shuffle::block)
+      view->skipping_order_ = std::make_unique<SkippingBlockOrder>(view->spec_.order, view->groups_, *index);
+    view->index_ = std::move(index);
+    return view;
+  }
+
   std::int64_t rows_of(std::int64_t batch) const {
     if (spec_.remainder == ViewSpec::Remainder::pad) return spec_.batch_size;
     return std::max<std::int64_t>(0, std::min(spec_.batch_size, samples_ - batch * spec_.batch_size));
   }
 
+  /// `dim` as tensors call it.
   bool is_tensor_dim(const std::string& dim) const {
     return std::any_of(tensors_.begin(), tensors_.end(), [&](const TensorSpec& t) {
-      return std::find(t.dims.begin(), t.dims.end(), dim) != t.dims.end();
+      return std::find(t.dims.begin() + 1, t.dims.end(), dim) != t.dims.end();
     });
+  }
+
+  /// How tensors call a stored dimension: "sample" is the batch's own.
+  static std::string tensor_dim(const std::string& dim) { return dim == "sample" ? "stored_sample" : dim; }
+
+  /// In a Zarr batch an array that is named as a dimension is the dimension's coordinate.
+  void check_zarr_names() const {
+    if (std::find(spec_.formats.begin(), spec_.formats.end(), "zarr") == spec_.formats.end()) return;
+    for (const TensorSpec& tensor : tensors_)
+      if (tensor.name == "sample" || is_tensor_dim(tensor.name))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("tensors: '{}' is also the name of a dimension, which the format \"zarr\" cannot have; give "
+                                "the tensor another name in \"tensors\"", tensor.name));
   }
 
   void define_tensors() {
@@ -348,7 +389,9 @@ class WindowView final : public BaseView {
     };
     if (tensor.dims) {
       dims = *tensor.dims;
-      if (std::find(dims.begin(), dims.end(), "sample") != dims.end()) throw fail("\"dims\" leaves out \"sample\"");
+      if (std::find(dims.begin(), dims.end(), "sample") != dims.end() &&
+          std::find(first_dims.begin(), first_dims.end(), "sample") == first_dims.end())
+        throw fail("\"dims\" leaves out \"sample\"");
       for (const std::string& dim : dims) {
         if (tensor.stack && dim == *tensor.stack) continue;
         if (std::find(first_dims.begin(), first_dims.end(), dim) == first_dims.end())
@@ -391,7 +434,10 @@ class WindowView final : public BaseView {
 
     TensorSpec spec{tensor.name, type, {"sample"}, {spec_.batch_size}};
     for (const std::string& dim : dims) {
-      spec.dims.push_back(dim);
+      const std::string name = tensor.stack && dim == *tensor.stack ? dim : tensor_dim(dim);
+      if (std::find(spec.dims.begin(), spec.dims.end(), name) != spec.dims.end())
+        throw fail(fmt::format("two of its dimensions would be called '{}'", name));
+      spec.dims.push_back(name);
       spec.shape.push_back(tensor.stack && dim == *tensor.stack ? channel_count : extent(tensor, dim, sizes));
     }
     Dims sample_shape;

@@ -204,6 +204,10 @@ class XbatcherView final : public BaseView {
     TensorSpec spec{variable.name, type, {}, {}};
     std::vector<std::string> order;  // of the dimensions inside a patch
     if (stacks) {
+      if (contains(own, "sample"))
+        throw Error(ErrorCode::not_supported,
+                    fmt::format("variables: '{}' has a dimension 'sample', as xbatcher calls what it stacks; take \"window\" "
+                                "in place of \"xbatcher\"", variable.name));
       for (const std::string& dim : others_)
         if (!contains(own, dim))
           throw Error(ErrorCode::not_supported,

@@ -300,5 +300,51 @@ TEST(WindowView, OfAnEmptyDimension) {
   EXPECT_TRUE(v->plan(0, 0).chunks.empty());
 }
 
+TEST(WindowView, AStoredDimensionCalledSampleIsRenamed) {
+  const auto dataset = MemoryData()
+                           .add("t", "<i4", {"sample", "x"}, {4, 3}, counting<std::int32_t>(12))
+                           .index("sample", "<i4", std::vector<std::int32_t>{10, 11, 12, 13})
+                           .dataset();
+  const auto plain = parse_view(dataset, R"({"window": {"sample": 1}, "batch": 2})");
+  EXPECT_EQ(plain->tensors()[0].dims, (std::vector<std::string>{"sample", "stored_sample", "x"}));
+  EXPECT_EQ(assembled(*plain, 0, 1), (std::vector<std::vector<std::int64_t>>{{6, 7, 8, 9, 10, 11}}));
+  // Along the batch's samples: where each begins. Not the whole stored coordinate.
+  ASSERT_EQ(plain->batch_coordinates(0, 1).size(), 1u);
+  EXPECT_EQ(plain->batch_coordinates(0, 1)[0].name, "sample_start");
+  EXPECT_EQ(plain->provenance(0, 1)["coordinates"]["sample"], Json({12, 13}));
+  const auto whole = parse_view(dataset, R"({"window": {"x": 1}, "batch": 3})");
+  EXPECT_EQ(whole->tensors()[0].dims, (std::vector<std::string>{"sample", "stored_sample", "x"}));
+  ASSERT_EQ(whole->batch_coordinates(0, 0).size(), 1u);
+  EXPECT_EQ(whole->batch_coordinates(0, 0)[0].name, "stored_sample");
+  EXPECT_EQ(whole->batch_coordinates(0, 0)[0].dims, std::vector<std::string>{"stored_sample"});
+  // Joined to channels it is no dimension of the tensor.
+  const auto joined = parse_view(dataset, R"({"window": {"sample": 1},
+      "tensors": {"y": {"variables": ["t"], "stack": "channel", "dims": ["channel", "x"]}}})");
+  EXPECT_EQ(joined->tensors()[0].dims, (std::vector<std::string>{"sample", "channel", "x"}));
+  EXPECT_EQ(joined->batch_coordinates(0, 2)[0].name, "sample");
+  // In "dims" it goes by its stored name.
+  const auto turned = parse_view(dataset, R"({"window": {"sample": 2},
+      "tensors": {"y": {"variables": ["t"], "dims": ["x", "sample"]}}})");
+  EXPECT_EQ(turned->tensors()[0].dims, (std::vector<std::string>{"sample", "x", "stored_sample"}));
+}
+
+TEST(WindowView, NamesThatDimensionsHaveAlready) {
+  const auto dataset = MemoryData()
+                           .add("t", "<i4", {"sample", "stored_sample"}, {4, 3}, counting<std::int32_t>(12))
+                           .add("u", "<i4", {"time", "x"}, {4, 3}, counting<std::int32_t>(12))
+                           .dataset();
+  const auto why = [&](const std::string& json) { return error_of([&] { parse_view(dataset, json); }).why(); };
+  EXPECT_NE(why(R"({"variables": ["t"], "window": {"sample": 1}})").find("'stored_sample'"), std::string::npos);
+  EXPECT_NE(why(R"({"window": {"time": 1}, "tensors": {"y": {"variables": ["u"], "stack": "sample"}}})").find("'sample'"),
+            std::string::npos);
+  EXPECT_NE(why(R"({"window": {"time": 1}, "tensors": {"y": {"variables": ["u"], "dims": ["sample", "x", "time"]}}})")
+                .find("leaves out"), std::string::npos);
+  for (const char* name : {"x", "sample"}) {
+    const std::string view = R"({"window": {"time": 1}, "tensors": {")" + std::string(name) + R"(": {"variables": ["u"]}})";
+    EXPECT_EQ(parse_view(dataset, view + "}")->tensors()[0].name, name);
+    EXPECT_NE(why(view + R"(, "formats": ["zarr"]})").find("\"zarr\""), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace batchfs

@@ -129,5 +129,15 @@ TEST(XbatcherView, TooManyPatchesAreRefusedNotPlanned) {
   EXPECT_THAT(batches.why(), StartsWith("xbatcher: more than 2^60 batches"));
 }
 
+TEST(XbatcherView, AStoredDimensionCalledSample) {
+  const auto dataset = MemoryData().declare("t", "<i4", {"sample", "y", "x"}, {6, 4, 4}, {6, 4, 4}).dataset();
+  // xbatcher: cannot create a new dimension with the same name as an existing dimension
+  const Error error = error_of([&] { parse_view(dataset, R"({"xbatcher": {"input_dims": {"x": 2}}})"); });
+  EXPECT_EQ(error.code(), ErrorCode::not_supported);
+  EXPECT_NE(error.why().find("'sample'"), std::string::npos);
+  EXPECT_EQ(parse_view(dataset, R"({"xbatcher": {"input_dims": {"x": 2, "y": 4}}})")->tensors()[0].dims,
+            (std::vector<std::string>{"sample", "y", "x"}));
+}
+
 }  // namespace
 }  // namespace batchfs

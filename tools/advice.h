@@ -1,0 +1,15 @@
+#pragma once
+// What would make reading a view cheaper, or mix its samples better.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/view_cost.h"
+
+namespace batchfs {
+
+/// Most important first; each a sentence or two. `memory`: the budget in bytes.
+std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory);
+
+}  // namespace batchfs
