@@ -92,7 +92,7 @@ void Link::release(std::uint64_t lease) {
 }
 
 void Link::send(const void* message, std::size_t size) {
-  for (;;) {
+  for (int looks = 0;; ++looks) {
     {
       const std::lock_guard lock(mutex_);
       if (send_releases()) {
@@ -101,6 +101,7 @@ void Link::send(const void* message, std::size_t size) {
         if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS) throw Lost{"it has ended its connection"};
       }
     }
+    if (looks > kGreetingMilliseconds / kLookMilliseconds) throw Lost{"it takes no messages"};
     pollfd waiting{socket_, POLLOUT, 0};
     ::poll(&waiting, 1, kLookMilliseconds);
   }
