@@ -86,13 +86,14 @@ def test_leases_and_memory_go_with_the_arrays(own_mount):
     del data
     gc.collect()
     assert eventually(lambda: idle(own_mount))
-    # What is left is what the engine keeps for the next reader, which does not become more.
+    # What is left is what the engine keeps for the next reader: a few batches. A lease lost in each round would be more.
+    batch = 2 * 3 * 3 * 8 * 16 * 4
     used = []
-    for _ in range(8):
+    for _ in range(16):
         assert len(list(batchfs.open(own_mount, "two"))) == 14
         assert eventually(lambda: idle(own_mount))
         used.append(stats(own_mount)["memory_used"])
-    assert max(used[4:]) <= max(used[:4])
+    assert max(used[4:]) <= max(used[:4]) + 6 * batch
 
 
 @pytest.mark.parametrize("step", ["opened", "started", "one batch", "the last batch"])
