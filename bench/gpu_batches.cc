@@ -1,12 +1,16 @@
 // bench/gpu_batches: batches of 16 pairs (x, and y a step later; six variables of 640 x 1280 float32, a step a chunk)
 // from a local store in the page cache to device memory, GB/s.
 //
-//   gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [CODING]…    raw, blosc-lz4 and zstd-3 by default
+//   gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [CODING]…
+//                                                      raw, blosc-lz4, blosc-zstd and zstd-3 by default
 //
 // The stores are made in FOLDER, once. `delivered` counts the bytes of the batches, `chunks` those of the chunks that
 // were read for them, decoded (in order, x and y share all steps but one, so that it is about half), `stored` their
-// compressed bytes. Device memory for decoded chunks is less than the data, so that every pass reads all of it
-// again. A few batches are compared with the engine's first.
+// compressed bytes, `cores` the processor time. Device memory for decoded chunks is less than the data, so that every
+// pass reads all of it again. A few batches are compared with the engine's first. `by` engine: put together by the
+// engine on the CPU, and copied.
+
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdio>
@@ -25,6 +29,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr const char* kVariables[] = {"t", "u", "v", "q", "z", "w"};
 constexpr std::uint64_t kMiB = 1 << 20;
+
+/// Seconds of all cores that this process has had.
+double cpu_seconds() {
+  rusage use{};
+  getrusage(RUSAGE_SELF, &use);
+  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
+  return seconds(use.ru_utime) + seconds(use.ru_stime);
+}
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -108,7 +120,7 @@ bool is_right(const gpu::BatchStream& stream, const gpu::DeviceBatch& batch, gpu
 }
 
 struct Rates {
-  double delivered = 0, chunks = 0, stored = 0, decoded_per_batch = 0, first_ms = 0;
+  double delivered = 0, chunks = 0, stored = 0, decoded_per_batch = 0, cores = 0, first_ms = 0;
   std::uint64_t from_cpu = 0;
 };
 
@@ -118,11 +130,13 @@ Rates measure(const std::shared_ptr<const View>& view, Engine& engine, const gpu
   Rates rates;
   Clock::time_point begin = origin;
   std::uint64_t delivered = 0, decoded = 0, staged = 0, batches = 0;
+  double cpu = 0;
   const gpu::StreamCounters& counters = stream.counters();
   const std::uint64_t warm = options.by_engine ? 2 : 6;
   for (std::uint64_t i = 0;; ++i) {
     if (i == warm) {
       begin = Clock::now();
+      cpu = cpu_seconds();
       delivered = counters.bytes_delivered;
       decoded = counters.bytes_decoded;
       staged = counters.bytes_staged;
@@ -138,6 +152,7 @@ Rates measure(const std::shared_ptr<const View>& view, Engine& engine, const gpu
     rates.chunks = static_cast<double>(counters.bytes_decoded - decoded) / passed;
     rates.stored = static_cast<double>(counters.bytes_staged - staged) / passed;
     rates.decoded_per_batch = static_cast<double>(counters.chunks_on_gpu + counters.chunks_on_cpu - batches) / n;
+    rates.cores = (cpu_seconds() - cpu) * 1e9 / passed;
     rates.from_cpu = counters.batches_on_cpu;
     return rates;
   }
@@ -152,7 +167,7 @@ int run(const std::filesystem::path& folder, std::vector<std::string_view> codin
   const Clock::time_point origin = Clock::now();
   make_stores(folder, codings, steps);
   std::printf("%s; stores of %zu steps made in %.1f s\n", gpu::device_name(0).c_str(), steps, seconds_since(origin));
-  std::printf("%-10s %-9s %-7s %9s %7s %7s %12s %9s\n", "coding", "order", "by", "delivered", "chunks", "stored", "chunks/batch", "first ms");
+  std::printf("%-10s %-9s %-7s %9s %7s %7s %12s %6s %9s\n", "coding", "order", "by", "delivered", "chunks", "stored", "chunks/batch", "cores", "first ms");
   int wrong = 0;
   Log log;
   for (const std::string_view coding : codings) {
@@ -181,9 +196,9 @@ int run(const std::filesystem::path& folder, std::vector<std::string_view> codin
       for (const bool by_engine : {false, true}) {
         options.by_engine = by_engine;
         const Rates rates = measure(view, engine, options, seconds);
-        std::printf("%-10.*s %-9s %-7s %9.1f %7.1f %7.1f %12.1f %9.0f%s\n", static_cast<int>(coding.size()), coding.data(),
+        std::printf("%-10.*s %-9s %-7s %9.1f %7.1f %7.1f %12.1f %6.1f %9.0f%s\n", static_cast<int>(coding.size()), coding.data(),
                     shuffled ? "shuffled" : "in order", by_engine ? "engine" : "GPU", rates.delivered, rates.chunks, rates.stored,
-                    rates.decoded_per_batch, rates.first_ms, !by_engine && rates.from_cpu > 0 ? " (some by the engine)" : "");
+                    rates.decoded_per_batch, rates.cores, rates.first_ms, !by_engine && rates.from_cpu > 0 ? " (some by the engine)" : "");
         std::fflush(stdout);
       }
     }
@@ -210,7 +225,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [CODING]...\n");
     return 2;
   }
-  if (codings.empty()) codings = {"raw", "blosc-lz4", "zstd-3"};
+  if (codings.empty()) codings = {"raw", "blosc-lz4", "blosc-zstd", "zstd-3"};
   try {
     return batchfs::run(argv[1], codings, steps, seconds, memory, static_cast<std::uint32_t>(slots));
   } catch (const std::exception& error) {

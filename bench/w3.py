@@ -14,6 +14,7 @@ from harness.workloads import checked_in_own_order
 
 STEPS, GRID, BATCH, BATCHES, BLOCK = 3000, [361, 720], 32, 64, 16
 CHUNKS = [1, 8, 32]
+RANKS = [2, 4]
 CACHE = 512 << 20
 
 
@@ -42,7 +43,7 @@ def contenders(store, geometry, orders, count):
         Contender("batchfs-block", "peers.batchfs:batches", ours("block"), comparable=False),
         Contender("batchfs-in-order", "peers.batchfs:batches", ours("none"), comparable=False),
     ]
-    for ranks in (2, 4):
+    for ranks in RANKS:
         found.append(Contender(f"batchfs-block-{ranks}-ranks", "peers.batchfs:ranks", {**ours("block"), "world": ranks},
                                comparable=False))
     return found + [
@@ -61,7 +62,7 @@ def run(arguments):
         if arguments.only and arguments.only not in f"c{chunk}":
             continue
         path, geometry, steps = make(arguments, chunk)
-        count = min(BATCHES, steps // BATCH)
+        count = min(BATCHES, steps // BATCH) // max(RANKS) * max(RANKS)  # so that every rank has as many
         orders = {order: order_of(arguments.data, path, view(order), count) for order in ("global", "block", "none")}
         sums = {order: expected(path, geometry, file, count) for order, file in orders.items()}
         data.warm(path)

@@ -113,6 +113,7 @@ struct BatchStream::Impl {
         epoch_batches(static_cast<std::uint64_t>(view->rank_batches(wanted.rank, wanted.world))),
         executor(wanted.threads > 0 ? wanted.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))) {
     if (const std::string why = why_no_device(); !why.empty()) throw Error(ErrorCode::not_supported, why);
+    if (view->needs_scan()) throw Error(ErrorCode::internal, "a view whose samples are not known yet has no batches");
     if (epoch_batches == 0) return;
     layout = device_layout(*view, options.memory != 0 ? options.memory : default_device_memory(options.device), options.slots);
     try {

@@ -68,7 +68,7 @@ class BatchStream {
     std::int64_t first_epoch = 0, first_batch = 0;  // the rank's; where to begin
     bool by_engine = false;     // nothing is decoded on the device
   };
-  /// Allocates everything. Throws not_supported without a GPU, no_memory for too small a budget.
+  /// Allocates everything. The view has its samples (View::with_samples). Throws not_supported without a GPU, no_memory for too small a budget.
   BatchStream(std::shared_ptr<const View> view, Engine& engine, const Options& options);
   /// Waits for what is under way. Batches that are held become invalid.
   ~BatchStream();

@@ -55,7 +55,7 @@ def measure(root):
 
 def main():
     print(f"TensorStore {getattr(ts, '__version__', '')}: coding, GB/s delivered, GB/s of chunks")
-    for coding in sys.argv[2:] or ["raw", "blosc-lz4", "zstd-3"]:
+    for coding in sys.argv[2:] or ["raw", "blosc-lz4", "blosc-zstd", "zstd-3"]:
         delivered, chunks = measure(f"{sys.argv[1]}/{coding}")
         print(f"{coding:10} {delivered:9.1f} {chunks:7.1f}", flush=True)
 
