@@ -76,6 +76,10 @@ struct FuseSession::Impl {
   std::unordered_map<std::uint64_t, Waiting> waiting;
   std::uint64_t last_token = 0;
 
+  std::mutex reads_mutex;  // guards `reads` alone
+  std::unordered_map<std::uint64_t, fuse_req_t> reads;  // that have no answer yet, by token
+  std::atomic<std::uint64_t> last_read{0};
+
   Impl(Options o, FileSystem& f, Log& l) : options(std::move(o)), files(f), log(l) {}
 
   // ---- the INIT reply -------------------------------------------------------------------------------
@@ -376,14 +380,40 @@ struct FuseSession::Impl {
   }
 
   static void read(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset, fuse_file_info* info) {
-    guarded(request, [&] {
-      const std::shared_ptr<OpenFile> file = reinterpret_cast<Handle*>(info->fh)->file;
-      file->read(static_cast<std::uint64_t>(offset), size,
-                 [request, file](std::span<const std::byte> bytes, std::exception_ptr error) {
-                   if (error) fuse_reply_err(request, errno_of(error));
-                   else fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
-                 });
-    });
+    Impl& self = of(request);
+    const std::shared_ptr<OpenFile> file = reinterpret_cast<Handle*>(info->fh)->file;
+    const std::uint64_t token = ++self.last_read;
+    {
+      const std::lock_guard lock(self.reads_mutex);
+      self.reads[token] = request;
+    }
+    fuse_req_interrupt_func(request, read_interrupted, reinterpret_cast<void*>(token));
+    const auto answer = [&self, token, file](std::span<const std::byte> bytes, std::exception_ptr error) {
+      const fuse_req_t waiting = self.take_read(token);
+      if (waiting == nullptr) return;
+      if (error) fuse_reply_err(waiting, errno_of(error));
+      else fuse_reply_buf(waiting, reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    };
+    try {
+      file->read(static_cast<std::uint64_t>(offset), size, answer);
+    } catch (...) {
+      answer({}, std::current_exception());
+    }
+  }
+
+  /// The read's request for whoever comes first, its bytes or a signal for its process; else null.
+  fuse_req_t take_read(std::uint64_t token) {
+    const std::lock_guard lock(reads_mutex);
+    const auto it = reads.find(token);
+    if (it == reads.end()) return nullptr;
+    const fuse_req_t request = it->second;
+    reads.erase(it);
+    return request;
+  }
+
+  static void read_interrupted(fuse_req_t request, void* data) {
+    const fuse_req_t waiting = of(request).take_read(reinterpret_cast<std::uint64_t>(data));
+    if (waiting != nullptr) fuse_reply_err(waiting, EINTR);
   }
 
   static void release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
@@ -459,7 +489,7 @@ FuseSession::~FuseSession() {
 
 bool FuseSession::passthrough() const { return impl_->passthrough; }
 
-void FuseSession::run(std::function<void()> ready) {
+void FuseSession::run(std::function<void()> ready, const std::function<void()>& ending) {
   Impl& self = *impl_;
   self.ready = std::move(ready);
   fuse_set_signal_handlers(self.session);
@@ -469,6 +499,7 @@ void FuseSession::run(std::function<void()> ready) {
   fuse_loop_cfg_set_clone_fd(config, 0);
   fuse_session_loop_mt(self.session, config);
   fuse_loop_cfg_destroy(config);
+  ending();
   fuse_remove_signal_handlers(self.session);
   fuse_session_unmount(self.session);
   self.mounted = false;

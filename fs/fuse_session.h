@@ -32,8 +32,9 @@ class FuseSession {
   FuseSession(const FuseSession&) = delete;
 
   /// Serves requests until the mount is unmounted or SIGINT, SIGTERM or SIGHUP comes. `ready` is called
-  /// when the kernel and this process have agreed on the protocol.
-  void run(std::function<void()> ready);
+  /// when the kernel and this process have agreed on the protocol; `ending` when no more requests come: whoever
+  /// still waits for an answer must have got it when that returns.
+  void run(std::function<void()> ready, const std::function<void()>& ending);
 
   /// Is passthrough in use? Known when ready.
   bool passthrough() const;

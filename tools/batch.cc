@@ -65,7 +65,8 @@ void batch(const Options& options, Output& output) {
   }
   const OpenedView opened = open_view(options.store, options.view);
   Log log;
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false}, log);
+  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false,
+                 .store = opened.opened.store}, log);
   const std::shared_ptr<const View> shared = find_samples(opened.view, opened.opened, options.store, engine, log);
   const View& view = *shared;
   check_batch(options, view);

@@ -156,7 +156,8 @@ void cat(const Options& options, Output& output) {
       : options.format == "json" ? json_writer(output, values.type(), values.shape())
                                  : npy_writer(output, values.type(), values.shape());
   Log log;
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false}, log);
+  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false,
+                 .store = opened.store}, log);
   // A quarter for what is written, the rest for chunks.
   values.for_each_piece(engine, std::min<std::uint64_t>(engine.budget().limit() / 4, 256 << 20),
                         [&](std::span<const std::byte> elements) { writer->write(elements); });

@@ -66,7 +66,7 @@ void serve(const MountOptions& options, const std::function<void()>& ready) {
   const OpenedStore opened = open_zarr(store);
   const auto dataset = open_dataset(opened, !options.views.empty(), log);
   auto views = load_views(dataset, options.views);
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory}, log);
+  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .store = opened.store}, log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   handoff::HostDelivery host(engine);
   const auto handoff = start_handoff(views, host, log);
@@ -81,10 +81,12 @@ void serve(const MountOptions& options, const std::function<void()>& ready) {
                        .passthrough = !options.no_passthrough,
                        .allow_other = options.allow_other},
                       files, log);
-  session.run([&] {
-    files.set_passthrough(session.passthrough());
-    ready();
-  });
+  session.run(
+      [&] {
+        files.set_passthrough(session.passthrough());
+        ready();
+      },
+      [&] { engine.stop(); });
 }
 
 }  // namespace

@@ -94,7 +94,8 @@ void statistics(const Options& options, Output& output) {
   if (!options.per.empty()) asked.per = none ? std::vector<std::string>{} : options.per;
   if (!options.tendency.empty()) asked.tendency = options.tendency == "none" ? "" : options.tendency;
   Log log;
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false}, log);
+  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false,
+                 .store = opened.opened.store}, log);
   std::vector<VariableStatistics> found;
   {
     Progress progress("Reading");

@@ -51,6 +51,17 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
       ->type_name("N")
       ->group(remote);
   app.add_flag("--anon", options.config.anon, "read without credentials")->group(remote);
+  app.add_flag("--requester-pays,--requester_pays", options.config.requester_pays, "agree to pay for requests (s3)")
+      ->group(remote);
+  const auto set_missing = [&options](const std::string& answer) {
+    options.config.missing = answer == "403" ? MissingAnswers::also_403 : MissingAnswers::only_404;
+  };
+  app.add_option_function<std::string>("--missing", set_missing,
+                                       "which answer says that a chunk does not exist: 404 alone, or 403 too "
+                                       "(default: found out)")
+      ->check(CLI::IsMember({"404", "403"}).description(""))
+      ->type_name("404|403")
+      ->group(remote);
   app.add_option("--endpoint", options.config.endpoint, "the server of an s3-compatible service")
       ->type_name("URL")
       ->group(remote);

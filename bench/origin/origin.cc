@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -476,6 +477,7 @@ class Origin {
 }  // namespace
 
 int main(int count, char** arguments) {
+  ::signal(SIGPIPE, SIG_IGN);  // a client that leaves is a failed sendfile(), no more
   Options options;
   for (int i = 1; i < count; ++i) {
     const std::string_view name = arguments[i];

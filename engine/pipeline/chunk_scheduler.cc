@@ -123,10 +123,14 @@ void ChunkScheduler::post_started(const std::shared_ptr<Task>& task) {
   post(task, urgency);
 }
 
-void ChunkScheduler::stop() {
-  std::unique_lock lock(mutex_);
+void ChunkScheduler::interrupt() {
+  const std::lock_guard lock(mutex_);
   stopping_ = true;
   for (const auto& [key, task] : tasks_) post(task, kReaderWaits);
+}
+
+void ChunkScheduler::wait() {
+  std::unique_lock lock(mutex_);
   no_fetches_.wait(lock, [this] { return fetches_ == 0; });
 }
 
@@ -152,12 +156,16 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) {
         continue;
       }
     }
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (stopping_) {
+      lock.unlock();
+      assembly->complete(std::make_exception_ptr(Error(ErrorCode::interrupted, "the engine is ending")));
+      continue;
+    }
     std::shared_ptr<Task>& task = tasks_[key];
     if (task == nullptr) task = std::make_shared<Task>(Task{key, use.array, {}});
     task->consumers.push_back(consumer);
-    if (stopping_) post(task, kReaderWaits);
-    else post_started(task);
+    post_started(task);
   }
 }
 
@@ -384,18 +392,20 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
   std::exception_ptr error;
   if (result == nullptr) {
     error = std::get<std::exception_ptr>(outcome);
-    ++counters_.errors;
     try {
       std::rethrow_exception(error);
     } catch (const Error& cause) {
+      if (cause.code() != ErrorCode::interrupted) ++counters_.errors;
       const std::string name = task->array->chunk_name(task->array->grid().chunk(task->key.chunk));
       std::string where = cause.where();
       if (where.empty()) where = name;
       else if (where.find(name) == std::string::npos) where = name + ", " + where;
       const Error placed(cause.code(), cause.why(), where);
-      log_.error(fmt::format("reading a chunk failed: {}", placed.what()));
+      if (cause.code() != ErrorCode::interrupted)  // somebody left, nothing is wrong
+        log_.error(fmt::format("reading a chunk failed: {}", placed.what()));
       error = std::make_exception_ptr(placed);
     } catch (const std::exception& cause) {
+      ++counters_.errors;
       log_.error(fmt::format("reading a chunk failed: {}", cause.what()));
     }
   }

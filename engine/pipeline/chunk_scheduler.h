@@ -30,9 +30,10 @@ class ChunkScheduler {
  public:
   ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters, Log& log);
 
-  /// From here on every use fails with Error{interrupted}. Returns when no fetch is under way; stop the
-  /// executor next.
-  void stop();
+  /// From here on every use fails with Error{interrupted}.
+  void interrupt();
+  /// After interrupt(): returns when no fetch is under way. Stop the executor next.
+  void wait();
 
   /// The memory that chunks of `assembly`, which is complete as a list or `submitted`, will take on their way
   /// from a remote store until they are decoded: an estimate. Without those that are under way already. What is

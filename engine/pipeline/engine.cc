@@ -49,6 +49,10 @@ std::optional<ErrorCode> code_of(std::exception_ptr error) {
   }
 }
 
+std::exception_ptr ending() {
+  return std::make_exception_ptr(Error(ErrorCode::interrupted, "the mount is ending"));
+}
+
 std::string message_of(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
@@ -63,18 +67,23 @@ std::string message_of(std::exception_ptr error) {
 
 Engine::Engine(Options options, Log& log)
     : log_(log),
+      store_(std::move(options.store)),
       budget_(options.memory != 0 ? options.memory : default_memory_budget()),
       prefetching_(options.prefetch),
       cache_(counters_),
       executor_(default_threads(options.threads)),
       scheduler_(executor_, budget_, cache_, counters_, log) {}
 
-Engine::~Engine() {
+Engine::~Engine() { stop(); }
+
+void Engine::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  scheduler_.stop();  // everything under way ends as interrupted, and so do its waiters
+  scheduler_.interrupt();  // everything under way ends as interrupted, and so do its waiters
+  if (store_ != nullptr) store_->stop();
+  scheduler_.wait();
   executor_.stop();
 }
 
@@ -87,7 +96,12 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
   WaiterId id = 0;
   bool again = true;  // another file of a batch that is open, or another reader
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    if (stopping_) {
+      lock.unlock();
+      done(nullptr, ending());
+      return 0;
+    }
     std::shared_ptr<Entry>& entry = entries_[key_of(request)];
     const bool is_new = entry == nullptr;
     if (is_new) {
@@ -247,17 +261,21 @@ void Engine::give_up(const std::shared_ptr<Entry>& entry) {
 
 void Engine::assemble(const std::shared_ptr<Entry>& entry) {
   const BatchRequest& request = entry->request;
-  bool waited;
+  bool waited, stopping;
   {
     const std::lock_guard lock(mutex_);
     const auto it = entries_.find(key_of(request));
     // Dropped, begun by an earlier ticket, or done.
     if (it == entries_.end() || it->second != entry || entry->assembly || entry->batch) return;
     waited = entry->urgency == kReaderWaits;
-    entry->assembly = std::make_shared<Assembly>();
-    entry->assembly->urgency = entry->urgency;
-    entry->assembly->started = entry->started;
+    stopping = stopping_;
+    if (!stopping) {
+      entry->assembly = std::make_shared<Assembly>();
+      entry->assembly->urgency = entry->urgency;
+      entry->assembly->started = entry->started;
+    }
   }
+  if (stopping) return complete(entry, nullptr, ending());
   const std::shared_ptr<Assembly> assembly = entry->assembly;
   try {
     const View& view = *request.view;
@@ -467,6 +485,7 @@ void Engine::look_ahead(const BatchRequest& request) {
     const Key key = key_of(next);
     {
       const std::lock_guard lock(mutex_);
+      if (stopping_) return;
       if (const auto it = uses_.find(key); it != uses_.end()) {
         known += it->second.chunks.size();
         continue;

@@ -29,13 +29,19 @@ class Engine {
     int threads = 0;            // 0: one per core
     std::uint64_t memory = 0;   // bytes; 0: default_memory_budget()
     bool prefetch = true;
+    /// Stopped with the engine, which would else wait for the network to end it. Null: it goes on.
+    std::shared_ptr<Store> store;
   };
 
   Engine(Options options, Log& log);
-  /// Waiters that are left get Error{interrupted}.
+  /// As stop().
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  /// Waiters that are left get Error{interrupted}, and so does whoever comes later. Returns after the last
+  /// callback has. Not for callbacks.
+  void stop();
 
   using BatchDone = std::function<void(std::shared_ptr<const Batch>, std::exception_ptr)>;
   using WaiterId = std::uint64_t;
@@ -112,6 +118,7 @@ class Engine {
   void post_guess(Urgency urgency, std::function<void()> work);
 
   Log& log_;
+  const std::shared_ptr<Store> store_;
   Counters counters_;
   Budget budget_;
   const MemoryFiles memory_files_;

@@ -155,6 +155,9 @@ Verdict AzureService::classify(const HttpResponse& response) {
     return failed(ErrorCode::access_denied,
                   place_.sas.empty() ? "the account key is not this account's (AuthenticationFailed)"
                                      : "the shared access signature is wrong or has expired (AuthenticationFailed)");
+  const bool is_listing = response.effective_url.find("comp=list") != std::string::npos;
+  if (response.status == 403 && place_.missing == MissingAnswers::also_403 && !is_listing)
+    return {Verdict::missing, std::nullopt};
   if (response.status == 401 || response.status == 403)
     return failed(ErrorCode::access_denied,
                   fmt::format("access denied: these credentials may not read or list here{}",

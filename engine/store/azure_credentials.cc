@@ -121,6 +121,7 @@ AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config
   AzurePlace place;
   place.container = parts.container;
   place.prefix = parts.prefix;
+  place.missing = config.missing;
   place.account = first_of({parts.account, connection["AccountName"],
                             variable({"AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"}),
                             setting("account")});

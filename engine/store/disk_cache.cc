@@ -109,6 +109,8 @@ class DiskCache final : public Store {
         });
   }
 
+  void stop() override { parent_->stop(); }
+
   std::vector<Counter> counters() const override {
     std::vector<Counter> all = parent_->counters();
     const CacheWriter::Counters written = writer_.counters();

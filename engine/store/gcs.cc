@@ -44,7 +44,17 @@ GcsError parse_error(const HttpResponse& response) {
 }  // namespace
 
 GcsService::GcsService(Place place, std::unique_ptr<GcsCredentials> credentials, Surroundings surroundings)
-    : place_(std::move(place)), credentials_(std::move(credentials)), surroundings_(std::move(surroundings)) {}
+    : place_(std::move(place)), credentials_(std::move(credentials)), surroundings_(std::move(surroundings)),
+      denial_(denial_of(place_.missing)) {}
+
+GcsService::Denial GcsService::denial_of(MissingAnswers missing) {
+  switch (missing) {
+    case MissingAnswers::only_404: return Denial::is_denied;
+    case MissingAnswers::also_403: return Denial::is_missing;
+    case MissingAnswers::find_out: break;
+  }
+  return Denial::unknown;
+}
 
 std::string GcsService::url() const {
   return "gs://" + place_.bucket + (place_.prefix.empty() ? "" : "/" + place_.prefix);
@@ -204,7 +214,7 @@ std::shared_ptr<ObjectService> make_gcs_service(const std::string& url, const St
   for (const char c : parts.bucket)
     if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'))
       throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a bucket's name", parts.bucket), url);
-  GcsService::Place place{parts.bucket, parts.prefix, config.endpoint, ""};
+  GcsService::Place place{parts.bucket, parts.prefix, config.endpoint, "", config.missing};
   bool is_emulator = false;
   if (place.endpoint.empty()) {
     if (auto emulator = surroundings.variable("STORAGE_EMULATOR_HOST")) {

@@ -21,6 +21,7 @@ class GcsService final : public ObjectService {
     std::string prefix;           // of all keys, no slash at either end; may be empty
     std::string endpoint;         // "https://host", no slash at the end
     std::string billing_project;  // who pays for requests; empty: the bucket's owner
+    MissingAnswers missing = MissingAnswers::find_out;
   };
   /// `credentials` is null for anonymous access.
   GcsService(Place place, std::unique_ptr<GcsCredentials> credentials, Surroundings surroundings);
@@ -47,10 +48,11 @@ class GcsService final : public ObjectService {
 
   /// The server answers 401 or 403 for an object that is not there to whoever may not list the bucket.
   enum class Denial { unknown, is_denied, is_missing };
+  static Denial denial_of(MissingAnswers missing);
 
   mutable std::mutex mutex_;  // guards what follows; never held while a request is under way
   bool has_token_ = false;
-  Denial denial_ = Denial::unknown;
+  Denial denial_;
   bool wants_probe_ = false;
   bool wants_refresh_ = false;
   WallTime refreshed_at_{};

@@ -95,11 +95,7 @@ class HttpClient::Loop {
   }
 
   ~Loop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake();
+    stop();
     thread_.join();
     for (CURL* easy : idle_) curl_easy_cleanup(easy);
     curl_multi_cleanup(multi_);
@@ -126,6 +122,14 @@ class HttpClient::Loop {
     {
       const std::lock_guard lock(mutex_);
       cancelled_.push_back(id);
+    }
+    wake();
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
     }
     wake();
   }
@@ -399,6 +403,7 @@ HttpClient::RequestId HttpClient::send(HttpRequest request, HttpDone done) {
 }
 
 void HttpClient::cancel(RequestId id) { loop_->cancel(id); }
+void HttpClient::stop() { loop_->stop(); }
 bool HttpClient::is_own_thread() const { return loop_->is_own_thread(); }
 const HttpClient::Counters& HttpClient::counters() const { return loop_->counters(); }
 

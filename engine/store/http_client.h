@@ -99,6 +99,9 @@ class HttpClient {
   /// Ends a request with Error{interrupted} unless it is done.
   void cancel(RequestId id);
 
+  /// Ends all of them, and from here on every new one at once. Does not wait for their callbacks.
+  void stop();
+
   /// Sends and waits. Throws what went wrong. Not for the client's own thread (a callback).
   HttpResponse send_and_wait(HttpRequest request);
 

@@ -21,7 +21,8 @@ bool says_access_denied(const HttpResponse& response) {
 
 }  // namespace
 
-HttpService::HttpService(const std::string& url, std::shared_ptr<HttpClient> client) : client_(std::move(client)) {
+HttpService::HttpService(const std::string& url, std::shared_ptr<HttpClient> client, MissingAnswers missing)
+    : client_(std::move(client)), missing_(missing) {
   const Uri uri = parse_uri(url);
   if (uri.scheme != "http" && uri.scheme != "https")
     throw Error(ErrorCode::invalid_argument, "not an http:// or https:// URL", uri.text());
@@ -59,6 +60,8 @@ void HttpService::authorize(HttpRequest& request) {
 Verdict HttpService::classify(const HttpResponse& response) {
   Verdict verdict = classify_status(response);
   if (verdict.kind == Verdict::ok) has_read_ = true;
+  if (missing_ == MissingAnswers::also_403 && response.status == 403) return {Verdict::missing, std::nullopt};
+  if (missing_ == MissingAnswers::only_404) return verdict;
   const bool says_who_asks = !query_.empty() || !authorization_.empty();
   if (!says_access_denied(response) || says_who_asks || !has_read_) return verdict;
   if (forbidden_ == Forbidden::is_missing) return {Verdict::missing, std::nullopt};
@@ -80,7 +83,7 @@ void HttpService::find_out() {
 
 std::shared_ptr<Store> open_http_store(const std::string& url, const StoreConfig& config) {
   auto client = std::make_shared<HttpClient>(HttpClient::Options{.timeout = config.timeout});
-  auto service = std::make_shared<HttpService>(url, client);
+  auto service = std::make_shared<HttpService>(url, client, config.missing);
   return std::make_shared<ObjectStore>(std::move(service), std::move(client), request_options(config));
 }
 

@@ -5,7 +5,7 @@
 // Object storage that is read by its web address answers 403 for what is not there. That is taken for missing
 // only if it is sure to be the storage's answer: the body is its error document, the same comes for an object
 // that cannot exist, something could be read before, and nothing was sent that can expire (a signature, a
-// password), since without it everything would be missing.
+// password), since without it everything would be missing. Or if the user says so.
 
 #include <atomic>
 #include <memory>
@@ -21,7 +21,8 @@ namespace batchfs {
 /// signature, say) is sent with every request.
 class HttpService : public ObjectService {
  public:
-  HttpService(const std::string& url, std::shared_ptr<HttpClient> client);
+  HttpService(const std::string& url, std::shared_ptr<HttpClient> client,
+              MissingAnswers missing = MissingAnswers::find_out);
 
   std::string url() const override { return shown_; }
   HttpRequest get(const std::string& key) override;
@@ -37,6 +38,7 @@ class HttpService : public ObjectService {
   void find_out();
 
   const std::shared_ptr<HttpClient> client_;
+  const MissingAnswers missing_;
   std::string shown_;          // without secrets, no trailing slash
   std::string query_;          // with its '?'; empty: none
   std::string authorization_;  // the header's value; empty: none

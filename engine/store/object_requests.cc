@@ -25,6 +25,13 @@ constexpr std::int64_t kSlowLeast = 25'000'000;
 /// Hedges may add this share of requests, and a few to begin with.
 constexpr double kHedgeShare = 0.03, kHedgesAtOnce = 4;
 
+/// What is known of the network's speed: the mean latency of so many answers; the best rate of windows, of which
+/// older ones count less.
+constexpr double kAnswersAveraged = 64;
+constexpr std::int64_t kRateWindow = 250'000'000;
+constexpr double kRateFades = 0.99;
+constexpr double kSupposedLatency = 0.05, kSupposedRate = 1e8;  // before the first answers
+
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
 bool may_pass(ErrorCode code) { return code == ErrorCode::io || code == ErrorCode::timed_out; }
@@ -75,28 +82,35 @@ class ObjectRequests::Impl {
       : service_(std::move(service)), client_(std::move(client)), options_(options) {}
 
   ~Impl() {
+    stop();
     timers_.stop();
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return outstanding_ == 0; });
+  }
+
+  void stop() {
     std::vector<std::shared_ptr<Run>> runs;
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
       runs.assign(runs_.begin(), runs_.end());
     }
-    for (const auto& run : runs)
-      finish(run, std::make_exception_ptr(Error(ErrorCode::interrupted, "the store is being closed")));
-    std::unique_lock lock(mutex_);
-    idle_.wait(lock, [this] { return outstanding_ == 0; });
+    client_->stop();  // also what credentials are being fetched with
+    for (const auto& run : runs) finish(run, interrupted());
   }
 
   void send(Job job, Done done) {
     auto run = std::make_shared<Run>();
     run->job = std::move(job);
     run->done = std::move(done);
+    bool too_late = false;
     {
       const std::lock_guard lock(mutex_);
-      runs_.insert(run);
+      too_late = stopping_;
+      if (!too_late) runs_.insert(run);
       if (run->job.hedge) hedges_allowed_ = std::min(kHedgesAtOnce, hedges_allowed_ + kHedgeShare);
     }
+    if (too_late) return run->done(interrupted());
     if (client_->is_own_thread()) timers_.post(0, [this, run] { attempt(run); });
     else attempt(run);
     watch();
@@ -112,6 +126,13 @@ class ObjectRequests::Impl {
             {"throttled", http.throttled},         {"retries", retries_},
             {"hedges", hedges_},                   {"hedges_won", hedges_won_},
             {"failures", failures_}};
+  }
+
+  Store::Speed speed() const {
+    const std::lock_guard lock(mutex_);
+    // How many are in flight adapts to the need, so what counts is how many could be.
+    const int most = HttpClient::Options{}.most_in_flight;
+    return rate_ > 0 ? Store::Speed{usual_latency_, rate_, most} : Store::Speed{kSupposedLatency, kSupposedRate, most};
   }
 
  private:
@@ -131,6 +152,10 @@ class ObjectRequests::Impl {
     std::int64_t first_sent = 0; // the time when the first attempt was on its way
     bool finished = false;
   };
+
+  static std::exception_ptr interrupted() {
+    return std::make_exception_ptr(Error(ErrorCode::interrupted, "the store is being closed"));
+  }
 
   std::int64_t deadline(const Run& run) const { return run.first_sent + nanoseconds(options_.budget); }
 
@@ -225,7 +250,10 @@ class ObjectRequests::Impl {
     switch (verdict.kind) {
       case Verdict::ok:
       case Verdict::missing:
-        if (started != 0 && answered != 0) latency_.add(answered - started);
+        if (started != 0 && answered != 0) {
+          latency_.add(answered - started);
+          note_speed(now, static_cast<double>(answered - started) * 1e-9);
+        }
         if (attempt->is_hedge) ++hedges_won_;
         return true;
       case Verdict::failed:
@@ -266,6 +294,20 @@ class ObjectRequests::Impl {
     ++failures_;
     verdict.error = Error(verdict.error->code(), verdict.error->why() + tries);
     return true;
+  }
+
+  /// Called with mutex_ held, when an answer is complete.
+  void note_speed(std::int64_t now, double latency) {
+    answers_ = std::min(answers_ + 1, kAnswersAveraged);
+    usual_latency_ += (latency - usual_latency_) / answers_;
+    const std::uint64_t bytes = client_->counters().bytes_received;
+    const std::int64_t window = now - window_start_;
+    if (window < kRateWindow) return;
+    // The best of late: what comes while little is asked for says nothing about the network.
+    if (window_start_ != 0)
+      rate_ = std::max(rate_ * kRateFades, static_cast<double>(bytes - window_bytes_) / static_cast<double>(window) * 1e9);
+    window_start_ = now;
+    window_bytes_ = bytes;
   }
 
   void finish(const std::shared_ptr<Run>& run, Outcome outcome) {
@@ -333,10 +375,13 @@ class ObjectRequests::Impl {
   const RequestOptions options_;
   std::atomic<std::uint64_t> retries_{0}, hedges_{0}, hedges_won_{0}, failures_{0};
 
-  std::mutex mutex_;  // guards what follows; never held while calling out
+  mutable std::mutex mutex_;  // guards what follows; never held while calling out
   std::condition_variable idle_;
   std::unordered_set<std::shared_ptr<Run>> runs_;
   LatencyQuantile latency_;
+  double usual_latency_ = 0, rate_ = 0, answers_ = 0;
+  std::int64_t window_start_ = 0;
+  std::uint64_t window_bytes_ = 0;
   double hedges_allowed_ = kHedgesAtOnce;
   std::mt19937_64 random_{std::random_device{}()};
   int outstanding_ = 0;  // attempts whose callback has not returned
@@ -350,10 +395,12 @@ ObjectRequests::ObjectRequests(std::shared_ptr<ObjectService> service, std::shar
                                RequestOptions options)
     : impl_(std::make_unique<Impl>(std::move(service), std::move(client), options)) {}
 ObjectRequests::~ObjectRequests() = default;
+void ObjectRequests::stop() { impl_->stop(); }
 
 void ObjectRequests::send(Job job, Done done) { impl_->send(std::move(job), std::move(done)); }
 void ObjectRequests::post(std::int64_t time, std::function<void()> work) { impl_->post(time, std::move(work)); }
 std::vector<Store::Counter> ObjectRequests::counters() const { return impl_->counters(); }
+Store::Speed ObjectRequests::speed() const { return impl_->speed(); }
 
 std::optional<HttpResponse> ObjectRequests::send_and_wait(Job job) {
   std::promise<Outcome> promise;

@@ -27,8 +27,12 @@ class ObjectRequests {
  public:
   ObjectRequests(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
                  RequestOptions options);
-  /// What is not done ends with Error{interrupted}. Returns after the last callback has.
+  /// As stop(). Returns after the last callback has.
   ~ObjectRequests();
+
+  /// What is not done ends with Error{interrupted}, whether it is being sent, waits for its next attempt or for a
+  /// token; what is sent from here on ends so at once. Stops the client, too. Not for callbacks.
+  void stop();
 
   struct Job {
     /// Builds the request, for each attempt anew; authorize() is called on what it gives.
@@ -51,6 +55,7 @@ class ObjectRequests {
   void post(std::int64_t time, std::function<void()> work);
 
   std::vector<Store::Counter> counters() const;
+  Store::Speed speed() const;
 
  private:
   class Impl;

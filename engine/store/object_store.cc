@@ -58,18 +58,22 @@ class ObjectStore::Reads {
   Reads(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client, RequestOptions options)
       : service_(std::move(service)), client_(std::move(client)), requests_(service_, client_, options) {}
 
-  ~Reads() {
+  ~Reads() { stop(); }
+
+  void stop() {
     // What waits for its moment has not been sent, so `requests_` does not know of it.
     std::vector<Want> wants;
     {
       const std::lock_guard lock(mutex_);
-      for (auto& [key, reads] : reads_)
+      stopping_ = true;
+      for (auto& [key, reads] : reads_) {
         for (const auto& read : reads)
           if (!read->sent) std::move(read->wants.begin(), read->wants.end(), std::back_inserter(wants));
-      stopping_ = true;
+        std::erase_if(reads, [](const auto& read) { return !read->sent; });
+      }
     }
-    for (const Want& want : wants)
-      want.done(std::make_exception_ptr(Error(ErrorCode::interrupted, "the store is being closed")));
+    for (const Want& want : wants) want.done(interrupted());
+    requests_.stop();
   }
 
   /// With `known`, the object is sent only if it is another version.
@@ -78,20 +82,23 @@ class ObjectStore::Reads {
     const bool waits = !range.from_end && range.length < kLargestShared && known.empty();
     {
       const std::lock_guard lock(mutex_);
-      std::vector<std::shared_ptr<Read>>& reads = reads_[key];
-      for (const auto& other : reads) {
-        if (other->known == known && (covers(other->range, range) || join(*other, range))) {
-          other->wants.push_back({range, std::move(done)});
-          ++shared_;
-          return;
+      if (!stopping_) {
+        std::vector<std::shared_ptr<Read>>& reads = reads_[key];
+        for (const auto& other : reads) {
+          if (other->known == known && (covers(other->range, range) || join(*other, range))) {
+            other->wants.push_back({range, std::move(done)});
+            ++shared_;
+            return;
+          }
         }
+        read = std::make_shared<Read>(Read{key, range, known});
+        read->wants.push_back({range, std::move(done)});
+        read->wanted = range.length;
+        read->sent = !waits;
+        reads.push_back(read);
       }
-      read = std::make_shared<Read>(Read{key, range, known});
-      read->wants.push_back({range, std::move(done)});
-      read->wanted = range.length;
-      read->sent = !waits;
-      reads.push_back(read);
     }
+    if (read == nullptr) return done(interrupted());
     if (!waits) return send(read);
     requests_.post(steady_now() + kMoment, [this, read] {
       {
@@ -152,6 +159,10 @@ class ObjectStore::Reads {
     throw Error(ErrorCode::not_supported, "the listing has too many pages", prefix);
   }
 
+  std::optional<Speed> speed() const {
+    return ignores_ranges_ ? std::nullopt : std::optional(requests_.speed());
+  }
+
   std::vector<Counter> counters() const {
     std::vector<Counter> all = requests_.counters();
     all.push_back({"shared_reads", shared_});
@@ -188,6 +199,10 @@ class ObjectStore::Reads {
     return true;
   }
 
+  static std::exception_ptr interrupted() {
+    return std::make_exception_ptr(Error(ErrorCode::interrupted, "the store is being closed"));
+  }
+
   std::string place(const std::string& key) const { return service_->url() + "/" + key; }
 
   void send(const std::shared_ptr<Read>& read) {
@@ -202,6 +217,7 @@ class ObjectStore::Reads {
     job.where = place(read->key);
     job.verify = [this, read, range, where = job.where](const HttpResponse& response) {
       if (response.status == 304) return;
+      if (range && response.status == 200 && response.body_received > response.body.size()) ignores_ranges_ = true;
       check_object(response, range, where);
       if (response.status != 416) check_unchanged(read->key, version_of(response));
     };
@@ -284,6 +300,7 @@ class ObjectStore::Reads {
   const std::shared_ptr<ObjectService> service_;
   const std::shared_ptr<HttpClient> client_;
   std::atomic<std::uint64_t> shared_{0};
+  std::atomic<bool> ignores_ranges_{false};
 
   std::mutex mutex_;  // guards what follows; never held while calling out
   std::unordered_map<std::string, std::vector<std::shared_ptr<Read>>> reads_;
@@ -299,6 +316,8 @@ ObjectStore::ObjectStore(std::shared_ptr<ObjectService> service, std::shared_ptr
 ObjectStore::~ObjectStore() = default;
 
 std::string ObjectStore::url() const { return service_->url(); }
+void ObjectStore::stop() { reads_->stop(); }
+std::optional<Store::Speed> ObjectStore::speed() const { return reads_->speed(); }
 bool ObjectStore::can_list() const { return service_->can_list(); }
 std::vector<Store::Counter> ObjectStore::counters() const { return reads_->counters(); }
 

@@ -31,6 +31,8 @@ class ObjectStore final : public Store {
   std::optional<std::uint64_t> size(const std::string& key) override;
   std::vector<Entry> list(const std::string& prefix) override;
   bool can_list() const override;
+  void stop() override;
+  std::optional<Speed> speed() const override;
   std::vector<Counter> counters() const override;
 
  private:

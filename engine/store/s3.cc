@@ -13,6 +13,7 @@ namespace batchfs {
 namespace {
 
 constexpr std::chrono::seconds kRefusalLasts{30};  // then it is looked into again
+constexpr std::chrono::seconds kRefreshSettles{5};
 constexpr std::uint64_t kLargestPage = 16 << 20;  // of a listing: 1000 keys of 1 KiB, escaped
 
 /// The body of an error (Amazon S3 API Reference, "REST error responses"); all empty without one.
@@ -36,7 +37,16 @@ bool is_listing(const HttpResponse& response) {
 
 S3Service::S3Service(S3Place place, std::unique_ptr<AwsCredentials> credentials, Surroundings surroundings)
     : place_(std::move(place)), credentials_(std::move(credentials)), surroundings_(std::move(surroundings)),
-      region_(place_.region), unsigned_(!credentials_) {}
+      region_(place_.region), unsigned_(!credentials_), denial_(denial_of(place_.missing)) {}
+
+S3Service::Denial S3Service::denial_of(MissingAnswers missing) {
+  switch (missing) {
+    case MissingAnswers::only_404: return Denial::is_denied;
+    case MissingAnswers::also_403: return Denial::is_missing;
+    case MissingAnswers::find_out: break;
+  }
+  return Denial::unknown;
+}
 
 std::string S3Service::url() const {
   return "s3://" + place_.bucket + (place_.prefix.empty() ? "" : "/" + place_.prefix);
@@ -165,6 +175,8 @@ void S3Service::refresh() {
   if (after && before && after->session_token == before->session_token &&
       after->access_key_id == before->access_key_id)
     refuse(error(ErrorCode::access_denied, "the session token has expired; get a new one"));
+  else
+    refreshed_at_ = surroundings_.now();
 }
 
 /// Asks for an object that is not there: its answer has a body, other than that to a HEAD, and tells what
@@ -291,7 +303,8 @@ Verdict S3Service::expired() {
   if (is_refused()) return {Verdict::failed, refusal_};
   if (!credentials_)
     return {Verdict::failed, error(ErrorCode::access_denied, "the server refuses the request (ExpiredToken)")};
-  wants_refresh_ = true;
+  // What was under way with the old token meanwhile is refused, too.
+  wants_refresh_ = wants_refresh_ || surroundings_.now() >= refreshed_at_ + kRefreshSettles;
   return {Verdict::moved, std::nullopt};
 }
 
@@ -304,7 +317,8 @@ Verdict S3Service::denied(const std::string& message, bool is_object) {
                 : fmt::format("access denied: these credentials may not {} here", is_object ? "read" : "list"));
   if (!is_object) return {Verdict::failed, refused};
   // Newer servers name the permission that was missing: to list, when the object is not there.
-  if (message.find("s3:ListBucket") != std::string::npos) return {Verdict::missing, std::nullopt};
+  if (message.find("s3:ListBucket") != std::string::npos && place_.missing != MissingAnswers::only_404)
+    return {Verdict::missing, std::nullopt};
   if (message.find("s3:GetObject") != std::string::npos || message.find("kms:") != std::string::npos)
     return {Verdict::failed, refused};
   if (is_refused()) return {Verdict::failed, refusal_};

@@ -20,6 +20,7 @@ struct S3Place {
   std::string region;    // empty: not known yet
   bool path_style = false;
   bool requester_pays = false;
+  MissingAnswers missing = MissingAnswers::find_out;
 };
 
 /// Throws invalid_argument for what cannot be a bucket, a prefix or an endpoint.
@@ -60,16 +61,17 @@ class S3Service final : public ObjectService {
 
   /// S3 answers 403 for an object that is not there to whoever may not list the bucket.
   enum class Denial { unknown, is_denied, is_missing };
+  static Denial denial_of(MissingAnswers missing);
 
   mutable std::mutex mutex_;  // guards what follows; never held while a request is under way
   std::string region_;
   bool unsigned_ = false;             // there are no credentials
-  Denial denial_ = Denial::unknown;
+  Denial denial_;
   bool wants_probe_ = false;
   bool wants_refresh_ = false;
   std::optional<AwsKeys> last_keys_;
   std::optional<Error> refusal_;      // why nothing at all can be read
-  WallTime refused_until_{};
+  WallTime refused_until_{}, refreshed_at_{};
 
   std::mutex probe_mutex_, refresh_mutex_;  // one at a time; taken before mutex_
 };

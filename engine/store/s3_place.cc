@@ -57,7 +57,8 @@ S3Place resolve_s3_place(const std::string& url, const StoreConfig& config, cons
   place.path_style = settings.flag("s3", "path_style") || style == "path" || needs_path_style(place.bucket) ||
                      (!place.endpoint.empty() && style != "virtual");
   const std::string payer = variable("AWS_REQUEST_PAYER");
-  place.requester_pays = settings.flag("s3", "requester_pays") || payer == "requester";
+  place.requester_pays = config.requester_pays || settings.flag("s3", "requester_pays") || payer == "requester";
+  place.missing = config.missing;
   return place;
 }
 

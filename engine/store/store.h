@@ -88,12 +88,34 @@ class Store {
   /// that is not possible.
   virtual std::optional<std::uint64_t> state(const std::string& prefix);
 
+  /// What reads take, as far as recent ones tell.
+  struct Speed {
+    double latency;   // seconds to the first byte
+    double rate;      // bytes per second, of all reads together
+    int in_flight;    // reads that are made at a time
+  };
+  /// For choosing between a whole object and ranges of it. nullopt: ranges are not cheaper, since the store is local,
+  /// the server does not know them, or what is read is kept for later.
+  virtual std::optional<Speed> speed() const { return std::nullopt; }
+
+  /// For leaving without waiting for a network: reads under way end with Error{interrupted} in a moment, those to
+  /// come at once. May be called more than once; not by a read's callback. Local stores have nothing to end.
+  virtual void stop() {}
+
   struct Counter {
     std::string name;  // as stats.json shows it
     std::uint64_t value;
   };
   /// What the store has done so far: requests, retries, bytes on the wire. Empty where nothing is counted.
   virtual std::vector<Counter> counters() const { return {}; }
+};
+
+/// Which answers to the request for an object mean that it is not there. Servers may say "forbidden" (403) of what
+/// does not exist to those who may not list.
+enum class MissingAnswers {
+  find_out,  // 404, and 403 where the server says it of an object that cannot exist, too
+  only_404,
+  also_403,
 };
 
 /// What the user says about a store beside its URL. Empty or 0: the default, or what the environment says.
@@ -103,6 +125,8 @@ struct StoreConfig {
   bool anon = false;             // no credentials
   std::string endpoint;          // the URL of an S3-, GCS- or Azure-compatible server
   std::string region, profile;
+  bool requester_pays = false;   // agrees to pay for requests (S3)
+  MissingAnswers missing = MissingAnswers::find_out;
   std::string cache_dir;         // local cache of stored bytes; empty: none
   std::uint64_t cache_size = 0;  // bytes; 0: no limit but the disk's
   bool cache_trust = false;      // take what is kept without asking whether it has changed

@@ -124,6 +124,7 @@ class ZipStore final : public Store {
 
   std::string url() const override { return url_; }
   bool is_local() const override { return parent_->is_local(); }
+  void stop() override { parent_->stop(); }
   std::vector<Counter> counters() const override { return parent_->counters(); }
 
   std::optional<std::uint64_t> size(const std::string& key) override {

@@ -36,6 +36,7 @@ class S3(Handler):
     def signature_is_right(self, told, region):
         names = re.search("SignedHeaders=([^,]*)", told)[1].split(";")
         assert {"host", "x-amz-date", "x-amz-content-sha256"} <= set(names)
+        self.server.payers.add((self.headers["x-amz-request-payer"], "x-amz-request-payer" in names))
         request = botocore.awsrequest.AWSRequest(method=self.command, url=self.server.url + self.path,
                                                  headers={name: self.headers[name] for name in names})
         request.context["timestamp"] = self.headers["x-amz-date"]
@@ -72,7 +73,7 @@ class S3(Handler):
 @pytest.fixture
 def s3(stores):
     server = Server(S3, {key: data for folder in stores.values() for key, data in files_of(folder)})
-    server.asked, server.tokens, server.expires_after, server.slow = [], 0, 0, False
+    server.asked, server.tokens, server.expires_after, server.slow, server.payers = [], 0, 0, False, set()
     yield server
     server.shutdown()
 
@@ -95,6 +96,25 @@ def test_forbidden_means_missing_where_the_server_says_so_of_everything(cloud, c
     assert np.array_equal(told, values_of(stores, "v2c.zarr", "sparse"))
     assert sum(".batchfs-probe-" in path for path in s3.asked) == 1
     assert "may not list" in cloud_fails("inspect", f"s3://{BUCKET}/v2.zarr", **keys)
+
+
+def test_what_403_means_can_be_said(cloud, cloud_fails, s3, keys, stores):
+    told = load(cloud("cat", f"s3://{BUCKET}/v2c.zarr", "sparse", "--decode", "raw", "--missing", "403", **keys))
+    assert np.array_equal(told, values_of(stores, "v2c.zarr", "sparse"))
+    line = cloud_fails("cat", f"s3://{BUCKET}/v2c.zarr", "sparse", "--missing", "404", **keys)
+    assert "access denied" in line and "sparse/" in line
+    assert not any(".batchfs-probe-" in path for path in s3.asked)
+
+
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_who_agrees_to_pay_says_so_in_every_request(cloud, s3, keys, how):
+    options = ["--requester-pays"] if how == "option" else []
+    variables = {"AWS_REQUEST_PAYER": "requester"} if how == "variable" else {}
+    cloud("cat", f"s3://{BUCKET}/v3c.zarr", "values", *options, **keys, **variables)
+    assert s3.payers == {("requester", True)}
+    s3.payers.clear()
+    cloud("cat", f"s3://{BUCKET}/v3c.zarr", "values", **keys)
+    assert s3.payers == {(None, False)}
 
 
 def test_the_region_is_learnt_from_the_answer(cloud, s3, keys, stores):

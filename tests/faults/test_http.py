@@ -80,6 +80,26 @@ def test_missing_chunks_are_fill_values(good, proxy, values):
     np.testing.assert_array_equal(got[~lost], values[~lost])
 
 
+def test_what_403_means_can_be_said(request, good, fails, proxy, mounted, values):
+    """Even in the storage's own words it is an error for whoever says so, and missing for whoever says that."""
+    names = {"x/5.0", "x/c/1/0" if "sharded" in request.node.name else "x/c/5/0"}
+    fault = Fault(status=403, body=b"<Error><Code>AccessDenied</Code></Error>",
+                  applies=lambda path: path in names or path.startswith(".batchfs-"))
+    proxy.set(fault)
+    missing = np.all(cat(good("cat", proxy.url, "x", "--decode", "raw", *QUICK)) == -1, axis=1)
+    assert missing.any() and not missing.all()
+    line = fails(1, "cat", proxy.url, "x", "--missing", "404", *QUICK)
+    assert "denies access" in line and "x/" in line
+    fault.body = b"no"
+    assert "denies access" in fails(1, "cat", proxy.url, "x", *QUICK)
+    told = cat(good("cat", proxy.url, "x", "--decode", "raw", "--missing", "403", *QUICK))
+    np.testing.assert_array_equal(np.all(told == -1, axis=1), missing)
+    np.testing.assert_array_equal(told[~missing], values[~missing])
+    assert "--missing" in fails(2, "cat", proxy.url, "x", "--missing", "401")
+    directory = mounted(proxy.url, "-o", "missing=403")
+    np.testing.assert_array_equal(np.load(directory / "arrays" / "x" / "values.npy"), told)
+
+
 def test_batch(good, proxy, values, view_file):
     proxy.set(Fault(status=503, times=1))
     got = cat(good("batch", proxy.url, "--view", view_file, "--batch", 2, *QUICK))

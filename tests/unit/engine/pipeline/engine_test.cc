@@ -181,6 +181,30 @@ TEST_P(EngineTest, StoppingAnswersEveryWaiter) {
   EXPECT_LE(answered, 8);
 }
 
+TEST_P(EngineTest, StoppingEndsTheReadsOfItsStore) {
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
+  Engine engine({.threads = 2, .memory = 64 << 20, .store = data_.store}, log_);
+  data_.store->close();  // for good
+  std::vector<std::future<std::shared_ptr<const Batch>>> waiting;
+  for (int b = 0; b < 8; ++b) waiting.push_back(start(engine, {view, &kRaw, 0, b}));
+  engine.stop();
+  waiting.push_back(start(engine, {view, &kRaw, 0, 8}));
+  for (auto& future : waiting) {
+    ASSERT_EQ(future.wait_for(0s), std::future_status::ready);
+    try {
+      future.get();
+      ADD_FAILURE() << "a batch of nothing";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::interrupted);
+    }
+  }
+  std::vector<std::byte> out(24 * 4);
+  EXPECT_THROW(engine.read_box(view->variables()[0]->array, Box{{0, 0}, {4, 6}}, nullptr, out.data(), {24, 4}), Error);
+  EXPECT_EQ(engine.budget().used(), 0u);
+  EXPECT_EQ(engine.counters().errors, 0u);
+  EXPECT_EQ(log_.text().find("failed"), std::string::npos) << log_.text();
+}
+
 TEST_P(EngineTest, ABatchLargerThanTheBudgetIsRefused) {
   Engine engine({.threads = 2, .memory = 1000}, log_);
   const auto view = data_.view(R"({"window": {"time": 1}, "batch": 40, "variables": ["v"], "select": {"x": {"from": "#0"}}})");

@@ -27,7 +27,8 @@ class FakeStore final : public Store {
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
     {
       std::unique_lock lock(mutex_);
-      opened_.wait(lock, [this] { return !closed_; });
+      opened_.wait(lock, [this] { return !closed_ || stopped_; });
+      if (stopped_) throw Error(ErrorCode::interrupted, "stopped", key);
     }
     ++reads;
     const int chunk = std::stoi(key.substr(2));  // "v/3/0"
@@ -60,6 +61,12 @@ class FakeStore final : public Store {
   std::optional<std::uint64_t> size(const std::string&) override { return elements_ * 4; }
   std::vector<Entry> list(const std::string&) override { return {}; }
 
+  void stop() override {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    opened_.notify_all();
+  }
+
   /// While closed, reads wait.
   void close() {
     const std::lock_guard lock(mutex_);
@@ -79,7 +86,7 @@ class FakeStore final : public Store {
   const std::size_t elements_;
   std::mutex mutex_;
   std::condition_variable opened_;
-  bool closed_ = false;
+  bool closed_ = false, stopped_ = false;
   std::vector<std::thread> threads_;
 };
 

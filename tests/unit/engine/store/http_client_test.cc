@@ -253,6 +253,20 @@ TEST(HttpClient, DestructionEndsEverything) {
   EXPECT_EQ(ended, 10);
 }
 
+TEST(HttpClient, StopEndsEverythingThatIsAndComes) {
+  LoopbackServer server([](const Request&) -> Answer { return {.delay = milliseconds(60'000)}; });
+  HttpClient client({.first_in_flight = 4, .most_in_flight = 4});
+  std::thread stopper([&] {
+    while (server.requests() == 0) std::this_thread::sleep_for(milliseconds(1));
+    client.stop();
+  });
+  EXPECT_EQ(failure(client, {.url = server.url()}).code(), ErrorCode::interrupted);
+  stopper.join();
+  EXPECT_EQ(failure(client, {.url = server.url()}).code(), ErrorCode::interrupted);
+  EXPECT_EQ(server.requests(), 1);
+  expect_idle(client);
+}
+
 TEST(HttpClient, ACallbackMaySendTheNext) {
   LoopbackServer server([](const Request& request) -> Answer { return {.body = request.target}; });
   HttpClient client;

@@ -223,6 +223,28 @@ TEST_F(ObjectRequestsTest, FailingToAuthorizeIsAnErrorOrTriedAgain) {
   EXPECT_EQ(there.server.requests(), 1);
 }
 
+/// Fetches a token first, from a server that does not answer.
+class TokenService : public HttpService {
+ public:
+  TokenService(const std::string& url, const std::shared_ptr<HttpClient>& client)
+      : HttpService(url, client), token_url_(url + "/token"), client_(*client) {}
+  void authorize(HttpRequest&) override { client_.send_and_wait({.url = token_url_}); }
+
+ private:
+  const std::string token_url_;
+  HttpClient& client_;
+};
+
+TEST_F(ObjectRequestsTest, StopEndsTheWaitForAToken) {
+  there.fault = [](const Request&, int) { return Answer{.delay = milliseconds(60'000)}; };
+  const auto service = std::make_shared<TokenService>(there.server.url(), client);
+  ObjectStore store(service, client, quick_options());
+  std::thread reader([&] { EXPECT_EQ(code_of([&] { store.read("a"); }), ErrorCode::interrupted); });
+  while (there.server.requests() == 0) std::this_thread::sleep_for(milliseconds(1));
+  store.stop();
+  reader.join();
+}
+
 TEST_F(ObjectRequestsTest, NeverAuthorizesOnTheClientsThread) {
   for (int i = 0; i < 10; ++i) there.objects["/" + std::to_string(i)] = "x";
   there.fault = [](const Request&, int nth) -> std::optional<Answer> {

@@ -76,9 +76,11 @@ struct ObjectStoreTest : ::testing::Test {
   using Request = LoopbackServer::Request;
 
   ObjectServer there;
-  std::shared_ptr<HttpClient> client = std::make_shared<HttpClient>();
+  std::shared_ptr<HttpClient> client = std::make_shared<HttpClient>();  // of the store opened last
 
+  /// A store ends its client, so each has its own.
   std::unique_ptr<ObjectStore> open(RequestOptions options = quick_options()) {
+    client = clients_.emplace_back(std::make_shared<HttpClient>());
     return std::make_unique<ObjectStore>(std::make_shared<HttpService>(there.server.url(), client), client, options);
   }
 
@@ -91,11 +93,17 @@ struct ObjectStoreTest : ::testing::Test {
 
   /// Nothing is left in flight, whatever happened. (A cancelled request ends a moment later.)
   void TearDown() override {
-    for (int i = 0; i < 2000 && (client->counters().in_flight != 0 || client->counters().waiting != 0); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_EQ(client->counters().in_flight, 0u);
-    EXPECT_EQ(client->counters().waiting, 0u);
+    clients_.push_back(client);
+    for (const auto& each : clients_) {
+      for (int i = 0; i < 2000 && (each->counters().in_flight != 0 || each->counters().waiting != 0); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_EQ(each->counters().in_flight, 0u);
+      EXPECT_EQ(each->counters().waiting, 0u);
+    }
   }
+
+ private:
+  std::vector<std::shared_ptr<HttpClient>> clients_;
 };
 
 }  // namespace batchfs

@@ -253,6 +253,38 @@ TEST_F(ObjectStoreTest, DestructionEndsWhatIsNotDone) {
   EXPECT_EQ(ended, 10);
 }
 
+TEST_F(ObjectStoreTest, StopEndsWhatIsNotDoneAndWhatComesLater) {
+  there.fault = [](const Request& request, int) {
+    if (request.target == "/busy") return Answer{.status = 503, .headers = {{"Retry-After", "40"}}};
+    return Answer{.delay = milliseconds(60'000)};
+  };
+  const auto store = open();
+  std::atomic<int> ended{0};
+  const auto read = [&](const std::string& key, ByteRange range) {
+    store->read_async(key, range, [&](ReadOutcome outcome) {
+      EXPECT_EQ(code_of([&] { std::rethrow_exception(std::get<std::exception_ptr>(outcome)); }),
+                ErrorCode::interrupted);
+      ++ended;
+    });
+  };
+  read("busy", {});
+  while (there.server.requests() == 0) std::this_thread::sleep_for(milliseconds(1));
+  for (int i = 0; i < 100; ++i) read("k" + std::to_string(i), i % 2 == 0 ? ByteRange{} : ByteRange{5, 5});
+  std::thread blocked([&] { EXPECT_EQ(code_of([&] { store->size("k"); }), ErrorCode::interrupted); });
+  while (there.server.requests() < 10) std::this_thread::sleep_for(milliseconds(1));
+  store->stop();
+  blocked.join();
+  EXPECT_EQ(ended, 101);
+  const int requests = there.server.requests();
+  read("later", {});
+  read("later", {5, 5});
+  EXPECT_EQ(ended, 103);
+  EXPECT_EQ(code_of([&] { store->read("later"); }), ErrorCode::interrupted);
+  EXPECT_EQ(code_of([&] { store->size("later"); }), ErrorCode::interrupted);
+  store->stop();
+  EXPECT_EQ(there.server.requests(), requests);
+}
+
 TEST_F(ObjectStoreTest, ACallbackMayReadTheNext) {
   there.objects["/index"] = "7";
   there.objects["/data"] = "0123456789";

@@ -273,6 +273,11 @@ TEST_F(S3ProbeTest, AnExpiredTokenIsFetchedAnewOnce) {
   EXPECT_EQ(token(), "first");
   EXPECT_EQ(service->classify(refusal(400, "ExpiredToken")).kind, Verdict::moved);
   EXPECT_EQ(token(), "second");
+  fake.variables["AWS_SESSION_TOKEN"] = "too early";
+  EXPECT_EQ(service->classify(refusal(400, "ExpiredToken")).kind, Verdict::moved) << "of the first token";
+  EXPECT_EQ(token(), "second");
+  fake.variables["AWS_SESSION_TOKEN"] = "second";
+  fake.time += std::chrono::seconds(10);
   EXPECT_EQ(service->classify(refusal(400, "ExpiredToken")).kind, Verdict::moved);
   EXPECT_EQ(token(), "second");  // nothing new: it stays expired
   const Verdict verdict = service->classify(refusal(400, "ExpiredToken"));
