@@ -40,7 +40,7 @@ void serve(const Options& options, const std::function<void()>& ready) {
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
   const OpenedStore opened = open_zarr(store);
   auto views = load_views(open_dataset(opened, true, log), options.views);
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory}, log);
+  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .store = opened.store}, log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   handoff::HostDelivery host(engine);
   const handoff::HandoffServer server({.views = views, .deliveries = {&host}}, handoff::Listener(options.socket), log);

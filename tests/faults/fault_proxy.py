@@ -43,6 +43,7 @@ class Fault:
     ignore_range: bool = False            # a range request gets the whole object
     new_etag: bool = False                # every answer has another ETag
     corrupt: bool = False                 # a byte of the body is flipped
+    redirect: object = None               # a function of the path: the URL to go to instead
     times: int | None = None
     applies: object = None                # a function of the path
 
@@ -78,6 +79,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self, proxy, path, fault, nth):
         time.sleep(fault.latency)
+        if fault.redirect is not None:
+            return self.send(302, {"Location": fault.redirect(path)}, b"elsewhere", fault)
         if fault.status is not None:
             return self.send(fault.status, fault.headers, fault.body, fault)
         file = proxy.directory / path

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from fault_proxy import QUICK, Fault, is_chunk
+from fault_proxy import QUICK, Fault, FaultProxy, is_chunk
 
 PASSING = {
     "nothing": Fault(),
@@ -65,6 +65,24 @@ def test_wrong_ranges_are_no_bytes(request, fails, proxy):
     assert "asked for" in fails(1, "cat", proxy.url, "x", *QUICK)
 
 
+def test_redirects_are_followed_without_passwords(good, proxy, directory, values):
+    with FaultProxy(directory) as elsewhere:
+        proxy.set(Fault(redirect=lambda path: f"{elsewhere.other_url}/{path}", applies=is_chunk))
+        url = proxy.url.replace("http://", "http://me:secret@")
+        np.testing.assert_array_equal(cat(good("cat", url, "x", *QUICK)), values)
+        assert elsewhere.requests and all(is_chunk(path) for _, path, _ in elsewhere.requests)
+        assert all("Authorization" not in headers for _, _, headers in elsewhere.requests)
+        assert all("Authorization" in headers for _, _, headers in proxy.requests)
+
+
+def test_redirects_in_a_circle_come_to_an_end(fails, proxy):
+    proxy.set(Fault(redirect=lambda path: f"{proxy.url}/{path}", applies=is_chunk))
+    assert "redirects in a circle" in fails(1, "cat", proxy.url, "x", *QUICK)
+    assert max(proxy.seen.values()) < 20
+    proxy.set(Fault(redirect=lambda path: "ftp://elsewhere/x", applies=is_chunk))
+    assert "not followed" in fails(1, "cat", proxy.url, "x", *QUICK)
+
+
 def test_missing_chunks_are_fill_values(good, proxy, values):
     first = []
 
@@ -97,7 +115,8 @@ def test_what_403_means_can_be_said(request, good, fails, proxy, mounted, values
     np.testing.assert_array_equal(told[~missing], values[~missing])
     assert "--missing" in fails(2, "cat", proxy.url, "x", "--missing", "401")
     directory = mounted(proxy.url, "-o", "missing=403")
-    np.testing.assert_array_equal(np.load(directory / "arrays" / "x" / "values.npy"), told)
+    # Not np.load: it would read under the lock that the proxy's threads need.
+    np.testing.assert_array_equal(cat((directory / "arrays" / "x" / "values.npy").read_bytes()), told)
 
 
 def test_batch(good, proxy, values, view_file):
@@ -150,6 +169,15 @@ def idle(directory):
     raise AssertionError(f"requests stay in flight: {store}")
 
 
+def holds_nothing(directory):
+    """Once all that failed has ended, all memory has been given back."""
+    for _ in range(400):
+        if stats(directory)["memory_used"] == 0:
+            return True
+        time.sleep(0.05)
+    return False
+
+
 def batch(directory, number):
     return directory / "views" / "v" / "epoch-0000" / f"batch-{number:06}.npy"
 
@@ -165,19 +193,20 @@ def test_a_mount_gives_the_right_batches(proxy, mounted, values):
     assert store["bytes_received"] >= values.nbytes // 2
 
 
-@pytest.mark.parametrize("fault", [Fault(status=500), Fault(cut=10), Fault(stall=10), Fault(latency=20)],
-                         ids=["500", "short", "stall", "silent"])
-def test_a_mount_survives_a_fault(proxy, mounted, values, fault):
+@pytest.mark.parametrize("name", LASTING)
+def test_a_mount_survives_a_fault(proxy, mounted, values, name):
     directory = mounted(proxy.url)
+    fault = LASTING[name][0]
     fault.applies = is_chunk
     proxy.set(fault)
     with pytest.raises(OSError) as failure:
         batch(directory, 1).read_bytes()
-    assert failure.value.errno in (errno.EIO, errno.ETIMEDOUT)
+    assert failure.value.errno in (errno.EIO, errno.ETIMEDOUT, errno.EACCES)
     assert "x/" in (directory / ".batchfs" / "log").read_text()
+    assert holds_nothing(directory)
     proxy.set(Fault())
     np.testing.assert_array_equal(np.load(batch(directory, 1)).reshape(6, 40), values[6:12])
-    assert idle(directory)["failures"] > 0
+    idle(directory)
     assert stats(directory)["memory_used"] <= stats(directory)["memory_budget"]
 
 
