@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/codec/pieces.h"
 #include "engine/codec/sharding.h"
 
 namespace batchfs {
@@ -122,7 +123,9 @@ void Array::check_stored_size(std::optional<std::uint64_t> size) const {
 }
 
 Error Array::at_chunk(const Error& error, const Dims& chunk) const {
-  return Error(error.code(), error.why(), chunk_name(chunk) + (error.where().empty() ? "" : ", " + error.where()));
+  const std::string name = chunk_name(chunk);
+  if (error.where().starts_with(name)) return error;
+  return Error(error.code(), error.why(), name + (error.where().empty() ? "" : ", " + error.where()));
 }
 
 namespace {
@@ -185,9 +188,8 @@ void Array::locate(const Dims& chunk, std::function<void(LocateOutcome)> done) c
   });
 }
 
-void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
-  // Every error names the chunk.
-  auto done = [this, chunk, unnamed = std::move(unnamed)](std::variant<EncodedChunk, std::exception_ptr> outcome) {
+Array::FetchDone Array::naming(const Dims& chunk, FetchDone done) const {
+  return [this, chunk, done = std::move(done)](std::variant<EncodedChunk, std::exception_ptr> outcome) {
     if (auto* failed = std::get_if<std::exception_ptr>(&outcome)) {
       try {
         std::rethrow_exception(*failed);
@@ -196,8 +198,12 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
       } catch (...) {
       }
     }
-    unnamed(std::move(outcome));
+    done(std::move(outcome));
   };
+}
+
+void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
+  const FetchDone done = naming(chunk, std::move(unnamed));
   auto give = [this, chunk, done](ReadOutcome outcome, std::uint64_t offset, std::optional<std::uint64_t> exact) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
     auto& bytes = std::get<std::optional<Buffer>>(outcome);
@@ -240,13 +246,143 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
     }
     const std::uint64_t offset = part_range.offset - place->offset;
     const bool in_shard = place->length.has_value();
-    store_->read_async(place->key, part_range, [give, exact, offset, in_shard](ReadOutcome read) {
-      // A shard that was there a moment ago and is not any more is no missing chunk.
-      if (auto* bytes = std::get_if<std::optional<Buffer>>(&read); in_shard && bytes && !*bytes)
-        read = std::make_exception_ptr(Error(ErrorCode::stale, "the shard has gone while it was read"));
+    store_->read_version_async(place->key, part_range, {}, [this, give, exact, offset, in_shard](auto answer) {
+      ReadOutcome read;
+      if (auto* error = std::get_if<std::exception_ptr>(&answer)) {
+        read = std::move(*error);
+      } else {
+        auto& got = std::get<Store::VersionedRead>(answer);
+        // A shard that was there a moment ago and is not any more is no missing chunk.
+        if (in_shard && !got.bytes)
+          read = std::make_exception_ptr(Error(ErrorCode::stale, "the shard has gone while it was read"));
+        else
+          read = std::move(got.bytes);
+        try {
+          if (!in_shard && got.object_size) check_stored_size(got.object_size);
+        } catch (...) {
+          read = std::current_exception();
+        }
+      }
       give(std::move(read), offset, exact);
     });
   });
+}
+
+// ---- in pieces ----
+
+struct Array::PieceFetch {
+  Dims chunk;
+  std::uint64_t first, count;  // elements
+  FetchDone done;
+  Location place;
+  EncodedChunk result;
+
+  std::mutex mutex;  // guards what follows
+  std::size_t waiting = 0;
+  std::exception_ptr error;
+};
+
+namespace {
+
+/// Enough for the block offsets of most Blosc frames.
+constexpr std::uint64_t kFirstHead = 4096;
+
+std::exception_ptr ends_early(std::uint64_t got, std::uint64_t expected) {
+  return std::make_exception_ptr(Error(
+      ErrorCode::corrupt, fmt::format("the stored chunk ends early: {} bytes, {} were expected", got, expected)));
+}
+
+}  // namespace
+
+void Array::fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<const EncodedChunk> have,
+                         FetchDone unnamed) const {
+  const auto [first, last] = span_of(grid_.chunk_shape(), part);
+  const auto fetch = std::make_shared<PieceFetch>();
+  fetch->chunk = chunk;
+  fetch->first = first;
+  fetch->count = last - first;
+  fetch->done = naming(chunk, std::move(unnamed));
+  locate(chunk, [this, fetch, have](LocateOutcome outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return fetch->done(*error);
+    auto& place = std::get<std::optional<Location>>(outcome);
+    if (!place) return fetch->done(EncodedChunk{});
+    fetch->place = std::move(*place);
+    if (have == nullptr || have->pieces.empty()) return fetch_head(fetch, kFirstHead);
+    fetch->result.missing = false;
+    fetch->result.pieces = have->pieces;
+    fetch->result.stored_size = have->stored_size;
+    fetch_lacking(fetch);
+  });
+}
+
+void Array::fetch_head(const std::shared_ptr<PieceFetch>& fetch, std::uint64_t length) const {
+  const Location& place = fetch->place;
+  length = std::min(length, place.length.value_or(length));
+  store_->read_version_async(place.key, {place.offset, length}, {}, [this, fetch, length](auto outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return fetch->done(*error);
+    auto& read = std::get<Store::VersionedRead>(outcome);
+    const bool in_shard = fetch->place.length.has_value();
+    if (!read.bytes && in_shard)
+      return fetch->done(std::make_exception_ptr(Error(ErrorCode::stale, "the shard has gone while it was read")));
+    if (!read.bytes) return fetch->done(EncodedChunk{});
+    const std::optional<std::uint64_t> stored = in_shard ? fetch->place.length : read.object_size;
+    if (!stored) return this->fetch(fetch->chunk, whole_box(grid_.chunk_shape()), fetch->done);
+    try {
+      check_stored_size(stored);
+    } catch (...) {
+      return fetch->done(std::current_exception());
+    }
+    if (read.bytes->size() != std::min(*stored, length))
+      return fetch->done(ends_early(read.bytes->size(), std::min(*stored, length)));
+    fetch->result.missing = false;
+    if (*stored <= length) {
+      fetch->result.bytes = std::move(*read.bytes);
+      return fetch->done(std::move(fetch->result));
+    }
+    fetch->result.stored_size = *stored;
+    fetch->result.pieces = {{0, std::make_shared<const Buffer>(std::move(*read.bytes))}};
+    fetch_lacking(fetch);
+  });
+}
+
+void Array::fetch_lacking(const std::shared_ptr<PieceFetch>& fetch) const {
+  std::uint64_t more = 0;
+  const auto spans = lacking_spans(*chain_, fetch->result, fetch->first, fetch->count, &more);
+  if (!spans && more > fetch->result.pieces.front().bytes->size() && more < fetch->result.stored_size)
+    return fetch_head(fetch, more);
+  if (!spans) return this->fetch(fetch->chunk, whole_box(grid_.chunk_shape()), fetch->done);
+  if (spans->empty()) return fetch->done(std::move(fetch->result));
+  fetch->waiting = spans->size();
+  for (const Codec::Span& span : *spans) {
+    const ByteRange range{fetch->place.offset + span.offset, span.length};
+    store_->read_async(fetch->place.key, range, [fetch, span](ReadOutcome outcome) {
+      {
+        const std::lock_guard lock(fetch->mutex);
+        if (auto* error = std::get_if<std::exception_ptr>(&outcome)) {
+          fetch->error = *error;
+        } else if (auto& bytes = std::get<std::optional<Buffer>>(outcome); !bytes) {
+          fetch->error = std::make_exception_ptr(Error(ErrorCode::stale, "the chunk has gone while it was read"));
+        } else if (bytes->size() != span.length) {
+          fetch->error = ends_early(span.offset + bytes->size(), span.offset + span.length);
+        } else {
+          fetch->result.pieces.push_back({span.offset, std::make_shared<const Buffer>(std::move(*bytes))});
+        }
+        if (--fetch->waiting > 0) return;
+      }
+      if (fetch->error) return fetch->done(fetch->error);
+      std::stable_sort(fetch->result.pieces.begin(), fetch->result.pieces.end(),
+                       [](const auto& a, const auto& b) { return a.offset < b.offset; });
+      fetch->done(std::move(fetch->result));
+    });
+  }
+}
+
+bool Array::holds(const EncodedChunk& encoded, const Box& part) const {
+  if (encoded.pieces.empty() || part.empty()) return true;
+  const auto [first, last] = span_of(grid_.chunk_shape(), part);
+  std::uint64_t more = 0;
+  const auto lacking = lacking_spans(*chain_, encoded, first, last - first, &more);
+  return lacking && lacking->empty();
 }
 
 std::future<EncodedChunk> Array::start_fetch(const Dims& chunk, const Box& part) const {
@@ -322,7 +458,11 @@ std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, cons
     const Dims chunk_strides = c_strides(shape, type().itemsize);
     const auto [first, last] = span_of(shape, part);
     const std::uint64_t run = (last - first) * itemsize;
-    const std::span<const std::byte> bytes = encoded.bytes.span();
+    const bool in_pieces = !encoded.pieces.empty();
+    // Kept: of fresh memory each page is cleared first, also where only a few are used.
+    thread_local Buffer scratch;
+    const std::span<const std::byte> bytes =
+        in_pieces ? filled_in(*chain_, encoded, first, last - first, scratch) : encoded.bytes.span();
     const bool contiguous = is_contiguous(part.shape, strides, type().itemsize);
     // The run of elements from the part's first to its last, in `from`, to their places.
     auto place = [&](const std::byte* from) {
@@ -344,11 +484,11 @@ std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, cons
       place(elements.data());
       return run;
     }
-    if (part == whole_box(shape) && contiguous) {
+    if (!in_pieces && part == whole_box(shape) && contiguous) {
       chain_->decode(bytes, {out, part_bytes});
       return part_bytes;
     }
-    if (chain_->has_ranges() && run <= chain_->decoded_size() / 2) {
+    if (in_pieces || (chain_->has_ranges() && run <= chain_->decoded_size() / 2)) {
       if (run == part_bytes && contiguous) {
         chain_->decode_elements(bytes, first, last - first, {out, run});
       } else {
@@ -415,7 +555,6 @@ std::optional<EncodedChunk> Array::read_spans(const Dims& chunk, const Box& part
   if (failed) std::rethrow_exception(failed);
   if (!place) return EncodedChunk{};
   // Room for the whole, of which only what is read is ever touched.
-  constexpr std::uint64_t kFirstHead = 4096;
   std::byte first_head[kFirstHead];
   auto got = store_->read_into(place->key, place->offset, {first_head, kFirstHead});
   if (!got) return place->length ? std::nullopt : std::optional(EncodedChunk{});

@@ -12,19 +12,12 @@
 
 #include "engine/base/dims.h"
 #include "engine/codec/chain.h"
+#include "engine/codec/encoded_chunk.h"
 #include "engine/store/store.h"
 #include "engine/zarr/array_metadata.h"
 #include "engine/zarr/chunk_grid.h"
 
 namespace batchfs {
-
-/// The stored form of one chunk, or of the part of it that was asked for.
-struct EncodedChunk {
-  bool missing = true;         // not in the store: the chunk is all fill value
-  Buffer bytes;
-  /// Plain chunks may be fetched in part: the C-order byte offset in the decoded chunk of bytes[0].
-  std::uint64_t offset = 0;
-};
 
 /// Thread-safe.
 class Array {
@@ -55,6 +48,13 @@ class Array {
   void fetch(const Dims& chunk, const Box& part, FetchDone done) const;
   /// The same, blocking.
   EncodedChunk fetch(const Dims& chunk, const Box& part) const;
+
+  /// As fetch(), of a compressed chunk in a remote store, but only the pieces that decode() of `part` looks at: two
+  /// round trips, or one when `have`, an earlier outcome for this chunk (it may be null), is in pieces: then its pieces
+  /// are taken over. The whole where it cannot be taken apart.
+  void fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<const EncodedChunk> have, FetchDone done) const;
+  /// Can `part` be decoded from what was fetched?
+  bool holds(const EncodedChunk& encoded, const Box& part) const;
 
   /// Where the stored form of a chunk lies, for callers that read it to memory of their own.
   struct Stored {
@@ -88,6 +88,9 @@ class Array {
 
  private:
   struct Shard;
+  struct PieceFetch;
+  void fetch_head(const std::shared_ptr<PieceFetch>& fetch, std::uint64_t length) const;
+  void fetch_lacking(const std::shared_ptr<PieceFetch>& fetch) const;
   /// Where a chunk's stored bytes are: an object, or `length` bytes of one.
   struct Location {
     std::string key;
@@ -103,6 +106,8 @@ class Array {
                                          std::uint64_t* bytes_fetched) const;
   std::future<EncodedChunk> start_fetch(const Dims& chunk, const Box& part) const;
   Error at_chunk(const Error& error, const Dims& chunk) const;
+  /// Errors then name the chunk.
+  FetchDone naming(const Dims& chunk, FetchDone done) const;
   void check_stored_size(std::optional<std::uint64_t> size) const;
   void write_fill(const Box& part, std::byte* out, const Dims& strides) const;
   std::shared_ptr<Store> store_;

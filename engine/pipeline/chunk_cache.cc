@@ -97,8 +97,10 @@ bool ChunkCache::holds(const ChunkKey& key, const Box& need) const {
   const std::lock_guard lock(mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end()) return false;
-  return it->second.stored || (contains(it->second.chunk.box, need) &&
-                               (it->second.bytes > 0 || !it->second.weak.expired()));
+  const Entry& entry = it->second;
+  if (entry.stored)
+    return entry.stored->encoded.pieces.empty() || entry.array->holds(entry.stored->encoded, need);
+  return contains(entry.chunk.box, need) && (entry.bytes > 0 || !entry.weak.expired());
 }
 
 std::shared_ptr<const KeptChunk> ChunkCache::find_stored(const ChunkKey& key) {
@@ -114,7 +116,7 @@ std::shared_ptr<const KeptChunk> ChunkCache::find_stored(const ChunkKey& key) {
 void ChunkCache::insert_stored(const ChunkKey& key, std::shared_ptr<const Array> array,
                                std::shared_ptr<const KeptChunk> chunk) {
   const std::lock_guard lock(mutex_);
-  const std::uint64_t bytes = chunk->encoded.bytes.size() + 1;  // a missing one too is something
+  const std::uint64_t bytes = chunk->encoded.held() + 1;  // a missing one too is something
   put(key, {std::move(array), {}, {}, std::move(chunk), bytes, 0});
 }
 

@@ -53,7 +53,7 @@ struct DecodedChunk {
   }
 };
 
-/// A whole chunk as it is stored, and the memory that it is counted with.
+/// A chunk as it is stored, or pieces of that, and the memory that it is counted with.
 struct KeptChunk {
   EncodedChunk encoded;
   Budget::Reservation reservation;

@@ -8,6 +8,11 @@ namespace batchfs {
 
 namespace {
 
+/// A part costs somewhat more than its share of a chunk: codecs decode in blocks.
+constexpr double kBlockShare = 0.05;
+/// Stored bytes to decoded ones, where nothing is known.
+constexpr double kUsualRatio = 0.5;
+
 /// The elements of the chunk that this use needs.
 Box needed(const Assembly& assembly, const Assembly::Use& use) {
   const auto parts = assembly.parts_of(use);
@@ -52,8 +57,8 @@ Box ChunkScheduler::box_to_decode(const ChunkKey& key, const Array& array, const
   const bool plain = array.chain().is_plain();
   const Box whole = whole_chunk(array, key.chunk);
   if (!plain && (!array.chain().has_ranges() || need.empty())) return whole;
-  // In units of the whole chunk. A part costs somewhat more than its share: codecs decode in blocks.
-  const double extra = plain ? 0 : 0.05;
+  // In units of the whole chunk.
+  const double extra = plain ? 0 : kBlockShare;
   const auto cost = [&](const Box& box) {
     return static_cast<double>(array.run_bytes(box)) / static_cast<double>(array.chunk_bytes()) + extra;
   };
@@ -69,6 +74,22 @@ Box ChunkScheduler::box_to_decode(const ChunkKey& key, const Array& array, const
   return cost(all) <= parts ? all : need;
 }
 
+bool ChunkScheduler::fetches_pieces(const ChunkKey& key, const Array& array, const Box& box, std::size_t others,
+                                    const KeptChunk* stored) const {
+  if (array.chain().is_plain() || !array.chain().has_ranges() || box == whole_chunk(array, key.chunk)) return false;
+  const std::optional<Store::Speed> speed = array.store().speed();
+  if (!speed) return false;
+  // All in bytes: a request costs what the network could have carried while it takes one of the places for requests.
+  const double request = speed->latency * speed->rate / speed->in_flight;
+  const bool knows_layout = stored != nullptr && !stored->encoded.pieces.empty();
+  const double whole = knows_layout ? static_cast<double>(stored->encoded.stored_size)
+                                    : static_cast<double>(array.chunk_bytes()) * kUsualRatio;
+  const double share = static_cast<double>(array.run_bytes(box)) / static_cast<double>(array.chunk_bytes());
+  // Each use that is known takes pieces of its own, in the worst case; the whole would serve them all.
+  const auto uses = static_cast<double>(1 + others + cache_.uses(key));
+  return uses * (whole * (share + kBlockShare) + request) + (knows_layout ? 0 : request) < whole + request;
+}
+
 std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submitted) const {
   std::uint64_t sum = 0;
   for (const Assembly::Use& use : assembly.uses) {
@@ -82,8 +103,9 @@ std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submit
     }
     const Box need = needed(assembly, use);
     if (cache_.holds(key, need)) continue;
-    sum += array.chain().is_plain() ? array.run_bytes(need)
-                                    : array.chain().encoded_size().value_or(array.chunk_bytes() / 2);
+    if (array.chain().is_plain()) sum += array.run_bytes(need);
+    else if (fetches_pieces(key, array, need, 0, nullptr)) sum += array.run_bytes(need) / 2;
+    else sum += array.chain().encoded_size().value_or(array.chunk_bytes() / 2);
   }
   return sum;
 }
@@ -195,7 +217,8 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
   std::optional<DecodedChunk> kept;
   std::shared_ptr<const KeptChunk> stored;
   Box box;
-  bool idle = false;
+  bool idle = false, is_here = local;
+  std::size_t others = 0;
   {
     const std::lock_guard lock(mutex_);
     const auto it = tasks_.find(task->key);
@@ -232,8 +255,10 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
         else post_started(task);
       } else {
         task->running = true;
+        others = task->consumers.size();
         if (!local) stored = cache_.find_stored(task->key);
-        if (!local && !stored) ++fetches_;
+        is_here = local || (stored && task->array->holds(stored->encoded, box));
+        if (!is_here) ++fetches_;
       }
     }
   }
@@ -248,21 +273,31 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
   }
   if (idle || kept) return;
 
-  if (local || stored) {
+  if (is_here) {
     decode(task, std::move(box), std::move(served), std::move(stored));
-    return;
+  } else {
+    const bool in_pieces = fetches_pieces(task->key, *task->array, box, others, stored.get());
+    fetch(task, std::move(box), std::move(served), std::move(stored), in_pieces);
   }
+}
+
+void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
+                           std::shared_ptr<const KeptChunk> stored, bool in_pieces) {
   // Handed over as a whole: copies of the completion that live on in the store's thread must hold nothing,
   // or the last holder of the store could be its own thread.
   struct Fetch {
     std::shared_ptr<Task> task;
     Box box;
     std::vector<Consumer> consumers;
+    std::shared_ptr<const KeptChunk> stored;  // whose pieces are taken over
   };
-  auto fetch = std::make_shared<Fetch>(Fetch{task, box, std::move(served)});
   const std::shared_ptr<const Array> array = task->array;
-  array->fetch(array->grid().chunk(task->key.chunk), box, [this, fetch](
-                                                              std::variant<EncodedChunk, std::exception_ptr> fetched) {
+  const Dims chunk = array->grid().chunk(task->key.chunk);
+  std::shared_ptr<const EncodedChunk> have;
+  if (in_pieces && stored != nullptr) have = std::shared_ptr<const EncodedChunk>(stored, &stored->encoded);
+  const Box part = box;
+  auto fetch = std::make_shared<Fetch>(Fetch{task, std::move(box), std::move(consumers), std::move(stored)});
+  auto arrive = [this, fetch](std::variant<EncodedChunk, std::exception_ptr> fetched) {
     struct Arrived : Fetch {
       std::variant<EncodedChunk, std::exception_ptr> outcome;
     };
@@ -276,15 +311,20 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
         return;
       }
       auto& encoded = std::get<EncodedChunk>(arrived->outcome);
-      counters_.bytes_fetched += encoded.bytes.size();
+      const std::uint64_t held = encoded.held();
+      const bool takes_over = arrived->stored != nullptr && !encoded.pieces.empty();
+      counters_.bytes_fetched += held - std::min(held, takes_over ? arrived->stored->encoded.held() : 0);
       ++counters_.chunks_fetched;
-      auto reservation = reserve(encoded.bytes.size(), arrived->consumers);
+      arrived->stored.reset();
+      auto reservation = reserve(held, arrived->consumers);
       decode(arrived->task, arrived->box, arrived->consumers,
              std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(reservation)}));
     });
     const std::lock_guard lock(mutex_);
     if (--fetches_ == 0) no_fetches_.notify_all();
-  });
+  };
+  if (in_pieces) array->fetch_pieces(chunk, part, std::move(have), std::move(arrive));
+  else array->fetch(chunk, part, std::move(arrive));
 }
 
 ChunkScheduler::Result ChunkScheduler::produce(const Task& task, const Box& box,
@@ -361,17 +401,22 @@ void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vec
 /// due, and fetching it again costs more than decoding it early.
 void ChunkScheduler::serve_others(const std::shared_ptr<Task>& task, const KeptChunk& stored) {
   std::vector<Consumer> others;
-  {
-    const std::lock_guard lock(mutex_);
-    others.swap(task->consumers);
-  }
-  if (others.empty()) return;
   const Array& array = *task->array;
   const auto need = [](const Consumer& consumer) { return needed(*consumer.assembly, *consumer.use); };
+  {
+    const std::lock_guard lock(mutex_);
+    const auto held = std::stable_partition(task->consumers.begin(), task->consumers.end(), [&](const Consumer& c) {
+      return !array.holds(stored.encoded, need(c));
+    });
+    others.assign(std::make_move_iterator(held), std::make_move_iterator(task->consumers.end()));
+    task->consumers.erase(held, task->consumers.end());
+  }
+  if (others.empty()) return;
   std::size_t served = 0;
   try {
     const Box box = box_to_decode(task->key, array, need(others.front()), others);
-    if (std::all_of(others.begin(), others.end(), [&](const Consumer& c) { return contains(box, need(c)); })) {
+    const auto inside = [&](const Consumer& c) { return contains(box, need(c)); };
+    if (stored.encoded.pieces.empty() && std::all_of(others.begin(), others.end(), inside)) {
       produce(*task, box, others, &stored);
       for (; served < others.size(); ++served) others[served].assembly->complete(nullptr);
     } else {

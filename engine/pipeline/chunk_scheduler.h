@@ -82,6 +82,13 @@ class ChunkScheduler {
   /// chunk, whatever is cheapest in the end.
   Box box_to_decode(const ChunkKey& key, const Array& array, const Box& need,
                     const std::vector<Consumer>& consumers) const;
+  /// Is it cheaper to fetch only the pieces of the stored chunk that `box` needs, when so many `others` need parts of it?
+  /// `stored` is what is kept of it.
+  bool fetches_pieces(const ChunkKey& key, const Array& array, const Box& box, std::size_t others,
+                      const KeptChunk* stored) const;
+  /// Fetches the chunk, or what `box` needs of it beside what is `stored`, and goes on with decode().
+  void fetch(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
+             std::shared_ptr<const KeptChunk> stored, bool in_pieces);
   /// Decodes `box` for `consumers`, from what was fetched or from the local store, to where they want it.
   Result produce(const Task& task, const Box& box, const std::vector<Consumer>& consumers,
                  const KeptChunk* stored);

@@ -109,6 +109,17 @@ class DiskCache final : public Store {
         });
   }
 
+  void read_version_async(const std::string& key, ByteRange range, const std::string&, VersionedDone done) override {
+    read_async(key, range, [this, key, done = std::move(done)](ReadOutcome outcome) {
+      if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
+      VersionedRead read;
+      read.bytes = std::move(std::get<std::optional<Buffer>>(outcome));
+      if (const std::optional<Seen> seen = seen_of(key); seen && seen->size != CacheFiles::Version::kUnknown)
+        read.object_size = seen->size;
+      done(std::move(read));
+    });
+  }
+
   void stop() override { parent_->stop(); }
 
   std::vector<Counter> counters() const override {

@@ -49,6 +49,16 @@ class MemoryStore final : public Store {
     if (bytes->size() > 0) std::memcpy(out.data(), bytes->data(), bytes->size());
     return PartRead{bytes->size(), object->second.size()};
   }
+  void read_version_async(const std::string& key, ByteRange range, const std::string&, VersionedDone done) override {
+    VersionedRead outcome;
+    try {
+      outcome.bytes = read(key, range);
+      outcome.object_size = size(key);
+    } catch (...) {
+      return done(std::current_exception());
+    }
+    done(std::move(outcome));
+  }
   std::optional<std::uint64_t> size(const std::string& key) override {
     const auto object = find(key);
     return object == objects.end() ? std::nullopt : std::optional<std::uint64_t>(object->second.size());

@@ -1,0 +1,35 @@
+#pragma once
+// The stored form of a chunk as it was fetched: all of it, or what a part of the chunk needs.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/base/buffer.h"
+
+namespace batchfs {
+
+struct EncodedChunk {
+  bool missing = true;         // not in the store: the chunk is all fill value
+  Buffer bytes;
+  /// Plain chunks may be fetched in part: the C-order byte offset in the decoded chunk of bytes[0].
+  std::uint64_t offset = 0;
+
+  /// Compressed chunks may be fetched in pieces; then `bytes` is empty. Runs of the stored form, by their offset
+  /// in it, that may overlap. The first one is its beginning. Chunks share pieces.
+  struct Piece {
+    std::uint64_t offset;
+    std::shared_ptr<const Buffer> bytes;
+  };
+  std::vector<Piece> pieces;
+  std::uint64_t stored_size = 0;  // of the whole, where there are pieces
+
+  /// Bytes in memory.
+  std::uint64_t held() const {
+    std::uint64_t sum = bytes.size();
+    for (const Piece& piece : pieces) sum += piece.bytes->size();
+    return sum;
+  }
+};
+
+}  // namespace batchfs
