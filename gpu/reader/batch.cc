@@ -59,6 +59,40 @@ Mapping::~Mapping() {
   if (data_ != nullptr) ::munmap(data_, mapped_);
 }
 
+Batch::~Batch() {
+  if (device == nullptr) {
+    memory.clear();
+    if (release) release();
+    return;
+  }
+  device->after(use, [pieces = std::move(device_memory), given_back = std::move(release)]() mutable {
+    pieces.clear();
+    if (given_back) given_back();
+  });
+}
+
+std::shared_ptr<Batch> copied_to(const std::shared_ptr<Device>& device, std::shared_ptr<Batch> batch) {
+  constexpr std::uint64_t kAlignment = 256;
+  std::uint64_t size = 0;
+  for (const Tensor& tensor : batch->tensors) size += (tensor.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  auto copy = std::make_shared<Batch>();
+  copy->epoch = batch->epoch;
+  copy->number = batch->number;
+  copy->samples = batch->samples;
+  copy->schema = batch->schema;
+  copy->use = device->new_use();
+  copy->device_memory.push_back(device->allocate(size));
+  copy->device = device;
+  const DeviceMemory& memory = *copy->device_memory.front();
+  std::uint64_t offset = 0;
+  for (const Tensor& tensor : batch->tensors) {
+    device->upload(memory, offset, {tensor.data, tensor.bytes});
+    copy->tensors.push_back({tensor.info, tensor.shape, memory.data() + offset, tensor.bytes});
+    offset += (tensor.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return copy;
+}
+
 std::uint64_t bytes_of(const std::vector<std::int64_t>& shape, std::uint32_t itemsize) {
   std::uint64_t bytes = itemsize;
   for (const std::int64_t n : shape)

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/reader/device.h"
 #include "gpu/reader/schema.h"
 
 namespace batchfs::reader {
@@ -36,7 +37,7 @@ class Mapping {
 struct Tensor {
   const TensorInfo* info = nullptr;  // of the batch's schema
   std::vector<std::int64_t> shape;
-  const std::byte* data = nullptr;   // C order
+  const std::byte* data = nullptr;   // C order; of the batch's device where it has one
   std::uint64_t bytes = 0;
 };
 
@@ -51,14 +52,19 @@ struct Batch {
   std::vector<std::shared_ptr<const Mapping>> memory;
   std::function<void()> release;  // called when the memory is unmapped
 
+  /// Where the tensors are, with `device_memory`; null for the host. `use`: whose work the release comes after.
+  std::shared_ptr<Device> device;
+  std::vector<std::shared_ptr<const DeviceMemory>> device_memory;
+  std::shared_ptr<StreamUse> use;
+
   Batch() = default;
-  ~Batch() {
-    memory.clear();
-    if (release) release();
-  }
+  ~Batch();
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 };
+
+/// The same batch on a device. `batch` is in host memory, and is let go of.
+std::shared_ptr<Batch> copied_to(const std::shared_ptr<Device>& device, std::shared_ptr<Batch> batch);
 
 /// The bytes of a tensor of this shape. Throws corrupt when they are not countable.
 std::uint64_t bytes_of(const std::vector<std::int64_t>& shape, std::uint32_t itemsize);

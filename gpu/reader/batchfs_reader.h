@@ -44,10 +44,12 @@ typedef struct batchfs_options {
   int64_t rank;       /* rank R of W reads the batches R, R + W, ... */
   int64_t world;      /* 0 or 1: all */
   uint32_t prefetch;  /* batches made ready beyond those that are held; 0: two */
-  const char* mode;   /* "auto" (NULL), "host": only shared memory, "files": only files */
+  const char* mode;   /* "auto" (NULL), "host": only shared memory, "daemon": only device memory of the server,
+                         "files": only files */
+  const char* device; /* "cuda:0": batches come in this GPU's memory; "cpu" (NULL) */
 } batchfs_options;
 
-/* A tensor of a batch, on the host. Strides are in bytes; the elements lie in C order. */
+/* A tensor of a batch, on the reader's device. Strides are in bytes; the elements lie in C order. */
 typedef struct batchfs_tensor {
   const char* name;
   const char* dtype;       /* numpy's name: "float32"; "bfloat16" */
@@ -56,8 +58,10 @@ typedef struct batchfs_tensor {
   int32_t ndim;
   const int64_t* shape;
   const int64_t* strides;
-  const void* data;        /* not to be written to */
+  const void* data;        /* of the host, or an address of the GPU; not to be written to */
   uint64_t nbytes;
+  int32_t dlpack_device;   /* DLDeviceType: 1 the host, 2 CUDA */
+  int32_t device_number;
 } batchfs_tensor;
 
 typedef struct batchfs_batch_info {
@@ -80,7 +84,7 @@ BATCHFS_API const char* batchfs_schema(const batchfs_reader* reader);
 BATCHFS_API int64_t batchfs_batches(const batchfs_reader* reader);
 /* This rank's batches of an epoch of which `done` global batches have been read by all ranks together. */
 BATCHFS_API int64_t batchfs_rank_batches(const batchfs_reader* reader, int64_t done);
-/* "host" or "files". */
+/* "daemon" (device memory of the server), "host" (shared memory) or "files"; "none" when the server is gone. */
 BATCHFS_API const char* batchfs_mode(batchfs_reader* reader);
 
 /* From here on batchfs_next gives this rank's batches of `epoch`, of which `done` global batches have been
@@ -95,8 +99,10 @@ BATCHFS_API batchfs_batch_info batchfs_info(const batchfs_batch* batch);
 /* By name, or by position in the schema. */
 BATCHFS_API int batchfs_get_tensor(const batchfs_batch* batch, const char* name, batchfs_tensor* tensor);
 BATCHFS_API int batchfs_tensor_at(const batchfs_batch* batch, int32_t position, batchfs_tensor* tensor);
-/* Gives the batch back; from any thread, once. */
+/* Gives the batch back; from any thread, once. What read it on a GPU has ended. */
 BATCHFS_API void batchfs_release(batchfs_batch* batch);
+/* The same, after what `stream` (a cudaStream_t; NULL: the default one) has to do now. Does not wait for it. */
+BATCHFS_API void batchfs_release_after(batchfs_batch* batch, void* stream);
 
 #ifdef __cplusplus
 }

@@ -68,7 +68,9 @@ void describe(const batchfs_batch& batch, std::size_t t, batchfs_tensor* out) {
           tensor.shape.data(),
           batch.strides[t].data(),
           tensor.data,
-          tensor.bytes};
+          tensor.bytes,
+          batch.batch->device != nullptr ? 2 : 1,
+          batch.batch->device != nullptr ? batch.batch->device->number() : 0};
 }
 
 }  // namespace
@@ -81,13 +83,15 @@ int batchfs_open(const char* place, const batchfs_options* options, batchfs_read
     *reader = nullptr;
     batchfs::reader::ReaderOptions wanted{.place = place};
     if (options != nullptr) {
-      if (options->size < sizeof *options)
+      if (options->size < offsetof(batchfs_options, device))
         throw Error(ErrorCode::invalid_argument, "batchfs_options::size is not set");
       if (options->view != nullptr) wanted.view = options->view;
       wanted.rank = options->rank;
       wanted.world = options->world == 0 ? 1 : options->world;
       if (options->prefetch != 0) wanted.ahead = options->prefetch;
       if (options->mode != nullptr) wanted.mode = options->mode;
+      const char* device = options->size >= sizeof *options ? options->device : nullptr;
+      if (device != nullptr && std::string_view(device) != "cpu") wanted.device = batchfs::reader::Device::open(device);
     }
     *reader = new batchfs_reader{batchfs::reader::Reader::open(std::move(wanted))};
   });
@@ -105,7 +109,7 @@ int64_t batchfs_rank_batches(const batchfs_reader* reader, int64_t done) {
 
 const char* batchfs_mode(batchfs_reader* reader) {
   const std::string mode = reader->reader->mode();
-  return mode == "host" ? "host" : mode == "files" ? "files" : "none";
+  return mode == "daemon" ? "daemon" : mode == "host" ? "host" : mode == "files" ? "files" : "none";
 }
 
 int batchfs_start(batchfs_reader* reader, int64_t epoch, int64_t done) {
@@ -148,3 +152,8 @@ int batchfs_tensor_at(const batchfs_batch* batch, int32_t position, batchfs_tens
 }
 
 void batchfs_release(batchfs_batch* batch) { delete batch; }
+
+void batchfs_release_after(batchfs_batch* batch, void* stream) {
+  if (batch != nullptr && batch->batch->use != nullptr) batch->batch->use->note(reinterpret_cast<std::uintptr_t>(stream));
+  delete batch;
+}

@@ -49,8 +49,10 @@ Reader::Reader(ReaderOptions options) : options_(std::move(options)), view_(opti
   if (options_.world < 1 || options_.world > handoff::kLargestWorld || options_.rank < 0 || options_.rank >= options_.world)
     throw Error(ErrorCode::invalid_argument, "there is no rank " + std::to_string(options_.rank) + " of " +
                                                  std::to_string(options_.world));
-  if (options_.mode != "auto" && options_.mode != "host" && options_.mode != "files")
-    throw Error(ErrorCode::invalid_argument, "a mode is auto, host or files, not '" + options_.mode + "'");
+  if (options_.mode != "auto" && options_.mode != "host" && options_.mode != "daemon" && options_.mode != "files")
+    throw Error(ErrorCode::invalid_argument, "a mode is auto, host, daemon or files, not '" + options_.mode + "'");
+  if (options_.mode == "daemon" && options_.device == nullptr)
+    throw Error(ErrorCode::invalid_argument, "the mode daemon needs a device, \"cuda:0\" for instance");
   std::string place = options_.place;
   while (place.size() > 1 && place.back() == '/') place.pop_back();
   struct stat at;
@@ -87,8 +89,13 @@ void Reader::connect() {
     try {
       const int socket = handoff::connect_to(socket_);
       if (socket < 0) throw Lost{std::strerror(errno)};
+      const auto mode = options_.mode == "daemon" ? handoff::Mode::daemon
+                        : options_.mode == "host" ? handoff::Mode::host
+                                                  : handoff::Mode::automatic;
       source_ = std::make_unique<SocketSource>(
-          socket, SocketSource::Options{view_, options_.rank, options_.world, handoff::Mode::automatic}, options_.interrupted);
+          socket,
+          SocketSource::Options{view_, options_.rank, options_.world, mode, why_copied_.empty() ? options_.device : nullptr},
+          options_.interrupted);
     } catch (const Lost& lost) {
       why_files_ = lost.why;
       refusal = std::make_exception_ptr(Error(ErrorCode::io, "batches cannot be had from there: " + lost.why, socket_));
@@ -98,7 +105,7 @@ void Reader::connect() {
       refusal = std::make_exception_ptr(error.at(socket_));
     }
   }
-  if (source_ == nullptr && options_.mode != "host" && !directory_.empty()) {
+  if (source_ == nullptr && options_.mode != "host" && options_.mode != "daemon" && !directory_.empty()) {
     try {
       source_ = std::make_unique<FileSource>(directory_);
     } catch (const Lost& lost) {
@@ -116,6 +123,16 @@ std::string Reader::mode() {
 std::string Reader::why_files() {
   const std::lock_guard lock(mutex_);
   return why_files_;
+}
+
+std::string Reader::why_copied() {
+  const std::lock_guard lock(mutex_);
+  return why_copied_;
+}
+
+std::shared_ptr<Batch> Reader::on_device(std::shared_ptr<Batch> batch) const {
+  if (batch == nullptr || options_.device == nullptr || batch->device != nullptr) return batch;
+  return copied_to(options_.device, std::move(batch));
 }
 
 void Reader::check_position(const Position& position) const {
@@ -164,6 +181,12 @@ auto Reader::on_source(Call&& call) {
     try {
       return call(*source_);
     } catch (const Lost& lost) {
+      if (lost.cannot_map && options_.mode == "auto" && why_copied_.empty()) {
+        why_copied_ = lost.why;
+        reconnect(lost.why);
+        continue;
+      }
+      if (lost.cannot_map) throw Error(ErrorCode::not_supported, lost.why, options_.place);
       if (fresh) throw Gone(lost.why, options_.place);
       reconnect(lost.why);
       fresh = true;
@@ -194,7 +217,7 @@ std::shared_ptr<Batch> Reader::next() {
     --series_.count;
   };
   try {
-    auto batch = on_source([&](Source& source) { return source.next(options_.interrupted); });
+    auto batch = on_source([&](Source& source) { return on_device(source.next(options_.interrupted)); });
     if (batch == nullptr) throw Gone("its stream ended before its time", options_.place);
     advance();
     return batch;
@@ -209,7 +232,7 @@ std::shared_ptr<Batch> Reader::next() {
 
 std::shared_ptr<Batch> Reader::get(std::int64_t epoch, std::int64_t batch) {
   const std::lock_guard lock(mutex_);
-  return on_source([&](Source& source) { return source.get(epoch, batch, options_.interrupted); });
+  return on_source([&](Source& source) { return on_device(source.get(epoch, batch, options_.interrupted)); });
 }
 
 }  // namespace batchfs::reader

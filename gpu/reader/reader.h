@@ -24,8 +24,11 @@ struct ReaderOptions {
   std::int64_t rank = 0, world = 1;
   /// Batches that are made ready ahead of the reader, beyond what the server does by itself.
   std::uint32_t ahead = 2;
-  /// "auto": the hand-off where it can be reached, else files; "host": the hand-off; "files".
+  /// "auto": the hand-off where it can be reached, else files; "host", "daemon": the hand-off, with batches that the
+  /// server makes in host or in device memory; "files".
   std::string mode = "auto";
+  /// Where batches are wanted; null: in host memory. Those that come in host memory are copied to it.
+  std::shared_ptr<Device> device;
   Interrupted interrupted;
 };
 
@@ -44,10 +47,12 @@ class Reader {
   const Schema& schema() const { return *schema_; }
   std::int64_t rank() const { return options_.rank; }
   std::int64_t world() const { return options_.world; }
-  /// "host" or "files"; "none" when what there was is gone.
+  /// "daemon", "host" or "files"; "none" when what there was is gone.
   std::string mode();
   /// Why it is "files", in "auto"; else empty.
   std::string why_files();
+  /// Why batches are copied to the device although the server could have them there; else empty.
+  std::string why_copied();
 
   /// How many batches start() of this position gives.
   std::int64_t count(const Position& position) const;
@@ -68,6 +73,7 @@ class Reader {
   /// Runs `call` on the source; when that is lost, once more on a new one, at the same position.
   template <class Call>
   auto on_source(Call&& call);
+  std::shared_ptr<Batch> on_device(std::shared_ptr<Batch> batch) const;
 
   const ReaderOptions options_;
   std::string socket_, directory_;  // of the place; either may be empty
@@ -76,7 +82,7 @@ class Reader {
 
   std::mutex mutex_;  // guards what follows
   std::unique_ptr<Source> source_;
-  std::string why_files_;
+  std::string why_files_, why_copied_;
   int process_ = 0;   // that connected
   Series series_;     // what is left of it
   bool started_ = false;

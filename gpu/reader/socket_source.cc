@@ -108,11 +108,15 @@ void Link::send(const void* message, std::size_t size) {
 }
 
 SocketSource::SocketSource(int socket, const Options& options, const Interrupted& interrupted)
-    : link_(std::make_shared<Link>(socket)), buffer_(kLongestMessage) {
+    : link_(std::make_shared<Link>(socket)), buffer_(kLongestMessage), device_(options.device) {
   auto hello = make<HelloMessage>(MessageType::hello);
   if (options.view.size() > sizeof hello.name) throw Error(ErrorCode::not_found, "there is no view of so long a name");
   hello.mode = options.mode;
   hello.kinds = bit(MemoryKind::host);
+  if (device_ != nullptr) {
+    hello.kinds |= bit(MemoryKind::device_fd);
+    std::memcpy(hello.gpu_uuid, device_->uuid().data(), sizeof hello.gpu_uuid);
+  }
   hello.rank = options.rank;
   hello.world = options.world;
   hello.name_length = static_cast<std::uint32_t>(options.view.size());
@@ -126,6 +130,7 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   const std::span<const std::byte> bytes = receive(descriptors.fds, interrupted, kGreetingMilliseconds);
   if (read_as<Header>(bytes).type != MessageType::welcome) throw Lost{"it does not answer as a batchfs process does"};
   const auto welcome = read_as<WelcomeMessage>(bytes);
+  mode_ = welcome.mode;
   std::uint64_t length = 0;
   if (descriptors.fds.size() != 1 ||
       __builtin_add_overflow(welcome.schema_length, welcome.view_length, &length) || length > (1u << 30))
@@ -192,6 +197,33 @@ std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, 
   }
 }
 
+/// The memory that a record names: new, with the next descriptor, or what came before.
+SocketSource::Piece SocketSource::piece_of(const MemoryRecord& record, std::span<const int> descriptors,
+                                           std::size_t& next_descriptor) {
+  const bool on_device = record.kind == MemoryKind::device_fd && device_ != nullptr;
+  if (record.kind != MemoryKind::host && !on_device) throw Lost{"it sent memory of a kind that was not asked for"};
+  if ((record.flags & kMemoryAttached) == 0) {
+    const auto it = kept_.find(record.kind);
+    if (it == kept_.end() || it->second.id != record.id) throw Lost{"it sent a batch in memory that is not known"};
+    return it->second;
+  }
+  if (next_descriptor >= descriptors.size()) throw Lost{"it sent a batch without its memory"};
+  const int fd = descriptors[next_descriptor++];
+  Piece piece{record.id, nullptr, nullptr};
+  if ((record.flags & kMemoryTransient) == 0) kept_.erase(record.kind);  // before the new: there may be no room for both
+  if (on_device) {
+    try {
+      piece.device = device_->map(fd, record.size);
+    } catch (const Error& error) {
+      throw Lost{error.what(), true};
+    }
+  } else {
+    piece.host = Mapping::of_file(fd, record.size);
+  }
+  if ((record.flags & kMemoryTransient) == 0) kept_[record.kind] = piece;
+  return piece;
+}
+
 std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes, std::vector<int>& descriptors) {
   const auto message = read_as<BatchMessage>(bytes);
   const std::uint64_t expected = sizeof message + std::uint64_t{message.memory_count} * sizeof(MemoryRecord) +
@@ -210,18 +242,14 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes, 
   std::size_t next_descriptor = 0;
   for (std::uint32_t m = 0; m < message.memory_count; ++m) {
     const auto record = read_as<MemoryRecord>(bytes.subspan(sizeof message + m * sizeof(MemoryRecord)));
-    if (record.kind != MemoryKind::host) throw Lost{"it sent memory of a kind that was not asked for"};
-    std::shared_ptr<const Mapping> mapping;
-    if ((record.flags & kMemoryAttached) != 0) {
-      if (next_descriptor >= descriptors.size()) throw Lost{"it sent a batch without its memory"};
-      mapping = Mapping::of_file(descriptors[next_descriptor++], record.size);
-      if ((record.flags & kMemoryTransient) == 0) kept_[record.id] = mapping;
-    } else if (const auto it = kept_.find(record.id); it != kept_.end()) {
-      mapping = it->second;
-    } else {
-      throw Lost{"it sent a batch in memory that is not known"};
-    }
-    batch->memory.push_back(std::move(mapping));
+    Piece piece = piece_of(record, descriptors, next_descriptor);
+    if (piece.device != nullptr) batch->device_memory.push_back(std::move(piece.device));
+    else batch->memory.push_back(std::move(piece.host));
+  }
+  if (!batch->device_memory.empty()) {
+    if (!batch->memory.empty()) throw Lost{"it sent a batch in two kinds of memory"};
+    batch->use = device_->new_use();
+    batch->device = device_;
   }
   const std::size_t tensors_at = sizeof message + message.memory_count * sizeof(MemoryRecord);
   std::size_t dims_at = tensors_at + message.tensor_count * sizeof(TensorRecord);
@@ -233,11 +261,12 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes, 
     if (record.rank > 0) std::memcpy(tensor.shape.data(), bytes.data() + dims_at, record.rank * sizeof(std::int64_t));
     dims_at += record.rank * sizeof(std::int64_t);
     tensor.bytes = bytes_of(tensor.shape, tensor.info->dtype.itemsize);
-    if (record.memory >= batch->memory.size()) throw Lost{"a tensor lies in memory that was not sent"};
-    const Mapping& memory = *batch->memory[record.memory];
-    if (tensor.bytes != record.bytes || record.bytes > memory.size() || record.offset > memory.size() - record.bytes)
+    if (record.memory >= message.memory_count) throw Lost{"a tensor lies in memory that was not sent"};
+    const bool on_device = batch->device != nullptr;
+    const std::uint64_t size = on_device ? batch->device_memory[record.memory]->size() : batch->memory[record.memory]->size();
+    if (tensor.bytes != record.bytes || record.bytes > size || record.offset > size - record.bytes)
       throw Lost{"a tensor lies outside of its memory"};
-    tensor.data = memory.data() + record.offset;
+    tensor.data = (on_device ? batch->device_memory[record.memory]->data() : batch->memory[record.memory]->data()) + record.offset;
     batch->tensors.push_back(std::move(tensor));
   }
   return batch;

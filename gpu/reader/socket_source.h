@@ -1,5 +1,5 @@
 #pragma once
-// Batches from the hand-off's socket, mode host. See gpu/handoff/protocol.h.
+// Batches from the hand-off's socket, modes host and daemon. See gpu/handoff/protocol.h.
 
 #include <atomic>
 #include <deque>
@@ -44,13 +44,14 @@ class SocketSource final : public Source {
     std::string view;
     std::int64_t rank = 0, world = 1;
     handoff::Mode mode = handoff::Mode::automatic;
+    std::shared_ptr<Device> device;  // whose memory is wanted, where the server has it; null for none
   };
   /// Says Hello on a connected socket, which it owns. Throws what the server refuses with; Lost when it does
   /// not answer within ten seconds.
   SocketSource(int socket, const Options& options, const Interrupted& interrupted);
 
   const std::shared_ptr<const Schema>& schema() const override { return schema_; }
-  const char* mode() const override { return "host"; }
+  const char* mode() const override { return mode_ == handoff::Mode::daemon ? "daemon" : "host"; }
   void start(const Series& series, std::uint32_t ahead) override;
   std::shared_ptr<Batch> next(const Interrupted& interrupted) override;
   std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch, const Interrupted& interrupted) override;
@@ -69,7 +70,17 @@ class SocketSource final : public Source {
   std::shared_ptr<Link> link_;
   std::shared_ptr<const Schema> schema_;
   std::vector<std::byte> buffer_;
-  std::map<std::uint64_t, std::shared_ptr<const Mapping>> kept_;  // memory that comes again
+  /// A piece of memory, on the host or on the device.
+  struct Piece {
+    std::uint64_t id = 0;
+    std::shared_ptr<const Mapping> host;
+    std::shared_ptr<const DeviceMemory> device;
+  };
+  Piece piece_of(const handoff::MemoryRecord& record, std::span<const int> descriptors, std::size_t& next_descriptor);
+
+  const std::shared_ptr<Device> device_;
+  handoff::Mode mode_ = handoff::Mode::host;
+  std::map<handoff::MemoryKind, Piece> kept_;  // memory that comes again: of each kind the last
   std::uint64_t stream_ = 0, last_request_ = 0;
   std::uint32_t ahead_ = 0;
   bool ended_ = true;

@@ -24,7 +24,7 @@ class Source {
  public:
   virtual ~Source() = default;
   virtual const std::shared_ptr<const Schema>& schema() const = 0;
-  /// "host" or "files".
+  /// "daemon" (device memory), "host" or "files".
   virtual const char* mode() const = 0;
 
   /// From here on next() gives this series. `ahead`: so many batches more than the reader holds are made ready.
@@ -38,6 +38,7 @@ class Source {
 /// The process that made the batches is gone, or speaks nonsense.
 struct Lost {
   std::string why;
+  bool cannot_map = false;  // it is there, but its device memory cannot be used here
 };
 
 }  // namespace batchfs::reader
