@@ -333,6 +333,10 @@ void BatchStream::release(const DeviceBatch& batch, void* stream) {
 const View& BatchStream::view() const { return *impl_->view; }
 const SlotMemory& BatchStream::slots() const { return *impl_->slots; }
 const StreamCounters& BatchStream::counters() const { return impl_->counters; }
+bool BatchStream::broken() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->broken != nullptr;
+}
 const std::string& BatchStream::why_on_cpu() const { return impl_->why_on_cpu; }
 void BatchStream::read(const DeviceTensor& tensor, std::span<std::byte> to) const { impl_->runner->download(tensor.offset, to); }
 std::uint64_t BatchStream::device_memory() const { return impl_->runner->memory() + impl_->slots->size(); }

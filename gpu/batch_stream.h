@@ -82,6 +82,8 @@ class BatchStream {
   const View& view() const;
   const SlotMemory& slots() const;
   const StreamCounters& counters() const;
+  /// The device failed: no batch comes any more.
+  bool broken() const;
   /// Why every batch comes from the CPU; empty when they don't.
   const std::string& why_on_cpu() const;
   /// Copies a tensor's bytes to the host, for tests.

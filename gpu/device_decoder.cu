@@ -29,6 +29,21 @@ std::string why_no_device() {
   return count > 0 ? "" : "the machine has no GPU";
 }
 
+std::uint64_t total_device_memory(int device) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, device), "say its memory");
+  return properties.totalGlobalMem;
+}
+
+std::array<std::uint8_t, 16> device_uuid(int device) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, device), "say its UUID");
+  std::array<std::uint8_t, 16> uuid;
+  static_assert(sizeof properties.uuid == sizeof uuid);
+  std::memcpy(uuid.data(), &properties.uuid, sizeof uuid);
+  return uuid;
+}
+
 std::string device_name(int device) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, device), "say its name");

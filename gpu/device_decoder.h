@@ -13,6 +13,7 @@
 // GPU support runs on machines that have no GPU. Errors of the device are Error{ErrorCode::io}; a build or a
 // machine without CUDA is ErrorCode::not_supported.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,9 @@ int device_count();
 /// The name, as the driver gives it.
 std::string device_name(int device);
 std::uint64_t free_device_memory(int device);
+/// All that it has. This and the next make no context on it.
+std::uint64_t total_device_memory(int device);
+std::array<std::uint8_t, 16> device_uuid(int device);
 
 /// Host memory that a GPU copies from at full speed.
 class PinnedBuffer {

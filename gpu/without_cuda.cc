@@ -21,6 +21,8 @@ std::string why_no_device() { return "this batchfs was built without CUDA"; }
 int device_count() { return 0; }
 std::string device_name(int) { refuse(); }
 std::uint64_t free_device_memory(int) { refuse(); }
+std::uint64_t total_device_memory(int) { refuse(); }
+std::array<std::uint8_t, 16> device_uuid(int) { refuse(); }
 
 PinnedBuffer::PinnedBuffer(std::size_t) { refuse(); }
 PinnedBuffer::~PinnedBuffer() = default;

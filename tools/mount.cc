@@ -46,10 +46,10 @@ Json config_json(const MountOptions& options, const Store& store, const Engine& 
 
 /// Batches in memory for programs that ask, see gpu/handoff. A mount without it is a mount still.
 std::unique_ptr<handoff::HandoffServer> start_handoff(const std::vector<std::shared_ptr<const View>>& views,
-                                                      handoff::Delivery& host, Log& log) {
+                                                      std::vector<handoff::Delivery*> deliveries, Log& log) {
   if (views.empty()) return nullptr;
   try {
-    return std::make_unique<handoff::HandoffServer>(handoff::HandoffServer::Options{.views = views, .deliveries = {&host}},
+    return std::make_unique<handoff::HandoffServer>(handoff::HandoffServer::Options{.views = views, .deliveries = std::move(deliveries)},
                                                     handoff::Listener::in_runtime_directory(), log);
   } catch (const Error& error) {
     log.warning(std::string("no hand-off, programs read files only: ") + error.what());
@@ -69,11 +69,12 @@ void serve(const MountOptions& options, const std::function<void()>& ready) {
   Engine engine({.threads = options.store.threads, .memory = options.store.memory, .store = opened.store}, log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   handoff::HostDelivery host(engine);
-  const auto handoff = start_handoff(views, host, log);
+  const GpuDeliveries gpus(views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host, log);
+  const auto handoff = start_handoff(views, gpus.before(host), log);
   FileSystem::Options shown{.store_url = opened.store->url(), .config = config_json(options, *opened.store, engine)};
   if (handoff != nullptr) {
     shown.handoff_socket = handoff->path();
-    shown.handoff_statistics = [&server = *handoff] { return handoff_json(server); };
+    shown.handoff_statistics = [&server = *handoff, &gpus] { return handoff_json(server, gpus); };
   }
   FileSystem files(std::move(shown), opened.store, opened.hierarchy, dataset, views, engine, log);
   FuseSession session({.mountpoint = options.directory,

@@ -50,6 +50,7 @@ void add_mount_options(CLI::App& app, MountOptions& options) {
   app.add_flag("--allow-other,--allow_other", options.allow_other,
                "let other users read the mount (ordinary users: needs user_allow_other in /etc/fuse.conf)");
   add_engine_options(app, options.store);
+  add_gpu_options(app, options.gpu);
 }
 
 void apply_mount_list(const std::string& list, MountOptions& options) {

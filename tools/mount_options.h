@@ -6,12 +6,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tools/serving.h"
 #include "tools/store_options.h"
 
 namespace batchfs {
 
 struct MountOptions {
   StoreOptions store;
+  GpuOptions gpu;
   std::string directory;
   std::vector<std::string> views;  // files
   bool foreground = false;

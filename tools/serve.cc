@@ -16,6 +16,7 @@ namespace {
 
 struct Options {
   StoreOptions store;
+  GpuOptions gpu;
   std::vector<std::string> views;  // files
   std::string socket;
   bool background = false;
@@ -43,7 +44,8 @@ void serve(const Options& options, const std::function<void()>& ready) {
   Engine engine({.threads = options.store.threads, .memory = options.store.memory, .store = opened.store}, log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   handoff::HostDelivery host(engine);
-  const handoff::HandoffServer server({.views = views, .deliveries = {&host}}, handoff::Listener(options.socket), log);
+  const GpuDeliveries gpus(options.gpu, engine, host, log);
+  const handoff::HandoffServer server({.views = views, .deliveries = gpus.before(host)}, handoff::Listener(options.socket), log);
   log.info("serving batches at " + server.path());
   ready();
   int signal;
@@ -55,6 +57,7 @@ void serve(const Options& options, const std::function<void()>& ready) {
 Run setup_serve(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   add_store_options(app, options->store);
+  add_gpu_options(app, options->gpu);
   app.add_option("--view", options->views, "serve the batches of this view; may be given several times")
       ->required()
       ->type_name("FILE")

@@ -1,9 +1,13 @@
 #include "tools/serving.h"
 
+#include <charconv>
 #include <filesystem>
 #include <set>
 
 #include <sys/resource.h>
+
+#include "gpu/device_decoder.h"
+#include "gpu/handoff/batch_slots.h"
 
 namespace batchfs {
 
@@ -43,10 +47,67 @@ void raise_file_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // where it is refused, the limit is what it was
 }
 
-Json handoff_json(const handoff::HandoffServer& server) {
+void add_gpu_options(CLI::App& app, GpuOptions& options) {
+  app.add_option("--gpu", options.gpu, "make batches in GPU memory for readers that ask: auto, off, or the number of one GPU")
+      ->type_name("auto|off|N")
+      ->check([](const std::string& text) {
+        int number = 0;
+        const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool is_number = error == std::errc() && stop == text.data() + text.size() && number >= 0;
+        return text == "auto" || text == "off" || is_number ? "" : "it is auto, off or the number of a GPU, not '" + text + "'";
+      });
+  add_size_option(app, "--gpu-memory,--gpu_memory", options.memory,
+                  "use at most this much memory of each GPU (default: a quarter, at most 24G)");
+}
+
+GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host, Log& log) {
+  constexpr std::uint64_t kMostByDefault = std::uint64_t{24} << 30;
+  if (options.gpu == "off") return;
+  const int wanted = options.gpu == "auto" ? -1 : std::stoi(options.gpu);
+  if (const std::string why = gpu::why_no_device(); !why.empty()) {
+    if (wanted >= 0) throw Error(ErrorCode::not_supported, "there is no GPU: " + why + "; leave --gpu out");
+    log.debug("batches are not made on a GPU: " + why);
+    return;
+  }
+  if (wanted >= gpu::device_count())
+    throw Error(ErrorCode::not_supported, "there is no GPU " + options.gpu + "; there are " + std::to_string(gpu::device_count()));
+  for (int number = std::max(wanted, 0); number < (wanted >= 0 ? wanted + 1 : gpu::device_count()); ++number) {
+    Gpu gpu{number, gpu::device_name(number), options.memory, nullptr};
+    if (gpu.memory == 0) gpu.memory = std::min(gpu::total_device_memory(number) / 4, kMostByDefault);
+    gpu.delivery = std::make_unique<handoff::DeviceDelivery>(
+        handoff::DeviceDelivery::Options{.uuid = gpu::device_uuid(number),
+                                         .memory = gpu.memory,
+                                         .make_stream = [&engine, number](const BatchRequest& first, std::uint64_t memory) {
+                                           return handoff::batch_slots(engine, number, first, memory);
+                                         }},
+        host, log);
+    gpus_.push_back(std::move(gpu));
+  }
+}
+
+std::vector<handoff::Delivery*> GpuDeliveries::before(handoff::Delivery& host) const {
+  std::vector<handoff::Delivery*> deliveries;
+  for (const Gpu& gpu : gpus_) deliveries.push_back(gpu.delivery.get());
+  deliveries.push_back(&host);
+  return deliveries;
+}
+
+Json GpuDeliveries::json() const {
+  Json list = Json::array();
+  for (const Gpu& gpu : gpus_) {
+    const auto now = gpu.delivery->statistics();
+    Json fallbacks = Json::object();
+    for (std::size_t i = 0; i < now.fallbacks.size(); ++i) fallbacks[handoff::DeviceDelivery::kFallbackNames[i]] = now.fallbacks[i];
+    list.push_back({{"gpu", gpu.number}, {"name", gpu.name}, {"batches", now.batches}, {"bytes", now.bytes},
+                    {"memory_used", now.memory}, {"memory_limit", gpu.memory}, {"streams", now.feeds}, {"from_host", fallbacks}});
+  }
+  return list;
+}
+
+Json handoff_json(const handoff::HandoffServer& server, const GpuDeliveries& gpus) {
   const auto now = server.statistics();
   return {{"socket", server.path()}, {"readers", now.readers}, {"leases", now.leases},
-          {"memory_bytes", now.bytes}, {"batches", now.delivered}};
+          {"memory_bytes", now.bytes}, {"batches", now.delivered}, {"gpus", gpus.json()}};
 }
 
 }  // namespace batchfs

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "engine/base/log.h"
+#include "engine/pipeline/engine.h"
+#include "gpu/handoff/device_delivery.h"
 #include "gpu/handoff/server.h"
 #include "tools/store_options.h"
 #include "tools/view_options.h"
@@ -26,7 +28,33 @@ std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const 
 /// Each batch that a reader holds is an open file: as many as the system lets this user have.
 void raise_file_limit();
 
+struct GpuOptions {
+  std::string gpu = "auto";  // auto, off, or a number
+  std::uint64_t memory = 0;  // bytes of each GPU; 0: a quarter of what it has, at most 24 GiB
+};
+void add_gpu_options(CLI::App& app, GpuOptions& options);
+
+/// What makes batches in GPU memory: one delivery for each GPU.
+class GpuDeliveries {
+ public:
+  /// Throws not_supported when a GPU is asked for by number and is not there. The others outlive it.
+  GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host, Log& log);
+
+  /// In the order of preference.
+  std::vector<handoff::Delivery*> before(handoff::Delivery& host) const;
+  Json json() const;
+
+ private:
+  struct Gpu {
+    int number;
+    std::string name;
+    std::uint64_t memory;
+    std::unique_ptr<handoff::DeviceDelivery> delivery;
+  };
+  std::vector<Gpu> gpus_;
+};
+
 /// What stats.json says of the hand-off.
-Json handoff_json(const handoff::HandoffServer& server);
+Json handoff_json(const handoff::HandoffServer& server, const GpuDeliveries& gpus);
 
 }  // namespace batchfs

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -351,11 +352,12 @@ void Connection::pump() {
 std::uint64_t Connection::ask(Asked asked, std::int64_t rank, std::int64_t world) {
   const std::uint64_t token = ++last_token_;
   BatchRequest request{view_->view, nullptr, asked.epoch, asked.batch / world, rank, world};
+  const auto order = asked.request == 0 ? Delivery::Order::stream : Delivery::Order::single;
   held_ += asked.bytes;
   offer_.held += asked.bytes;
   asked_.emplace(token, std::move(asked));
   const std::uint64_t opened = delivery_->open(
-      std::move(request), [complete = complete_, id = id_, token](std::shared_ptr<const Parcel> parcel,
+      std::move(request), order, [complete = complete_, id = id_, token](std::shared_ptr<const Parcel> parcel,
                                                                   std::exception_ptr error) {
         complete({id, token, std::move(parcel), error});
       });
@@ -399,7 +401,8 @@ void Connection::send(Asked asked) {
   append(out.bytes, &message, sizeof message);
   for (const Parcel::Memory& memory : parcel.memories) {
     MemoryRecord record{memory.id, memory.size, memory.kind, 0};
-    if (memory.transient || attached_.insert(memory.id).second) {
+    std::uint64_t& attached = attached_[memory.kind];
+    if (memory.transient || std::exchange(attached, memory.id) != memory.id) {
       record.flags |= kMemoryAttached;
       out.descriptors.push_back(memory.fd);
     }

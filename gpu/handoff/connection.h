@@ -4,9 +4,9 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -137,7 +137,7 @@ class Connection {
   Stream stream_;
   std::unordered_map<std::uint64_t, Asked> asked_;   // by token
   std::unordered_map<std::uint64_t, Lease> leases_;
-  std::set<std::uint64_t> attached_;  // pieces of memory that the reader has
+  std::map<MemoryKind, std::uint64_t> attached_;  // the pieces of memory that the reader keeps
   std::uint64_t last_token_ = 0, last_lease_ = 0, last_series_ = 0;
   std::uint64_t held_ = 0;            // bytes, of asked_ and leases_
   std::size_t gets_ = 0;              // of asked_

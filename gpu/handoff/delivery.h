@@ -40,11 +40,13 @@ class Delivery {
   /// A reader that can map these kinds of memory, and wants batches on this device, can be served.
   virtual bool serves(const HelloMessage& hello) const = 0;
 
+  /// How a reader asks: for batches one behind the other, or for one by its number.
+  enum class Order { stream, single };
   using Done = std::function<void(std::shared_ptr<const Parcel>, std::exception_ptr)>;
   /// Gives the batch when it is complete: `done` is called once, possibly before this returns, from any
   /// thread. Returns what cancel() takes, 0 when `done` was called already. The request's format is the
   /// delivery's to choose.
-  virtual std::uint64_t open(BatchRequest request, Done done) = 0;
+  virtual std::uint64_t open(BatchRequest request, Order order, Done done) = 0;
   /// The reader went away: `done` is called with Error{interrupted}, unless it has been called.
   virtual void cancel(std::uint64_t opened) = 0;
 

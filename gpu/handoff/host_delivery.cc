@@ -4,7 +4,7 @@
 
 namespace batchfs::handoff {
 
-std::uint64_t HostDelivery::open(BatchRequest request, Done done) {
+std::uint64_t HostDelivery::open(BatchRequest request, Order, Done done) {
   request.format = &packed_format();
   const std::shared_ptr<const View> view = request.view;
   const std::int64_t number = request.global_batch();

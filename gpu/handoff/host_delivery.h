@@ -14,7 +14,7 @@ class HostDelivery final : public Delivery {
 
   Mode mode() const override { return Mode::host; }
   bool serves(const HelloMessage& hello) const override { return (hello.kinds & bit(MemoryKind::host)) != 0; }
-  std::uint64_t open(BatchRequest request, Done done) override;
+  std::uint64_t open(BatchRequest request, Order order, Done done) override;
   void cancel(std::uint64_t opened) override { engine_.cancel(opened); }
   std::uint64_t bytes(const View& view, std::int64_t batch) const override;
   std::uint64_t limit() const override { return engine_.budget().limit(); }

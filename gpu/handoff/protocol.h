@@ -32,8 +32,8 @@
 // Memory. A batch's tensors lie in pieces of memory, each with an id that the server gives once per
 // connection. The message that names an id for the first time carries the descriptor (kMemoryAttached); a
 // piece that is kTransient belongs to one batch and is unmapped with its release, any other stays mapped
-// until the connection ends and its id comes again: slots of a ring, slabs, anything that is worth
-// mapping once. Which kinds of memory may come is what the reader's Hello said it can map.
+// and its id comes again, slots of a ring for instance, until another of its kind comes that is not transient
+// either, or the connection ends: then it is unmapped when the last batch in it is released. Which kinds of memory may come is what the reader's Hello said it can map.
 //
 // Growing. A reader says the newest version it knows, the server answers with the one both use. A new kind
 // of memory is a new MemoryKind behind a bit in HelloMessage::kinds; a new step is a new MessageType, sent only

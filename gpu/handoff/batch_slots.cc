@@ -1,0 +1,62 @@
+#include "gpu/handoff/batch_slots.h"
+
+#include <unistd.h>
+
+#include "gpu/batch_stream.h"
+
+namespace batchfs::handoff {
+
+namespace {
+
+/// What a reader asks for at first (three), and two that are made meanwhile.
+constexpr std::uint32_t kMostSlots = 5, kFewestSlots = 2;
+
+class BatchSlots final : public SlotStream {
+ public:
+  BatchSlots(std::shared_ptr<const View> view, Engine& engine, const gpu::BatchStream::Options& options)
+      : stream_(std::move(view), engine, options), slots_(options.slots), fd_(stream_.slots().export_fd()) {}
+  ~BatchSlots() override { ::close(fd_); }
+
+  Slot next() override {
+    auto batch = stream_.next();
+    if (!batch) throw Error(ErrorCode::not_found, "there is no batch behind the last epoch's");
+    Slot slot;
+    for (std::size_t t = 0; t < batch->tensors.size(); ++t)
+      slot.tensors.push_back({batch->tensors[t].offset, static_cast<std::uint64_t>(element_count(batch->tensors[t].shape)) *
+                                                            stream_.view().tensors()[t].type.itemsize});
+    slot.release = [this, taken = *std::move(batch)] { stream_.release(taken); };
+    return slot;
+  }
+  bool broken() const override { return stream_.broken(); }
+  std::uint32_t slots() const override { return slots_; }
+  int fd() const override { return fd_; }
+  std::uint64_t size() const override { return stream_.slots().size(); }
+  std::uint64_t memory() const override { return stream_.device_memory(); }
+
+ private:
+  gpu::BatchStream stream_;
+  const std::uint32_t slots_;
+  const int fd_;
+};
+
+}  // namespace
+
+std::unique_ptr<SlotStream> batch_slots(Engine& engine, int device, const BatchRequest& first, std::uint64_t memory) {
+  gpu::BatchStream::Options options;
+  options.device = device;
+  options.memory = memory;
+  options.rank = first.rank;
+  options.world = first.world;
+  options.first_epoch = first.epoch;
+  options.first_batch = first.batch;
+  for (options.slots = kMostSlots; options.slots > kFewestSlots; --options.slots) {
+    try {
+      return std::make_unique<BatchSlots>(first.view, engine, options);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_memory) throw;
+    }
+  }
+  return std::make_unique<BatchSlots>(first.view, engine, options);
+}
+
+}  // namespace batchfs::handoff

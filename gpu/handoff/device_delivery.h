@@ -1,0 +1,114 @@
+#pragma once
+// Mode daemon: batches in slots of device memory, which the readers map.
+//
+// One feed for each (view, rank, world) that is read in order: a stream of batches, its slots and a thread. Readers of
+// the same rank share its batches for as long as somebody holds them. What a feed does not have in reach comes from
+// the host delivery, in host memory, and the reader copies it: batches by number, a reader that is behind another, one
+// that holds all slots, a view that the GPU memory is too small for, a device that failed. `counters` tell how many.
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "engine/base/log.h"
+#include "gpu/handoff/delivery.h"
+
+namespace batchfs::handoff {
+
+/// Batches of one rank, in order, in slots. next() and the constructor's work wait; the rest does not.
+class SlotStream {
+ public:
+  struct Tensor {
+    std::uint64_t offset = 0, bytes = 0;  // in the slots' memory
+  };
+  struct Slot {
+    std::vector<Tensor> tensors;
+    std::function<void()> release;  // from any thread, once, before the stream's end
+  };
+  virtual ~SlotStream() = default;
+  /// The next batch. Throws what went wrong with it: those after it still come, unless broken().
+  virtual Slot next() = 0;
+  virtual bool broken() const = 0;
+  virtual std::uint32_t slots() const = 0;
+  /// The slots' memory, for the stream's life.
+  virtual int fd() const = 0;
+  virtual std::uint64_t size() const = 0;
+  /// Device memory in all.
+  virtual std::uint64_t memory() const = 0;
+};
+
+class DeviceDelivery final : public Delivery {
+ public:
+  /// Why a batch came from the host delivery instead.
+  enum class Fallback { by_number, behind, slots_held, no_memory, failed };
+  static constexpr std::array<const char*, 5> kFallbackNames{"by_number", "behind", "slots_held", "no_memory", "failed"};
+
+  struct Options {
+    std::array<std::uint8_t, 16> uuid{};  // of the device
+    std::uint64_t memory = 0;             // of the device, for all feeds
+    std::chrono::milliseconds idle_time{30'000};  // after which a feed that nobody reads is ended
+    /// Makes the stream that begins with this batch, in so much memory. Throws.
+    std::function<std::unique_ptr<SlotStream>(const BatchRequest&, std::uint64_t memory)> make_stream;
+  };
+  /// `host` outlives it.
+  DeviceDelivery(Options options, Delivery& host, Log& log);
+  /// Nobody holds batches of it.
+  ~DeviceDelivery() override;
+
+  Mode mode() const override { return Mode::daemon; }
+  bool serves(const HelloMessage& hello) const override;
+  std::uint64_t open(BatchRequest request, Order order, Done done) override;
+  void cancel(std::uint64_t opened) override;
+  std::uint64_t bytes(const View& view, std::int64_t batch) const override { return host_.bytes(view, batch); }
+  /// Batches may lie in either memory.
+  std::uint64_t limit() const override { return host_.limit() + options_.memory; }
+
+  struct Statistics {
+    std::uint64_t batches = 0, bytes = 0, memory = 0, feeds = 0;  // delivered in device memory, ever; now
+    std::array<std::uint64_t, 5> fallbacks{};
+  };
+  Statistics statistics() const;
+
+ private:
+  struct Feed;
+  struct Waiting {
+    std::uint64_t id;
+    BatchRequest request;
+    Done done;
+  };
+  struct Opened {
+    bool on_host = false;
+    std::uint64_t host = 0;         // what the host delivery gave
+    std::shared_ptr<Feed> feed;
+    std::int64_t place = 0;
+  };
+
+  std::shared_ptr<Feed> feed_for(const BatchRequest& request, std::int64_t place, Fallback& why_not);
+  void serve(Feed& feed, const BatchRequest& first, std::uint64_t memory);
+  std::uint64_t open_on_host(BatchRequest request, Fallback why, Done done);
+  void sweep();
+  void end_idle(bool all);
+
+  const Options options_;
+  Delivery& host_;
+  Log& log_;
+
+  mutable std::mutex mutex_;  // guards what follows, and the feeds
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<Feed>> feeds_;
+  std::vector<std::shared_ptr<Feed>> ending_;  // for the sweeper
+  std::map<std::uint64_t, Opened> opened_;
+  std::uint64_t last_opened_ = 0, last_memory_ = 0;
+  std::uint64_t used_ = 0;  // of options_.memory
+  bool stopping_ = false;
+  std::atomic<std::uint64_t> batches_{0}, bytes_{0};
+  std::array<std::atomic<std::uint64_t>, 5> fallbacks_{};
+  std::thread sweeper_;
+};
+
+}  // namespace batchfs::handoff
