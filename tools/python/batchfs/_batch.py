@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from . import _core
 
-Copier = Callable[[Any], Any]
-
 
 class Tensor:
     """One tensor of a batch, read-only and not copied.
 
-    It speaks DLPack (`torch.from_dlpack(t)`, `jax.dlpack.from_dlpack(t)`), the buffer protocol and numpy's
-    `__array_interface__` (`np.asarray(t)`). Its memory is valid as long as it, or any array made from it, lives.
+    It speaks DLPack (`torch.from_dlpack(t)`, `jax.dlpack.from_dlpack(t)`), in host memory the buffer protocol and
+    numpy's `__array_interface__` (`np.asarray(t)`), on a GPU `__cuda_array_interface__`. Its memory is valid as long
+    as it, or any array made from it, lives.
+
+    On a GPU, the memory is used again after what the stream that took it, the consumer's current one for torch, CuPy
+    and JAX, has to do when the last array goes. Work of another stream must have ended by then. Nothing keeps a program
+    from writing to it: it must not, other readers have the same memory.
     """
 
-    __slots__ = ("_core", "_copier")
+    __slots__ = ("_core",)
 
-    def __init__(self, core: _core.Tensor, copier: Copier | None = None):
+    def __init__(self, core: _core.Tensor):
         self._core = core
-        self._copier = copier
 
     @property
     def name(self) -> str:
@@ -64,6 +66,10 @@ class Tensor:
     def __array_interface__(self) -> dict[str, Any]:
         return self._core.__array_interface__
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return self._core.__cuda_array_interface__
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
         if dtype is not None and np.dtype(dtype) != array.dtype:
@@ -84,8 +90,13 @@ class Tensor:
         return self._core.__dlpack_device__()
 
     def numpy(self) -> np.ndarray:
-        """A read-only array over the same memory. bfloat16 needs the package ml_dtypes."""
-        array = np.asarray(self._core)
+        """A read-only array over the same memory, or, of a tensor on a GPU, a copy. bfloat16 needs the package
+        ml_dtypes."""
+        if self.__dlpack_device__()[0] == 1:
+            array = np.asarray(self._core)
+        else:
+            array = np.empty(self.shape, self._core.typestr)
+            self._core.copy_to(array.reshape(-1).view(np.uint8))
         if self.dtype == "bfloat16":
             try:
                 import ml_dtypes
@@ -95,29 +106,28 @@ class Tensor:
         return array
 
     def torch(self) -> Any:
-        """A torch.Tensor over the same memory, or, of a dataset opened for a GPU, a copy on it.
+        """A torch.Tensor over the same memory.
 
-        torch has no read-only tensors. Changing this one in place is safe, but copies the pages that it touches.
+        torch has no read-only tensors. Changing one of the host in place is safe, but copies the pages that it
+        touches; one on a GPU must not be changed.
         """
-        if self._copier is not None:
-            return self._copier(self)
         import torch
 
         return torch.from_dlpack(self)
 
     def jax(self) -> Any:
         """A jax.Array of the same values; not copied where jax can do so."""
-        if self._copier is not None:
-            return self._copier(self)
         import jax
 
         return jax.dlpack.from_dlpack(self)
 
     def cupy(self) -> Any:
-        """A cupy.ndarray: a copy on the current GPU."""
+        """A cupy.ndarray over the same memory; of a tensor of the host, a copy on the current GPU."""
         import cupy
 
-        return cupy.asarray(self.numpy())
+        if self.__dlpack_device__()[0] == 1:
+            return cupy.asarray(self.numpy())
+        return cupy.from_dlpack(self)
 
 
 class Batch(Mapping[str, Tensor]):
@@ -125,9 +135,9 @@ class Batch(Mapping[str, Tensor]):
 
     __slots__ = ("_core", "_tensors")
 
-    def __init__(self, core: _core.Batch, copier: Copier | None = None):
+    def __init__(self, core: _core.Batch):
         self._core = core
-        self._tensors = {tensor.name: Tensor(tensor, copier) for tensor in core.tensors()}
+        self._tensors = {tensor.name: Tensor(tensor) for tensor in core.tensors()}
 
     @property
     def epoch(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _core
 from ._batch import Batch
-from ._device import copier_for
+from ._device import device_of
 from ._errors import InvalidArgument
 
 
@@ -28,10 +28,10 @@ class Dataset:
                  world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto"):
         if prefetch < 0:
             raise InvalidArgument("prefetch is a number of batches, 0 or more")
-        self._copier = copier_for(device)
+        core_device = device_of(device)
         self._arguments = {"place": os.fspath(place), "view": view, "device": device, "rank": rank, "world": world,
                            "prefetch": prefetch, "mode": mode}
-        self._reader = _core.open(os.fspath(place), view, rank, world, prefetch, mode)
+        self._reader = _core.open(os.fspath(place), view, rank, world, prefetch, mode, core_device)
         self._schema: dict[str, Any] = json.loads(self._reader.schema_json)
         self._view: dict[str, Any] = json.loads(self._reader.view_json)
         self._done = 0  # global batches of the epoch that all ranks had read when the pass began
@@ -67,13 +67,21 @@ class Dataset:
 
     @property
     def mode(self) -> str:
-        """How batches come: "host" (shared memory, from the hand-off) or "files" (of the mount)."""
+        """How batches come: "daemon" (device memory of the server), "host" (its shared memory) or "files" (of the mount).
+
+        On a GPU, batches of the last two are copied to it.
+        """
         return self._reader.mode
 
     @property
     def why_files(self) -> str:
         """Why `mode` is "files" although the hand-off was tried; empty otherwise."""
         return self._reader.why_files
+
+    @property
+    def why_copied(self) -> str:
+        """Why batches are copied to the GPU although the server has them there; empty otherwise."""
+        return self._reader.why_copied
 
     def __len__(self) -> int:
         """The rank's batches in a whole epoch."""
@@ -113,7 +121,7 @@ class Dataset:
 
     def batch(self, number: int, epoch: int | None = None) -> Batch:
         """One batch by its global number, whatever the rank; of `epoch`, or the dataset's."""
-        return Batch(self._reader.get(self._epoch if epoch is None else epoch, number), self._copier)
+        return Batch(self._reader.get(self._epoch if epoch is None else epoch, number))
 
     # State.
 
@@ -180,7 +188,7 @@ class _Pass(Iterator[Batch]):
             dataset.set_epoch(dataset._epoch + 1)
             self._count = 0
             raise StopIteration
-        return Batch(core, dataset._copier)
+        return Batch(core)
 
 
 def _reopen(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> Dataset:
@@ -198,10 +206,12 @@ def open(place: str | os.PathLike[str], view: str | None = None, *, device: str 
 
     place     a mount, a view's directory in it (DIR/views/NAME), or a socket of `batchfs serve`
     view      the view's name, where the place has several
-    device    "cpu"; "cuda" or "cuda:N" copies to the GPU with torch or cupy in .torch() and .jax()
+    device    "cpu"; "cuda" or "cuda:N": batches come in this GPU's memory, made there by the server where it can,
+              else copied
     rank, world   this process's share: rank R of W reads the batches R, R + W, ...
     epoch     the first to read
     prefetch  batches that are made ready beyond those that are held; each takes a batch of memory
-    mode      "auto": the hand-off where it can be reached, else files; "host": only the hand-off; "files"
+    mode      "auto": the hand-off where it can be reached, else files; "host", "daemon": only the hand-off, with
+              batches in host or in GPU memory; "files"
     """
     return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode)

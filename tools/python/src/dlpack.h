@@ -1,5 +1,5 @@
 #pragma once
-// The structures of DLPack 1.1 (github.com/dmlc/dlpack, dlpack.h), as far as tensors of the host need them.
+// The structures of DLPack 1.1 (github.com/dmlc/dlpack, dlpack.h), as far as batches need them.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@ struct Device {
   std::int32_t type;  // 1: the host, 2: CUDA
   std::int32_t id;
 };
-inline constexpr std::int32_t kHost = 1;
+inline constexpr std::int32_t kHost = 1, kCuda = 2;
 
 struct DataType {
   std::uint8_t code;

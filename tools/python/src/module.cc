@@ -40,7 +40,7 @@ bool signal_raised() {
 }
 
 ReaderView open(std::string place, std::optional<std::string> view, std::int64_t rank, std::int64_t world,
-                std::uint32_t ahead, std::string mode) {
+                std::uint32_t ahead, std::string mode, std::optional<std::string> device) {
   const nb::gil_scoped_release release;
   return {reader::Reader::open({.place = std::move(place),
                                 .view = view.value_or(""),
@@ -48,6 +48,7 @@ ReaderView open(std::string place, std::optional<std::string> view, std::int64_t
                                 .world = world,
                                 .ahead = ahead,
                                 .mode = std::move(mode),
+                                .device = device ? reader::Device::open(*device) : nullptr,
                                 .interrupted = signal_raised})};
 }
 
@@ -100,6 +101,7 @@ NB_MODULE(_core, module) {
       .def_prop_ro("schema_json", [](const ReaderView& self) { return self.reader->schema().schema_json; })
       .def_prop_ro("view_json", [](const ReaderView& self) { return self.reader->schema().view_json; })
       .def_prop_ro("mode", [](const ReaderView& self) { return self.reader->mode(); })
+      .def_prop_ro("why_copied", [](const ReaderView& self) { return self.reader->why_copied(); })
       .def_prop_ro("why_files", [](const ReaderView& self) { return self.reader->why_files(); })
       .def("count",
            [](const ReaderView& self, std::int64_t done, std::int64_t worker, std::int64_t workers) {
@@ -110,7 +112,7 @@ NB_MODULE(_core, module) {
       .def("left", [](const ReaderView& self) { return self.reader->left(); })
       .def("next", next)
       .def("get", get, "epoch"_a, "number"_a);
-  module.def("open", open, "place"_a, "view"_a, "rank"_a, "world"_a, "ahead"_a, "mode"_a);
+  module.def("open", open, "place"_a, "view"_a, "rank"_a, "world"_a, "ahead"_a, "mode"_a, "device"_a = nb::none());
 }
 
 }  // namespace batchfs::python

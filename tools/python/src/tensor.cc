@@ -47,6 +47,27 @@ void drop_capsule(PyObject* capsule, const char* name) {
   managed->deleter(managed);
 }
 
+dlpack::Device device_of(const TensorView& view) {
+  return view.batch->device != nullptr ? dlpack::Device{dlpack::kCuda, view.batch->device->number()} : dlpack::Device{dlpack::kHost, 0};
+}
+
+/// What a consumer says of the stream that it reads on, as the array API has it: the batch is complete, so there is
+/// nothing to wait for now, but its memory goes back after what that stream does with it.
+void note_stream(const TensorView& view, nb::handle stream) {
+  if (view.batch->use == nullptr) {
+    if (!stream.is_none() && !(nb::isinstance<nb::int_>(stream) && nb::cast<long>(stream) == -1))
+      throw nb::buffer_error("tensors in host memory have no stream");
+    return;
+  }
+  std::uintptr_t number = 1;
+  if (!stream.is_none()) {
+    const auto given = nb::cast<long long>(stream);
+    if (given == 0 || given < -1) throw nb::buffer_error("the stream 0 is ambiguous: it is 1, 2, a cudaStream_t or -1");
+    number = given == -1 ? reader::StreamUse::kAny : static_cast<std::uintptr_t>(given);
+  }
+  view.batch->use->note(number);
+}
+
 template <class M>
 M* managed_of(const TensorView& view, bool copy) {
   const reader::Dtype& dtype = view.dtype();
@@ -63,7 +84,7 @@ M* managed_of(const TensorView& view, bool copy) {
     context->batch = view.batch;
   }
   managed->tensor = {data,
-                     {dlpack::kHost, 0},
+                     device_of(view),
                      static_cast<std::int32_t>(context->shape.size()),
                      {static_cast<std::uint8_t>(dtype.dlpack_code), static_cast<std::uint8_t>(dtype.dlpack_bits), 1},
                      context->shape.data(),
@@ -78,11 +99,12 @@ nb::object dlpack(const TensorView& view, nb::handle stream, std::optional<std::
                   std::optional<std::pair<int, int>> device, std::optional<bool> copy) {
   if (view.dtype().dlpack_code < 0)
     throw nb::buffer_error(("DLPack has no type for " + view.dtype().name + "; .numpy() has").c_str());
-  if (device && (device->first != dlpack::kHost || device->second != 0))
-    throw nb::buffer_error("the tensor is in host memory; copy it to the device");
-  if (!stream.is_none() && !(nb::isinstance<nb::int_>(stream) && nb::cast<long>(stream) == -1))
-    throw nb::buffer_error("tensors in host memory have no stream");
+  const dlpack::Device at = device_of(view);
+  if (device && (device->first != at.type || device->second != at.id))
+    throw nb::buffer_error("the tensor is on another device; copy it there");
   const bool copied = copy.value_or(false);
+  if (copied && at.type != dlpack::kHost) throw nb::buffer_error("a tensor on a GPU is not copied here; copy what you take");
+  note_stream(view, stream);
   PyObject* capsule = nullptr;
   if (max_version && max_version->first >= 1) {
     auto* managed = managed_of<dlpack::ManagedVersioned>(view, copied);
@@ -116,6 +138,10 @@ const char* buffer_format(const reader::Dtype& dtype) {
 int get_buffer(PyObject* exporter, Py_buffer* buffer, int flags) {
   const auto* view = nb::inst_ptr<TensorView>(exporter);
   buffer->obj = nullptr;
+  if (view->batch->device != nullptr) {
+    PyErr_SetString(PyExc_BufferError, "the tensor is on a GPU; .numpy() copies it");
+    return -1;
+  }
   const char* format = buffer_format(view->dtype());
   if (format == nullptr) {
     PyErr_Format(PyExc_BufferError, "the buffer protocol has no type for %s; .numpy() has", view->dtype().name.c_str());
@@ -167,11 +193,42 @@ nb::dict array_interface(const TensorView& view) {
   return interface;
 }
 
+nb::dict host_interface(const TensorView& view) {
+  if (view.batch->device != nullptr) throw nb::attribute_error("__array_interface__: the tensor is on a GPU; .numpy() copies it");
+  return array_interface(view);
+}
+
+/// Numba's interface, version 3. It does not tell who reads on which stream: any may.
+nb::dict cuda_interface(const TensorView& view) {
+  if (view.batch->device == nullptr) throw nb::attribute_error("__cuda_array_interface__: the tensor is in host memory");
+  view.batch->use->note(reader::StreamUse::kAny);
+  nb::dict interface = array_interface(view);
+  interface["stream"] = nb::none();
+  return interface;
+}
+
+/// Fills a writable buffer of the tensor's size.
+void copy_to(const TensorView& view, nb::handle target) {
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(target.ptr(), &buffer, PyBUF_WRITABLE) != 0) throw nb::python_error();
+  struct Release {
+    Py_buffer& buffer;
+    ~Release() { PyBuffer_Release(&buffer); }
+  } release{buffer};
+  if (static_cast<std::uint64_t>(buffer.len) != view.tensor->bytes) throw nb::buffer_error("the buffer has another size");
+  if (view.tensor->bytes == 0) return;
+  const nb::gil_scoped_release others_run;
+  if (view.batch->device != nullptr)
+    view.batch->device->download(view.tensor->data, {static_cast<std::byte*>(buffer.buf), view.tensor->bytes});
+  else
+    std::memcpy(buffer.buf, view.tensor->data, view.tensor->bytes);
+}
+
 }  // namespace
 
 const void* TensorView::data() const {
   alignas(64) static constexpr std::byte kNothing[64] = {};
-  return tensor->data != nullptr ? static_cast<const void*>(tensor->data) : kNothing;
+  return tensor->data != nullptr || batch->device != nullptr ? static_cast<const void*>(tensor->data) : kNothing;
 }
 
 nb::tuple tuple_of(const std::vector<std::int64_t>& numbers) {
@@ -193,10 +250,16 @@ void bind_tensor(nb::module_& module) {
                      return nb::tuple(dims);
                    })
       .def_prop_ro("nbytes", [](const TensorView& view) { return view.tensor->bytes; })
-      .def_prop_ro("__array_interface__", array_interface)
+      .def_prop_ro("__array_interface__", host_interface)
+      .def_prop_ro("__cuda_array_interface__", cuda_interface)
+      .def_prop_ro("typestr", [](const TensorView& view) { return view.dtype().typestr; })
+      .def("copy_to", copy_to)
       .def("__dlpack__", dlpack, nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
            nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
-      .def("__dlpack_device__", [](const TensorView&) { return nb::make_tuple(dlpack::kHost, 0); });
+      .def("__dlpack_device__", [](const TensorView& view) {
+        const dlpack::Device at = device_of(view);
+        return nb::make_tuple(at.type, at.id);
+      });
 }
 
 }  // namespace batchfs::python
