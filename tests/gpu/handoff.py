@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+"""The hand-off of batches in GPU memory, from end to end, on a machine with a GPU, FUSE, torch and cupy.
+
+    handoff.py PROGRAM FOLDER [CODING]...      FOLDER holds stores of bench/gpu_batches, CODING names of theirs
+
+Mounts each store, opens it in other processes with device="cuda:0", compares batches with the mount's files, kills
+readers and daemons, measures, and prints what it found. The exit code is 1 when anything was wrong.
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+GPU_MEMORY = "12000M"
+wrong = []
+
+
+def check(condition, what):
+    if not condition:
+        wrong.append(what)
+    print("ok   " if condition else "WRONG", what, flush=True)
+
+
+class Mount:
+    """A daemon with the view "pairs": a mount, or, where FUSE is not to be had, a socket."""
+
+    def __init__(self, program, store, *options, size=16, epochs=1000):
+        variables = sorted(path.name for path in store.iterdir() if path.is_dir())
+        self.directory = tempfile.mkdtemp(prefix="batchfs-gpu-")
+        dims = ["channel", "latitude", "longitude"]
+        tensor = {"variables": variables, "stack": "channel", "dims": dims}
+        view = {"name": "pairs", "window": {"time": 1}, "batch": {"size": size, "remainder": "drop"}, "epochs": epochs,
+                "order": {"shuffle": "none"}, "tensors": {"x": tensor, "y": {**tensor, "offsets": {"time": [1]}}}}
+        file = self.directory + ".json"
+        pathlib.Path(file).write_text(json.dumps(view))
+        self.log = open(self.directory + ".log", "w+")
+        self.process = subprocess.Popen([program, "mount", store, self.directory, "--view", file, "--foreground",
+                                         "--memory", "24G", *options], stderr=self.log)
+        for _ in range(200):
+            if os.path.exists(self.directory + "/views/pairs/schema.json"):
+                return
+            time.sleep(0.05)
+            if self.process.poll() is not None:
+                break
+        self.log.seek(0)
+        raise SystemExit("mount failed: " + self.log.read())
+
+    def stats(self):
+        return json.loads(pathlib.Path(self.directory + "/.batchfs/stats.json").read_text())
+
+    def cpu(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                check(False, "the daemon ends within 20 s")
+                self.process.kill()
+        subprocess.run(["umount", "-l", self.directory], stderr=subprocess.DEVNULL)
+
+
+def reader(role, place, *arguments, **options):
+    return subprocess.Popen([sys.executable, __file__, "--" + role, place, *map(str, arguments)], text=True,
+                            stdout=subprocess.PIPE, **options)
+
+
+def answer(process, timeout=120):
+    """The last line that a reader says, as JSON."""
+    try:
+        out, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return {"error": "it hangs"}
+    lines = out.strip().splitlines()
+    return json.loads(lines[-1]) if process.returncode == 0 and lines else {"error": f"exit {process.returncode}: {out[-300:]}"}
+
+
+# What readers do, in processes of their own.
+
+
+def expected(place, number, name, epoch=0):
+    import numpy as np
+
+    return np.load(f"{place}/views/pairs/epoch-{epoch:04d}/batch-{number:06d}/{name}.npy")
+
+
+def role_compare(place, mode, count):
+    import cupy
+    import numpy as np
+    import torch
+
+    import batchfs
+
+    data = batchfs.open(place, device="cuda:0", mode=mode)
+    bad = []
+
+    def same(batch):
+        for name, tensor in batch.items():
+            right = expected(place, batch.number, name, batch.epoch)
+            if tensor.__dlpack_device__() != (2, 0):
+                bad.append([batch.number, name, "not on the GPU"])
+            if not torch.equal(tensor.torch().view(torch.int32), torch.from_numpy(right).cuda().view(torch.int32)):
+                bad.append([batch.number, name, "torch"])
+            if not bool((tensor.cupy().view("u4") == cupy.asarray(right).view("u4")).all()):
+                bad.append([batch.number, name, "cupy"])
+            if not bool((cupy.asarray(tensor).view("u4") == cupy.asarray(right).view("u4")).all()):
+                bad.append([batch.number, name, "cupy by its interface"])
+            if batch.number == 0 and not np.array_equal(tensor.numpy().view("u4"), right.view("u4")):
+                bad.append([batch.number, name, "numpy"])
+
+    for batch in data:
+        same(batch)
+        if batch.number + 1 >= int(count):
+            break
+    same(data.batch(3))
+    held = []
+    for batch in data:  # more than there are slots
+        held.append(batch)
+        if len(held) == 8:
+            break
+    for batch in held:
+        same(batch)
+    del batch, held
+    # Work that is still queued when a batch goes.
+    sums, rights = [], []
+    stream = torch.cuda.Stream()
+    for batch in data:
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(100_000_000)
+            sums.append(batch["x"].torch().view(torch.int32).sum(dtype=torch.int64))
+        rights.append(int(expected(place, batch.number, "x").view("i4").sum(dtype="i8")))
+        del batch
+        if len(sums) == 12:
+            break
+    torch.cuda.synchronize()
+    if [int(s) for s in sums] != rights:
+        bad.append("a slot was used again too early")
+    print(json.dumps({"bad": bad, "mode": data.mode, "why_copied": data.why_copied}))
+
+
+def role_hold(place, count):
+    """Holds batches until it is killed."""
+    import torch
+
+    import batchfs
+
+    held = []
+    for batch in batchfs.open(place, device="cuda:0"):
+        held.append(batch["x"].torch())
+        if len(held) == int(count):
+            break
+    torch.cuda.synchronize()
+    print("holding", flush=True)
+    time.sleep(1000)
+
+
+def role_orphan(place):
+    """Reads until the daemon is gone."""
+    import torch
+
+    import batchfs
+
+    data = batchfs.open(place, device="cuda:0")
+    last, total = None, None
+    try:
+        for n, batch in enumerate(data):
+            if n == 4:
+                last, total = batch["x"].torch(), int(batch["x"].torch().view(torch.int32).sum(dtype=torch.int64))
+                print("reading", flush=True)
+        result = "the epoch ended"
+    except batchfs.Error as error:
+        result = str(error)
+    again = int(last.view(torch.int32).sum(dtype=torch.int64))
+    print(json.dumps({"result": result, "valid": again == total}))
+
+
+def role_measure(place, seconds):
+    import torch
+
+    import batchfs
+
+    torch.zeros(1, device="cuda")
+    begin = time.perf_counter()
+    data = batchfs.open(place, device="cuda:0")
+    result = {"mode": data.mode}
+    sizes, started, cpu = 0, None, None
+    count = 0
+    while started is None or time.perf_counter() - started < float(seconds):
+        for batch in data:
+            if count == 0:
+                result["first_ms"] = (time.perf_counter() - begin) * 1e3
+            if count == 8:
+                started = time.perf_counter()
+                print("begin", flush=True)
+            if count >= 8:
+                sizes += sum(tensor.nbytes for tensor in batch.values())
+            tensors = batch.torch()
+            del tensors, batch
+            count += 1
+            if started is not None and time.perf_counter() - started >= float(seconds):
+                break
+    result["seconds"] = time.perf_counter() - started
+    print("end", flush=True)
+    result["GB/s"] = sizes / result["seconds"] / 1e9
+    # A batch that is ready and has arrived; then one that has to be asked for.
+    times = []
+    for batch in data:
+        del batch
+        time.sleep(0.05)
+        if len(times) >= 40:
+            break
+        times.append(0)
+    for prefetch, key in ((2, "next_us"), (0, "asked_us")):
+        del data
+        data = batchfs.open(place, device="cuda:0", prefetch=prefetch)
+        iterator, times, previous = iter(data), [], None
+        for _ in range(24):
+            time.sleep(0.06)
+            before = time.perf_counter()
+            batch = next(iterator)
+            x = batch["x"].torch()
+            times.append((time.perf_counter() - before) * 1e6)
+            previous, batch, x = batch, None, None
+        times = sorted(times[4:])
+        result[key] = times[len(times) // 2]
+        del iterator, previous
+    print(json.dumps(result))
+
+
+def role_train(place, batches):
+    """A step of matrix products, with and without a batch beside it."""
+    import torch
+
+    import batchfs
+
+    a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+
+    def step():
+        for _ in range(40):
+            torch.matmul(a, a)
+
+    def timed(body):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(int(batches)):
+            body()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - begin) / int(batches)
+
+    timed(step)
+    alone = timed(step)
+    iterator = iter(batchfs.open(place, device="cuda:0"))
+    for _ in range(4):
+        next(iterator)
+
+    def fed():
+        batch = next(iterator)
+        x = batch["x"].torch()
+        x[0, 0, 0].sum()
+        step()
+
+    both = timed(fed)
+    print(json.dumps({"alone_ms": alone * 1e3, "fed_ms": both * 1e3, "share": both / alone - 1}))
+
+
+# The tests.
+
+
+def settled(mount):
+    for _ in range(100):
+        handoff = mount.stats()["handoff"]
+        if handoff["leases"] == 0 and handoff["readers"] == 0:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def main(program, folder, *codings):
+    folder = pathlib.Path(folder)
+    codings = codings or ("zstd-3", "blosc-lz4", "raw")
+    for coding in codings:
+        mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY, size=4)
+        for mode in ("daemon", "auto", "host", "files") if coding == codings[0] else ("daemon",):
+            said = answer(reader("compare", mount.directory, mode, 12))
+            right = {"auto": "daemon"}.get(mode, mode)
+            check(said.get("bad") == [] and said.get("mode") == right, f"{coding}: batches on the GPU, mode {mode}: {said}")
+        check(settled(mount), f"{coding}: leases come back")
+        print("     ", json.dumps(mount.stats()["handoff"]), flush=True)
+        mount.end()
+
+    mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, size=4)
+    for held in (0, 1, 3, 7):
+        holder = reader("hold", mount.directory, max(held, 1))
+        if held:
+            holder.stdout.readline()
+        else:
+            time.sleep(0.8)
+        holder.kill()
+        holder.wait()
+        check(settled(mount), f"a reader killed with {held} batches gives them back")
+    said = answer(reader("compare", mount.directory, "auto", 6))
+    check(said.get("bad") == [] and said.get("mode") == "daemon", f"and the next reader reads: {said}")
+    orphan = reader("orphan", mount.directory)
+    orphan.stdout.readline()
+    time.sleep(0.1)
+    mount.process.kill()
+    said = answer(orphan, 30)
+    check(said.get("valid") is True and "gone" in said.get("result", ""), f"a killed daemon: {said}")
+    mount.end()
+
+    mount = Mount(program, folder / codings[0], "--gpu", "off", size=4)
+    said = answer(reader("compare", mount.directory, "auto", 4))
+    check(said.get("bad") == [] and said.get("mode") == "host", f"a daemon without a GPU: {said}")
+    mount.end()
+    mount = Mount(program, folder / codings[0], "--gpu-memory", "400M", size=4)
+    said = answer(reader("compare", mount.directory, "auto", 4))
+    check(said.get("bad") == [] and mount.stats()["handoff"]["gpus"][0]["from_host"]["no_memory"] > 0, f"too little GPU memory: {said}")
+    mount.end()
+
+    for coding in codings:
+        mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY)
+        process = reader("measure", mount.directory, 2.5)
+        process.stdout.readline()
+        before = mount.cpu()
+        process.stdout.readline()
+        cpu = mount.cpu() - before
+        said = answer(process)
+        if "seconds" in said:
+            said["cores"] = round(cpu / said["seconds"], 1)
+        print(coding, json.dumps(said), flush=True)
+        check("GB/s" in said and said["mode"] == "daemon", f"{coding}: measured")
+        print(coding, "train", json.dumps(answer(reader("train", mount.directory, 20))), flush=True)
+        mount.end()
+    print("wrong:", wrong or "nothing")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1].startswith("--"):
+        globals()["role_" + sys.argv[1][2:]](*sys.argv[2:])
+    else:
+        sys.exit(main(*sys.argv[1:]))
