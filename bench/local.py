@@ -40,7 +40,7 @@ def store_of(arguments, codec):
 # Everything is read several times, as in training: memory that a virtual machine has to fetch from its host first is then
 # a small part of what it takes.
 EPOCHS = 4
-SINGLE = {"name": "all", "variables": VARIABLES, "window": {"time": 1}, "batch": {"size": 16}, "epochs": EPOCHS}
+SINGLE = {"name": "all", "variables": VARIABLES, "window": {"time": 1}, "batch": {"size": 4}, "epochs": EPOCHS}
 PAIRS = {"name": "pairs", "window": {"time": PAIR}, "batch": {"size": BATCH}, "epochs": EPOCHS,
          "tensors": {"x": {"variables": VARIABLES, "stack": "channel",
                            "dims": ["time", "channel", "latitude", "longitude"]}}}
@@ -67,7 +67,7 @@ def per_codec(arguments, codec):
     store, steps = store_of(arguments, codec)
     data.warm(store)
     whole = {"store": store, "variables": VARIABLES, "passes": EPOCHS}
-    view = {"store": store, "view": SINGLE, "count": steps // 16, "epochs": EPOCHS, "by_tensor": True}
+    view = {"store": store, "view": SINGLE, "count": steps // SINGLE["batch"]["size"], "epochs": EPOCHS, "by_tensor": True}
     read_all = chosen([
         Contender("batchfs-values", "peers.batchfs:read_values", whole),
         Contender("batchfs-view", "peers.batchfs:batches", view),

@@ -254,7 +254,9 @@ TEST_F(ObjectStoreTest, DestructionEndsWhatIsNotDone) {
 }
 
 TEST_F(ObjectStoreTest, StopEndsWhatIsNotDoneAndWhatComesLater) {
-  there.fault = [](const Request& request, int) {
+  const auto asked_later = std::make_shared<std::atomic<bool>>(false);
+  there.fault = [asked_later](const Request& request, int) {
+    if (request.target == "/later") *asked_later = true;
     if (request.target == "/busy") return Answer{.status = 503, .headers = {{"Retry-After", "40"}}};
     return Answer{.delay = milliseconds(60'000)};
   };
@@ -275,14 +277,13 @@ TEST_F(ObjectStoreTest, StopEndsWhatIsNotDoneAndWhatComesLater) {
   store->stop();
   blocked.join();
   EXPECT_EQ(ended, 101);
-  const int requests = there.server.requests();
   read("later", {});
   read("later", {5, 5});
   EXPECT_EQ(ended, 103);
   EXPECT_EQ(code_of([&] { store->read("later"); }), ErrorCode::interrupted);
   EXPECT_EQ(code_of([&] { store->size("later"); }), ErrorCode::interrupted);
   store->stop();
-  EXPECT_EQ(there.server.requests(), requests);
+  EXPECT_FALSE(*asked_later);  // requests of before may still be on their way to the server
 }
 
 TEST_F(ObjectStoreTest, ACallbackMayReadTheNext) {
