@@ -122,8 +122,8 @@ def test_bfloat16(dataset):
 
 
 def test_device_without_a_gpu_says_why(server):
-    with pytest.raises(batchfs.NotSupported, match="cuda:0.*(torch|cupy)"):
-        batchfs.open(server.socket, "two", device="cuda:0")
+    with pytest.raises(batchfs.NotSupported, match="no NVIDIA driver|no GPU|cuda:99"):
+        batchfs.open(server.socket, "two", device="cuda:99")
     with pytest.raises(batchfs.NotSupported, match="no device 'tpu'"):
         batchfs.open(server.socket, "two", device="tpu")
 
