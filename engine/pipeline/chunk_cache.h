@@ -87,7 +87,12 @@ class ChunkCache {
   /// How many uses of the chunk are known to come while it could still be here.
   std::size_t uses(const ChunkKey& key) const;
   /// Chunks that are decoded whole now can be kept until this time: more would not fit.
-  void set_horizon(std::uint64_t time) { horizon_.store(time, std::memory_order_relaxed); }
+  /// `keeps_all`: everything fits that the coming batches' arrays consist of.
+  void set_horizon(std::uint64_t time, bool keeps_all) {
+    horizon_.store(time, std::memory_order_relaxed);
+    keeps_all_.store(keeps_all, std::memory_order_relaxed);
+  }
+  bool keeps_all() const { return keeps_all_.load(std::memory_order_relaxed); }
 
   /// A use of the chunk is coming, or is over.
   void add_use(const ChunkKey& key, std::uint64_t time);
@@ -127,6 +132,7 @@ class ChunkCache {
   std::deque<Passing> passing_;  // oldest first
   std::uint64_t passing_bytes_ = 0;
   std::atomic<std::uint64_t> horizon_{UINT64_MAX};
+  std::atomic<bool> keeps_all_{false};
   std::uint64_t touched_ = 0;       // counts accesses, for the least recently used
   std::uint64_t bytes_ = 0;
   Counters& counters_;

@@ -70,7 +70,8 @@ Box ChunkScheduler::box_to_decode(const ChunkKey& key, const Array& array, const
     parts += cost(box);
   }
   const double later = plain ? 0 : static_cast<double>(cache_.uses(key)) * cost(need);
-  if (!plain && parts + later >= 0.9) return whole;
+  // What is used again and can be kept for good serves uses beyond those that are known, too.
+  if (!plain && (parts + later >= 0.9 || (later > 0 && cache_.keeps_all()))) return whole;
   return cost(all) <= parts ? all : need;
 }
 

@@ -462,7 +462,7 @@ void Engine::prefetch(const BatchRequest& request, std::uint64_t bytes) {
     for (const auto& [distance, next] : prefetcher_.beyond(request, std::min(fit, kMostJoined) - window))
       expect(next, distance, false);
   }
-  post_guess(kReadAhead, [this, request] { look_ahead(request); });
+  post_guess(kPrefetch, [this, request] { look_ahead(request); });
 }
 
 /// Has the batch assembled, `distance` batches from now. Gives it if it was there and is to be started now.
@@ -532,15 +532,21 @@ void Engine::find_horizon() {
   for (const auto& [key, uses] : uses_) order.push_back(&uses);
   std::sort(order.begin(), order.end(), [](const Uses* a, const Uses* b) { return a->time < b->time; });
   std::unordered_set<ChunkKey, ChunkKeyHash> distinct;
+  std::unordered_set<const Array*> arrays;
   std::uint64_t bytes = 0, horizon = UINT64_MAX;
+  double all = 0;  // bytes of all chunks of these arrays; may be more than an integer holds
   std::size_t count = 0;
   for (const Uses* uses : order) {
     for (const ChunkKey& chunk : uses->chunks)
-      if (distinct.insert(chunk).second) bytes += chunk.array->chunk_bytes();
+      if (distinct.insert(chunk).second) {
+        bytes += chunk.array->chunk_bytes();
+        if (arrays.insert(chunk.array).second)
+          all += static_cast<double>(chunk.array->chunk_bytes()) * static_cast<double>(chunk.array->grid().chunk_count());
+      }
     count += uses->chunks.size();
     if (bytes > budget_.limit() / 2) horizon = std::min(horizon, uses->time);
   }
-  cache_.set_horizon(horizon);
+  cache_.set_horizon(horizon, all <= static_cast<double>(budget_.limit() / 2));
   // Once batches join, those that are left to look at share fewer.
   joining_ = horizon != UINT64_MAX && count * 10 > distinct.size() * (joining_ ? 11 : 15);
 }

@@ -101,9 +101,9 @@ TEST(ChunkCache, CountsTheUsesToCome) {
   EXPECT_EQ(cache.uses(key), 3u);
   cache.remove_use(key, 3);
   EXPECT_EQ(cache.uses(key), 2u);
-  cache.set_horizon(7);
+  cache.set_horizon(7, false);
   EXPECT_EQ(cache.uses(key), 1u);
-  cache.set_horizon(2);
+  cache.set_horizon(2, false);
   EXPECT_EQ(cache.uses(key), 0u);
 }
 
