@@ -24,13 +24,13 @@ def run(arguments):
             continue
         with Origin(arguments.data, latency=latency, rate=rate) as origin:
             contenders = chosen([Contender("batchfs", "peers.batchfs:batches", {
-                "store": origin.url(store), "view": view, "count": steps // 16})], arguments.peers)
+                "store": origin.url(store), "view": view, "count": steps // view["batch"]["size"], "by_tensor": True, "epochs": 1})], arguments.peers)
             bounds, runs = [], []
             for _ in range(arguments.rounds):
                 bounds.append(origin.get_rate(store))
                 runs += measure(contenders, 1).get("batchfs", [])
         bound = statistics.median(bounds)
-        ours = median(runs, lambda r: stored / (r.seconds - r.report["mount_seconds"])) if runs else None
+        ours = median(runs, lambda r: r.bytes / (r.seconds - r.report["mount_seconds"])) if runs else None
         results[name] = {"get": bound, "batchfs": ours}
         rows.append([name, bound / 1e6, ours and ours / 1e6, ours and ours / bound,
                      median(runs, lambda r: r.cpu / r.bytes * 1e9) if runs else None])
