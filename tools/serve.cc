@@ -1,7 +1,12 @@
 // batchfs serve: batches in memory for programs that ask, without a mount.
 
+#include <unistd.h>
+
+#include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <semaphore>
+#include <thread>
 
 #include "engine/pipeline/engine.h"
 #include "gpu/handoff/host_delivery.h"
@@ -30,11 +35,34 @@ sigset_t last_signals() {
   return signals;
 }
 
+/// Ends the process at once on one of the signals while nothing is served yet: a store may keep it waiting for minutes.
+class Ending {
+ public:
+  /// Before any other thread is started, so that none takes the signals.
+  Ending() : state_(std::make_shared<State>()) {
+    const sigset_t signals = last_signals();
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    std::thread([state = state_, signals] {
+      int signal = 0;
+      sigwait(&signals, &signal);
+      if (!state->serving) ::_exit(128 + signal);
+      state->ended.release();
+    }).detach();  // what throws before anything is served must not wait for a signal
+  }
+  void serving() { state_->serving = true; }
+  void wait() { state_->ended.acquire(); }
+
+ private:
+  struct State {
+    std::atomic<bool> serving = false;
+    std::binary_semaphore ended{0};
+  };
+  const std::shared_ptr<State> state_;
+};
+
 /// Serves until a signal comes. `ready` is called when readers can connect.
 void serve(const Options& options, const std::function<void()>& ready) {
-  // Before any thread is started, so that none takes them.
-  const sigset_t signals = last_signals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  Ending ending;
   raise_file_limit();
   Log log(!options.background);
   StoreOptions store = options.store;
@@ -45,11 +73,11 @@ void serve(const Options& options, const std::function<void()>& ready) {
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   handoff::HostDelivery host(engine);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
+  ending.serving();  // the socket is to be removed at the end
   const handoff::HandoffServer server({.views = views, .deliveries = gpus.before(host)}, handoff::Listener(options.socket), log);
   log.info("serving batches at " + server.path());
   ready();
-  int signal;
-  sigwait(&signals, &signal);
+  ending.wait();
 }
 
 }  // namespace

@@ -223,3 +223,17 @@ def test_memory_for_the_windows_is_bounded(fails, tmp_path):
     (tmp_path / "v.json").write_text(json.dumps({"window": {"time": 1, "x": 1}, "batch": 1000, "missing": {"nan": "skip"}}))
     line = fails(1, "batch", path, "--view", tmp_path / "v.json", "--memory", "64M", "--format", "json")
     assert "1,000,000,000 windows" in line and "--memory" in line
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_scan_before_serving_can_be_stopped(web, view, tmp_path, background):
+    address, asked = web(30)
+    socket = tmp_path / "socket"
+    arguments = ["serve", address, "--view", str(view), "--socket", str(socket)]
+    with subprocess.Popen([PROGRAM, *arguments, *["--background"] * background], stderr=subprocess.PIPE) as process:
+        wait_for(lambda: any("/t/0.0" in path for path in asked))
+        serving = children(process.pid) if background else [process.pid]
+        for pid in serving:
+            os.kill(pid, signal.SIGTERM)
+        assert process.wait(10) == (1 if background else 128 + signal.SIGTERM)
+    assert not socket.exists()
