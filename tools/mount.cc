@@ -14,6 +14,7 @@
 #include "tools/background.h"
 #include "tools/command.h"
 #include "tools/mount_options.h"
+#include "tools/mount_service.h"
 #include "tools/samples.h"
 #include "tools/serving.h"
 
@@ -77,6 +78,7 @@ void serve(const MountOptions& options, const std::function<void()>& ready) {
     shown.handoff_statistics = [&server = *handoff, &gpus] { return handoff_json(server, gpus); };
   }
   FileSystem files(std::move(shown), opened.store, opened.hierarchy, dataset, views, engine, log);
+  MountService service(opened.store->url(), options.directory);
   FuseSession session({.mountpoint = options.directory,
                        .source = opened.store->url(),
                        .passthrough = !options.no_passthrough,
@@ -86,8 +88,12 @@ void serve(const MountOptions& options, const std::function<void()>& ready) {
       [&] {
         files.set_passthrough(session.passthrough());
         ready();
+        service.ready();
       },
-      [&] { engine.stop(); });
+      [&] {
+        service.stopping();
+        engine.stop();
+      });
 }
 
 }  // namespace

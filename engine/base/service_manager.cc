@@ -1,0 +1,96 @@
+#include "engine/base/service_manager.h"
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::size_t kMostDescriptors = 16;
+
+/// The manager's address: a path, or a name without a file, which is written '@name'.
+std::optional<std::pair<sockaddr_un, socklen_t>> manager_address() {
+  const char* name = std::getenv("NOTIFY_SOCKET");
+  sockaddr_un address{};
+  if (name == nullptr || (name[0] != '/' && name[0] != '@')) return std::nullopt;
+  const std::size_t length = std::strlen(name);
+  if (length < 2 || length >= sizeof address.sun_path) return std::nullopt;
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, name, length);
+  if (name[0] == '@') address.sun_path[0] = '\0';
+  return std::pair{address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length)};
+}
+
+}  // namespace
+
+bool notify_service_manager(std::string_view state, std::span<const int> descriptors) {
+  auto address = manager_address();
+  if (!address || descriptors.size() > kMostDescriptors) return false;
+  const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return false;
+
+  iovec text{const_cast<char*>(state.data()), state.size()};
+  msghdr message{};
+  message.msg_name = &address->first;
+  message.msg_namelen = address->second;
+  message.msg_iov = &text;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control{};
+  if (!descriptors.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
+  }
+  const bool sent = ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(state.size());
+  ::close(socket);
+  return sent;
+}
+
+std::optional<std::chrono::microseconds> watchdog_interval() {
+  // WATCHDOG_PID is not asked: under a supervisor, it is a child of the process with that number that serves.
+  const char* text = std::getenv("WATCHDOG_USEC");
+  if (text == nullptr || std::getenv("NOTIFY_SOCKET") == nullptr) return std::nullopt;
+  std::uint32_t interval = 0;  // an hour fits
+  const auto [end, error] = std::from_chars(text, text + std::strlen(text), interval);
+  if (error != std::errc() || *end != '\0' || interval == 0) return std::nullopt;
+  return std::chrono::microseconds(interval);
+}
+
+Watchdog::Watchdog(std::function<bool()> alive, std::optional<std::chrono::microseconds> interval) {
+  if (!interval) return;
+  thread_ = std::thread([this, alive = std::move(alive), pause = *interval / 2] {
+    std::unique_lock lock(mutex_);
+    while (!stopped_) {
+      lock.unlock();
+      if (alive()) notify_service_manager("WATCHDOG=1");
+      lock.lock();
+      stopping_.wait_for(lock, pause, [this] { return stopped_; });
+    }
+  });
+}
+
+Watchdog::~Watchdog() {
+  stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Watchdog::stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  stopping_.notify_all();
+}
+
+}  // namespace batchfs

@@ -1,0 +1,46 @@
+#pragma once
+// What a service tells the manager that started it: that it is ready, ending, alive.
+//
+// The protocol is sd_notify(3)'s: datagrams of NAME=VALUE lines to the socket that the environment variable
+// NOTIFY_SOCKET names. It needs no library, and where there is no manager every call does nothing.
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace batchfs {
+
+/// Sends `state`, lines such as "READY=1", with descriptors for the manager to keep ("FDSTORE=1"). False when
+/// there is no manager, or it did not take it: a service goes on without.
+bool notify_service_manager(std::string_view state, std::span<const int> descriptors = {});
+
+/// How often the manager wants to hear that the service is alive; nullopt when it does not.
+std::optional<std::chrono::microseconds> watchdog_interval();
+
+/// Tells the manager that a service is alive for as long as that is so.
+class Watchdog {
+ public:
+  /// Where the manager wants it, calls `alive` in a thread twice in each interval, and tells the manager when it
+  /// returns true. `alive` may block: that is what a service that hangs looks like.
+  explicit Watchdog(std::function<bool()> alive,
+                    std::optional<std::chrono::microseconds> interval = watchdog_interval());
+  /// Waits for a call of `alive` that has begun.
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  /// No further calls are begun. Does not wait.
+  void stop();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable stopping_;
+  bool stopped_ = false;
+  std::thread thread_;
+};
+
+}  // namespace batchfs

@@ -1,0 +1,28 @@
+#pragma once
+// A mount as a service: what systemd, or whoever speaks sd_notify(3), hears of it.
+
+#include <optional>
+#include <string>
+
+#include "engine/base/service_manager.h"
+
+namespace batchfs {
+
+/// To be made before the session, so that it goes after it: the watchdog may wait for an answer that only the
+/// end of the session gives.
+class MountService {
+ public:
+  MountService(std::string store, std::string directory);
+
+  /// The mount can be used. From now on the manager hears that it is alive: that the kernel got an answer from
+  /// the threads that serve it.
+  void ready();
+  /// The mount ends. Does not wait.
+  void stopping();
+
+ private:
+  const std::string store_, directory_;
+  std::optional<Watchdog> watchdog_;
+};
+
+}  // namespace batchfs
