@@ -12,6 +12,7 @@
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 #include "tools/command.h"
+#include "tools/mount_helper.h"
 
 namespace batchfs {
 
@@ -40,6 +41,8 @@ constexpr Command kCommands[] = {
      "batchfs serve era5.zarr --view view.json --socket /tmp/era5.sock", setup_serve},
     {"umount", "Use batches", "end a mount", "batchfs umount /mnt/era5", setup_umount},
     {"stats", "Use batches", "show the counters of a mount", "batchfs stats /mnt/era5", setup_stats},
+    {"completion", "", "write what a shell needs to complete command lines of batchfs: bash, zsh or fish",
+     "batchfs completion bash > /etc/bash_completion.d/batchfs", setup_completion},
 };
 
 /// Errors may quote what a store holds: whatever is in them stays on one line and off the terminal's
@@ -174,8 +177,29 @@ int main_of(int argc, char** argv) {
   return run(*command, chosen);
 }
 
+/// As mount.batchfs, whose exit codes are mount(8)'s.
+int main_of_mount_helper(int argc, char** argv) {
+  constexpr int kWrongUsageOfMount = 1, kMountFailure = 32;
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  hide_secrets(argc, argv);
+  try {
+    return run_mount_helper(arguments, [argv](std::vector<std::string> command) {
+      std::vector<char*> pointers = {argv[0]};
+      for (std::string& argument : command) pointers.push_back(argument.data());
+      return main_of(static_cast<int>(pointers.size()), pointers.data());
+    });
+  } catch (const UsageError& error) {
+    complain_about_usage("mount", error.why, "mount.batchfs --help");
+    return kWrongUsageOfMount;
+  } catch (const Error& error) {
+    return complain("mount", error.what(), kMountFailure);
+  }
+}
+
 }  // namespace
 
 }  // namespace batchfs
 
-int main(int argc, char** argv) { return batchfs::main_of(argc, argv); }
+int main(int argc, char** argv) {
+  return batchfs::is_mount_helper(argv[0]) ? batchfs::main_of_mount_helper(argc, argv) : batchfs::main_of(argc, argv);
+}

@@ -20,7 +20,7 @@ using Run = std::function<void(Output&)>;
 
 struct Command {
   const char* name;
-  const char* group;    // the heading it is listed under
+  const char* group;    // the heading it is listed under; empty: it is not listed
   const char* summary;  // one line, as `batchfs --help` shows it
   const char* example;  // at the end of its own help
   Run (*setup)(CLI::App& app);
@@ -40,6 +40,7 @@ Run setup_mount(CLI::App& app);
 Run setup_serve(CLI::App& app);
 Run setup_umount(CLI::App& app);
 Run setup_stats(CLI::App& app);
+Run setup_completion(CLI::App& app);
 
 /// Wrong usage that only the command itself can see: exit code 2.
 struct UsageError {

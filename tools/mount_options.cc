@@ -12,9 +12,16 @@ namespace {
 
 /// Options of mount(8) and fstab(5) that change nothing here: a mount is always ro, nosuid and nodev.
 constexpr std::string_view kPassedOver[] = {
-    "defaults", "ro",   "nosuid", "nodev", "noexec", "noatime", "nodiratime", "relatime", "auto",
-    "noauto",   "user", "users",  "nouser", "owner", "group",   "_netdev",    "nofail",   "dev",
-    "suid",     "exec", "async",  "sync",  "nostrictatime"};
+    "defaults",   "ro",          "nosuid",        "nodev",    "noexec",     "noatime",    "nodiratime", "relatime",
+    "auto",       "noauto",      "user",          "users",    "nouser",     "owner",      "group",      "_netdev",
+    "nofail",     "dev",         "suid",          "exec",     "async",      "sync",       "dirsync",    "atime",
+    "diratime",   "norelatime",  "nostrictatime", "strictatime", "lazytime", "nolazytime", "iversion",  "noiversion",
+    "mand",       "nomand",      "nosymfollow",   "silent",   "loud",       "noowner",    "nogroup",    "nousers"};
+
+bool is_passed_over(const std::string& name) {
+  return name.starts_with("x-") || name.starts_with("X-") || name == "comment" ||
+         std::find(std::begin(kPassedOver), std::end(kPassedOver), name) != std::end(kPassedOver);
+}
 
 std::vector<std::string> split_list(const std::string& list) {
   std::vector<std::string> items(1);
@@ -29,6 +36,8 @@ std::vector<std::string> split_list(const std::string& list) {
   }
   return items;
 }
+
+std::string name_of(const std::string& item) { return item.substr(0, item.find('=')); }
 
 std::vector<std::string> long_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -59,12 +68,10 @@ void apply_mount_list(const std::string& list, MountOptions& options) {
   add_mount_options(app, options);
   const std::vector<std::string> names = long_names(app);
   for (const std::string& item : split_list(list)) {
-    const std::string name = item.substr(0, item.find('='));
-    if (item.empty() || name.starts_with("x-") || name.starts_with("comment") ||
-        std::find(std::begin(kPassedOver), std::end(kPassedOver), name) != std::end(kPassedOver)) {
-      continue;
-    }
+    const std::string name = name_of(item);
+    if (item.empty() || is_passed_over(name)) continue;
     if (name == "rw") throw UsageError{"-o rw: a mount is read-only, leave it out"};
+    if (name == "remount") throw UsageError{"-o remount: a mount cannot be changed; umount it and mount it again"};
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw UsageError{"-o has no option '" + name + "'" + did_you_mean(name, names)};
     }
@@ -75,6 +82,26 @@ void apply_mount_list(const std::string& list, MountOptions& options) {
       throw UsageError{"-o " + item + ": " + error.what()};
     }
   }
+}
+
+std::string own_mount_options(const std::string& list, bool sloppy) {
+  CLI::App app;
+  app.set_help_flag();
+  MountOptions unused;
+  add_mount_options(app, unused);
+  const std::vector<std::string> names = long_names(app);
+  std::string own;
+  for (const std::string& item : split_list(list)) {
+    const std::string name = name_of(item);
+    const bool unknown = name != "remount" && std::find(names.begin(), names.end(), name) == names.end();
+    if (item.empty() || is_passed_over(name) || name == "rw" || (sloppy && unknown)) continue;
+    if (!own.empty()) own += ',';
+    for (const char c : item) {
+      if (c == ',' || c == '\\') own += '\\';
+      own += c;
+    }
+  }
+  return own;
 }
 
 }  // namespace batchfs

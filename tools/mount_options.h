@@ -29,4 +29,8 @@ void add_mount_options(CLI::App& app, MountOptions& options);
 /// Throws UsageError for an unknown name and for what a read-only mount cannot do.
 void apply_mount_list(const std::string& list, MountOptions& options);
 
+/// What of the list that mount(8) gives to its helper is batchfs's own: without what mount(8) understands itself,
+/// and without `rw`, which mount(8) says when the user said nothing. `sloppy` leaves unknown names out, too.
+std::string own_mount_options(const std::string& list, bool sloppy);
+
 }  // namespace batchfs

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +39,15 @@ std::optional<FileText> read_small_file(const std::string& path) {
   }
 }
 
+/// What the system's table of users says of who runs this.
+std::optional<std::string> home_of_user() {
+  char text[4096];
+  passwd entry;
+  passwd* found = nullptr;
+  if (::getpwuid_r(::getuid(), &entry, text, sizeof text, &found) != 0 || found == nullptr) return std::nullopt;
+  return *found->pw_dir == '\0' ? std::nullopt : std::optional<std::string>(found->pw_dir);
+}
+
 }  // namespace
 
 std::optional<std::string> Surroundings::first_variable(std::initializer_list<const char*> names) const {
@@ -55,8 +65,9 @@ Surroundings process_surroundings(std::shared_ptr<HttpClient> client) {
   Surroundings real;
   real.variable = [](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());
-    if (value == nullptr || *value == '\0') return std::nullopt;
-    return value;
+    if (value != nullptr && *value != '\0') return value;
+    // Services of the system are started without it.
+    return name == "HOME" ? home_of_user() : std::nullopt;
   };
   real.file = read_small_file;
   real.fetch = [client](HttpRequest request) { return client->send_and_wait(std::move(request)); };

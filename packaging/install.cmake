@@ -1,0 +1,68 @@
+# What lies beside the programs: man pages, completions, the service, mount.batchfs, and how others find the
+# reader library; then the Debian package (tools/package makes it).
+
+include(CMakePackageConfigHelpers)
+
+foreach(section 1 5 7 8)
+  file(GLOB pages CONFIGURE_DEPENDS man/*.${section})
+  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endforeach()
+
+# mount(8) looks for mount.batchfs for `-t batchfs`, for mount.fuse.batchfs for `-t fuse.batchfs`, in /sbin.
+set(made ${CMAKE_BINARY_DIR}/packaging)
+file(MAKE_DIRECTORY ${made})
+file(CREATE_LINK ../bin/batchfs ${made}/mount.batchfs SYMBOLIC)
+file(CREATE_LINK mount.batchfs ${made}/mount.fuse.batchfs SYMBOLIC)
+install(FILES ${made}/mount.batchfs ${made}/mount.fuse.batchfs DESTINATION ${CMAKE_INSTALL_SBINDIR})
+
+install(FILES packaging/batchfs@.service DESTINATION lib/systemd/system)
+install(FILES packaging/era5.conf packaging/slurm/train.sbatch packaging/slurm/train.py packaging/Containerfile
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/batchfs/examples)
+
+# The program writes its own completions, so that they are never out of step.
+set(completions)
+foreach(shell bash zsh fish)
+  add_custom_command(OUTPUT ${made}/${shell} COMMAND batchfs completion ${shell} > ${made}/${shell}
+    DEPENDS batchfs VERBATIM)
+  list(APPEND completions ${made}/${shell})
+endforeach()
+add_custom_target(completions ALL DEPENDS ${completions})
+install(FILES ${made}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME batchfs)
+install(FILES ${made}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _batchfs)
+install(FILES ${made}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME batchfs.fish)
+
+# `pkg-config batchfs_reader`, and find_package(batchfs_reader) with the target batchfs::reader.
+configure_file(packaging/batchfs_reader.pc.in ${made}/batchfs_reader.pc @ONLY)
+write_basic_package_version_file(${made}/batchfs_reader-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${made}/batchfs_reader.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${made}/batchfs_reader-config-version.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_reader)
+set_target_properties(batchfs_reader PROPERTIES EXPORT_NAME reader)
+install(EXPORT batchfs_reader NAMESPACE batchfs:: FILE batchfs_reader-config.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/batchfs_reader)
+
+# Packing takes what was built; it does not build, least of all the tests.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME batchfs)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Zarr stores as ready-made training batches")
+set(CPACK_PACKAGE_DESCRIPTION
+"batchfs mounts a Zarr store, local or remote, and shows it as directories of
+training batches: samples are cut out, decoded, normalised, stacked and
+shuffled as a view says, ahead of the reader. Any program that opens a file
+can train.
+.
+The package has the program, its mount helper for fstab(5), a systemd unit,
+and the C library by which programs read batches from shared memory.")
+set(CPACK_PACKAGE_CONTACT "batchfs developers <batchfs@batchfs.org>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/packaging/as_debian_wants.cmake)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS fuse3)  # fusermount3, for those who are not root
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS ca-certificates)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+include(CPack)
