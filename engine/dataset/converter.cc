@@ -1,5 +1,6 @@
 #include "engine/dataset/converter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -25,33 +26,50 @@ void store(std::byte* p, T value) {
 template <class A>
 using Compute = std::conditional_t<std::is_same_v<A, _Float16>, float, A>;
 
+/// A value with what run_numeric() does besides masking; what is not to be done costs nothing.
+template <class A, bool kScale, bool kOffset>
+A scaled(A value, [[maybe_unused]] A scale, [[maybe_unused]] A offset) {
+  if constexpr (kScale) value = static_cast<A>(static_cast<Compute<A>>(value) * static_cast<Compute<A>>(scale));
+  if constexpr (kOffset) value = static_cast<A>(static_cast<Compute<A>>(value) + static_cast<Compute<A>>(offset));
+  return value;
+}
+
 /// Stored S -> arithmetic A (mask, scale, offset) -> result R.
-template <class S, class A, class R>
-void run_numeric(const CfDecoding& cf, std::int64_t count, const std::byte* source,
-                 std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
+template <class S, class A, class R, bool kScale, bool kOffset>
+void run_scaled(const CfDecoding& cf, std::int64_t count, const std::byte* source, std::int64_t source_stride,
+                std::byte* result, std::int64_t result_stride) {
   const auto scale = static_cast<A>(cf.scale), offset = static_cast<A>(cf.offset);
-  const bool has_scale = cf.has_scale, has_offset = cf.has_offset;
-  const std::size_t masks = cf.masked.size();
   const A missing = std::numeric_limits<double>::quiet_NaN();
-  const A first_mask = masks > 0 ? static_cast<A>(cf.masked[0]) : A{};
-  auto loop = [&](std::int64_t from_stride, std::int64_t to_stride) {
+  if (cf.masked.size() > 1) {
     for (std::int64_t i = 0; i < count; ++i) {
-      A value = static_cast<A>(load<S>(source + i * from_stride));
-      if (masks == 1) {
-        value = value == first_mask ? missing : value;
-      } else if (masks > 1) {
-        const A stored = value;
-        for (double mask : cf.masked)
-          if (stored == static_cast<A>(mask)) value = missing;
-      }
-      if (has_scale) value = static_cast<A>(static_cast<Compute<A>>(value) * static_cast<Compute<A>>(scale));
-      if (has_offset) value = static_cast<A>(static_cast<Compute<A>>(value) + static_cast<Compute<A>>(offset));
-      store(result + i * to_stride, static_cast<R>(value));
+      const A stored = static_cast<A>(load<S>(source + i * source_stride));
+      const bool masked = std::any_of(cf.masked.begin(), cf.masked.end(),
+                                      [stored](double mask) { return stored == static_cast<A>(mask); });
+      store(result + i * result_stride,
+            static_cast<R>(scaled<A, kScale, kOffset>(masked ? missing : stored, scale, offset)));
+    }
+    return;
+  }
+  const A mask = cf.masked.empty() ? missing : static_cast<A>(cf.masked.front());  // nothing equals NaN
+  const auto loop = [&](std::int64_t from_stride, std::int64_t to_stride) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const A stored = static_cast<A>(load<S>(source + i * from_stride));
+      const A value = stored == mask ? missing : stored;
+      store(result + i * to_stride, static_cast<R>(scaled<A, kScale, kOffset>(value, scale, offset)));
     }
   };
   // Constant strides let the compiler vectorise the common case.
   if (source_stride == sizeof(S) && result_stride == sizeof(R)) loop(sizeof(S), sizeof(R));
   else loop(source_stride, result_stride);
+}
+
+template <class S, class A, class R>
+void run_numeric(const CfDecoding& cf, std::int64_t count, const std::byte* source, std::int64_t source_stride,
+                 std::byte* result, std::int64_t result_stride) {
+  const auto run = cf.has_scale ? cf.has_offset ? run_scaled<S, A, R, true, true> : run_scaled<S, A, R, true, false>
+                   : cf.has_offset ? run_scaled<S, A, R, false, true>
+                                   : run_scaled<S, A, R, false, false>;
+  run(cf, count, source, source_stride, result, result_stride);
 }
 
 /// xarray's integer scale without offset: integers stay integers.
