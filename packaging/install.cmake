@@ -54,14 +54,18 @@ can train.
 .
 The package has the program, its mount helper for fstab(5), a systemd unit,
 and the C library by which programs read batches from shared memory.")
-set(CPACK_PACKAGE_CONTACT "batchfs developers <batchfs@batchfs.org>")
+set(CPACK_PACKAGE_CONTACT "batchfs developers <batchfs@example.org>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/packaging/as_debian_wants.cmake)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+# Who links with the library needs this package; dpkg is told to run ldconfig when the library comes and goes. (CPack's
+# own scripts call ldconfig too, which Debian calls outdated; CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS has no trigger.)
+file(WRITE ${made}/shlibs "libbatchfs_reader 0 batchfs (>= ${PROJECT_VERSION})\n")
+file(WRITE ${made}/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${made}/shlibs ${made}/triggers)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS fuse3)  # fusermount3, for those who are not root
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS ca-certificates)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

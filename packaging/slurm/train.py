@@ -17,7 +17,7 @@ def main() -> None:
     if os.path.isdir(place):
         place = os.path.join(place, sorted(os.listdir(place))[0])
     train = BatchDataset(place, rank=rank, world=world)
-    epochs = train.batches.epochs
+    epochs = train.batches.schema["epochs"]
     for epoch in range(epochs):
         train.set_epoch(epoch)
         read, total = 0, 0.0

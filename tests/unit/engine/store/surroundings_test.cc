@@ -4,7 +4,9 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <pwd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/unit/engine/store/fake_surroundings.h"
 
@@ -32,6 +34,18 @@ TEST(Surroundings, ReadsFilesAndTheirModes) {
   EXPECT_FALSE(real.file(path + "/below"));
   EXPECT_EQ(error_of([&] { real.file(testing::TempDir()); }).code(), ErrorCode::io);
   EXPECT_EQ(error_of([&] { real.file("/dev/zero"); }).code(), ErrorCode::invalid_argument);
+}
+
+TEST(Surroundings, AServiceOfTheSystemHasAHomeToo) {
+  const Surroundings real = process_surroundings(nullptr);
+  const char* home = std::getenv("HOME");
+  const std::string before = home != nullptr ? home : "";
+  ::setenv("HOME", "/somewhere", 1);
+  EXPECT_EQ(real.in_home(".aws"), "/somewhere/.aws");
+  ::unsetenv("HOME");
+  ASSERT_NE(::getpwuid(::getuid()), nullptr);
+  EXPECT_EQ(real.variable("HOME"), ::getpwuid(::getuid())->pw_dir);
+  if (home != nullptr) ::setenv("HOME", before.c_str(), 1);
 }
 
 TEST(Surroundings, AnEmptyVariableIsUnset) {
