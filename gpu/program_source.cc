@@ -33,16 +33,6 @@ std::pair<std::uint64_t, std::uint64_t> run_of(const Array& array, const BatchPl
   return {first, first + array.run_bytes(box)};
 }
 
-std::string message_of(std::exception_ptr error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& cause) {
-    return cause.what();
-  } catch (...) {
-    return "unknown";
-  }
-}
-
 }  // namespace
 
 /// A batch on its way.
@@ -228,7 +218,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<con
     }
   } catch (...) {
     const std::lock_guard lock(mutex_);
-    batch->why_failed = message_of(std::current_exception());
+    batch->why_failed = error_of(std::current_exception()).what();
   }
   if (!batch->why_failed.empty()) {
     for (const ChunkUse& use : planned.plan.chunks) {
@@ -364,7 +354,7 @@ void ProgramSource::read(const std::shared_ptr<Part>& part) {
         for (const Piece& piece : pieces) read_piece(*part, part->items[piece.item], piece.offset, piece.size);
       } catch (...) {
         const std::lock_guard lock(part->mutex);
-        part->why_failed = message_of(std::current_exception());
+        part->why_failed = error_of(std::current_exception()).what();
       }
       if (part->unread.fetch_sub(1, std::memory_order_acq_rel) == 1) complete(part);
       const std::lock_guard lock(mutex_);
@@ -469,7 +459,7 @@ void ProgramSource::complete(const std::shared_ptr<Part>& part) {
       add_rounds(*part, builder, 0, part->items.size());
       program = std::make_shared<const Program>(builder.build(part->gathers.gathers(), part->gathers.slices()));
     } catch (...) {
-      part->why_failed = message_of(std::current_exception());
+      part->why_failed = error_of(std::current_exception()).what();
     }
   }
   if (program == nullptr) {  // keeps its place in the order

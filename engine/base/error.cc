@@ -1,8 +1,23 @@
 #include "engine/base/error.h"
 
 #include <cerrno>
+#include <new>
 
 namespace batchfs {
+
+Error error_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorCode::no_memory, "out of memory");
+  } catch (const std::exception& error) {
+    return Error(ErrorCode::internal, error.what());
+  } catch (...) {
+    return Error(ErrorCode::internal, "unknown");
+  }
+}
 
 int to_errno(ErrorCode code) {
   switch (code) {

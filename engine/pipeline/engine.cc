@@ -38,29 +38,8 @@ int default_threads(int asked) {
   return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-std::optional<ErrorCode> code_of(std::exception_ptr error) {
-  if (!error) return std::nullopt;
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& cause) {
-    return cause.code();
-  } catch (...) {
-    return ErrorCode::internal;
-  }
-}
-
 std::exception_ptr ending() {
   return std::make_exception_ptr(Error(ErrorCode::interrupted, "the mount is ending"));
-}
-
-std::string message_of(std::exception_ptr error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& cause) {
-    return cause.what();
-  } catch (...) {
-    return "unknown";
-  }
 }
 
 }  // namespace
@@ -187,7 +166,7 @@ void Engine::post_guess(Urgency urgency, std::function<void()> work) {
     try {
       work();
     } catch (...) {
-      log_.debug(fmt::format("prefetching: {}", message_of(std::current_exception())));
+      log_.debug(fmt::format("prefetching: {}", error_of(std::current_exception()).what()));
     }
   });
 }
@@ -382,7 +361,7 @@ bool Engine::start(const std::shared_ptr<Entry>& entry) {
 
 void Engine::complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch> batch,
                       std::exception_ptr error) {
-  const bool interrupted = code_of(error) == ErrorCode::interrupted;
+  const bool interrupted = error && error_of(error).code() == ErrorCode::interrupted;
   std::vector<Waiter> waiters;
   {
     const std::lock_guard lock(mutex_);
@@ -407,7 +386,7 @@ void Engine::complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch
   forget_uses(key_of(entry->request));
   if (error && !interrupted) {
     log_.error(fmt::format("view {}: epoch {} batch {} failed: {}", entry->request.view->name(),
-                           entry->request.epoch, entry->request.global_batch(), message_of(error)));
+                           entry->request.epoch, entry->request.global_batch(), error_of(error).what()));
   } else if (!error) {
     ++counters_.batches_assembled;
   }

@@ -36,18 +36,6 @@ std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seco
 
 bool may_pass(ErrorCode code) { return code == ErrorCode::io || code == ErrorCode::timed_out; }
 
-Error error_of(const std::exception_ptr& pointer) {
-  try {
-    std::rethrow_exception(pointer);
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return Error(ErrorCode::no_memory, "out of memory");
-  } catch (const std::exception& error) {
-    return Error(ErrorCode::internal, error.what());
-  }
-}
-
 /// Answers that only some requests may get.
 struct Expected {
   bool range = false;      // 416: nothing there at this offset

@@ -73,18 +73,6 @@ std::vector<std::byte> message_of(Message message, MessageType type, const Error
   return bytes;
 }
 
-Error error_of(std::exception_ptr error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& cause) {
-    return cause;
-  } catch (const std::exception& cause) {
-    return Error(ErrorCode::internal, cause.what());
-  } catch (...) {
-    return Error(ErrorCode::internal, "unknown");
-  }
-}
-
 }  // namespace
 
 Connection::Connection(std::uint64_t id, int socket, Offer& offer, Complete complete)
