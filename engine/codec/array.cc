@@ -4,20 +4,19 @@
 #include <cstring>
 #include <deque>
 #include <future>
-#include <list>
-#include <mutex>
-#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "engine/codec/pieces.h"
+#include "engine/codec/shard_index_cache.h"
 #include "engine/codec/sharding.h"
 
 namespace batchfs {
 
 namespace {
 
-constexpr std::uint64_t kKeptIndexBytes = 64 << 20;
+/// Enough for the block offsets of most Blosc frames.
+constexpr std::uint64_t kFirstHead = 4096;
 
 /// The first and one-past-last C-order element of `part` in a chunk of this shape.
 std::pair<std::uint64_t, std::uint64_t> span_of(const Dims& chunk_shape, const Box& part) {
@@ -28,11 +27,6 @@ std::pair<std::uint64_t, std::uint64_t> span_of(const Dims& chunk_shape, const B
     last = last * n + static_cast<std::uint64_t>(part.start[d] + part.shape[d] - 1);
   }
   return {first, last + 1};
-}
-
-Error too_long(std::uint64_t stored, std::uint64_t decoded) {
-  return Error(ErrorCode::corrupt,
-               fmt::format("the stored chunk has {} bytes or more, decoded it should have {}", stored, decoded));
 }
 
 /// Are these the strides of a C-order array of this shape (dimensions of length 1 do not matter)?
@@ -47,43 +41,13 @@ bool is_contiguous(const Dims& shape, const Dims& strides, std::int64_t itemsize
 
 }  // namespace
 
-/// The indexes of shards that were read, most recently used first.
+/// What an array of shards has more.
 struct Array::Shard {
   Shard(const JsonRef& configuration, const ChunkLayout& chunk_layout) : layout(configuration, chunk_layout) {}
 
   ShardLayout layout;
   ChunkGrid shards;
-
-  using Key = std::string;
-  /// nullptr: the shard is missing.
-  using IndexPtr = std::shared_ptr<const ShardIndex>;
-
-  std::optional<IndexPtr> find(const Key& key) {
-    const std::lock_guard lock(mutex_);
-    const auto it = by_key_.find(key);
-    if (it == by_key_.end()) return std::nullopt;
-    order_.splice(order_.begin(), order_, it->second);
-    return it->second->second;
-  }
-  void insert(const Key& key, IndexPtr index) {
-    const std::lock_guard lock(mutex_);
-    if (by_key_.contains(key)) return;
-    bytes_ += cost(index);
-    order_.emplace_front(key, std::move(index));
-    by_key_[key] = order_.begin();
-    while (bytes_ > kKeptIndexBytes && order_.size() > 1) {
-      bytes_ -= cost(order_.back().second);
-      by_key_.erase(order_.back().first);
-      order_.pop_back();
-    }
-  }
-
- private:
-  static std::uint64_t cost(const IndexPtr& index) { return 256 + (index ? index->bytes() : 0); }
-  std::mutex mutex_;
-  std::list<std::pair<Key, IndexPtr>> order_;
-  std::unordered_map<Key, std::list<std::pair<Key, IndexPtr>>::iterator> by_key_;
-  std::uint64_t bytes_ = 0;
+  ShardIndexCache indexes;
 };
 
 Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata)
@@ -114,14 +78,6 @@ std::string Array::chunk_name(const Dims& chunk) const {
   return chunk.empty() ? name + "0" : name;
 }
 
-void Array::check_stored_size(std::optional<std::uint64_t> size) const {
-  if (!size) return;
-  const std::optional<std::uint64_t> exact = chain_->encoded_size();
-  if (exact && *size != *exact)
-    throw Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes, {} were expected", *size, *exact));
-  if (*size > chain_->encoded_bound()) throw too_long(*size, chain_->decoded_size());
-}
-
 Error Array::at_chunk(const Error& error, const Dims& chunk) const {
   const std::string name = chunk_name(chunk);
   if (error.where().starts_with(name)) return error;
@@ -136,7 +92,7 @@ std::string object_key(const ArrayMetadata& metadata, const Dims& chunk) {
 }  // namespace
 
 void Array::locate(const Dims& chunk, std::function<void(LocateOutcome)> done) const {
-  if (!shard_) return done(Location{object_key(*metadata_, chunk), 0, std::nullopt});
+  if (!shard_) return done(ChunkPlace{object_key(*metadata_, chunk), 0, std::nullopt});
   // The inner chunk's shard and place in it.
   Dims outer, inner;
   for (std::size_t d = 0; d < chunk.size(); ++d) {
@@ -146,18 +102,18 @@ void Array::locate(const Dims& chunk, std::function<void(LocateOutcome)> done) c
   }
   const std::string key = object_key(*metadata_, outer);
   const std::int64_t number = shard_->layout.grid.linear(inner);
-  auto look_up = [key, number, done](const Shard::IndexPtr& index) {
-    if (index == nullptr) return done(std::optional<Location>());
+  auto look_up = [key, number, done](const ShardIndexCache::IndexPtr& index) {
+    if (index == nullptr) return done(std::optional<ChunkPlace>());
     std::optional<ShardIndex::Entry> entry;
     try {
       entry = index->entry(number);
     } catch (...) {
       return done(std::current_exception());
     }
-    if (!entry) return done(std::optional<Location>());
-    done(Location{key, entry->offset, entry->length});
+    if (!entry) return done(std::optional<ChunkPlace>());
+    done(ChunkPlace{key, entry->offset, entry->length});
   };
-  if (const auto index = shard_->find(key)) return look_up(*index);
+  if (const auto index = shard_->indexes.find(key)) return look_up(*index);
   // Where asking costs a round trip, what an index points to is checked when it is read.
   std::optional<std::uint64_t> size = UINT64_MAX;
   if (store_->is_local()) {
@@ -168,13 +124,13 @@ void Array::locate(const Dims& chunk, std::function<void(LocateOutcome)> done) c
     }
   }
   if (!size) {
-    shard_->insert(key, nullptr);
+    shard_->indexes.insert(key, nullptr);
     return look_up(nullptr);
   }
   const ByteRange range{0, shard_->layout.index_bytes, shard_->layout.index_at_end};
   store_->read_async(key, range, [this, key, size, look_up, done](ReadOutcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
-    Shard::IndexPtr index;
+    ShardIndexCache::IndexPtr index;
     try {
       const auto& bytes = std::get<std::optional<Buffer>>(outcome);
       if (!bytes && store_->is_local())
@@ -183,12 +139,23 @@ void Array::locate(const Dims& chunk, std::function<void(LocateOutcome)> done) c
     } catch (...) {
       return done(std::current_exception());
     }
-    shard_->insert(key, index);
+    shard_->indexes.insert(key, index);
     look_up(index);
   });
 }
 
-Array::FetchDone Array::naming(const Dims& chunk, FetchDone done) const {
+std::optional<ChunkPlace> Array::locate_local(const Dims& chunk) const {
+  std::optional<ChunkPlace> place;
+  std::exception_ptr failed;
+  locate(chunk, [&](LocateOutcome outcome) {  // called before locate() returns
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) failed = *error;
+    else place = std::move(std::get<std::optional<ChunkPlace>>(outcome));
+  });
+  if (failed) std::rethrow_exception(failed);
+  return place;
+}
+
+FetchDone Array::naming(const Dims& chunk, FetchDone done) const {
   return [this, chunk, done = std::move(done)](std::variant<EncodedChunk, std::exception_ptr> outcome) {
     if (auto* failed = std::get_if<std::exception_ptr>(&outcome)) {
       try {
@@ -210,11 +177,9 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
     EncodedChunk encoded;
     if (bytes) {
       if (exact && bytes->size() != *exact)
-        return done(std::make_exception_ptr(Error(
-            ErrorCode::corrupt,
-            fmt::format("the stored chunk ends early: {} bytes, {} were expected", bytes->size(), *exact))));
+        return done(std::make_exception_ptr(ends_early(bytes->size(), *exact)));
       if (bytes->size() > chain_->encoded_bound())
-        return done(std::make_exception_ptr(too_long(bytes->size(), chain_->decoded_size())));
+        return done(std::make_exception_ptr(chain_->too_long(bytes->size())));
       encoded.missing = false;
       encoded.bytes = std::move(*bytes);
       encoded.offset = offset;
@@ -226,13 +191,14 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
   const std::uint64_t itemsize = type().itemsize;
   locate(chunk, [this, give, partial, first = first, last = last, itemsize, done](LocateOutcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
-    const auto& place = std::get<std::optional<Location>>(outcome);
+    const auto& place = std::get<std::optional<ChunkPlace>>(outcome);
     if (!place) return done(EncodedChunk{});
     const std::uint64_t run = (last - first) * itemsize;
     const bool whole = !partial || run == chain_->decoded_size();
     try {
       // In a local store the size of an object costs nothing to ask for.
-      check_stored_size(place->length || whole || !store_->is_local() ? place->length : store_->size(place->key));
+      const bool ask = !place->length && !whole && store_->is_local();
+      if (const auto size = ask ? store_->size(place->key) : place->length) chain_->check_stored_size(*size);
     } catch (...) {
       return done(std::current_exception());
     }
@@ -258,7 +224,7 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
         else
           read = std::move(got.bytes);
         try {
-          if (!in_shard && got.object_size) check_stored_size(got.object_size);
+          if (!in_shard && got.object_size) chain_->check_stored_size(*got.object_size);
         } catch (...) {
           read = std::current_exception();
         }
@@ -268,113 +234,17 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
   });
 }
 
-// ---- in pieces ----
-
-struct Array::PieceFetch {
-  Dims chunk;
-  std::uint64_t first, count;  // elements
-  FetchDone done;
-  Location place;
-  EncodedChunk result;
-
-  std::mutex mutex;  // guards what follows
-  std::size_t waiting = 0;
-  std::exception_ptr error;
-};
-
-namespace {
-
-/// Enough for the block offsets of most Blosc frames.
-constexpr std::uint64_t kFirstHead = 4096;
-
-std::exception_ptr ends_early(std::uint64_t got, std::uint64_t expected) {
-  return std::make_exception_ptr(Error(
-      ErrorCode::corrupt, fmt::format("the stored chunk ends early: {} bytes, {} were expected", got, expected)));
-}
-
-}  // namespace
-
 void Array::fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<const EncodedChunk> have,
                          FetchDone unnamed) const {
   const auto [first, last] = span_of(grid_.chunk_shape(), part);
-  const auto fetch = std::make_shared<PieceFetch>();
-  fetch->chunk = chunk;
-  fetch->first = first;
-  fetch->count = last - first;
-  fetch->done = naming(chunk, std::move(unnamed));
-  locate(chunk, [this, fetch, have](LocateOutcome outcome) {
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return fetch->done(*error);
-    auto& place = std::get<std::optional<Location>>(outcome);
-    if (!place) return fetch->done(EncodedChunk{});
-    fetch->place = std::move(*place);
-    if (have == nullptr || have->pieces.empty()) return fetch_head(fetch, kFirstHead);
-    fetch->result.missing = false;
-    fetch->result.pieces = have->pieces;
-    fetch->result.stored_size = have->stored_size;
-    fetch_lacking(fetch);
+  const FetchDone done = naming(chunk, std::move(unnamed));
+  locate(chunk, [this, chunk, have, done, first = first, count = last - first](LocateOutcome outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
+    auto& place = std::get<std::optional<ChunkPlace>>(outcome);
+    if (!place) return done(EncodedChunk{});
+    const auto whole = [this, chunk](FetchDone to) { fetch(chunk, whole_box(grid_.chunk_shape()), std::move(to)); };
+    fetch_run({*store_, *chain_, std::move(*place), first, count}, have.get(), whole, done);
   });
-}
-
-void Array::fetch_head(const std::shared_ptr<PieceFetch>& fetch, std::uint64_t length) const {
-  const Location& place = fetch->place;
-  length = std::min(length, place.length.value_or(length));
-  store_->read_version_async(place.key, {place.offset, length}, {}, [this, fetch, length](auto outcome) {
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return fetch->done(*error);
-    auto& read = std::get<Store::VersionedRead>(outcome);
-    const bool in_shard = fetch->place.length.has_value();
-    if (!read.bytes && in_shard)
-      return fetch->done(std::make_exception_ptr(Error(ErrorCode::stale, "the shard has gone while it was read")));
-    if (!read.bytes) return fetch->done(EncodedChunk{});
-    const std::optional<std::uint64_t> stored = in_shard ? fetch->place.length : read.object_size;
-    if (!stored) return this->fetch(fetch->chunk, whole_box(grid_.chunk_shape()), fetch->done);
-    try {
-      check_stored_size(stored);
-    } catch (...) {
-      return fetch->done(std::current_exception());
-    }
-    if (read.bytes->size() != std::min(*stored, length))
-      return fetch->done(ends_early(read.bytes->size(), std::min(*stored, length)));
-    fetch->result.missing = false;
-    if (*stored <= length) {
-      fetch->result.bytes = std::move(*read.bytes);
-      return fetch->done(std::move(fetch->result));
-    }
-    fetch->result.stored_size = *stored;
-    fetch->result.pieces = {{0, std::make_shared<const Buffer>(std::move(*read.bytes))}};
-    fetch_lacking(fetch);
-  });
-}
-
-void Array::fetch_lacking(const std::shared_ptr<PieceFetch>& fetch) const {
-  std::uint64_t more = 0;
-  const auto spans = lacking_spans(*chain_, fetch->result, fetch->first, fetch->count, &more);
-  if (!spans && more > fetch->result.pieces.front().bytes->size() && more < fetch->result.stored_size)
-    return fetch_head(fetch, more);
-  if (!spans) return this->fetch(fetch->chunk, whole_box(grid_.chunk_shape()), fetch->done);
-  if (spans->empty()) return fetch->done(std::move(fetch->result));
-  fetch->waiting = spans->size();
-  for (const Codec::Span& span : *spans) {
-    const ByteRange range{fetch->place.offset + span.offset, span.length};
-    store_->read_async(fetch->place.key, range, [fetch, span](ReadOutcome outcome) {
-      {
-        const std::lock_guard lock(fetch->mutex);
-        if (auto* error = std::get_if<std::exception_ptr>(&outcome)) {
-          fetch->error = *error;
-        } else if (auto& bytes = std::get<std::optional<Buffer>>(outcome); !bytes) {
-          fetch->error = std::make_exception_ptr(Error(ErrorCode::stale, "the chunk has gone while it was read"));
-        } else if (bytes->size() != span.length) {
-          fetch->error = ends_early(span.offset + bytes->size(), span.offset + span.length);
-        } else {
-          fetch->result.pieces.push_back({span.offset, std::make_shared<const Buffer>(std::move(*bytes))});
-        }
-        if (--fetch->waiting > 0) return;
-      }
-      if (fetch->error) return fetch->done(fetch->error);
-      std::stable_sort(fetch->result.pieces.begin(), fetch->result.pieces.end(),
-                       [](const auto& a, const auto& b) { return a.offset < b.offset; });
-      fetch->done(std::move(fetch->result));
-    });
-  }
 }
 
 bool Array::holds(const EncodedChunk& encoded, const Box& part) const {
@@ -398,17 +268,11 @@ EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const { return sta
 
 std::optional<Array::Stored> Array::find_stored(const Dims& chunk) const {
   try {
-    std::optional<Location> place;
-    std::exception_ptr failed;
-    locate(chunk, [&](LocateOutcome outcome) {  // a local store answers before this returns
-      if (auto* error = std::get_if<std::exception_ptr>(&outcome)) failed = *error;
-      else place = std::move(std::get<std::optional<Location>>(outcome));
-    });
-    if (failed) std::rethrow_exception(failed);
+    const std::optional<ChunkPlace> place = locate_local(chunk);
     if (!place) return std::nullopt;
     const std::optional<std::uint64_t> size = place->length ? place->length : store_->size(place->key);
     if (!size) return std::nullopt;
-    check_stored_size(size);
+    chain_->check_stored_size(*size);
     return Stored{place->key, place->offset, *size, !place->length};
   } catch (const Error& error) {
     throw at_chunk(error, chunk);
@@ -546,13 +410,7 @@ std::optional<EncodedChunk> Array::read_spans(const Dims& chunk, const Box& part
   const std::uint64_t count = last - first;
   if (!chain_->has_ranges() || part.empty() || count * type().itemsize > chain_->decoded_size() / 2)
     return std::nullopt;
-  std::optional<Location> place;
-  std::exception_ptr failed;
-  locate(chunk, [&](LocateOutcome outcome) {  // a local store answers before this returns
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) failed = *error;
-    else place = std::move(std::get<std::optional<Location>>(outcome));
-  });
-  if (failed) std::rethrow_exception(failed);
+  const std::optional<ChunkPlace> place = locate_local(chunk);
   if (!place) return EncodedChunk{};
   // Room for the whole, of which only what is read is ever touched.
   std::byte first_head[kFirstHead];

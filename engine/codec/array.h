@@ -42,7 +42,6 @@ class Array {
   /// "t2m/3.0.0": array path and chunk index, as logs and errors name a chunk.
   std::string chunk_name(const Dims& chunk) const;
 
-  using FetchDone = std::function<void(std::variant<EncodedChunk, std::exception_ptr>)>;
   /// Fetches what is needed to decode `part` (a box in chunk coordinates) of a chunk. `done` is called
   /// once, from any thread, possibly before this returns. For a sharded array this may be two reads.
   void fetch(const Dims& chunk, const Box& part, FetchDone done) const;
@@ -88,18 +87,11 @@ class Array {
 
  private:
   struct Shard;
-  struct PieceFetch;
-  void fetch_head(const std::shared_ptr<PieceFetch>& fetch, std::uint64_t length) const;
-  void fetch_lacking(const std::shared_ptr<PieceFetch>& fetch) const;
-  /// Where a chunk's stored bytes are: an object, or `length` bytes of one.
-  struct Location {
-    std::string key;
-    std::uint64_t offset = 0;
-    std::optional<std::uint64_t> length;
-  };
   /// nullopt: the chunk is missing.
-  using LocateOutcome = std::variant<std::optional<Location>, std::exception_ptr>;
+  using LocateOutcome = std::variant<std::optional<ChunkPlace>, std::exception_ptr>;
   void locate(const Dims& chunk, std::function<void(LocateOutcome)> done) const;
+  /// The same in a local store, which answers at once.
+  std::optional<ChunkPlace> locate_local(const Dims& chunk) const;
   /// From a local store: the stored chunk with only what `part` needs filled in; nullopt where that does
   /// not save anything or is not possible.
   std::optional<EncodedChunk> read_spans(const Dims& chunk, const Box& part,
@@ -108,7 +100,6 @@ class Array {
   Error at_chunk(const Error& error, const Dims& chunk) const;
   /// Errors then name the chunk.
   FetchDone naming(const Dims& chunk, FetchDone done) const;
-  void check_stored_size(std::optional<std::uint64_t> size) const;
   void write_fill(const Box& part, std::byte* out, const Dims& strides) const;
   std::shared_ptr<Store> store_;
   std::shared_ptr<const ArrayMetadata> metadata_;

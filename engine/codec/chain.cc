@@ -129,6 +129,18 @@ std::optional<std::uint64_t> CodecChain::encoded_size() const {
   return size;
 }
 
+void CodecChain::check_stored_size(std::uint64_t size) const {
+  const std::optional<std::uint64_t> exact = encoded_size();
+  if (exact && size != *exact)
+    throw Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes, {} were expected", size, *exact));
+  if (size > encoded_bound_) throw too_long(size);
+}
+
+Error CodecChain::too_long(std::uint64_t size) const {
+  return Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes or more, decoded it should have {}", size,
+                                               decoded_size_));
+}
+
 void CodecChain::decode(std::span<const std::byte> encoded, std::span<std::byte> out) const {
   auto check = [](std::size_t got, std::uint64_t expected) {
     if (got != expected)

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/base/error.h"
 #include "engine/codec/codec.h"
 
 namespace batchfs {
@@ -23,6 +24,11 @@ class CodecChain {
   std::optional<std::uint64_t> encoded_size() const;
   /// The most bytes that a stored chunk may have; more are refused.
   std::uint64_t encoded_bound() const { return encoded_bound_; }
+
+  /// Throws corrupt for a size that no stored chunk has.
+  void check_stored_size(std::uint64_t size) const;
+  /// What is wrong with a stored chunk of more than encoded_bound() bytes, of which so many are known.
+  Error too_long(std::uint64_t size) const;
 
   /// Are stored bytes the decoded bytes (or only byte-swapped)? Then any part can be fetched alone.
   bool is_plain() const { return plain_; }

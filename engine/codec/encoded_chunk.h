@@ -2,7 +2,12 @@
 // The stored form of a chunk as it was fetched: all of it, or what a part of the chunk needs.
 
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "engine/base/buffer.h"
@@ -30,6 +35,15 @@ struct EncodedChunk {
     for (const Piece& piece : pieces) sum += piece.bytes->size();
     return sum;
   }
+};
+
+using FetchDone = std::function<void(std::variant<EncodedChunk, std::exception_ptr>)>;
+
+/// Where a chunk's stored bytes are: an object, or `length` bytes of one.
+struct ChunkPlace {
+  std::string key;
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;
 };
 
 }  // namespace batchfs

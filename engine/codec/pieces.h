@@ -1,11 +1,14 @@
 #pragma once
-// Chunks of which pieces were fetched: what is missing for a run of elements, and the stored form with the pieces
-// in their places.
+// Compressed chunks of which only pieces are fetched: what is missing for a run of elements, fetching that from a
+// remote store, and the stored form with the pieces in their places.
 
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "engine/codec/chain.h"
 #include "engine/codec/encoded_chunk.h"
+#include "engine/store/store.h"
 
 namespace batchfs {
 
@@ -13,6 +16,22 @@ namespace batchfs {
 /// offset; what lies close together is one span. nullopt: as CodecChain::stored_spans().
 std::optional<std::vector<Codec::Span>> lacking_spans(const CodecChain& chain, const EncodedChunk& chunk,
                                                       std::uint64_t first, std::uint64_t count, std::uint64_t* more);
+
+/// A run of a chunk's elements, and where the chunk lies. The store and the chain outlive the fetch.
+struct WantedRun {
+  Store& store;
+  const CodecChain& chain;
+  ChunkPlace place;
+  std::uint64_t first, count;  // elements
+};
+/// Fetches what decode_elements() of the run looks at: two round trips, the chunk's beginning, which says where the
+/// rest lies, and what is lacking then; or one when `have`, an earlier outcome for this chunk (it may be null), is in
+/// pieces: then its pieces are taken over. `done` is called once, from any thread, possibly before this returns.
+/// `fetch_whole` is called instead, with `done`, where the chunk cannot be taken apart.
+void fetch_run(WantedRun wanted, const EncodedChunk* have, std::function<void(FetchDone)> fetch_whole, FetchDone done);
+
+/// What is wrong when less came than the store said there is.
+Error ends_early(std::uint64_t got, std::uint64_t expected);
 
 /// As large as the stored form, of which only what decode_elements() of these elements looks at is filled in, in
 /// `scratch`, which grows as needed. Throws internal when a piece of that is missing.

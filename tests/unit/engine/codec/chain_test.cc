@@ -152,6 +152,19 @@ TEST(CodecChain, AChunkOfAnotherSizeIsRefused) {
       "574f471f00")), Error);
 }
 
+TEST(CodecChain, KnowsWhichSizesStoredChunksHave) {
+  const CodecChain plain = chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}])");
+  plain.check_stored_size(96);
+  EXPECT_EQ(failure([&] { plain.check_stored_size(95); }), "the stored chunk has 95 bytes, 96 were expected");
+  EXPECT_EQ(failure([&] { plain.check_stored_size(UINT64_MAX); }),
+            "the stored chunk has 18446744073709551615 bytes, 96 were expected");
+  const CodecChain zstd = chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd"}])");
+  zstd.check_stored_size(1);
+  zstd.check_stored_size(zstd.encoded_bound());
+  EXPECT_EQ(failure([&] { zstd.check_stored_size(zstd.encoded_bound() + 1); }),
+            fmt::format("the stored chunk has {} bytes or more, decoded it should have 96", zstd.encoded_bound() + 1));
+}
+
 TEST(CodecChain, DecodesElementsWhereTheCodecHasRanges) {
   const CodecChain c = chain(R"([{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "blosc"}])");
   ASSERT_TRUE(c.has_ranges());
