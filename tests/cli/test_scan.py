@@ -1,6 +1,7 @@
 """The scan of views that skip missing values: from a web server, with a progress bar, interrupted; what is kept
 of it, and when that is not used."""
 
+import contextlib
 import functools
 import http.server
 import json
@@ -73,7 +74,12 @@ def web(store):
             def log_message(self, *_):
                 pass
 
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=store.parent))
+        class Server(http.server.ThreadingHTTPServer):
+            # All chunks are asked for at once: with the usual queue, of 5, a busy machine refuses connections, and
+            # whoever takes that as a sign to ask for less waits for the slow answers before.
+            request_queue_size = 128
+
+        server = Server(("127.0.0.1", 0), functools.partial(Handler, directory=store.parent))
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
@@ -99,11 +105,11 @@ def put(store, step, values):
 def test_a_remote_store_is_scanned_once(good, web, view, cache):
     address, asked = web()
     assert samples(good, address, view) == T - 1
-    chunks = [path for path in asked if path.rsplit("/", 1)[1][0].isdigit()]
+    chunks = [path for path in asked if is_chunk(path)]
     assert len(set(chunks)) == T
     asked.clear()
     assert samples(good, address, view) == T - 1
-    assert len({path for path in asked if path.rsplit("/", 1)[1][0].isdigit()}) < T / 2  # a few, for their sizes
+    assert len({path for path in asked if is_chunk(path)}) < T / 2  # a few, for their sizes
     batch = json.loads(good("batch", address, "--view", view, "--batch", 1, "--format", "json"))
     assert [w["time"][0] for w in batch["windows"]] == [4, 5, 6, 8]
 
@@ -176,21 +182,41 @@ def is_running(pid):
         return False
 
 
-def wait_for(condition, seconds=20):
+def wait_for(condition, seconds=20, state=lambda: ""):
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end
+        assert time.monotonic() < end, state()
         time.sleep(0.02)
+
+
+def is_chunk(path):
+    return "/t/" in path and path.rsplit("/", 1)[1][0].isdigit()
+
+
+@contextlib.contextmanager
+def scanning(web, command, *arguments):
+    """A command that has begun to scan, which will take long; what fails then does not wait for it."""
+    address, asked = web(30)
+    with subprocess.Popen([PROGRAM, command, address, *map(str, arguments)], stderr=subprocess.PIPE) as process:
+        os.set_blocking(process.stderr.fileno(), False)
+
+        def state():
+            return (f"status {process.poll()}, stderr {process.stderr.read()}, children {children(process.pid)}, "
+                    f"asked for {asked}")
+
+        try:
+            wait_for(lambda: any(map(is_chunk, asked)), state=state)
+            yield process
+        except BaseException:
+            process.terminate()
+            raise
 
 
 @pytest.mark.parametrize("background", [False, True])
 def test_a_scan_can_be_stopped(web, view, cache, tmp_path, background):
-    address, asked = web(30)
     mount = tmp_path / "mnt"
     mount.mkdir()
-    arguments = ["mount", address, str(mount), "--view", str(view)] + ([] if background else ["-f"])
-    with subprocess.Popen([PROGRAM, *arguments], stderr=subprocess.PIPE) as process:
-        wait_for(lambda: any("/t/0.0" in path for path in asked))
+    with scanning(web, "mount", mount, "--view", view, *([] if background else ["-f"])) as process:
         daemons = children(process.pid)
         assert len(daemons) == (1 if background else 0)
         process.send_signal(signal.SIGINT if background else signal.SIGTERM)  # as Ctrl-C does for who waits
@@ -201,11 +227,9 @@ def test_a_scan_can_be_stopped(web, view, cache, tmp_path, background):
 
 
 def test_a_daemon_that_is_stopped_is_reported(web, view, tmp_path):
-    address, asked = web(30)
     mount = tmp_path / "mnt"
     mount.mkdir()
-    with subprocess.Popen([PROGRAM, "mount", address, str(mount), "--view", str(view)], stderr=subprocess.PIPE) as process:
-        wait_for(lambda: any("/t/0.0" in path for path in asked))
+    with scanning(web, "mount", mount, "--view", view) as process:
         (daemon,) = children(process.pid)
         os.kill(daemon, signal.SIGTERM)
         assert process.wait(10) == 1
@@ -227,11 +251,8 @@ def test_memory_for_the_windows_is_bounded(fails, tmp_path):
 
 @pytest.mark.parametrize("background", [False, True])
 def test_a_scan_before_serving_can_be_stopped(web, view, tmp_path, background):
-    address, asked = web(30)
     socket = tmp_path / "socket"
-    arguments = ["serve", address, "--view", str(view), "--socket", str(socket)]
-    with subprocess.Popen([PROGRAM, *arguments, *["--background"] * background], stderr=subprocess.PIPE) as process:
-        wait_for(lambda: any("/t/0.0" in path for path in asked))
+    with scanning(web, "serve", "--view", view, "--socket", socket, *["--background"] * background) as process:
         serving = children(process.pid) if background else [process.pid]
         for pid in serving:
             os.kill(pid, signal.SIGTERM)
