@@ -164,7 +164,7 @@ void GatherPlan::add_box(Gather row, std::vector<GatherDim> dims) {
 }
 
 void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables, const BatchPlan& batch,
-             const ChunkUse& use, const ChunkPlace* chunk, std::span<const std::uint64_t> tensors) {
+             const ChunkUse& use, const DecodedPlace* chunk, std::span<const std::uint64_t> tensors) {
   const ChunkGrid& grid = view.variables()[use.variable]->array->grid();
   const Dims index = grid.chunk(use.chunk);
   for (std::uint32_t i = use.first_part; i < use.first_part + use.part_count; ++i) {

@@ -74,7 +74,7 @@ class GatherPlan {
 };
 
 /// A decoded chunk in the target area of decoding.
-struct ChunkPlace {
+struct DecodedPlace {
   std::uint64_t offset = 0;  // of the chunk's first element; a chunk of which only a run is there may begin before
                              // the area (modulo 2^64)
   const ChunkForm* form = nullptr;
@@ -83,7 +83,7 @@ struct ChunkPlace {
 /// Everything that a batch takes from one chunk. `chunk` is null for a missing one; `tensors` are where the tensors
 /// begin in the batch area.
 void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables, const BatchPlan& batch,
-             const ChunkUse& use, const ChunkPlace* chunk, std::span<const std::uint64_t> tensors);
+             const ChunkUse& use, const DecodedPlace* chunk, std::span<const std::uint64_t> tensors);
 
 /// What a batch has outside of the selection.
 void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPlan& batch, std::span<const std::uint64_t> tensors);

@@ -213,7 +213,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<con
         const std::lock_guard lock(mutex_);
         arena_.add_reader(*chunk, part->number);
       }
-      const ChunkPlace at{chunk->offset - chunk->first, chunk->form};
+      const DecodedPlace at{chunk->offset - chunk->first, chunk->form};
       add_use(part->gathers, *view_, tables_, planned.plan, use, &at, tensors);
     }
   } catch (...) {

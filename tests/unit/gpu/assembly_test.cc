@@ -78,7 +78,7 @@ std::vector<std::vector<std::byte>> gathered(const View& view, const MemoryStore
     std::string key = array.metadata().path + "/" + array.metadata().key_encoding.key(array.grid().chunk(use.chunk));
     const auto object = store.objects.find(key);
     EXPECT_EQ(codings[use.variable].kind, Coding::Kind::raw);
-    ChunkPlace place{(chunks.size() + 255) / 256 * 256, &codings[use.variable].form};
+    DecodedPlace place{(chunks.size() + 255) / 256 * 256, &codings[use.variable].form};
     if (object != store.objects.end()) {
       chunks.resize(place.offset);
       chunks.insert(chunks.end(), object->second.begin(), object->second.end());
