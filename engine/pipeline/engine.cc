@@ -5,7 +5,6 @@
 #include <cstring>
 #include <future>
 #include <thread>
-#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -22,9 +21,6 @@ constexpr std::size_t kKeptOpened = 4;
 constexpr std::uint64_t kKeptOpenedBytes = 256 << 20;
 /// How far batches of a local store are made ahead.
 constexpr std::uint64_t kLocalWindowBytes = 256 << 20;
-/// Batches behind the window whose chunk uses are told to the cache: so many, or until there are so many uses.
-constexpr std::int64_t kLookAhead = 128;
-constexpr std::size_t kLookAheadUses = 4096;
 /// Batches that may join chunks on their way, those of the window included. Fewer than are looked at.
 constexpr std::int64_t kMostJoined = 96;
 /// A prefetched batch that nobody came for while so many others were opened is forgotten.
@@ -50,6 +46,7 @@ Engine::Engine(Options options, Log& log)
       budget_(options.memory != 0 ? options.memory : default_memory_budget()),
       prefetching_(options.prefetch),
       cache_(counters_),
+      look_ahead_(cache_, budget_.limit()),
       executor_(default_threads(options.threads)),
       scheduler_(executor_, budget_, cache_, counters_, log) {}
 
@@ -66,10 +63,6 @@ void Engine::stop() {
   executor_.stop();
 }
 
-Engine::Key Engine::key_of(const BatchRequest& request) {
-  return {request.view.get(), request.format, request.epoch, request.global_batch()};
-}
-
 Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
   std::shared_ptr<Batch> ready;
   WaiterId id = 0;
@@ -81,7 +74,7 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
       done(nullptr, ending());
       return 0;
     }
-    std::shared_ptr<Entry>& entry = entries_[key_of(request)];
+    std::shared_ptr<Entry>& entry = entries_[request.key()];
     const bool is_new = entry == nullptr;
     if (is_new) {
       entry = std::make_shared<Entry>();
@@ -91,7 +84,7 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
       again = false;
       ++now_;
       entry->opened = true;
-      opened_.push_back(key_of(request));
+      opened_.push_back(request.key());
     }
     if (entry->batch != nullptr) {
       ready = entry->batch;
@@ -133,7 +126,7 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
 /// Called with mutex_ held.
 void Engine::trim_opened() {
   std::uint64_t bytes = 0;
-  for (const Key& key : opened_) {
+  for (const BatchKey& key : opened_) {
     const auto it = entries_.find(key);
     if (it != entries_.end() && it->second->batch != nullptr) bytes += it->second->batch->bytes();
   }
@@ -216,7 +209,7 @@ Budget::Reservation Engine::make_room(const Entry& entry, std::uint64_t bytes, b
 
 /// Called with mutex_ held: forgets a batch that nobody waits for.
 void Engine::drop(std::shared_ptr<Entry> entry) {
-  entries_.erase(key_of(entry->request));
+  entries_.erase(entry->request.key());
   if (entry->assembly == nullptr) return;
   entry->assembly->cancelled = true;
   if (entry->submitted) scheduler_.hurry(entry->assembly);
@@ -231,7 +224,7 @@ void Engine::give_up(const std::shared_ptr<Entry>& entry) {
       post_assemble(entry);
       return;
     }
-    const auto it = entries_.find(key_of(entry->request));
+    const auto it = entries_.find(entry->request.key());
     if (it != entries_.end() && it->second == entry) entries_.erase(it);
     if (!entry->started) return;
   }
@@ -243,7 +236,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
   bool waited, stopping;
   {
     const std::lock_guard lock(mutex_);
-    const auto it = entries_.find(key_of(request));
+    const auto it = entries_.find(request.key());
     // Dropped, begun by an earlier ticket, or done.
     if (it == entries_.end() || it->second != entry || entry->assembly || entry->batch) return;
     waited = entry->urgency == kReaderWaits;
@@ -316,7 +309,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
   if (!waited) ++counters_.batches_prefetched;
   scheduler_.submit(assembly);
   // From here on the chunks know who waits for them. A reader that waits now keeps what it needs in the cache.
-  if (!waited) forget_uses(key_of(request));
+  if (!waited) look_ahead_.forget(request.key());
   const std::lock_guard lock(mutex_);
   if (entry->assembly != assembly) return;
   entry->submitted = true;
@@ -377,13 +370,13 @@ void Engine::complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch
     for (const Waiter& waiter : waiters) waiting_.erase(waiter.id);
     entry->assembly = nullptr;
     if (error) {
-      const auto it = entries_.find(key_of(entry->request));  // the next open tries again
+      const auto it = entries_.find(entry->request.key());  // the next open tries again
       if (it != entries_.end() && it->second == entry) entries_.erase(it);
     } else {
       entry->batch = batch;
     }
   }
-  forget_uses(key_of(entry->request));
+  look_ahead_.forget(entry->request.key());
   if (error && !interrupted) {
     log_.error(fmt::format("view {}: epoch {} batch {} failed: {}", entry->request.view->name(),
                            entry->request.epoch, entry->request.global_batch(), error_of(error).what()));
@@ -434,7 +427,7 @@ void Engine::prefetch(const BatchRequest& request, std::uint64_t bytes) {
     if (joined != nullptr && memory) memory = start(joined);
   }
   if (window == 0) return;
-  if (joining_) {
+  if (look_ahead_.shares_beyond_memory()) {
     // What is on its way from a remote store takes memory too.
     const std::uint64_t share = local ? budget_.limit() / 4 * 3 : budget_.limit() / 2;
     const auto fit = static_cast<std::int64_t>(share / std::max<std::uint64_t>(bytes, 1));
@@ -448,7 +441,7 @@ void Engine::prefetch(const BatchRequest& request, std::uint64_t bytes) {
 std::shared_ptr<Engine::Entry> Engine::expect(const BatchRequest& request, std::int64_t distance, bool started) {
   const std::lock_guard lock(mutex_);
   if (stopping_) return nullptr;
-  std::shared_ptr<Entry>& entry = entries_[key_of(request)];
+  std::shared_ptr<Entry>& entry = entries_[request.key()];
   if (entry != nullptr) return started && !entry->started ? entry : nullptr;
   entry = std::make_shared<Entry>();
   entry->request = request;
@@ -459,83 +452,33 @@ std::shared_ptr<Engine::Entry> Engine::expect(const BatchRequest& request, std::
 }
 
 void Engine::look_ahead(const BatchRequest& request) {
-  std::size_t known = 0;  // uses, of this stream's batches
-  for (const auto& [distance, next] : prefetcher_.beyond(request, kLookAhead)) {
-    const Key key = key_of(next);
-    {
-      const std::lock_guard lock(mutex_);
-      if (stopping_) return;
-      if (const auto it = uses_.find(key); it != uses_.end()) {
-        known += it->second.chunks.size();
-        continue;
-      }
-      if (entries_.contains(key)) continue;
-    }
-    if (known > kLookAheadUses) break;
-    const BatchPlan plan = next.view->plan(next.epoch, next.global_batch());
-    Uses uses;
-    for (const ChunkUse& use : plan.chunks)
-      uses.chunks.push_back({next.view->variables()[use.variable]->array.get(), use.chunk});
-    uses.view = next.view;
-    known += uses.chunks.size();
+  const std::vector<Prefetcher::Ahead> ahead = prefetcher_.beyond(request, LookAhead::kBatches);
+  std::uint64_t now = 0;
+  {
     const std::lock_guard lock(mutex_);
-    uses.time = now_ + static_cast<std::uint64_t>(distance);
-    const auto [it, inserted] = uses_.emplace(key, std::move(uses));
-    if (!inserted) continue;
-    for (const ChunkKey& chunk : it->second.chunks) cache_.add_use(chunk, it->second.time);
+    now = now_;
   }
-  // A stream that jumped leaves uses behind that will not come: the oldest go.
+  look_ahead_.look(ahead, now, [this](const BatchKey& batch) {
+    const std::lock_guard lock(mutex_);
+    return stopping_ || entries_.contains(batch);
+  });
+  {
+    // What follows moves slowly, and is not free.
+    const std::lock_guard lock(mutex_);
+    if (looks_ahead_++ % 8 != 0) return;
+  }
+  look_ahead_.find_horizon();
+  drop_overdue();
+}
+
+void Engine::drop_overdue() {
   const std::lock_guard lock(mutex_);
-  while (uses_.size() > 4 * static_cast<std::size_t>(kLookAhead)) {
-    const auto oldest = std::min_element(uses_.begin(), uses_.end(), [](const auto& a, const auto& b) {
-      return a.second.time < b.second.time;
-    });
-    for (const ChunkKey& chunk : oldest->second.chunks) cache_.remove_use(chunk, oldest->second.time);
-    uses_.erase(oldest);
-  }
-  // These move slowly, and are not free.
-  if (looked_ahead_++ % 8 != 0) return;
-  find_horizon();
   std::vector<std::shared_ptr<Entry>> overdue;
   for (const auto& [key, entry] : entries_)
     if (!entry->opened && entry->waiters.empty() && entry->urgency != kReaderWaits &&
         entry->urgency + kOverdue < static_cast<Urgency>(now_))
       overdue.push_back(entry);
   for (const std::shared_ptr<Entry>& entry : overdue) drop(entry);
-}
-
-/// Called with mutex_ held: how far ahead the distinct chunks of the coming batches fit into half of the
-/// memory, decoded; and whether those that don't are shared.
-void Engine::find_horizon() {
-  std::vector<const Uses*> order;
-  for (const auto& [key, uses] : uses_) order.push_back(&uses);
-  std::sort(order.begin(), order.end(), [](const Uses* a, const Uses* b) { return a->time < b->time; });
-  std::unordered_set<ChunkKey, ChunkKeyHash> distinct;
-  std::unordered_set<const Array*> arrays;
-  std::uint64_t bytes = 0, horizon = UINT64_MAX;
-  double all = 0;  // bytes of all chunks of these arrays; may be more than an integer holds
-  std::size_t count = 0;
-  for (const Uses* uses : order) {
-    for (const ChunkKey& chunk : uses->chunks)
-      if (distinct.insert(chunk).second) {
-        bytes += chunk.array->chunk_bytes();
-        if (arrays.insert(chunk.array).second)
-          all += static_cast<double>(chunk.array->chunk_bytes()) * static_cast<double>(chunk.array->grid().chunk_count());
-      }
-    count += uses->chunks.size();
-    if (bytes > budget_.limit() / 2) horizon = std::min(horizon, uses->time);
-  }
-  cache_.set_horizon(horizon, all <= static_cast<double>(budget_.limit() / 2));
-  // Once batches join, those that are left to look at share fewer.
-  joining_ = horizon != UINT64_MAX && count * 10 > distinct.size() * (joining_ ? 11 : 15);
-}
-
-void Engine::forget_uses(const Key& key) {
-  const std::lock_guard lock(mutex_);
-  const auto it = uses_.find(key);
-  if (it == uses_.end()) return;
-  for (const ChunkKey& chunk : it->second.chunks) cache_.remove_use(chunk, it->second.time);
-  uses_.erase(it);
 }
 
 std::shared_ptr<const Batch> Engine::open(const BatchRequest& request) {

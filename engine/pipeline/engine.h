@@ -7,7 +7,6 @@
 // One assembly serves every reader of a batch; batches share chunks through the scheduler and the cache.
 // Nothing here blocks its caller: results come by callback, from a worker or at once.
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -19,6 +18,7 @@
 
 #include "engine/pipeline/batch.h"
 #include "engine/pipeline/chunk_scheduler.h"
+#include "engine/pipeline/look_ahead.h"
 #include "engine/pipeline/prefetcher.h"
 
 namespace batchfs {
@@ -78,7 +78,6 @@ class Engine {
   std::vector<Prefetcher::StreamState> streams() const { return prefetcher_.streams(); }
 
  private:
-  using Key = std::tuple<const View*, const BatchFormat*, std::int64_t, std::int64_t>;
   struct Waiter {
     WaiterId id;
     BatchDone done;
@@ -97,7 +96,6 @@ class Engine {
     bool opened = false;
   };
 
-  static Key key_of(const BatchRequest& request);
   void post_assemble(const std::shared_ptr<Entry>& entry);
   void assemble(const std::shared_ptr<Entry>& entry);
   void give_up(const std::shared_ptr<Entry>& entry);
@@ -110,8 +108,7 @@ class Engine {
   bool reserve_ahead(const Entry& entry, Assembly& assembly, bool waited, bool submitted);
   void drop(std::shared_ptr<Entry> entry);
   void look_ahead(const BatchRequest& request);
-  void forget_uses(const Key& key);
-  void find_horizon();
+  void drop_overdue();
   void trim_opened();
   std::uint64_t drop_opened();
   /// Posts a guess at what comes next; when it fails, the reader that needs it will say so.
@@ -125,20 +122,14 @@ class Engine {
   const bool prefetching_;
   ChunkCache cache_;
   Prefetcher prefetcher_;
+  LookAhead look_ahead_;
 
   std::mutex mutex_;  // guards what follows; never held while calling out, nor while planning
-  std::map<Key, std::shared_ptr<Entry>> entries_;
+  std::map<BatchKey, std::shared_ptr<Entry>> entries_;
   std::unordered_map<WaiterId, std::shared_ptr<Entry>> waiting_;
-  std::deque<Key> opened_;  // ready batches that were opened, oldest first: the first to go
-  struct Uses {
-    std::uint64_t time;
-    std::vector<ChunkKey> chunks;
-    std::shared_ptr<const View> view;  // holds the chunks' arrays
-  };
-  std::map<Key, Uses> uses_;  // what look_ahead() told the cache
-  std::uint64_t now_ = 0;     // batches opened
-  std::uint64_t looked_ahead_ = 0;
-  std::atomic<bool> joining_ = false;  // the coming batches share chunks that do not fit into the memory
+  std::deque<BatchKey> opened_;  // ready batches that were opened, oldest first: the first to go
+  std::uint64_t now_ = 0;  // batches opened
+  std::uint64_t looks_ahead_ = 0;
   WaiterId last_waiter_ = 0;
   bool stopping_ = false;
 

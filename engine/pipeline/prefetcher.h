@@ -20,6 +20,9 @@
 
 namespace batchfs {
 
+/// What is the same for all readers of a batch: view, format, epoch, global batch.
+using BatchKey = std::tuple<const View*, const BatchFormat*, std::int64_t, std::int64_t>;
+
 /// A batch that a reader asks for or the prefetcher wants.
 struct BatchRequest {
   std::shared_ptr<const View> view;
@@ -29,6 +32,7 @@ struct BatchRequest {
   std::int64_t rank = 0, world = 1;
 
   std::int64_t global_batch() const { return batch * world + rank; }
+  BatchKey key() const { return {view.get(), format, epoch, global_batch()}; }
 };
 
 /// Thread-safe. Knows nothing of memory or tasks: it only says what should be ready.
