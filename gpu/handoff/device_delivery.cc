@@ -244,11 +244,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
       error = std::current_exception();
     }
     if (error && feed.stream->broken()) {
-      try {
-        std::rethrow_exception(error);
-      } catch (const std::exception& cause) {
-        log_.error(std::string("the GPU stage has failed, batches come from the host: ") + cause.what());
-      }
+      log_.error(std::string("the GPU stage has failed, batches come from the host: ") + error_of(error).what());
       lock.lock();
       feed.dead = true;
       break;
