@@ -57,6 +57,10 @@ inline constexpr std::uint64_t kParallelDirops = UINT64_C(1) << 18;
 inline constexpr std::uint64_t kInitExtended = UINT64_C(1) << 30;
 inline constexpr std::uint64_t kDirectIoAllowMmap = UINT64_C(1) << 36;
 inline constexpr std::uint64_t kPassthrough = UINT64_C(1) << 37;
+inline constexpr std::uint64_t kHasResend = UINT64_C(1) << 39;
+
+// Notifications are replies to no request, with the code in place of the error.
+inline constexpr std::int32_t kNotifyResend = 7;
 
 // Open flags.
 inline constexpr std::uint32_t kOpenDirectIo = 1u << 0;

@@ -18,6 +18,7 @@
 
 #include "engine/pipeline/memory_file.h"
 #include "fs/fuse_abi.h"
+#include "fs/unmount.h"
 
 namespace batchfs {
 
@@ -25,6 +26,8 @@ namespace {
 
 constexpr double kForever = 1e9;  // seconds; names and attributes never change
 constexpr std::uint32_t kBlock = 1 << 20;
+/// A handle's number: which daemon of the session gave it, and a count.
+constexpr int kGenerationShift = 40;
 
 int errno_of(std::exception_ptr error) {
   try {
@@ -42,15 +45,29 @@ int errno_of(std::exception_ptr error) {
 
 struct FuseSession::Impl {
   /// A file that has open handles. All of them share one OpenFile and one backing id: the kernel refuses
-  /// (EIO) a second backing file for an inode that is open in passthrough mode.
+  /// (EIO) a second backing file for an inode that is open in passthrough mode. Also after this daemon: the
+  /// session's state says which id it is.
   struct Opened {
-    std::shared_ptr<OpenFile> file;
-    std::int32_t backing_id = 0;  // 0: not passthrough
-    std::uint64_t handles = 0;
+    std::shared_ptr<OpenFile> file;  // null: an earlier daemon's, which the kernel reads
+    std::int32_t backing_id = 0;     // 0: not passthrough
+    std::uint32_t slot = SessionState::kNoSlot;
+    std::uint32_t handles = 0;
+    std::uint32_t inherited = 0;     // of them: given by earlier daemons, so that their numbers are not known
   };
   struct Handle {
     Ino ino;
     std::shared_ptr<OpenFile> file;
+  };
+  /// A read that has no answer yet. A signal that comes before its function is set up is noted only: libfuse still
+  /// uses the request then.
+  struct Read {
+    fuse_req_t request;
+    bool interruptible = false, interrupted = false;
+  };
+  /// A read that waits for its file to be opened again.
+  struct DelayedRead {
+    std::uint64_t token, offset;
+    std::size_t size;
   };
   /// An open that waits for its batch.
   struct Waiting {
@@ -64,10 +81,13 @@ struct FuseSession::Impl {
   fuse_session* session = nullptr;
   bool mounted = false;
   std::function<void()> ready;
-  const time_t mount_time = ::time(nullptr);
+  const time_t mount_time;
+  const std::uint64_t generation;
 
   std::atomic<bool> passthrough{false};
   std::atomic<bool> direct_mmap{false};
+  std::atomic<bool> resend{false};
+  bool replaying = false;  // in run(), before there are other threads
   std::atomic<std::uint64_t> init_unique{0};
   std::uint64_t init_offered = 0;  // flags of the kernel's INIT
 
@@ -76,11 +96,25 @@ struct FuseSession::Impl {
   std::unordered_map<std::uint64_t, Waiting> waiting;
   std::uint64_t last_token = 0;
 
-  std::mutex reads_mutex;  // guards `reads` alone
-  std::unordered_map<std::uint64_t, fuse_req_t> reads;  // that have no answer yet, by token
+  // Guards what follows. May be taken with `mutex` held, not the other way round.
+  std::mutex reads_mutex;
+  std::unordered_map<std::uint64_t, Handle> handles;
+  std::uint64_t last_handle = 0;
+  std::unordered_map<std::uint64_t, Read> reads;  // by token
+  /// By handle, one that an earlier daemon gave. Such a file is opened again when it is read.
+  std::unordered_map<std::uint64_t, std::vector<DelayedRead>> reopening;
   std::atomic<std::uint64_t> last_read{0};
 
-  Impl(Options o, FileSystem& f, Log& l) : options(std::move(o)), files(f), log(l) {}
+  Impl(Options o, FileSystem& f, Log& l)
+      : options(std::move(o)),
+        files(f),
+        log(l),
+        mount_time(options.state != nullptr ? options.state->mount_time() : ::time(nullptr)),
+        generation(options.state != nullptr ? options.state->next_generation() : 0) {
+    if (options.state == nullptr) return;
+    for (const SessionState::Backing& backing : options.state->backings())
+      opened[backing.ino] = {nullptr, backing.id, backing.slot, backing.handles, backing.handles};
+  }
 
   // ---- the INIT reply -------------------------------------------------------------------------------
   // libfuse 3.14 cannot ask for passthrough, for mapping of direct files, nor (a bug) for parallel
@@ -102,6 +136,8 @@ struct FuseSession::Impl {
         self.init_offered = init.flags;
         if (init.flags & fuse_abi::kInitExtended)
           self.init_offered |= static_cast<std::uint64_t>(init.flags2) << 32;
+        if (self.options.state != nullptr)
+          self.options.state->keep_init_request({static_cast<std::byte*>(buffer), static_cast<std::size_t>(got)});
         self.init_unique = header.unique;
       }
     }
@@ -114,35 +150,57 @@ struct FuseSession::Impl {
     if (unique != 0 && count == 2 && parts[1].iov_len == sizeof(fuse_abi::InitOut) &&
         static_cast<fuse_abi::OutHeader*>(parts[0].iov_base)->unique == unique) {
       self.init_unique = 0;
-      self.amend_init(*static_cast<fuse_abi::InitOut*>(parts[1].iov_base));
+      const std::uint64_t flags = self.amend_init(*static_cast<fuse_abi::InitOut*>(parts[1].iov_base));
       const ssize_t written = ::writev(fd, parts, count);
-      if (written > 0) self.initialised();
+      if (written > 0) self.initialised(flags);
       return written;
     }
+    if (self.replaying) return static_cast<ssize_t>(parts[0].iov_len + (count == 2 ? parts[1].iov_len : 0));
     return ::writev(fd, parts, count);
   }
 
-  void amend_init(fuse_abi::InitOut& reply) {
+  /// Lets libfuse see the INIT request that the session's first daemon answered. The kernel has its answer.
+  void replay_init() {
+    const std::span<const std::byte> kept = options.state->init_request();
+    std::vector<std::byte> request(kept.begin(), kept.end());
+    fuse_buf buffer{};
+    buffer.mem = request.data();
+    buffer.size = request.size();
+    replaying = true;
+    fuse_session_process_buf(session, &buffer);
+    replaying = false;
+  }
+
+  /// Has the kernel put what earlier daemons read and did not answer back into its queue.
+  void ask_for_unanswered() {
+    const fuse_abi::OutHeader notification{sizeof notification, fuse_abi::kNotifyResend, 0};
+    if (::write(fuse_session_fd(session), &notification, sizeof notification) < 0 && !has_session_ended(fuse_session_fd(session)))
+      log.warning(fmt::format("requests that were under way cannot be had again: {}", std::strerror(errno)));
+  }
+
+  std::uint64_t amend_init(fuse_abi::InitOut& reply) {
     const std::uint64_t offered = init_offered;
     std::uint64_t flags = reply.flags | (static_cast<std::uint64_t>(reply.flags2) << 32);
     flags |= offered & fuse_abi::kParallelDirops;
     if (offered & fuse_abi::kInitExtended) {
-      if (offered & fuse_abi::kDirectIoAllowMmap) {
-        flags |= fuse_abi::kInitExtended | fuse_abi::kDirectIoAllowMmap;
-        direct_mmap = true;
-      }
+      if (offered & fuse_abi::kDirectIoAllowMmap) flags |= fuse_abi::kInitExtended | fuse_abi::kDirectIoAllowMmap;
       if (options.passthrough && (offered & fuse_abi::kPassthrough)) {
         flags |= fuse_abi::kInitExtended | fuse_abi::kPassthrough;
         reply.max_stack_depth = 1;
-        passthrough = true;
       }
+      flags |= offered & fuse_abi::kHasResend;
     }
     reply.flags = static_cast<std::uint32_t>(flags);
     reply.flags2 = static_cast<std::uint32_t>(flags >> 32);
+    return flags;
   }
 
   /// The kernel has the protocol now: see whether it lets us use what it offered.
-  void initialised() {
+  void initialised(std::uint64_t flags) {
+    if (options.state != nullptr && !options.state->is_agreed()) options.state->agree(flags);
+    direct_mmap = (flags & fuse_abi::kDirectIoAllowMmap) != 0;
+    resend = (flags & fuse_abi::kHasResend) != 0;
+    passthrough = options.passthrough && (flags & fuse_abi::kPassthrough) != 0;
     if (passthrough) {
       try {
         MemoryFile probe = files.memory_files().create("batchfs-probe", 2 << 20);  // as batches are
@@ -154,8 +212,9 @@ struct FuseSession::Impl {
       }
     }
     files.set_passthrough(passthrough);
-    log.info(fmt::format("mounted on {}: passthrough {}, mapping of direct files {}", options.mountpoint,
-                         passthrough ? "on" : "off", direct_mmap ? "on" : "off"));
+    log.info(fmt::format("{} {}: passthrough {}, mapping of direct files {}",
+                         options.taken_over < 0 ? "mounted on" : "took over", options.mountpoint, passthrough ? "on" : "off",
+                         direct_mmap ? "on" : "off"));
     if (ready) ready();
   }
 
@@ -340,22 +399,39 @@ struct FuseSession::Impl {
     if (first) {
       it->second.file = std::move(file);
       const MemoryFile* memory = it->second.file->memory_file();
-      if (passthrough && memory != nullptr && memory->size() > 0) {
-        try {
-          it->second.backing_id = open_backing(memory->fd());
-        } catch (const Error& cause) {
-          log.warning(cause.what());  // served directly instead
-        }
-      }
+      if (passthrough && memory != nullptr && memory->size() > 0) back(ino, it->second, memory->fd());
     }
     reply_open(request, ino, it->second);
   }
 
+  /// Has the kernel read the file itself, if it does.
+  void back(Ino ino, Opened& file, int memory) {
+    try {
+      file.backing_id = open_backing(memory);
+    } catch (const Error& cause) {
+      log.warning(cause.what());  // served directly instead
+      return;
+    }
+    if (options.state == nullptr) return;
+    file.slot = options.state->add(ino, file.backing_id);
+    if (file.slot != SessionState::kNoSlot) return;
+    close_backing(std::exchange(file.backing_id, 0));
+  }
+
+  void set_handles(Opened& file, std::uint32_t count) {
+    file.handles = count;
+    if (file.slot != SessionState::kNoSlot) options.state->set_handles(file.slot, count);
+  }
+
   /// Called with `mutex` held, so that the file cannot be released before its handle counts.
   void reply_open(fuse_req_t request, Ino ino, Opened& file) {
-    ++file.handles;
-    auto* handle = new Handle{ino, file.file};
-    fuse_abi::OpenOut reply{reinterpret_cast<std::uint64_t>(handle), fuse_abi::kOpenNoFlush, 0};
+    set_handles(file, file.handles + 1);
+    fuse_abi::OpenOut reply{0, fuse_abi::kOpenNoFlush, 0};
+    {
+      const std::lock_guard lock(reads_mutex);
+      reply.handle = (generation << kGenerationShift) | ++last_handle;
+      handles[reply.handle] = {ino, file.file};
+    }
     if (file.backing_id != 0) {
       reply.flags |= fuse_abi::kOpenPassthrough;
       reply.backing_id = file.backing_id;
@@ -365,40 +441,76 @@ struct FuseSession::Impl {
       reply.flags |= fuse_abi::kOpenDirectIo;
     }
     // ENOENT: the opener was killed meanwhile, and no release will come.
-    if (fuse_reply_buf(request, reinterpret_cast<char*>(&reply), sizeof reply) == -ENOENT) drop(handle);
+    if (fuse_reply_buf(request, reinterpret_cast<char*>(&reply), sizeof reply) == -ENOENT) drop(ino, reply.handle);
   }
 
-  /// Called with `mutex` held.
-  void drop(Handle* handle) {
-    const auto it = opened.find(handle->ino);
-    if (it != opened.end() && --it->second.handles == 0) {
-      // Not before the last release: closing the id right after the reply races with the kernel's use.
-      if (it->second.backing_id != 0) close_backing(it->second.backing_id);
-      opened.erase(it);
+  /// Called with `mutex` held. Handles that were never seen here are earlier daemons'.
+  void drop(Ino ino, std::uint64_t handle) {
+    bool known = false;
+    {
+      const std::lock_guard lock(reads_mutex);
+      known = handles.erase(handle) != 0;
+      reopening.erase(handle);
     }
-    delete handle;
+    const auto it = opened.find(ino);
+    if (it == opened.end()) return;
+    Opened& file = it->second;
+    if (!known) {
+      if (file.inherited == 0) return;
+      --file.inherited;
+    }
+    set_handles(file, file.handles - 1);
+    if (file.handles != 0) return;
+    if (file.slot != SessionState::kNoSlot) options.state->remove(file.slot);
+    // Not before the last release: closing the id right after the reply races with the kernel's use.
+    if (file.backing_id != 0) close_backing(file.backing_id);
+    opened.erase(it);
   }
 
-  static void read(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset, fuse_file_info* info) {
+  static void read(fuse_req_t request, fuse_ino_t ino, std::size_t size, off_t offset, fuse_file_info* info) {
     Impl& self = of(request);
-    const std::shared_ptr<OpenFile> file = reinterpret_cast<Handle*>(info->fh)->file;
     const std::uint64_t token = ++self.last_read;
     {
       const std::lock_guard lock(self.reads_mutex);
-      self.reads[token] = request;
+      self.reads[token] = {request};
     }
     fuse_req_interrupt_func(request, read_interrupted, reinterpret_cast<void*>(token));
-    const auto answer = [&self, token, file](std::span<const std::byte> bytes, std::exception_ptr error) {
-      const fuse_req_t waiting = self.take_read(token);
-      if (waiting == nullptr) return;
-      if (error) fuse_reply_err(waiting, errno_of(error));
-      else fuse_reply_buf(waiting, reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    std::shared_ptr<OpenFile> file;
+    bool interrupted = false, reopen = false;
+    {
+      const std::lock_guard lock(self.reads_mutex);
+      Read& read = self.reads[token];
+      read.interruptible = true;
+      interrupted = read.interrupted;
+      const auto known = self.handles.find(info->fh);
+      if (known != self.handles.end()) file = known->second.file;
+      if (!interrupted && file == nullptr) {
+        auto& delayed = self.reopening[info->fh];
+        reopen = delayed.empty();
+        delayed.push_back({token, static_cast<std::uint64_t>(offset), size});
+      }
+    }
+    if (interrupted) self.answer_read(token, {}, EINTR);
+    else if (file != nullptr) self.start_read(token, file, static_cast<std::uint64_t>(offset), size);
+    else if (reopen) self.reopen(info->fh, ino, offset);
+  }
+
+  void start_read(std::uint64_t token, const std::shared_ptr<OpenFile>& file, std::uint64_t offset, std::size_t size) {
+    const auto answer = [this, token, file](std::span<const std::byte> bytes, std::exception_ptr error) {
+      answer_read(token, bytes, error ? errno_of(error) : 0);
     };
     try {
-      file->read(static_cast<std::uint64_t>(offset), size, answer);
+      file->read(offset, size, answer);
     } catch (...) {
       answer({}, std::current_exception());
     }
+  }
+
+  void answer_read(std::uint64_t token, std::span<const std::byte> bytes, int error) {
+    const fuse_req_t request = take_read(token);
+    if (request == nullptr) return;
+    if (error != 0) fuse_reply_err(request, error);
+    else fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
 
   /// The read's request for whoever comes first, its bytes or a signal for its process; else null.
@@ -406,23 +518,75 @@ struct FuseSession::Impl {
     const std::lock_guard lock(reads_mutex);
     const auto it = reads.find(token);
     if (it == reads.end()) return nullptr;
-    const fuse_req_t request = it->second;
+    const fuse_req_t request = it->second.request;
     reads.erase(it);
     return request;
   }
 
   static void read_interrupted(fuse_req_t request, void* data) {
-    const fuse_req_t waiting = of(request).take_read(reinterpret_cast<std::uint64_t>(data));
-    if (waiting != nullptr) fuse_reply_err(waiting, EINTR);
+    Impl& self = of(request);
+    const auto token = reinterpret_cast<std::uint64_t>(data);
+    {
+      const std::lock_guard lock(self.reads_mutex);
+      const auto it = self.reads.find(token);
+      if (it == self.reads.end()) return;
+      it->second.interrupted = true;
+      if (!it->second.interruptible) return;
+    }
+    self.answer_read(token, {}, EINTR);
   }
 
-  static void release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
-    Impl& self = of(request);
-    {
-      const std::lock_guard lock(self.mutex);
-      self.drop(reinterpret_cast<Handle*>(info->fh));
+  /// Opens the file of a handle that an earlier daemon gave: contents never change, so it is the same file. But for
+  /// control files, which say what was when they were opened: what else of it there was is gone.
+  void reopen(std::uint64_t handle, Ino ino, off_t offset) {
+    try {
+      const auto found = files.attributes(ino);
+      if (!found || (offset != 0 && is_control(*found))) throw Error(ErrorCode::stale, "a text of the daemon before this one");
+      files.open(ino, [this, handle, ino](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
+        reopened(handle, ino, std::move(file), error);
+      });
+    } catch (...) {
+      reopened(handle, ino, nullptr, std::current_exception());
     }
+  }
+
+  void reopened(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file, std::exception_ptr error) {
+    std::vector<DelayedRead> delayed;
+    {
+      const std::scoped_lock lock(mutex, reads_mutex);
+      const auto it = reopening.find(handle);
+      if (it == reopening.end()) return;  // released
+      delayed = std::move(it->second);
+      reopening.erase(it);
+      if (!error) {
+        Opened& entry = opened.try_emplace(ino).first->second;
+        if (entry.file == nullptr) entry.file = file;
+        if (handles.insert_or_assign(handle, Handle{ino, file}).second) set_handles(entry, entry.handles + 1);
+      }
+    }
+    for (const DelayedRead& read : delayed) {
+      if (error) answer_read(read.token, {}, errno_of(error));
+      else start_read(read.token, file, read.offset, read.size);
+    }
+  }
+
+  static void release(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+    Impl& self = of(request);
+    const std::uint64_t handle = info->fh;
+    // First the answer: a release that is sent again after a crash in between must not count twice.
     fuse_reply_err(request, 0);
+    const std::lock_guard lock(self.mutex);
+    self.drop(ino, handle);
+  }
+
+  void end() {
+    if (!std::exchange(mounted, false)) return;
+    if (options.taken_over < 0) return fuse_session_unmount(session);
+    try {
+      if (!has_session_ended(fuse_session_fd(session))) unmount(options.mountpoint, true);
+    } catch (const Error& error) {
+      log.warning(std::string("unmounting: ") + error.what());
+    }
   }
 
   static void statfs(fuse_req_t request, fuse_ino_t) {
@@ -471,7 +635,10 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
   self.session = fuse_session_new(&arguments, &kOperations, sizeof kOperations, &self);
   fuse_opt_free_args(&arguments);
   if (self.session == nullptr) throw Error(ErrorCode::internal, "setting up FUSE failed");
-  if (fuse_session_mount(self.session, self.options.mountpoint.c_str()) != 0) {
+  // libfuse takes the name of an open descriptor for a session that others have mounted.
+  const std::string mountpoint = self.options.taken_over < 0 ? self.options.mountpoint
+                                                             : fmt::format("/dev/fd/{}", self.options.taken_over);
+  if (fuse_session_mount(self.session, mountpoint.c_str()) != 0) {
     fuse_session_destroy(self.session);
     throw Error(ErrorCode::access_denied,
                 "the kernel refused the mount; `batchfs doctor` says what is missing",
@@ -483,16 +650,25 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
 }
 
 FuseSession::~FuseSession() {
-  if (impl_->mounted) fuse_session_unmount(impl_->session);
+  impl_->end();
   fuse_session_destroy(impl_->session);
 }
 
 bool FuseSession::passthrough() const { return impl_->passthrough; }
 
+bool FuseSession::can_be_taken_over() const { return impl_->resend && impl_->options.state != nullptr && impl_->options.state->is_agreed(); }
+
+int FuseSession::descriptor() const { return fuse_session_fd(impl_->session); }
+
 void FuseSession::run(std::function<void()> ready, const std::function<void()>& ending) {
   Impl& self = *impl_;
   self.ready = std::move(ready);
   fuse_set_signal_handlers(self.session);
+  if (self.options.taken_over >= 0) {
+    self.replay_init();
+    self.initialised(self.options.state->flags());
+    self.ask_for_unanswered();
+  }
   fuse_loop_config* config = fuse_loop_cfg_create();
   // Requests are answered by callbacks, so few threads do; libfuse's default of 10 would be a silent cap.
   fuse_loop_cfg_set_max_threads(config, std::max(4u, std::thread::hardware_concurrency()));
@@ -501,8 +677,7 @@ void FuseSession::run(std::function<void()> ready, const std::function<void()>& 
   fuse_loop_cfg_destroy(config);
   ending();
   fuse_remove_signal_handlers(self.session);
-  fuse_session_unmount(self.session);
-  self.mounted = false;
+  self.end();
 }
 
 }  // namespace batchfs

@@ -6,6 +6,9 @@
 //   direct       reads come here; mapping works where the kernel has FUSE_DIRECT_IO_ALLOW_MMAP
 //   kernel       small texts, kept in the page cache
 // No FUSE thread waits for data: replies are sent from the callback that completes a request.
+//
+// A session can outlive the process that serves it, where another holds its descriptor and its state: the next
+// daemon takes it over, and the kernel sends it again what the first had read and not answered (Linux 6.9).
 
 #include <functional>
 #include <memory>
@@ -13,6 +16,7 @@
 #include <vector>
 
 #include "fs/file_system.h"
+#include "fs/session_state.h"
 
 namespace batchfs {
 
@@ -23,9 +27,11 @@ class FuseSession {
     std::string source;        // what /proc/mounts shows as the device
     bool passthrough = true;   // use it where the kernel allows
     bool allow_other = false;
+    SessionState* state = nullptr;  // outlives this; null: the session ends with this process
+    int taken_over = -1;            // the descriptor of a live session that `state` is of, to be owned; -1: mount
   };
 
-  /// Mounts. Throws with the reason when that fails.
+  /// Mounts, or takes over. Throws with the reason when that fails.
   FuseSession(Options options, FileSystem& files, Log& log);
   /// Unmounts if still mounted.
   ~FuseSession();
@@ -38,6 +44,10 @@ class FuseSession {
 
   /// Is passthrough in use? Known when ready.
   bool passthrough() const;
+  /// Could another daemon take the session over? Known when ready.
+  bool can_be_taken_over() const;
+  /// Of /dev/fuse: the session lives as long as any process holds it.
+  int descriptor() const;
 
   struct Impl;
 

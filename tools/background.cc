@@ -80,11 +80,11 @@ class WaiterWatch {
   std::thread thread_;
 };
 
-[[noreturn]] void be_daemon(int report,
-                            const std::function<void(const std::function<void()>& ready)>& serve) {
+[[noreturn]] void be_daemon(int report, const std::function<void(const std::function<void()>& ready)>& serve,
+                            const Split& split) {
   ::setsid();
-  bool reported = false;
-  std::optional<WaiterWatch> watch(report);
+  bool reported = false;  // or nobody is there to be told
+  std::optional<WaiterWatch> watch;
   const auto tell = [&](const std::string& text) {
     watch.reset();
     if (!reported) write_all(report, text);
@@ -92,6 +92,13 @@ class WaiterWatch {
     reported = true;
   };
   try {
+    if (split) {
+      reported = !split([report] {
+        ::close(report);
+        detach();
+      });
+    }
+    if (!reported) watch.emplace(report);
     serve([&] {
       detach();
       tell(std::string(1, kReady));
@@ -107,14 +114,14 @@ class WaiterWatch {
 
 }  // namespace
 
-void run_in_background(const std::function<void(const std::function<void()>& ready)>& serve) {
+void run_in_background(const std::function<void(const std::function<void()>& ready)>& serve, const Split& split) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(ErrorCode::io, std::strerror(errno), "pipe");
   const pid_t pid = ::fork();
   if (pid < 0) throw Error(ErrorCode::io, std::strerror(errno), "fork");
   if (pid == 0) {
     ::close(ends[0]);
-    be_daemon(ends[1], serve);
+    be_daemon(ends[1], serve, split);
   }
   ::close(ends[1]);
   const std::string told = read_all(ends[0]);

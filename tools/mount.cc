@@ -2,13 +2,14 @@
 
 #include <filesystem>
 
-#include <sys/stat.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
+#include "engine/base/json_text.h"
 #include "engine/base/log.h"
 #include "engine/pipeline/engine.h"
 #include "fs/file_system.h"
 #include "fs/fuse_session.h"
+#include "fs/session_state.h"
 #include "gpu/handoff/host_delivery.h"
 #include "gpu/handoff/server.h"
 #include "tools/background.h"
@@ -17,6 +18,7 @@
 #include "tools/mount_service.h"
 #include "tools/samples.h"
 #include "tools/serving.h"
+#include "tools/supervisor.h"
 
 namespace batchfs {
 
@@ -58,10 +60,25 @@ std::unique_ptr<handoff::HandoffServer> start_handoff(const std::vector<std::sha
   }
 }
 
+/// What inode numbers are made of, see SessionState. To be changed with the arithmetic of fs/tree.
+std::string identity(const OpenedStore& opened, const std::vector<std::shared_ptr<const View>>& views) {
+  constexpr std::string_view kArithmetic = "1";
+  std::uint64_t digest = UINT64_C(0xcbf29ce484222325);  // FNV-1a
+  const auto add = [&digest](const std::string& text) {
+    for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
+  };
+  for (const auto& view : views) {
+    add(json_text(view->resolved()));
+    add(json_text(view->schema()));
+  }
+  return fmt::format("{} {} {:016x}", kArithmetic, opened.hierarchy->snapshot_id, digest);
+}
+
 /// Serves until the mount ends. `ready` is called when it can be used.
-void serve(const MountOptions& options, const std::function<void()>& ready) {
+void serve(const MountOptions& options, const Supervised& supervised, const std::function<void()>& ready) {
   raise_file_limit();
   Log log(options.foreground);
+  if (!supervised.before.empty()) log.warning("the daemon before this one " + supervised.before);
   StoreOptions store = options.store;
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
   const OpenedStore opened = open_zarr(store);
@@ -79,14 +96,20 @@ void serve(const MountOptions& options, const std::function<void()>& ready) {
   }
   FileSystem files(std::move(shown), opened.store, opened.hierarchy, dataset, views, engine, log);
   MountService service(opened.store->url(), options.directory);
+  SessionState state(supervised.state);
+  state.identify(identity(opened, views));
   FuseSession session({.mountpoint = options.directory,
                        .source = opened.store->url(),
                        .passthrough = !options.no_passthrough,
-                       .allow_other = options.allow_other},
+                       .allow_other = options.allow_other,
+                       .state = &state,
+                       .taken_over = supervised.session},
                       files, log);
+  if (supervised.session < 0) supervised.mounted(session.descriptor());
   session.run(
       [&] {
         files.set_passthrough(session.passthrough());
+        supervised.ready(session.can_be_taken_over());
         ready();
         service.ready();
       },
@@ -118,8 +141,22 @@ Run setup_mount(CLI::App& app) {
     mount.store.store = absolute_store(mount.store.store);
     mount.directory = check_directory(mount.directory);
     for (std::string& view : mount.views) view = std::filesystem::absolute(view).string();
-    if (mount.foreground) return serve(mount, [] {});
-    run_in_background([&mount](const std::function<void()>& ready) { serve(mount, ready); });
+    Supervised supervised;
+    const auto run = [&](const std::function<void()>& ready) {
+      try {
+        serve(mount, supervised, ready);
+      } catch (const std::exception& error) {
+        supervised.failed(error.what());
+        throw;
+      }
+    };
+    const auto split = [&](const std::function<void()>& leave) {
+      supervised = supervise({mount.directory, !mount.no_supervisor, mount.foreground}, leave);
+      return supervised.first;
+    };
+    if (!mount.foreground) return run_in_background(run, split);
+    split([] {});
+    run([] {});
   };
 }
 

@@ -58,6 +58,8 @@ void add_mount_options(CLI::App& app, MountOptions& options) {
                "serve all reads from batchfs, also where the kernel could read batches itself");
   app.add_flag("--allow-other,--allow_other", options.allow_other,
                "let other users read the mount (ordinary users: needs user_allow_other in /etc/fuse.conf)");
+  app.add_flag("--no-supervisor,--no_supervisor", options.no_supervisor,
+               "when the process that serves the mount dies, end the mount instead of starting it again");
   add_engine_options(app, options.store);
   add_gpu_options(app, options.gpu);
 }

@@ -19,6 +19,7 @@ struct MountOptions {
   bool foreground = false;
   bool no_passthrough = false;
   bool allow_other = false;
+  bool no_supervisor = false;
 };
 
 /// Adds every option of `mount` but STORE, DIR and -o.

@@ -1,0 +1,141 @@
+#include "fs/session_state.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/error.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::uint64_t kMagic = 0x3165746174736662;  // "bfstate1": changes with the layout
+constexpr std::size_t kMostInit = 256;                // the request has 104 bytes
+constexpr std::size_t kMostIdentity = 64;
+constexpr std::uint32_t kSlots = 32768;
+
+}  // namespace
+
+struct SessionState::Layout {
+  struct Slot {
+    std::atomic<std::uint64_t> ino;  // 0: free. Written last, removed first
+    std::atomic<std::int32_t> id;
+    std::atomic<std::uint32_t> handles;
+  };
+  std::uint64_t magic;
+  std::atomic<std::uint32_t> agreed, generation;
+  std::uint64_t flags;
+  std::int64_t mount_time;
+  std::uint32_t init_size, identity_size;
+  std::byte init[kMostInit];
+  char identity[kMostIdentity];
+  Slot slots[kSlots];
+};
+
+int SessionState::create() {
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+  const int fd = ::memfd_create("batchfs-session", MFD_CLOEXEC);
+  if (fd < 0 || ::ftruncate(fd, sizeof(Layout)) != 0 || ::pwrite(fd, &kMagic, sizeof kMagic, 0) != sizeof kMagic) {
+    const int cause = errno;
+    if (fd >= 0) ::close(fd);
+    throw Error(ErrorCode::no_memory, std::string("memory for the session: ") + std::strerror(cause));
+  }
+  return fd;
+}
+
+SessionState::SessionState(int fd) {
+  struct stat file;
+  if (::fstat(fd, &file) != 0 || file.st_size != static_cast<off_t>(sizeof(Layout)))
+    throw Error(ErrorCode::not_supported, "the session was begun by another version of batchfs; unmount it and mount again");
+  void* memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) throw Error(ErrorCode::no_memory, std::string("memory for the session: ") + std::strerror(errno));
+  layout_ = static_cast<Layout*>(memory);
+  const char* problem = layout_->magic != kMagic ? "the session was begun by another version of batchfs; unmount it and mount again"
+                        : layout_->init_size > kMostInit || layout_->identity_size > kMostIdentity ||
+                                (layout_->agreed != 0 && layout_->init_size == 0)
+                            ? "the session's state makes no sense; unmount it and mount again"
+                            : nullptr;
+  if (problem != nullptr) {
+    const bool version = layout_->magic != kMagic;
+    ::munmap(layout_, sizeof(Layout));
+    throw Error(version ? ErrorCode::not_supported : ErrorCode::corrupt, problem);
+  }
+  if (layout_->mount_time == 0) layout_->mount_time = std::time(nullptr);
+  for (std::uint32_t slot = kSlots; slot-- > 0;)
+    if (layout_->slots[slot].ino == 0) free_.push_back(slot);
+}
+
+SessionState::~SessionState() { ::munmap(layout_, sizeof(Layout)); }
+
+bool SessionState::is_agreed() const { return layout_->agreed != 0; }
+
+std::span<const std::byte> SessionState::init_request() const { return {layout_->init, layout_->init_size}; }
+
+std::uint64_t SessionState::flags() const { return layout_->flags; }
+
+std::time_t SessionState::mount_time() const { return static_cast<std::time_t>(layout_->mount_time); }
+
+void SessionState::keep_init_request(std::span<const std::byte> request) {
+  if (request.size() > kMostInit) return;
+  std::copy(request.begin(), request.end(), layout_->init);
+  layout_->init_size = static_cast<std::uint32_t>(request.size());
+}
+
+void SessionState::agree(std::uint64_t flags) {
+  layout_->flags = flags;
+  if (layout_->init_size != 0) layout_->agreed = 1;
+}
+
+void SessionState::identify(std::string_view identity) {
+  identity = identity.substr(0, kMostIdentity);
+  if (layout_->identity_size == 0) {
+    std::copy(identity.begin(), identity.end(), layout_->identity);
+    layout_->identity_size = static_cast<std::uint32_t>(identity.size());
+  } else if (identity != std::string_view(layout_->identity, layout_->identity_size)) {
+    throw Error(ErrorCode::stale, "the store or a view has changed since it was mounted, and files that are open would "
+                                  "become others; unmount it and mount again");
+  }
+}
+
+std::uint32_t SessionState::next_generation() { return ++layout_->generation; }
+
+std::vector<SessionState::Backing> SessionState::backings() const {
+  std::vector<Backing> result;
+  for (std::uint32_t i = 0; i < kSlots; ++i) {
+    const Layout::Slot& slot = layout_->slots[i];
+    if (slot.ino != 0) result.push_back({slot.ino, slot.id, slot.handles, i});
+  }
+  return result;
+}
+
+std::uint32_t SessionState::add(std::uint64_t ino, std::int32_t id) {
+  std::uint32_t number;
+  {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return kNoSlot;
+    number = free_.back();
+    free_.pop_back();
+  }
+  Layout::Slot& slot = layout_->slots[number];
+  slot.id = id;
+  slot.handles = 0;
+  slot.ino = ino;
+  return number;
+}
+
+void SessionState::set_handles(std::uint32_t slot, std::uint32_t handles) { layout_->slots[slot].handles = handles; }
+
+void SessionState::remove(std::uint32_t slot) {
+  layout_->slots[slot].ino = 0;
+  const std::lock_guard lock(mutex_);
+  free_.push_back(slot);
+}
+
+}  // namespace batchfs

@@ -1,0 +1,79 @@
+#pragma once
+// What a session with the kernel needs to outlive the daemon that serves it: a few pages of memory that
+// the daemon's supervisor keeps and hands, with the descriptor of /dev/fuse, to the next daemon.
+//
+// - The kernel says once, in the INIT request, what it can do, and is told once what is used of it. The
+//   next daemon plays the request to itself and keeps to what was agreed.
+// - The kernel serves a file in passthrough mode from a backing file that it knows by a number, for as long as
+//   the file is open anywhere, and refuses to open it in another way or with another backing file
+//   meanwhile (EIO). The next daemon answers opens of such a file with the number it had.
+// - Inode numbers are arithmetic on the store's metadata and the views. A daemon for which the same numbers
+//   would mean other files must not go on; `identity` says what they were made of.
+//
+// The writer may be killed between any two instructions. So what matters is written in an order in which
+// every state is a valid one, and where there is a choice, a backing file is kept too long, not too short.
+
+#include <cstdint>
+#include <ctime>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace batchfs {
+
+/// Thread-safe once made.
+class SessionState {
+ public:
+  /// A new, empty one: the descriptor of its memory. Throws no_memory.
+  static int create();
+
+  /// Of a descriptor that create() gave, perhaps to another process, which stays the caller's. Throws
+  /// not_supported when another version of batchfs wrote it, corrupt when it makes no sense.
+  explicit SessionState(int fd);
+  ~SessionState();
+  SessionState(const SessionState&) = delete;
+  SessionState& operator=(const SessionState&) = delete;
+
+  /// Has a daemon agreed on the protocol with the kernel?
+  bool is_agreed() const;
+  /// The kernel's INIT request as it was read.
+  std::span<const std::byte> init_request() const;
+  /// INIT flags in use.
+  std::uint64_t flags() const;
+  /// When it was first mounted.
+  std::time_t mount_time() const;
+  /// Keeps the request, unless it is too long (that of no kernel is), for agree().
+  void keep_init_request(std::span<const std::byte> request);
+  void agree(std::uint64_t flags);
+
+  /// What the inode numbers are made of. Throws stale when a daemon before this one found another.
+  void identify(std::string_view identity);
+
+  /// The number of this daemon among those of the session, from 1 on. Counts up.
+  std::uint32_t next_generation();
+
+  /// A file that is open in passthrough mode.
+  struct Backing {
+    std::uint64_t ino = 0;
+    std::int32_t id = 0;
+    std::uint32_t handles = 0;
+    std::uint32_t slot = 0;
+  };
+  /// Those that earlier daemons left.
+  std::vector<Backing> backings() const;
+  /// Notes a file; returns its slot, or kNoSlot when there is no room for more: then it cannot be served so.
+  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
+  std::uint32_t add(std::uint64_t ino, std::int32_t id);
+  void set_handles(std::uint32_t slot, std::uint32_t handles);
+  void remove(std::uint32_t slot);
+
+ private:
+  struct Layout;
+  Layout* layout_ = nullptr;
+  std::mutex mutex_;                      // guards free_
+  std::vector<std::uint32_t> free_;       // slots
+};
+
+}  // namespace batchfs

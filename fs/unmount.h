@@ -1,0 +1,15 @@
+#pragma once
+// Ending a mount by its path, as root or as the ordinary user who made it.
+
+#include <string>
+
+namespace batchfs {
+
+/// Unmounts what is mounted at `path`, without looking into it. `lazy`: also while programs use it; the name goes
+/// now, the file system when they are done. Throws access_denied or io with what to do.
+void unmount(const std::string& path, bool lazy);
+
+/// Has the kernel ended the session of this /dev/fuse descriptor, because it was unmounted or aborted?
+bool has_session_ended(int fuse);
+
+}  // namespace batchfs

@@ -1,0 +1,371 @@
+"""The process that serves a mount dies: another takes over, and readers notice a pause at most."""
+
+import contextlib
+import json
+import mmap
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
+LONG = 60  # seconds that nothing here takes, on however slow a machine
+VIEWS = {
+    "one": {"name": "one", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 6},
+            "order": {"shuffle": "global", "seed": 7}, "epochs": 2, "formats": ["npy", "safetensors", "npz"]},
+    "two": {"name": "two", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 9}, "dtype": "float32",
+            "order": {"shuffle": "none"}},
+}
+MODES = {"passthrough": [], "no-passthrough": ["--no-passthrough"]}
+
+# Reads the files of DIR/MAP's keys, over and over, in MODE, and compares with the files that MAP names.
+READER = r"""
+import json, mmap, os, random, sys, time
+directory, expected, mode, stop = sys.argv[1:]
+files = sorted(json.load(open(expected)).items())
+random.seed(mode + str(os.getpid()))
+count, longest = 0, 0.0
+print("ready", flush=True)
+while not os.path.exists(stop):
+    name, known = random.choice(files)
+    known = open(known, "rb").read()
+    start = time.monotonic()
+    with open(os.path.join(directory, name), "rb", buffering=0) as file:
+        assert os.fstat(file.fileno()).st_size == len(known), name
+        for _ in range(random.randrange(1, 20)):
+            offset = random.randrange(len(known))
+            size = random.choice([1, 512, 4096, 70000, len(known)])
+            if mode == "mmap":
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as memory:
+                    got = memory[offset : offset + size]
+            else:
+                got = os.pread(file.fileno(), size, offset)
+            assert got == known[offset : offset + size], (name, offset, size, len(got))
+            count += 1
+            now = time.monotonic()
+            longest, start = max(longest, now - start), now
+    if mode == "list":
+        assert os.path.basename(name) in os.listdir(os.path.join(directory, os.path.dirname(name)))
+print(json.dumps({"reads": count, "longest": longest}))
+"""
+
+
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def is_alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def soon(condition, what):
+    until = time.monotonic() + LONG
+    while time.monotonic() < until:
+        result = condition()
+        if result:
+            return result
+        time.sleep(0.005)
+    raise AssertionError(f"{what}: not within {LONG} s")
+
+
+def serving_pid(directory):
+    """Of the process that serves now. A text of a daemon that died while it was read is stale."""
+
+    def read():
+        with contextlib.suppress(OSError, json.JSONDecodeError):
+            return json.loads((directory / ".batchfs" / "stats.json").read_text())["pid"]
+
+    return soon(read, "stats.json")
+
+
+def kill(directory, number=signal.SIGKILL):
+    """Ends the daemon and waits for the next. Returns its pid."""
+    pid = serving_pid(directory)
+    os.kill(pid, number)
+
+    def successor():
+        now = serving_pid(directory)
+        return now if now != pid else None
+
+    return soon(successor, "another daemon")
+
+
+@pytest.fixture
+def store(weather):
+    return weather
+
+
+@pytest.fixture
+def mount(store, good, batchfs, tmp_path):
+    """mount(*options): a directory where the store is mounted, until the test ends."""
+    directory = tmp_path / "mnt"
+    directory.mkdir()
+    views = []
+    for name, view in VIEWS.items():
+        file = tmp_path / f"{name}.json"
+        file.write_text(json.dumps(view))
+        views += ["--view", file]
+
+    def mount(*options):
+        good("mount", store, directory, *views, *options)
+        assert os.path.ismount(directory)
+        return directory
+
+    mount.views = views
+    mount.directory = directory
+    yield mount
+    batchfs("umount", "--lazy", directory)
+
+
+@pytest.fixture
+def foreground(mount, store):
+    """The command in the foreground, its own supervisor: (process, directory)."""
+    process = subprocess.Popen([PROGRAM, "mount", "-f", str(store), str(mount.directory), *map(str, mount.views)],
+                               stderr=subprocess.PIPE)
+    soon(lambda: os.path.ismount(mount.directory) or process.poll() is not None, "the mount")
+    yield process, mount.directory
+    process.terminate()
+    process.communicate(timeout=LONG)
+
+
+@pytest.fixture
+def expected(mount, good, store, tmp_path):
+    """{name in the mount: file with its bytes}, made without a mount."""
+    files = {}
+
+    def keep(name, contents):
+        path = tmp_path / f"expected-{len(files)}"
+        path.write_bytes(contents)
+        files[name] = str(path)
+
+    for format in ["npy", "safetensors", "npz"]:
+        for batch in range(6):
+            keep(f"views/one/epoch-0001/batch-{batch:06}.{format}",
+                 good("batch", store, "--view", mount.views[1], "--epoch", 1, "--batch", batch, "--format", format))
+    for batch in range(5):
+        for tensor in ["t", "q"]:
+            keep(f"views/two/epoch-0000/batch-{batch:06}/{tensor}.npy",
+                 good("batch", store, "--view", mount.views[3], "--batch", batch, "--tensor", tensor))
+    return files
+
+
+def values_of(good, store, name):
+    import zarr
+
+    return np.asarray(zarr.open_group(str(store), mode="r")[name][...])
+
+
+@pytest.fixture
+def readers(mount, expected, tmp_path):
+    """readers(modes): processes that read and compare, until finish() is called on what is returned."""
+    table, stop = tmp_path / "expected.json", tmp_path / "stop"
+    table.write_text(json.dumps(expected))
+    running = []
+
+    class Readers:
+        def __init__(self, modes):
+            for mode in modes:
+                running.append(subprocess.Popen([sys.executable, "-c", READER, str(mount.directory), str(table), mode, str(stop)],
+                                                stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+            for reader in running:
+                assert reader.stdout.readline() == b"ready\n"
+
+        def finish(self):
+            stop.touch()
+            results = []
+            for reader in running:
+                output, errors = reader.communicate(timeout=LONG)
+                assert reader.returncode == 0, errors.decode()
+                results.append(json.loads(output))
+            return results
+
+    yield Readers
+    stop.touch()
+    for reader in running:
+        reader.kill()
+        reader.communicate()
+
+
+def ends_with(good, directory, pid):
+    """Unmounts; the daemon and its supervisor end."""
+    supervisor = parent_of(pid)
+    good("umount", directory)
+    assert not os.path.ismount(directory)
+    soon(lambda: not is_alive(pid) and not is_alive(supervisor), "the end of daemon and supervisor")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_kills_at_random_moments_under_readers(mount, readers, good, mode):
+    directory = mount(*MODES[mode])
+    first = serving_pid(directory)
+    supervisor = parent_of(first)
+    group = readers(["read", "mmap", "list"] * 2)
+    seed = random.randrange(1 << 32)
+    moments = random.Random(seed)
+    pid = first
+    for _ in range(12):
+        time.sleep(moments.random() * 0.3)
+        pid = kill(directory)
+        assert parent_of(pid) == supervisor
+    results = group.finish()
+    print(f"seed {seed}: {sum(result['reads'] for result in results)} reads, "
+          f"longest wait {max(result['longest'] for result in results):.3f} s")
+    assert all(result["reads"] > 0 for result in results)
+    ends_with(good, directory, pid)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_open_files_go_on(mount, expected, good, store, mode):
+    directory = mount(*MODES[mode])
+    known = {name: pathlib.Path(file).read_bytes() for name, file in expected.items()}
+    with contextlib.ExitStack() as stack:
+        files = {name: stack.enter_context(open(directory / name, "rb", buffering=0)) for name in known}
+        maps = {name: stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) for name, file in files.items()}
+        values = stack.enter_context(open(directory / "arrays/t/values.npy", "rb"))
+        text = stack.enter_context(open(directory / "store.json", "rb"))
+        first = values.read(5000)
+        for _ in range(3):
+            kill(directory)
+            for name, contents in known.items():
+                assert os.pread(files[name].fileno(), len(contents), 0) == contents
+                assert maps[name][:] == contents
+                # A file that the kernel reads itself cannot be opened in another way meanwhile.
+                assert (directory / name).read_bytes() == contents
+        assert json.loads(text.read())["snapshot"]
+        rest = values.read()
+    whole = (directory / "arrays/t/values.npy").read_bytes()
+    assert first + rest == whole
+    assert np.array_equal(np.load(directory / "arrays/t/values.npy"), values_of(good, store, "t"))
+    for name, contents in known.items():  # all were closed: made anew
+        assert (directory / name).read_bytes() == contents
+    ends_with(good, directory, serving_pid(directory))
+
+
+def test_a_text_of_the_dead_daemon_is_stale(mount):
+    """What stats.json said is gone with the daemon that said it; the rest of another text would be wrong."""
+    directory = mount()
+    with open(directory / ".batchfs" / "stats.json", "rb", buffering=0) as file:
+        assert len(file.read(10)) == 10
+        kill(directory)
+        with pytest.raises(OSError) as error:
+            file.read()
+    assert error.value.errno == 116  # ESTALE
+    assert "was ended by signal 9" in (directory / ".batchfs" / "log").read_text()
+
+
+@pytest.mark.parametrize("whom", ["daemon", "supervisor"])
+def test_sigterm_ends_the_mount(mount, whom):
+    directory = mount()
+    pid = kill(directory)
+    supervisor = parent_of(pid)
+    os.kill(pid if whom == "daemon" else supervisor, signal.SIGTERM)
+    soon(lambda: not is_alive(pid) and not is_alive(supervisor), "the end")
+    assert not os.path.ismount(directory)
+    assert os.listdir(directory) == []
+
+
+def test_unmount_with_a_busy_reader_after_a_kill(mount, batchfs, good):
+    directory = mount()
+    pid = kill(directory)
+    with open(directory / "store.json", "rb"):
+        done = batchfs("umount", directory)
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
+        good("umount", "--lazy", directory)
+        assert not os.path.ismount(directory)
+    soon(lambda: not is_alive(pid), "the end")
+
+
+def test_no_supervisor(mount):
+    """The mount ends with the daemon, and leaves nothing that would say `Transport endpoint is not connected`."""
+    directory = mount("--no-supervisor")
+    pid = serving_pid(directory)
+    parent = parent_of(pid)
+    with open(directory / "arrays/t/values.npy", "rb", buffering=0) as file:
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(OSError):
+            while file.read(100):
+                pass
+    soon(lambda: not is_alive(parent), "the end")
+    assert not os.path.ismount(directory)
+    assert os.listdir(directory) == []
+
+
+def test_without_its_supervisor_the_daemon_serves_on(mount, good):
+    directory = mount()
+    pid = serving_pid(directory)
+    os.kill(parent_of(pid), signal.SIGKILL)
+    assert json.loads((directory / "store.json").read_text())
+    assert serving_pid(directory) == pid
+    good("umount", directory)
+    soon(lambda: not is_alive(pid), "the end")
+
+
+def test_crashes_again_and_again_are_given_up(foreground):
+    process, directory = foreground
+    with open(directory / "arrays/t/values.npy", "rb", buffering=0) as file:
+        for _ in range(4):
+            kill(directory, signal.SIGSEGV)
+        os.kill(serving_pid(directory), signal.SIGSEGV)
+        with pytest.raises(OSError):  # the session has ended, no reader waits
+            while file.read(100):
+                pass
+    _, errors = process.communicate(timeout=LONG)
+    assert process.returncode == 1
+    assert not os.path.ismount(directory)
+    assert "ended 5 times within a minute and is not started again" in errors.decode().splitlines()[-1]
+
+
+def test_a_store_that_is_gone_is_given_up(foreground, store):
+    process, directory = foreground
+    moved = store.with_name("moved")
+    store.rename(moved)
+    try:
+        with open(directory / "arrays/t/values.npy", "rb", buffering=0) as file:
+            os.kill(serving_pid(directory), signal.SIGKILL)
+            with pytest.raises(OSError):
+                while file.read(100):
+                    pass
+        _, errors = process.communicate(timeout=LONG)
+    finally:
+        moved.rename(store)
+    assert process.returncode == 1
+    assert not os.path.ismount(directory)
+    assert "the last one gave up: " in errors.decode().splitlines()[-1]
+
+
+def test_a_view_that_has_changed_is_not_taken_over(foreground, mount):
+    """Its inode numbers would mean other batches."""
+    process, directory = foreground
+    view = dict(VIEWS["one"], batch={"size": 5})
+    pathlib.Path(mount.views[1]).write_text(json.dumps(view))
+    os.kill(serving_pid(directory), signal.SIGKILL)
+    _, errors = process.communicate(timeout=LONG)
+    assert process.returncode == 1
+    assert not os.path.ismount(directory)
+    assert "a view has changed" in errors.decode().splitlines()[-1]
+
+
+def test_hand_off_after_a_kill(mount):
+    directory = mount()
+
+    def connect():
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection.settimeout(LONG)
+        connection.connect(os.readlink(directory / ".batchfs" / "handoff.sock"))
+        return connection
+
+    with connect() as old:
+        kill(directory)
+        assert old.recv(1) == b""
+        with connect():
+            pass

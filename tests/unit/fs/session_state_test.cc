@@ -1,0 +1,119 @@
+#include "fs/session_state.h"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "engine/base/error.h"
+
+namespace batchfs {
+namespace {
+
+class SessionStateTest : public testing::Test {
+ protected:
+  void TearDown() override { ::close(fd); }
+  ErrorCode code_of_opening() const {
+    try {
+      SessionState state(fd);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return ErrorCode::internal;
+  }
+  const int fd = SessionState::create();
+};
+
+TEST_F(SessionStateTest, IsNewAtFirst) {
+  SessionState state(fd);
+  EXPECT_FALSE(state.is_agreed());
+  EXPECT_TRUE(state.backings().empty());
+  EXPECT_EQ(state.next_generation(), 1u);
+  EXPECT_EQ(state.next_generation(), 2u);
+}
+
+TEST_F(SessionStateTest, TheNextDaemonFindsWhatTheFirstLeft) {
+  const std::byte request[] = {std::byte{1}, std::byte{2}, std::byte{3}};
+  std::time_t mounted = 0;
+  {
+    SessionState first(fd);
+    mounted = first.mount_time();
+    first.next_generation();
+    first.keep_init_request(request);
+    first.agree(0x123456789abcdef);
+    first.identify("these views");
+    const std::uint32_t a = first.add(7, 1), b = first.add(8, 2), c = first.add(9, 3);
+    first.set_handles(a, 1);
+    first.set_handles(b, 2);
+    first.set_handles(c, 3);
+    first.remove(b);
+  }
+  SessionState next(fd);
+  EXPECT_TRUE(next.is_agreed());
+  EXPECT_EQ(next.flags(), 0x123456789abcdefu);
+  ASSERT_EQ(next.init_request().size(), sizeof request);
+  EXPECT_EQ(std::memcmp(next.init_request().data(), request, sizeof request), 0);
+  EXPECT_EQ(next.mount_time(), mounted);
+  EXPECT_EQ(next.next_generation(), 2u);
+  EXPECT_NO_THROW(next.identify("these views"));
+  const auto left = next.backings();
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(left[0].ino, 7u);
+  EXPECT_EQ(left[0].id, 1);
+  EXPECT_EQ(left[0].handles, 1u);
+  EXPECT_EQ(left[1].ino, 9u);
+  EXPECT_EQ(left[1].id, 3);
+  EXPECT_EQ(left[1].handles, 3u);
+  next.remove(left[0].slot);
+  EXPECT_EQ(SessionState(fd).backings().size(), 1u);
+}
+
+TEST_F(SessionStateTest, OtherInodeNumbersAreRefused) {
+  SessionState(fd).identify("these views");
+  SessionState next(fd);
+  try {
+    next.identify("other views");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::stale);
+  }
+}
+
+TEST_F(SessionStateTest, ARequestThatIsTooLongIsNotKept) {
+  const std::vector<std::byte> request(1000);
+  SessionState state(fd);
+  state.keep_init_request(request);
+  state.agree(1);
+  EXPECT_FALSE(state.is_agreed());
+}
+
+TEST_F(SessionStateTest, FullAndReused) {
+  SessionState state(fd);
+  std::uint32_t count = 0, last = 0;
+  for (std::uint32_t slot; (slot = state.add(1 + count, 1)) != SessionState::kNoSlot; ++count) last = slot;
+  EXPECT_EQ(state.backings().size(), count);
+  EXPECT_GE(count, 10'000u);
+  state.remove(last);
+  EXPECT_EQ(state.add(5, 5), last);
+  EXPECT_EQ(SessionState(fd).add(6, 6), SessionState::kNoSlot);
+}
+
+TEST_F(SessionStateTest, AnotherVersionsStateIsRefused) {
+  const std::uint64_t other = 0x3265746174736662;
+  ASSERT_EQ(::pwrite(fd, &other, sizeof other, 0), static_cast<ssize_t>(sizeof other));
+  EXPECT_EQ(code_of_opening(), ErrorCode::not_supported);
+}
+
+TEST_F(SessionStateTest, AnotherSizeIsRefused) {
+  ASSERT_EQ(::ftruncate(fd, 100), 0);
+  EXPECT_EQ(code_of_opening(), ErrorCode::not_supported);
+}
+
+TEST_F(SessionStateTest, NonsenseIsRefused) {
+  const std::vector<char> nonsense(600, '\x7f');
+  ASSERT_EQ(::pwrite(fd, nonsense.data(), nonsense.size(), 8), static_cast<ssize_t>(nonsense.size()));
+  EXPECT_EQ(code_of_opening(), ErrorCode::corrupt);
+}
+
+}  // namespace
+}  // namespace batchfs

@@ -1,0 +1,43 @@
+#pragma once
+// A small parent process of the daemon that serves a mount.
+//
+// It holds the descriptor of /dev/fuse, so that the kernel keeps the session when the daemon dies, and the session's
+// state (see fs/session_state.h), and starts the daemon again, which takes over both. Programs that read notice a pause. A
+// daemon that ends by itself again and again is given up: the mount ends, and readers get an error. Without a session
+// that can be taken over (a kernel before 6.9, or as wished) that is so at once.
+//
+// It must not fail where the daemon does: it has one thread, never touches a store or the mount, and each daemon is
+// a fork of the process as it was before anything was opened.
+
+#include <functional>
+#include <string>
+
+namespace batchfs {
+
+struct SupervisorOptions {
+  std::string mountpoint;
+  bool restart = true;     // else only end the mount when the daemon has died
+  bool foreground = false; // say what happens on standard error, not to the system's log
+};
+
+/// What the daemon has from its supervisor.
+struct Supervised {
+  bool first = true;   // no daemon served this session before
+  int state = -1;      // of a SessionState
+  int session = -1;    // of /dev/fuse, to take over; -1: mount
+  std::string before;  // what became of the daemon before this one
+  int channel = -1;    // to the supervisor
+
+  void mounted(int session_descriptor) const;
+  /// Requests are served. `lasting`: another daemon could take the session over.
+  void ready(bool lasting) const;
+  /// Why this daemon gives up.
+  void failed(const std::string& why) const;
+};
+
+/// Makes this process the supervisor and returns in a child of it, the daemon, once for each daemon it starts.
+/// `in_supervisor` is called there once, after the first. The supervisor ends with the last daemon's exit status. To be
+/// called before any thread is started.
+Supervised supervise(const SupervisorOptions& options, const std::function<void()>& in_supervisor);
+
+}  // namespace batchfs
