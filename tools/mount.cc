@@ -96,8 +96,11 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
   }
   FileSystem files(std::move(shown), opened.store, opened.hierarchy, dataset, views, engine, log);
   MountService service(opened.store->url(), options.directory);
+  const std::string numbers = identity(opened, views);
+  if (supervised.session >= 0) SessionState(supervised.state).identify(numbers);
+  supervised.take_turn();
   SessionState state(supervised.state);
-  state.identify(identity(opened, views));
+  state.identify(numbers);
   FuseSession session({.mountpoint = options.directory,
                        .source = opened.store->url(),
                        .passthrough = !options.no_passthrough,
@@ -117,6 +120,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
         service.stopping();
         engine.stop();
       });
+  supervised.ended();  // or the watchdog's question has no answer
 }
 
 }  // namespace
@@ -151,7 +155,7 @@ Run setup_mount(CLI::App& app) {
       }
     };
     const auto split = [&](const std::function<void()>& leave) {
-      supervised = supervise({mount.directory, !mount.no_supervisor, mount.foreground}, leave);
+      supervised = supervise({mount.directory, !mount.no_supervisor, mount.replace, mount.foreground}, leave);
       return supervised.first;
     };
     if (!mount.foreground) return run_in_background(run, split);

@@ -60,6 +60,8 @@ void add_mount_options(CLI::App& app, MountOptions& options) {
                "let other users read the mount (ordinary users: needs user_allow_other in /etc/fuse.conf)");
   app.add_flag("--no-supervisor,--no_supervisor", options.no_supervisor,
                "when the process that serves the mount dies, end the mount instead of starting it again");
+  app.add_flag("--replace", options.replace,
+               "take over the mount that is there, of the same store and views, under programs that read it");
   add_engine_options(app, options.store);
   add_gpu_options(app, options.gpu);
 }

@@ -20,6 +20,7 @@ struct MountOptions {
   bool no_passthrough = false;
   bool allow_other = false;
   bool no_supervisor = false;
+  bool replace = false;
 };
 
 /// Adds every option of `mount` but STORE, DIR and -o.

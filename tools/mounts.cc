@@ -27,6 +27,28 @@ std::string unescape(const std::string& text) {
   return out;
 }
 
+struct Mounted {
+  std::string device, type;
+};
+
+/// What is mounted at exactly this path.
+std::optional<Mounted> mounted(const std::string& path) {
+  std::ifstream mounts("/proc/self/mountinfo");
+  std::optional<Mounted> result;
+  for (std::string line; std::getline(mounts, line);) {
+    // "36 35 98:0 /root /mount/point options [optional fields] - type source super-options"
+    const std::vector<std::string> fields = split(line, ' ');
+    if (fields.size() < 5 || unescape(fields[4]) != path) continue;
+    for (std::size_t i = 5; i + 1 < fields.size(); ++i) {
+      if (fields[i] == "-") {
+        result = {fields[2], fields[i + 1]};  // the last one mounted there is on top
+        break;
+      }
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string mount_path(const std::string& directory) {
@@ -45,20 +67,13 @@ std::string mount_path(const std::string& directory) {
 }
 
 std::optional<std::string> mounted_type(const std::string& path) {
-  std::ifstream mounts("/proc/self/mountinfo");
-  std::optional<std::string> type;
-  for (std::string line; std::getline(mounts, line);) {
-    // "36 35 98:0 /root /mount/point options [optional fields] - type source super-options"
-    const std::vector<std::string> fields = split(line, ' ');
-    if (fields.size() < 5 || unescape(fields[4]) != path) continue;
-    for (std::size_t i = 5; i + 1 < fields.size(); ++i) {
-      if (fields[i] == "-") {
-        type = fields[i + 1];  // the last one mounted there is on top
-        break;
-      }
-    }
-  }
-  return type;
+  const auto found = mounted(path);
+  return found ? std::optional(found->type) : std::nullopt;
+}
+
+std::optional<std::string> mounted_device(const std::string& path) {
+  const auto found = mounted(path);
+  return found ? std::optional(found->device) : std::nullopt;
 }
 
 std::string require_batchfs_mount(const std::string& directory) {

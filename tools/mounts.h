@@ -13,6 +13,10 @@ std::string mount_path(const std::string& directory);
 /// Source: proc(5), /proc/self/mountinfo.
 std::optional<std::string> mounted_type(const std::string& path);
 
+/// The number of the device mounted at exactly this path ("0:53"), which no other mount of this machine has;
+/// nullopt when nothing is.
+std::optional<std::string> mounted_device(const std::string& path);
+
 /// Throws invalid_argument unless `directory` is a batchfs mount. Returns its real path.
 std::string require_batchfs_mount(const std::string& directory);
 

@@ -1,14 +1,13 @@
 #include "tools/supervisor.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include <poll.h>
@@ -21,8 +20,12 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/base/service_manager.h"
 #include "fs/session_state.h"
 #include "fs/unmount.h"
+#include "tools/packets.h"
+#include "tools/stored_descriptors.h"
+#include "tools/takeover.h"
 
 namespace batchfs {
 
@@ -36,55 +39,17 @@ constexpr std::size_t kMostEnds = 5;
 constexpr std::chrono::seconds kEndsWithin{60};
 /// Readers wait for a daemon that does not get ready for this long, then for no other.
 constexpr std::chrono::seconds kLongestPause{60};
+/// How often a daemon that has said nothing is looked at.
+constexpr milliseconds kGlance{500};
 constexpr milliseconds kFirstDelay{100};  // before another start after such an end; doubled each time
 /// What a daemon that was told to end has for it.
 constexpr std::chrono::seconds kEnding{15};
 
+/// What systemd keeps.
+constexpr char kSessionName[] = "batchfs-session", kStateName[] = "batchfs-state";
+
 /// What the daemon tells, the first byte of a packet.
-constexpr char kMounted = 'm', kReady = 'r', kFailed = 'e';
-
-void send_packet(int socket, std::string_view text, int descriptor = -1) {
-  iovec part{const_cast<char*>(text.data()), text.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof descriptor);
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  }
-  // A supervisor that is gone needs to know nothing.
-  while (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0 && errno == EINTR) {}
-}
-
-struct Packet {
-  std::string text;
-  int descriptor = -1;
-};
-
-/// Nothing when there is none now.
-std::optional<Packet> receive_packet(int socket) {
-  std::array<char, 4096> text;
-  iovec part{text.data(), text.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t size = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (size <= 0) return std::nullopt;
-  Packet packet{{text.data(), static_cast<std::size_t>(size)}, -1};
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header))
-    if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-      std::memcpy(&packet.descriptor, CMSG_DATA(header), sizeof packet.descriptor);
-  return packet;
-}
+constexpr char kMounted = 'm', kTurn = 't', kReady = 'r', kFailed = 'e', kEnded = 'x';
 
 bool is_request_to_end(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
 
@@ -102,7 +67,16 @@ std::string describe(int status) {
 
 class Supervisor {
  public:
-  explicit Supervisor(const SupervisorOptions& options) : options_(options), state_(SessionState::create()) {
+  explicit Supervisor(const SupervisorOptions& options) : options_(options) {
+    if (options.replace) {
+      const TakenSession taken = ask_for_session(options.mountpoint);
+      session_ = taken.session;
+      state_ = taken.state;
+      predecessor_ = taken.predecessor;
+    } else {
+      take_stored();
+      if (session_ < 0) state_ = SessionState::create();
+    }
     const sigset_t signals = supervisor_signals();
     sigprocmask(SIG_BLOCK, &signals, &old_signals_);
     signals_ = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -116,9 +90,10 @@ class Supervisor {
       if (daemon_ < 0 && first) throw Error(ErrorCode::io, std::strerror(errno), "starting the daemon");
       if (daemon_ == 0) {
         ::close(ends[0]);
-        ::close(signals_);
+        for (const int own : {signals_, listener_, successor_})
+          if (own >= 0) ::close(own);
         sigprocmask(SIG_SETMASK, &old_signals_, nullptr);
-        return {first, state_, session_, before_, ends[1]};
+        return {first, state_, session_, before_, ends[1], predecessor_};
       }
       ::close(ends[1]);
       channel_ = ends[0];
@@ -132,12 +107,47 @@ class Supervisor {
   }
 
  private:
+  /// A session whose supervisor was killed, and which systemd has kept.
+  void take_stored() {
+    StoredDescriptors stored;
+    const int session = stored.take(kSessionName), state = stored.take(kStateName);
+    if (session >= 0 && state >= 0 && !has_session_ended(session)) {
+      session_ = session;
+      state_ = state;
+      return;
+    }
+    for (const int descriptor : {session, state})
+      if (descriptor >= 0) ::close(descriptor);
+  }
+
+  void store_descriptors() const {
+    if (!options_.restart || !lasting_) return;
+    for (const auto& [name, descriptor] : {std::pair{kSessionName, session_}, std::pair{kStateName, state_}})
+      notify_service_manager(fmt::format("FDSTORE=1\nFDNAME={}", name), {&descriptor, 1});
+  }
+
+  void forget_stored() const {
+    for (const char* name : {kSessionName, kStateName})
+      notify_service_manager(fmt::format("FDSTOREREMOVE=1\nFDNAME={}", name));
+  }
+
+  /// Is the daemon killed, with a thread that cannot end before it has an answer of the mount itself? The watchdog's may be
+  /// caught so. The next daemon gives it the answer.
+  bool is_stuck() const {
+    std::ifstream file(fmt::format("/proc/{}/stat", daemon_));
+    std::string line;
+    std::getline(file, line);
+    const std::size_t name_end = line.rfind(')');
+    return name_end != std::string::npos && name_end + 2 < line.size() && line[name_end + 2] == 'Z';
+  }
+
   /// Until the daemon has ended. Returns its wait status.
   int watch() {
     for (;;) {
-      pollfd events[] = {{signals_, POLLIN, 0}, {channel_, POLLIN, 0}};
-      const int timeout = ends_by_ ? static_cast<int>(std::max<std::int64_t>(left(*ends_by_).count(), 0)) : -1;
-      if (::poll(events, 2, timeout) == 0) {
+      pollfd events[] = {{signals_, POLLIN, 0}, {channel_, POLLIN, 0}, {listener_, POLLIN, 0}, {successor_, POLLIN, 0}};
+      const auto pause = ends_by_ ? std::clamp(left(*ends_by_), milliseconds(0), kGlance) : kGlance;
+      const bool nothing = ::poll(events, std::size(events), static_cast<int>(pause.count())) == 0;
+      if (ends_by_ && left(*ends_by_).count() <= 0) {
         ::kill(daemon_, SIGKILL);
         ends_by_ = Clock::now() + kEnding;
       }
@@ -145,14 +155,17 @@ class Supervisor {
       if ((events[1].revents & POLLHUP) != 0) {
         // The daemon has closed it by ending; its end comes as a signal.
         pollfd signal{signals_, POLLIN, 0};
-        ::poll(&signal, 1, timeout);
+        ::poll(&signal, 1, static_cast<int>(kGlance.count()));
       }
+      if (events[3].revents != 0) hear_successor();
+      if (events[2].revents != 0) meet_successor();
       if (take_signals()) ::kill(daemon_, SIGTERM);
       int status = 0;
       if (::waitpid(daemon_, &status, WNOHANG) == daemon_) {
         hear();
         return status;
       }
+      if (nothing && is_stuck()) return W_EXITCODE(0, SIGKILL);
     }
   }
 
@@ -161,12 +174,23 @@ class Supervisor {
     while (const auto packet = receive_packet(channel_)) {
       switch (packet->text[0]) {
         case kMounted:
-          session_ = packet->descriptor;
+          if (!packet->descriptors.empty()) session_ = packet->descriptors[0];
+          break;
+        case kTurn:
+          asked_for_turn_ = true;
           break;
         case kReady:
+          lasting_ = packet->text.size() > 1 && packet->text[1] == '+';
+          if (!was_ready_) store_descriptors();
           ready_ = was_ready_ = true;
           down_since_.reset();
-          lasting_ = packet->text.size() > 1 && packet->text[1] == '+';
+          if (predecessor_ >= 0) ::close(std::exchange(predecessor_, -1));
+          if (listener_ < 0) listener_ = listen_for_successor(options_.mountpoint);
+          break;
+        case kEnded:
+          ended_ = true;
+          forget_stored();
+          if (session_ >= 0) ::close(std::exchange(session_, -1));
           break;
         case kFailed:
           why_ = packet->text.substr(1);
@@ -175,6 +199,41 @@ class Supervisor {
           break;
       }
     }
+  }
+
+  void meet_successor() {
+    const int connection = accept_successor(listener_);
+    if (connection < 0) return;
+    if (successor_ < 0 && lasting_ && send_packet(connection, "session", {session_, state_})) {
+      successor_ = connection;
+      return;
+    }
+    send_packet(connection, lasting_ ? "it is being replaced already"
+                                     : "the kernel cannot send a mount's requests again (it is older than Linux 6.9); unmount it and mount again");
+    ::close(connection);
+  }
+
+  /// It takes over, or has gone away.
+  void hear_successor() {
+    const auto packet = receive_packet(successor_);
+    if (!packet || packet->text != kGo) {
+      ::close(std::exchange(successor_, -1));
+      return;
+    }
+    // Whatever the daemon has not answered by now the kernel sends again.
+    ::kill(daemon_, SIGKILL);
+    while (::waitpid(daemon_, nullptr, 0) < 0 && errno == EINTR) {}
+    ::close(listener_);
+    forget_stored();
+    send_packet(successor_, kGone);
+    say("another supervisor takes over", false);
+    ::_exit(0);
+  }
+
+  /// Has the one whose session it was ended? Then the session is to be kept. Asked to, it ends at once.
+  bool is_predecessor_gone() const {
+    pollfd connection{predecessor_, 0, 0};
+    return asked_for_turn_ && ::poll(&connection, 1, static_cast<int>(milliseconds(kEnding).count())) == 1;
   }
 
   /// Was this process told to end? True once.
@@ -189,8 +248,16 @@ class Supervisor {
 
   /// Decides what follows the daemon's end: returns when another is to be started.
   void after(int status) {
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) ::_exit(0);
+    if (ended_ || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
+      forget_stored();
+      ::_exit(0);
+    }
     const std::string end = why_.empty() ? describe(status) : "gave up: " + why_;
+    if (predecessor_ >= 0) {
+      if (!is_predecessor_gone()) ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);  // it serves on
+      ::close(std::exchange(predecessor_, -1));
+      was_ready_ = lasting_ = true;
+    }
     if (!was_ready_) {  // whoever mounts is told by the daemon
       end_mount();
       ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
@@ -199,7 +266,10 @@ class Supervisor {
       end_mount();
       ::_exit(0);
     }
-    if (has_session_ended(session_)) ::_exit(0);
+    if (has_session_ended(session_)) {
+      forget_stored();
+      ::_exit(0);
+    }
     const auto now = Clock::now();
     if (!down_since_) down_since_ = now;
     if (!ready_ || !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) ends_.push_back(now);
@@ -232,6 +302,7 @@ class Supervisor {
   /// Ends the session, so that nobody waits for an answer any more, and the mount.
   void end_mount() {
     if (session_ < 0) return;
+    forget_stored();
     const bool was_mounted = !has_session_ended(session_);
     ::close(std::exchange(session_, -1));
     if (!was_mounted) return;
@@ -257,14 +328,17 @@ class Supervisor {
   }
 
   const SupervisorOptions options_;
-  const int state_;
+  int state_ = -1;
   sigset_t old_signals_;
   int signals_ = -1;
   int session_ = -1;
   int channel_ = -1;
+  int listener_ = -1, successor_ = -1;
+  int predecessor_ = -1;  // until a daemon of ours serves
+  bool asked_for_turn_ = false;
   pid_t daemon_ = -1;
   bool was_ready_ = false, ready_ = false;  // any daemon; this one
-  bool lasting_ = false;
+  bool lasting_ = false, ended_ = false;
   std::string why_, before_;
   std::deque<Clock::time_point> ends_;          // that count, of the last minute
   std::optional<Clock::time_point> down_since_; // no daemon has been ready
@@ -273,9 +347,23 @@ class Supervisor {
 
 }  // namespace
 
-void Supervised::mounted(int session_descriptor) const { send_packet(channel, std::string(1, kMounted), session_descriptor); }
+void Supervised::take_turn() const {
+  if (predecessor < 0) return;
+  send_packet(channel, std::string(1, kTurn));
+  const bool asked = send_packet(predecessor, kGo);
+  const auto answer = asked ? receive_packet(predecessor, true) : std::nullopt;
+  ::close(predecessor);
+  if (!answer || answer->text != kGone)
+    throw Error(ErrorCode::io, "the supervisor that has the mount did not let it go; try again, or unmount it and mount again");
+}
+
+void Supervised::mounted(int session_descriptor) const {
+  send_packet(channel, std::string(1, kMounted), {session_descriptor});
+}
 
 void Supervised::ready(bool lasting) const { send_packet(channel, std::string{kReady, lasting ? '+' : '-'}); }
+
+void Supervised::ended() const { send_packet(channel, std::string(1, kEnded)); }
 
 void Supervised::failed(const std::string& why) const { send_packet(channel, kFailed + why.substr(0, 1000)); }
 

@@ -17,20 +17,26 @@ namespace batchfs {
 struct SupervisorOptions {
   std::string mountpoint;
   bool restart = true;     // else only end the mount when the daemon has died
+  bool replace = false;    // begin with the session of the supervisor that has the mount now
   bool foreground = false; // say what happens on standard error, not to the system's log
 };
 
 /// What the daemon has from its supervisor.
 struct Supervised {
-  bool first = true;   // no daemon served this session before
+  bool first = true;   // of this supervisor's daemons
   int state = -1;      // of a SessionState
   int session = -1;    // of /dev/fuse, to take over; -1: mount
   std::string before;  // what became of the daemon before this one
   int channel = -1;    // to the supervisor
+  int predecessor = -1;  // the supervisor whose daemon serves until take_turn()
 
+  /// Waits until no other daemon serves the session. Throws when the one that does goes on.
+  void take_turn() const;
   void mounted(int session_descriptor) const;
   /// Requests are served. `lasting`: another daemon could take the session over.
   void ready(bool lasting) const;
+  /// The mount has ended: the supervisor lets the session go, and with it whoever still waits for an answer.
+  void ended() const;
   /// Why this daemon gives up.
   void failed(const std::string& why) const;
 };

@@ -369,3 +369,103 @@ def test_hand_off_after_a_kill(mount):
         assert old.recv(1) == b""
         with connect():
             pass
+
+
+def replace(good, mount, store, *options):
+    """Mounts over the live mount; returns the pid that serves now."""
+    pid = serving_pid(mount.directory)
+    supervisor = parent_of(pid)
+    good("mount", "--replace", store, mount.directory, *mount.views, *options)
+    assert not is_alive(pid)
+    soon(lambda: not is_alive(supervisor), "the end of the supervisor that was")
+    now = serving_pid(mount.directory)
+    assert now != pid and parent_of(now) != supervisor
+    return now
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_replace_under_readers(mount, readers, store, good, mode):
+    directory = mount(*MODES[mode])
+    group = readers(["read", "mmap", "list"])
+    for _ in range(3):
+        replace(good, mount, store, *MODES[mode])
+        pid = kill(directory)  # its supervisor starts it again, too
+    assert all(result["reads"] > 0 for result in group.finish())
+    ends_with(good, directory, pid)
+
+
+def test_replace_with_other_options(mount, expected, store, good):
+    """Files that the kernel reads itself stay so while they are open."""
+    directory = mount()
+    name = "views/one/epoch-0001/batch-000000.npy"
+    known = pathlib.Path(expected[name]).read_bytes()
+    with open(directory / name, "rb") as file:
+        pid = replace(good, mount, store, "--no-passthrough", "--memory", "64M")
+        assert file.read() == known
+        assert (directory / name).read_bytes() == known
+    assert (directory / name).read_bytes() == known
+    stats = json.loads((directory / ".batchfs" / "stats.json").read_text())
+    assert stats["memory_budget"] == 64 << 20 and not stats["passthrough"]
+    ends_with(good, directory, pid)
+
+
+def test_replace_in_vain_changes_nothing(mount, store, fails, good, tmp_path):
+    directory = mount()
+    pid = serving_pid(directory)
+    pathlib.Path(mount.views[1]).write_text(json.dumps(dict(VIEWS["one"], batch={"size": 5})))
+    assert "a view has changed" in fails(1, "mount", "--replace", store, directory, *mount.views)
+    fails(1, "mount", "--replace", tmp_path / "nothing", directory, *mount.views)
+    assert serving_pid(directory) == pid
+    pathlib.Path(mount.views[1]).write_text(json.dumps(VIEWS["one"]))
+    ends_with(good, directory, replace(good, mount, store))
+
+
+def test_replace_what_is_not_there(store, fails, tmp_path):
+    assert "nothing is mounted there" in fails(1, "mount", "--replace", store, tmp_path)
+
+
+def test_a_killed_service_takes_its_session_from_systemd(mount, store, tmp_path):
+    """The service manager keeps the descriptors that it is sent, and hands them to the next process of the service."""
+    directory = mount.directory
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.settimeout(LONG)
+    manager.bind(str(tmp_path / "notify"))
+    command = [PROGRAM, "mount", "-f", str(store), str(directory), *map(str, mount.views)]
+    environment = dict(os.environ, NOTIFY_SOCKET=str(tmp_path / "notify"))
+
+    def told(until):
+        """What comes, with the stored descriptors by name, up to a line."""
+        stored = {}
+        while True:
+            text, descriptors, _, _ = socket.recv_fds(manager, 4096, 2)
+            lines = dict(line.split("=", 1) for line in text.decode().splitlines())
+            if "FDSTORE" in lines:
+                stored[lines["FDNAME"]] = descriptors[0]
+            if until in lines:
+                return stored
+
+    service = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    stored = told("READY")
+    assert set(stored) == {"batchfs-session", "batchfs-state"}
+    try:
+        with open(directory / "arrays/t/values.npy", "rb", buffering=0) as file:
+            file.read(100)
+            pid = serving_pid(directory)
+            service.kill()  # systemd ends what is left of the service, too
+            os.kill(pid, signal.SIGKILL)
+            service.wait(LONG)
+            start = "export LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=batchfs-session:batchfs-state; exec \"$@\" 3<&{} 4<&{}"
+            session, state = (os.dup2(stored[name], number) for name, number in [("batchfs-session", 63), ("batchfs-state", 64)])
+            service = subprocess.Popen(["bash", "-c", start.format(session, state), "bash", *command],
+                                       env=environment, pass_fds=[session, state], stderr=subprocess.DEVNULL)
+            told("READY")
+            assert file.read()[-100:] == (directory / "arrays/t/values.npy").read_bytes()[-100:]
+            assert serving_pid(directory) != pid
+        service.terminate()
+        told("FDSTOREREMOVE")
+        assert service.wait(LONG) == 0
+        assert not os.path.ismount(directory)
+    finally:
+        service.kill()
+        for descriptor in [*stored.values(), session, state]:
+            os.close(descriptor)

@@ -1,0 +1,32 @@
+#pragma once
+// The hand-over of a live session from one supervisor to another: `batchfs mount --replace`.
+//
+// A supervisor listens at an abstract address that is made of the mount's device number: nothing is left behind by a
+// killed process, and names cannot meet. Either side makes sure that the other is the same user. What is said:
+//
+//   old → new   the descriptors of the session and of its state; or, without them, why they are not to be had
+//   new → old   `go`, when a daemon is ready to take over: the store is open, the views are resolved
+//   old → new   `gone`, when the old daemon is; the old supervisor ends
+//
+// A new one that goes away before it says `go` changes nothing.
+
+#include <string>
+
+namespace batchfs {
+
+inline constexpr char kGo[] = "go", kGone[] = "gone";
+
+/// Listens for the one that is to follow. -1 when that cannot be: the mount then cannot be replaced.
+int listen_for_successor(const std::string& mountpoint);
+/// The next connection of the same user; -1 when there is none.
+int accept_successor(int listener);
+
+struct TakenSession {
+  int session = -1, state = -1;
+  int predecessor = -1;  // the connection
+};
+
+/// Asks the supervisor of a mount for its session. Throws with the reason when it is not to be had.
+TakenSession ask_for_session(const std::string& mountpoint);
+
+}  // namespace batchfs
