@@ -435,14 +435,14 @@ def test_a_killed_service_takes_its_session_from_systemd(mount, store, tmp_path)
 
     def told(until):
         """What comes, with the stored descriptors by name, up to a line."""
-        stored = {}
-        while True:
+        stored, seen = {}, set()
+        while not (until in seen and (until != "READY" or len(stored) == 2)):
             text, descriptors, _, _ = socket.recv_fds(manager, 4096, 2)
             lines = dict(line.split("=", 1) for line in text.decode().splitlines())
             if "FDSTORE" in lines:
                 stored[lines["FDNAME"]] = descriptors[0]
-            if until in lines:
-                return stored
+            seen |= set(lines)
+        return stored
 
     service = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     stored = told("READY")
@@ -458,7 +458,7 @@ def test_a_killed_service_takes_its_session_from_systemd(mount, store, tmp_path)
             session, state = (os.dup2(stored[name], number) for name, number in [("batchfs-session", 63), ("batchfs-state", 64)])
             service = subprocess.Popen(["bash", "-c", start.format(session, state), "bash", *command],
                                        env=environment, pass_fds=[session, state], stderr=subprocess.DEVNULL)
-            told("READY")
+            again = told("READY")
             assert file.read()[-100:] == (directory / "arrays/t/values.npy").read_bytes()[-100:]
             assert serving_pid(directory) != pid
         service.terminate()
@@ -467,5 +467,5 @@ def test_a_killed_service_takes_its_session_from_systemd(mount, store, tmp_path)
         assert not os.path.ismount(directory)
     finally:
         service.kill()
-        for descriptor in [*stored.values(), session, state]:
+        for descriptor in [*stored.values(), *again.values(), session, state]:
             os.close(descriptor)
