@@ -155,6 +155,7 @@ std::string FileSystem::text_of(const Node& node) const {
       switch (static_cast<ControlFile>(node.index)) {
         case ControlFile::stats: return stats_text();
         case ControlFile::metrics: return metrics_text();
+        case ControlFile::trace: return trace_text();
         case ControlFile::config: return json_text(options_.config) + "\n";
         case ControlFile::log: return log_.text();
         case ControlFile::handoff: break;

@@ -99,7 +99,9 @@ class FileSystem {
   Engine::WaiterId open_batch(const Node& node, OpenDone done);
   void open_chunk(const Node& node, OpenDone done);
   std::string stats_text() const;
+  Json streams_json() const;
   std::string metrics_text() const;
+  std::string trace_text() const;
   std::string array_summary(const ArrayEntry& entry) const;
   std::string root_summary() const;
   std::string store_json() const;
@@ -111,6 +113,7 @@ class FileSystem {
   std::vector<ArrayEntry> arrays_;
   Engine& engine_;
   Log& log_;
+  const std::uint64_t started_ = Trace::now();
   std::uint64_t total_bytes_ = 0;  // before tree_, whose making adds to it
   Tree tree_;
   std::atomic<bool> passthrough_{false};

@@ -1,9 +1,6 @@
-// The texts that the mount shows: summaries for people, JSON for programs, Prometheus metrics.
-// Prometheus text: exposition format 0.0.4.
+// The texts that say what is in a store: summaries for people, JSON for programs.
 
 #include <fmt/format.h>
-
-#include <unistd.h>
 
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
@@ -109,50 +106,6 @@ std::string FileSystem::store_json() const {
                     {"arrays", std::move(arrays)},
                     {"views", std::move(views)}}) +
          "\n";
-}
-
-std::string FileSystem::stats_text() const {
-  const Counters& counters = engine_.counters();
-  Json json = {{"pid", ::getpid()}, {"passthrough", passthrough_.load()}};
-  for (const CounterInfo& info : counter_table()) json[std::string(info.name)] = (counters.*info.value).load();
-  json["reader_wait_seconds"] = static_cast<double>(counters.reader_wait_nanoseconds.load()) * 1e-9;
-  json["memory_budget"] = engine_.budget().limit();
-  json["memory_used"] = engine_.budget().used();
-  json["chunk_cache_bytes"] = engine_.cache_bytes();
-  Json streams = Json::array();
-  for (const Prefetcher::StreamState& stream : engine_.streams())
-    streams.push_back({{"view", stream.view}, {"format", stream.format}, {"rank", stream.rank},
-                       {"world", stream.world}, {"epoch", stream.epoch}, {"batch", stream.batch},
-                       {"window", stream.window}});
-  json["streams"] = std::move(streams);
-  if (options_.handoff_statistics) json["handoff"] = options_.handoff_statistics();
-  Json store = Json::object();
-  for (const Store::Counter& counter : store_->counters()) store[counter.name] = counter.value;
-  if (!store.empty()) json["store"] = std::move(store);
-  return json_text(json) + "\n";
-}
-
-std::string FileSystem::metrics_text() const {
-  const Counters& counters = engine_.counters();
-  std::string text;
-  for (const CounterInfo& info : counter_table()) {
-    // Base units and the _total suffix are Prometheus' conventions.
-    if (info.name == "reader_wait_nanoseconds") continue;
-    text += fmt::format("# HELP batchfs_{0}_total {1}\n# TYPE batchfs_{0}_total counter\nbatchfs_{0}_total {2}\n",
-                        info.name, info.help, (counters.*info.value).load());
-  }
-  text += fmt::format(
-      "# HELP batchfs_reader_wait_seconds_total Time that readers waited in open\n"
-      "# TYPE batchfs_reader_wait_seconds_total counter\nbatchfs_reader_wait_seconds_total {}\n",
-      static_cast<double>(counters.reader_wait_nanoseconds.load()) * 1e-9);
-  auto gauge = [&text](const char* name, const char* help, std::uint64_t value) {
-    text += fmt::format("# HELP batchfs_{0} {1}\n# TYPE batchfs_{0} gauge\nbatchfs_{0} {2}\n", name, help,
-                        value);
-  };
-  gauge("memory_budget_bytes", "Memory that may be used for chunks and batches", engine_.budget().limit());
-  gauge("memory_used_bytes", "Memory reserved for chunks and batches", engine_.budget().used());
-  gauge("chunk_cache_bytes", "Memory of decoded chunks that are kept", engine_.cache_bytes());
-  return text;
 }
 
 }  // namespace batchfs

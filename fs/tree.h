@@ -57,8 +57,9 @@ struct Node {
   std::uint32_t slot = 0;
 };
 
-enum class ControlFile : std::uint32_t { stats, metrics, config, log, handoff };
-inline constexpr std::string_view kControlNames[] = {"stats.json", "metrics", "config.json", "log", "handoff.sock"};
+enum class ControlFile : std::uint32_t { stats, metrics, config, log, trace, handoff };
+inline constexpr std::string_view kControlNames[] = {"stats.json", "metrics",    "config.json",
+                                                     "log",        "trace.json", "handoff.sock"};
 
 /// An array as the tree needs it.
 struct TreeArray {

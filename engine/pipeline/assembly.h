@@ -12,6 +12,7 @@
 #include "engine/codec/array.h"
 #include "engine/dataset/converter.h"
 #include "engine/pipeline/executor.h"
+#include "engine/pipeline/trace.h"
 
 namespace batchfs {
 
@@ -38,6 +39,8 @@ class Assembly {
   bool shares_memory = false;
   /// Called once, when every use is complete, from any thread. Null exception: all bytes are there.
   std::function<void(std::exception_ptr)> finished;
+
+  Trace::Batch of;  // for the trace
 
   std::atomic<Urgency> urgency{kReaderWaits};
   /// Chunks are brought for its sake. Before, it takes its parts of chunks that are brought for others.

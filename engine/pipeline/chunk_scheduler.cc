@@ -49,8 +49,8 @@ bool decodes_in_place(const Array& array, const Assembly& assembly, const Assemb
 }  // namespace
 
 ChunkScheduler::ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache,
-                               Counters& counters, Log& log)
-    : executor_(executor), budget_(budget), cache_(cache), counters_(counters), log_(log) {}
+                               Counters& counters, Trace& trace, Log& log)
+    : executor_(executor), budget_(budget), cache_(cache), counters_(counters), trace_(trace), log_(log) {}
 
 Box ChunkScheduler::box_to_decode(const ChunkKey& key, const Array& array, const Box& need,
                                   const std::vector<Consumer>& consumers) const {
@@ -291,6 +291,7 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
     Box box;
     std::vector<Consumer> consumers;
     std::shared_ptr<const KeptChunk> stored;  // whose pieces are taken over
+    std::uint64_t began = Trace::now();
   };
   const std::shared_ptr<const Array> array = task->array;
   const Dims chunk = array->grid().chunk(task->key.chunk);
@@ -303,6 +304,14 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
       std::variant<EncodedChunk, std::exception_ptr> outcome;
     };
     auto arrived = std::make_shared<Arrived>(Arrived{std::move(*fetch), std::move(fetched)});
+    const auto* came = std::get_if<EncodedChunk>(&arrived->outcome);
+    const Array& from = *arrived->task->array;
+    trace_.add({.kind = Trace::Kind::fetch,
+                .end = came != nullptr ? Trace::End::done : Trace::End::failed,
+                .begin = arrived->began,
+                .bytes = came != nullptr ? came->held() : 0,
+                .of = batch_of(arrived->consumers)},
+               from.metadata().path, from.grid().chunk(arrived->task->key.chunk));
     const Urgency urgency =
         arrived->consumers.empty() ? kReadAhead : arrived->consumers.front().assembly->urgency.load();
     // On a worker also when it failed: the store's own thread has better things to do.
@@ -328,14 +337,21 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
   else array->fetch(chunk, part, std::move(arrive));
 }
 
+Trace::Batch ChunkScheduler::batch_of(const std::vector<Consumer>& consumers) {
+  return consumers.empty() ? Trace::Batch{} : consumers.front().assembly->of;
+}
+
 ChunkScheduler::Result ChunkScheduler::produce(const Task& task, const Box& box,
                                                const std::vector<Consumer>& consumers, const KeptChunk* stored) {
   const Array& array = *task.array;
   const Dims chunk = array.grid().chunk(task.key.chunk);
   auto load = [&](std::byte* out, const Dims& strides) {
     std::uint64_t fetched = 0;
-    counters_.bytes_decoded += stored != nullptr ? array.decode(chunk, stored->encoded, box, out, strides)
-                                                 : array.load(chunk, box, out, strides, &fetched);
+    Trace::Event event{.kind = Trace::Kind::decode, .begin = Trace::now(), .of = batch_of(consumers)};
+    event.bytes = stored != nullptr ? array.decode(chunk, stored->encoded, box, out, strides)
+                                    : array.load(chunk, box, out, strides, &fetched);
+    trace_.add(event, array.metadata().path, chunk);
+    counters_.bytes_decoded += event.bytes;
     counters_.bytes_fetched += fetched;
     if (stored == nullptr) ++counters_.chunks_fetched;
     ++counters_.chunks_decoded;

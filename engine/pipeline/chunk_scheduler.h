@@ -28,7 +28,8 @@ namespace batchfs {
 /// Thread-safe. Lock order: mutex_, then the cache's.
 class ChunkScheduler {
  public:
-  ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters, Log& log);
+  ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters, Trace& trace,
+                 Log& log);
 
   /// From here on every use fails with Error{interrupted}.
   void interrupt();
@@ -98,12 +99,15 @@ class ChunkScheduler {
   /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up; in the
   /// end it is granted, since it is on its way.
   Budget::Reservation reserve(std::uint64_t bytes, const std::vector<Consumer>& consumers);
+  /// The first of them, for the trace.
+  static Trace::Batch batch_of(const std::vector<Consumer>& consumers);
   static void gather(const Consumer& consumer, const DecodedChunk& chunk);
 
   Executor& executor_;
   Budget& budget_;
   ChunkCache& cache_;
   Counters& counters_;
+  Trace& trace_;
   Log& log_;
   mutable std::mutex mutex_;
   std::unordered_map<ChunkKey, std::shared_ptr<Task>, ChunkKeyHash> tasks_;

@@ -1,7 +1,6 @@
 #include "engine/pipeline/engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <future>
 #include <thread>
@@ -26,10 +25,6 @@ constexpr std::int64_t kMostJoined = 96;
 /// A prefetched batch that nobody came for while so many others were opened is forgotten.
 constexpr Urgency kOverdue = 256;
 
-std::uint64_t monotonic_ns() {
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-
 int default_threads(int asked) {
   return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
@@ -48,7 +43,7 @@ Engine::Engine(Options options, Log& log)
       cache_(counters_),
       look_ahead_(cache_, budget_.limit()),
       executor_(default_threads(options.threads)),
-      scheduler_(executor_, budget_, cache_, counters_, log) {}
+      scheduler_(executor_, budget_, cache_, counters_, trace_, log) {}
 
 Engine::~Engine() { stop(); }
 
@@ -64,6 +59,7 @@ void Engine::stop() {
 }
 
 Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
+  const std::uint64_t since = Trace::now();
   std::shared_ptr<Batch> ready;
   WaiterId id = 0;
   bool again = true;  // another file of a batch that is open, or another reader
@@ -90,7 +86,7 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
       ready = entry->batch;
     } else {
       id = ++last_waiter_;
-      entry->waiters.push_back({id, std::move(done), monotonic_ns()});
+      entry->waiters.push_back({id, request, std::move(done), since});
       waiting_[id] = entry;
       const bool was_prefetch = entry->urgency != kReaderWaits;
       entry->urgency = kReaderWaits;
@@ -111,7 +107,10 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
   if (!again) ++counters_.batches_opened;
   // Known at once, so that what is begun for it later is ahead of where the reader is then.
   if (prefetching_ && !again) prefetcher_.opened(request, ready == nullptr);
-  if (ready != nullptr) done(ready, nullptr);
+  if (ready != nullptr) {
+    if (!again) given(request, ready.get(), since, Trace::End::done);
+    done(ready, nullptr);
+  }
   if (prefetching_ && !again) {
     post_guess(kReaderWaits, [this, request] {
       std::uint64_t size = 0;
@@ -245,6 +244,8 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
       entry->assembly = std::make_shared<Assembly>();
       entry->assembly->urgency = entry->urgency;
       entry->assembly->started = entry->started;
+      entry->assembly->of = traced(request);
+      entry->began = Trace::now();
     }
   }
   if (stopping) return complete(entry, nullptr, ending());
@@ -377,18 +378,40 @@ void Engine::complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch
     }
   }
   look_ahead_.forget(entry->request.key());
+  const Trace::End end = !error ? Trace::End::done : interrupted ? Trace::End::left : Trace::End::failed;
+  if (entry->began != 0)
+    trace_.add({.kind = Trace::Kind::assemble,
+                .end = end,
+                .begin = entry->began,
+                .bytes = error ? 0 : batch->bytes(),
+                .of = traced(entry->request)});
   if (error && !interrupted) {
     log_.error(fmt::format("view {}: epoch {} batch {} failed: {}", entry->request.view->name(),
                            entry->request.epoch, entry->request.global_batch(), error_of(error).what()));
   } else if (!error) {
     ++counters_.batches_assembled;
   }
-  const std::uint64_t now = monotonic_ns();
+  const std::uint64_t now = Trace::now();
   for (Waiter& waiter : waiters) {
     ++counters_.reader_waits;
     counters_.reader_wait_nanoseconds += now - waiter.since;
+    given(waiter.request, error ? nullptr : batch.get(), waiter.since, end);
     waiter.done(error ? nullptr : batch, error);
   }
+}
+
+Trace::Batch Engine::traced(const BatchRequest& request) {
+  return {.view = trace_.name(request.view->name()),
+          .rank = static_cast<std::int32_t>(request.rank),
+          .world = static_cast<std::int32_t>(request.world),
+          .epoch = request.epoch,
+          .batch = request.global_batch()};
+}
+
+void Engine::given(const BatchRequest& request, const Batch* batch, std::uint64_t since, Trace::End end) {
+  const std::uint64_t bytes = batch == nullptr ? 0 : batch->bytes(), now = Trace::now();
+  if (end != Trace::End::left) readers_.got(request, bytes, now - since, end == Trace::End::failed, now);
+  trace_.add({.kind = Trace::Kind::wait, .end = end, .begin = since, .bytes = bytes, .of = traced(request)});
 }
 
 void Engine::cancel(WaiterId id) {
@@ -407,6 +430,7 @@ void Engine::cancel(WaiterId id) {
     if (entry->waiters.empty() && entry->assembly != nullptr && !prefetcher_.wanted(entry->request))
       entry->assembly->cancelled = true;
   }
+  given(cancelled.request, nullptr, cancelled.since, Trace::End::left);
   cancelled.done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
 }
 

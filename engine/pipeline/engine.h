@@ -20,6 +20,8 @@
 #include "engine/pipeline/chunk_scheduler.h"
 #include "engine/pipeline/look_ahead.h"
 #include "engine/pipeline/prefetcher.h"
+#include "engine/pipeline/readers.h"
+#include "engine/pipeline/trace.h"
 
 namespace batchfs {
 
@@ -72,14 +74,18 @@ class Engine {
   void read_ahead(const std::shared_ptr<const Array>& array, std::int64_t first, std::int64_t count);
 
   Counters& counters() { return counters_; }
+  const Trace& trace() const { return trace_; }
+  const Readers& readers() const { return readers_; }
   const MemoryFiles& memory_files() const { return memory_files_; }
   const Budget& budget() const { return budget_; }
   std::uint64_t cache_bytes() const { return cache_.bytes(); }
+  int threads() const { return executor_.threads(); }
   std::vector<Prefetcher::StreamState> streams() const { return prefetcher_.streams(); }
 
  private:
   struct Waiter {
     WaiterId id;
+    BatchRequest request;  // this reader's: its rank may be another than that of who asked first
     BatchDone done;
     std::uint64_t since;  // nanoseconds, monotonic
   };
@@ -94,6 +100,7 @@ class Engine {
     Urgency urgency = kReaderWaits;
     bool started = true;  // its chunks may be brought; until then it takes what others bring
     bool opened = false;
+    std::uint64_t began = 0;  // when it was started to be assembled; 0: not yet
   };
 
   void post_assemble(const std::shared_ptr<Entry>& entry);
@@ -102,6 +109,9 @@ class Engine {
   void complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch> batch,
                 std::exception_ptr error);
   Budget::Reservation make_room(const Entry& entry, std::uint64_t bytes, bool waited);
+  /// A reader that asked at `since` has its batch now, or an error.
+  void given(const BatchRequest& request, const Batch* batch, std::uint64_t since, Trace::End end);
+  Trace::Batch traced(const BatchRequest& request);
   void prefetch(const BatchRequest& request, std::uint64_t bytes);
   std::shared_ptr<Entry> expect(const BatchRequest& request, std::int64_t distance, bool started);
   bool start(const std::shared_ptr<Entry>& entry);
@@ -123,6 +133,8 @@ class Engine {
   ChunkCache cache_;
   Prefetcher prefetcher_;
   LookAhead look_ahead_;
+  Readers readers_;
+  Trace trace_;
 
   std::mutex mutex_;  // guards what follows; never held while calling out, nor while planning
   std::map<BatchKey, std::shared_ptr<Entry>> entries_;

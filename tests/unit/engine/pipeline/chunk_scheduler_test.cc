@@ -104,7 +104,8 @@ struct Scheduled {
   Counters counters;
   ChunkCache cache{counters};
   Executor executor;
-  ChunkScheduler scheduler{executor, budget, cache, counters, log};
+  Trace trace;
+  ChunkScheduler scheduler{executor, budget, cache, counters, trace, log};
 };
 
 template <class Condition>
