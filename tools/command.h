@@ -40,6 +40,10 @@ Run setup_mount(CLI::App& app);
 Run setup_serve(CLI::App& app);
 Run setup_umount(CLI::App& app);
 Run setup_stats(CLI::App& app);
+Run setup_top(CLI::App& app);
+Run setup_report(CLI::App& app);
+Run setup_log(CLI::App& app);
+Run setup_doctor(CLI::App& app);
 Run setup_completion(CLI::App& app);
 
 /// Wrong usage that only the command itself can see: exit code 2.

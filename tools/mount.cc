@@ -14,6 +14,7 @@
 #include "gpu/handoff/server.h"
 #include "tools/background.h"
 #include "tools/command.h"
+#include "tools/log_level_signal.h"
 #include "tools/mount_options.h"
 #include "tools/mount_service.h"
 #include "tools/samples.h"
@@ -79,6 +80,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
   raise_file_limit();
   Log log(options.foreground);
   if (!supervised.before.empty()) log.warning("the daemon before this one " + supervised.before);
+  const LogLevelSignal log_level(log);
   StoreOptions store = options.store;
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
   const OpenedStore opened = open_zarr(store);

@@ -12,6 +12,7 @@
 #include "gpu/handoff/host_delivery.h"
 #include "tools/background.h"
 #include "tools/command.h"
+#include "tools/log_level_signal.h"
 #include "tools/samples.h"
 #include "tools/serving.h"
 
@@ -62,9 +63,10 @@ class Ending {
 
 /// Serves until a signal comes. `ready` is called when readers can connect.
 void serve(const Options& options, const std::function<void()>& ready) {
+  Log log(!options.background);
+  const LogLevelSignal log_level(log);
   Ending ending;
   raise_file_limit();
-  Log log(!options.background);
   StoreOptions store = options.store;
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
   const OpenedStore opened = open_zarr(store);

@@ -1,8 +1,12 @@
 #pragma once
-// The log: one line per event, kept in a ring for `.batchfs/log`, and passed to stderr or a file.
+// The log: one line per event, kept in a ring for `.batchfs/log`, and passed to stderr.
+//
+// A line is "2026-11-21T14:02:11.034 warning what happened". Where stderr is the system's journal, which keeps the
+// time itself, it is "<4>what happened" (sd-daemon(3)).
 // A thin face over spdlog so that no other file names it.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +29,10 @@ class Log {
   void warning(std::string_view line) { write(LogLevel::warning, line); }
   void error(std::string_view line) { write(LogLevel::error, line); }
 
+  /// Lines below it are dropped from here on.
+  void set_level(LogLevel level);
+  LogLevel level() const;
+
   /// The kept lines, oldest first, each ending in a newline.
   std::string text() const;
 
@@ -32,5 +40,12 @@ class Log {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// "debug", "info", "warning" or "error".
+std::string_view log_level_name(LogLevel level);
+std::optional<LogLevel> parse_log_level(std::string_view name);
+
+/// Is this file descriptor what `journal_stream`, the variable JOURNAL_STREAM, says is the journal? systemd.exec(5).
+bool is_journal(int fd, const char* journal_stream);
 
 }  // namespace batchfs
