@@ -62,10 +62,10 @@ void PrometheusText::histogram(std::string_view name, std::string_view help, con
   // Edges of the histogram: 1 and 3 of each power of ten.
   for (std::uint64_t unit = 100'000; unit <= 10'000'000'000; unit *= 10)
     for (const std::uint64_t edge : {unit, 3 * unit})
-      sample(full + "_bucket", {{"le", number(static_cast<double>(edge) * 1e-9)}},
+      sample(full + "_bucket", {{"le", number(static_cast<double>(edge) / 1e9)}},
              static_cast<double>(waits.at_most(edge)));
   sample(full + "_bucket", {{"le", "+Inf"}}, static_cast<double>(waits.count()));
-  sample(full + "_sum", {}, static_cast<double>(waits.sum()) * 1e-9);
+  sample(full + "_sum", {}, static_cast<double>(waits.sum()) / 1e9);
   sample(full + "_count", {}, static_cast<double>(waits.count()));
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kTraced = 60'000'000'000;  // nanoseconds
 
-double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
 /// What of this process lies in memory, mapped batches included; 0 where it is not told. Source: proc(5), statm.
 std::uint64_t resident_bytes() {

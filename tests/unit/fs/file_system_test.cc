@@ -58,7 +58,7 @@ TEST(FileSystem, ListsTheLayoutOfTheManual) {
                           "batch-000001.zarr", "batch-000001.json"));
   EXPECT_THAT(mounted.names("views/two/epoch-0000/batch-000000"), ElementsAre("x.npy", "y.npy"));
   EXPECT_THAT(mounted.names("views/all/rank-0-of-2"), ElementsAre("epoch-0000", "epoch-0001"));
-  EXPECT_THAT(mounted.names(".batchfs"), ElementsAre("config.json", "log", "metrics", "stats.json"));
+  EXPECT_THAT(mounted.names(".batchfs"), ElementsAre("config.json", "log", "metrics", "stats.json", "trace.json"));
 }
 
 /// Everything that can be reached: names agree between list and lookup, numbers are unique and lead back, and
