@@ -1,7 +1,7 @@
 // bench/gpu_batches: batches of 16 pairs (x, and y a step later; six variables of 640 x 1280 float32, a step a chunk)
 // from a local store in the page cache to device memory, GB/s.
 //
-//   gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [CODING]…
+//   gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [--threads N] [--staging MiB] [CODING]…
 //                                                      raw, blosc-lz4, blosc-zstd and zstd-3 by default
 //
 // The stores are made in FOLDER, once. `delivered` counts the bytes of the batches, `chunks` those of the chunks that
@@ -158,8 +158,7 @@ Rates measure(const std::shared_ptr<const View>& view, Engine& engine, const gpu
   }
 }
 
-int run(const std::filesystem::path& folder, std::vector<std::string_view> codings, std::size_t steps, double seconds, std::uint64_t memory,
-        std::uint32_t slots) {
+int run(const std::filesystem::path& folder, std::vector<std::string_view> codings, std::size_t steps, double seconds, const gpu::BatchStream::Options& wanted) {
   if (const std::string why = gpu::why_no_device(); !why.empty()) {
     std::printf("no GPU to measure: %s\n", why.c_str());
     return 0;
@@ -176,9 +175,7 @@ int run(const std::filesystem::path& folder, std::vector<std::string_view> codin
     for (const bool shuffled : {false, true}) {
       const auto view = View::parse(dataset, view_of(shuffled), "pairs", "bench");
       Engine engine({.memory = std::uint64_t{16} << 30}, log);
-      gpu::BatchStream::Options options;
-      options.memory = memory * kMiB;
-      options.slots = slots;
+      gpu::BatchStream::Options options = wanted;
       if (!shuffled) {
         gpu::BatchStream stream(view, engine, options);
         gpu::BatchStream::Options by_engine = options;
@@ -211,23 +208,27 @@ int run(const std::filesystem::path& folder, std::vector<std::string_view> codin
 
 int main(int argc, char** argv) {
   std::vector<std::string_view> codings;
-  std::size_t steps = 513, memory = 6000, slots = 3;
+  std::size_t steps = 513;
   double seconds = 1.5;
+  batchfs::gpu::BatchStream::Options options;
+  options.memory = 6000 * batchfs::kMiB;
   for (int i = 2; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--steps" && i + 1 < argc) steps = std::stoul(argv[++i]);
-    else if (argument == "--memory" && i + 1 < argc) memory = std::stoul(argv[++i]);
-    else if (argument == "--slots" && i + 1 < argc) slots = std::stoul(argv[++i]);
+    else if (argument == "--memory" && i + 1 < argc) options.memory = std::stoul(argv[++i]) * batchfs::kMiB;
+    else if (argument == "--slots" && i + 1 < argc) options.slots = static_cast<std::uint32_t>(std::stoul(argv[++i]));
+    else if (argument == "--threads" && i + 1 < argc) options.threads = std::stoi(argv[++i]);
+    else if (argument == "--staging" && i + 1 < argc) options.staging = std::stoul(argv[++i]) * batchfs::kMiB;
     else if (argument == "--seconds" && i + 1 < argc) seconds = std::stod(argv[++i]);
     else codings.push_back(argument);
   }
   if (argc < 2) {
-    std::fprintf(stderr, "usage: gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [CODING]...\n");
+    std::fprintf(stderr, "usage: gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [--threads N] [--staging MiB] [CODING]...\n");
     return 2;
   }
   if (codings.empty()) codings = {"raw", "blosc-lz4", "blosc-zstd", "zstd-3"};
   try {
-    return batchfs::run(argv[1], codings, steps, seconds, memory, static_cast<std::uint32_t>(slots));
+    return batchfs::run(argv[1], codings, steps, seconds, options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "gpu_batches: %s\n", error.what());
     return 1;

@@ -78,8 +78,11 @@ struct DeviceRunner::Impl {
   void allocate(std::span<const Conversion> rows, std::span<const std::byte> numbers) {
     check(cudaSetDevice(options.device), "be chosen");
     const AreaSizes& sizes = options.sizes;
+    // What a training step has to do in the same process comes first.
+    int lowest = 0, highest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "say its priorities");
     for (Lane& lane : lanes) {
-      check(cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking), "make a stream");
+      check(cudaStreamCreateWithPriority(&lane.stream, cudaStreamNonBlocking, lowest), "make a stream");
       lane.source.reserve(sizes.source + kReadPast);
       lane.planes.reserve(sizes.planes + kReadPast);
       lane.literals.reserve(sizes.literals + kReadPast);

@@ -60,7 +60,8 @@ void add_gpu_options(CLI::App& app, GpuOptions& options) {
                   "use at most this much memory of each GPU (default: a quarter, at most 24G)");
 }
 
-GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host, Log& log) {
+GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host, Log& log)
+    : readers_(engine, host, log) {
   constexpr std::uint64_t kMostByDefault = std::uint64_t{24} << 30;
   if (options.gpu == "off") return;
   const int wanted = options.gpu == "auto" ? -1 : std::stoi(options.gpu);
@@ -86,7 +87,7 @@ GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff:
 }
 
 std::vector<handoff::Delivery*> GpuDeliveries::before(handoff::Delivery& host) const {
-  std::vector<handoff::Delivery*> deliveries;
+  std::vector<handoff::Delivery*> deliveries{const_cast<handoff::ReaderDelivery*>(&readers_)};
   for (const Gpu& gpu : gpus_) deliveries.push_back(gpu.delivery.get());
   deliveries.push_back(&host);
   return deliveries;
@@ -104,10 +105,16 @@ Json GpuDeliveries::json() const {
   return list;
 }
 
+Json GpuDeliveries::readers_json() const {
+  const auto now = readers_.statistics();
+  return {{"readers", now.readers}, {"batches", now.batches}, {"bytes", now.bytes}, {"from_host", now.from_host}};
+}
+
 Json handoff_json(const handoff::HandoffServer& server, const GpuDeliveries& gpus) {
   const auto now = server.statistics();
   return {{"socket", server.path()}, {"readers", now.readers}, {"leases", now.leases},
-          {"memory_bytes", now.bytes}, {"batches", now.delivered}, {"gpus", gpus.json()}};
+          {"memory_bytes", now.bytes}, {"batches", now.delivered}, {"gpus", gpus.json()},
+          {"decoding_readers", gpus.readers_json()}};
 }
 
 }  // namespace batchfs

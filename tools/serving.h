@@ -8,6 +8,7 @@
 #include "engine/base/log.h"
 #include "engine/pipeline/engine.h"
 #include "gpu/handoff/device_delivery.h"
+#include "gpu/handoff/reader_delivery.h"
 #include "gpu/handoff/server.h"
 #include "tools/store_options.h"
 #include "tools/view_options.h"
@@ -34,7 +35,7 @@ struct GpuOptions {
 };
 void add_gpu_options(CLI::App& app, GpuOptions& options);
 
-/// What makes batches in GPU memory: one delivery for each GPU.
+/// What makes batches in GPU memory: one delivery for readers that decode for themselves, and one for each GPU here.
 class GpuDeliveries {
  public:
   /// Throws not_supported when a GPU is asked for by number and is not there. The others outlive it.
@@ -43,6 +44,8 @@ class GpuDeliveries {
   /// In the order of preference.
   std::vector<handoff::Delivery*> before(handoff::Delivery& host) const;
   Json json() const;
+  /// Of those that decode for themselves.
+  Json readers_json() const;
 
  private:
   struct Gpu {
@@ -51,6 +54,7 @@ class GpuDeliveries {
     std::uint64_t memory;
     std::unique_ptr<handoff::DeviceDelivery> delivery;
   };
+  handoff::ReaderDelivery readers_;
   std::vector<Gpu> gpus_;
 };
 

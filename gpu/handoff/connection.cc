@@ -180,7 +180,15 @@ void Connection::hello(const HelloMessage& message) {
   welcome.epochs = view.epochs();
   welcome.remainder = static_cast<std::uint32_t>(view_->remainder);
   welcome.tensor_count = static_cast<std::uint32_t>(view.tensors().size());
-  queue({message_of(welcome, MessageType::welcome), {view_->texts.fd()}, nullptr});
+  Outgoing out{message_of(welcome, MessageType::welcome), {view_->texts.fd()}, nullptr};
+  Delivery::Session session = delivery_->session(message);
+  if (session.delivery != nullptr) {
+    session_ = std::move(session.delivery);
+    delivery_ = session_.get();
+    out.descriptors.push_back(session.fd);
+    out.held = std::shared_ptr<const void>(nullptr, [fd = session.fd](const void*) { ::close(fd); });
+  }
+  queue(std::move(out));
 }
 
 /// Batches are numbered over all epochs in 63 bits.
@@ -390,7 +398,7 @@ void Connection::send(Asked asked) {
   for (const Parcel::Memory& memory : parcel.memories) {
     MemoryRecord record{memory.id, memory.size, memory.kind, 0};
     std::uint64_t& attached = attached_[memory.kind];
-    if (memory.transient || std::exchange(attached, memory.id) != memory.id) {
+    if (memory.kind != MemoryKind::own && (memory.transient || std::exchange(attached, memory.id) != memory.id)) {
       record.flags |= kMemoryAttached;
       out.descriptors.push_back(memory.fd);
     }

@@ -132,6 +132,7 @@ class Connection {
   const Complete complete_;
 
   const SharedView* view_ = nullptr;
+  std::shared_ptr<Delivery> session_;  // where it has one of its own; goes after what came from it
   Delivery* delivery_ = nullptr;
   std::int64_t rank_ = 0, world_ = 1;
   Stream stream_;

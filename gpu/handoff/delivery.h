@@ -19,7 +19,7 @@ struct Parcel {
     std::uint64_t id = 0;  // of this piece of memory, the same wherever it is used again
     std::uint64_t size = 0;
     MemoryKind kind = MemoryKind::host;
-    int fd = -1;            // what the reader maps; owned by `held`, or by the delivery
+    int fd = -1;            // what the reader maps; owned by `held`, or by the delivery; none for MemoryKind::own
     bool transient = true;  // belongs to this batch alone
   };
   struct Tensor {
@@ -39,6 +39,13 @@ class Delivery {
   virtual Mode mode() const = 0;
   /// A reader that can map these kinds of memory, and wants batches on this device, can be served.
   virtual bool serves(const HelloMessage& hello) const = 0;
+
+  /// What serves one connection alone, with a descriptor for its reader; null where this delivery serves all.
+  struct Session {
+    std::shared_ptr<Delivery> delivery;
+    int fd = -1;  // the caller's
+  };
+  virtual Session session(const HelloMessage&) { return {}; }
 
   /// How a reader asks: for batches one behind the other, or for one by its number.
   enum class Order { stream, single };

@@ -65,11 +65,17 @@ void DeviceDelivery::end_idle(bool all) {
   const auto now = Clock::now();
   std::erase_if(feeds_, [&](const std::shared_ptr<Feed>& feed) {
     if (!all && !(feed->idle() && now - feed->used > options_.idle_time)) return false;
-    feed->stopping = true;
-    ending_.push_back(feed);
+    end(feed);
     return true;
   });
   changed_.notify_all();
+}
+
+/// Called with the lock. The caller takes it out of feeds_.
+void DeviceDelivery::end(const std::shared_ptr<Feed>& feed) {
+  feed->stopping = true;
+  if (feed->stream != nullptr) feed->stream->stop();
+  ending_.push_back(feed);
 }
 
 /// Ends feeds where nobody has to wait for it.
@@ -107,8 +113,7 @@ std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchReques
   }
   if (other != nullptr) {
     if (!other->idle()) return nullptr;  // somebody reads elsewhere
-    other->stopping = true;              // its reader began anew
-    ending_.push_back(other);
+    end(other);                          // its reader began anew
     std::erase(feeds_, other);
     changed_.notify_all();
   }
@@ -213,15 +218,15 @@ void DeviceDelivery::cancel(std::uint64_t opened) {
 
 /// A feed's thread: takes batches as they are asked for.
 void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t memory) {
-  Parcel::Memory piece{0, 0, MemoryKind::device_fd, -1, false};
+  Parcel::Memory piece;
   Fallback why = Fallback::failed;
   try {
-    feed.stream = options_.make_stream(first, memory);
+    auto stream = options_.make_stream(first, memory);
     const std::lock_guard lock(mutex_);
+    feed.stream = std::move(stream);
     feed.slots = feed.stream->slots();
-    piece.id = ++last_memory_;
-    piece.size = feed.stream->size();
-    piece.fd = feed.stream->fd();
+    piece = {feed.stream->id() != 0 ? feed.stream->id() : ++last_memory_, feed.stream->size(), feed.stream->kind(),
+             feed.stream->fd(), false};
     const std::uint64_t taken = std::min(memory, feed.stream->memory());
     used_ -= feed.memory - taken;
     feed.memory = taken;
@@ -244,7 +249,9 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
       error = std::current_exception();
     }
     if (error && feed.stream->broken()) {
-      log_.error(std::string("the GPU stage has failed, batches come from the host: ") + error_of(error).what());
+      const Error cause = error_of(error);
+      if (cause.code() != ErrorCode::interrupted)
+        log_.error(std::string("the GPU stage has failed, batches come from the host: ") + cause.what());
       lock.lock();
       feed.dead = true;
       break;
@@ -256,10 +263,14 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
     }
     lock.lock();
     const std::int64_t place = feed.next++;
-    const std::vector<Waiting> waiting = std::move(feed.asked.front().waiting);
+    std::vector<Waiting> waiting = std::move(feed.asked.front().waiting);
     feed.asked.pop_front();
     feed.used = Clock::now();
-    for (const Waiting& one : waiting) opened_.erase(one.id);
+    const bool from_host = error && error_of(error).code() == ErrorCode::not_supported;
+    for (const Waiting& one : waiting) {
+      if (from_host) opened_[one.id] = {true, 0, nullptr, 0};
+      else opened_.erase(one.id);
+    }
     std::erase_if(feed.given, [](const auto& entry) { return entry.second.expired(); });
     if (parcel != nullptr && !waiting.empty()) {
       ++feed.held;
@@ -275,7 +286,11 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
     }
     lock.unlock();
     if (parcel != nullptr && waiting.empty()) slot.release();
-    for (const Waiting& one : waiting) one.done(parcel, error);
+    for (Waiting& one : waiting) {
+      if (from_host) hand_to_host(std::move(one), Fallback::failed);
+      else one.done(parcel, error);
+    }
+    waiting.clear();
     parcel = nullptr;
     lock.lock();
   }
@@ -291,25 +306,33 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
     place.waiting.clear();
   }
   const bool stopping = feed.stopping;
+  if (stopping)
+    for (const Waiting& one : left) opened_.erase(one.id);
   lock.unlock();
   for (Waiting& one : left) {
-    const auto done = [this, id = one.id, done = std::move(one.done)](std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
-      {
-        const std::lock_guard again(mutex_);
-        opened_.erase(id);
-      }
-      done(std::move(parcel), error);
-    };
-    if (stopping) {
-      done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the hand-off is ending")));
-      continue;
-    }
-    ++fallbacks_[static_cast<std::size_t>(why)];
-    const std::uint64_t host = host_.open(std::move(one.request), Order::stream, done);
-    const std::lock_guard again(mutex_);
-    if (const auto it = opened_.find(one.id); it != opened_.end()) it->second.host = host;
+    if (stopping) one.done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the hand-off is ending")));
+    else hand_to_host(std::move(one), why);
   }
-  if (stopping) feed.stream = nullptr;
+  left.clear();
+  if (!stopping) return;
+  lock.lock();
+  const std::unique_ptr<SlotStream> stream = std::move(feed.stream);
+  lock.unlock();
+}
+
+/// Called without the lock. opened_ says already that it is on the host.
+void DeviceDelivery::hand_to_host(Waiting one, Fallback why) {
+  ++fallbacks_[static_cast<std::size_t>(why)];
+  const std::uint64_t host = host_.open(std::move(one.request), Order::stream,
+                                        [this, id = one.id, done = std::move(one.done)](std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
+                                          {
+                                            const std::lock_guard again(mutex_);
+                                            opened_.erase(id);
+                                          }
+                                          done(std::move(parcel), error);
+                                        });
+  const std::lock_guard lock(mutex_);
+  if (const auto it = opened_.find(one.id); it != opened_.end()) it->second.host = host;
 }
 
 DeviceDelivery::Statistics DeviceDelivery::statistics() const {

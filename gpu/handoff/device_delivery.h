@@ -31,11 +31,16 @@ class SlotStream {
     std::function<void()> release;  // from any thread, once, before the stream's end
   };
   virtual ~SlotStream() = default;
-  /// The next batch. Throws what went wrong with it: those after it still come, unless broken().
+  /// The next batch. Throws what went wrong with it, not_supported where only the host can make it: those after it
+  /// still come, unless broken().
   virtual Slot next() = 0;
   virtual bool broken() const = 0;
+  /// From any thread: next() throws soon, if it could wait for a reader.
+  virtual void stop() {}
   virtual std::uint32_t slots() const = 0;
   /// The slots' memory, for the stream's life.
+  virtual MemoryKind kind() const { return MemoryKind::device_fd; }
+  virtual std::uint64_t id() const { return 0; }  // 0: whoever delivers it gives it one
   virtual int fd() const = 0;
   virtual std::uint64_t size() const = 0;
   /// Device memory in all.
@@ -90,6 +95,8 @@ class DeviceDelivery final : public Delivery {
 
   std::shared_ptr<Feed> feed_for(const BatchRequest& request, std::int64_t place, Fallback& why_not);
   void serve(Feed& feed, const BatchRequest& first, std::uint64_t memory);
+  void end(const std::shared_ptr<Feed>& feed);
+  void hand_to_host(Waiting one, Fallback why);
   std::uint64_t open_on_host(BatchRequest request, Fallback why, Done done);
   void sweep();
   void end_idle(bool all);

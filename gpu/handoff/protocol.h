@@ -35,6 +35,20 @@
 // and its id comes again, slots of a ring for instance, until another of its kind comes that is not transient
 // either, or the connection ends: then it is unmapped when the last batch in it is released. Which kinds of memory may come is what the reader's Hello said it can map.
 //
+// Mode reader. The server makes no batches then, it makes programs (gpu/program.h) that the reader runs on its own
+// device, in memory of its own (MemoryKind::own). The Welcome comes with a second descriptor, a socket that carries
+// Setups: each begins a series of programs, which has a socket of its own, so that it ends as a socket does:
+//
+//   reader                                             server
+//                                             <-       Setup     areas, tables; with it the descriptors of its bytes, of
+//                                                                staging memory that both write to, and of the socket
+//                                             <-       Program ... on that socket; with each a descriptor of its bytes
+//   Ended      in the order of programs       ->
+//
+// A Batch in MemoryKind::own comes when the last of its programs has ended well; its memory's id is the Setup's. What a
+// program needs in its batch's slot is free: the reader released what was there. A batch that programs
+// cannot make comes in host memory. A reader whose device fails ends the socket of the series: then all come so.
+//
 // Growing. A reader says the newest version it knows, the server answers with the one both use. A new kind
 // of memory is a new MemoryKind behind a bit in HelloMessage::kinds; a new step is a new MessageType, sent only
 // to who said in HelloMessage::features that it understands it.
@@ -62,6 +76,7 @@ inline constexpr std::int64_t kLargestWorld = 65536;
 enum class MessageType : std::uint16_t {
   hello = 1, start = 2, get = 3, release = 4, want = 5,           // of the reader
   welcome = 64, batch = 65, end = 66, failed = 67, refused = 68,  // of the server
+  setup = 128, program = 129, ended = 130,                        // of the sockets for programs
 };
 
 struct Header {
@@ -82,6 +97,7 @@ enum class MemoryKind : std::uint32_t {
   host = 1,        // a memory file: map it, read-only
   device_fd = 2,   // an allocation of cuMemCreate, exported as a descriptor
   device_ipc = 3,  // a memory file that holds a cudaIpcMemHandle_t
+  own = 4,         // of the reader: the batch area of its decoder
 };
 inline constexpr std::uint32_t bit(MemoryKind kind) { return 1u << static_cast<std::uint32_t>(kind); }
 
@@ -93,7 +109,7 @@ struct HelloMessage {
   std::int64_t rank, world;
   std::uint8_t gpu_uuid[16];   // of the device it wants batches on; zero for none
   std::uint32_t name_length;   // of the view; 0 where the server has one only
-  std::uint32_t reserved;
+  std::uint32_t device_mib;    // memory that a decoder of its own may take, for MemoryKind::own
   char name[256];
 };
 
@@ -196,11 +212,35 @@ struct RefusedMessage {
   std::uint32_t reserved;
 };
 
+/// With three descriptors: a memory file with the setup's bytes (gpu/program_setup.h), staging memory, a socket.
+struct SetupMessage {
+  Header header;
+  std::uint64_t id;  // of the batches' memory
+  std::uint64_t setup_size, staging_size;
+};
+
+/// With a descriptor: a memory file with the program's bytes.
+struct ProgramMessage {
+  Header header;
+  std::uint64_t number, size;
+};
+
+/// Followed by `count` numbers of chunks (std::uint32_t) that were not decoded; kAllRefused for all of them.
+struct EndedMessage {
+  Header header;
+  std::uint64_t number;
+  std::uint32_t count;
+  std::uint32_t reserved;
+};
+inline constexpr std::uint32_t kAllRefused = UINT32_MAX;
+inline constexpr std::uint32_t kMostRefused = 1024;
+
 // The layout is the contract.
 static_assert(sizeof(Header) == 8 && sizeof(HelloMessage) == 320 && sizeof(WelcomeMessage) == 72);
 static_assert(sizeof(StartMessage) == 56 && sizeof(GetMessage) == 32 && sizeof(ReleaseMessage) == 16 &&
               sizeof(WantMessage) == 24);
 static_assert(sizeof(BatchMessage) == 72 && sizeof(MemoryRecord) == 24 && sizeof(TensorRecord) == 24);
+static_assert(sizeof(SetupMessage) == 32 && sizeof(ProgramMessage) == 24 && sizeof(EndedMessage) == 24);
 static_assert(sizeof(EndMessage) == 16 && sizeof(FailedMessage) == 64 && sizeof(RefusedMessage) == 24);
 
 }  // namespace batchfs::handoff

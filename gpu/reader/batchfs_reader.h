@@ -45,8 +45,9 @@ typedef struct batchfs_options {
   int64_t world;      /* 0 or 1: all */
   uint32_t prefetch;  /* batches made ready beyond those that are held; 0: two */
   const char* mode;   /* "auto" (NULL), "host": only shared memory, "daemon": only device memory of the server,
-                         "files": only files */
+                         "reader": only decoded here, on the device, "files": only files */
   const char* device; /* "cuda:0": batches come in this GPU's memory; "cpu" (NULL) */
+  uint64_t device_memory; /* bytes of it that decoding here may take; 0: a quarter of what is free, at most 24 GiB */
 } batchfs_options;
 
 /* A tensor of a batch, on the reader's device. Strides are in bytes; the elements lie in C order. */
@@ -84,7 +85,8 @@ BATCHFS_API const char* batchfs_schema(const batchfs_reader* reader);
 BATCHFS_API int64_t batchfs_batches(const batchfs_reader* reader);
 /* This rank's batches of an epoch of which `done` global batches have been read by all ranks together. */
 BATCHFS_API int64_t batchfs_rank_batches(const batchfs_reader* reader, int64_t done);
-/* "daemon" (device memory of the server), "host" (shared memory) or "files"; "none" when the server is gone. */
+/* "reader" (decoded here, on the device), "daemon" (device memory of the server), "host" (shared memory) or "files";
+ * "none" when the server is gone. */
 BATCHFS_API const char* batchfs_mode(batchfs_reader* reader);
 
 /* From here on batchfs_next gives this rank's batches of `epoch`, of which `done` global batches have been

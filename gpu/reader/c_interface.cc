@@ -90,7 +90,8 @@ int batchfs_open(const char* place, const batchfs_options* options, batchfs_read
       wanted.world = options->world == 0 ? 1 : options->world;
       if (options->prefetch != 0) wanted.ahead = options->prefetch;
       if (options->mode != nullptr) wanted.mode = options->mode;
-      const char* device = options->size >= sizeof *options ? options->device : nullptr;
+      const char* device = options->size >= offsetof(batchfs_options, device_memory) ? options->device : nullptr;
+      if (options->size >= sizeof *options) wanted.device_memory = options->device_memory;
       if (device != nullptr && std::string_view(device) != "cpu") wanted.device = batchfs::reader::Device::open(device);
     }
     *reader = new batchfs_reader{batchfs::reader::Reader::open(std::move(wanted))};
@@ -109,7 +110,7 @@ int64_t batchfs_rank_batches(const batchfs_reader* reader, int64_t done) {
 
 const char* batchfs_mode(batchfs_reader* reader) {
   const std::string mode = reader->reader->mode();
-  return mode == "daemon" ? "daemon" : mode == "host" ? "host" : mode == "files" ? "files" : "none";
+  return mode == "reader" ? "reader" : mode == "daemon" ? "daemon" : mode == "host" ? "host" : mode == "files" ? "files" : "none";
 }
 
 int batchfs_start(batchfs_reader* reader, int64_t epoch, int64_t done) {

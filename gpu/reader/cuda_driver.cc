@@ -36,6 +36,7 @@ Driver load() {
   find(driver.map, "cuMemMap");
   find(driver.unmap, "cuMemUnmap");
   find(driver.set_access, "cuMemSetAccess");
+  find(driver.memory_info, "cuMemGetInfo_v2");
   find(driver.allocate, "cuMemAlloc_v2");
   find(driver.free, "cuMemFree_v2");
   find(driver.allocate_host, "cuMemAllocHost_v2");

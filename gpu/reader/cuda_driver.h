@@ -49,6 +49,7 @@ struct Driver {
   Result (*map)(Address, std::size_t, std::size_t, Handle, unsigned long long);
   Result (*unmap)(Address, std::size_t);
   Result (*set_access)(Address, std::size_t, const AccessDescription*, std::size_t);
+  Result (*memory_info)(std::size_t*, std::size_t*);
   Result (*allocate)(Address*, std::size_t);
   Result (*free)(Address);
   Result (*allocate_host)(void**, std::size_t);

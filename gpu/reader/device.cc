@@ -148,6 +148,14 @@ class CudaDevice final : public Device {
   int number() const override { return number_; }
   std::span<const std::uint8_t, 16> uuid() const override { return uuid_.bytes; }
 
+  std::uint64_t free_memory() override {
+    must_be_ours();
+    const Current current(driver_, context_);
+    std::size_t left = 0, all = 0;
+    driver_.check(driver_.memory_info(&left, &all), "say how much memory it has");
+    return left;
+  }
+
   std::shared_ptr<const DeviceMemory> map(int fd, std::uint64_t size) override {
     must_be_ours();
     return std::make_shared<MappedMemory>(std::static_pointer_cast<CudaDevice>(shared_from_this()), fd, size);

@@ -45,6 +45,8 @@ class Device : public std::enable_shared_from_this<Device> {
 
   virtual int number() const = 0;
   virtual std::span<const std::uint8_t, 16> uuid() const = 0;
+  /// Bytes of memory that nobody has.
+  virtual std::uint64_t free_memory() = 0;
 
   /// Maps what another process exported. Takes no ownership of `fd`. Throws not_supported, no_memory, io.
   virtual std::shared_ptr<const DeviceMemory> map(int fd, std::uint64_t size) = 0;

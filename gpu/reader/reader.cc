@@ -49,10 +49,11 @@ Reader::Reader(ReaderOptions options) : options_(std::move(options)), view_(opti
   if (options_.world < 1 || options_.world > handoff::kLargestWorld || options_.rank < 0 || options_.rank >= options_.world)
     throw Error(ErrorCode::invalid_argument, "there is no rank " + std::to_string(options_.rank) + " of " +
                                                  std::to_string(options_.world));
-  if (options_.mode != "auto" && options_.mode != "host" && options_.mode != "daemon" && options_.mode != "files")
-    throw Error(ErrorCode::invalid_argument, "a mode is auto, host, daemon or files, not '" + options_.mode + "'");
-  if (options_.mode == "daemon" && options_.device == nullptr)
-    throw Error(ErrorCode::invalid_argument, "the mode daemon needs a device, \"cuda:0\" for instance");
+  if (options_.mode != "auto" && options_.mode != "host" && options_.mode != "daemon" && options_.mode != "reader" &&
+      options_.mode != "files")
+    throw Error(ErrorCode::invalid_argument, "a mode is auto, host, daemon, reader or files, not '" + options_.mode + "'");
+  if ((options_.mode == "daemon" || options_.mode == "reader") && options_.device == nullptr)
+    throw Error(ErrorCode::invalid_argument, "the mode " + options_.mode + " needs a device, \"cuda:0\" for instance");
   std::string place = options_.place;
   while (place.size() > 1 && place.back() == '/') place.pop_back();
   struct stat at;
@@ -89,12 +90,14 @@ void Reader::connect() {
     try {
       const int socket = handoff::connect_to(socket_);
       if (socket < 0) throw Lost{std::strerror(errno)};
-      const auto mode = options_.mode == "daemon" ? handoff::Mode::daemon
-                        : options_.mode == "host" ? handoff::Mode::host
-                                                  : handoff::Mode::automatic;
+      const auto mode = options_.mode == "daemon"   ? handoff::Mode::daemon
+                        : options_.mode == "reader" ? handoff::Mode::reader
+                        : options_.mode == "host"   ? handoff::Mode::host
+                                                    : handoff::Mode::automatic;
       source_ = std::make_unique<SocketSource>(
           socket,
-          SocketSource::Options{view_, options_.rank, options_.world, mode, why_copied_.empty() ? options_.device : nullptr},
+          SocketSource::Options{view_, options_.rank, options_.world, mode, why_copied_.empty() ? options_.device : nullptr,
+                                options_.device_memory},
           options_.interrupted);
     } catch (const Lost& lost) {
       why_files_ = lost.why;
@@ -105,7 +108,7 @@ void Reader::connect() {
       refusal = std::make_exception_ptr(error.at(socket_));
     }
   }
-  if (source_ == nullptr && options_.mode != "host" && options_.mode != "daemon" && !directory_.empty()) {
+  if (source_ == nullptr && (options_.mode == "auto" || options_.mode == "files") && !directory_.empty()) {
     try {
       source_ = std::make_unique<FileSource>(directory_);
     } catch (const Lost& lost) {
@@ -127,7 +130,7 @@ std::string Reader::why_files() {
 
 std::string Reader::why_copied() {
   const std::lock_guard lock(mutex_);
-  return why_copied_;
+  return why_copied_.empty() && source_ != nullptr ? source_->why_copied() : why_copied_;
 }
 
 std::shared_ptr<Batch> Reader::on_device(std::shared_ptr<Batch> batch) const {

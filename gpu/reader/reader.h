@@ -25,10 +25,13 @@ struct ReaderOptions {
   /// Batches that are made ready ahead of the reader, beyond what the server does by itself.
   std::uint32_t ahead = 2;
   /// "auto": the hand-off where it can be reached, else files; "host", "daemon": the hand-off, with batches that the
-  /// server makes in host or in device memory; "files".
+  /// server makes in host or in device memory; "reader": the same, with batches that are decoded here, on the device;
+  /// "files".
   std::string mode = "auto";
   /// Where batches are wanted; null: in host memory. Those that come in host memory are copied to it.
   std::shared_ptr<Device> device;
+  /// Bytes of it that decoding here may take; 0: a quarter of what is free, at most 24 GiB.
+  std::uint64_t device_memory = 0;
   Interrupted interrupted;
 };
 
@@ -47,7 +50,7 @@ class Reader {
   const Schema& schema() const { return *schema_; }
   std::int64_t rank() const { return options_.rank; }
   std::int64_t world() const { return options_.world; }
-  /// "daemon", "host" or "files"; "none" when what there was is gone.
+  /// "reader", "daemon", "host" or "files"; "none" when what there was is gone.
   std::string mode();
   /// Why it is "files", in "auto"; else empty.
   std::string why_files();

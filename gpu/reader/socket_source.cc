@@ -18,6 +18,7 @@ using namespace handoff;
 namespace {
 
 constexpr int kGreetingMilliseconds = 10'000;
+constexpr std::uint64_t kMostDeviceMemory = std::uint64_t{24} << 30;
 /// How often a waiting call looks whether it has been interrupted: signals may go to other threads.
 constexpr int kLookMilliseconds = 200;
 
@@ -117,6 +118,18 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
     hello.kinds |= bit(MemoryKind::device_fd);
     std::memcpy(hello.gpu_uuid, device_->uuid().data(), sizeof hello.gpu_uuid);
   }
+  const CudaDecoderTable* decoder = nullptr;
+  if (device_ != nullptr && (options.mode == Mode::automatic || options.mode == Mode::reader)) {
+    const char* why = nullptr;
+    decoder = cuda_decoder(&why);
+    if (decoder == nullptr && options.mode == Mode::reader) throw Error(ErrorCode::not_supported, why);
+    if (decoder != nullptr) {
+      const std::uint64_t memory =
+          options.device_memory != 0 ? options.device_memory : std::min(device_->free_memory() / 4, kMostDeviceMemory);
+      hello.kinds |= bit(MemoryKind::own);
+      hello.device_mib = static_cast<std::uint32_t>(std::min<std::uint64_t>(memory >> 20, UINT32_MAX));
+    }
+  }
   hello.rank = options.rank;
   hello.world = options.world;
   hello.name_length = static_cast<std::uint32_t>(options.view.size());
@@ -132,7 +145,7 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   const auto welcome = read_as<WelcomeMessage>(bytes);
   mode_ = welcome.mode;
   std::uint64_t length = 0;
-  if (descriptors.fds.size() != 1 ||
+  if (descriptors.fds.size() != (mode_ == Mode::reader ? 2u : 1u) || (mode_ == Mode::reader && decoder == nullptr) ||
       __builtin_add_overflow(welcome.schema_length, welcome.view_length, &length) || length > (1u << 30))
     throw Lost{"its description of the view cannot be read"};
   const auto texts = Mapping::read_from(descriptors.fds[0], length);
@@ -142,6 +155,11 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   if (schema_->tensors.size() != welcome.tensor_count || schema_->batches != welcome.batches ||
       static_cast<std::uint32_t>(schema_->remainder) != welcome.remainder)
     throw Lost{"its description of the view contradicts itself"};
+  if (mode_ == Mode::reader) decoders_ = std::make_unique<Decoders>(*decoder, std::exchange(descriptors.fds[1], -1), device_);
+}
+
+const char* SocketSource::mode() const {
+  return mode_ == Mode::reader ? "reader" : mode_ == Mode::daemon ? "daemon" : "host";
 }
 
 /// One message, in buffer_, with the descriptors that came with it.
@@ -200,6 +218,11 @@ std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, 
 /// The memory that a record names: new, with the next descriptor, or what came before.
 SocketSource::Piece SocketSource::piece_of(const MemoryRecord& record, std::span<const int> descriptors,
                                            std::size_t& next_descriptor) {
+  if (record.kind == MemoryKind::own && decoders_ != nullptr) {
+    Piece piece{record.id, nullptr, decoders_->memory(record.id)};
+    if (piece.device == nullptr) throw Lost{"it sent a batch of programs that are not known"};
+    return piece;
+  }
   const bool on_device = record.kind == MemoryKind::device_fd && device_ != nullptr;
   if (record.kind != MemoryKind::host && !on_device) throw Lost{"it sent memory of a kind that was not asked for"};
   if ((record.flags & kMemoryAttached) == 0) {
@@ -272,6 +295,11 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes, 
   return batch;
 }
 
+bool SocketSource::has_arrived() const {
+  pollfd waiting{link_->socket(), POLLIN, 0};
+  return ::poll(&waiting, 1, 0) == 1;
+}
+
 /// Receives one message and puts it where it belongs.
 void SocketSource::receive_answer(const Interrupted& interrupted) {
   Descriptors descriptors;
@@ -322,18 +350,21 @@ void SocketSource::start(const Series& series, std::uint32_t ahead) {
   message.first = series.first;
   message.step = series.step;
   message.count = series.count;
-  message.depth = ahead_ + 1;
+  message.depth = depth_ = ahead_ + 1;
   ended_ = false;
   link_->send(&message, sizeof message);
 }
 
 std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
   if (ended_) return nullptr;
-  if (arrived_.empty() && held_->load() > 0) {
+  // A batch that has arrived is taken without a word: each message wakes the server.
+  while (arrived_.empty() && has_arrived()) receive_answer(interrupted);
+  const std::uint32_t held = held_->load();
+  const std::uint32_t depth = std::clamp(held + ahead_, 1u, kLargestDepth);
+  if ((arrived_.empty() && held > 0) || depth > depth_) {
     auto message = make<WantMessage>(MessageType::want);
     message.stream = stream_;
-    message.depth = std::min(held_->load() + ahead_, kLargestDepth);
-    if (message.depth == 0) message.depth = 1;
+    message.depth = depth_ = depth;
     link_->send(&message, sizeof message);
   }
   while (arrived_.empty()) receive_answer(interrupted);

@@ -1,5 +1,5 @@
 #pragma once
-// Batches from the hand-off's socket, modes host and daemon. See gpu/handoff/protocol.h.
+// Batches from the hand-off's socket, modes host, daemon and reader. See gpu/handoff/protocol.h.
 
 #include <atomic>
 #include <deque>
@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "gpu/handoff/protocol.h"
+#include "gpu/reader/decoders.h"
 #include "gpu/reader/source.h"
 
 namespace batchfs::reader {
@@ -44,14 +45,16 @@ class SocketSource final : public Source {
     std::string view;
     std::int64_t rank = 0, world = 1;
     handoff::Mode mode = handoff::Mode::automatic;
-    std::shared_ptr<Device> device;  // whose memory is wanted, where the server has it; null for none
+    std::shared_ptr<Device> device;   // whose memory is wanted, where that can be; null for none
+    std::uint64_t device_memory = 0;  // bytes that a decoder here may take; 0: a quarter of what is free
   };
   /// Says Hello on a connected socket, which it owns. Throws what the server refuses with; Lost when it does
   /// not answer within ten seconds.
   SocketSource(int socket, const Options& options, const Interrupted& interrupted);
 
   const std::shared_ptr<const Schema>& schema() const override { return schema_; }
-  const char* mode() const override { return mode_ == handoff::Mode::daemon ? "daemon" : "host"; }
+  const char* mode() const override;
+  std::string why_copied() const override { return decoders_ != nullptr ? decoders_->why_failed() : std::string(); }
   void start(const Series& series, std::uint32_t ahead) override;
   std::shared_ptr<Batch> next(const Interrupted& interrupted) override;
   std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch, const Interrupted& interrupted) override;
@@ -64,6 +67,7 @@ class SocketSource final : public Source {
   };
   std::span<const std::byte> receive(std::vector<int>& descriptors, const Interrupted& interrupted,
                                      int milliseconds = -1);
+  bool has_arrived() const;
   void receive_answer(const Interrupted& interrupted);
   std::shared_ptr<Batch> batch_of(std::span<const std::byte> bytes, std::vector<int>& descriptors);
 
@@ -80,9 +84,10 @@ class SocketSource final : public Source {
 
   const std::shared_ptr<Device> device_;
   handoff::Mode mode_ = handoff::Mode::host;
+  std::unique_ptr<Decoders> decoders_;         // in mode reader
   std::map<handoff::MemoryKind, Piece> kept_;  // memory that comes again: of each kind the last
   std::uint64_t stream_ = 0, last_request_ = 0;
-  std::uint32_t ahead_ = 0;
+  std::uint32_t ahead_ = 0, depth_ = 0;        // wanted ahead; told to the server
   bool ended_ = true;
   std::deque<Answer> arrived_;                 // of the stream, not yet taken
   std::map<std::uint64_t, Answer> answered_;   // of requests

@@ -24,8 +24,10 @@ class Source {
  public:
   virtual ~Source() = default;
   virtual const std::shared_ptr<const Schema>& schema() const = 0;
-  /// "daemon" (device memory), "host" or "files".
+  /// "reader" or "daemon" (device memory), "host" or "files".
   virtual const char* mode() const = 0;
+  /// Why batches come in host memory although the mode is another; else empty.
+  virtual std::string why_copied() const { return {}; }
 
   /// From here on next() gives this series. `ahead`: so many batches more than the reader holds are made ready.
   virtual void start(const Series& series, std::uint32_t ahead) = 0;

@@ -7,9 +7,11 @@ Mounts each store, opens it in other processes with device="cuda:0", compares ba
 readers and daemons, measures, and prints what it found. The exit code is 1 when anything was wrong.
 """
 
+import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import tempfile
 import time
 
 GPU_MEMORY = "12000M"
+AUTO = "reader"  # what auto chooses
 wrong = []
 
 
@@ -52,10 +55,6 @@ class Mount:
 
     def stats(self):
         return json.loads(pathlib.Path(self.directory + "/.batchfs/stats.json").read_text())
-
-    def cpu(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self):
         if self.process.poll() is None:
@@ -147,14 +146,14 @@ def role_compare(place, mode, count):
     print(json.dumps({"bad": bad, "mode": data.mode, "why_copied": data.why_copied}))
 
 
-def role_hold(place, count):
+def role_hold(place, mode, count):
     """Holds batches until it is killed."""
     import torch
 
     import batchfs
 
     held = []
-    for batch in batchfs.open(place, device="cuda:0"):
+    for batch in batchfs.open(place, device="cuda:0", mode=mode):
         held.append(batch["x"].torch())
         if len(held) == int(count):
             break
@@ -163,34 +162,39 @@ def role_hold(place, count):
     time.sleep(1000)
 
 
-def role_orphan(place):
+def role_orphan(place, mode):
     """Reads until the daemon is gone."""
     import torch
 
     import batchfs
 
-    data = batchfs.open(place, device="cuda:0")
+    data = batchfs.open(place, device="cuda:0", mode=mode)
     last, total = None, None
     try:
-        for n, batch in enumerate(data):
+        for n, batch in enumerate(batch for _ in range(1000) for batch in data):
             if n == 4:
                 last, total = batch["x"].torch(), int(batch["x"].torch().view(torch.int32).sum(dtype=torch.int64))
                 print("reading", flush=True)
-        result = "the epoch ended"
+        result = "the epochs ended"
     except batchfs.Error as error:
         result = str(error)
     again = int(last.view(torch.int32).sum(dtype=torch.int64))
     print(json.dumps({"result": result, "valid": again == total}))
 
 
-def role_measure(place, seconds):
-    import torch
-
+def open_fed(place, mode, **options):
+    """With as much memory for decoding, wherever it is."""
     import batchfs
+
+    return batchfs.open(place, device="cuda:0", mode=mode, device_memory=int(GPU_MEMORY[:-1]) << 20, **options)
+
+
+def role_measure(place, mode, seconds):
+    import torch
 
     torch.zeros(1, device="cuda")
     begin = time.perf_counter()
-    data = batchfs.open(place, device="cuda:0")
+    data = open_fed(place, mode)
     result = {"mode": data.mode}
     sizes, started, cpu = 0, None, None
     count = 0
@@ -211,36 +215,33 @@ def role_measure(place, seconds):
     result["seconds"] = time.perf_counter() - started
     print("end", flush=True)
     result["GB/s"] = sizes / result["seconds"] / 1e9
-    # A batch that is ready and has arrived; then one that has to be asked for.
-    times = []
-    for batch in data:
-        del batch
-        time.sleep(0.05)
-        if len(times) >= 40:
-            break
-        times.append(0)
-    for prefetch, key in ((2, "next_us"), (0, "asked_us")):
+    # A batch that is ready: to a processor that is awake, and to one that has slept; then one that has to be asked for.
+    for prefetch, sleeps, key in ((2, False, "ready_us"), (2, True, "ready_after_sleep_us"), (0, True, "asked_us")):
         del data
-        data = batchfs.open(place, device="cuda:0", prefetch=prefetch)
+        data = open_fed(place, mode, prefetch=prefetch)
         iterator, times, previous = iter(data), [], None
         for _ in range(24):
-            time.sleep(0.06)
+            if sleeps:
+                time.sleep(0.08)
+            else:
+                rested = time.perf_counter() + 0.08
+                while time.perf_counter() < rested:
+                    pass
             before = time.perf_counter()
             batch = next(iterator)
+            given = time.perf_counter()
             x = batch["x"].torch()
-            times.append((time.perf_counter() - before) * 1e6)
+            times.append(((given - before) * 1e6, (time.perf_counter() - before) * 1e6))
             previous, batch, x = batch, None, None
-        times = sorted(times[4:])
-        result[key] = times[len(times) // 2]
+        times = sorted(times[4:], key=lambda both: both[1])
+        result[key] = [round(us, 1) for us in times[len(times) // 2]]
         del iterator, previous
     print(json.dumps(result))
 
 
-def role_train(place, batches):
+def role_train(place, mode, batches):
     """A step of matrix products, with and without a batch beside it."""
     import torch
-
-    import batchfs
 
     a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
 
@@ -258,7 +259,7 @@ def role_train(place, batches):
 
     timed(step)
     alone = timed(step)
-    iterator = iter(batchfs.open(place, device="cuda:0"))
+    iterator = iter(open_fed(place, mode))
     for _ in range(4):
         next(iterator)
 
@@ -284,62 +285,114 @@ def settled(mount):
     return False
 
 
+def processor_seconds(process):
+    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def measured(mount, coding, mode, how, rate=True):
+    """A row of the table: the rate and its cores, ready batches, and a training step beside it."""
+    said = {}
+    if rate:
+        process = reader("measure", mount.directory, mode, 2.5)
+        process.stdout.readline()
+        before = processor_seconds(mount.process.pid), processor_seconds(process.pid)
+        process.stdout.readline()
+        after = processor_seconds(mount.process.pid), processor_seconds(process.pid)
+        said = answer(process)
+        check("GB/s" in said and said["mode"] == mode, f"{coding}: measured, mode {mode}")
+        if "seconds" in said:
+            said["cores"] = [round((b - a) / said["seconds"], 1) for a, b in zip(before, after)]
+    said.update(answer(reader("train", mount.directory, mode, 20)))
+    said.update(coding=coding, mode=mode + how)
+    print(json.dumps(said), flush=True)
+    return said
+
+
+def table(rows):
+    lines = ["| coding | mode | GB/s | cores: daemon, reader | first batch, ms | ready batch, us: next, with torch | after sleep | "
+             "training step alone / fed, ms |", "|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        pair = lambda key: " / ".join(map(str, row[key])) if key in row else ""  # noqa: E731
+        step = f"{row['alone_ms']:.1f} / {row['fed_ms']:.1f} ({row['share']:+.0%})" if "share" in row else row.get("error", "")
+        lines.append(f"| {row['coding']} | {row['mode']} | {row.get('GB/s', 0):.1f} | {pair('cores')} | {row.get('first_ms', 0):.0f} | "
+                     f"{pair('ready_us')} | {pair('ready_after_sleep_us')} | {step} |")
+    return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def multi_process_service():
+    """MPS for what is started meanwhile; False where it is not to be had."""
+    if shutil.which("nvidia-cuda-mps-control") is None:
+        yield False
+        return
+    folder = tempfile.mkdtemp(prefix="batchfs-mps-")
+    os.environ.update(CUDA_MPS_PIPE_DIRECTORY=folder, CUDA_MPS_LOG_DIRECTORY=folder)
+    subprocess.run(["nvidia-cuda-mps-control", "-d"], check=True)
+    try:
+        yield True
+    finally:
+        subprocess.run(["nvidia-cuda-mps-control"], input="quit\n", text=True, check=False)
+        del os.environ["CUDA_MPS_PIPE_DIRECTORY"], os.environ["CUDA_MPS_LOG_DIRECTORY"]
+
+
 def main(program, folder, *codings):
     folder = pathlib.Path(folder)
     codings = codings or ("zstd-3", "blosc-lz4", "raw")
     for coding in codings:
         mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY, size=4)
-        for mode in ("daemon", "auto", "host", "files") if coding == codings[0] else ("daemon",):
+        for mode in ("daemon", "reader", "auto", "host", "files") if coding == codings[0] else ("daemon", "reader"):
             said = answer(reader("compare", mount.directory, mode, 12))
-            right = {"auto": "daemon"}.get(mode, mode)
+            right = {"auto": AUTO}.get(mode, mode)
             check(said.get("bad") == [] and said.get("mode") == right, f"{coding}: batches on the GPU, mode {mode}: {said}")
         check(settled(mount), f"{coding}: leases come back")
         print("     ", json.dumps(mount.stats()["handoff"]), flush=True)
         mount.end()
 
     mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, size=4)
-    for held in (0, 1, 3, 7):
-        holder = reader("hold", mount.directory, max(held, 1))
+    for held, mode in [(held, mode) for mode in ("daemon", "reader") for held in (0, 1, 3, 7)]:
+        holder = reader("hold", mount.directory, mode, max(held, 1))
         if held:
             holder.stdout.readline()
         else:
             time.sleep(0.8)
         holder.kill()
         holder.wait()
-        check(settled(mount), f"a reader killed with {held} batches gives them back")
-    said = answer(reader("compare", mount.directory, "auto", 6))
-    check(said.get("bad") == [] and said.get("mode") == "daemon", f"and the next reader reads: {said}")
-    orphan = reader("orphan", mount.directory)
-    orphan.stdout.readline()
+        check(settled(mount), f"a reader killed with {held} batches gives them back, mode {mode}")
+    for mode in ("daemon", "reader"):
+        said = answer(reader("compare", mount.directory, mode, 6))
+        check(said.get("bad") == [] and said.get("mode") == mode, f"and the next reader reads: {said}")
+    orphans = [reader("orphan", mount.directory, mode) for mode in ("daemon", "reader")]
+    for orphan in orphans:
+        orphan.stdout.readline()
     time.sleep(0.1)
     mount.process.kill()
-    said = answer(orphan, 30)
-    check(said.get("valid") is True and "gone" in said.get("result", ""), f"a killed daemon: {said}")
+    for orphan in orphans:
+        said = answer(orphan, 30)
+        check(said.get("valid") is True and "gone" in said.get("result", ""), f"a killed daemon: {said}")
     mount.end()
 
     mount = Mount(program, folder / codings[0], "--gpu", "off", size=4)
     said = answer(reader("compare", mount.directory, "auto", 4))
-    check(said.get("bad") == [] and said.get("mode") == "host", f"a daemon without a GPU: {said}")
+    check(said.get("bad") == [] and said.get("mode") == "reader", f"a daemon without a GPU: {said}")
     mount.end()
     mount = Mount(program, folder / codings[0], "--gpu-memory", "400M", size=4)
-    said = answer(reader("compare", mount.directory, "auto", 4))
+    said = answer(reader("compare", mount.directory, "daemon", 4))
     check(said.get("bad") == [] and mount.stats()["handoff"]["gpus"][0]["from_host"]["no_memory"] > 0, f"too little GPU memory: {said}")
     mount.end()
 
+    rows = []
     for coding in codings:
         mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY)
-        process = reader("measure", mount.directory, 2.5)
-        process.stdout.readline()
-        before = mount.cpu()
-        process.stdout.readline()
-        cpu = mount.cpu() - before
-        said = answer(process)
-        if "seconds" in said:
-            said["cores"] = round(cpu / said["seconds"], 1)
-        print(coding, json.dumps(said), flush=True)
-        check("GB/s" in said and said["mode"] == "daemon", f"{coding}: measured")
-        print(coding, "train", json.dumps(answer(reader("train", mount.directory, 20))), flush=True)
+        for mode in ("daemon", "reader"):
+            rows.append(measured(mount, coding, mode, ""))
         mount.end()
+    with multi_process_service() as runs:
+        for coding in codings if runs else ():
+            mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY)
+            rows.append(measured(mount, coding, "daemon", " with MPS", rate=False))
+            mount.end()
+    print(table(rows))
     print("wrong:", wrong or "nothing")
     return 1 if wrong else 0
 

@@ -113,7 +113,10 @@ class Tensor:
         """
         import torch
 
-        return torch.from_dlpack(self)
+        # What torch.from_dlpack(self) does, without the questions that it asks: they take longer than the rest.
+        kind, number = self._core.__dlpack_device__()
+        stream = None if kind == 1 else _torch_stream(torch, number)
+        return torch.utils.dlpack.from_dlpack(self._core.capsule(stream))
 
     def jax(self) -> Any:
         """A jax.Array of the same values; not copied where jax can do so."""
@@ -130,6 +133,15 @@ class Tensor:
         return cupy.from_dlpack(self)
 
 
+def _torch_stream(torch: Any, device: int) -> int:
+    """The number of torch's current stream, as DLPack has it: 1 is the default one."""
+    if not torch.cuda.is_initialized():
+        torch.cuda.init()
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    stream = raw(device) if raw is not None else torch.cuda.current_stream(device).cuda_stream
+    return stream or 1
+
+
 class Batch(Mapping[str, Tensor]):
     """A batch: its tensors by name, in the view's order."""
 
@@ -137,7 +149,7 @@ class Batch(Mapping[str, Tensor]):
 
     def __init__(self, core: _core.Batch):
         self._core = core
-        self._tensors = {tensor.name: Tensor(tensor) for tensor in core.tensors()}
+        self._tensors: dict[str, Tensor] = {}  # those that were asked for
 
     @property
     def epoch(self) -> int:
@@ -154,30 +166,36 @@ class Batch(Mapping[str, Tensor]):
         return self._core.samples
 
     def __getitem__(self, name: str) -> Tensor:
-        return self._tensors[name]
+        tensor = self._tensors.get(name)
+        if tensor is None:
+            core = self._core.tensor(name)
+            if core is None:
+                raise KeyError(name)
+            tensor = self._tensors[name] = Tensor(core)
+        return tensor
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tensors)
+        return iter(self._core.names)
 
     def __len__(self) -> int:
-        return len(self._tensors)
+        return len(self._core.names)
 
     def __repr__(self) -> str:
-        tensors = ", ".join(f"{t.name} {t.dtype} {t.shape}" for t in self._tensors.values())
+        tensors = ", ".join(f"{t.name} {t.dtype} {t.shape}" for t in self.values())
         return f"<batchfs.Batch {self.number} of epoch {self.epoch}: {tensors}>"
 
     def numpy(self) -> dict[str, np.ndarray]:
         """Every tensor's .numpy()."""
-        return {name: tensor.numpy() for name, tensor in self._tensors.items()}
+        return {name: tensor.numpy() for name, tensor in self.items()}
 
     def torch(self) -> dict[str, Any]:
         """Every tensor's .torch()."""
-        return {name: tensor.torch() for name, tensor in self._tensors.items()}
+        return {name: tensor.torch() for name, tensor in self.items()}
 
     def jax(self) -> dict[str, Any]:
         """Every tensor's .jax()."""
-        return {name: tensor.jax() for name, tensor in self._tensors.items()}
+        return {name: tensor.jax() for name, tensor in self.items()}
 
     def cupy(self) -> dict[str, Any]:
         """Every tensor's .cupy()."""
-        return {name: tensor.cupy() for name, tensor in self._tensors.items()}
+        return {name: tensor.cupy() for name, tensor in self.items()}

@@ -25,17 +25,17 @@ class Dataset:
     """
 
     def __init__(self, place: str | os.PathLike[str], view: str | None = None, *, device: str = "cpu", rank: int = 0,
-                 world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto"):
+                 world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto", device_memory: int = 0):
         if prefetch < 0:
             raise InvalidArgument("prefetch is a number of batches, 0 or more")
         core_device = device_of(device)
         self._arguments = {"place": os.fspath(place), "view": view, "device": device, "rank": rank, "world": world,
-                           "prefetch": prefetch, "mode": mode}
-        self._reader = _core.open(os.fspath(place), view, rank, world, prefetch, mode, core_device)
+                           "prefetch": prefetch, "mode": mode, "device_memory": device_memory}
+        self._reader = _core.open(os.fspath(place), view, rank, world, prefetch, mode, core_device, device_memory)
         self._schema: dict[str, Any] = json.loads(self._reader.schema_json)
         self._view: dict[str, Any] = json.loads(self._reader.view_json)
         self._done = 0  # global batches of the epoch that all ranks had read when the pass began
-        self._pass: _Pass | None = None
+        self._position: _Position | None = None
         self._resumed = False
         self._worker = (0, 1)
         self.set_epoch(epoch)
@@ -67,7 +67,8 @@ class Dataset:
 
     @property
     def mode(self) -> str:
-        """How batches come: "daemon" (device memory of the server), "host" (its shared memory) or "files" (of the mount).
+        """How batches come: "reader" (decoded here, on the GPU), "daemon" (device memory of the server), "host" (its shared
+        memory) or "files" (of the mount).
 
         On a GPU, batches of the last two are copied to it.
         """
@@ -105,7 +106,7 @@ class Dataset:
         self._epoch = epoch
         self._done = 0
         self._resumed = False
-        self._pass = None
+        self._position = None
 
     def __iter__(self) -> Iterator[Batch]:
         if not self._resumed:
@@ -132,7 +133,11 @@ class Dataset:
         the state is the same on every rank, and any rank's will do. A batch counts as read once it was given out.
         """
         return {"version": 1, "view": self.name, "epoch": self._epoch, "batch_size": self._schema["batch_size"],
-                "batches_done": min(self._done + (self._pass.taken() if self._pass else 0), self._schema["batches"])}
+                "batches_done": min(self._done + self._taken(), self._schema["batches"])}
+
+    def _taken(self) -> int:
+        """Global batches that were read in the running pass, over all ranks and workers."""
+        return (self._position.count - self._reader.left()) * self.world * self._worker[1] if self._position else 0
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next iteration goes on where `state` was taken, with any world size.
@@ -162,31 +167,38 @@ class Dataset:
         return _reopen, (self._arguments, self.state_dict(), self._resumed)
 
 
+class _Position:
+    """Which pass through an epoch the dataset is in. The pass has it too: neither keeps the other."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, count: int):
+        self.count = count
+
+
 class _Pass(Iterator[Batch]):
     """One way through an epoch. A batch that cannot be made raises; the next call goes on behind it."""
+
+    __slots__ = ("_dataset", "_position", "_ended")
 
     def __init__(self, dataset: Dataset):
         worker, workers = dataset._worker
         self._dataset = dataset
-        self._count = dataset._reader.count(dataset._done, worker, workers)
+        self._position = _Position(dataset._reader.count(dataset._done, worker, workers))
+        self._ended = False
         dataset._reader.start(dataset._epoch, dataset._done, worker, workers)
-        dataset._pass = self
-
-    def taken(self) -> int:
-        """Global batches that were read since, over all ranks and workers."""
-        dataset = self._dataset
-        return (self._count - dataset._reader.left()) * dataset.world * dataset._worker[1]
+        dataset._position = self._position
 
     def __next__(self) -> Batch:
         dataset = self._dataset
-        if dataset._pass is not self:
-            if self._count == 0:
+        if dataset._position is not self._position:
+            if self._ended:
                 raise StopIteration
             raise RuntimeError("another iteration of this dataset has begun, or its position was set")
         core = dataset._reader.next()
         if core is None:
             dataset.set_epoch(dataset._epoch + 1)
-            self._count = 0
+            self._ended = True
             raise StopIteration
         return Batch(core)
 
@@ -201,7 +213,7 @@ def _reopen(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> 
 
 
 def open(place: str | os.PathLike[str], view: str | None = None, *, device: str = "cpu", rank: int = 0, world: int = 1,
-         epoch: int = 0, prefetch: int = 2, mode: str = "auto") -> Dataset:
+         epoch: int = 0, prefetch: int = 2, mode: str = "auto", device_memory: int = 0) -> Dataset:
     """Opens a view.
 
     place     a mount, a view's directory in it (DIR/views/NAME), or a socket of `batchfs serve`
@@ -212,6 +224,8 @@ def open(place: str | os.PathLike[str], view: str | None = None, *, device: str 
     epoch     the first to read
     prefetch  batches that are made ready beyond those that are held; each takes a batch of memory
     mode      "auto": the hand-off where it can be reached, else files; "host", "daemon": only the hand-off, with
-              batches in host or in GPU memory; "files"
+              batches in host or in GPU memory; "reader": the same, but decoded in this process, on its GPU; "files"
+    device_memory  bytes of the GPU that decoding in this process may take; 0: a quarter of what is free, at most 24 GiB
     """
-    return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode)
+    return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode,
+                   device_memory=device_memory)

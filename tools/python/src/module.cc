@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include "engine/base/error.h"
@@ -40,7 +41,7 @@ bool signal_raised() {
 }
 
 ReaderView open(std::string place, std::optional<std::string> view, std::int64_t rank, std::int64_t world,
-                std::uint32_t ahead, std::string mode, std::optional<std::string> device) {
+                std::uint32_t ahead, std::string mode, std::optional<std::string> device, std::uint64_t device_memory) {
   const nb::gil_scoped_release release;
   return {reader::Reader::open({.place = std::move(place),
                                 .view = view.value_or(""),
@@ -49,6 +50,7 @@ ReaderView open(std::string place, std::optional<std::string> view, std::int64_t
                                 .ahead = ahead,
                                 .mode = std::move(mode),
                                 .device = device ? reader::Device::open(*device) : nullptr,
+                                .device_memory = device_memory,
                                 .interrupted = signal_raised})};
 }
 
@@ -72,10 +74,16 @@ BatchView get(const ReaderView& self, std::int64_t epoch, std::int64_t number) {
   return {self.reader->get(epoch, number)};
 }
 
-nb::tuple tensors(const BatchView& self) {
+nb::tuple names(const BatchView& self) {
   nb::list list;
-  for (const reader::Tensor& tensor : self.batch->tensors) list.append(TensorView{self.batch, &tensor});
+  for (const reader::Tensor& tensor : self.batch->tensors) list.append(tensor.info->name);
   return nb::tuple(list);
+}
+
+std::optional<TensorView> tensor(const BatchView& self, std::string_view name) {
+  for (const reader::Tensor& one : self.batch->tensors)
+    if (one.info->name == name) return TensorView{self.batch, &one};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -96,7 +104,8 @@ NB_MODULE(_core, module) {
       .def_prop_ro("epoch", [](const BatchView& self) { return self.batch->epoch; })
       .def_prop_ro("number", [](const BatchView& self) { return self.batch->number; })
       .def_prop_ro("samples", [](const BatchView& self) { return self.batch->samples; })
-      .def("tensors", tensors);
+      .def_prop_ro("names", names)
+      .def("tensor", tensor, "name"_a);
   nb::class_<ReaderView>(module, "Reader")
       .def_prop_ro("schema_json", [](const ReaderView& self) { return self.reader->schema().schema_json; })
       .def_prop_ro("view_json", [](const ReaderView& self) { return self.reader->schema().view_json; })
@@ -112,7 +121,8 @@ NB_MODULE(_core, module) {
       .def("left", [](const ReaderView& self) { return self.reader->left(); })
       .def("next", next)
       .def("get", get, "epoch"_a, "number"_a);
-  module.def("open", open, "place"_a, "view"_a, "rank"_a, "world"_a, "ahead"_a, "mode"_a, "device"_a = nb::none());
+  module.def("open", open, "place"_a, "view"_a, "rank"_a, "world"_a, "ahead"_a, "mode"_a, "device"_a = nb::none(),
+             "device_memory"_a = 0);
 }
 
 }  // namespace batchfs::python

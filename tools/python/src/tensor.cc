@@ -95,6 +95,22 @@ M* managed_of(const TensorView& view, bool copy) {
   return managed.release();
 }
 
+template <class M>
+nb::object capsule_of(M* managed, const char* name, PyCapsule_Destructor drop) {
+  PyObject* capsule = PyCapsule_New(managed, name, drop);
+  if (capsule == nullptr) {
+    managed->deleter(managed);
+    throw nb::python_error();
+  }
+  return nb::steal(capsule);
+}
+
+/// Has no way to say that it is not to be written to. Who does so anyway changes a copy of the page.
+nb::object unversioned(const TensorView& view, bool copied) {
+  return capsule_of(managed_of<dlpack::Managed>(view, copied), kCapsule,
+                    [](PyObject* object) { drop_capsule<dlpack::Managed>(object, kCapsule); });
+}
+
 nb::object dlpack(const TensorView& view, nb::handle stream, std::optional<std::pair<int, int>> max_version,
                   std::optional<std::pair<int, int>> device, std::optional<bool> copy) {
   if (view.dtype().dlpack_code < 0)
@@ -105,23 +121,21 @@ nb::object dlpack(const TensorView& view, nb::handle stream, std::optional<std::
   const bool copied = copy.value_or(false);
   if (copied && at.type != dlpack::kHost) throw nb::buffer_error("a tensor on a GPU is not copied here; copy what you take");
   note_stream(view, stream);
-  PyObject* capsule = nullptr;
-  if (max_version && max_version->first >= 1) {
-    auto* managed = managed_of<dlpack::ManagedVersioned>(view, copied);
-    managed->version = {1, 1};
-    managed->flags = copied ? dlpack::kIsCopied : dlpack::kReadOnly;
-    capsule = PyCapsule_New(managed, kVersionedCapsule, [](PyObject* object) {
-      drop_capsule<dlpack::ManagedVersioned>(object, kVersionedCapsule);
-    });
-    if (capsule == nullptr) managed->deleter(managed);
-  } else {
-    // Has no way to say that it is not to be written to. Who does so anyway changes a copy of the page.
-    auto* managed = managed_of<dlpack::Managed>(view, copied);
-    capsule = PyCapsule_New(managed, kCapsule, [](PyObject* object) { drop_capsule<dlpack::Managed>(object, kCapsule); });
-    if (capsule == nullptr) managed->deleter(managed);
-  }
-  if (capsule == nullptr) throw nb::python_error();
-  return nb::steal(capsule);
+  if (!max_version || max_version->first < 1) return unversioned(view, copied);
+  auto* managed = managed_of<dlpack::ManagedVersioned>(view, copied);
+  managed->version = {1, 1};
+  managed->flags = copied ? dlpack::kIsCopied : dlpack::kReadOnly;
+  return capsule_of(managed, kVersionedCapsule, [](PyObject* object) {
+    drop_capsule<dlpack::ManagedVersioned>(object, kVersionedCapsule);
+  });
+}
+
+/// What consumers of any version take, for a stream of theirs.
+nb::object capsule(const TensorView& view, nb::handle stream) {
+  if (view.dtype().dlpack_code < 0)
+    throw nb::buffer_error(("DLPack has no type for " + view.dtype().name + "; .numpy() has").c_str());
+  note_stream(view, stream);
+  return unversioned(view, false);
 }
 
 /// The struct module's letter; null for types it has not.
@@ -256,6 +270,7 @@ void bind_tensor(nb::module_& module) {
       .def("copy_to", copy_to)
       .def("__dlpack__", dlpack, nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
            nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+      .def("capsule", capsule, nb::arg("stream").none())
       .def("__dlpack_device__", [](const TensorView& view) {
         const dlpack::Device at = device_of(view);
         return nb::make_tuple(at.type, at.id);

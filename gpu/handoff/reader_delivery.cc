@@ -1,0 +1,139 @@
+#include "gpu/handoff/reader_delivery.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gpu/handoff/reader_slots.h"
+
+namespace batchfs::handoff {
+
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+}  // namespace
+
+/// A connection's batches. Whatever holds one of them holds the session.
+class ReaderDelivery::Reading final : public Delivery, public std::enable_shared_from_this<Reading> {
+ public:
+  /// Owns `channel`.
+  Reading(Engine& engine, Delivery& host, Log& log, int channel, std::uint64_t memory)
+      : channel_{channel},
+        batches_({.uuid = {},
+                  .memory = memory,
+                  .make_stream = [this, &engine](const BatchRequest& first, std::uint64_t most) {
+                    return reader_slots(engine, channel_.fd, ++last_stream_, first, most);
+                  }},
+                 host, log) {}
+
+  Mode mode() const override { return Mode::reader; }
+  bool serves(const HelloMessage&) const override { return true; }
+  std::uint64_t open(BatchRequest request, Order order, Done done) override {
+    return batches_.open(std::move(request), order,
+                         [self = shared_from_this(), done = std::move(done)](std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
+                           if (parcel == nullptr) return done(nullptr, error);
+                           auto kept = std::make_shared<Parcel>(*parcel);
+                           struct Held {
+                             std::shared_ptr<const Reading> session;  // goes last
+                             std::shared_ptr<const Parcel> parcel;
+                           };
+                           kept->held = std::make_shared<const Held>(Held{self, std::move(parcel)});
+                           done(std::move(kept), nullptr);
+                         });
+  }
+  void cancel(std::uint64_t opened) override { batches_.cancel(opened); }
+  std::uint64_t bytes(const View& view, std::int64_t batch) const override { return batches_.bytes(view, batch); }
+  std::uint64_t limit() const override { return batches_.limit(); }
+  DeviceDelivery::Statistics statistics() const { return batches_.statistics(); }
+
+  /// Streams that wait for the reader end.
+  void hang_up() { ::shutdown(channel_.fd, SHUT_RDWR); }
+
+ private:
+  struct Channel {
+    const int fd;
+    ~Channel() { ::close(fd); }
+  };
+  const Channel channel_;  // goes after the streams that use it
+  std::atomic<std::uint64_t> last_stream_{0};
+  DeviceDelivery batches_;
+};
+
+ReaderDelivery::ReaderDelivery(Engine& engine, Delivery& host, Log& log)
+    : engine_(engine), host_(host), log_(log), ender_([this] { end_sessions(); }) {}
+
+ReaderDelivery::~ReaderDelivery() {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return sessions_.empty(); });
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  ender_.join();
+}
+
+bool ReaderDelivery::serves(const HelloMessage& hello) const {
+  return (hello.kinds & bit(MemoryKind::own)) != 0 && (hello.kinds & bit(MemoryKind::host)) != 0 && hello.device_mib > 0;
+}
+
+Delivery::Session ReaderDelivery::session(const HelloMessage& hello) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    throw Error(ErrorCode::no_memory, std::string("a socket for programs: ") + std::strerror(errno));
+  auto* session = new Reading(engine_, host_, log_, ends[0], hello.device_mib * kMiB);
+  {
+    const std::lock_guard lock(mutex_);
+    sessions_.push_back(session);
+  }
+  return {std::shared_ptr<Reading>(session,
+                                   [this](Reading* ended) {
+                                     ended->hang_up();
+                                     const std::lock_guard lock(mutex_);
+                                     ending_.emplace_back(ended);
+                                     changed_.notify_all();
+                                   }),
+          ends[1]};
+}
+
+std::uint64_t ReaderDelivery::open(BatchRequest, Order, Done) {
+  throw Error(ErrorCode::internal, "a batch was asked for without a session");
+}
+
+void ReaderDelivery::end_sessions() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return stopping_ || !ending_.empty(); });
+    if (ending_.empty()) return;
+    std::unique_ptr<Reading> session = std::move(ending_.back());
+    ending_.pop_back();
+    std::erase(sessions_, session.get());
+    const auto last = session->statistics();
+    ended_.batches += last.batches;
+    ended_.bytes += last.bytes;
+    ended_.from_host += std::accumulate(last.fallbacks.begin(), last.fallbacks.end(), std::uint64_t{0});
+    changed_.notify_all();
+    lock.unlock();
+    session = nullptr;
+    lock.lock();
+  }
+}
+
+ReaderDelivery::Statistics ReaderDelivery::statistics() const {
+  const std::lock_guard lock(mutex_);
+  Statistics now = ended_;
+  now.readers = sessions_.size() - ending_.size();
+  for (const Reading* session : sessions_) {
+    const auto its = session->statistics();
+    now.batches += its.batches;
+    now.bytes += its.bytes;
+    now.from_host += std::accumulate(its.fallbacks.begin(), its.fallbacks.end(), std::uint64_t{0});
+  }
+  return now;
+}
+
+}  // namespace batchfs::handoff

@@ -1,0 +1,291 @@
+#include "gpu/handoff/reader_slots.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gpu/batch_stream.h"
+#include "gpu/handoff/messages.h"
+#include "gpu/program_setup.h"
+
+namespace batchfs::handoff {
+
+namespace {
+
+/// What a reader asks for at first (three), and two that are made meanwhile.
+constexpr std::uint32_t kMostSlots = 5, kFewestSlots = 2;
+/// Staging memory, in programs' worth: as many as the lanes work on, and two that are read meanwhile.
+constexpr std::uint64_t kStagedParts = 6;
+
+MemoryFile file_of(std::span<const std::byte> bytes, const char* name) {
+  MemoryFile file = MemoryFiles(false).create(name, std::max<std::size_t>(bytes.size(), 1));
+  std::memcpy(file.data(), bytes.data(), bytes.size());
+  file.seal();
+  return file;
+}
+
+template <class Message>
+bool send_struct(int socket, Message message, MessageType type, std::span<const int> descriptors) {
+  message.header = {sizeof message, type, kVersion};
+  return send_message(socket, std::as_bytes(std::span(&message, 1)), descriptors);
+}
+
+class ReaderSlots final : public SlotStream {
+ public:
+  ReaderSlots(Engine& engine, int channel, std::uint64_t id, const BatchRequest& first, std::uint64_t memory, std::uint32_t slots)
+      : view_(first.view),
+        rank_(first.rank),
+        world_(first.world),
+        epoch_batches_(static_cast<std::uint64_t>(view_->rank_batches(first.rank, first.world))),
+        first_(static_cast<std::uint64_t>(first.epoch) * epoch_batches_ + static_cast<std::uint64_t>(first.batch)),
+        id_(id),
+        memory_(memory),
+        slots_(slots),
+        layout_(gpu::device_layout(*view_, memory, slots)),
+        tables_(*view_),
+        executor_(gpu::reading_threads()) {
+    layout_.sizes.constants = tables_.constants().size();
+    layout_.sizes.staging = kStagedParts * layout_.part;
+    staging_ = engine.memory_files().create("batchfs-staging", layout_.sizes.staging);
+    const gpu::ProgramSetup setup{layout_.sizes, static_cast<std::uint32_t>(layout_.lanes), slots, layout_.slot_bytes,
+                                  tables_.conversions(), tables_.constants()};
+    const std::vector<std::byte> bytes = setup.to_bytes();
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+      throw Error(ErrorCode::no_memory, std::string("a socket for programs: ") + std::strerror(errno));
+    socket_ = ends[0];
+    const MemoryFile file = file_of(bytes, "batchfs-setup");
+    const int descriptors[] = {file.fd(), staging_.fd(), ends[1]};
+    const bool sent = send_struct(channel, SetupMessage{{}, id, bytes.size(), layout_.sizes.staging}, MessageType::setup, descriptors);
+    ::close(ends[1]);
+    if (!sent) {
+      ::close(socket_);
+      throw Error(ErrorCode::interrupted, "the reader is gone");
+    }
+    for (std::uint32_t slot = 0; slot < slots; ++slot) free_slots_.push_back(slot);
+    source_ = std::make_unique<gpu::ProgramSource>(
+        view_, tables_,
+        [this](std::uint64_t place) -> std::optional<gpu::BatchNumber> {
+          if (!exists(place)) return std::nullopt;
+          return gpu::BatchNumber{epoch_of(place), number_of(place)};
+        },
+        gpu::ProgramSource::Options{layout_.sizes, staging_.data(), layout_.part}, executor_, counters_);
+    planner_ = std::thread([this] { guarded([this] { plan(); }); });
+    launcher_ = std::thread([this] { guarded([this] { launch(); }); });
+    completer_ = std::thread([this] { guarded([this] { complete(); }); });
+  }
+
+  ~ReaderSlots() override {
+    stop();
+    for (std::thread* thread : {&planner_, &launcher_, &completer_}) thread->join();
+    source_ = nullptr;  // waits for reads into staging
+    executor_.stop();
+    ::close(socket_);
+  }
+
+  Slot next() override {
+    std::unique_lock lock(mutex_);
+    if (!exists(next_place_)) throw Error(ErrorCode::not_found, "there is no batch behind the last epoch's");
+    changed_.wait(lock, [this] {
+      const auto it = entries_.find(next_place_);
+      return !why_broken_.empty() || (it != entries_.end() && it->second.ended);
+    });
+    const auto it = entries_.find(next_place_);
+    if (it == entries_.end() || !it->second.ended) throw Error(ErrorCode::interrupted, why_broken_);
+    const Entry entry = std::move(it->second);
+    entries_.erase(it);
+    const std::uint64_t place = next_place_++;
+    if (!entry.why_failed.empty()) {
+      free_slots_.push_back(entry.slot);
+      changed_.notify_all();
+      throw Error(ErrorCode::not_supported, entry.why_failed);
+    }
+    lock.unlock();
+    Slot slot;
+    const std::vector<Dims> shapes = view_->shapes(number_of(place));
+    const std::vector<std::uint64_t> offsets = gpu::tensor_offsets(*view_, shapes);
+    for (std::size_t t = 0; t < shapes.size(); ++t)
+      slot.tensors.push_back({entry.slot * layout_.slot_bytes + offsets[t],
+                              static_cast<std::uint64_t>(element_count(shapes[t])) * view_->tensors()[t].type.itemsize});
+    slot.release = [this, freed = entry.slot] {
+      const std::lock_guard again(mutex_);
+      free_slots_.push_back(freed);
+      changed_.notify_all();
+    };
+    return slot;
+  }
+
+  void stop() override {
+    fail("the stream is ending");
+    ::shutdown(socket_, SHUT_RDWR);
+  }
+  bool broken() const override {
+    const std::lock_guard lock(mutex_);
+    return !why_broken_.empty();
+  }
+  std::uint32_t slots() const override { return slots_; }
+  MemoryKind kind() const override { return MemoryKind::own; }
+  std::uint64_t id() const override { return id_; }
+  int fd() const override { return -1; }
+  std::uint64_t size() const override { return layout_.sizes.batch; }
+  std::uint64_t memory() const override { return memory_; }
+
+ private:
+  struct Entry {
+    std::uint32_t slot = 0;
+    bool ended = false;
+    std::string why_failed;
+  };
+
+  bool exists(std::uint64_t place) const {
+    return epoch_batches_ > 0 && (first_ + place) / epoch_batches_ < static_cast<std::uint64_t>(view_->epochs());
+  }
+  std::int64_t epoch_of(std::uint64_t place) const { return static_cast<std::int64_t>((first_ + place) / epoch_batches_); }
+  /// Global.
+  std::int64_t number_of(std::uint64_t place) const {
+    return static_cast<std::int64_t>((first_ + place) % epoch_batches_) * world_ + rank_;
+  }
+
+  /// Nothing more comes.
+  void fail(const std::string& why) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (why_broken_.empty()) why_broken_ = why;
+      changed_.notify_all();
+    }
+    if (source_) source_->stop();
+  }
+
+  template <class Body>
+  void guarded(Body body) {
+    try {
+      body();
+    } catch (const std::exception& error) {
+      fail(error.what());
+    }
+  }
+
+  void plan() {
+    for (std::uint64_t place = 0; exists(place); ++place) {
+      std::uint32_t slot = 0;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return !why_broken_.empty() || !free_slots_.empty(); });
+        if (!why_broken_.empty()) return;
+        slot = free_slots_.front();
+        free_slots_.pop_front();
+        entries_[place].slot = slot;
+      }
+      std::vector<std::uint64_t> tensors = gpu::tensor_offsets(*view_, view_->shapes(number_of(place)));
+      tensors.pop_back();
+      for (std::uint64_t& offset : tensors) offset += slot * layout_.slot_bytes;
+      if (!source_->begin(place, slot, tensors)) return;
+    }
+  }
+
+  void launch() {
+    while (const auto program = source_->next()) {
+      {
+        const std::lock_guard lock(mutex_);
+        started_.push_back({program->header().number, program->header().chunks});
+      }
+      const MemoryFile file = file_of(program->bytes(), "batchfs-program");
+      const int descriptors[] = {file.fd()};
+      if (!send_struct(socket_, ProgramMessage{{}, program->header().number, program->bytes().size()}, MessageType::program,
+                       descriptors))
+        return fail("the reader is gone");
+    }
+  }
+
+  void complete() {
+    constexpr std::size_t kLongest = sizeof(EndedMessage) + kMostRefused * sizeof(std::uint32_t);
+    for (;;) {
+      ReceivedMessage received;
+      if (!receive_message(socket_, kLongest, received)) return fail("the reader ended its decoder");
+      const Ended ended = read(received.bytes);
+      const auto batch = source_->ended(ended.number, ended.statuses);
+      if (!batch) continue;
+      const std::lock_guard lock(mutex_);
+      Entry& entry = entries_[batch->place];
+      entry.ended = true;
+      entry.why_failed = batch->why_failed;
+      changed_.notify_all();
+    }
+  }
+
+  struct Ended {
+    std::uint64_t number;
+    std::vector<std::uint32_t> statuses;
+  };
+  /// What the reader says of the oldest program under way. Throws corrupt.
+  Ended read(std::span<const std::byte> bytes) {
+    const auto require = [](bool good) {
+      if (!good) throw Error(ErrorCode::corrupt, "the reader says nonsense about a program");
+    };
+    EndedMessage message;
+    require(bytes.size() >= sizeof message);
+    std::memcpy(&message, bytes.data(), sizeof message);
+    require(message.header.type == MessageType::ended);
+    Ended ended{message.number, {}};
+    {
+      const std::lock_guard lock(mutex_);
+      require(!started_.empty() && started_.front().first == message.number);
+      ended.statuses.assign(started_.front().second, message.count == kAllRefused ? ~std::uint32_t{gpu::kDecoded} : gpu::kDecoded);
+      started_.pop_front();
+    }
+    if (message.count == kAllRefused) return ended;
+    require(message.count <= kMostRefused && bytes.size() == sizeof message + message.count * sizeof(std::uint32_t));
+    for (std::uint32_t i = 0; i < message.count; ++i) {
+      std::uint32_t chunk;
+      std::memcpy(&chunk, bytes.data() + sizeof message + i * sizeof chunk, sizeof chunk);
+      require(chunk < ended.statuses.size());
+      ended.statuses[chunk] = ~std::uint32_t{gpu::kDecoded};
+    }
+    return ended;
+  }
+
+  const std::shared_ptr<const View> view_;
+  const std::int64_t rank_, world_;
+  const std::uint64_t epoch_batches_, first_;
+  const std::uint64_t id_, memory_;
+  const std::uint32_t slots_;
+  gpu::DeviceLayout layout_;
+  const gpu::AssemblyTables tables_;
+  gpu::ProgramCounters counters_;
+  MemoryFile staging_;
+  int socket_ = -1;
+  Executor executor_;
+  std::unique_ptr<gpu::ProgramSource> source_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<std::uint32_t> free_slots_;
+  std::map<std::uint64_t, Entry> entries_;                          // planned and not given out, by place
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> started_;     // programs under way: number, chunks
+  std::uint64_t next_place_ = 0;
+  std::string why_broken_;
+
+  std::thread planner_, launcher_, completer_;
+};
+
+}  // namespace
+
+std::unique_ptr<SlotStream> reader_slots(Engine& engine, int channel, std::uint64_t id, const BatchRequest& first,
+                                         std::uint64_t memory) {
+  for (std::uint32_t slots = kMostSlots;; --slots) {
+    try {
+      return std::make_unique<ReaderSlots>(engine, channel, id, first, memory, slots);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_memory || slots == kFewestSlots) throw;
+    }
+  }
+}
+
+}  // namespace batchfs::handoff
