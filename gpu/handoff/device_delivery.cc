@@ -286,9 +286,10 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
     }
     lock.unlock();
     if (parcel != nullptr && waiting.empty()) slot.release();
-    for (Waiting& one : waiting) {
-      if (from_host) hand_to_host(std::move(one), Fallback::failed);
-      else one.done(parcel, error);
+    // Nothing of it is kept here: its readers may give it back before this thread goes on.
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (from_host) hand_to_host(std::move(waiting[i]), Fallback::failed);
+      else waiting[i].done(i + 1 < waiting.size() ? parcel : std::move(parcel), error);
     }
     waiting.clear();
     parcel = nullptr;

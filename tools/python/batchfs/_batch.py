@@ -113,10 +113,11 @@ class Tensor:
         """
         import torch
 
-        # What torch.from_dlpack(self) does, without the questions that it asks: they take longer than the rest.
         kind, number = self._core.__dlpack_device__()
-        stream = None if kind == 1 else _torch_stream(torch, number)
-        return torch.utils.dlpack.from_dlpack(self._core.capsule(stream))
+        if kind == 1:
+            return torch.from_dlpack(self)
+        # The same, without asking for what is known: torch's questions take longer than the rest.
+        return torch.from_dlpack(self._core.capsule(_torch_stream(torch, number)))
 
     def jax(self) -> Any:
         """A jax.Array of the same values; not copied where jax can do so."""
