@@ -46,8 +46,6 @@ std::vector<std::uint64_t> tensor_offsets(const View& view, const std::vector<Di
   return offsets;
 }
 
-int reading_threads() { return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 2u, 12u)); }
-
 DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots) {
   DeviceLayout layout;
   std::vector<Dims> shapes = view.shapes(0);
@@ -113,7 +111,7 @@ struct BatchStream::Impl {
         engine(an_engine),
         options(wanted),
         epoch_batches(static_cast<std::uint64_t>(view->rank_batches(wanted.rank, wanted.world))),
-        executor(wanted.threads > 0 ? wanted.threads : reading_threads()) {
+        executor(wanted.threads > 0 ? wanted.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))) {
     if (const std::string why = why_no_device(); !why.empty()) throw Error(ErrorCode::not_supported, why);
     if (view->needs_scan()) throw Error(ErrorCode::internal, "a view whose samples are not known yet has no batches");
     if (epoch_batches == 0) return;

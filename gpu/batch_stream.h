@@ -44,10 +44,6 @@ struct StreamCounters : ProgramCounters {
   std::atomic<std::uint64_t> batches{0}, batches_on_cpu{0}, bytes_delivered{0};
 };
 
-/// How many threads read for a stream, by default: one for each two processors. Reading is bound by memory, and two
-/// threads that share a core take nearly twice the time of one and are hardly faster.
-int reading_threads();
-
 /// How device memory is shared out. Pure; throws no_memory, saying how much is needed.
 struct DeviceLayout {
   AreaSizes sizes;              // but for staging and constants
@@ -67,7 +63,7 @@ class BatchStream {
     std::uint64_t memory = 0;   // device bytes in all; 0: half of what is free, at most 24 GiB
     std::uint64_t staging = 0;  // pinned host bytes; 0: eight programs' worth
     std::uint32_t slots = 3;
-    int threads = 0;            // that read; 0: reading_threads()
+    int threads = 0;            // that read; 0: one per core
     std::int64_t rank = 0, world = 1;
     std::int64_t first_epoch = 0, first_batch = 0;  // the rank's; where to begin
     bool by_engine = false;     // nothing is decoded on the device

@@ -24,6 +24,9 @@ constexpr std::uint32_t kMostSlots = 5, kFewestSlots = 2;
 /// Staging memory, in programs' worth: as many as the lanes work on, and two that are read meanwhile.
 constexpr std::uint64_t kStagedParts = 6;
 
+/// Reading is bound by memory: two threads that share a core take nearly twice the time of one and are hardly faster.
+int reading_threads() { return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 2u, 12u)); }
+
 MemoryFile file_of(std::span<const std::byte> bytes, const char* name) {
   MemoryFile file = MemoryFiles(false).create(name, std::max<std::size_t>(bytes.size(), 1));
   std::memcpy(file.data(), bytes.data(), bytes.size());
@@ -50,7 +53,7 @@ class ReaderSlots final : public SlotStream {
         slots_(slots),
         layout_(gpu::device_layout(*view_, memory, slots)),
         tables_(*view_),
-        executor_(gpu::reading_threads()) {
+        executor_(reading_threads()) {
     layout_.sizes.constants = tables_.constants().size();
     layout_.sizes.staging = kStagedParts * layout_.part;
     staging_ = engine.memory_files().create("batchfs-staging", layout_.sizes.staging);
