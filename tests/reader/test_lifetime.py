@@ -158,16 +158,34 @@ def test_another_store_behind_the_same_socket_is_not_gone_on_with(serve, store, 
         list(iteration)
 
 
-def test_a_killed_mount_leaves_what_was_read(own_mount):
-    data = batchfs.open(own_mount, "two", prefetch=0)
-    assert data.mode == "host"
-    held = list(data)
-    copies = [batch["q"].numpy().copy() for batch in held]
-    os.kill(stats(own_mount)["pid"], signal.SIGKILL)
-    with pytest.raises(batchfs.Error):
-        while True:
-            data.batch(0)
-    assert all(same(batch["q"].numpy(), copy) for batch, copy in zip(held, copies))
+@pytest.mark.parametrize("options", [[], ["--no-supervisor"]], ids=["supervised", "alone"])
+def test_a_killed_daemon_leaves_what_was_read(store, tmp_path, options):
+    mnt = tmp_path / "mnt"
+    mount(store, mnt, *options)
+    try:
+        data = batchfs.open(mnt, "two", prefetch=0)
+        assert data.mode == "host"
+        held = list(data)
+        copies = [batch["q"].numpy().copy() for batch in held]
+        killed = stats(mnt)["pid"]
+        os.kill(killed, signal.SIGKILL)
+        if options:
+            with pytest.raises(batchfs.Error):
+                for _ in range(1000):
+                    data.batch(0)
+        else:  # another daemon goes on: asked again, it answers
+            assert eventually(lambda: stats(mnt)["pid"] != killed)
+            assert eventually(lambda: answers(data, copies[0]))
+        assert all(same(batch["q"].numpy(), copy) for batch, copy in zip(held, copies))
+    finally:
+        subprocess.run([PROGRAM, "umount", "--lazy", str(mnt)], check=False)
+
+
+def answers(data, expected):
+    try:
+        return same(data.batch(0, epoch=0)["q"].numpy(), expected)
+    except batchfs.Error:  # of the daemon that was killed
+        return False
 
 
 def test_files_are_taken_where_the_socket_cannot_be_reached(own_mount):
@@ -331,10 +349,14 @@ def test_sockets_at_long_paths(store, tmp_path, serve):
         server.stop()
 
 
-def test_sockets_of_killed_mounts_are_removed(own_mount, store, tmp_path):
-    left = pathlib.Path(os.readlink(own_mount / ".batchfs/handoff.sock"))
-    os.kill(stats(own_mount)["pid"], signal.SIGKILL)
+def test_sockets_of_killed_mounts_are_removed(store, tmp_path):
+    mount(store, tmp_path / "mnt", "--no-supervisor")
+    left = pathlib.Path(os.readlink(tmp_path / "mnt/.batchfs/handoff.sock"))
+    killed = stats(tmp_path / "mnt")["pid"]
+    os.kill(killed, signal.SIGKILL)
+    assert eventually(lambda: not pathlib.Path(f"/proc/{killed}").exists())  # till then its socket takes connections
     assert left.exists()
+    subprocess.run([PROGRAM, "umount", "--lazy", str(tmp_path / "mnt")], check=False)
     mount(store, tmp_path / "again")
     try:
         assert eventually(lambda: not left.exists())

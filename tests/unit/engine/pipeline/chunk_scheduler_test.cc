@@ -124,10 +124,14 @@ INSTANTIATE_TEST_SUITE_P(Stores, ChunkSchedulerTest, testing::Bool(),
 TEST_P(ChunkSchedulerTest, OneReadServesAllThatWaitForAChunk) {
   Scheduled s(GetParam());
   Reading first(s.array, {{3, {kWhole}}}), part(s.array, {{3, {{{1, 2}, {2, 3}}}}}), both(s.array, {{3, {kWhole}}, {4, {kWhole}}});
-  s.data.store->close();
+  // No worker begins before all three are there: what is decoded into a reader's own memory is not kept.
+  std::promise<void> begin;
+  const std::shared_future<void> ready = begin.get_future().share();
+  for (int thread = 0; thread < 2; ++thread)
+    s.executor.post(kReaderWaits, [ready] { ready.wait(); });
   for (Reading* reading : {&first, &part, &both}) s.scheduler.submit(reading->assembly);
   EXPECT_FALSE(first.is_done());
-  s.data.store->open();
+  begin.set_value();
   for (Reading* reading : {&first, &part, &both}) reading->expect_values();
   EXPECT_EQ(s.data.store->reads.load(), 2);
   EXPECT_EQ(s.counters.chunks_decoded.load(), 2u);
