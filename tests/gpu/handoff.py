@@ -362,6 +362,9 @@ def main(program, folder, *codings):
     for mode in ("daemon", "reader"):
         said = answer(reader("compare", mount.directory, mode, 6))
         check(said.get("bad") == [] and said.get("mode") == mode, f"and the next reader reads: {said}")
+    mount.end()
+
+    mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, "--no-supervisor", size=4)
     orphans = [reader("orphan", mount.directory, mode) for mode in ("daemon", "reader")]
     for orphan in orphans:
         orphan.stdout.readline()
