@@ -369,7 +369,7 @@ def main(program, folder, *codings):
     for orphan in orphans:
         orphan.stdout.readline()
     time.sleep(0.1)
-    mount.process.kill()
+    os.kill(mount.stats()["pid"], signal.SIGKILL)
     for orphan in orphans:
         said = answer(orphan, 30)
         check(said.get("valid") is True and "gone" in said.get("result", ""), f"a killed daemon: {said}")
