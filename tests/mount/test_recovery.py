@@ -366,7 +366,10 @@ def test_hand_off_after_a_kill(mount):
 
     with connect() as old:
         kill(directory)
-        assert old.recv(1) == b""
+        try:
+            assert old.recv(1) == b""
+        except ConnectionResetError:
+            pass  # it had not read all that was sent to it
         with connect():
             pass
 
