@@ -12,8 +12,15 @@ function(batchfs_fuzz name)
 endfunction()
 
 find_package(GTest REQUIRED)  # fakes of the unit tests use it
+batchfs_fuzz(metadata batchfs_dataset)
+batchfs_fuzz(view batchfs_view)
+batchfs_fuzz(codec batchfs_codec)
+batchfs_fuzz(shard_index batchfs_codec)
 batchfs_fuzz(zip batchfs_store)
 batchfs_fuzz(answers batchfs_store GTest::gtest)
+batchfs_fuzz(handoff_server batchfs_handoff)
+batchfs_fuzz(handoff_reader batchfs_reader_core)
+batchfs_fuzz(program batchfs_gpu)
 
 get_property(targets GLOBAL PROPERTY BATCHFS_FUZZ_TARGETS)
 add_custom_target(fuzz DEPENDS ${targets})

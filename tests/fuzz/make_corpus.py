@@ -1,13 +1,22 @@
-"""Writes what fuzzing starts from, tests/fuzz/corpus: small good inputs of every kind, as servers and programs write them. Run
-again when a target's input changes: python3 tests/fuzz/make_corpus.py"""
+"""Writes what fuzzing starts from, tests/fuzz/corpus: small good inputs of every kind, made by the libraries that
+write such data. Run again when a target's input changes: python3 tests/fuzz/make_corpus.py"""
 
 import io
+import json
 import pathlib
 import shutil
+import struct
+import tempfile
 import zipfile
 
+import numcodecs
+import numpy as np
+import xarray as xr
+import zarr
+
 CORPUS = pathlib.Path(__file__).parent / "corpus"
-BYTES = bytes(i * i // 7 % 256 for i in range(200))
+STEPS = (np.arange(2048) // 5).astype("<i4")
+BYTES = np.frombuffer(bytes(i * i // 7 % 256 for i in range(2048)), "u1")
 count = {}
 
 
@@ -18,12 +27,93 @@ def put(target, data):
     (folder / f"{count[target]:02d}").write_bytes(data)
 
 
+def files(entries):
+    return b"".join(key.encode() + b"\0" + text.encode() + b"\0" for key, text in entries)
+
+
+def metadata():
+    time = np.arange("2000-01-01", "2000-01-03", np.timedelta64(6, "h"), dtype="M8[ns]")
+    data = xr.Dataset({"t": (("time", "x"), np.ones((8, 3), "f4"), {"units": "K"}),
+                       "s": (("x",), np.array(["a", "b", "c"]))}, {"time": time, "x": [1.0, 2.0, 4.0]})
+    for form in (2, 3):
+        for consolidated in (True, False):
+            with tempfile.TemporaryDirectory() as folder:
+                store = pathlib.Path(folder) / "a.zarr"
+                data.to_zarr(store, zarr_format=form, consolidated=consolidated, encoding={
+                    "t": {"chunks": (4, 2), "dtype": "i2", "scale_factor": 0.5, "_FillValue": -1}})
+                names = [".zmetadata"] if form == 2 and consolidated else ["zarr.json", ".zgroup", ".zattrs", ".zarray"]
+                found = [p for p in sorted(store.rglob("*")) if p.name in names]
+                put("metadata", files((str(p.relative_to(store)), p.read_text()) for p in found))
+    with tempfile.TemporaryDirectory() as folder:
+        zarr.create_array(folder + "/s.zarr", shape=(8, 8), chunks=(2, 2), shards=(4, 4), dtype="f8", fill_value=float("nan"))
+        put("metadata", files([("zarr.json", (pathlib.Path(folder) / "s.zarr/zarr.json").read_text())]))
+
+
+def views():
+    for view, statistics in [
+        ({"name": "a", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 4}}, ""),
+        ({"select": {"time": {"from": "2000-01-01", "to": "#9"}, "level": [500, 850]},
+          "window": {"latitude": {"size": 3, "stride": 2, "wrap": True}, "time": {"size": 2, "edge": "pad"}},
+          "tensors": {"x": {"variables": ["t", "q"], "offsets": {"time": [-1, 0]}, "stack": "channel",
+                            "dims": ["time", "channel", "latitude"]}, "y": {"variables": ["q"], "offsets": {"time": [1]}}},
+          "batch": {"size": 3, "remainder": "pad"}, "order": {"shuffle": "block", "seed": 3}, "epochs": 2, "dtype": "float16",
+          "missing": {"nan": "fill", "value": 0}, "formats": ["npy", "safetensors", "npz", "zarr"]}, ""),
+        ({"window": {"time": 1}, "variables": ["t"], "normalize": {"method": "zscore", "statistics": "s.json"}},
+         json.dumps({"variables": {"t": {"mean": 1.0, "std": 2.0, "min": 0, "max": 3}}})),
+        ({"variables": ["t"], "xbatcher": {"input_dims": {"time": 5, "latitude": 3}, "input_overlap": {"time": 2},
+                                           "batch_dims": {"time": 10}, "concat_input_dims": True}}, ""),
+        ({"window": {"time": 1}, "variables": ["q"], "missing": {"nan": "skip"}, "order": {"shuffle": "global", "seed": 1}}, ""),
+    ]:
+        put("view", json.dumps(view).encode() + b"\0" + statistics.encode())
+
+
+def codecs():
+    """The first byte is the codec's number in codec.cc, then come where a range begins and how long it is."""
+    def coded(number, data):
+        put("codec", struct.pack("<BHH", number, 100, 300) + bytes(data))
+
+    for cname, shuffle in (("lz4", 1), ("zstd", 2), ("blosclz", 0), ("zlib", 1)):
+        coded(0, numcodecs.Blosc(cname, 5, shuffle, blocksize=512).encode(BYTES))
+    coded(0, numcodecs.Blosc("lz4", 5, 1, blocksize=256).encode(STEPS[:512]))
+    coded(1, numcodecs.Zstd(3).encode(BYTES))
+    coded(1, numcodecs.Zstd(1, checksum=True).encode(BYTES[:1000]) + numcodecs.Zstd(1).encode(BYTES[1000:]))
+    coded(2, numcodecs.LZ4().encode(BYTES))
+    coded(3, numcodecs.GZip(5).encode(BYTES))
+    coded(4, numcodecs.Zlib(5).encode(BYTES))
+    coded(5, numcodecs.BZ2(5).encode(BYTES))
+    coded(6, numcodecs.LZMA().encode(BYTES))
+    import lzma
+    coded(7, numcodecs.LZMA(format=lzma.FORMAT_ALONE).encode(BYTES))
+    coded(8, numcodecs.LZMA(format=lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_DELTA, "dist": 4},
+                                                            {"id": lzma.FILTER_LZMA2, "preset": 1}]).encode(BYTES))
+    coded(10, numcodecs.CRC32().encode(BYTES))
+    coded(11, numcodecs.Adler32().encode(BYTES))
+    coded(12, numcodecs.Shuffle(4).encode(BYTES))
+    coded(13, numcodecs.Delta("<i4").encode(STEPS).tobytes())
+    coded(14, numcodecs.PackBits().encode(BYTES > 100).tobytes())
+    coded(17, STEPS.astype(">i4").tobytes())
+    from zarr.codecs import BytesCodec, Crc32cCodec, ShardingCodec, ZstdCodec
+    for number, codec in ((19, ShardingCodec(chunk_shape=(8, 16), codecs=[BytesCodec(), ZstdCodec()], index_codecs=[BytesCodec()])),
+                          (20, ShardingCodec(chunk_shape=(16, 8), codecs=[BytesCodec()], index_location="start",
+                                             index_codecs=[BytesCodec(), Crc32cCodec()]))):
+        store = {}
+        zarr.create_array(store, shape=(32, 64), chunks=(32, 64), dtype="<i4", serializer=codec, filters=None,
+                          compressors=None, fill_value=0)[...] = STEPS.reshape(32, 64) * (np.arange(32)[:, None] < 20)
+        coded(number, store["c/0/0"].to_bytes())
+
+
+def shard_indexes():
+    missing = (1 << 64) - 1
+    put("shard_index", struct.pack("<Q8Q", 1000, 0, 24, 24, 24, missing, missing, 48, 24))
+    put("shard_index", struct.pack("<Q8Q", 1000, 990, 24, missing, 0, 0, missing, 1 << 63, 1 << 63))
+
+
 def zips():
     for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w", method) as archive:
             archive.writestr("zarr.json", '{"zarr_format": 3}' * 3)
-            archive.writestr("t/c/0/0", BYTES)
+            archive.writestr("t/c/0/0", BYTES[:200].tobytes())
             archive.writestr("t/c/0/1", b"")
             archive.mkdir("empty")
             archive.comment = b"a comment"
@@ -55,8 +145,45 @@ def answers():
     answer(3, 0, "<html></html>", "content-type: text/html\n")
 
 
+def messages():
+    """gpu/handoff/protocol.h."""
+    def message(kind, body):
+        return struct.pack("<IHH", 8 + len(body), kind, 1) + body
+
+    def framed(*all_messages):
+        return b"".join(struct.pack("<H", len(m)) + m for m in all_messages)
+
+    hello = message(1, struct.pack("<IIQqq16sII256s", 0, 2, 0, 0, 1, b"", 0, 0, b""))
+    start = message(2, struct.pack("<QqqqqII", 1, 0, 0, 1, 10, 2, 0))
+    get = message(3, struct.pack("<Qqq", 7, 1, 3))
+    release = message(4, struct.pack("<IIQ", 1, 0, 1))
+    want = message(5, struct.pack("<QII", 1, 4, 0))
+    put("handoff_server", framed(hello, start, get, release, want, message(4, struct.pack("<IIQQ", 2, 0, 2, 3))))
+    put("handoff_server", framed(hello, get, get, message(2, struct.pack("<QqqqqII", 2, 1, 1, 2, 3, 64, 0)), want))
+
+    source = (pathlib.Path(__file__).parent / "handoff_reader.cc").read_text()
+    schema, view = (part.split(')"')[0] for part in source.split('R"(')[1:3])
+
+    def sent(descriptors, data):
+        return struct.pack("<BH", descriptors, len(data)) + data
+
+    welcome = message(64, struct.pack("<IIQQqqqqII", 1, 64, len(schema), len(view), 40, 4, 10, 2, 0, 1))
+    records = struct.pack("<QQII", 5, 4096, 1, 3) + struct.pack("<QQII", 0, 96, 0, 3) + struct.pack("<3q", 4, 1, 6)
+
+    def batch(lease, stream, request):
+        return message(65, struct.pack("<QQQqqqIIII", lease, stream, request, 0, 0, 4, 1, 1, 3, 0) + records)
+
+    failed = message(67, struct.pack("<QQQqqIIII", 2, 1, 0, 0, 1, 3, 3, 3, 0) + b"whyv/0")
+    end = message(66, struct.pack("<Q", 1))
+    put("handoff_reader", sent(1, welcome) + sent(1, batch(1, 1, 0)) + sent(0, failed) + sent(1, batch(3, 1, 0)) + sent(0, end) +
+        sent(1, batch(4, 0, 1)))
+    put("handoff_reader", sent(0, message(68, struct.pack("<IIII", 1, 3, 5, 0) + b"whywhere")))
+
+
 if __name__ == "__main__":
     shutil.rmtree(CORPUS, ignore_errors=True)
-    for make in (zips, answers):
+    for make in (metadata, views, codecs, shard_indexes, zips, answers, messages):
         make()
+    put("program", bytes(100))
+    put("program", struct.pack("<BBB10B", 2, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0) + struct.pack("<QQQIxxxx", 0, 64, 128, 0) + bytes(64))
     print(count)

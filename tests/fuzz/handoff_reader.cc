@@ -1,0 +1,86 @@
+// What a server of the hand-off may say to a reader: messages, each behind a number of descriptors (one byte) and its
+// length (two). The first descriptor of all is of the texts that describe a view, the others of memory of one page.
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gpu/reader/socket_source.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace {
+
+constexpr std::string_view kSchema =
+    R"({"view": "v", "samples": 40, "batches": 10, "batch_size": 4, "epochs": 2, "formats": ["npy"],
+        "tensors": [{"name": "v", "dtype": "int32", "shape": [4, 1, 6], "dims": ["sample", "time", "x"]}]})";
+constexpr std::string_view kView = R"({"batch": {"size": 4, "remainder": "keep"}})";
+
+int memory_of(std::string_view text, std::size_t size) {
+  const int fd = ::memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (::ftruncate(fd, static_cast<off_t>(size)) != 0) __builtin_trap();
+  if (!text.empty() && ::pwrite(fd, text.data(), text.size(), 0) < 0) __builtin_trap();
+  ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+  return fd;
+}
+
+void send_message(int socket, std::span<const std::byte> message, const std::vector<int>& descriptors) {
+  alignas(cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))] = {};
+  iovec part{const_cast<std::byte*>(message.data()), message.size()};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    header.msg_control = control;
+    header.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size() * sizeof(int));
+  }
+  ::sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace batchfs;
+  using namespace batchfs::reader;
+  static const int texts = memory_of(std::string(kSchema) + std::string(kView), kSchema.size() + kView.size());
+  static const int page = memory_of({}, 4096);
+  int ends[2];
+  must(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+  Input input(data, size);
+  bool first = true;
+  for (int messages = 0; !input.empty() && messages < 50; ++messages) {
+    std::vector<int> descriptors(input.number<std::uint8_t>() % 4, page);
+    if (!descriptors.empty() && std::exchange(first, false)) descriptors[0] = texts;
+    const auto message = input.bytes(input.number<std::uint16_t>());
+    if (!message.empty()) send_message(ends[1], message, descriptors);
+  }
+  ::shutdown(ends[1], SHUT_WR);
+  const Interrupted never_waits = [] { return true; };
+  attempt([&] {
+    try {
+      SocketSource source(ends[0], {.view = "v"}, never_waits);
+      source.start({0, 0, 1, 10}, 4);
+      std::vector<std::shared_ptr<Batch>> kept;
+      for (int i = 0; i < 40; ++i) {
+        std::shared_ptr<Batch> batch;
+        if (!attempt([&] { batch = source.next(never_waits); })) continue;
+        if (batch == nullptr) break;
+        for (const Tensor& tensor : batch->tensors) {
+          unsigned sum = 0;
+          for (std::uint64_t at = 0; at < tensor.bytes; ++at) sum += static_cast<unsigned>(tensor.data[at]);
+          must(sum == 0);
+        }
+        if (i % 2 == 0) kept.push_back(std::move(batch));
+      }
+      attempt([&] { source.get(0, 1, never_waits); });
+    } catch (const Lost&) {
+    }
+  });
+  ::close(ends[1]);
+  return 0;
+}
