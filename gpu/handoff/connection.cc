@@ -79,6 +79,7 @@ Connection::Connection(std::uint64_t id, int socket, Offer& offer, Complete comp
     : id_(id), socket_(socket), offer_(offer), complete_(std::move(complete)) {}
 
 Connection::~Connection() {
+  if (session_ != nullptr) session_->freeze();
   const auto asked = std::move(asked_);
   asked_.clear();
   for (const auto& [token, waiting] : asked)

@@ -57,6 +57,10 @@ class Delivery {
   /// The reader went away: `done` is called with Error{interrupted}, unless it has been called.
   virtual void cancel(std::uint64_t opened) = 0;
 
+  /// From here on memory that was handed over is not used again, whoever gives it back: its readers' connections end,
+  /// and they may hold batches still.
+  virtual void freeze() {}
+
   /// The memory that a batch takes, without making it.
   virtual std::uint64_t bytes(const View& view, std::int64_t batch) const = 0;
   /// What there is for all batches that readers hold.

@@ -275,7 +275,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
     if (parcel != nullptr && !waiting.empty()) {
       ++feed.held;
       parcel->held = std::shared_ptr<const void>(nullptr, [this, &feed, release = std::move(slot.release)](const void*) {
-        release();
+        if (!frozen_) release();
         const std::lock_guard again(mutex_);
         --feed.held;
         feed.used = Clock::now();

@@ -69,6 +69,7 @@ class DeviceDelivery final : public Delivery {
   bool serves(const HelloMessage& hello) const override;
   std::uint64_t open(BatchRequest request, Order order, Done done) override;
   void cancel(std::uint64_t opened) override;
+  void freeze() override { frozen_ = true; }
   std::uint64_t bytes(const View& view, std::int64_t batch) const override { return host_.bytes(view, batch); }
   /// Batches may lie in either memory.
   std::uint64_t limit() const override { return host_.limit() + options_.memory; }
@@ -113,6 +114,7 @@ class DeviceDelivery final : public Delivery {
   std::uint64_t last_opened_ = 0, last_memory_ = 0;
   std::uint64_t used_ = 0;  // of options_.memory
   bool stopping_ = false;
+  std::atomic<bool> frozen_{false};
   std::atomic<std::uint64_t> batches_{0}, bytes_{0};
   std::array<std::atomic<std::uint64_t>, 5> fallbacks_{};
   std::thread sweeper_;

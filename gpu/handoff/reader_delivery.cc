@@ -47,6 +47,7 @@ class ReaderDelivery::Reading final : public Delivery, public std::enable_shared
                          });
   }
   void cancel(std::uint64_t opened) override { batches_.cancel(opened); }
+  void freeze() override { batches_.freeze(); }
   std::uint64_t bytes(const View& view, std::int64_t batch) const override { return batches_.bytes(view, batch); }
   std::uint64_t limit() const override { return batches_.limit(); }
   DeviceDelivery::Statistics statistics() const { return batches_.statistics(); }

@@ -167,6 +167,7 @@ void HandoffServer::run() {
     }
     publish();
   }
+  for (Delivery* delivery : options_.deliveries) delivery->freeze();
   readers_.clear();
   publish();
   inbox_->close();

@@ -30,13 +30,14 @@ class HandoffServer {
  public:
   struct Options {
     std::vector<std::shared_ptr<const View>> views;
-    std::vector<Delivery*> deliveries;  // in the order of preference; outlive the server
+    std::vector<Delivery*> deliveries;  // in the order of preference; outlive the server, and are its alone
     std::size_t most_readers = 512;
     std::chrono::milliseconds greeting_time{10'000};  // for a reader to say Hello
   };
 
   HandoffServer(Options options, Listener listener, Log& log);
-  /// Ends every connection. Batches that deliveries finish afterwards are dropped.
+  /// Ends every connection. Batches that readers hold stay as they are; those that deliveries finish afterwards are
+  /// dropped.
   ~HandoffServer();
   HandoffServer(const HandoffServer&) = delete;
   HandoffServer& operator=(const HandoffServer&) = delete;

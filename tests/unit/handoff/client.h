@@ -94,6 +94,8 @@ class RawClient {
   explicit RawClient(const std::string& path) : fd_(connect_to(path)) {
     if (fd_ < 0) throw std::runtime_error("connect: " + std::string(std::strerror(errno)));
   }
+  /// Owns a socket that is connected.
+  explicit RawClient(int fd) : fd_(fd) {}
   ~RawClient() {
     if (fd_ >= 0) ::close(fd_);
   }

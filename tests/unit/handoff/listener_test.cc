@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "engine/base/error.h"
-#include "gpu/handoff/packed_format.h"
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
@@ -107,17 +106,6 @@ TEST_F(Listening, TheRuntimeDirectoryIsPrivateAndSweptClean) {
   EXPECT_THAT(Listener::in_runtime_directory().path(), testing::Not(testing::StartsWith(directory_)));
   if (before != nullptr) ::setenv("XDG_RUNTIME_DIR", saved.c_str(), 1);
   else ::unsetenv("XDG_RUNTIME_DIR");
-}
-
-TEST(PackedFormat, EachTensorBeginsAPage) {
-  FakeData data(10, 4, 6);
-  const auto view = data.view(R"({"window": {"time": 1}, "batch": 4, "tensors": {"a": {"variables": ["v"]}, "b": {"variables": ["v"]},
-    "c": {"variables": ["v"]}}})");
-  const BatchLayout layout = packed_format().layout(*view, 0);
-  ASSERT_EQ(layout.files.size(), 1u);
-  ASSERT_EQ(layout.tensors.size(), 3u);
-  for (std::size_t t = 0; t < 3; ++t) EXPECT_EQ(layout.tensors[t].offset, 4096 * t);
-  EXPECT_EQ(layout.files[0].size, 2 * 4096u + 96);
 }
 
 }  // namespace
