@@ -1,26 +1,32 @@
-// bench/gpu_decode: how fast a GPU decodes chunks of float32 fields, in GB/s of decoded bytes.
+// bench/gpu_decode: how fast decoders bring chunks of float32 fields to a GPU, in GB/s of decoded bytes: batchfs's, nvCOMP's
+// batched ones (peers/nvcomp.h), and the CPU libraries on all cores with a copy (peers/cpu_decode.h).
 //
-// `resident` is the kernels of one batch alone, the compressed bytes already on the device; `pipe` is a
-// steady flow from pinned host memory, planning on the host and copies included, with the batch cut into a
-// few parts whose copies and kernels overlap. Every chunk is compared with its field first.
+// `resident` is the kernels of one batch alone, the compressed bytes already on the device, 64 and 256 MiB of output; `pipe`
+// a steady flow from pinned host memory, planning on the host and copies included, with the batch cut into 4 or 8 parts
+// whose copies and kernels overlap: what is better of the two. Decoders take turns, and the medians of --rounds count.
+// Every chunk is compared with its field first; what a decoder refuses does not count.
 //
-//   gpu_decode [--resident] [CODING]…     all codings by default; --resident leaves the pipes out
+//   gpu_decode [--resident] [--alone] [--rounds N] [CODING]…
+//     all codings by default; --resident leaves the pipes out, --alone the peers
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <memory>
+#include <map>
+#include <string>
 #include <string_view>
 
-#include "bench/gpu_fields.h"
+#include "bench/gpu_chunks.h"
+#include "bench/peers/cpu_decode.h"
+#ifdef BATCHFS_NVCOMP_LIBRARY
+#include "bench/peers/nvcomp.h"
+#endif
 #include "gpu/device_decoder.h"
 
-namespace batchfs {
+namespace batchfs::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using bench::Coding;
-using bench::Field;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -33,167 +39,225 @@ gpu::Verdict add(gpu::DecodePlan& plan, Coding coding, std::span<const std::byte
   }
 }
 
-/// Chunks of one kind, one after the other in pinned memory.
-class Chunks {
- public:
-  Chunks(Field field, Coding coding, std::size_t steps, std::size_t count)
-      : coding_(coding), size_(steps * bench::kRows * bench::kColumns * sizeof(float)), fields_(count) {
-    std::vector<std::vector<std::byte>> chunks(count);
-    bench::on_all_cores(count, [&](std::size_t i) {
-      fields_[i] = bench::make_field(field, static_cast<unsigned>(i), steps);
-      chunks[i] = bench::encoded(coding, fields_[i]);
-    });
-    begins_.push_back(0);
-    for (const auto& chunk : chunks) begins_.push_back(begins_.back() + (chunk.size() + 15) / 16 * 16);
-    pinned_ = std::make_unique<gpu::PinnedBuffer>(begins_.back());
-    for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(pinned_->data() + begins_[i], chunks[i].data(), chunks[i].size());
-      sizes_.push_back(chunks[i].size());
+/// Encoded chunks, one after the other in pinned memory.
+struct PinnedChunks {
+  explicit PinnedChunks(const Chunks& chunks) : coding(chunks.coding), decoded_size(chunks.decoded_size), begins{0} {
+    for (const auto& chunk : chunks.encoded) {
+      sizes.push_back(chunk.size());
+      begins.push_back(begins.back() + (chunk.size() + 15) / 16 * 16);
     }
+    memory = std::make_unique<gpu::PinnedBuffer>(begins.back());
+    for (std::size_t i = 0; i < sizes.size(); ++i) std::memcpy(memory->data() + begins[i], chunks.encoded[i].data(), sizes[i]);
   }
 
-  std::size_t count() const { return fields_.size(); }
-  std::size_t decoded_size() const { return size_; }
-  double ratio() const { return static_cast<double>(size_) * static_cast<double>(count()) / static_cast<double>(begins_.back()); }
+  Coding coding;
+  std::size_t decoded_size;
+  std::vector<std::size_t> begins, sizes;
+  std::unique_ptr<gpu::PinnedBuffer> memory;
+};
 
-  /// Starts `count` chunks from `first` on.
-  void start(gpu::DeviceDecoder& decoder, std::size_t first, std::size_t count) {
+class OurFlight final : public Flight {
+ public:
+  explicit OurFlight(std::shared_ptr<const PinnedChunks> chunks) : chunks_(std::move(chunks)), decoder_(0, gpu::DeviceDecoder::Timing::on) {}
+
+  void start(std::size_t first, std::size_t count) override {
+    const PinnedChunks& c = *chunks_;
     plan_.clear();
     for (std::size_t i = 0; i < count; ++i)
-      if (add(plan_, coding_, {pinned_->data() + begins_[first + i], sizes_[first + i]}, begins_[first + i] - begins_[first],
-              i * size_, size_) != gpu::Verdict::planned)
+      if (add(plan_, c.coding, {c.memory->data() + c.begins[first + i], c.sizes[first + i]}, c.begins[first + i] - c.begins[first],
+              i * c.decoded_size, c.decoded_size) != gpu::Verdict::planned)
         throw std::runtime_error("a chunk is not planned");
     plan_.finish();
-    decoder.start(plan_, pinned_->data() + begins_[first], begins_[first + count] - begins_[first], count * size_);
+    decoder_.start(plan_, c.memory->data() + c.begins[first], c.begins[first + count] - c.begins[first], count * c.decoded_size);
   }
-
-  /// Waits for the chunks from `first` on and says whether all are right.
-  bool right(gpu::DeviceDecoder& decoder, std::size_t first) {
-    const auto statuses = decoder.finish();
-    std::vector<std::byte> decoded(size_);
-    for (std::size_t i = 0; i < statuses.size(); ++i) {
-      decoder.read(i * size_, decoded);
-      if (statuses[i] != gpu::kDecoded || std::memcmp(decoded.data(), fields_[first + i].data(), size_) != 0) return false;
-    }
-    return true;
+  std::size_t finish() override {
+    const auto statuses = decoder_.finish();
+    refused_ = statuses.size() - static_cast<std::size_t>(std::count(statuses.begin(), statuses.end(), gpu::kDecoded));
+    return (statuses.size() - refused_) * chunks_->decoded_size;
   }
+  double kernel_milliseconds() const override {
+    const gpu::StageTimes t = decoder_.times();
+    return t.lz4 + t.zstd_entropy + t.zstd_frames + t.unshuffle;
+  }
+  std::size_t refused() const override { return refused_; }
+  void read(std::size_t offset, std::span<std::byte> to) const override { decoder_.read(offset, to); }
 
  private:
-  Coding coding_;
-  std::size_t size_;
-  std::vector<std::vector<float>> fields_;
-  std::vector<std::size_t> begins_, sizes_;
-  std::unique_ptr<gpu::PinnedBuffer> pinned_;
+  const std::shared_ptr<const PinnedChunks> chunks_;
   gpu::DecodePlan plan_;
+  gpu::DeviceDecoder decoder_;
+  std::size_t refused_ = 0;
 };
+
+Decoder our_decoder(const Chunks& chunks) {
+  return [pinned = std::make_shared<const PinnedChunks>(chunks)](std::size_t) { return std::make_unique<OurFlight>(pinned); };
+}
 
 constexpr double kMiB = 1 << 20;
 
+/// How many chunks are so many bytes, decoded.
+std::size_t chunks_in(const Chunks& chunks, double bytes) {
+  return std::clamp<std::size_t>(static_cast<std::size_t>(bytes / static_cast<double>(chunks.decoded_size) + 0.5), 1, chunks.count());
+}
+
 /// GB/s of a steady flow with `in_flight` bytes of output cut into `parts`.
-double pipe(Chunks& chunks, double in_flight, std::size_t parts) {
-  const auto each = std::max<std::size_t>(1, static_cast<std::size_t>(in_flight / static_cast<double>(parts) /
-                                                                      static_cast<double>(chunks.decoded_size()) + 0.5));
-  std::vector<std::unique_ptr<gpu::DeviceDecoder>> decoders;
-  for (std::size_t i = 0; i < parts; ++i) decoders.push_back(std::make_unique<gpu::DeviceDecoder>(0));
+double pipe(const Chunks& chunks, const Decoder& decoder, double in_flight, std::size_t parts) {
+  const std::size_t each = chunks_in(chunks, in_flight / static_cast<double>(parts));
+  std::vector<std::unique_ptr<Flight>> flights;
+  for (std::size_t i = 0; i < parts; ++i) flights.push_back(decoder(each));
   const std::size_t sets = chunks.count() / each;
-  std::size_t next = 0, done = 0;
+  std::size_t done = 0;
   Clock::time_point begin;
-  constexpr double kWarmUp = 0.05, kMeasured = 0.4;
+  constexpr double kWarmUp = 0.05, kMeasured = 0.3;
   const Clock::time_point origin = Clock::now();
   bool warm = false;
   for (std::size_t turn = 0;; ++turn) {
-    gpu::DeviceDecoder& decoder = *decoders[turn % parts];
+    Flight& flight = *flights[turn % parts];
     if (turn >= parts) {
-      for (const std::uint32_t status : decoder.finish())
-        if (status != gpu::kDecoded) throw std::runtime_error("a chunk does not decode");
-      if (warm) ++done;
+      const std::size_t decoded = flight.finish();
+      if (warm) done += decoded;
       if (warm && seconds_since(begin) > kMeasured) break;
       if (!warm && seconds_since(origin) > kWarmUp && turn >= 3 * parts) {
         warm = true;
         begin = Clock::now();
       }
     }
-    chunks.start(decoder, next % sets * each, each);
-    ++next;
+    flight.start(turn % sets * each, each);
   }
   const double seconds = seconds_since(begin);
-  for (auto& decoder : decoders) decoder->finish();
-  return static_cast<double>(done * each * chunks.decoded_size()) / seconds / 1e9;
+  for (std::size_t i = 0; i < parts; ++i) flights[i]->finish();
+  return static_cast<double>(done) / seconds / 1e9;
 }
 
-struct Resident {
-  double rate = 0, plan_ms = 0;
-  gpu::StageTimes stages;
-};
-
-Resident resident(Chunks& chunks, double in_flight) {
-  const auto count = std::min(chunks.count(), std::max<std::size_t>(1, static_cast<std::size_t>(
-                                                  in_flight / static_cast<double>(chunks.decoded_size()) + 0.5)));
-  gpu::DeviceDecoder decoder(0, gpu::DeviceDecoder::Timing::on);
-  Resident best;
+/// GB/s of the kernels of one batch, the best of a few; 0 when there are none.
+double resident(const Chunks& chunks, const Decoder& decoder, double in_flight) {
+  const std::size_t count = chunks_in(chunks, in_flight);
+  const std::unique_ptr<Flight> flight = decoder(count);
+  double best = 0;
   for (int round = 0; round < 6; ++round) {
-    const Clock::time_point begin = Clock::now();
-    chunks.start(decoder, 0, count);
-    const double plan = seconds_since(begin);
-    decoder.finish();
-    const gpu::StageTimes t = decoder.times();
-    const double ms = t.lz4 + t.zstd_entropy + t.zstd_frames + t.unshuffle;
-    const double rate = static_cast<double>(count * chunks.decoded_size()) / ms / 1e6;
-    if (rate > best.rate) best = {rate, plan * 1e3, t};
+    flight->start(0, count);
+    const std::size_t decoded = flight->finish();
+    const double milliseconds = flight->kernel_milliseconds();
+    if (milliseconds > 0) best = std::max(best, static_cast<double>(decoded) / milliseconds / 1e6);
   }
   return best;
 }
 
-int run(const std::vector<std::string_view>& codings, bool with_pipes) {
+/// What became of all chunks: "right", how many streams were refused, or "WRONG".
+std::string compared(const Chunks& chunks, const Decoder& decoder) {
+  const std::unique_ptr<Flight> flight = decoder(chunks.count());
+  flight->start(0, chunks.count());
+  flight->finish();
+  if (flight->refused() > 0) return std::to_string(flight->refused()) + " refused";
+  std::vector<std::byte> decoded(chunks.decoded_size);
+  for (std::size_t i = 0; i < chunks.count(); ++i) {
+    flight->read(i * chunks.decoded_size, decoded);
+    if (std::memcmp(decoded.data(), chunks.fields[i].data(), decoded.size()) != 0) return "WRONG";
+  }
+  return "right";
+}
+
+struct Contender {
+  std::string name;
+  std::function<Decoder(const Chunks&)> decoder;
+};
+
+struct Case {
+  Field field;
+  Coding coding;
+  std::size_t steps;
+};
+
+struct Arguments {
+  std::vector<std::string_view> codings;
+  bool pipes = true, peers = true;
+  int rounds = 3;
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+/// Lines of the table: one per contender. True when no decoded byte was wrong.
+bool measure(const Case& c, const std::vector<Contender>& contenders, const Arguments& arguments) {
+  constexpr double kSizes[] = {64 * kMiB, 256 * kMiB};
+  const Chunks chunks(c.field, c.coding, c.steps, 80 / c.steps);
+  std::vector<Decoder> decoders;
+  std::vector<std::string> found;
+  for (const Contender& contender : contenders) {
+    decoders.push_back(contender.decoder(chunks));
+    found.push_back(compared(chunks, decoders.back()));
+  }
+  // Of each contender: resident at both sizes, pipes at both sizes with 4 and 8 parts.
+  std::vector<std::map<int, std::vector<double>>> rates(contenders.size());
+  for (int round = 0; round < arguments.rounds; ++round)
+    for (std::size_t i = 0; i < contenders.size(); ++i)
+      for (int size = 0; size < 2; ++size) {
+        rates[i][size].push_back(resident(chunks, decoders[i], kSizes[size]));
+        for (int parts = 0; parts < 2 && arguments.pipes; ++parts)
+          rates[i][2 + 2 * size + parts].push_back(pipe(chunks, decoders[i], kSizes[size], parts == 0 ? 4 : 8));
+      }
+  const auto piped = [&](std::size_t i, int size) { return std::max(median(rates[i][2 + 2 * size]), median(rates[i][3 + 2 * size])); };
+  bool right = true;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    std::printf("%-7s %-10s %6.2fMB %6.2f %-8s | %7.1f %7.1f | %7.1f %7.1f |", c.field == Field::grib16 ? "grib16" : "smooth",
+                name_of(c.coding), static_cast<double>(chunks.decoded_size) / 1e6, chunks.ratio(), contenders[i].name.c_str(),
+                median(rates[i][0]), median(rates[i][1]), piped(i, 0), piped(i, 1));
+    if (i > 0 && arguments.pipes) std::printf(" %5.2fx %5.2fx |", piped(0, 0) / piped(i, 0), piped(0, 1) / piped(i, 1));
+    else std::printf(" %6s %6s |", "", "");
+    std::printf(" %s\n", found[i].c_str());
+    right = right && found[i] != "WRONG" && (i > 0 || found[i] == "right");
+  }
+  std::fflush(stdout);
+  return right;
+}
+
+int run(const Arguments& arguments) {
   if (const std::string why = gpu::why_no_device(); !why.empty()) {
     std::printf("no GPU to measure: %s\n", why.c_str());
     return 0;
   }
-  std::printf("%s; GB/s of decoded float32; pipe: from pinned host memory, 4 or 8 parts in flight\n", gpu::device_name(0).c_str());
-  std::printf("%-7s %-10s %7s %5s | resident %6s %7s | pipe 4x %5s %7s | pipe 8x %5s %7s | ms at 64: plan copy lz4 entropy frames unshuffle | %s\n",
-              "data", "coding", "chunk", "ratio", "64", "256", "64", "256", "64", "256", "bytes");
-  struct Case {
-    Field field;
-    Coding coding;
-    std::size_t steps;
-  };
+  std::vector<Contender> contenders{{"batchfs", our_decoder}};
+  std::string without = "this was built without its headers (bench/dependencies --gpu)";
+  if (arguments.peers) {
+#ifdef BATCHFS_NVCOMP_LIBRARY
+    without = why_no_nvcomp();
+    if (without.empty()) contenders.push_back({"nvCOMP", nvcomp_decoder});
+#endif
+    if (!without.empty()) std::printf("no nvCOMP: %s\n", without.c_str());
+    contenders.push_back({"CPU", cpu_decoder});
+  }
+  std::printf("%s; %u cores; GB/s of decoded float32, 64 and 256 MiB of output\n", gpu::device_name(0).c_str(), std::thread::hardware_concurrency());
+  std::printf("%-7s %-10s %8s %6s %-8s | %-15s | %-15s | batchfs is     | bytes\n", "data", "coding", "chunk", "ratio", "decoder",
+              "resident", "pipe");
   const Case cases[] = {
       {Field::grib16, Coding::blosc_lz4, 1}, {Field::grib16, Coding::blosc_zstd, 1}, {Field::grib16, Coding::zstd3, 1},
       {Field::grib16, Coding::zstd3, 5},     {Field::grib16, Coding::lz4_block, 1},  {Field::smooth, Coding::blosc_lz4, 1},
       {Field::smooth, Coding::blosc_zstd, 1}, {Field::smooth, Coding::zstd3, 1}};
-  int wrong = 0;
+  bool right = true;
   for (const Case& c : cases) {
-    if (!codings.empty() && std::find(codings.begin(), codings.end(), bench::name_of(c.coding)) == codings.end()) continue;
-    const auto flow = [&](Chunks& chunks, double in_flight, std::size_t parts) {
-      return with_pipes ? pipe(chunks, in_flight, parts) : 0;
-    };
-    Chunks chunks(c.field, c.coding, c.steps, 80 / c.steps);
-    gpu::DeviceDecoder decoder(0);
-    chunks.start(decoder, 0, chunks.count());
-    const bool right = chunks.right(decoder, 0);
-    wrong += !right;
-    const Resident small = resident(chunks, 64 * kMiB), large = resident(chunks, 256 * kMiB);
-    std::printf("%-7s %-10s %5.2fMB %5.2f | %15.1f %7.1f | %13.1f %7.1f | %13.1f %7.1f | %14.2f %4.2f %4.2f %7.2f %6.2f %9.2f | %s\n",
-                c.field == Field::grib16 ? "grib16" : "smooth", bench::name_of(c.coding),
-                static_cast<double>(chunks.decoded_size()) / 1e6, chunks.ratio(), small.rate, large.rate,
-                flow(chunks, 64 * kMiB, 4), flow(chunks, 256 * kMiB, 4), flow(chunks, 64 * kMiB, 8),
-                flow(chunks, 256 * kMiB, 8), small.plan_ms, small.stages.copy, small.stages.lz4, small.stages.zstd_entropy,
-                small.stages.zstd_frames, small.stages.unshuffle, right ? "right" : "WRONG");
-    std::fflush(stdout);
+    const auto& wanted = arguments.codings;
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name_of(c.coding)) != wanted.end())
+      right = measure(c, contenders, arguments) && right;
   }
-  return wrong == 0 ? 0 : 1;
+  return right ? 0 : 1;
 }
 
 }  // namespace
-}  // namespace batchfs
+}  // namespace batchfs::bench
 
 int main(int argc, char** argv) {
-  std::vector<std::string_view> codings(argv + 1, argv + argc);
-  const auto option = std::remove(codings.begin(), codings.end(), "--resident");
-  const bool with_pipes = option == codings.end();
-  codings.erase(option, codings.end());
+  batchfs::bench::Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--resident") arguments.pipes = false;
+    else if (argument == "--alone") arguments.peers = false;
+    else if (argument == "--rounds" && i + 1 < argc) arguments.rounds = std::max(1, std::atoi(argv[++i]));
+    else arguments.codings.push_back(argument);
+  }
   try {
-    return batchfs::run(codings, with_pipes);
+    return batchfs::bench::run(arguments);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "gpu_decode: %s\n", error.what());
     return 1;
