@@ -18,6 +18,7 @@
 
 #include "engine/pipeline/memory_file.h"
 #include "fs/fuse_abi.h"
+#include "fs/fuse_init.h"
 #include "fs/unmount.h"
 
 namespace batchfs {
@@ -117,29 +118,21 @@ struct FuseSession::Impl {
   }
 
   // ---- the INIT reply -------------------------------------------------------------------------------
-  // libfuse 3.14 cannot ask for passthrough, for mapping of direct files, nor (a bug) for parallel
-  // lookups. It does allow our own read and write of the session's descriptor, where the reply to INIT is
-  // amended on its way to the kernel.
+  // libfuse allows our own read and write of the session's descriptor, where the reply to INIT is amended on its way
+  // to the kernel (fs/fuse_init.h).
 
   static Impl& of(void* user) { return *static_cast<Impl*>(user); }
   static Impl& of(fuse_req_t request) { return of(fuse_req_userdata(request)); }
 
   static ssize_t read_request(int fd, void* buffer, std::size_t size, void* user) {
     const ssize_t got = ::read(fd, buffer, size);
-    fuse_abi::InHeader header;
-    fuse_abi::InitIn init;
-    if (got >= static_cast<ssize_t>(sizeof header + sizeof init)) {
-      std::memcpy(&header, buffer, sizeof header);
-      if (header.opcode == fuse_abi::kInitOpcode) {
-        std::memcpy(&init, static_cast<std::byte*>(buffer) + sizeof header, sizeof init);
-        Impl& self = of(user);
-        self.init_offered = init.flags;
-        if (init.flags & fuse_abi::kInitExtended)
-          self.init_offered |= static_cast<std::uint64_t>(init.flags2) << 32;
-        if (self.options.state != nullptr)
-          self.options.state->keep_init_request({static_cast<std::byte*>(buffer), static_cast<std::size_t>(got)});
-        self.init_unique = header.unique;
-      }
+    if (got <= 0) return got;
+    const std::span<const std::byte> request(static_cast<const std::byte*>(buffer), static_cast<std::size_t>(got));
+    if (const auto offer = init_offer_of(request)) {
+      Impl& self = of(user);
+      self.init_offered = offer->flags;
+      if (self.options.state != nullptr) self.options.state->keep_init_request(request);
+      self.init_unique = offer->unique;
     }
     return got;
   }
@@ -150,7 +143,8 @@ struct FuseSession::Impl {
     if (unique != 0 && count == 2 && parts[1].iov_len == sizeof(fuse_abi::InitOut) &&
         static_cast<fuse_abi::OutHeader*>(parts[0].iov_base)->unique == unique) {
       self.init_unique = 0;
-      const std::uint64_t flags = self.amend_init(*static_cast<fuse_abi::InitOut*>(parts[1].iov_base));
+      const std::uint64_t flags =
+          amend_init(*static_cast<fuse_abi::InitOut*>(parts[1].iov_base), self.init_offered, self.options.passthrough);
       const ssize_t written = ::writev(fd, parts, count);
       if (written > 0) self.initialised(flags);
       return written;
@@ -176,23 +170,6 @@ struct FuseSession::Impl {
     const fuse_abi::OutHeader notification{sizeof notification, fuse_abi::kNotifyResend, 0};
     if (::write(fuse_session_fd(session), &notification, sizeof notification) < 0 && !has_session_ended(fuse_session_fd(session)))
       log.warning(fmt::format("requests that were under way cannot be had again: {}", std::strerror(errno)));
-  }
-
-  std::uint64_t amend_init(fuse_abi::InitOut& reply) {
-    const std::uint64_t offered = init_offered;
-    std::uint64_t flags = reply.flags | (static_cast<std::uint64_t>(reply.flags2) << 32);
-    flags |= offered & fuse_abi::kParallelDirops;
-    if (offered & fuse_abi::kInitExtended) {
-      if (offered & fuse_abi::kDirectIoAllowMmap) flags |= fuse_abi::kInitExtended | fuse_abi::kDirectIoAllowMmap;
-      if (options.passthrough && (offered & fuse_abi::kPassthrough)) {
-        flags |= fuse_abi::kInitExtended | fuse_abi::kPassthrough;
-        reply.max_stack_depth = 1;
-      }
-      flags |= offered & fuse_abi::kHasResend;
-    }
-    reply.flags = static_cast<std::uint32_t>(flags);
-    reply.flags2 = static_cast<std::uint32_t>(flags >> 32);
-    return flags;
   }
 
   /// The kernel has the protocol now: see whether it lets us use what it offered.
