@@ -76,8 +76,13 @@ void append_padded(std::string& out, std::int64_t value, std::size_t digits) {
   out += text;
 }
 
-std::int64_t floor_divide(__int128 a, __int128 b) {
-  return static_cast<std::int64_t>(a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0));
+__int128 floor_divide(__int128 a, __int128 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+
+/// Dates farther away than this are given as counts: nobody means them.
+constexpr std::int64_t kMostYears = 1'000'000'000;
+
+bool is_near(__int128 count, std::int64_t per_year) {
+  return count < __int128{kMostYears} * per_year && count > -__int128{kMostYears} * per_year;
 }
 
 void append_date(std::string& out, std::int64_t days) {
@@ -94,12 +99,12 @@ void append_date(std::string& out, std::int64_t days) {
 /// ISO 8601 to the precision of the unit; fractions of a second only when there are any.
 void append_datetime(std::string& out, const DataType& type, std::int64_t count) {
   const __int128 value = static_cast<__int128>(count) * type.multiplier;
-  if (type.unit == "Y") return append_padded(out, 1970 + static_cast<std::int64_t>(value), 4);
-  if (type.unit == "M") {
-    const std::int64_t years = floor_divide(value, 12);
+  if (type.unit == "Y" && is_near(value, 1)) return append_padded(out, 1970 + static_cast<std::int64_t>(value), 4);
+  if (type.unit == "M" && is_near(value, 12)) {
+    const auto years = static_cast<std::int64_t>(floor_divide(value, 12));
     append_padded(out, 1970 + years, 4);
     out += '-';
-    return append_padded(out, static_cast<std::int64_t>(value - static_cast<__int128>(years) * 12) + 1, 2);
+    return append_padded(out, static_cast<std::int64_t>(value) - years * 12 + 1, 2);
   }
   struct Unit {
     std::string_view name;
@@ -114,8 +119,10 @@ void append_datetime(std::string& out, const DataType& type, std::int64_t count)
     __int128 per_second = 1;
     for (int i = 0; i < unit.digits; ++i) per_second *= 10;
     const __int128 scaled = value * unit.seconds;
-    const std::int64_t days = floor_divide(scaled, per_second * 86400);
-    const __int128 rest = scaled - static_cast<__int128>(days) * 86400 * per_second;
+    const __int128 whole_days = floor_divide(scaled, per_second * 86400);
+    if (!is_near(whole_days, 365)) break;
+    const auto days = static_cast<std::int64_t>(whole_days);
+    const __int128 rest = scaled - whole_days * 86400 * per_second;
     const std::int64_t second = static_cast<std::int64_t>(rest / per_second);
     append_date(out, days);
     if (unit.seconds >= 86400) return;
@@ -132,7 +139,7 @@ void append_datetime(std::string& out, const DataType& type, std::int64_t count)
     return append_padded(out, static_cast<std::int64_t>(rest % per_second),
                          static_cast<std::size_t>(unit.digits));
   }
-  append_number(out, count);  // a count of nothing in particular ("generic")
+  append_number(out, count);  // also of nothing in particular ("generic")
 }
 
 void append_utf8(std::string& out, std::uint32_t c) {
