@@ -1,7 +1,5 @@
 #include "fs/file_system.h"
 
-#include <cstring>
-
 #include <fmt/format.h>
 
 #include "engine/base/json_text.h"
@@ -175,10 +173,7 @@ Engine::WaiterId FileSystem::open(Ino ino, OpenDone done) {
       done(std::make_shared<ValuesFile>(engine_, entry.array, entry.values_header), nullptr);
       return 0;
     }
-    if (node->kind == Node::Kind::chunk) {
-      open_chunk(*node, std::move(done));
-      return 0;
-    }
+    if (node->kind == Node::Kind::chunk) return open_chunk(*node, std::move(done));
     if (node->kind == Node::Kind::batch &&
         tree_.batch_tree(node->index).slots()[node->slot].content == BatchSlot::Content::tensor_file)
       return open_batch(*node, std::move(done));
@@ -203,20 +198,15 @@ Engine::WaiterId FileSystem::open_batch(const Node& node, OpenDone done) {
   });
 }
 
-void FileSystem::open_chunk(const Node& node, OpenDone done) {
+Engine::WaiterId FileSystem::open_chunk(const Node& node, OpenDone done) {
   const std::shared_ptr<const Array> array = arrays_[node.index].array;
   const Box box = chunk_box(*array, node.item);
-  const std::string header = npy_header(array->type(), box.shape);
-  auto file = std::make_shared<MemoryFile>(engine_.memory_files().create(
-      "batchfs-chunk", header.size() + bytes_of(box.shape, array->type())));
-  std::memcpy(file->data(), header.data(), header.size());
-  engine_.read_box(array, box, nullptr, file->data() + header.size(),
-                   c_strides(box.shape, array->type().itemsize), file,
-                   [file, done = std::move(done)](std::exception_ptr error) {
-                     if (error) return done(nullptr, error);
-                     file->seal();
-                     done(std::make_shared<SealedFile>(file.get(), file), nullptr);
-                   });
+  return engine_.open_box(array, box, npy_header(array->type(), box.shape),
+                          [done = std::move(done)](std::shared_ptr<const Batch> file, std::exception_ptr error) {
+                            if (error) return done(nullptr, error);
+                            const MemoryFile* memory = &file->files[0];
+                            done(std::make_shared<SealedFile>(memory, std::move(file)), nullptr);
+                          });
 }
 
 }  // namespace batchfs

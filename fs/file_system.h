@@ -97,7 +97,7 @@ class FileSystem {
   std::string text_of(const Node& node) const;
   BatchRequest request_of(const Node& node) const;
   Engine::WaiterId open_batch(const Node& node, OpenDone done);
-  void open_chunk(const Node& node, OpenDone done);
+  Engine::WaiterId open_chunk(const Node& node, OpenDone done);
   std::string stats_text() const;
   Json streams_json() const;
   std::string metrics_text() const;

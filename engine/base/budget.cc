@@ -10,8 +10,9 @@ namespace batchfs {
 
 Budget::Reservation Budget::try_reserve(std::uint64_t bytes) {
   std::uint64_t used = used_->load(std::memory_order_relaxed);
+  const std::uint64_t limit = limit_ - std::min(limit_, outside());
   do {
-    if (bytes > limit_ || used > limit_ - bytes) return {};
+    if (bytes > limit || used > limit - bytes) return {};
   } while (!used_->compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
   return {used_, bytes};
 }
@@ -23,30 +24,20 @@ Budget::Reservation Budget::reserve(std::uint64_t bytes) {
 
 namespace {
 
-/// The least limit on the way from this process's cgroup to the root; UINT64_MAX when there is none.
-std::uint64_t cgroup_memory_limit() {
-  std::uint64_t limit = UINT64_MAX;
-  auto take = [&](const std::string& file) {
-    std::ifstream in(file);
-    std::uint64_t value = 0;
-    if (in >> value) limit = std::min(limit, value);  // "max" does not parse: no limit
-  };
-  std::ifstream self("/proc/self/cgroup");
-  for (std::string line; std::getline(self, line);) {
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool v2 = controllers.empty();
-    if (!v2 && controllers.find("memory") == std::string::npos) continue;
-    std::string path = line.substr(second + 1);
-    for (;;) {
-      if (v2) take("/sys/fs/cgroup" + path + "/memory.max");
-      else take("/sys/fs/cgroup/memory" + path + "/memory.limit_in_bytes");
-      if (path.empty() || path == "/") break;
-      path.resize(path.rfind('/'));
-    }
-  }
-  return limit;
+std::optional<std::uint64_t> number_in(const std::string& file) {
+  std::ifstream in(file);
+  std::uint64_t value = 0;
+  return in >> value ? std::optional(value) : std::nullopt;  // "max" is none
+}
+
+/// A line "NAME VALUE" of memory.stat; 0 when there is none.
+std::uint64_t statistic(const std::string& file, const std::string& name) {
+  std::ifstream in(file);
+  std::string word;
+  std::uint64_t value = 0;
+  while (in >> word >> value)
+    if (word == name) return value;
+  return 0;
 }
 
 }  // namespace
@@ -55,7 +46,40 @@ std::uint64_t default_memory_budget() {
   struct sysinfo info {};
   std::uint64_t memory = UINT64_C(4) << 30;
   if (sysinfo(&info) == 0) memory = static_cast<std::uint64_t>(info.totalram) * info.mem_unit;
-  return std::min(memory, cgroup_memory_limit()) / 2;
+  const std::optional<CgroupMemory> cgroup = cgroup_memory();
+  return std::min(memory, cgroup ? cgroup->limit : UINT64_MAX) / 2;
+}
+
+std::optional<CgroupMemory> cgroup_memory() {
+  std::optional<CgroupMemory> found;
+  std::ifstream self("/proc/self/cgroup");
+  for (std::string line; std::getline(self, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const bool v2 = controllers.empty();
+    if (!v2 && controllers.find("memory") == std::string::npos) continue;
+    const std::string root = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    const char* const limit_file = v2 ? "/memory.max" : "/memory.limit_in_bytes";
+    std::string path = line.substr(second + 1);
+    if (path == "/") path.clear();
+    // In a container the path may be one that only the host has: then its own cgroup is at the root.
+    if (!number_in(root + path + (v2 ? "/memory.current" : "/memory.usage_in_bytes"))) path.clear();
+    if (const auto used = number_in(root + path + (v2 ? "/memory.current" : "/memory.usage_in_bytes"))) {
+      if (!found) found.emplace();
+      found->used = *used;
+      found->shared = statistic(root + path + "/memory.stat", "shmem");
+    }
+    for (;;) {
+      if (const auto limit = number_in(root + path + limit_file)) {
+        if (!found) found.emplace();
+        found->limit = std::min(found->limit, *limit);
+      }
+      if (path.empty()) break;
+      path.resize(path.rfind('/'));
+    }
+  }
+  return found;
 }
 
 }  // namespace batchfs

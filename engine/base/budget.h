@@ -3,11 +3,12 @@
 //
 // Invariants: used() is the sum of the live reservations. try_reserve never takes used() over
 // limit(). reserve() may (the work that a reader waits for must go on), and then try_reserve
-// refuses until enough is given back.
+// refuses until enough is given back. What set_outside() says counts as used.
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace batchfs {
@@ -66,16 +67,30 @@ class Budget {
   /// Always granted, for what a reader waits for.
   Reservation reserve(std::uint64_t bytes);
 
+  /// Memory that is in use beside the reservations: what readers still map of batches that were given back.
+  void set_outside(std::uint64_t bytes) { outside_.store(bytes, std::memory_order_relaxed); }
+  std::uint64_t outside() const { return outside_.load(std::memory_order_relaxed); }
+
   std::uint64_t used() const { return used_->load(std::memory_order_relaxed); }
   std::uint64_t limit() const { return limit_; }
 
  private:
   const std::uint64_t limit_;
+  std::atomic<std::uint64_t> outside_{0};
   using Used = std::atomic<std::uint64_t>;
   const std::shared_ptr<Used> used_;
 };
 
 /// Half of the smaller of physical memory and the cgroup's limit (v1 or v2).
 std::uint64_t default_memory_budget();
+
+/// What the kernel counts for this process's cgroup (v1 or v2), which other processes may share.
+struct CgroupMemory {
+  std::uint64_t limit = UINT64_MAX;  // the least on the way to the root; UINT64_MAX: none
+  std::uint64_t used = 0;
+  std::uint64_t shared = 0;          // of these, files in memory: batches are
+};
+/// nullopt where there is no memory cgroup.
+std::optional<CgroupMemory> cgroup_memory();
 
 }  // namespace batchfs

@@ -46,6 +46,11 @@ void for_each_chunk(const ChunkGrid& grid, const Box& box, Visit&& visit) {
 /// The C-order elements [first, first + count) of an array as boxes, in order: at most two per dimension.
 std::vector<Box> boxes_of_run(const Dims& shape, std::int64_t first, std::int64_t count);
 
+/// Adds one use per chunk that `box` touches: its elements go to `out` at `strides` (bytes), converted when `converter`
+/// is given.
+void add_box(Assembly& assembly, const std::shared_ptr<const Array>& array, const Box& box, const Converter* converter,
+             std::byte* out, const Dims& strides);
+
 /// Joins the uses of the same chunk of an assembly into one.
 void merge_uses(Assembly& assembly);
 

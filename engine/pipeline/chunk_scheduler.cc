@@ -104,30 +104,59 @@ std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submit
     }
     const Box need = needed(assembly, use);
     if (cache_.holds(key, need)) continue;
-    if (array.chain().is_plain()) sum += array.run_bytes(need);
-    else if (fetches_pieces(key, array, need, 0, nullptr)) sum += array.run_bytes(need) / 2;
-    else sum += array.chain().encoded_size().value_or(array.chunk_bytes() / 2);
+    sum += stored_bytes(array, need, fetches_pieces(key, array, need, 0, nullptr));
   }
   return sum;
 }
 
-Budget::Reservation ChunkScheduler::reserve(std::uint64_t bytes, const std::vector<Consumer>& consumers) {
+std::uint64_t ChunkScheduler::stored_bytes(const Array& array, const Box& need, bool in_pieces) const {
+  if (array.chain().is_plain()) return array.run_bytes(need);
+  if (in_pieces) return array.run_bytes(need) / 2;
+  return array.chain().encoded_size().value_or(array.chunk_bytes() / 2);
+}
+
+Budget::Reservation ChunkScheduler::find_memory(std::uint64_t bytes, const std::vector<Consumer>& consumers) {
   Budget::Reservation result;
   for (const Consumer& consumer : consumers) {
-    if (result.bytes() == bytes) break;
+    if (result.bytes() == bytes) return result;
     result.absorb(consumer.assembly->take_ahead(bytes - result.bytes()));
   }
   const std::uint64_t rest = bytes - result.bytes();
   if (rest == 0) return result;
-  for (;;) {
+  do {
     if (auto more = budget_.try_reserve(rest)) {
       result.absorb(std::move(more));
       return result;
     }
-    if (cache_.evict_one()) continue;
-    result.absorb(budget_.reserve(rest));
-    return result;
-  }
+  } while (cache_.evict_one());
+  return result;
+}
+
+void ChunkScheduler::adjust(Budget::Reservation& memory, std::uint64_t bytes, const std::vector<Consumer>& consumers) {
+  if (memory.bytes() > bytes) memory.split(memory.bytes() - bytes);
+  if (memory.bytes() < bytes) memory.absorb(find_memory(bytes - memory.bytes(), consumers));
+  if (memory.bytes() < bytes) memory.absorb(budget_.reserve(bytes - memory.bytes()));
+}
+
+/// There is no memory to fetch this chunk: it waits until another task has run. False when there is no other: then it
+/// goes on beyond the budget.
+bool ChunkScheduler::postpone(const std::shared_ptr<Task>& task, std::vector<Consumer>& consumers,
+                              Budget::Reservation& memory) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || running_ == 1) return false;
+  const bool waited = std::any_of(consumers.begin(), consumers.end(), [](const Consumer& c) {
+    return c.assembly->urgency.load(std::memory_order_relaxed) == kReaderWaits;
+  });
+  if (!consumers.empty()) consumers.front().assembly->give_ahead(std::move(memory));
+  memory.release();
+  task->consumers.insert(task->consumers.begin(), std::make_move_iterator(consumers.begin()),
+                         std::make_move_iterator(consumers.end()));
+  task->running = false;
+  --running_;
+  if (--fetches_ == 0) no_fetches_.notify_all();
+  if (waited) postponed_.push_front(task);
+  else postponed_.push_back(task);
+  return true;
 }
 
 void ChunkScheduler::post(const std::shared_ptr<Task>& task, Urgency urgency) {
@@ -256,6 +285,7 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
         else post_started(task);
       } else {
         task->running = true;
+        ++running_;
         others = task->consumers.size();
         if (!local) stored = cache_.find_stored(task->key);
         is_here = local || (stored && task->array->holds(stored->encoded, box));
@@ -278,12 +308,18 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
     decode(task, std::move(box), std::move(served), std::move(stored));
   } else {
     const bool in_pieces = fetches_pieces(task->key, *task->array, box, others, stored.get());
-    fetch(task, std::move(box), std::move(served), std::move(stored), in_pieces);
+    const std::uint64_t bytes = stored_bytes(*task->array, box, in_pieces);
+    Budget::Reservation memory = find_memory(bytes, served);
+    if (memory.bytes() < bytes) {
+      if (postpone(task, served, memory)) return;
+      adjust(memory, bytes, served);
+    }
+    fetch(task, std::move(box), std::move(served), std::move(stored), in_pieces, std::move(memory));
   }
 }
 
 void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
-                           std::shared_ptr<const KeptChunk> stored, bool in_pieces) {
+                           std::shared_ptr<const KeptChunk> stored, bool in_pieces, Budget::Reservation memory) {
   // Handed over as a whole: copies of the completion that live on in the store's thread must hold nothing,
   // or the last holder of the store could be its own thread.
   struct Fetch {
@@ -291,6 +327,7 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
     Box box;
     std::vector<Consumer> consumers;
     std::shared_ptr<const KeptChunk> stored;  // whose pieces are taken over
+    Budget::Reservation memory;
     std::uint64_t began = Trace::now();
   };
   const std::shared_ptr<const Array> array = task->array;
@@ -298,7 +335,8 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
   std::shared_ptr<const EncodedChunk> have;
   if (in_pieces && stored != nullptr) have = std::shared_ptr<const EncodedChunk>(stored, &stored->encoded);
   const Box part = box;
-  auto fetch = std::make_shared<Fetch>(Fetch{task, std::move(box), std::move(consumers), std::move(stored)});
+  auto fetch = std::make_shared<Fetch>(
+      Fetch{task, std::move(box), std::move(consumers), std::move(stored), std::move(memory)});
   auto arrive = [this, fetch](std::variant<EncodedChunk, std::exception_ptr> fetched) {
     struct Arrived : Fetch {
       std::variant<EncodedChunk, std::exception_ptr> outcome;
@@ -326,9 +364,9 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
       counters_.bytes_fetched += held - std::min(held, takes_over ? arrived->stored->encoded.held() : 0);
       ++counters_.chunks_fetched;
       arrived->stored.reset();
-      auto reservation = reserve(held, arrived->consumers);
+      adjust(arrived->memory, held, arrived->consumers);
       decode(arrived->task, arrived->box, arrived->consumers,
-             std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(reservation)}));
+             std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(arrived->memory)}));
     });
     const std::lock_guard lock(mutex_);
     if (--fetches_ == 0) no_fetches_.notify_all();
@@ -356,6 +394,16 @@ ChunkScheduler::Result ChunkScheduler::produce(const Task& task, const Box& box,
     if (stored == nullptr) ++counters_.chunks_fetched;
     ++counters_.chunks_decoded;
   };
+  // A chunk of a local store is read when it is decoded: what it takes until then.
+  Budget::Reservation passing;
+  std::unique_lock<std::mutex> beyond;
+  const auto reserve = [&](Budget::Reservation& memory, std::uint64_t bytes) {
+    memory = find_memory(bytes, consumers);
+    if (memory.bytes() == bytes) return;
+    if (!beyond.owns_lock()) beyond = std::unique_lock(beyond_budget_);
+    adjust(memory, bytes, consumers);
+  };
+  if (stored == nullptr && !array.chain().is_plain()) reserve(passing, stored_bytes(array, box, false));
   Result result;
   if (consumers.size() == 1 &&
       decodes_in_place(array, *consumers.front().assembly, *consumers.front().use, box)) {
@@ -379,7 +427,7 @@ ChunkScheduler::Result ChunkScheduler::produce(const Task& task, const Box& box,
   };
   const std::uint64_t bytes = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
   auto memory = std::make_shared<Memory>();
-  memory->reservation = reserve(bytes, consumers);
+  reserve(memory->reservation, bytes);
   memory->buffer = Buffer(bytes);
   const Dims strides = c_strides(box.shape, array.type().itemsize);
   load(memory->buffer.data(), strides);
@@ -408,7 +456,7 @@ void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vec
   if (stored && array.chain().has_ranges() && box != whole_chunk(array, task->key.chunk)) {
     serve_others(task, *stored);
     // The whole as it is stored serves the next use better than a part of it.
-    cache_.insert_stored(task->key, task->array, std::move(stored));
+    if (budget_.used() <= budget_.limit()) cache_.insert_stored(task->key, task->array, std::move(stored));
     result.keep = false;
   }
   finish(task, consumers, std::move(result));
@@ -476,9 +524,12 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
     const std::lock_guard lock(mutex_);
     task->running = false;
     task->warm = false;
+    --running_;
     if (result != nullptr && result->chunk) {
       if (!result->keep) {
         // Its stored form is kept instead.
+      } else if (result->cache_bytes > 0 && budget_.used() > budget_.limit()) {
+        // Granted beyond the budget: it goes when it has been handed over.
       } else if (result->cache_bytes > 0) {
         cache_.insert(task->key, task->array, *result->chunk, result->cache_bytes,
                       std::none_of(consumers.begin(), consumers.end(),
@@ -499,6 +550,11 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
       post(task, kReaderWaits);
     } else {  // the others need another run, also after an error: it may have been theirs alone
       post_started(task);
+    }
+    // Room for one may be room for some. All of them where nothing else would have them looked at again.
+    for (std::size_t n = running_ == 0 ? postponed_.size() : std::min<std::size_t>(postponed_.size(), 4); n > 0; --n) {
+      post_started(postponed_.front());
+      postponed_.pop_front();
     }
   }
   for (const Consumer& consumer : late) {

@@ -9,8 +9,12 @@
 // An assembly that is not started only joins. So a chunk that takes long to decode, and is too large to be
 // kept until the batches that need it are due, fills their parts at once: a batch is smaller than the
 // chunks that it is cut from.
+//
+// Memory: where the budget is used up, one fetch is under way at a time, and one chunk is being decoded: so much is
+// granted beyond the budget, since what was begun must end.
 
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -75,6 +79,7 @@ class ChunkScheduler {
 
   /// Called with mutex_ held.
   void post(const std::shared_ptr<Task>& task, Urgency urgency);
+  bool postpone(const std::shared_ptr<Task>& task, std::vector<Consumer>& consumers, Budget::Reservation& memory);
   void post_started(const std::shared_ptr<Task>& task);
   void run(const std::shared_ptr<Task>& task);
   void decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
@@ -89,16 +94,20 @@ class ChunkScheduler {
                       const KeptChunk* stored) const;
   /// Fetches the chunk, or what `box` needs of it beside what is `stored`, and goes on with decode().
   void fetch(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
-             std::shared_ptr<const KeptChunk> stored, bool in_pieces);
+             std::shared_ptr<const KeptChunk> stored, bool in_pieces, Budget::Reservation memory);
   /// Decodes `box` for `consumers`, from what was fetched or from the local store, to where they want it.
   Result produce(const Task& task, const Box& box, const std::vector<Consumer>& consumers,
                  const KeptChunk* stored);
   void serve_others(const std::shared_ptr<Task>& task, const KeptChunk& stored);
   void finish(const std::shared_ptr<Task>& task, const std::vector<Consumer>& consumers,
               std::variant<Result, std::exception_ptr> outcome);
-  /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up; in the
-  /// end it is granted, since it is on its way.
-  Budget::Reservation reserve(std::uint64_t bytes, const std::vector<Consumer>& consumers);
+  /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up. May be less than
+  /// `bytes`.
+  Budget::Reservation find_memory(std::uint64_t bytes, const std::vector<Consumer>& consumers);
+  /// `memory` grown to `bytes`, or shrunk.
+  void adjust(Budget::Reservation& memory, std::uint64_t bytes, const std::vector<Consumer>& consumers);
+  /// What the stored form of what `need` needs of a chunk takes: an estimate.
+  std::uint64_t stored_bytes(const Array& array, const Box& need, bool in_pieces) const;
   /// The first of them, for the trace.
   static Trace::Batch batch_of(const std::vector<Consumer>& consumers);
   static void gather(const Consumer& consumer, const DecodedChunk& chunk);
@@ -114,6 +123,9 @@ class ChunkScheduler {
   bool stopping_ = false;
   int fetches_ = 0;  // under way: their completions use this
   std::condition_variable no_fetches_;
+  int running_ = 0;  // tasks
+  std::deque<std::shared_ptr<Task>> postponed_;  // for want of memory, until another task has run
+  std::mutex beyond_budget_;  // held by who decodes beyond the budget; innermost, but for the budget's and the cache's
 };
 
 }  // namespace batchfs

@@ -9,6 +9,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/pipeline/boxes.h"
+#include "engine/pipeline/engine_errors.h"
 
 namespace batchfs {
 
@@ -29,10 +30,6 @@ int default_threads(int asked) {
   return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-std::exception_ptr ending() {
-  return std::make_exception_ptr(Error(ErrorCode::interrupted, "the mount is ending"));
-}
-
 }  // namespace
 
 Engine::Engine(Options options, Log& log)
@@ -40,23 +37,14 @@ Engine::Engine(Options options, Log& log)
       store_(std::move(options.store)),
       budget_(options.memory != 0 ? options.memory : default_memory_budget()),
       prefetching_(options.prefetch),
+      wait_ns_(options.wait > 0 ? static_cast<std::uint64_t>(options.wait * 1e9) : UINT64_MAX),
+      idle_ns_(options.idle > 0 ? static_cast<std::uint64_t>(options.idle * 1e9) : UINT64_MAX),
       cache_(counters_),
       look_ahead_(cache_, budget_.limit()),
       executor_(default_threads(options.threads)),
       scheduler_(executor_, budget_, cache_, counters_, trace_, log) {}
 
 Engine::~Engine() { stop(); }
-
-void Engine::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  scheduler_.interrupt();  // everything under way ends as interrupted, and so do its waiters
-  if (store_ != nullptr) store_->stop();
-  scheduler_.wait();
-  executor_.stop();
-}
 
 Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
   const std::uint64_t since = Trace::now();
@@ -67,7 +55,7 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
     std::unique_lock lock(mutex_);
     if (stopping_) {
       lock.unlock();
-      done(nullptr, ending());
+      done(nullptr, ending_error());
       return 0;
     }
     std::shared_ptr<Entry>& entry = entries_[request.key()];
@@ -98,11 +86,13 @@ Engine::WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
           entry->assembly->started = true;
           if (entry->submitted) scheduler_.hurry(entry->assembly);
         }
-      } else if (is_new || was_prefetch) {
+      } else if ((is_new || was_prefetch) && !entry->queued) {
         post_assemble(entry);
       }
     }
     trim_opened();
+    last_asked_ = since;
+    arm();
   }
   if (!again) ++counters_.batches_opened;
   // Known at once, so that what is begun for it later is ahead of where the reader is then.
@@ -172,37 +162,35 @@ void Engine::post_assemble(const std::shared_ptr<Entry>& entry) {
   });
 }
 
-Budget::Reservation Engine::make_room(const Entry& entry, std::uint64_t bytes, bool waited) {
-  std::uint64_t keep_until = 0;
-  if (!waited) {
-    const std::lock_guard lock(mutex_);  // a reader may come and change it
-    keep_until = static_cast<std::uint64_t>(entry.urgency);
-  }
+/// Until when cached chunks are worth more than this batch, made ahead.
+std::uint64_t Engine::keep_until(const Entry& entry) {
+  const std::lock_guard lock(mutex_);  // a reader may come and change it
+  return static_cast<std::uint64_t>(entry.urgency);
+}
+
+/// Empty when there is none: readers hold it, or work that will end.
+Budget::Reservation Engine::make_room(std::uint64_t bytes, bool waited, std::uint64_t keep_until) {
   for (;;) {
+    budget_.set_outside(memory_files_.mapped_by_others());
     if (auto reservation = budget_.try_reserve(bytes)) return reservation;
-    bool freed;
     {
       const std::lock_guard lock(mutex_);
-      freed = drop_opened() > 0;
+      if (drop_opened() > 0) continue;
     }
-    if (freed || cache_.evict_one(keep_until)) continue;
+    if (cache_.evict_one(keep_until)) continue;
     if (!waited) return {};
-    {
-      // Batches that nobody has opened: the least urgent one first.
-      const std::lock_guard lock(mutex_);
-      auto victim = entries_.end();
-      for (auto it = entries_.begin(); it != entries_.end(); ++it) {
-        const Entry& other = *it->second;
-        const bool idle = other.batch != nullptr || (other.submitted && !other.started);
-        if (idle && !other.opened &&
-            (victim == entries_.end() || other.urgency > victim->second->urgency))
-          victim = it;
-      }
-      if (victim == entries_.end()) return budget_.reserve(bytes);
-      const bool at_once = victim->second->batch != nullptr;
-      drop(victim->second);
-      if (!at_once) return budget_.reserve(bytes);  // its memory comes back soon
+    // Batches that nobody has opened: the least urgent one first.
+    const std::lock_guard lock(mutex_);
+    auto victim = entries_.end();
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+      const Entry& other = *it->second;
+      const bool idle = other.batch != nullptr || (other.submitted && !other.started);
+      if (idle && !other.opened && (victim == entries_.end() || other.urgency > victim->second->urgency)) victim = it;
     }
+    if (victim == entries_.end()) return {};
+    const bool at_once = victim->second->batch != nullptr;
+    drop(victim->second);
+    if (!at_once) return {};  // its memory comes back soon
   }
 }
 
@@ -232,14 +220,17 @@ void Engine::give_up(const std::shared_ptr<Entry>& entry) {
 
 void Engine::assemble(const std::shared_ptr<Entry>& entry) {
   const BatchRequest& request = entry->request;
-  bool waited, stopping;
+  bool waited, stopping, others_wait;
+  Budget::Reservation granted;
   {
     const std::lock_guard lock(mutex_);
     const auto it = entries_.find(request.key());
     // Dropped, begun by an earlier ticket, or done.
-    if (it == entries_.end() || it->second != entry || entry->assembly || entry->batch) return;
+    if (it == entries_.end() || it->second != entry || entry->assembly || entry->batch || entry->queued) return;
     waited = entry->urgency == kReaderWaits;
     stopping = stopping_;
+    others_wait = !short_.empty();
+    granted = std::move(entry->granted);
     if (!stopping) {
       entry->assembly = std::make_shared<Assembly>();
       entry->assembly->urgency = entry->urgency;
@@ -248,7 +239,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
       entry->began = Trace::now();
     }
   }
-  if (stopping) return complete(entry, nullptr, ending());
+  if (stopping) return complete(entry, nullptr, ending_error());
   const std::shared_ptr<Assembly> assembly = entry->assembly;
   try {
     const View& view = *request.view;
@@ -257,13 +248,20 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
     auto batch = std::make_shared<Batch>();
     std::uint64_t bytes = 0;
     for (const BatchLayout::File& file : layout.files) bytes += memory_files_.memory_of(file.size);
-    if (bytes > budget_.limit())
-      throw Error(ErrorCode::no_memory,
-                  fmt::format("a batch of {} is larger than the memory budget of {}; use a smaller batch "
-                              "size or a larger --memory",
-                              format_size(bytes), format_size(budget_.limit())));
-    batch->reservation = make_room(*entry, bytes, waited);
-    if (!batch->reservation) return give_up(entry);
+    if (bytes > budget_.limit()) throw larger_than_budget("a batch", bytes, budget_.limit());
+    if (granted) batch->reservation = std::move(granted);
+    else if (!others_wait) batch->reservation = make_room(bytes, waited, waited ? 0 : keep_until(*entry));
+    if (!batch->reservation) {
+      if (!waited) return give_up(entry);
+      return queue_for_memory({bytes, entry, 0, [this, entry](Budget::Reservation memory, std::exception_ptr error) {
+                                 if (error) return complete(entry, nullptr, error);
+                                 {
+                                   const std::lock_guard lock(mutex_);
+                                   entry->granted = std::move(memory);
+                                 }
+                                 post_assemble(entry);
+                               }});
+    }
     for (const BatchLayout::File& file : layout.files) {
       MemoryFile& memory = batch->files.emplace_back(memory_files_.create("batchfs", file.size));
       for (const BatchLayout::Literal& literal : file.literals)
@@ -325,7 +323,7 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
 bool Engine::reserve_ahead(const Entry& entry, Assembly& assembly, bool waited, bool submitted) {
   const std::uint64_t bytes = std::min(scheduler_.memory_ahead(assembly, submitted), budget_.limit() / 4);
   if (bytes == 0) return true;
-  Budget::Reservation ahead = waited ? budget_.try_reserve(bytes) : make_room(entry, bytes, false);
+  Budget::Reservation ahead = waited ? budget_.try_reserve(bytes) : make_room(bytes, false, keep_until(entry));
   const bool reserved = static_cast<bool>(ahead);
   if (reserved) assembly.give_ahead(std::move(ahead));
   return reserved || waited;
@@ -414,26 +412,6 @@ void Engine::given(const BatchRequest& request, const Batch* batch, std::uint64_
   trace_.add({.kind = Trace::Kind::wait, .end = end, .begin = since, .bytes = bytes, .of = traced(request)});
 }
 
-void Engine::cancel(WaiterId id) {
-  Waiter cancelled{};
-  {
-    const std::lock_guard lock(mutex_);
-    const auto it = waiting_.find(id);
-    if (it == waiting_.end()) return;
-    const std::shared_ptr<Entry> entry = it->second;
-    waiting_.erase(it);
-    const auto waiter = std::find_if(entry->waiters.begin(), entry->waiters.end(),
-                                     [id](const Waiter& w) { return w.id == id; });
-    if (waiter == entry->waiters.end()) return;
-    cancelled = std::move(*waiter);
-    entry->waiters.erase(waiter);
-    if (entry->waiters.empty() && entry->assembly != nullptr && !prefetcher_.wanted(entry->request))
-      entry->assembly->cancelled = true;
-  }
-  given(cancelled.request, nullptr, cancelled.since, Trace::End::left);
-  cancelled.done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
-}
-
 void Engine::prefetch(const BatchRequest& request, std::uint64_t bytes) {
   // Half of the memory is for chunks and for what readers hold. Where no request takes long, a reader that
   // waits waits for the processors: a longer window would only take memory, and fresh memory costs time.
@@ -515,21 +493,6 @@ std::shared_ptr<const Batch> Engine::open(const BatchRequest& request) {
   return promise->get_future().get();
 }
 
-namespace {
-
-/// One use per chunk that `box` touches.
-void add_box(Assembly& assembly, const std::shared_ptr<const Array>& array, const Box& box,
-             const Converter* converter, std::byte* out, const Dims& strides) {
-  for_each_chunk(array->grid(), box, [&](std::int64_t chunk, const Box& source, const Dims& offset) {
-    std::byte* to = out;
-    for (std::size_t d = 0; d < offset.size(); ++d) to += offset[d] * strides[d];
-    assembly.uses.push_back({array, chunk, static_cast<std::uint32_t>(assembly.parts.size()), 1});
-    assembly.parts.push_back({source, to, strides, converter});
-  });
-}
-
-}  // namespace
-
 void Engine::read_box(const std::shared_ptr<const Array>& array, const Box& box,
                       std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides,
                       std::shared_ptr<void> memory, ReadDone done) {
@@ -567,8 +530,19 @@ void Engine::read_elements(const std::shared_ptr<const Array>& array, std::int64
   // Several boxes of a run can touch one chunk; each chunk must be used once, so that it is decoded once
   // even when it is too large to be kept.
   merge_uses(*assembly);
-  assembly->memory = std::move(memory);
-  assembly->finished = std::move(done);
+  struct Memory {
+    std::shared_ptr<void> memory;
+    Budget::Reservation reservation;
+  };
+  // As large as the kernel's requests, and as many as there are readers: granted at once.
+  assembly->memory = std::make_shared<Memory>(
+      Memory{std::move(memory), budget_.reserve(static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(itemsize))});
+  const auto shared = std::make_shared<ReadDone>(std::move(done));
+  const WaiterId id = begin_read([shared](std::exception_ptr error) { (*shared)(error); }, assembly);
+  if (id == 0) return;
+  assembly->finished = [this, id, shared](std::exception_ptr error) {
+    if (end_read(id)) (*shared)(error);
+  };
   scheduler_.submit(assembly);
 }
 

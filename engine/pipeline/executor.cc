@@ -1,5 +1,7 @@
 #include "engine/pipeline/executor.h"
 
+#include <chrono>
+
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 #ifdef __SANITIZE_THREAD__
@@ -69,10 +71,16 @@ void Executor::tick() {
   if (--ticks_ == 0) idle_.notify_all();
 }
 
-void Executor::stop() {
+bool Executor::stop(double seconds) {
   std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return ticks_ == 0; });
+  const auto idle = [this] { return ticks_ == 0; };
+  if (seconds > 0) {
+    if (!idle_.wait_for(lock, std::chrono::duration<double>(seconds), idle)) return false;
+  } else {
+    idle_.wait(lock, idle);
+  }
   stopped_ = true;
+  return true;
 }
 
 }  // namespace batchfs

@@ -34,7 +34,8 @@ class Executor {
 
   /// Runs everything that was posted, and what that posts; then refuses more. Nothing is dropped that
   /// somebody waits for: owners make their work end early before they stop.
-  void stop();
+  /// With `seconds`, waits no longer: false when something still runs, and then it must not be destroyed.
+  bool stop(double seconds = 0);
 
   int threads() const { return threads_; }
 

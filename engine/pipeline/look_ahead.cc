@@ -42,6 +42,11 @@ void LookAhead::forget(const BatchKey& batch) {
   if (const auto it = uses_.find(batch); it != uses_.end()) erase(it);
 }
 
+void LookAhead::forget_all() {
+  const std::lock_guard lock(mutex_);
+  while (!uses_.empty()) erase(uses_.begin());
+}
+
 /// Called with mutex_ held.
 void LookAhead::erase(AllUses::iterator it) {
   for (const ChunkKey& chunk : it->second.chunks) cache_.remove_use(chunk, it->second.time);

@@ -35,6 +35,7 @@ class LookAhead {
 
   /// The batch has come under way, or is over: the cache is told that these uses are no more.
   void forget(const BatchKey& batch);
+  void forget_all();
 
   /// Finds how far the distinct chunks of the coming batches fit into the memory, decoded, and tells the cache.
   void find_horizon();

@@ -1,5 +1,6 @@
 #include "engine/pipeline/memory_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "engine/base/error.h"
@@ -34,8 +36,8 @@ int mount_huge_tmpfs() {
   const auto set = [context](const char* key, const char* value) {
     return ::syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, value, 0) == 0;
   };
-  // No size limit here: the memory budget is the limit.
-  if (set("huge", "always") && set("size", "0") && set("nr_inodes", "0") && set("mode", "0700") &&
+  // The memory budget is the limit. This one is never met, but without one tmpfs would not count what is in use.
+  if (set("huge", "always") && set("size", "1152921504606846976") && set("nr_inodes", "0") && set("mode", "0700") &&
       ::syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0)
     mount = static_cast<int>(::syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC,
                                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
@@ -53,6 +55,7 @@ int reopen_read_only(int fd) {
 MemoryFile::~MemoryFile() {
   if (data_ != nullptr) ::munmap(data_, mapped_);
   if (fd_ >= 0) ::close(fd_);
+  if (counted_ != nullptr) counted_->fetch_sub(whole_huge_pages(size_), std::memory_order_relaxed);
 }
 
 MemoryFile::MemoryFile(MemoryFile&& other) noexcept
@@ -60,7 +63,8 @@ MemoryFile::MemoryFile(MemoryFile&& other) noexcept
       size_(std::exchange(other.size_, 0)),
       mapped_(std::exchange(other.mapped_, 0)),
       data_(std::exchange(other.data_, nullptr)),
-      memfd_(other.memfd_) {}
+      memfd_(other.memfd_),
+      counted_(std::move(other.counted_)) {}
 
 MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
   std::swap(fd_, other.fd_);
@@ -68,6 +72,7 @@ MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
   std::swap(mapped_, other.mapped_);
   std::swap(data_, other.data_);
   std::swap(memfd_, other.memfd_);
+  std::swap(counted_, other.counted_);
   return *this;
 }
 
@@ -118,6 +123,10 @@ MemoryFile MemoryFiles::create(const char* name, std::uint64_t size) const {
   if (file.fd_ < 0) fail("making a memory file");
   if (::ftruncate(file.fd_, static_cast<off_t>(size)) != 0) fail("a memory file of this size");
   file.size_ = size;
+  if (!file.memfd_) {
+    file.counted_ = live_;
+    live_->fetch_add(whole_huge_pages(size), std::memory_order_relaxed);
+  }
   if (size == 0) return file;
   // A huge page is mapped as one only where the whole of it lies in the mapping, beyond the file's end too:
   // filling 1.7 MB takes 50 us then, and 1 ms with a fault for each small page.
@@ -128,6 +137,17 @@ MemoryFile MemoryFiles::create(const char* name, std::uint64_t size) const {
   // Where shmem_enabled says "advise".
   if (file.memfd_ && size >= kHugePage) ::madvise(file.data_, size, MADV_HUGEPAGE);
   return file;
+}
+
+std::uint64_t MemoryFiles::mapped_by_others() const {
+  struct statfs now {};
+  if (mount_ < 0) return 0;
+  // Before and after: a file that comes or goes meanwhile would look as if somebody else had it.
+  const std::uint64_t before = live_->load();
+  if (::fstatfs(mount_, &now) != 0) return 0;
+  const std::uint64_t used = (now.f_blocks - now.f_bfree) * static_cast<std::uint64_t>(now.f_bsize);
+  const std::uint64_t live = std::max(before, live_->load());
+  return used - std::min(used, live);
 }
 
 std::uint64_t MemoryFiles::memory_of(std::uint64_t size) const {

@@ -10,8 +10,10 @@
 // A file is written once and then sealed. It is never reused: with FUSE passthrough a reader may map it
 // long after it closed its file, and the daemon cannot see that.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace batchfs {
@@ -38,6 +40,7 @@ class MemoryFile {
   std::uint64_t size_ = 0, mapped_ = 0;
   std::byte* data_ = nullptr;
   bool memfd_ = false;
+  std::shared_ptr<std::atomic<std::uint64_t>> counted_;  // where its memory counts; MemoryFiles::mapped_by_others()
 };
 
 /// Makes memory files. Thread-safe.
@@ -54,9 +57,13 @@ class MemoryFiles {
   /// The memory that a file of this size takes: its size, rounded up where it gets huge pages.
   std::uint64_t memory_of(std::uint64_t size) const;
   bool huge_pages() const { return mount_ >= 0; }
+  /// Memory of files that are gone from here but that readers still map: at least this much. The tmpfs knows what its
+  /// files take; 0 for memfds, of which nobody does.
+  std::uint64_t mapped_by_others() const;
 
  private:
   int mount_ = -1;  // the detached tmpfs
+  const std::shared_ptr<std::atomic<std::uint64_t>> live_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 }  // namespace batchfs

@@ -58,6 +58,27 @@ TEST(Budget, NeverGoesOverUnderConcurrency) {
 
 TEST(DefaultMemoryBudget, IsPositiveAndBelowMemory) { EXPECT_GT(default_memory_budget(), 1u << 20); }
 
+TEST(Budget, WhatIsOutsideCountsAsUsed) {
+  Budget budget(100);
+  budget.set_outside(70);
+  EXPECT_FALSE(budget.try_reserve(31));
+  const Budget::Reservation rest = budget.try_reserve(30);
+  EXPECT_TRUE(rest);
+  budget.set_outside(500);  // more than there is
+  EXPECT_FALSE(budget.try_reserve(1));
+  EXPECT_EQ(budget.used(), 30u);
+  budget.set_outside(0);
+  EXPECT_TRUE(budget.try_reserve(70));
+}
+
+TEST(CgroupMemory, IsWhatTheKernelCounts) {
+  const auto now = cgroup_memory();
+  if (!now) GTEST_SKIP() << "there is no memory cgroup here";
+  EXPECT_GT(now->limit, 1u << 20);
+  EXPECT_LE(now->shared, now->used);
+  EXPECT_LE(default_memory_budget(), now->limit / 2);
+}
+
 TEST(Budget, ReservationsSplitAndJoin) {
   Budget budget(100);
   Budget::Reservation whole = budget.reserve(80);

@@ -50,5 +50,14 @@ TEST(Executor, UsesItsThreadsAtOnce) {
   EXPECT_EQ(released.wait_for(std::chrono::seconds(20)), std::future_status::ready);
 }
 
+TEST(Executor, StoppingWaitsNoLongerThanItIsTold) {
+  std::promise<void> hold;
+  Executor executor(1);
+  executor.post(0, [&hold] { hold.get_future().wait(); });
+  EXPECT_FALSE(executor.stop(0.01));
+  hold.set_value();
+  EXPECT_TRUE(executor.stop(20));
+}
+
 }  // namespace
 }  // namespace batchfs

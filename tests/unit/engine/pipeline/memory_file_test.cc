@@ -51,5 +51,25 @@ TEST_P(MemoryFileTest, MovesAndMayBeEmpty) {
   empty.seal();
 }
 
+TEST_P(MemoryFileTest, KnowsWhatOthersStillMap) {
+  constexpr std::uint64_t kSize = 4 << 20;
+  EXPECT_EQ(files_.mapped_by_others(), 0u);
+  void* mapped;
+  {
+    MemoryFile file = files_.create("test", kSize);
+    std::memset(file.data(), 7, kSize);
+    file.seal();
+    mapped = ::mmap(nullptr, kSize, PROT_READ, MAP_SHARED, file.fd(), 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    EXPECT_EQ(files_.mapped_by_others(), 0u);
+    const MemoryFile moved(std::move(file));
+    EXPECT_EQ(files_.mapped_by_others(), 0u);
+  }
+  EXPECT_EQ(files_.mapped_by_others(), files_.huge_pages() ? kSize : 0);
+  EXPECT_EQ(static_cast<const unsigned char*>(mapped)[kSize - 1], 7);
+  ::munmap(mapped, kSize);
+  EXPECT_EQ(files_.mapped_by_others(), 0u);
+}
+
 }  // namespace
 }  // namespace batchfs

@@ -1,0 +1,22 @@
+#pragma once
+// Errors that several parts of the engine give.
+
+#include <exception>
+#include <string>
+
+#include "engine/base/error.h"
+#include "engine/base/strings.h"
+
+namespace batchfs {
+
+inline std::exception_ptr ending_error() {
+  return std::make_exception_ptr(Error(ErrorCode::interrupted, "the mount is ending"));
+}
+
+/// `what`: "a batch".
+inline Error larger_than_budget(const std::string& what, std::uint64_t bytes, std::uint64_t budget) {
+  return Error(ErrorCode::no_memory, what + " of " + format_size(bytes) + " is larger than the memory budget of " +
+                                         format_size(budget) + "; use a smaller batch size or a larger --memory");
+}
+
+}  // namespace batchfs

@@ -1,0 +1,264 @@
+#include <future>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "engine/pipeline/engine.h"
+#include "tests/unit/engine/pipeline/fake_store.h"
+#include "tests/unit/engine/pipeline/raw_format.h"
+
+namespace batchfs {
+namespace {
+
+using namespace std::chrono_literals;
+
+const RawTestFormat kRaw;
+
+using Outcome = std::future<std::shared_ptr<const Batch>>;
+
+Outcome start(Engine& engine, const BatchRequest& request, Engine::WaiterId* id = nullptr) {
+  auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();
+  const Engine::WaiterId waiter =
+      engine.open(request, [promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
+        if (error) promise->set_exception(error);
+        else promise->set_value(std::move(batch));
+      });
+  if (id != nullptr) *id = waiter;
+  return promise->get_future();
+}
+
+Outcome start_box(Engine& engine, const std::shared_ptr<const Array>& array, const Box& box, const std::string& header,
+                  Engine::WaiterId* id = nullptr) {
+  auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();
+  const Engine::WaiterId waiter =
+      engine.open_box(array, box, header, [promise](std::shared_ptr<const Batch> file, std::exception_ptr error) {
+        if (error) promise->set_exception(error);
+        else promise->set_value(std::move(file));
+      });
+  if (id != nullptr) *id = waiter;
+  return promise->get_future();
+}
+
+/// What it ended with; nothing when it gave a batch.
+std::optional<ErrorCode> error_of(Outcome& outcome) {
+  if (outcome.wait_for(20s) != std::future_status::ready) {
+    ADD_FAILURE() << "nobody answered";
+    return std::nullopt;
+  }
+  try {
+    outcome.get();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error.code();
+  }
+}
+
+template <class Condition>
+bool eventually(Condition&& condition) {
+  for (int i = 0; i < 10000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
+}
+
+class EngineWaitsTest : public testing::TestWithParam<bool> {
+ protected:
+  EngineWaitsTest() { data_.store->asynchronous = GetParam(); }
+  ~EngineWaitsTest() override { data_.store->open(); }
+  const char* const samples_ = R"({"window": {"time": 1}, "batch": 4})";
+  FakeData data_{10, 4, 6};
+  Log log_;
+};
+INSTANTIATE_TEST_SUITE_P(Stores, EngineWaitsTest, testing::Bool(),
+                         [](const auto& parameter) { return parameter.param ? "remote" : "local"; });
+
+TEST_P(EngineWaitsTest, WhoWaitsTooLongIsToldSoAndTheBatchCanBeHadLater) {
+  Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false, .wait = 0.05}, log_);
+  const auto view = data_.view(samples_);
+  const auto array = view->variables()[0]->array;
+  data_.store->close();
+  Outcome batch = start(engine, {view, &kRaw, 0, 1});
+  Outcome chunk = start_box(engine, array, Box{{8, 0}, {4, 6}}, "");
+  std::promise<void> read;
+  const auto out = std::make_shared<std::vector<std::byte>>(24 * 4);
+  engine.read_elements(array, 48, 24, out->data(), out, [&read](std::exception_ptr error) {
+    if (error) read.set_exception(error);
+    else read.set_value();
+  });
+  EXPECT_EQ(error_of(batch), ErrorCode::timed_out);
+  EXPECT_EQ(error_of(chunk), ErrorCode::timed_out);
+  try {
+    read.get_future().get();
+    ADD_FAILURE() << "a read of nothing";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::timed_out);
+  }
+  EXPECT_EQ(engine.waiting().readers, 0u);
+  EXPECT_EQ(engine.counters().errors, 3u);
+  EXPECT_NE(log_.text().find("--wait"), std::string::npos);
+  data_.store->open();
+  EXPECT_TRUE(eventually([&] {
+    Outcome again = start(engine, {view, &kRaw, 0, 1});
+    return !error_of(again);
+  }));
+}
+
+TEST_P(EngineWaitsTest, AChunkFileHoldsTheHeaderAndTheValues) {
+  Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+  Outcome outcome = start_box(engine, data_.dataset->variable("v").array, Box{{8, 0}, {4, 6}}, "head");
+  const auto file = outcome.get();
+  ASSERT_EQ(file->files.size(), 1u);
+  const auto bytes = file->files[0].span();
+  ASSERT_EQ(bytes.size(), 4u + 24 * 4);
+  EXPECT_EQ(std::memcmp(bytes.data(), "head", 4), 0);
+  for (int i = 0; i < 24; ++i) {
+    std::int32_t value;
+    std::memcpy(&value, bytes.data() + 4 + 4 * i, 4);
+    EXPECT_EQ(value, 2000 + i);
+  }
+  EXPECT_GE(file->reservation.bytes(), bytes.size());
+}
+
+TEST_P(EngineWaitsTest, ACancelledReadEndsAtOnce) {
+  Engine engine({.threads = 2, .memory = 64 << 20, .store = data_.store}, log_);
+  data_.store->close();
+  Engine::WaiterId id = 0;
+  Outcome chunk = start_box(engine, data_.dataset->variable("v").array, Box{{0, 0}, {4, 6}}, "", &id);
+  EXPECT_EQ(engine.waiting().readers, 1u);
+  engine.cancel(id);
+  EXPECT_EQ(error_of(chunk), ErrorCode::interrupted);
+  EXPECT_EQ(engine.waiting().readers, 0u);
+  data_.store->open();
+  EXPECT_TRUE(eventually([&] { return engine.budget().used() == 0; })) << engine.budget().used();
+}
+
+TEST_P(EngineWaitsTest, WhatFitsOnlyBesideWhatReadersHoldWaitsForThem) {
+  // Two batches of 96 bytes fit, three do not.
+  Engine engine({.threads = 2, .memory = 250, .prefetch = false}, log_);
+  const auto view = data_.view(samples_);
+  const BatchRequest requests[] = {{view, &kRaw, 0, 0}, {view, &kRaw, 0, 1}, {view, &kRaw, 0, 2}, {view, &kRaw, 0, 3}};
+  auto first = engine.open(requests[0]);
+  const auto second = engine.open(requests[1]);
+  Outcome third = start(engine, requests[2]);
+  Outcome fourth = start(engine, requests[3]);
+  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 2; }));
+  EXPECT_EQ(third.wait_for(30ms), std::future_status::timeout);
+  EXPECT_LE(engine.budget().used(), engine.budget().limit());
+  first.reset();
+  EXPECT_EQ(third.wait_for(20s), std::future_status::ready);  // first come, first served
+  EXPECT_EQ(fourth.wait_for(30ms), std::future_status::timeout);
+  third.get();
+  EXPECT_EQ(error_of(fourth), std::nullopt);
+  EXPECT_EQ(engine.waiting().for_memory, 0u);
+}
+
+TEST_P(EngineWaitsTest, WhoeverHoldsMemoryForEverMakesOthersFail) {
+  Engine engine({.threads = 2, .memory = 100, .prefetch = false, .wait = 0.1}, log_);
+  const auto view = data_.view(samples_);
+  auto held = engine.open(BatchRequest{view, &kRaw, 0, 0});
+  Outcome other = start(engine, {view, &kRaw, 0, 1});
+  Outcome chunk = start_box(engine, view->variables()[0]->array, Box{{8, 0}, {4, 6}}, "");
+  EXPECT_EQ(error_of(other), ErrorCode::no_memory);
+  EXPECT_NE(error_of(chunk), std::nullopt);
+  held.reset();
+  EXPECT_NO_THROW(engine.open(BatchRequest{view, &kRaw, 0, 1}));
+}
+
+TEST_P(EngineWaitsTest, WhoLeavesTheQueueForMemoryLeavesNothing) {
+  Engine engine({.threads = 2, .memory = 100, .prefetch = false}, log_);
+  const auto view = data_.view(samples_);
+  auto held = engine.open(BatchRequest{view, &kRaw, 0, 0});
+  Engine::WaiterId ids[2];
+  Outcome batch = start(engine, {view, &kRaw, 0, 1}, &ids[0]);
+  Outcome chunk = start_box(engine, view->variables()[0]->array, Box{{8, 0}, {4, 6}}, "", &ids[1]);
+  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 2; }));
+  for (const Engine::WaiterId id : ids) engine.cancel(id);
+  EXPECT_EQ(error_of(batch), ErrorCode::interrupted);
+  EXPECT_EQ(error_of(chunk), ErrorCode::interrupted);
+  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 0; }));
+  held.reset();
+  EXPECT_NO_THROW(engine.open(BatchRequest{view, &kRaw, 0, 2}));
+  EXPECT_TRUE(eventually([&] { return engine.budget().used() <= engine.budget().limit(); }));
+}
+
+TEST_P(EngineWaitsTest, StoppingAnswersTheQueue) {
+  const auto view = data_.view(samples_);
+  Engine engine({.threads = 2, .memory = 100, .prefetch = false}, log_);
+  auto held = engine.open(BatchRequest{view, &kRaw, 0, 0});
+  Outcome other = start(engine, {view, &kRaw, 0, 1});
+  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 1; }));
+  engine.stop();
+  EXPECT_EQ(error_of(other), ErrorCode::interrupted);
+}
+
+TEST_P(EngineWaitsTest, AStoreThatNeverAnswersKeepsNobody) {
+  if (GetParam()) GTEST_SKIP() << "the reads of remote stores are ended";
+  const auto view = data_.view(samples_);
+  Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false}, log_);
+  data_.store->close();
+  Outcome batch = start(engine, {view, &kRaw, 0, 0});
+  EXPECT_TRUE(eventually([&] { return engine.waiting().readers == 1; }));
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(engine.stop_within(0.05));
+  EXPECT_EQ(error_of(batch), ErrorCode::interrupted);
+  data_.store->open();
+  EXPECT_TRUE(engine.stop_within(20));
+}
+
+TEST_P(EngineWaitsTest, WhatIsKeptForReadersIsGivenBackWhenNoneComes) {
+  Engine engine({.threads = 2, .memory = 64 << 20, .idle = 0.2}, log_);
+  const auto view = data_.view(samples_);
+  for (std::int64_t b = 0; b < 3; ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
+  EXPECT_GT(engine.budget().used(), 0u);
+  EXPECT_TRUE(eventually([&] { return engine.budget().used() == 0; })) << engine.budget().used();
+  EXPECT_EQ(engine.cache_bytes(), 0u);
+  EXPECT_NO_THROW(engine.open(BatchRequest{view, &kRaw, 0, 3}));
+}
+
+TEST_P(EngineWaitsTest, ManyReadersHoldTheBudget) {
+  constexpr int kSteps = 4, kWidth = 4096;
+  constexpr std::uint64_t kChunk = kSteps * kWidth * 4;  // 64 KB
+  FakeData big(64, kSteps, kWidth, kWholeChunks);
+  big.store->asynchronous = GetParam();
+  const std::uint64_t limit = 5 * kChunk;  // tiny: a reader's batch takes two chunks' memory and touches four
+  Engine engine({.threads = 3, .memory = limit}, log_);
+  std::vector<std::shared_ptr<const View>> views;
+  for (const char* order : {"none", "global", "block"})
+    views.push_back(big.view(R"({"window": {"time": 1}, "batch": 8, "order": {"shuffle": ")" + std::string(order) + "\"}}"));
+  std::atomic<std::uint64_t> most{0};
+  std::atomic<bool> done{false};
+  std::thread watch([&] {
+    while (!done) {
+      most = std::max(most.load(), engine.budget().used());
+      std::this_thread::yield();
+    }
+  });
+  std::vector<std::thread> readers;
+  for (unsigned t = 0; t < 16; ++t)
+    readers.emplace_back([&, t] {
+      std::mt19937 random(t);
+      for (int i = 0; i < 12; ++i) {
+        const auto& view = views[random() % views.size()];
+        const auto b = static_cast<std::int64_t>(random() % static_cast<unsigned>(view->batches()));
+        const auto batch = engine.open(BatchRequest{view, &kRaw, 0, b});
+        const std::vector<std::int64_t> samples = view->batch_samples(0, b);
+        for (std::size_t r = 0; r < samples.size(); ++r) {
+          std::int32_t value;
+          std::memcpy(&value, batch->files[0].data() + r * kWidth * 4, 4);
+          ASSERT_EQ(value, 1000 * static_cast<int>(samples[r] / kSteps) + static_cast<int>(samples[r] % kSteps) * kWidth);
+        }
+      }
+    });
+  for (std::thread& reader : readers) reader.join();
+  done = true;
+  watch.join();
+  // What was begun must end: a chunk as it is stored, one that is being decoded, and those that are handed over.
+  EXPECT_LE(most, limit + 6 * kChunk);
+  engine.stop();
+  EXPECT_EQ(engine.waiting().readers, 0u);
+  EXPECT_LE(engine.budget().used(), limit);
+}
+
+}  // namespace
+}  // namespace batchfs
