@@ -15,4 +15,7 @@ const BatchFormat& safetensors_format();
 const BatchFormat& npz_format();
 const BatchFormat& raw_format();
 
+/// Memory that a batch takes, in that of the view's formats that takes most.
+std::uint64_t batch_memory(const View& view, const MemoryFiles& files);
+
 }  // namespace batchfs

@@ -27,6 +27,7 @@ namespace {
 
 constexpr double kForever = 1e9;  // seconds; names and attributes never change
 constexpr std::uint32_t kBlock = 1 << 20;
+constexpr std::size_t kLongestName = 255;  // bytes, as of other file systems
 /// A handle's number: which daemon of the session gave it, and a count.
 constexpr int kGenerationShift = 40;
 
@@ -242,6 +243,10 @@ struct FuseSession::Impl {
   }
 
   static void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
+    if (std::strlen(name) > kLongestName) {
+      fuse_reply_err(request, ENAMETOOLONG);
+      return;
+    }
     guarded(request, [&] {
       Impl& self = of(request);
       fuse_entry_param entry{};
@@ -570,7 +575,7 @@ struct FuseSession::Impl {
     struct statvfs answer {};
     answer.f_bsize = answer.f_frsize = kBlock;
     answer.f_blocks = (of(request).files.total_bytes() + kBlock - 1) / kBlock;
-    answer.f_namemax = 255;
+    answer.f_namemax = kLongestName;
     fuse_reply_statfs(request, &answer);
   }
 

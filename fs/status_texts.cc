@@ -79,8 +79,17 @@ std::string FileSystem::stats_text() const {
   json["memory_budget"] = engine_.budget().limit();
   json["memory_used"] = engine_.budget().used();
   json["memory_resident"] = resident_bytes();
+  // What readers still map of files that they have closed counts against the budget, but nobody can take it back.
+  json["memory_mapped_after_close"] = engine_.memory_files().mapped_by_others();
+  if (const auto cgroup = cgroup_memory()) {
+    json["cgroup"] = {{"memory_used", cgroup->used}, {"memory_shared", cgroup->shared}};
+    if (cgroup->limit != UINT64_MAX) json["cgroup"]["memory_limit"] = cgroup->limit;
+  }
   json["chunk_cache_bytes"] = engine_.cache_bytes();
   json["threads"] = engine_.threads();
+  const Engine::Waiting waiting = engine_.waiting();
+  json["readers_waiting"] = waiting.readers;
+  json["readers_waiting_for_memory"] = waiting.for_memory;
   json["wait_seconds"] = waits_json(engine_.readers().waits());
   json["streams"] = streams_json();
   if (options_.handoff_statistics) json["handoff"] = options_.handoff_statistics();
@@ -106,6 +115,15 @@ std::string FileSystem::metrics_text() const {
   text.gauge("memory_used_bytes", "Memory reserved for chunks and batches", static_cast<double>(engine_.budget().used()));
   text.gauge("memory_resident_bytes", "Memory of the process, mapped batches included",
              static_cast<double>(resident_bytes()));
+  text.gauge("memory_mapped_after_close_bytes", "Memory of batches that readers closed and still map, at least",
+             static_cast<double>(engine_.memory_files().mapped_by_others()));
+  if (const auto cgroup = cgroup_memory())
+    text.gauge("cgroup_memory_shared_bytes", "Files in memory of the control group, batches among them",
+               static_cast<double>(cgroup->shared));
+  const Engine::Waiting waiting = engine_.waiting();
+  text.gauge("readers_waiting", "Readers that wait for a batch or a read", static_cast<double>(waiting.readers));
+  text.gauge("readers_waiting_for_memory", "Of these, readers that wait for memory",
+             static_cast<double>(waiting.for_memory));
   text.gauge("chunk_cache_bytes", "Memory of decoded chunks that are kept", static_cast<double>(engine_.cache_bytes()));
   text.gauge("threads", "Threads that decode", engine_.threads());
   text.gauge("passthrough", "Whether the kernel reads batches itself", passthrough_.load() ? 1 : 0);

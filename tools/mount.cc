@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "engine/base/json_text.h"
 #include "engine/base/log.h"
@@ -75,6 +76,9 @@ std::string identity(const OpenedStore& opened, const std::vector<std::shared_pt
   return fmt::format("{} {} {:016x}", kArithmetic, opened.hierarchy->snapshot_id, digest);
 }
 
+/// Seconds that reads of the store may take to end with the mount.
+constexpr double kPatience = 10;
+
 /// Serves until the mount ends. `ready` is called when it can be used.
 void serve(const MountOptions& options, const Supervised& supervised, const std::function<void()>& ready) {
   raise_file_limit();
@@ -86,8 +90,13 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
   const OpenedStore opened = open_zarr(store);
   const auto dataset = open_dataset(opened, !options.views.empty(), log);
   auto views = load_views(dataset, options.views);
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .store = opened.store}, log);
+  Engine engine({.threads = options.store.threads,
+                 .memory = options.store.memory,
+                 .wait = options.wait,
+                 .store = opened.store},
+                log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
+  check_memory(views, engine.memory_files(), engine.budget().limit());
   handoff::HostDelivery host(engine);
   const GpuDeliveries gpus(views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host, log);
   const auto handoff = start_handoff(views, gpus.before(host), log);
@@ -103,6 +112,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
   supervised.take_turn();
   SessionState state(supervised.state);
   state.identify(numbers);
+  bool ended = true;
   FuseSession session({.mountpoint = options.directory,
                        .source = opened.store->url(),
                        .passthrough = !options.no_passthrough,
@@ -120,9 +130,11 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
       },
       [&] {
         service.stopping();
-        engine.stop();
+        ended = engine.stop_within(kPatience);
       });
   supervised.ended();  // or the watchdog's question has no answer
+  // A read of a store on a network disk may never return: nothing here can wait for it.
+  if (!ended) ::_exit(1);
 }
 
 }  // namespace
@@ -146,6 +158,7 @@ Run setup_mount(CLI::App& app) {
     for (const std::string& list : options->lists) apply_mount_list(list, mount);
     mount.store.store = absolute_store(mount.store.store);
     mount.directory = check_directory(mount.directory);
+    check_apart(mount);
     for (std::string& view : mount.views) view = std::filesystem::absolute(view).string();
     Supervised supervised;
     const auto run = [&](const std::function<void()>& ready) {

@@ -1,7 +1,11 @@
 #include "tools/mount_options.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "engine/base/json.h"
 #include "tools/command.h"
@@ -62,6 +66,7 @@ void add_mount_options(CLI::App& app, MountOptions& options) {
                "when the process that serves the mount dies, end the mount instead of starting it again");
   app.add_flag("--replace", options.replace,
                "take over the mount that is there, of the same store and views, under programs that read it");
+  add_wait_option(app, options.wait);
   add_engine_options(app, options.store);
   add_gpu_options(app, options.gpu);
 }
@@ -106,6 +111,43 @@ std::string own_mount_options(const std::string& list, bool sloppy) {
     }
   }
   return own;
+}
+
+namespace {
+
+/// "/a/b" with links followed, as far as it exists; nothing for what is no path.
+std::optional<std::filesystem::path> local_path(std::string place) {
+  if (place.starts_with("file://")) place.erase(0, 7);
+  if (place.empty() || place.find("://") != std::string::npos) return std::nullopt;
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::weakly_canonical(place, error);
+  return error ? std::nullopt : std::optional(path);
+}
+
+/// Is `path` the folder, or below it?
+bool is_in(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  const auto [rest, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  return rest == folder.end();
+}
+
+}  // namespace
+
+void check_apart(const MountOptions& options) {
+  const std::filesystem::path mount = options.directory;
+  const auto check = [&mount](const char* what, const std::string& place) {
+    const auto path = local_path(place);
+    if (!path) return;
+    if (is_in(*path, mount))
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} lies in the directory of the mount, which would then read from itself; mount elsewhere",
+                              what), path->string());
+    if (is_in(mount, *path))
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the directory of the mount lies in {}, and the mount would then read from itself; "
+                              "mount elsewhere", what), mount.string());
+  };
+  check("the store", options.store.store);
+  check("the cache directory", options.store.config.cache_dir);
 }
 
 }  // namespace batchfs

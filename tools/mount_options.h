@@ -16,6 +16,7 @@ struct MountOptions {
   GpuOptions gpu;
   std::string directory;
   std::vector<std::string> views;  // files
+  double wait = 600;  // seconds
   bool foreground = false;
   bool no_passthrough = false;
   bool allow_other = false;
@@ -25,6 +26,10 @@ struct MountOptions {
 
 /// Adds every option of `mount` but STORE, DIR and -o.
 void add_mount_options(CLI::App& app, MountOptions& options);
+
+/// Throws invalid_argument when what the mount reads or writes, the store or the cache, lies where it is mounted, or the
+/// other way round: it would then wait for itself.
+void check_apart(const MountOptions& options);
 
 /// Takes `-o name=value,...` as mount(8) and fstab(5) write it, where `\,` is a comma in a value: the same
 /// names as the long options. What mount(8) itself understands (noauto, _netdev, x-...) is passed over.

@@ -9,6 +9,7 @@
 #include "tools/advice.h"
 #include "tools/command.h"
 #include "tools/samples.h"
+#include "tools/serving.h"
 #include "tools/text.h"
 #include "tools/view_cost.h"
 #include "tools/view_options.h"
@@ -132,6 +133,7 @@ Run setup_plan(CLI::App& app) {
         options->store.memory != 0 ? options->store.memory : default_memory_budget();
     std::optional<ScanCost> scan;
     const std::shared_ptr<const View> view = view_to_plan(opened, options->store, scan);
+    check_memory({view}, MemoryFiles(), memory);
     const ViewCost cost = estimate_cost(*view);
     output.write(options->json ? json_text(plan_json(*view, cost, memory, scan)) + "\n"
                                : plan_text(*view, cost, memory, scan));

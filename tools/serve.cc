@@ -25,6 +25,7 @@ struct Options {
   GpuOptions gpu;
   std::vector<std::string> views;  // files
   std::string socket;
+  double wait = 600;  // seconds
   bool background = false;
 };
 
@@ -71,8 +72,13 @@ void serve(const Options& options, const std::function<void()>& ready) {
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
   const OpenedStore opened = open_zarr(store);
   auto views = load_views(open_dataset(opened, true, log), options.views);
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .store = opened.store}, log);
+  Engine engine({.threads = options.store.threads,
+                 .memory = options.store.memory,
+                 .wait = options.wait,
+                 .store = opened.store},
+                log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
+  check_memory(views, engine.memory_files(), engine.budget().limit());
   handoff::HostDelivery host(engine);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
   ending.serving();  // the socket is to be removed at the end
@@ -95,6 +101,7 @@ Run setup_serve(CLI::App& app) {
   app.add_option("--socket", options->socket, "where readers connect; made here, removed at the end")
       ->required()
       ->type_name("PATH");
+  add_wait_option(app, options->wait);
   app.add_flag("--background", options->background, "return when readers can connect");
   return [options](Output&) {
     options->store.store = absolute_store(options->store.store);

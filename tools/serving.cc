@@ -6,6 +6,8 @@
 
 #include <sys/resource.h>
 
+#include "engine/pipeline/engine_errors.h"
+#include "fs/formats.h"
 #include "gpu/device_decoder.h"
 #include "gpu/handoff/batch_slots.h"
 
@@ -38,6 +40,18 @@ std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_
     log.warning(std::string("the arrays make no dataset, views of them are not possible: ") + error.what());
     return std::make_shared<const Dataset>(opened.store, Hierarchy{});
   }
+}
+
+void check_memory(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget) {
+  for (const auto& view : views)
+    if (const std::uint64_t bytes = batch_memory(*view, files); bytes > budget)
+      throw larger_than_budget("a batch", bytes, budget).at("view " + view->name());
+}
+
+void add_wait_option(CLI::App& app, double& seconds) {
+  app.add_option("--wait", seconds, "a reader that has waited this long for its data gets an error (default 600)")
+      ->check(CLI::Range(0.001, 1e6).description(""))
+      ->type_name("SECONDS");
 }
 
 void raise_file_limit() {

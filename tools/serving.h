@@ -26,6 +26,12 @@ std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_
 std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const Dataset>& dataset,
                                                     const std::vector<std::string>& files);
 
+/// Throws no_memory when a batch of one of them is larger than the budget: no reader could ever have it.
+void check_memory(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget);
+
+/// --wait: how long readers wait.
+void add_wait_option(CLI::App& app, double& seconds);
+
 /// Each batch that a reader holds is an open file: as many as the system lets this user have.
 void raise_file_limit();
 
