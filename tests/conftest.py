@@ -12,6 +12,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "says(tags): tests these sentences of batchfs-semantics(7)")
+
+
 @pytest.fixture(scope="session")
 def batchfs():
     """batchfs(*arguments): runs the program and gives the finished process; output is bytes."""
@@ -29,7 +33,7 @@ def good(batchfs):
 
     def run(*arguments, **options):
         done = batchfs(*arguments, **options)
-        assert (done.returncode, done.stderr) == (0, b"")
+        assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
         return done.stdout
 
     return run

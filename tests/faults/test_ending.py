@@ -74,10 +74,12 @@ def dead(request, proxy, mounted):
         reader.wait(20)
 
 
+@pytest.mark.says("umount-signal", "umount-waiting")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 @pytest.mark.parametrize("name", DEAD)
-def test_sigterm_ends_the_mount_and_its_readers(dead, name):
+def test_a_signal_ends_the_mount_and_its_readers(dead, name, number):
     directory, pid, reader = dead(DEAD[name])
-    os.kill(pid, signal.SIGTERM)
+    os.kill(pid, number)
     assert ends_soon(pid)
     assert reader.wait(SOON) != 0
     assert b"Error" in reader.stderr.read()

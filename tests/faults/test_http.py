@@ -193,6 +193,7 @@ def test_a_mount_gives_the_right_batches(proxy, mounted, values):
     assert store["bytes_received"] >= values.nbytes // 2
 
 
+@pytest.mark.says("retry", "error-no-fill")
 @pytest.mark.parametrize("name", LASTING)
 def test_a_mount_survives_a_fault(proxy, mounted, values, name):
     directory = mounted(proxy.url)
@@ -210,6 +211,7 @@ def test_a_mount_survives_a_fault(proxy, mounted, values, name):
     assert stats(directory)["memory_used"] <= stats(directory)["memory_budget"]
 
 
+@pytest.mark.says("store-stale")
 def test_a_changed_object_is_stale(request, proxy, mounted):
     if "sharded" not in request.node.name:
         pytest.skip("chunks are read once")

@@ -52,6 +52,7 @@ def damaged(request, mount_at, tmp_path_factory):
     return mount, values
 
 
+@pytest.mark.says("error-eio")
 def test_batches_over_damaged_chunks_are_errors_and_others_are_not(damaged):
     mount, values = damaged
     for name, first_bad, place in (("cut", 1, "cut/1.0.0"), ("flipped", 1, "flipped/1.0.0"), ("long", 1, "long/1.0.0"),
@@ -95,6 +96,7 @@ def test_metadata_that_cannot_be_read_is_said_and_not_shown(damaged):
     assert "torn/zarr.json" in log(mount)
 
 
+@pytest.mark.says("error-no-fill", "store-stale")
 def test_a_shard_that_goes_away_is_an_error_and_no_fill_value(mount_at, tmp_path):
     values = np.arange(np.prod(SHAPE), dtype="f4").reshape(SHAPE)
     path = tmp_path / "store.zarr"

@@ -25,6 +25,7 @@ def resident_bytes(directory):
         return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.says("list-large")
 @pytest.mark.parametrize("options", [[], ["--no-passthrough"]], ids=["passthrough", "no-passthrough"])
 def test_a_million_batches(mount_at, tmp_path, options):
     write_array(tmp_path / "s.zarr" / "v", [1_000_000], ["t"], 2.5)

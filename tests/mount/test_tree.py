@@ -39,6 +39,7 @@ def test_schema_says_what_is_there(mounted):
     assert (tensor["shape"], tensor["dtype"]) == (list(first.shape), str(first.dtype))
 
 
+@pytest.mark.says("size-exact")
 def test_sizes_are_those_of_the_contents(mounted):
     for folder, _, files in os.walk(mounted):
         for name in files:
@@ -153,6 +154,7 @@ def test_umount_ends_the_daemon(weather, mount_at, good, tmp_path):
     assert process_ends(pid)
 
 
+@pytest.mark.says("umount-busy")
 def test_a_busy_mount_is_refused_in_one_line_or_ends_lazily(weather, mount_at, fails, good, tmp_path):
     directory = mount_at(weather, tmp_path / "mnt", {})
     with open(directory / "arrays/t/values.npy", "rb") as file:

@@ -1,0 +1,165 @@
+"""The memory budget: under many readers, in a control group with a hard limit, and for batches that are too large."""
+
+import errno
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import zarr
+
+PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build/batchfs"))
+MB = 1 << 20
+STEPS, WIDTH = 256, 32 << 10  # samples of 128 KB, chunks of 1 MB
+
+
+def stats(directory):
+    return json.loads((directory / ".batchfs/stats.json").read_text())
+
+
+def wait_until(condition):
+    for _ in range(600):
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A store of 32 MB: value of sample t at x is 1000 t + x % 7."""
+    path = tmp_path_factory.mktemp("large") / "s.zarr"
+    values = np.arange(STEPS, dtype="f4")[:, None] * 1000 + np.arange(WIDTH, dtype="f4") % 7
+    zarr.create_group(path).create_array("v", data=values, chunks=(8, WIDTH), dimension_names=["time", "x"])
+    return path
+
+
+class Cgroup:
+    """A memory control group below this process's own; v1 or v2."""
+
+    def __init__(self, limit):
+        for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and "memory" not in controllers.split(","):
+                continue
+            base = pathlib.Path("/sys/fs/cgroup") / ("memory" if controllers else "")
+            for parent in (base / path.lstrip("/"), base):
+                folder = parent / f"batchfs-test-{os.getpid()}"
+                try:
+                    folder.mkdir()
+                    (folder / ("memory.limit_in_bytes" if controllers else "memory.max")).write_text(str(limit))
+                    (folder / "cgroup.procs").read_text()
+                except OSError:
+                    if folder.is_dir():
+                        folder.rmdir()
+                    continue
+                self.folder, self.v1 = folder, bool(controllers)
+                return
+        pytest.skip("no memory cgroup can be made here")
+
+    def enter(self):
+        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    def kills(self):
+        file = self.folder / ("memory.oom_control" if self.v1 else "memory.events")
+        return dict(line.split() for line in file.read_text().splitlines()).get("oom_kill", "0")
+
+    def remove(self):
+        wait_until(lambda: not (self.folder / "cgroup.procs").read_text())
+        self.folder.rmdir()
+
+
+# Opens random batches of random views in every way, and checks their values; holds one at a time, some for a while.
+READER = """
+import mmap, os, random, sys, time
+import json, numpy as np
+mount, seed, views = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+rng = random.Random(seed)
+for i in range(12):
+    view = rng.choice(views)
+    world = rng.choice([1, 2, 5])
+    folder = f"{mount}/views/{view}/" + (f"rank-{rng.randrange(world)}-of-{world}/" if world > 1 else "") + f"epoch-{rng.randrange(3):04d}"
+    name = rng.choice([n for n in os.listdir(folder) if n.endswith(".npy")])
+    samples = json.load(open(f"{folder}/{name[:-4]}.json"))["samples"]
+    way = rng.randrange(3)
+    x = None
+    x = np.load(f"{folder}/{name}", mmap_mode="r" if way else None)
+    assert x.shape == (len(samples), 1, %d), x.shape
+    first = np.asarray(samples, "f4") * 1000
+    for at in (0, 5, %d):
+        assert np.array_equal(x[:, 0, at], first + at %% 7), (view, name, at)
+    if way == 2:
+        time.sleep(rng.random() * 0.05)
+""" % (WIDTH, WIDTH - 1)
+
+
+@pytest.mark.says("memory-budget", "memory-back")
+@pytest.mark.parametrize("options", [[], ["--no-passthrough"]], ids=["passthrough", "no-passthrough"])
+def test_64_readers_in_a_control_group(batchfs, large, tmp_path, options):
+    budget = 24 * MB  # the largest batch takes 4 MB, and all that is there 32 MB and more
+    cgroup = Cgroup(budget + 64 * MB)
+    views = {f"v{size}{order}": {"name": f"v{size}{order}", "window": {"time": 1}, "batch": {"size": size}, "epochs": 3,
+                                 "order": {"shuffle": order}} for size in (1, 6, 32) for order in ("none", "global", "block")}
+    directory = tmp_path / "mnt"
+    directory.mkdir()
+    arguments = []
+    for name, view in views.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(view))
+        arguments += ["--view", str(tmp_path / f"{name}.json")]
+    try:
+        done = subprocess.run([PROGRAM, "mount", large, directory, "--memory", str(budget), *arguments, *options],
+                              preexec_fn=cgroup.enter, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        readers = [subprocess.Popen([sys.executable, "-c", READER, str(directory), str(seed), *views], stderr=subprocess.PIPE)
+                   for seed in range(64)]
+        for reader in readers:
+            _, told = reader.communicate(timeout=300)
+            assert reader.returncode == 0, told.decode()
+        now = stats(directory)
+        assert wait_until(lambda: stats(directory)["readers_waiting"] == 0)
+        assert wait_until(lambda: stats(directory)["memory_mapped_after_close"] == 0)
+        assert wait_until(lambda: stats(directory)["memory_used"] <= budget)
+        assert now["readers_waiting_for_memory"] == 0
+        status = pathlib.Path(f"/proc/{now['pid']}/status").read_text()
+        (peak,) = [int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM")]
+        assert peak <= budget + 64 * MB
+        assert cgroup.kills() == "0"
+        assert now["cgroup"]["memory_limit"] == budget + 64 * MB
+        assert 0 < now["cgroup"]["memory_shared"] <= now["cgroup"]["memory_used"] <= budget + 64 * MB
+    finally:
+        batchfs("umount", "--lazy", directory)
+        cgroup.remove()
+
+
+@pytest.mark.says("memory-refused")
+def test_a_batch_larger_than_the_budget_is_refused(large, fails, good, tmp_path):
+    (tmp_path / "mnt").mkdir()
+    view = tmp_path / "view.json"
+    view.write_text(json.dumps({"name": "huge", "window": {"time": 1}, "batch": {"size": 200}}))
+    for command in (["plan", large], ["mount", large, tmp_path / "mnt"], ["serve", large, "--socket", tmp_path / "s"]):
+        line = fails(1, *command, "--view", view, "--memory", "16M")
+        assert "a batch of 2" in line and "memory budget of 16" in line and "view huge" in line
+    assert not os.path.ismount(tmp_path / "mnt")
+    good("plan", large, "--view", view, "--memory", "64M")
+
+
+@pytest.mark.says("memory-queue", "memory-enomem")
+def test_who_comes_when_all_is_held(large, mount_at, tmp_path):
+    view = {"name": "v", "window": {"time": 1}, "batch": {"size": 31}}  # of 4 MB, also in huge pages
+    directory = mount_at(large, tmp_path / "mnt", {"v": view}, "--memory", "10M", "--wait", "4")
+    epoch = directory / "views/v/epoch-0000"
+    held = [open(epoch / f"batch-00000{b}.npy", "rb") for b in (0, 4)]
+    with pytest.raises(OSError) as caught:
+        open(epoch / "batch-000006.npy", "rb")
+    assert caught.value.errno == errno.ENOMEM
+    assert "there is no room" in (directory / ".batchfs/log").read_text()
+    waiting = subprocess.Popen(["cat", epoch / "batch-000007.npy"], stdout=subprocess.PIPE)
+    assert wait_until(lambda: stats(directory)["readers_waiting_for_memory"] == 1)
+    held[0].close()
+    assert len(waiting.communicate(timeout=20)[0]) == (epoch / "batch-000007.npy").stat().st_size
+    assert waiting.returncode == 0
+    held[1].close()
