@@ -29,6 +29,8 @@ BatchTree::BatchTree(std::shared_ptr<const View> view) : view_(std::move(view)) 
         add({directory, tensors[t].name + ".npy", Content::tensor_file, &npy_format(), t});
     } else if (format == "safetensors") {
       add({kTop, ".safetensors", Content::tensor_file, &safetensors_format(), 0});
+    } else if (format == "png") {
+      add({kTop, ".png", Content::tensor_file, &png_format(), 0});
     } else if (format == "npz") {
       add({kTop, ".npz", Content::tensor_file, &npz_format(), 0});
     } else if (format == "zarr") {

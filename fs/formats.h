@@ -4,6 +4,7 @@
 //   npy          one file per tensor, data on a page boundary
 //   safetensors  one file, all tensors, data on a page boundary
 //   npz          one uncompressed zip of .npy members, as numpy.savez writes
+//   png          one picture of what the batch looks like; its tensors are in a second file, which nobody opens
 //   raw          one file per tensor, nothing but its bytes: the chunks of batch-….zarr/
 
 #include "engine/pipeline/batch_format.h"
@@ -13,6 +14,7 @@ namespace batchfs {
 const BatchFormat& npy_format();
 const BatchFormat& safetensors_format();
 const BatchFormat& npz_format();
+const BatchFormat& png_format();
 const BatchFormat& raw_format();
 
 /// Memory that a batch takes, in that of the view's formats that takes most.

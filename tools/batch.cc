@@ -22,6 +22,7 @@ struct Options {
 const BatchFormat& format_of(const std::string& name) {
   if (name == "safetensors") return safetensors_format();
   if (name == "npz") return npz_format();
+  if (name == "png") return png_format();
   return npy_format();
 }
 
@@ -99,9 +100,9 @@ Run setup_batch(CLI::App& app) {
   number("--rank", options->rank, 0, "of the batches of this rank (default: 0)");
   number("--world", options->world, 1, "among this many ranks (default: 1)");
   app.add_option("--format", options->format,
-                 "npy (the default, one tensor), npz, safetensors, or json: where the batch comes from")
-      ->check(CLI::IsMember({"npy", "npz", "safetensors", "json"}).description(""))
-      ->type_name("npy|npz|safetensors|json");
+                 "npy (the default, one tensor), npz, safetensors, png: what it looks like, or json: where it comes from")
+      ->check(CLI::IsMember({"npy", "npz", "safetensors", "png", "json"}).description(""))
+      ->type_name("npy|npz|safetensors|png|json");
   app.add_option("--tensor", options->tensor, "the tensor to write as npy, of several")->type_name("NAME");
   return [options](Output& output) { batch(*options, output); };
 }

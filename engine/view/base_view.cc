@@ -221,11 +221,13 @@ BatchPlan BaseView::plan(std::int64_t epoch, std::int64_t batch) const {
 
 Json BaseView::schema() const {
   Json tensors = Json::array();
-  for (const TensorSpec& tensor : tensors_)
+  for (const TensorSpec& tensor : tensors_) {
     tensors.push_back({{"name", tensor.name},
                        {"dtype", tensor.type.name()},
                        {"shape", dims_json(tensor.shape)},
                        {"dims", tensor.dims}});
+    if (!tensor.channels.empty()) tensors.back()["channels"] = tensor.channels;
+  }
   Json coordinates = Json::array();
   for (const Coordinate& coordinate : coordinates_)
     coordinates.push_back({{"name", coordinate.name},

@@ -232,9 +232,12 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     }
     if (const auto formats = root.find("formats")) {
       spec.formats = unique_strings(*formats);
-      for (const JsonRef& format : formats->elements()) choice(format, {"npy", "safetensors", "npz", "zarr"});
+      for (const JsonRef& format : formats->elements()) choice(format, {"npy", "safetensors", "npz", "zarr", "png"});
     }
-    if (spec.dtype == bfloat16() && spec.formats != std::vector<std::string>{"safetensors"})
+    const bool needs_numpy_types = std::any_of(spec.formats.begin(), spec.formats.end(), [](const std::string& format) {
+      return format != "safetensors" && format != "png";
+    });
+    if (spec.dtype == bfloat16() && needs_numpy_types)
       throw root.at("dtype").error("of the formats only safetensors has bfloat16: write \"formats\": [\"safetensors\"]");
     for (const WindowSpec& window : spec.window)
       if (window.edge == WindowSpec::Edge::partial && spec.order.shuffle != Order::Shuffle::none)

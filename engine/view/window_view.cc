@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/dataset/labels.h"
 #include "engine/view/base_view.h"
 #include "engine/view/missing.h"
 #include "engine/view/skipping_order.h"
@@ -354,6 +355,7 @@ class WindowView final : public BaseView {
     TensorLayout layout = lay_out(t, sizes_);
     if (std::any_of(window_dims_.begin(), window_dims_.end(), [](const WindowDim& w) { return w.padded; }))
       layout.spec.pad = pad_element(layout.spec.type, tensor.path);
+    layout.spec.channels = channel_names(t, layout);
     for (std::uint32_t number : numbers) add_converter(t, number, layout.spec.type);
     for (VariablePlacement& placement : layout.placements) placements_.push_back(std::move(placement));
     sample_bytes_.push_back(layout.sample_bytes);
@@ -364,6 +366,7 @@ class WindowView final : public BaseView {
     TensorSpec spec;
     std::vector<VariablePlacement> placements;
     std::int64_t sample_bytes = 0;
+    std::vector<std::vector<std::string>> joined;  // dimensions of each variable that went into the stack
   };
 
   /// A tensor whose windows have these sizes.
@@ -451,6 +454,10 @@ class WindowView final : public BaseView {
     }
     TensorLayout layout;
     layout.sample_bytes = element_count(sample_shape) * type.itemsize;
+    if (tensor.stack) {
+      const auto axis = std::find(spec.dims.begin(), spec.dims.end(), *tensor.stack);
+      spec.stack_axis = static_cast<int>(axis - spec.dims.begin());
+    }
 
     auto stride_of = [&](const std::string& dim) -> std::int64_t {
       for (std::size_t d = 0; d < dims.size(); ++d)
@@ -483,7 +490,48 @@ class WindowView final : public BaseView {
       layout.placements.push_back(std::move(placement));
     }
     layout.spec = std::move(spec);
+    layout.joined = std::move(joined);
     return layout;
+  }
+
+  /// A variable's name and its place along each dimension that was joined, for every channel of a stack.
+  std::vector<std::string> channel_names(std::uint32_t t, const TensorLayout& layout) const {
+    constexpr std::int64_t kMostNames = 1 << 16;
+    const TensorDefinition& tensor = definitions_[t];
+    if (!tensor.stack || layout.spec.shape[static_cast<std::size_t>(layout.spec.stack_axis)] > kMostNames) return {};
+    std::vector<std::string> names;
+    for (std::size_t v = 0; v < numbers_[t].size(); ++v) {
+      std::vector<std::string> of_variable{variables_[numbers_[t][v]]->name};
+      for (const std::string& dim : layout.joined[v]) {
+        const std::vector<std::string> labels = labels_along(tensor, dim);
+        std::vector<std::string> longer;
+        for (const std::string& name : of_variable)
+          for (const std::string& label : labels) longer.push_back(name + "_" + label);
+        of_variable = std::move(longer);
+      }
+      std::move(of_variable.begin(), of_variable.end(), std::back_inserter(names));
+    }
+    return names;
+  }
+
+  /// Steps of a window by their distance from its begin, other positions by their label.
+  std::vector<std::string> labels_along(const TensorDefinition& tensor, const std::string& dim) const {
+    const std::int64_t count = extent(tensor, dim, sizes_);
+    const int window = window_number(dim);
+    const Variable* index = window < 0 ? dataset_->index_of(dim) : nullptr;
+    const std::vector<std::int64_t>* steps = offsets_of(tensor, dim);
+    std::vector<std::string> labels;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (index != nullptr) {
+        labels.push_back(label_text(dataset_->index_values(dim), selected(dim)[i]));
+      } else if (window >= 0) {
+        const std::int64_t size = sizes_[static_cast<std::size_t>(window)];
+        labels.push_back(std::to_string((steps != nullptr ? (*steps)[static_cast<std::size_t>(i / size)] : 0) + i % size));
+      } else {
+        labels.push_back(std::to_string(selected(dim)[i]));
+      }
+    }
+    return labels;
   }
 
   /// For order "block": which samples share chunks.

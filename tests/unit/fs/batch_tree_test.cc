@@ -45,6 +45,13 @@ TEST(BatchTree, FormatsAreInTheOrderOfTheView) {
   EXPECT_THAT(names(tree, tree.top()), ElementsAre(".zarr", ".safetensors", ".npy", ".json"));
 }
 
+TEST(BatchTree, APictureIsOneFileWhateverTheTensors) {
+  const BatchTree tree(view_of(R"("tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"]}}, "formats": ["png"])"));
+  EXPECT_THAT(names(tree, tree.top()), ElementsAre(".png", ".json"));
+  EXPECT_EQ(tree.slots()[tree.top()[0]].format, &png_format());
+  EXPECT_EQ(tree.slots()[tree.top()[0]].file, 0u);
+}
+
 TEST(BatchTree, ZarrIsADirectoryOfDirectories) {
   const BatchTree tree(view_of(R"("formats": ["zarr"])"));
   const auto children = tree.children(tree.top()[0]);

@@ -35,6 +35,19 @@ TEST_F(BaseViewTest, SchemaHasWhatProgramsRelyOn) {
     "formats": ["npz"]})", ""));
 }
 
+TEST_F(BaseViewTest, SchemaSaysWhatLiesAlongAStack) {
+  const auto channels = [&](const std::string& members) {
+    return view(R"({"window": {"time": {"size": 2, "stride": 1}}, )" + members + "}")->schema()["tensors"][0].value("channels", Json());
+  };
+  EXPECT_EQ(channels(R"("tensors": {"p": {"variables": ["a"], "stack": "channel"}})"), Json::array({"a_500_0", "a_500_1", "a_500_2",
+            "a_500_3", "a_850_0", "a_850_1", "a_850_2", "a_850_3"}));
+  EXPECT_EQ(channels(R"("select": {"level": 850}, "tensors": {"p": {"variables": ["a"], "stack": "channel", "dims": ["time", "channel"]}})"),
+            Json::array({"a_0", "a_1", "a_2", "a_3"}));
+  EXPECT_EQ(channels(R"("tensors": {"p": {"variables": ["a"], "stack": "channel", "offsets": {"time": [0, 3]}, "dims": ["channel", "x"]}})"),
+            Json::array({"a_0_500", "a_0_850", "a_1_500", "a_1_850", "a_3_500", "a_3_850", "a_4_500", "a_4_850"}));
+  EXPECT_EQ(channels(R"("tensors": {"p": {"variables": ["a"]}})"), Json());
+}
+
 TEST_F(BaseViewTest, ResolvedHasEveryDefaultAndReadsBackAsTheSameView) {
   const auto v = view(R"({"window": {"time": 2}})");
   const Json resolved = v->resolved();

@@ -188,7 +188,7 @@ const Wrong kWrong[] = {
     {R"("formats": "npy")", "formats: expected a list"},
     {R"("formats": [])", "formats: the list is empty"},
     {R"("formats": ["npy", "npy"])", "formats: 'npy' is given twice"},
-    {R"("formats": ["npy", "npzz"])", "formats[1]: 'npzz' is none of npy, safetensors, npz, zarr, did you mean 'npz'?"},
+    {R"("formats": ["npy", "npzz"])", "formats[1]: 'npzz' is none of npy, safetensors, npz, zarr, png, did you mean 'npz'?"},
     // xbatcher
     {R"("xbatcher": {"input_dims": {"t": 1}})", "window: a view has either \"xbatcher\" or \"window\""},
     {R"({"xbatcher": {"input_dims": {"t": 1}}, "batch": 2})", "batch: a view has either \"xbatcher\" or \"batch\""},

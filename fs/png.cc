@@ -1,0 +1,110 @@
+#include "fs/png.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <libdeflate.h>
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::uint64_t kBlock = 65535;  // the most that a stored block holds
+constexpr std::uint64_t kSignature = 8, kFrame = 12;  // a chunk's length, name and checksum
+constexpr std::uint64_t kHeader = 13, kColours = 3 * 256;
+
+/// Every row begins with the number of its filter.
+std::uint64_t image_bytes(std::uint32_t width, std::uint32_t height) { return (std::uint64_t{width} + 1) * height; }
+
+std::uint64_t stream_bytes(std::uint64_t image) { return 2 + 5 * ((image + kBlock - 1) / kBlock) + image + 4; }
+
+class Writer {
+ public:
+  explicit Writer(std::span<std::byte> out) : out_(out) {}
+  void bytes(const void* data, std::size_t size) {
+    std::memcpy(out_.subspan(at_, size).data(), data, size);
+    at_ += size;
+  }
+  void byte(unsigned value) { out_[at_++] = static_cast<std::byte>(value); }
+  void big_endian(std::uint32_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) byte(value >> shift & 0xff);
+  }
+  void begin_chunk(const char* name, std::uint64_t size) {
+    big_endian(static_cast<std::uint32_t>(size));
+    chunk_ = at_;
+    bytes(name, 4);
+  }
+  void end_chunk() { big_endian(libdeflate_crc32(0, out_.data() + chunk_, at_ - chunk_)); }
+
+ private:
+  std::span<std::byte> out_;
+  std::size_t at_ = 0, chunk_ = 0;
+};
+
+/// Bytes of the image as stored blocks.
+class StoredBlocks {
+ public:
+  StoredBlocks(Writer& writer, std::uint64_t image) : writer_(writer), left_(image) {}
+  void append(const std::uint8_t* data, std::uint64_t size) {
+    adler_ = libdeflate_adler32(adler_, data, size);
+    while (size > 0) {
+      if (in_block_ == 0) begin_block();
+      const std::uint64_t now = std::min(size, in_block_);
+      writer_.bytes(data, now);
+      data += now;
+      size -= now;
+      in_block_ -= now;
+      left_ -= now;
+    }
+  }
+  std::uint32_t checksum() const { return adler_; }
+
+ private:
+  void begin_block() {
+    in_block_ = std::min(left_, kBlock);
+    const auto size = static_cast<unsigned>(in_block_);
+    writer_.byte(left_ == in_block_ ? 1 : 0);  // the last one
+    for (const unsigned field : {size, ~size})
+      for (const unsigned shift : {0u, 8u}) writer_.byte(field >> shift & 0xff);
+  }
+  Writer& writer_;
+  std::uint64_t left_, in_block_ = 0;
+  std::uint32_t adler_ = 1;
+};
+
+}  // namespace
+
+std::uint64_t png_size(std::uint32_t width, std::uint32_t height) {
+  return kSignature + (kFrame + kHeader) + (kFrame + kColours) + (kFrame + stream_bytes(image_bytes(width, height))) +
+         kFrame;
+}
+
+void write_png(std::span<std::byte> out, std::uint32_t width, std::uint32_t height, const Palette& palette,
+               std::span<const std::uint8_t> pixels) {
+  Writer writer(out);
+  writer.bytes("\x89PNG\r\n\x1a\n", kSignature);
+  writer.begin_chunk("IHDR", kHeader);
+  writer.big_endian(width);
+  writer.big_endian(height);
+  for (const unsigned value : {8u, 3u, 0u, 0u, 0u}) writer.byte(value);  // 8 bits, indexed, not interlaced
+  writer.end_chunk();
+  writer.begin_chunk("PLTE", kColours);
+  for (const auto& colour : palette) writer.bytes(colour.data(), colour.size());
+  writer.end_chunk();
+  const std::uint64_t image = image_bytes(width, height);
+  writer.begin_chunk("IDAT", stream_bytes(image));
+  writer.byte(0x78);  // deflate, a window of 32 KiB
+  writer.byte(0x01);  // makes the two a multiple of 31
+  StoredBlocks blocks(writer, image);
+  const std::uint8_t no_filter = 0;
+  for (std::uint32_t y = 0; y < height; ++y) {
+    blocks.append(&no_filter, 1);
+    blocks.append(pixels.data() + std::size_t{y} * width, width);
+  }
+  writer.big_endian(blocks.checksum());
+  writer.end_chunk();
+  writer.begin_chunk("IEND", 0);
+  writer.end_chunk();
+}
+
+}  // namespace batchfs
