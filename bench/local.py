@@ -71,6 +71,7 @@ def per_codec(arguments, codec):
     read_all = chosen([
         Contender("batchfs-values", "peers.batchfs:read_values", whole),
         Contender("batchfs-view", "peers.batchfs:batches", view),
+        Contender("batchfs-library", "peers.handoff:batches", view),
         Contender("zarr-zarrs", "peers.zarr_python:read_all", {**whole, "pipeline": "zarrs"}),
         Contender("zarr", "peers.zarr_python:read_all", whole),
         Contender("zarr-fused", "peers.zarr_python:read_all", {**whole, "pipeline": "fused"}),
@@ -80,6 +81,7 @@ def per_codec(arguments, codec):
     in_order = chosen([
         Contender("batches-mmap", "peers.batchfs:batches", pairs),
         Contender("batches-read", "peers.batchfs:batches", {**pairs, "how": "read"}),
+        Contender("batches-library", "peers.handoff:batches", pairs),
     ], arguments.peers)
     read_all, good = verified(read_all)
     in_order, good_too = verified(in_order, pairs_expected(store, steps // (BATCH * PAIR))) if in_order else ([], True)

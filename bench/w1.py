@@ -57,6 +57,8 @@ def contenders(store, spec, steps, zarr_format, orders, batches, step):
         Contender("batchfs", "peers.batchfs:batches", ours("global", cache), fast),
         Contender("batchfs-block", "peers.batchfs:batches", ours("block", cache), fast, comparable=False),
         Contender("batchfs-in-memory", "peers.batchfs:batches", ours("global", 2 * decoded), fast),
+        Contender("batchfs-library", "peers.handoff:batches", ours("global", cache), fast),
+        Contender("batchfs-library-in-memory", "peers.handoff:batches", ours("global", 2 * decoded), fast),
         Contender("tensorstore", "peers.tensor_store:batches", tensorstore(cache), fast),
         Contender("tensorstore-in-memory", "peers.tensor_store:batches", tensorstore(2 * decoded), fast),
         Contender("insitubatch", "peers.insitu:batches", {"store": store, "geometry": spec, "batch": BATCH, "count": all_batches},

@@ -52,8 +52,10 @@ class Reader:
             self.check(self.library.batchfs_next(self.handle, ctypes.byref(batch)))
             if not batch:
                 return
-            yield self.arrays(batch)
-            self.library.batchfs_release(batch)
+            try:
+                yield self.arrays(batch)
+            finally:
+                self.library.batchfs_release(batch)
 
     def one(self, epoch, number):
         batch = ctypes.c_void_p()
@@ -64,14 +66,19 @@ class Reader:
         self.library.batchfs_close(self.handle)
 
 
-def batches(report, store, view, count, epochs=1):
-    """All batches of the first `epochs` epochs."""
-    with Mount(report, store, [view]) as path:
-        reader = Reader(path / "views" / view["name"])
+def batches(report, store, view, count, epochs=1, options=(), by_tensor=False):
+    """`count` batches of each of the first `epochs` epochs. `by_tensor`: tagged by tensor, as arrays that are read as a
+    whole are."""
+    names = list(view.get("tensors") or view["variables"])
+    with Mount(report, store, [view], options) as path, contextlib.closing(Reader(path / "views" / view["name"])) as reader:
         for number in range(epochs):
-            for batch, arrays in enumerate(reader.epoch(number)):
-                yield f"{number}/{batch}", arrays
-        reader.close()
+            with contextlib.closing(reader.epoch(number)) as epoch:
+                for batch, arrays in zip(range(count), epoch):
+                    if by_tensor:
+                        yield from ((name, [array]) for name, array in zip(names, arrays))
+                    else:
+                        yield f"{number}/{batch}", arrays
+
 
 
 def ready(report, store, view, count):

@@ -1,6 +1,6 @@
 #pragma once
 // How a batch lies in files: which files there are, how large, and where each tensor's bytes go. The
-// formats themselves (npy, safetensors, npz, zarr) are in fs/.
+// formats themselves (npy, safetensors, npz, zarr, png) are in fs/.
 
 #include <cstdint>
 #include <functional>
@@ -28,7 +28,7 @@ struct BatchLayout {
   };
   std::vector<File> files;
   std::vector<Place> tensors;  // one per tensor of the view: C order, native byte order
-  /// Called once when every tensor is in place (npz checksums); may be empty.
+  /// Called once when every tensor is in place (npz checksums, pictures); may be empty.
   std::function<void(std::vector<MemoryFile>&)> finish;
 };
 
@@ -37,6 +37,8 @@ class BatchFormat {
  public:
   virtual ~BatchFormat() = default;
   virtual std::string_view name() const = 0;
+  /// Its files go to readers that do nothing but map them: see MemoryFile.
+  virtual bool reusable() const { return false; }
   /// Needs no chunk data and no plan: sizes are asked for by every lookup.
   virtual BatchLayout layout(const View& view, std::int64_t batch) const = 0;
 };

@@ -171,8 +171,9 @@ std::uint64_t Engine::keep_until(const Entry& entry) {
 /// Empty when there is none: readers hold it, or work that will end.
 Budget::Reservation Engine::make_room(std::uint64_t bytes, bool waited, std::uint64_t keep_until) {
   for (;;) {
-    budget_.set_outside(memory_files_.mapped_by_others());
+    budget_.set_outside(memory_files_.mapped_by_others() + memory_files_.spare_bytes());
     if (auto reservation = budget_.try_reserve(bytes)) return reservation;
+    if (memory_files_.drop_spares() > 0) continue;
     {
       const std::lock_guard lock(mutex_);
       if (drop_opened() > 0) continue;
@@ -263,7 +264,9 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
                                }});
     }
     for (const BatchLayout::File& file : layout.files) {
-      MemoryFile& memory = batch->files.emplace_back(memory_files_.create("batchfs", file.size));
+      MemoryFile& memory = batch->files.emplace_back(request.format->reusable()
+                                                         ? memory_files_.create_reusable("batchfs", file.size)
+                                                         : memory_files_.create("batchfs", file.size));
       for (const BatchLayout::Literal& literal : file.literals)
         std::memcpy(memory.data() + literal.offset, literal.bytes.data(), literal.bytes.size());
     }

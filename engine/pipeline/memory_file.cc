@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <linux/mount.h>
@@ -50,9 +54,70 @@ int reopen_read_only(int fd) {
   return ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC);
 }
 
+/// Nobody else has the file open, or mapped: both keep an open file, and a write lease is given to the only one.
+bool nobody_else_has(int fd, bool memfd) {
+  // The kernel does not count a memfd itself as opened for writing; a lease on another open file is judged rightly.
+  const int judged = memfd ? reopen_read_only(fd) : fd;
+  const bool alone = judged >= 0 && ::fcntl(judged, F_SETLEASE, F_WRLCK) == 0;
+  if (alone) ::fcntl(judged, F_SETLEASE, F_UNLCK);
+  if (memfd && judged >= 0) ::close(judged);
+  return alone;
+}
+
 }  // namespace
 
+/// Files that nobody has here any more, the oldest first.
+struct MemoryFile::Spares {
+  void keep(MemoryFile file) {
+    std::vector<MemoryFile> dropped;  // goes without the lock
+    const std::lock_guard lock(mutex);
+    bytes += file.mapped_;
+    files.push_back(std::move(file));
+    shrink(dropped);
+  }
+  std::uint64_t shrink_to(std::uint64_t limit, bool from_now_on) {
+    std::vector<MemoryFile> dropped;
+    const std::lock_guard lock(mutex);
+    const std::uint64_t before = bytes, after = std::exchange(most, limit);
+    shrink(dropped);
+    if (!from_now_on) most = after;
+    return before - bytes;
+  }
+  void shrink(std::vector<MemoryFile>& dropped) {
+    while (bytes > most) {
+      bytes -= files.front().mapped_;
+      dropped.push_back(std::move(files.front()));
+      files.pop_front();
+    }
+  }
+  /// One of this size that nobody has open or mapped.
+  std::optional<MemoryFile> take(std::uint64_t size) {
+    const std::lock_guard lock(mutex);
+    for (auto it = files.begin(); it != files.end(); ++it) {
+      if (it->size_ != size || !nobody_else_has(it->fd_, it->memfd_)) continue;
+      MemoryFile file = std::move(*it);
+      files.erase(it);
+      bytes -= file.mapped_;
+      return file;
+    }
+    return std::nullopt;
+  }
+
+  std::mutex mutex;
+  std::uint64_t most = 0, bytes = 0;
+  std::deque<MemoryFile> files;
+};
+
 MemoryFile::~MemoryFile() {
+  if (spares_ != nullptr && data_ != nullptr) {
+    if (own_fd_ >= 0) {
+      ::close(fd_);
+      fd_ = std::exchange(own_fd_, -1);
+    }
+    const std::shared_ptr<Spares> spares = std::exchange(spares_, nullptr);
+    spares->keep(std::move(*this));
+  }
+  if (own_fd_ >= 0) ::close(own_fd_);
   if (data_ != nullptr) ::munmap(data_, mapped_);
   if (fd_ >= 0) ::close(fd_);
   if (counted_ != nullptr) counted_->fetch_sub(whole_huge_pages(size_), std::memory_order_relaxed);
@@ -60,39 +125,47 @@ MemoryFile::~MemoryFile() {
 
 MemoryFile::MemoryFile(MemoryFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
+      own_fd_(std::exchange(other.own_fd_, -1)),
+      spares_(std::move(other.spares_)),
       size_(std::exchange(other.size_, 0)),
       mapped_(std::exchange(other.mapped_, 0)),
       data_(std::exchange(other.data_, nullptr)),
       memfd_(other.memfd_),
+      sealed_(other.sealed_),
       counted_(std::move(other.counted_)) {}
 
 MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(own_fd_, other.own_fd_);
+  std::swap(spares_, other.spares_);
   std::swap(size_, other.size_);
   std::swap(mapped_, other.mapped_);
   std::swap(data_, other.data_);
   std::swap(memfd_, other.memfd_);
+  std::swap(sealed_, other.sealed_);
   std::swap(counted_, other.counted_);
   return *this;
 }
 
 void MemoryFile::seal() {
-  if (memfd_) {
-    // FUTURE_WRITE, not WRITE: the latter is refused while our own mapping is writable.
-    if (::fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-      throw Error(ErrorCode::internal, std::string("sealing a memory file: ") + std::strerror(errno));
-    return;
+  const auto fail = [] { return Error(ErrorCode::internal, std::string("sealing a memory file: ") + std::strerror(errno)); };
+  if (!std::exchange(sealed_, true)) {
+    // FUTURE_WRITE, not WRITE: the latter is refused while our own mapping is writable. A tmpfs file has no seals, but no
+    // name either: who has a descriptor can do what that allows.
+    const int done = memfd_ ? ::fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+                            : ::fchmod(fd_, 0400);
+    if (done != 0) throw fail();
   }
-  // A tmpfs file has no seals, but no name either: who has a descriptor can do what that allows.
-  ::fchmod(fd_, 0400);
+  // Descriptors that are passed on share an open file; a lease tells of others only.
+  if (memfd_ && spares_ == nullptr) return;
   const int read_only = reopen_read_only(fd_);
-  if (read_only < 0)
-    throw Error(ErrorCode::internal, std::string("sealing a memory file: ") + std::strerror(errno));
-  ::close(fd_);
+  if (read_only < 0) throw fail();
+  if (spares_ != nullptr) own_fd_ = fd_;
+  else ::close(fd_);
   fd_ = read_only;
 }
 
-MemoryFiles::MemoryFiles(bool huge_pages) {
+MemoryFiles::MemoryFiles(bool huge_pages) : spares_(std::make_shared<MemoryFile::Spares>()) {
   if (!huge_pages) return;
   mount_ = mount_huge_tmpfs();
   if (mount_ < 0) return;
@@ -109,6 +182,7 @@ MemoryFiles::MemoryFiles(bool huge_pages) {
 }
 
 MemoryFiles::~MemoryFiles() {
+  spares_->shrink_to(0, true);
   if (mount_ >= 0) ::close(mount_);
 }
 
@@ -137,6 +211,22 @@ MemoryFile MemoryFiles::create(const char* name, std::uint64_t size) const {
   // Where shmem_enabled says "advise".
   if (file.memfd_ && size >= kHugePage) ::madvise(file.data_, size, MADV_HUGEPAGE);
   return file;
+}
+
+MemoryFile MemoryFiles::create_reusable(const char* name, std::uint64_t size) const {
+  std::optional<MemoryFile> spare = spares_->take(size);
+  MemoryFile file = spare ? std::move(*spare) : create(name, size);
+  file.spares_ = spares_;
+  return file;
+}
+
+void MemoryFiles::keep_spares(std::uint64_t bytes) const { spares_->shrink_to(bytes, true); }
+
+std::uint64_t MemoryFiles::drop_spares() const { return spares_->shrink_to(0, false); }
+
+std::uint64_t MemoryFiles::spare_bytes() const {
+  const std::lock_guard lock(spares_->mutex);
+  return spares_->bytes;
 }
 
 std::uint64_t MemoryFiles::mapped_by_others() const {

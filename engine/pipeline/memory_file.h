@@ -7,8 +7,11 @@
 // mounted with huge=always gets them anywhere. It is mounted detached: no path leads to it, and it goes
 // with its last file. That takes CAP_SYS_ADMIN, as passthrough does; without it, memfd.
 //
-// A file is written once and then sealed. It is never reused: with FUSE passthrough a reader may map it
-// long after it closed its file, and the daemon cannot see that.
+// A file is written once and then sealed. Files that readers get through the mount are never used again: pages may be in
+// a pipe or on their way to a socket (splice, sendfile) when nobody has the file open any more, and the daemon cannot see
+// that. Those of the hand-off are: readers map them, and whether anybody still does is what a lease tells (fcntl(2),
+// F_SETLEASE: a write lease is given only where nobody else has the file open or mapped). Memory that was in use before
+// needs no clearing and no page faults, which is a third of the time that uncompressed batches take.
 
 #include <atomic>
 #include <cstddef>
@@ -36,10 +39,13 @@ class MemoryFile {
 
  private:
   friend class MemoryFiles;
+  struct Spares;  // defined in the source
   int fd_ = -1;
+  int own_fd_ = -1;  // can write; once sealed, of files that are used again
+  std::shared_ptr<Spares> spares_;  // where the file goes at its end, to be used again
   std::uint64_t size_ = 0, mapped_ = 0;
   std::byte* data_ = nullptr;
-  bool memfd_ = false;
+  bool memfd_ = false, sealed_ = false;
   std::shared_ptr<std::atomic<std::uint64_t>> counted_;  // where its memory counts; MemoryFiles::mapped_by_others()
 };
 
@@ -52,8 +58,15 @@ class MemoryFiles {
   MemoryFiles(const MemoryFiles&) = delete;
   MemoryFiles& operator=(const MemoryFiles&) = delete;
 
-  /// `name` shows in /proc for memfds. Throws no_memory.
+  /// All zeros. `name` shows in /proc for memfds. Throws no_memory.
   MemoryFile create(const char* name, std::uint64_t size) const;
+  /// For readers that map the file and do nothing else with it. It may have been used before, and then holds what it held.
+  MemoryFile create_reusable(const char* name, std::uint64_t size) const;
+  /// Of reusable files whose end has come, keep this much memory; 0, as at first, lets go of them.
+  void keep_spares(std::uint64_t bytes) const;
+  /// Lets go of those that are kept now; the memory that they took.
+  std::uint64_t drop_spares() const;
+  std::uint64_t spare_bytes() const;
   /// The memory that a file of this size takes: its size, rounded up where it gets huge pages.
   std::uint64_t memory_of(std::uint64_t size) const;
   bool huge_pages() const { return mount_ >= 0; }
@@ -63,6 +76,7 @@ class MemoryFiles {
 
  private:
   int mount_ = -1;  // the detached tmpfs
+  const std::shared_ptr<MemoryFile::Spares> spares_;
   const std::shared_ptr<std::atomic<std::uint64_t>> live_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 

@@ -5,6 +5,8 @@
 namespace batchfs::handoff {
 
 std::uint64_t HostDelivery::open(BatchRequest request, Order, Done done) {
+  constexpr std::uint64_t kSpareShare = 8;
+  engine_.memory_files().keep_spares(limit() / kSpareShare);
   request.format = &packed_format();
   const std::shared_ptr<const View> view = request.view;
   const std::int64_t number = request.global_batch();

@@ -1,6 +1,6 @@
 #pragma once
 // Mode host: the engine's memory files themselves. Nothing is copied, and all readers of a batch share its
-// memory.
+// memory. What they have let go of is used again.
 
 #include "engine/pipeline/engine.h"
 #include "gpu/handoff/delivery.h"
@@ -18,6 +18,7 @@ class HostDelivery final : public Delivery {
   void cancel(std::uint64_t opened) override { engine_.cancel(opened); }
   std::uint64_t bytes(const View& view, std::int64_t batch) const override;
   std::uint64_t limit() const override { return engine_.budget().limit(); }
+  void rest() override { engine_.memory_files().keep_spares(0); }
 
  private:
   Engine& engine_;

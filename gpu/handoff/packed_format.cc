@@ -9,17 +9,20 @@ constexpr std::uint64_t kPage = 4096;
 class PackedFormat final : public BatchFormat {
  public:
   std::string_view name() const override { return "packed"; }
+  bool reusable() const override { return true; }
 
   BatchLayout layout(const View& view, std::int64_t batch) const override {
     BatchLayout layout;
     const std::vector<Dims> shapes = view.shapes(batch);
     std::uint64_t end = 0;
+    std::vector<BatchLayout::Literal> gaps;  // what an earlier batch left there is nobody's business
     for (std::size_t t = 0; t < shapes.size(); ++t) {
       const std::uint64_t offset = (end + kPage - 1) / kPage * kPage;
+      if (offset > end) gaps.push_back({end, std::string(offset - end, '\0')});
       layout.tensors.push_back({0, offset});
       end = offset + static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize;
     }
-    layout.files.push_back({end, {}});
+    layout.files.push_back({end, std::move(gaps)});
     return layout;
   }
 };

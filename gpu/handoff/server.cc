@@ -258,6 +258,8 @@ void HandoffServer::settle(std::uint64_t id, bool goes_on) {
     greeting_.erase(id);
     short_of_descriptors_.erase(id);
     readers_.erase(it);
+    if (readers_.empty())
+      for (Delivery* delivery : options_.deliveries) delivery->rest();
     return;
   }
   const Connection& connection = *reader.connection;

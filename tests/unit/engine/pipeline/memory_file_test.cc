@@ -2,6 +2,9 @@
 #include "engine/pipeline/memory_file.h"
 
 #include <cstring>
+#include <optional>
+#include <set>
+#include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -69,6 +72,112 @@ TEST_P(MemoryFileTest, KnowsWhatOthersStillMap) {
   EXPECT_EQ(static_cast<const unsigned char*>(mapped)[kSize - 1], 7);
   ::munmap(mapped, kSize);
   EXPECT_EQ(files_.mapped_by_others(), 0u);
+}
+
+/// What a reader of the hand-off does with a descriptor that it was sent.
+class Mapped {
+ public:
+  Mapped(int fd, std::uint64_t size)
+      : size_(size), data_(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0)) {
+    EXPECT_NE(data_, MAP_FAILED);
+  }
+  ~Mapped() { ::munmap(data_, size_); }
+  unsigned char operator[](std::size_t i) const { return static_cast<const unsigned char*>(data_)[i]; }
+
+ private:
+  const std::uint64_t size_;
+  void* const data_;
+};
+
+TEST_P(MemoryFileTest, AReusableFileIsUsedAgainWhenNobodyHasIt) {
+  for (const std::uint64_t size : {3u << 20, 10000u}) {
+    SCOPED_TRACE(size);
+    files_.keep_spares(64 << 20);
+    const std::byte* first;
+    {
+      MemoryFile file = files_.create_reusable("test", size);
+      first = file.data();
+      std::memset(file.data(), 7, size);
+      file.seal();
+      // A sealed one is closed to writing, used before or not.
+      unsigned char byte = 1;
+      EXPECT_EQ(::pwrite(file.fd(), &byte, 1, 0), -1);
+      EXPECT_EQ(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0), MAP_FAILED);
+      EXPECT_EQ(files_.spare_bytes(), 0u);
+    }
+    EXPECT_GE(files_.spare_bytes(), size);
+    {
+      MemoryFile other = files_.create_reusable("test", size + 1);  // not of that size
+      EXPECT_NE(other.data(), first);
+      MemoryFile fresh = files_.create("test", size);
+      EXPECT_NE(fresh.data(), first);
+      MemoryFile again = files_.create_reusable("test", size);
+      EXPECT_EQ(again.data(), first);
+      EXPECT_EQ(again.size(), size);
+      EXPECT_EQ(files_.spare_bytes(), 0u);
+      again.data()[size - 1] = std::byte{9};
+      again.seal();
+      const Mapped reader(again.fd(), size);
+      EXPECT_EQ(reader[0], 7);
+      EXPECT_EQ(reader[size - 1], 9);
+      unsigned char byte = 1;
+      EXPECT_EQ(::pwrite(again.fd(), &byte, 1, 0), -1);
+    }
+    files_.keep_spares(0);
+    EXPECT_EQ(files_.spare_bytes(), 0u);
+  }
+  EXPECT_EQ(files_.mapped_by_others(), 0u);
+}
+
+TEST_P(MemoryFileTest, WhatAReaderStillMapsIsNotUsedAgain) {
+  constexpr std::uint64_t kSize = 3 << 20;
+  files_.keep_spares(64 << 20);
+  std::optional<Mapped> mapped;
+  int passed = -1;
+  const std::byte* first;
+  {
+    MemoryFile file = files_.create_reusable("test", kSize);
+    first = file.data();
+    std::memset(file.data(), 7, kSize);
+    file.seal();
+    mapped.emplace(file.fd(), kSize);
+    passed = ::dup(file.fd());  // the same open file, as one that is sent over a socket is
+  }
+  {
+    MemoryFile other = files_.create_reusable("test", kSize);
+    EXPECT_NE(other.data(), first);
+    std::memset(other.data(), 8, kSize);
+    EXPECT_EQ((*mapped)[kSize - 1], 7);
+    mapped.reset();
+    MemoryFile third = files_.create_reusable("test", kSize);  // a descriptor is still there
+    EXPECT_NE(third.data(), first);
+  }
+  ::close(passed);
+  // Three wait now, in the order of their ends; each is given out once.
+  std::vector<MemoryFile> all;
+  std::set<const std::byte*> places;
+  for (int i = 0; i < 3; ++i) places.insert(all.emplace_back(files_.create_reusable("test", kSize)).data());
+  EXPECT_EQ(places.size(), 3u);
+  EXPECT_TRUE(places.contains(first));
+  EXPECT_EQ(files_.spare_bytes(), 0u);
+}
+
+TEST_P(MemoryFileTest, NoMoreIsKeptThanWasSaid) {
+  constexpr std::uint64_t kSize = 2 << 20;
+  { MemoryFile file = files_.create_reusable("test", kSize); }
+  EXPECT_EQ(files_.spare_bytes(), 0u);  // nobody said that any should be
+  files_.keep_spares(2 * kSize);
+  {
+    std::vector<MemoryFile> three;
+    for (int i = 0; i < 3; ++i) three.push_back(files_.create_reusable("test", kSize));
+    std::vector<MemoryFile> moved = std::move(three);  // moving ends none
+    EXPECT_EQ(files_.spare_bytes(), 0u);
+  }
+  EXPECT_EQ(files_.spare_bytes(), 2 * kSize);
+  EXPECT_EQ(files_.drop_spares(), 2 * kSize);
+  EXPECT_EQ(files_.drop_spares(), 0u);
+  { MemoryFile file = files_.create_reusable("test", kSize); }
+  EXPECT_EQ(files_.spare_bytes(), kSize);  // dropping those of now does not end it
 }
 
 }  // namespace
