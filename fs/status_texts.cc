@@ -81,6 +81,7 @@ std::string FileSystem::stats_text() const {
   json["memory_resident"] = resident_bytes();
   // What readers still map of files that they have closed counts against the budget, but nobody can take it back.
   json["memory_mapped_after_close"] = engine_.memory_files().mapped_by_others();
+  json["memory_spare"] = engine_.memory_files().spare_bytes();
   if (const auto cgroup = cgroup_memory()) {
     json["cgroup"] = {{"memory_used", cgroup->used}, {"memory_shared", cgroup->shared}};
     if (cgroup->limit != UINT64_MAX) json["cgroup"]["memory_limit"] = cgroup->limit;
@@ -115,6 +116,8 @@ std::string FileSystem::metrics_text() const {
   text.gauge("memory_used_bytes", "Memory reserved for chunks and batches", static_cast<double>(engine_.budget().used()));
   text.gauge("memory_resident_bytes", "Memory of the process, mapped batches included",
              static_cast<double>(resident_bytes()));
+  text.gauge("memory_spare_bytes", "Memory of batches that readers of the hand-off gave back, kept to be used again",
+             static_cast<double>(engine_.memory_files().spare_bytes()));
   text.gauge("memory_mapped_after_close_bytes", "Memory of batches that readers closed and still map, at least",
              static_cast<double>(engine_.memory_files().mapped_by_others()));
   if (const auto cgroup = cgroup_memory())

@@ -14,7 +14,8 @@ from peers.batchfs import read_batches
 class Tensor(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("itemsize", ctypes.c_uint32),
                 ("dlpack_code", ctypes.c_int32), ("ndim", ctypes.c_int32), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p), ("nbytes", ctypes.c_uint64)]
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p), ("nbytes", ctypes.c_uint64),
+                ("dlpack_device", ctypes.c_int32), ("device_number", ctypes.c_int32)]
 
 
 def library():
