@@ -43,7 +43,7 @@ AssemblyTables::AssemblyTables(const View& view) {
   for (const auto& [pair, converter] : view.converters()) {
     try {
       rows_[pair] = static_cast<std::uint32_t>(conversions_.size());
-      conversions_.push_back(convert(converter));
+      conversions_.push_back(convert(*converter));
     } catch (Error& error) {
       throw error.at(view.variables()[pair.second]->name);
     }

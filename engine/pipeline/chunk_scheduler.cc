@@ -46,6 +46,9 @@ bool decodes_in_place(const Array& array, const Assembly& assembly, const Assemb
   });
 }
 
+/// What it takes of the chunk first are the stored values themselves.
+bool keeps_stored_values(const Assembly::Part& first) { return first.converter == nullptr || first.converter->is_copy(); }
+
 }  // namespace
 
 ChunkScheduler::ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache,
@@ -405,20 +408,28 @@ ChunkScheduler::Result ChunkScheduler::produce(const Task& task, const Box& box,
   };
   if (stored == nullptr && !array.chain().is_plain()) reserve(passing, stored_bytes(array, box, false));
   Result result;
-  if (consumers.size() == 1 &&
-      decodes_in_place(array, *consumers.front().assembly, *consumers.front().use, box)) {
-    const Consumer& consumer = consumers.front();
+  const auto in_place = std::find_if(consumers.begin(), consumers.end(), [&](const Consumer& consumer) {
+    return decodes_in_place(array, *consumer.assembly, *consumer.use, box) &&
+           (consumers.size() == 1 || (consumer.assembly->shares_memory &&
+                                      keeps_stored_values(consumer.assembly->parts_of(*consumer.use).front())));
+  });
+  if (in_place != consumers.end()) {
+    const Consumer& consumer = *in_place;
     const auto parts = consumer.assembly->parts_of(*consumer.use);
     const Assembly::Part& first = parts.front();
     load(first.out, first.strides);
-    const bool raw = first.converter == nullptr || first.converter->is_copy();
+    const bool raw = keeps_stored_values(first);
     if (!raw)
       first.converter->convert(box.shape, first.out, first.strides, first.out, first.strides,
                                array_index(array, task.key.chunk, box.start));
     for (const Assembly::Part& part : parts.subspan(1))
       copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out, part.strides);
-    if (raw && consumer.assembly->shares_memory)
-      result.chunk = DecodedChunk{box, first.out, first.strides, consumer.assembly->memory};
+    if (raw) {
+      DecodedChunk decoded{box, first.out, first.strides, consumer.assembly->memory};
+      for (const Consumer& other : consumers)
+        if (&other != &consumer) gather(other, decoded);
+      if (consumer.assembly->shares_memory) result.chunk = std::move(decoded);
+    }
     return result;
   }
   struct Memory {

@@ -111,6 +111,12 @@ DataType BaseView::result_type(const Variable& variable) const {
 }
 
 void BaseView::add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type) {
+  // Whoever asks whether two tensors hold the same values of a chunk compares addresses.
+  for (const auto& [of, converter] : converters_)
+    if (of.second == variable && converter->result() == type) {
+      converters_.emplace(std::pair(tensor, variable), converter);
+      return;
+    }
   Finish finish;
   if (spec_.normalize && spec_.normalize->applies_to(*variables_[variable])) {
     auto& normalization = normalizations_[variable];
@@ -119,7 +125,8 @@ void BaseView::add_converter(std::uint32_t tensor, std::uint32_t variable, const
     finish.normalization = normalization;
   }
   if (spec_.missing == ViewSpec::Missing::fill && type.is_float()) finish.nan_value = spec_.fill_value;
-  converters_.emplace(std::pair(tensor, variable), Converter(variables_[variable]->cf, type, std::move(finish)));
+  converters_.emplace(std::pair(tensor, variable),
+                      std::make_shared<const Converter>(variables_[variable]->cf, type, std::move(finish)));
 }
 
 std::array<std::byte, 16> BaseView::pad_element(const DataType& type, const std::string& path) const {

@@ -26,9 +26,9 @@ class BaseView : public View {
   const Positions& selected(const std::string& dim) const override { return selected_.at(dim); }
   const std::vector<const Variable*>& variables() const override { return variables_; }
   const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const override {
-    return converters_.at({tensor, variable});
+    return *converters_.at({tensor, variable});
   }
-  const std::map<std::pair<std::uint32_t, std::uint32_t>, Converter>& converters() const override { return converters_; }
+  const Converters& converters() const override { return converters_; }
   std::int64_t rank_batches(std::int64_t rank, std::int64_t world) const override;
   Json schema() const override;
   Json resolved() const override;
@@ -75,7 +75,7 @@ class BaseView : public View {
   std::vector<WindowDim> window_dims_;
   std::vector<TensorSpec> tensors_;
   std::vector<const Variable*> variables_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Converter> converters_;
+  Converters converters_;
   std::map<std::uint32_t, std::shared_ptr<const Normalization>> normalizations_;  // by variable
   std::vector<VariablePlacement> placements_;
   std::vector<Coordinate> coordinates_;

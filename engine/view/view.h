@@ -106,8 +106,9 @@ class View {
   /// Variables the parts come from, and how each is converted for each tensor it is in.
   virtual const std::vector<const Variable*>& variables() const = 0;
   virtual const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const = 0;
-  /// All of them, by tensor and variable.
-  virtual const std::map<std::pair<std::uint32_t, std::uint32_t>, Converter>& converters() const = 0;
+  /// All of them, by tensor and variable. Tensors that take the same of a variable share one.
+  using Converters = std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<const Converter>>;
+  virtual const Converters& converters() const = 0;
 
   /// Tensor shapes of a global batch (short at the end, with "keep"). Costs nothing.
   virtual std::vector<Dims> shapes(std::int64_t batch) const = 0;

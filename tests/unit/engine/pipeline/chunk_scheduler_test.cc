@@ -147,6 +147,30 @@ TEST_P(ChunkSchedulerTest, WhatWasReadIsKeptForTheNext) {
   EXPECT_EQ(s.data.store->reads.load(), 1);
 }
 
+// What pairs of steps take of their chunks: each is y of one sample and x of the next, often of the next batch.
+TEST_P(ChunkSchedulerTest, ABatchThatTakesAllOfAChunkHoldsItForTheOthers) {
+  Scheduled s(GetParam());
+  const Box row{{2, 0}, {1, kWidth}};
+  Reading part(s.array, {{3, {row}}}), pairs(s.array, {{3, {kWhole, kWhole}}, {4, {kWhole}}}), next(s.array, {{4, {kWhole}}, {3, {row, kWhole}}});
+  std::promise<void> begin;
+  const std::shared_future<void> ready = begin.get_future().share();
+  for (int thread = 0; thread < 2; ++thread)
+    s.executor.post(kReaderWaits, [ready] { ready.wait(); });
+  for (Reading* reading : {&part, &pairs, &next}) {
+    reading->assembly->shares_memory = true;
+    s.scheduler.submit(reading->assembly);
+  }
+  begin.set_value();
+  for (Reading* reading : {&part, &pairs, &next}) reading->expect_values();
+  EXPECT_EQ(s.counters.chunks_decoded.load(), 2u);
+  EXPECT_EQ(s.cache.bytes(), 0u);  // no memory but that of the batches
+  // As long as one of them is there it serves who comes later.
+  Reading late(s.array, {{3, {row}}});
+  s.scheduler.submit(late.assembly);
+  late.expect_values();
+  EXPECT_EQ(s.counters.chunks_decoded.load(), 2u);
+}
+
 TEST_P(ChunkSchedulerTest, SeveralPartsOfAUseAndOfManyChunks) {
   Scheduled s(GetParam(), "null");  // plain chunks, of which parts are read
   const Box row{{2, 0}, {1, kWidth}};

@@ -35,6 +35,14 @@ TEST_F(BaseViewTest, SchemaHasWhatProgramsRelyOn) {
     "formats": ["npz"]})", ""));
 }
 
+TEST_F(BaseViewTest, TensorsShareTheConverterOfAVariable) {
+  const auto v = view(R"({"window": {"time": {"size": 1, "stride": 1}}, "dtype": "float32",
+                          "tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"], "offsets": {"time": [1]}}}})");
+  EXPECT_EQ(&v->converter(0, 0), &v->converter(1, 0));
+  EXPECT_EQ(v->converter(1, 0).result(), float32());
+  EXPECT_EQ(v->converters().size(), 2u);
+}
+
 TEST_F(BaseViewTest, SchemaSaysWhatLiesAlongAStack) {
   const auto channels = [&](const std::string& members) {
     return view(R"({"window": {"time": {"size": 2, "stride": 1}}, )" + members + "}")->schema()["tensors"][0].value("channels", Json());
