@@ -7,8 +7,11 @@ namespace batchfs {
 namespace {
 
 struct Coded {
-  std::string name, configuration;
+  std::string name;
+  Json configuration;
   DataType type;
+  Coded(std::string coded_by, std::string_view json, DataType of)
+      : name(std::move(coded_by)), configuration(parse_json(json, "fuzz")), type(of) {}
 };
 
 const std::vector<Coded>& codecs() {
@@ -47,8 +50,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<std::byte> stored(rest.begin(), rest.end());
   ChunkLayout layout{{32, 64}, coded.type, std::vector<std::byte>(coded.type.itemsize)};
   const std::size_t room = 32 * 64 * coded.type.itemsize;
-  const Json configuration = parse_json(coded.configuration, "fuzz");
-  const auto codec = find_codec(coded.name)(JsonRef(configuration, coded.name), layout);
+  const auto codec = find_codec(coded.name)(JsonRef(coded.configuration, coded.name), layout);
 
   std::vector<std::byte> whole(room);
   std::size_t got = 0;

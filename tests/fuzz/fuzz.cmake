@@ -1,18 +1,38 @@
-# The fuzz targets, one program each (preset `fuzz`, with clang): tools/fuzz runs them.
+# The fuzz targets. With clang (preset `fuzz`) each is a program of libFuzzer's, which tools/fuzz runs. In any other
+# build unit_fuzz puts through each what its fuzzing starts from.
 
-if(NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+if(BATCHFS_FUZZ AND NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   message(FATAL_ERROR "libFuzzer comes with clang: configure with the preset fuzz")
+endif()
+find_package(GTest REQUIRED)  # fakes of the unit tests use it
+
+if(BUILD_TESTING)
+  add_executable(unit_fuzz tests/fuzz/replay/corpus_test.cc)
+  target_link_libraries(unit_fuzz PRIVATE GTest::gtest GTest::gtest_main)
+  target_compile_definitions(unit_fuzz PRIVATE BATCHFS_FUZZ_CORPUS="${CMAKE_SOURCE_DIR}/tests/fuzz/corpus")
+  add_test(NAME unit_fuzz COMMAND unit_fuzz)
 endif()
 
 function(batchfs_fuzz name)
-  add_executable(fuzz_${name} EXCLUDE_FROM_ALL tests/fuzz/${name}.cc)
-  target_link_libraries(fuzz_${name} PRIVATE ${ARGN})
-  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
-  set_property(GLOBAL APPEND PROPERTY BATCHFS_FUZZ_TARGETS fuzz_${name})
+  if(BATCHFS_FUZZ)
+    add_executable(fuzz_${name} EXCLUDE_FROM_ALL tests/fuzz/${name}.cc)
+    target_link_libraries(fuzz_${name} PRIVATE ${ARGN})
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    set_property(GLOBAL APPEND PROPERTY BATCHFS_FUZZ_TARGETS fuzz_${name})
+  endif()
+  if(BUILD_TESTING)
+    add_library(replay_${name} OBJECT tests/fuzz/${name}.cc)
+    target_link_libraries(replay_${name} PRIVATE ${ARGN})
+    target_compile_definitions(replay_${name} PRIVATE LLVMFuzzerTestOneInput=fuzz_${name})
+    target_link_libraries(unit_fuzz PRIVATE replay_${name} ${ARGN})
+  endif()
 endfunction()
 
-find_package(GTest REQUIRED)  # fakes of the unit tests use it
+add_library(value_text STATIC EXCLUDE_FROM_ALL tools/value_text.cc tools/text.cc)  # of the tools, what reads values
+target_link_libraries(value_text PUBLIC batchfs_dataset)
+
 batchfs_fuzz(metadata batchfs_dataset)
+batchfs_fuzz(values value_text)
 batchfs_fuzz(view batchfs_view)
 batchfs_fuzz(codec batchfs_codec)
 batchfs_fuzz(shard_index batchfs_codec)
@@ -21,6 +41,9 @@ batchfs_fuzz(answers batchfs_store GTest::gtest)
 batchfs_fuzz(handoff_server batchfs_handoff)
 batchfs_fuzz(handoff_reader batchfs_reader_core)
 batchfs_fuzz(program batchfs_gpu)
+batchfs_fuzz(fuse_init batchfs_fs)
 
-get_property(targets GLOBAL PROPERTY BATCHFS_FUZZ_TARGETS)
-add_custom_target(fuzz DEPENDS ${targets})
+if(BATCHFS_FUZZ)
+  get_property(targets GLOBAL PROPERTY BATCHFS_FUZZ_TARGETS)
+  add_custom_target(fuzz DEPENDS ${targets})
+endif()

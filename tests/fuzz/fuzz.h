@@ -4,12 +4,14 @@
 // a crash, a sanitizer's report, another exception, memory or time without bound, or two ways to the same values
 // that differ.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/error.h"
 

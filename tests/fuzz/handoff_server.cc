@@ -1,5 +1,5 @@
-// What a reader may say to the server of the hand-off: messages, each behind its length of two bytes. Batches are
-// made at once or never, as the message's length says.
+// What a reader may say to the server of the hand-off: messages, each behind its length of two bytes. Of five batches
+// one fails and one is never made; the others are there at once.
 
 #include <sys/socket.h>
 
@@ -28,7 +28,7 @@ class MadeUpDelivery final : public Delivery {
     }
     auto parcel = std::make_shared<Parcel>();
     parcel->memories = {{id, 4096, MemoryKind::host, memory_->fd(), true}};
-    parcel->tensors = {{0, 0, bytes(*request.view, request.batch)}};
+    parcel->tensors = {{0, 0, bytes(*request.view, request.global_batch())}};
     parcel->held = memory_;
     done(parcel, nullptr);
     return 0;
@@ -45,6 +45,12 @@ class MadeUpDelivery final : public Delivery {
   }
   std::uint64_t limit() const override { return 1024; }
 
+  /// For the next input, which must not depend on this one. Is nothing asked for?
+  bool start_anew() {
+    last_id_ = 0;
+    return waiting_.empty();
+  }
+
  private:
   const std::shared_ptr<MemoryFile> memory_;
   std::map<std::uint64_t, Done> waiting_;
@@ -58,11 +64,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace batchfs;
   using namespace batchfs::handoff;
   static const FakeData fake(10, 4, 6);
-  static const auto view = fake.view(R"({"window": {"time": 1}, "batch": 4, "epochs": 2})");
-  MadeUpDelivery delivery;
-  Offer offer;
-  offer.views.push_back({view, MemoryFiles(false).create("texts", 16), 8, 8, Remainder::keep});
-  offer.deliveries = {&delivery};
+  static MadeUpDelivery delivery;
+  static Offer offer = [] {
+    Offer made;
+    const auto add = [&](const char* json, Remainder remainder) {
+      made.views.push_back({fake.view(json), MemoryFiles(false).create("texts", 16), 8, 8, remainder});
+    };
+    add(R"({"name": "v", "window": {"time": 1}, "batch": 4, "epochs": 2})", Remainder::keep);
+    add(R"({"name": "p", "window": {"time": 1}, "batch": {"size": 3, "remainder": "pad"}})", Remainder::pad);
+    made.deliveries = {&delivery};
+    return made;
+  }();
   int ends[2];
   must(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
   {
@@ -89,6 +101,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   ::close(ends[1]);
-  must(offer.held == 0 && offer.leases == 0);
+  must(offer.held == 0 && offer.leases == 0 && delivery.start_anew());
   return 0;
 }

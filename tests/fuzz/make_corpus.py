@@ -67,6 +67,27 @@ def views():
         put("view", json.dumps(view).encode() + b"\0" + statistics.encode())
 
 
+def values():
+    """The first byte is the type's number in values.cc."""
+    def put_values(number, array, attributes, label):
+        put("values", bytes([number]) + json.dumps(attributes).encode() + b"\0" + label.encode() + b"\0" + array.tobytes())
+
+    steps = np.arange(12)
+    put_values(2, steps.astype("<i2"), {"scale_factor": 0.5, "add_offset": 10, "_FillValue": -1, "missing_value": [3, 4]}, "11:12")
+    put_values(3, steps.astype(">i4"), {"units": "hours since 2000-01-01 12:00", "calendar": "standard"}, "2000-01-01T13:2000-01")
+    put_values(4, steps.astype("<i8"), {"units": "days since 1500-01-01", "calendar": "noleap"}, "#3:#-1")
+    put_values(5, steps.astype("u1"), {"_Unsigned": "true", "valid_range": [0, 5]}, "3,4,5")
+    put_values(8, steps.astype("<f2"), {"scale_factor": 0.1}, "0.5")
+    put_values(10, steps.astype("<f8") / 3, {"missing_value": "NaN", "units": "seconds"}, "0:2.5")
+    put_values(12, (steps + 1j).astype("<c16"), {}, "#7")
+    put_values(13, np.array(list("abcdef"), "S1"), {"_Encoding": "utf-8"}, "a")
+    put_values(15, np.array(["ab", "c"], "<U2"), {}, "ab,c")
+    put_values(17, steps.astype("<M8[Y]"), {}, "1975")
+    put_values(22, steps.astype("<M8[ns]"), {"_FillValue": 0}, "1970-01-01")
+    put_values(27, steps.astype("<m8[ns]"), {}, "5")
+    put_values(28, np.zeros(2, [("a", "<i2"), ("b", ">f4", 2), ("c", "S2")]), {}, "#0")
+
+
 def codecs():
     """The first byte is the codec's number in codec.cc, then come where a range begins and how long it is."""
     def coded(number, data):
@@ -153,13 +174,17 @@ def messages():
     def framed(*all_messages):
         return b"".join(struct.pack("<H", len(m)) + m for m in all_messages)
 
-    hello = message(1, struct.pack("<IIQqq16sII256s", 0, 2, 0, 0, 1, b"", 0, 0, b""))
+    def hello_of(view, world=1):
+        return message(1, struct.pack("<IIQqq16sII256s", 0, 2, 0, 0, world, b"", 1, 0, view))
+
+    hello = hello_of(b"v")
     start = message(2, struct.pack("<QqqqqII", 1, 0, 0, 1, 10, 2, 0))
     get = message(3, struct.pack("<Qqq", 7, 1, 3))
     release = message(4, struct.pack("<IIQ", 1, 0, 1))
     want = message(5, struct.pack("<QII", 1, 4, 0))
     put("handoff_server", framed(hello, start, get, release, want, message(4, struct.pack("<IIQQ", 2, 0, 2, 3))))
     put("handoff_server", framed(hello, get, get, message(2, struct.pack("<QqqqqII", 2, 1, 1, 2, 3, 64, 0)), want))
+    put("handoff_server", framed(hello_of(b"p", 4), message(2, struct.pack("<QqqqqII", 1, 0, 12, 1, 4, 3, 0)), message(3, struct.pack("<Qqq", 1, 0, 15))))
 
     source = (pathlib.Path(__file__).parent / "handoff_reader.cc").read_text()
     schema, view = (part.split(')"')[0] for part in source.split('R"(')[1:3])
@@ -180,9 +205,20 @@ def messages():
     put("handoff_reader", sent(0, message(68, struct.pack("<IIII", 1, 3, 5, 0) + b"whywhere")))
 
 
+def inits():
+    """fs/fuse_abi.h: whether passthrough is wanted, libfuse's reply, the kernel's request."""
+    def asked(opcode, flags, flags2):
+        return struct.pack("<IIQQIIIHH", 104, opcode, 2, 0, 0, 0, 0, 0, 0) + struct.pack("<5I44x", 7, 41, 131072, flags, flags2)
+
+    reply = struct.pack("<4I2H2I2H2IH22x", 7, 36, 131072, 1 << 30 | 1, 128, 96, 1 << 20, 1, 256, 0, 0, 0, 0)
+    put("fuse_init", b"\1" + reply + asked(26, 0x73fffffb, 0xff))
+    put("fuse_init", b"\0" + reply + asked(26, 0x03fffffb, 0))
+    put("fuse_init", b"\1" + reply + asked(1, 0, 0))
+
+
 if __name__ == "__main__":
     shutil.rmtree(CORPUS, ignore_errors=True)
-    for make in (metadata, views, codecs, shard_indexes, zips, answers, messages):
+    for make in (metadata, values, views, codecs, shard_indexes, zips, answers, messages, inits):
         make()
     put("program", bytes(100))
     put("program", struct.pack("<BBB10B", 2, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0) + struct.pack("<QQQIxxxx", 0, 64, 128, 0) + bytes(64))

@@ -17,7 +17,7 @@ void walk(Store& store, const std::string& prefix, int depth) {
     }
     attempt([&] {
       const auto size = store.size(key);
-      if (!size || *size > (1 << 20)) return;
+      if (!size || *size > (64 << 10)) return;
       const auto whole = store.read(key);
       must(whole && whole->size() == *size);
       std::vector<std::byte> part(std::min<std::uint64_t>(*size, 100));

@@ -59,7 +59,7 @@ class RandomData {
 };
 
 /// The tensors of a batch, put together by the kernel from stored chunks.
-std::vector<std::vector<std::byte>> gathered(const View& view, const AssemblyTables& tables, const MemoryStore& store,
+std::vector<std::vector<std::byte>> gathered(const View& view, const AssemblyTables& tables, const MemoryObjects& store,
                                              std::int64_t epoch, std::int64_t batch) {
   const BatchPlan plan = view.plan(epoch, batch);
   std::vector<std::uint64_t> begins, sizes;

@@ -13,7 +13,7 @@ Coding coding(const Json& changes) {
                  {"order", "C"}, {"filters", nullptr}, {"fill_value", nullptr}};
   zarray.update(changes);
   const auto metadata = std::make_shared<const ArrayMetadata>(parse_array_v2("v", zarray, Json::object(), "v"));
-  return coding_of(Array(std::make_shared<MemoryStore>(), metadata));
+  return coding_of(Array(std::make_shared<MemoryObjects>(), metadata));
 }
 
 TEST(Coding, SaysWhatTheGpuUndoes) {

@@ -18,7 +18,7 @@ const RawTestFormat kRaw;
 
 class RemoteStore final : public Store {
  public:
-  explicit RemoteStore(std::shared_ptr<MemoryStore> store) : store_(std::move(store)) {}
+  explicit RemoteStore(std::shared_ptr<MemoryObjects> store) : store_(std::move(store)) {}
   std::string url() const override { return "remote"; }
   std::optional<Buffer> read(const std::string& key, ByteRange range) override { return store_->read(key, range); }
   std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset, std::span<std::byte> out) override {
@@ -28,7 +28,7 @@ class RemoteStore final : public Store {
   std::vector<Entry> list(const std::string&) override { return {}; }
 
  private:
-  std::shared_ptr<MemoryStore> store_;
+  std::shared_ptr<MemoryObjects> store_;
 };
 
 struct Epoch {

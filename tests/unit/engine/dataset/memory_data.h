@@ -13,7 +13,7 @@
 namespace batchfs {
 
 /// Objects by key; keys that nobody put there are missing.
-class MemoryStore : public Store {
+class MemoryObjects : public Store {
  public:
   std::string url() const override { return "memory"; }
   bool is_local() const override { return true; }
@@ -86,7 +86,7 @@ class MemoryData {
 
   std::shared_ptr<const Dataset> dataset() const { return std::make_shared<const Dataset>(store, hierarchy); }
 
-  std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();
+  std::shared_ptr<MemoryObjects> store = std::make_shared<MemoryObjects>();
   Hierarchy hierarchy;
 };
 

@@ -84,7 +84,7 @@ TEST_F(SampleCacheTest, ADirectoryThatCannotBeMadeIsAnError) {
 }
 
 /// Says what it is told to of its chunks.
-class Stateful : public MemoryStore {
+class Stateful : public MemoryObjects {
  public:
   std::optional<std::uint64_t> state(const std::string& prefix) override {
     return prefix == "t" ? number : std::nullopt;
