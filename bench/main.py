@@ -10,7 +10,7 @@ import platform
 import sys
 import time
 
-WORKLOADS = ["local", "raw", "w1", "w2", "w3", "handoff"]
+WORKLOADS = ["local", "raw", "w1", "w2", "w3", "handoff", "mount"]
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
