@@ -1,5 +1,6 @@
 #include "engine/base/buffer.h"
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstdlib>
@@ -7,8 +8,11 @@
 #include <fstream>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include <sys/mman.h>
+
+#include "engine/base/buffer_pool.h"
 
 namespace batchfs {
 
@@ -20,7 +24,6 @@ constexpr std::size_t kPooled = SIZE_MAX;  // it watches what malloc gives, to t
 #else
 constexpr std::size_t kPooled = 256 << 10;  // from this size on
 #endif
-constexpr std::size_t kKept = 64 << 20;     // free bytes that the pool keeps at most
 constexpr std::size_t kHugePage = 2 << 20;
 
 /// Sizes are rounded up to eighths of a power of two, so that similar chunks share free buffers.
@@ -75,24 +78,41 @@ class Pool {
   }
 
   void give(std::byte* data, std::size_t size) {
-    std::deque<std::pair<std::byte*, std::size_t>> surplus;
+    std::vector<std::pair<std::byte*, std::size_t>> surplus;
     {
       const std::lock_guard lock(mutex_);
       free_.emplace_back(data, size);
       kept_ += size;
-      for (; kept_ > kKept; free_.pop_front()) {
-        kept_ -= free_.front().second;
-        surplus.push_back(free_.front());
-      }
-      if (host_takes_ && !surplus.empty()) {
-        for (const auto& [old, bytes] : surplus) unmapped_ += bytes;
-        unmapped_at_ = Clock::now();
-      }
+      surplus = take_surplus();
     }
     for (const auto& [old, bytes] : surplus) ::munmap(old, bytes);
   }
 
+  void keep(std::size_t bytes) {
+    std::vector<std::pair<std::byte*, std::size_t>> surplus;
+    {
+      const std::lock_guard lock(mutex_);
+      most_ = std::max(bytes, kLeastPooled);
+      surplus = take_surplus();
+    }
+    for (const auto& [old, size] : surplus) ::munmap(old, size);
+  }
+
  private:
+  /// The oldest ones, beyond what is kept.
+  std::vector<std::pair<std::byte*, std::size_t>> take_surplus() {
+    std::vector<std::pair<std::byte*, std::size_t>> surplus;
+    for (; kept_ > most_; free_.pop_front()) {
+      kept_ -= free_.front().second;
+      surplus.push_back(free_.front());
+    }
+    if (host_takes_ && !surplus.empty()) {
+      for (const auto& [old, bytes] : surplus) unmapped_ += bytes;
+      unmapped_at_ = Clock::now();
+    }
+    return surplus;
+  }
+
   /// Is this much of what was just unmapped still the machine's?
   bool takes_back(std::size_t size) {
     const std::lock_guard lock(mutex_);
@@ -103,8 +123,8 @@ class Pool {
   }
 
   std::mutex mutex_;
-  std::deque<std::pair<std::byte*, std::size_t>> free_;  // oldest first; at most kKept / kPooled of them
-  std::size_t kept_ = 0;
+  std::deque<std::pair<std::byte*, std::size_t>> free_;  // oldest first; at most most_ / kPooled of them
+  std::size_t kept_ = 0, most_ = kLeastPooled;
   const bool host_takes_ = host_takes_huge_pages();
   std::size_t unmapped_ = 0;  // lately, and not mapped again
   Clock::time_point unmapped_at_;
@@ -116,6 +136,8 @@ Pool& pool() {
 }
 
 }  // namespace
+
+void keep_pooled(std::size_t bytes) { pool().keep(bytes); }
 
 Buffer::Buffer(std::size_t size) : size_(size) {
   if (size == 0) return;

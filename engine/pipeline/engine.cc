@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/buffer_pool.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/boxes.h"
 #include "engine/pipeline/engine_errors.h"
@@ -42,7 +43,10 @@ Engine::Engine(Options options, Log& log)
       cache_(counters_),
       look_ahead_(cache_, budget_.limit()),
       executor_(default_threads(options.threads)),
-      scheduler_(executor_, budget_, cache_, counters_, trace_, log) {}
+      scheduler_(executor_, budget_, cache_, counters_, trace_, log) {
+  constexpr std::uint64_t kPooledShare = 16, kMostPooled = 512 << 20;
+  keep_pooled(std::min(budget_.limit() / kPooledShare, kMostPooled));
+}
 
 Engine::~Engine() { stop(); }
 

@@ -1,0 +1,15 @@
+#pragma once
+// How much memory of freed buffers is kept for the next ones.
+
+#include <cstddef>
+
+namespace batchfs {
+
+/// At least this much is, unless more is asked for.
+inline constexpr std::size_t kLeastPooled = 64 << 20;
+
+/// Of the whole process. As many chunks as are on their way from a store at once should fit: each that does not costs the
+/// page faults and the clearing of fresh memory.
+void keep_pooled(std::size_t bytes);
+
+}  // namespace batchfs
