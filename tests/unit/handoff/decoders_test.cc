@@ -169,7 +169,8 @@ class Server {
     std::memcpy(&ended.message, received.bytes.data(), sizeof ended.message);
     EXPECT_EQ(ended.message.header.type, MessageType::ended);
     ended.refused.resize((received.bytes.size() - sizeof ended.message) / sizeof(std::uint32_t));
-    std::memcpy(ended.refused.data(), received.bytes.data() + sizeof ended.message, ended.refused.size() * sizeof(std::uint32_t));
+    if (!ended.refused.empty())
+      std::memcpy(ended.refused.data(), received.bytes.data() + sizeof ended.message, ended.refused.size() * sizeof(std::uint32_t));
     return ended;
   }
   /// Waits for the series.
