@@ -72,15 +72,25 @@ void run_numeric(const CfDecoding& cf, std::int64_t count, const std::byte* sour
   run(cf, count, source, source_stride, result, result_stride);
 }
 
-/// xarray's integer scale without offset: integers stay integers.
+/// numpy's astype("int64") on x86-64: what does not fit, and NaN, is the smallest number.
+template <class S>
+std::int64_t to_int64(S value) {
+  if constexpr (std::is_integral_v<S>) {
+    return static_cast<std::int64_t>(value);
+  } else {
+    const auto number = static_cast<double>(value);
+    return number >= -0x1p63 && number < 0x1p63 ? static_cast<std::int64_t>(number) : std::numeric_limits<std::int64_t>::min();
+  }
+}
+
+/// xarray's whole scale without offset: integers stay integers, and floats become such.
 template <class S>
 void run_integer_scale(const CfDecoding& cf, std::int64_t count, const std::byte* source,
                        std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
-  const auto scale = static_cast<std::uint64_t>(static_cast<std::int64_t>(cf.scale));
+  const auto scale = static_cast<std::uint64_t>(to_int64(cf.scale));
   for (std::int64_t i = 0; i < count; ++i)
     store(result + i * result_stride,
-          static_cast<std::int64_t>(
-              static_cast<std::uint64_t>(static_cast<std::int64_t>(load<S>(source + i * source_stride))) * scale));
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(to_int64(load<S>(source + i * source_stride))) * scale));
 }
 
 template <class S>

@@ -280,6 +280,16 @@ TEST(Blosc, StoredSpansOfDamagedFramesStayInside) {
   }
 }
 
+TEST(Blosc, StoredSpansOfSizesThatMakeNoSenseAreNotKnown) {
+  const auto codec = make_codec("blosc");
+  // The header's sizes are signed: a negative one is huge, and some sums of two are small again.
+  for (const auto& [field, claim] : std::vector<std::pair<std::size_t, std::uint32_t>>{{4, 0xffffffff}, {8, 0xffffff00}, {8, 0x7fffffff}}) {
+    Bytes encoded = vectors()[0].encoded;
+    std::memcpy(encoded.data() + field, &claim, 4);
+    EXPECT_FALSE(filled(*codec, encoded, encoded.size(), 0, 8)) << field << " " << claim;
+  }
+}
+
 TEST(Blosc, ARangeOfAFrameOfAnotherSizeIsRefused) {
   const auto codec = make_codec("blosc");
   EXPECT_EQ(failure([&] { decode_range(*codec, in_blocks()[0].encoded, 79999, 0, 8); }),

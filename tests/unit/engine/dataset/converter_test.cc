@@ -177,6 +177,15 @@ TEST(Converter, IntegersBecomeDoubles) {
   EXPECT_EQ((convert<double, std::int16_t>(scaled, {-5, 7})), (std::vector<double>{-15, 21}));
 }
 
+TEST(Converter, FloatsWithAWholeScaleBecomeIntegers) {
+  // xarray.decode_cf of numpy.array([1.5, inf, nan, 1e30, -1e30, 7], "f4") with scale_factor 3
+  const CfDecoding cf = decoding("<f4", {{"scale_factor", 3}});
+  EXPECT_EQ(cf.decoded.name(), "int64");
+  const Converter converter(cf, cf.decoded);
+  EXPECT_EQ((convert<std::int64_t, float>(converter, {1.5f, INFINITY, NAN, 1e30f, -1e30f, 7})),
+            (std::vector<std::int64_t>{3, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 21}));
+}
+
 TEST(Converter, OnlyFloatsAreCast) {
   for (const char* dtype : {"<i4", "|b1", "<c8", "<M8[ns]"}) {
     const Error error = error_of([&] { Converter(decoding(dtype, Json::object()), float32()); });
