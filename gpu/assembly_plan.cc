@@ -75,6 +75,7 @@ Conversion AssemblyTables::convert(const Converter& converter) {
   if (cf.to_bool) throw refuse("numbers to bool");
   if (cf.time != CfDecoding::Time::none) throw refuse("times");
   if (cf.joined_characters > 0) throw refuse("characters");
+  if (!cf.masked_complex.empty()) throw refuse("complex numbers with a fill value");
   if (!converter.result().is_float() || (cf.decoded.is_integer() && cf.has_scale)) throw refuse("scaled integers");
   c.stored = number_of_type(cf.stored);
   c.result = number_of_type(converter.result());

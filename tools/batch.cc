@@ -40,9 +40,7 @@ std::uint32_t file_of(const Options& options, const View& view, const BatchLayou
     if (names[i] == options.tensor) return layout.tensors[i].file;
   }
   throw Error(ErrorCode::not_found,
-              "the view has no tensor '" + options.tensor + "'" + did_you_mean(options.tensor, names) +
-                  "; it has " + join(names, ", "),
-              options.view);
+              "the view has no tensor '" + options.tensor + "'" + nearest_or_all(options.tensor, names), options.view);
 }
 
 /// Throws unless the batch exists.
@@ -64,6 +62,7 @@ void batch(const Options& options, Output& output) {
   if (!options.tensor.empty() && options.format != "npy") {
     throw UsageError{"--tensor goes with --format npy: " + options.format + " holds all tensors"};
   }
+  if (options.format != "json") output.expect_binary("take --format json, which tells where it comes from");
   const OpenedView opened = open_view(options.store, options.view);
   Log log;
   Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
@@ -33,8 +34,12 @@ std::string path_of(const std::string& typed) {
 
 /// The arrays that could have been meant, when `path` is none.
 Error no_array(const Hierarchy& hierarchy, const std::string& path, const std::string& url) {
+  if (const std::string why = hierarchy.problem_of(path); !why.empty()) return Error(ErrorCode::corrupt, why, url);
   std::vector<std::string> paths;
-  for (const auto& [name, metadata] : hierarchy.arrays) paths.push_back(name);
+  for (const auto& [name, metadata] : hierarchy.arrays) {
+    if (name.ends_with("/" + path)) return Error(ErrorCode::not_found, "there is no array '" + path + "', did you mean '" + name + "'?", url);
+    paths.push_back(name.empty() ? "/" : name);
+  }
   if (hierarchy.groups.contains(path)) {
     std::vector<std::string> below = hierarchy.children(path);
     if (below.size() > 8) {
@@ -45,7 +50,7 @@ Error no_array(const Hierarchy& hierarchy, const std::string& path, const std::s
                  "'" + (path.empty() ? "/" : path) + "' is a group, name an array in it: " + join(below, ", "),
                  url);
   }
-  return Error(ErrorCode::not_found, "there is no array '" + path + "'" + did_you_mean(path, paths), url);
+  return Error(ErrorCode::not_found, "there is no array '" + path + "'" + nearest_or_all(path, paths), url);
 }
 
 /// Each `--select D=SEL` by its dimension.
@@ -66,17 +71,11 @@ std::map<std::string, Selector> parse_selections(const std::vector<std::string>&
 
 /// The array as a variable among the coordinates of its own dimensions: other arrays of the group need not
 /// fit together with it.
-Dataset dataset_of(const OpenedStore& opened, const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string group = slash == std::string::npos ? "" : path.substr(0, slash);
-  Hierarchy part;
-  const ArrayMetadata& array = opened.hierarchy->array(path);
-  part.arrays.emplace(path, array);
-  for (const std::string& dim : dimension_names(array)) {
-    const auto coordinate = opened.hierarchy->arrays.find(group.empty() ? dim : group + "/" + dim);
-    if (coordinate != opened.hierarchy->arrays.end()) part.arrays.insert(*coordinate);
-  }
-  return Dataset(opened.store, part, group);
+Dataset dataset_of(const OpenedStore& opened, const std::string& path, const std::string& name) {
+  const std::vector<std::string> dims = dimension_names(opened.hierarchy->array(path));
+  std::set<std::string> names(dims.begin(), dims.end());
+  names.insert(name);
+  return Dataset(opened.store, *opened.hierarchy, path.substr(0, path.size() - std::min(path.size(), name.size() + 1)), names);
 }
 
 using NamedDims = std::vector<std::pair<std::string, std::int64_t>>;
@@ -88,9 +87,7 @@ std::vector<Positions> choose(const Dataset& dataset, const NamedDims& dims,
   for (const auto& [name, selector] : selectors) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw Error(ErrorCode::not_found,
-                  "the array has no dimension '" + name + "'" + did_you_mean(name, names) +
-                      (names.empty() ? "" : "; it has " + join(names, ", ")),
-                  selector.where);
+                  "the array has no dimension '" + name + "'" + nearest_or_all(name, names), selector.where);
     }
   }
   std::vector<Positions> positions;
@@ -120,27 +117,30 @@ Dims shorten(std::vector<Positions>& positions) {
   return elided;
 }
 
-/// "t2m (time: 132, latitude: 73) float32": what people see above the values.
+/// "t2m (time: 132, latitude: 73) float32": what people see above the values. Then what `note` says of them.
 std::string heading(const std::string& path, const NamedDims& dims, const std::vector<Positions>& positions,
-                    const DataType& type) {
+                    const DataType& type, const std::string& note) {
   std::vector<std::string> lengths;
   for (std::size_t d = 0; d < dims.size(); ++d) {
     if (!positions[d].drops_dim()) {
       lengths.push_back(dims[d].first + ": " + std::to_string(positions[d].size()));
     }
   }
-  return printable((path.empty() ? "/" : path) + " (" + join(lengths, ", ") + ") " + type.name()) + "\n";
+  const std::string line = (path.empty() ? "/" : path) + " (" + join(lengths, ", ") + ") " + type.name();
+  return printable(line) + "\n" + (note.empty() ? "" : printable(note) + "\n");
 }
 
 void cat(const Options& options, Output& output) {
+  if (options.format == "npy") output.expect_binary("take --format text");
   const std::map<std::string, Selector> selectors = parse_selections(options.select);
   const std::string path = path_of(options.array);
   const OpenedStore opened = open_zarr(options.store);
   if (!opened.hierarchy->arrays.contains(path)) {
     throw no_array(*opened.hierarchy, path, opened.store->url());
   }
-  const Dataset dataset = dataset_of(opened, path);
-  const Variable& variable = dataset.variable(path.empty() ? "values" : path.substr(path.rfind('/') + 1));
+  const std::string name = path.empty() ? "values" : path.substr(path.rfind('/') + 1);
+  const Dataset dataset = dataset_of(opened, path, name);
+  const Variable& variable = dataset.variable(name);
   const Decode decode = options.decode == "raw" ? Decode::raw : Decode::cf;
 
   const NamedDims dims = SelectedValues::dims_of(variable, decode);
@@ -150,7 +150,7 @@ void cat(const Options& options, Output& output) {
   const Dims elided = for_people ? shorten(positions) : Dims();
   const SelectedValues values(variable, decode, std::move(positions));
 
-  if (for_people) output.write(heading(path, dims, chosen, values.type()));
+  if (for_people) output.write(heading(path, dims, chosen, values.type(), decode == Decode::cf ? variable.cf.note : ""));
   const std::unique_ptr<ValueWriter> writer =
       for_people                 ? text_writer(output, values.type(), values.shape(), elided)
       : options.format == "json" ? json_writer(output, values.type(), values.shape())

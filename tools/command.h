@@ -5,9 +5,7 @@
 // it. It writes its result to an Output and throws Error when it fails; main prints that as the one line
 // `batchfs: NAME failed: WHY (WHERE)`.
 
-#include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -25,9 +23,6 @@ struct Command {
   const char* example;  // at the end of its own help
   Run (*setup)(CLI::App& app);
 };
-
-/// All commands, in the order of the help.
-std::span<const Command> commands();
 
 Run setup_inspect(CLI::App& app);
 Run setup_cat(CLI::App& app);

@@ -4,6 +4,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/codec/array.h"
+#include "engine/codec/string_array.h"
 #include "engine/dataset/dataset.h"
 #include "tools/command.h"
 #include "tools/store_options.h"
@@ -38,7 +39,9 @@ Entry examine(const OpenedStore& opened, const ArrayMetadata& metadata) {
       all.push_back(metadata.type.itemsize);
       entry.bytes = static_cast<std::uint64_t>(element_count(all));
     }
-    if (entry.unsupported.empty()) {
+    if (entry.unsupported.empty() && metadata.type.is_variable()) {
+      StringArray(opened.store, std::make_shared<const ArrayMetadata>(metadata));
+    } else if (entry.unsupported.empty()) {
       const Array array(opened.store, std::make_shared<const ArrayMetadata>(metadata));
       entry.grid = array.grid();
       entry.sharded = array.is_sharded();
@@ -120,10 +123,6 @@ std::string group_text(const std::vector<const Entry*>& entries) {
   return table.text();
 }
 
-std::string counted(std::size_t n, const std::string& noun) {
-  return format_count(n) + " " + noun + (n == 1 ? "" : "s");
-}
-
 std::string summary_text(const OpenedStore& opened, const std::vector<Entry>& entries) {
   const Hierarchy& hierarchy = *opened.hierarchy;
   std::uint64_t bytes = 0;
@@ -136,7 +135,7 @@ std::string summary_text(const OpenedStore& opened, const std::vector<Entry>& en
   }
   std::string out = printable(opened.store->url()) + "\n";
   out += "Zarr v" + std::to_string(hierarchy.zarr_format) + ", " +
-         counted(hierarchy.groups.size(), "group") + ", " + counted(entries.size(), "array") + ", " +
+         counted(std::ssize(hierarchy.groups), "group") + ", " + counted(std::ssize(entries), "array") + ", " +
          format_size(bytes) + " decoded" + (hierarchy.consolidated ? ", consolidated metadata" : "") + "\n";
   for (const auto& [group, members] : by_group) {
     out += "\n" + printable(path_text(group)) + "\n" + group_text(members);

@@ -18,6 +18,7 @@
 #include "tools/log_level_signal.h"
 #include "tools/mount_options.h"
 #include "tools/mount_service.h"
+#include "tools/mounts.h"
 #include "tools/samples.h"
 #include "tools/serving.h"
 #include "tools/supervisor.h"
@@ -29,6 +30,8 @@ namespace {
 std::string check_directory(const std::string& directory) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(directory, error);
+  if (error == std::errc::not_connected)
+    throw Error(ErrorCode::io, "what was mounted there has died; end it with batchfs umount", directory);
   if (error) throw Error(ErrorCode::not_found, error.message() + "; make it with mkdir", directory);
   if (!std::filesystem::is_directory(path, error)) {
     throw Error(ErrorCode::invalid_argument, "is not a directory", directory);
@@ -81,6 +84,9 @@ constexpr double kPatience = 10;
 
 /// Serves until the mount ends. `ready` is called when it can be used.
 void serve(const MountOptions& options, const Supervised& supervised, const std::function<void()>& ready) {
+  if (supervised.session < 0 && mounted_type(options.directory) == "fuse.batchfs")
+    throw Error(ErrorCode::invalid_argument, "a store is mounted there already; end that with batchfs umount, or take --replace",
+                options.directory);
   raise_file_limit();
   Log log(options.foreground);
   if (!supervised.before.empty()) log.warning("the daemon before this one " + supervised.before);

@@ -6,11 +6,16 @@
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "tools/command.h"
 
 namespace batchfs {
 
 namespace {
 constexpr std::size_t kBuffered = 64 << 10;
+}
+
+void Output::expect_binary(const std::string& instead) const {
+  if (::isatty(fd_) == 1) throw UsageError{"this is for programs, not for a terminal: write it to a file (> FILE), or " + instead};
 }
 
 void Output::write(std::string_view text) {

@@ -19,6 +19,9 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
+  /// Throws UsageError when it is a terminal, which wants text: `instead` says what to type.
+  void expect_binary(const std::string& instead) const;
+
   void write(std::string_view text);
   void write(std::span<const std::byte> bytes);
   void finish();

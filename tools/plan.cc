@@ -61,10 +61,9 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, con
 }
 
 std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
-  std::string out = fmt::format("View {}: {}{} samples in {} batches of {}, {} epoch{}\n\n", printable(view.name()),
-                                scan ? "at most " : "", count_text(view.samples()), count_text(view.batches()),
-                                count_text(view.batch_size()), count_text(view.epochs()),
-                                view.epochs() == 1 ? "" : "s");
+  std::string out = fmt::format("View {}: {}{} in {} of {}, {}\n\n", printable(view.name()), scan ? "at most " : "",
+                                counted(view.samples(), "sample"), counted(view.batches(), "batch", "batches"),
+                                count_text(view.batch_size()), counted(view.epochs(), "epoch"));
   Table tensors({"tensor", "type", "dimensions", "shape of a full batch"});
   for (const TensorSpec& tensor : view.tensors()) {
     tensors.add({printable(tensor.name), tensor.type.name(), printable(join(tensor.dims, ", ")),

@@ -68,7 +68,7 @@ std::vector<std::pair<std::string, std::int64_t>> SelectedValues::dims_of(const 
 
 SelectedValues::SelectedValues(const Variable& variable, Decode decode, std::vector<Positions> positions)
     : variable_(variable), positions_(std::move(positions)) {
-  if (variable.array == nullptr) {
+  if (!variable.is_readable()) {
     throw Error(ErrorCode::not_supported, variable.unsupported, variable.metadata->path);
   }
   for (const Positions& chosen : positions_) counts_.push_back(chosen.size());

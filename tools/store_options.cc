@@ -41,12 +41,12 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
   app.add_flag("--cache-trust", options.config.cache_trust,
                "take what the cache has of chunks without asking whether it has changed")
       ->group(remote);
-  add_size_option(app, "--cache-size", options.config.cache_size, "keep at most this much")->group(remote);
-  app.add_option("--timeout", options.config.timeout, "give up on a request after this many seconds")
+  add_size_option(app, "--cache-size", options.config.cache_size, "keep at most this much (default: what the disk has)")->group(remote);
+  app.add_option("--timeout", options.config.timeout, "give up on a request after this many seconds (default: 30)")
       ->check(CLI::Range(0.001, 3600.0).description(""))
       ->type_name("SECONDS")
       ->group(remote);
-  app.add_option("--retries", options.config.retries, "try a failed request again this often")
+  app.add_option("--retries", options.config.retries, "try a failed request again this often (default: 3)")
       ->check(CLI::Range(0, 100).description(""))
       ->type_name("N")
       ->group(remote);

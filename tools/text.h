@@ -1,6 +1,7 @@
 #pragma once
 // Pieces of text for people: tables, shapes, codecs.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,14 @@ class Table {
  public:
   explicit Table(std::vector<std::string> heading) { add(std::move(heading)); }
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  bool empty() const { return rows_.size() == 1; }
   std::string text(std::size_t indent = 2) const;
 
  private:
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// "1,000 samples", "1 sample"; `several` where it is not `one` with an s.
+std::string counted(std::int64_t count, const std::string& one, const std::string& several = "");
 
 /// "132 x 73 x 144"; "scalar" without dimensions.
 std::string shape_text(const Dims& shape);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "engine/base/utf8.h"
 #include "engine/dataset/cf.h"
 #include "tools/text.h"
 
@@ -140,26 +141,6 @@ void append_datetime(std::string& out, const DataType& type, std::int64_t count)
                          static_cast<std::size_t>(unit.digits));
   }
   append_number(out, count);  // also of nothing in particular ("generic")
-}
-
-void append_utf8(std::string& out, std::uint32_t c) {
-  if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
-  const auto tail = [&out](std::uint32_t bits) { out += static_cast<char>(0x80 | (bits & 0x3f)); };
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-  } else if (c < 0x800) {
-    out += static_cast<char>(0xc0 | c >> 6);
-    tail(c);
-  } else if (c < 0x10000) {
-    out += static_cast<char>(0xe0 | c >> 12);
-    tail(c >> 6);
-    tail(c);
-  } else {
-    out += static_cast<char>(0xf0 | c >> 18);
-    tail(c >> 12);
-    tail(c >> 6);
-    tail(c);
-  }
 }
 
 /// S and U elements in UTF-8, without the padding; bytes are taken as Latin-1, so that none is lost.

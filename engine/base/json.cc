@@ -211,7 +211,8 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
       }
       std::swap(previous, row);
     }
-    if (previous.back() < best_distance) {
+    const bool has_something_in_common = previous.back() < std::max(name.size(), candidate.size());
+    if (previous.back() < best_distance && has_something_in_common) {
       best_distance = previous.back();
       best = candidate;
     }
@@ -222,6 +223,17 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
   const std::string best = nearest(name, candidates);
   return best.empty() ? std::string() : fmt::format(", did you mean '{}'?", best);
+}
+
+std::string nearest_or_all(std::string_view name, std::vector<std::string> candidates) {
+  constexpr std::size_t kMost = 8;
+  const std::string near = did_you_mean(name, candidates);
+  if (!near.empty() || candidates.empty()) return near;
+  if (candidates.size() > kMost) {
+    candidates.resize(kMost);
+    candidates.emplace_back("...");
+  }
+  return fmt::format("; there {} {}", candidates.size() == 1 ? "is" : "are", fmt::join(candidates, ", "));
 }
 
 }  // namespace batchfs

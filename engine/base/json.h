@@ -76,4 +76,7 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
 /// ", did you mean 'x'?" or nothing.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
+/// The same, or what there is when nothing is near: "; there are a, b, c".
+std::string nearest_or_all(std::string_view name, std::vector<std::string> candidates);
+
 }  // namespace batchfs

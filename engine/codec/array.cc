@@ -55,6 +55,8 @@ Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> 
   const std::string& path = metadata_->path;
   try {
     if (!metadata_->unsupported.empty()) throw Error(ErrorCode::not_supported, metadata_->unsupported);
+    if (metadata_->type.is_variable())
+      throw Error(ErrorCode::not_supported, "strings of any length have no file of their own; batchfs cat writes them");
     const ChunkLayout layout{metadata_->chunk_shape, metadata_->type, metadata_->fill_value};
     // The shards' own chunks can be read alone when nothing is done before or after sharding.
     if (metadata_->codecs.size() == 1 && metadata_->codecs.front().name == "sharding_indexed") {

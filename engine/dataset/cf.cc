@@ -81,6 +81,33 @@ std::optional<std::int64_t> stored_count(const ArrayMetadata& array) {
   return count;
 }
 
+/// Of an array of complex numbers: what becomes missing.
+std::vector<std::complex<double>> masked_complex_numbers(const ArrayMetadata& array) {
+  std::vector<std::complex<double>> masked;
+  const auto add = [&masked](double real, double imaginary) {
+    if (!std::isnan(real) && !std::isnan(imaginary)) masked.emplace_back(real, imaginary);
+  };
+  const DataType part = make_type(Kind::floating, array.type.itemsize / 2);
+  const auto fill = array.attributes.find("_FillValue");
+  if (array.zarr_format == 2 && !array.fill_value_json.is_null()) {
+    const std::byte* p = array.fill_value.data();
+    const auto as = [p](auto zero) {
+      decltype(zero) parts[2];
+      std::memcpy(parts, p, sizeof parts);
+      return std::complex<double>(parts[0], parts[1]);
+    };
+    const std::complex<double> value = part.itemsize == 4 ? as(float{}) : as(double{});
+    add(value.real(), value.imag());
+  } else if (fill != array.attributes.end() && fill->is_array() && fill->size() == 2) {
+    const auto real = attribute_number((*fill)[0], part), imaginary = attribute_number((*fill)[1], part);
+    if (real && imaginary) add(*real, *imaginary);
+  }
+  if (const auto missing = array.attributes.find("missing_value"); missing != array.attributes.end())
+    for (const Json& value : missing->is_array() ? *missing : Json::array({*missing}))
+      if (value.is_number()) add(value.get<double>(), 0);
+  return masked;
+}
+
 /// scale_factor or add_offset: a number, or a list of one.
 std::optional<double> packing_number(const Json& attributes, const char* name, bool& is_integer) {
   const auto it = attributes.find(name);
@@ -153,7 +180,7 @@ bool decode_time(const Json& attributes, CfDecoding& cf) {
 }  // namespace
 
 bool CfDecoding::is_identity() const {
-  return stored == decoded && masked.empty() && !has_scale && !has_offset && time == Time::none && !to_bool;
+  return stored == decoded && masked.empty() && masked_complex.empty() && !has_scale && !has_offset && time == Time::none && !to_bool;
 }
 
 CfDecoding raw_decoding(const ArrayMetadata& array) {
@@ -164,31 +191,22 @@ CfDecoding raw_decoding(const ArrayMetadata& array) {
   return cf;
 }
 
-CfDecoding cf_decoding(const ArrayMetadata& array, const std::vector<std::string>& dims) {
+CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters) {
   CfDecoding cf = raw_decoding(array);
   const Json& attributes = array.attributes;
   DataType& stored = cf.stored;
 
-  if (stored.kind == Kind::datetime || stored.kind == Kind::timedelta) {
-    // Times that are stored as such; xarray holds s, ms, us and ns, coarser units become s.
-    static constexpr std::pair<std::string_view, std::int64_t> kCoarse[] = {
-        {"W", 604800}, {"D", 86400}, {"h", 3600}, {"m", 60}};
-    for (const auto& [unit, seconds] : kCoarse)
-      if (stored.unit == unit) {
-        cf.decoded.unit = "s";
-        cf.decoded.multiplier = 1;
-        cf.time = stored.kind == Kind::datetime ? CfDecoding::Time::datetime : CfDecoding::Time::timedelta;
-        cf.time_step = seconds * stored.multiplier;
-      }
-    return cf;
-  }
-  if (stored.kind == Kind::bytes && stored.itemsize == 1 && array.shape.size() > 0) {
-    // Character arrays: the last dimension is joined.
+  // Times that are stored as such are passed on, whatever the attributes say.
+  if (stored.kind == Kind::datetime || stored.kind == Kind::timedelta) return cf;
+  if (stored.kind == Kind::bytes && stored.itemsize == 1 && array.shape.size() > 0 && joins_characters) {
     if (array.shape.back() > 0 && array.shape.back() <= (1 << 20)) {
       cf.joined_characters = array.shape.back();
       cf.decoded.itemsize = static_cast<std::uint32_t>(cf.joined_characters);
     }
-    static_cast<void>(dims);
+    return cf;
+  }
+  if (stored.kind == Kind::complex) {
+    cf.masked_complex = masked_complex_numbers(array);
     return cf;
   }
   const bool numeric = stored.is_integer() || stored.is_float();

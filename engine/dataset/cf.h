@@ -3,6 +3,7 @@
 // Source: xarray.conventions and xarray.coding (variables, times, strings), 2026.9; CF Conventions 1.11,
 // sections 2.5.1, 4.4 and 8.1.
 
+#include <complex>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct CfDecoding {
   DataType arithmetic;  // the float type that masks, scale and offset work in
   /// Values that become missing, compared after the cast to `arithmetic` (as xarray does).
   std::vector<double> masked;
+  std::vector<std::complex<double>> masked_complex;  // the same for complex numbers
   bool has_scale = false, has_offset = false;
   double scale = 1, offset = 0;  // applied with a rounding each, never fused
 
@@ -48,8 +50,9 @@ struct CfDecoding {
 CfDecoding raw_decoding(const ArrayMetadata& array);
 
 /// Values as xarray decodes them. Attributes that make no sense (a scale_factor that is not a number)
-/// throw invalid_argument naming the attribute.
-CfDecoding cf_decoding(const ArrayMetadata& array, const std::vector<std::string>& dims);
+/// throw invalid_argument naming the attribute. `joins_characters`: the last dimension of |S1 arrays is no dimension
+/// but the characters of a string.
+CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters = true);
 
 /// A proleptic Gregorian date as days since 1970-01-01, and back.
 std::int64_t days_from_civil(std::int64_t year, int month, int day);

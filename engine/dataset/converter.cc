@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 
@@ -156,6 +157,19 @@ void run_packed_time(const CfDecoding& cf, std::int64_t count, const std::byte* 
   }
 }
 
+template <class T>
+void run_complex(const CfDecoding& cf, std::int64_t count, const std::byte* source, std::int64_t source_stride,
+                 std::byte* result, std::int64_t result_stride) {
+  constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto stored = load<std::complex<T>>(source + i * source_stride);
+    const bool masked = std::any_of(cf.masked_complex.begin(), cf.masked_complex.end(), [stored](const auto& mask) {
+      return stored == std::complex<T>(static_cast<T>(mask.real()), static_cast<T>(mask.imag()));
+    });
+    store(result + i * result_stride, masked ? std::complex<T>(kNan, kNan) : stored);
+  }
+}
+
 /// Calls `body` with a value of the type's C++ type.
 template <class Body>
 auto with_type(const DataType& type, Body&& body) {
@@ -261,7 +275,9 @@ Converter::Converter(const CfDecoding& decoding, const DataType& result, Finish 
     return;
   }
   const bool packed = decoding.has_scale || decoding.has_offset;
-  if (decoding.to_bool) {
+  if (decoding.stored.kind == Kind::complex) {
+    run_ = decoding.stored.itemsize == 8 ? run_complex<float> : run_complex<double>;
+  } else if (decoding.to_bool) {
     run_ = with_type(decoding.stored, [](auto s) -> Run { return run_bool<decltype(s)>; });
   } else if (decoding.time != CfDecoding::Time::none) {
     run_ = with_type(decoding.stored, [&](auto s) -> Run {

@@ -1,6 +1,7 @@
 #include "engine/dataset/dataset.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/base/utf8.h"
 #include "engine/dataset/converter.h"
 
 namespace batchfs {
@@ -51,10 +53,69 @@ std::vector<std::string> dimension_names(const ArrayMetadata& array) {
   return names;
 }
 
-Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path)
+namespace {
+
+using NamedArrays = std::map<std::string, const ArrayMetadata*>;
+
+/// The arrays of a group, not those of groups below it. An array in place of the group is "values" or has its own name.
+NamedArrays arrays_of(const Hierarchy& hierarchy, const std::string& path) {
+  NamedArrays arrays;
+  for (const auto& [array_path, metadata] : hierarchy.arrays) {
+    std::string name = array_path;
+    if (array_path == path) {
+      name = path.empty() ? "values" : path.substr(path.rfind('/') + 1);
+    } else if (!path.empty()) {
+      if (!array_path.starts_with(path + "/")) continue;
+      name = array_path.substr(path.size() + 1);
+    }
+    if (name.find('/') == std::string::npos) arrays.emplace(std::move(name), &metadata);
+  }
+  return arrays;
+}
+
+/// NCZarr's own attributes.
+bool is_nczarr(const std::string& key) { return key.starts_with("_nc") || key.starts_with("_NC"); }
+
+/// Bounds of times need no units of their own: CF Conventions, section 7.1. The attributes that each is to have, by name.
+std::map<std::string, Json> bounds_attributes(const NamedArrays& arrays) {
+  std::map<std::string, Json> result;
+  for (const auto& [name, metadata] : arrays) {
+    const Json& attributes = metadata->attributes;
+    const auto units = attributes.find("units"), bounds = attributes.find("bounds");
+    if (units == attributes.end() || bounds == attributes.end() || !units->is_string() || !bounds->is_string()) continue;
+    if (units->get<std::string>().find("since") == std::string::npos) continue;
+    Json& wanted = result[bounds->get<std::string>()];
+    wanted["units"] = *units;
+    if (const auto calendar = attributes.find("calendar"); calendar != attributes.end()) wanted["calendar"] = *calendar;
+  }
+  return result;
+}
+
+/// Can the last dimension of a character array be joined? Not one that is used otherwise.
+bool joins_characters(const ArrayMetadata& array, const NamedArrays& arrays) {
+  if (array.shape.empty()) return false;
+  const std::string last = dimension_names(array).back();
+  return !arrays.contains(last) && std::all_of(arrays.begin(), arrays.end(), [&last](const auto& entry) {
+    const std::vector<std::string> dims = dimension_names(*entry.second);
+    const auto at = std::find(dims.begin(), dims.end(), last);
+    return at == dims.end() || (at + 1 == dims.end() && entry.second->type.kind == Kind::bytes);
+  });
+}
+
+}  // namespace
+
+Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path,
+                 const std::optional<std::set<std::string>>& only)
     : cache_(std::make_unique<Cache>()) {
   if (const auto group = hierarchy.groups.find(path); group != hierarchy.groups.end())
     attributes_ = group->second.attributes;
+  for (const auto& [key, why] : hierarchy.problems) {  // "group/t2m/.zarray"
+    const std::size_t begin = path.empty() ? 0 : path.size() + 1, slash = key.rfind('/');
+    if (slash != std::string::npos && slash > begin && (path.empty() || key.starts_with(path + "/")))
+      problems_.emplace(key.substr(begin, slash - begin), why);
+  }
+  const NamedArrays arrays = arrays_of(hierarchy, path);
+  const std::map<std::string, Json> of_bounds = bounds_attributes(arrays);
   std::set<std::string> named_coordinates;
   auto note_coordinates = [&](const Json& attributes) {
     const auto it = attributes.find("coordinates");
@@ -63,31 +124,30 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
       if (!name.empty()) named_coordinates.insert(name);
   };
   note_coordinates(attributes_);
-  for (const auto& [array_path, metadata] : hierarchy.arrays) {
-    std::string name = array_path;
-    if (array_path == path) {
-      name = path.empty() ? "values" : path.substr(path.rfind('/') + 1);
-    } else {
-      if (!path.empty()) {
-        if (!array_path.starts_with(path + "/")) continue;
-        name = array_path.substr(path.size() + 1);
-      }
-      if (name.find('/') != std::string::npos) continue;  // of a group below
-    }
+  for (const auto& [name, stored] : arrays) {
+    if (only && !only->contains(name)) continue;
+    const auto own = std::make_shared<ArrayMetadata>(*stored);
+    if (const auto missing = of_bounds.find(name); missing != of_bounds.end())
+      for (const auto& [key, value] : missing->second.items())
+        if (!own->attributes.contains(key)) own->attributes[key] = value;
+    const ArrayMetadata& metadata = *own;
     Variable variable;
     variable.name = name;
-    variable.metadata = std::make_shared<const ArrayMetadata>(metadata);
+    variable.metadata = own;
     variable.unsupported = metadata.unsupported;
     variable.dims = dimension_names(metadata);
     variable.shape = metadata.shape;
     variable.cf = raw_decoding(metadata);
     if (variable.unsupported.empty()) {
       try {
-        variable.array = std::make_shared<const Array>(store, variable.metadata);
-        variable.cf = cf_decoding(metadata, variable.dims);
+        if (metadata.type.is_variable()) variable.strings = std::make_shared<const StringArray>(store, variable.metadata);
+        else variable.array = std::make_shared<const Array>(store, variable.metadata);
+        const bool characters = metadata.type.kind == Kind::bytes && metadata.type.itemsize == 1;
+        variable.cf = cf_decoding(metadata, characters && joins_characters(metadata, arrays));
       } catch (const Error& error) {
         variable.unsupported = error.why();
         variable.array = nullptr;
+        variable.strings = nullptr;
       }
     }
     if (variable.cf.joined_characters > 0) {
@@ -96,13 +156,12 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
     }
     note_coordinates(metadata.attributes);
     for (const auto& [key, value] : metadata.attributes.items())
-      if (key != "_ARRAY_DIMENSIONS" && !key.starts_with("_nc") && !key.starts_with("_NC"))
+      if (key != "_ARRAY_DIMENSIONS" && !is_nczarr(key))
         variable.attributes[key] = value;
     variables_.push_back(std::move(variable));
   }
-  for (Variable& variable : variables_)
-    variable.is_coordinate = named_coordinates.contains(variable.name) ||
-                             (variable.dims.size() == 1 && variable.dims.front() == variable.name);
+  for (const Variable& variable : variables_) named_coordinates.insert(variable.dims.begin(), variable.dims.end());
+  for (Variable& variable : variables_) variable.is_coordinate = named_coordinates.contains(variable.name);
   // xarray puts data variables before coordinates, and dimensions in the order they appear.
   std::stable_partition(variables_.begin(), variables_.end(),
                         [](const Variable& variable) { return !variable.is_coordinate; });
@@ -130,9 +189,11 @@ const Variable* Dataset::find(const std::string& name) const {
 
 const Variable& Dataset::variable(const std::string& name) const {
   if (const Variable* found = find(name)) return *found;
+  if (const auto problem = problems_.find(name); problem != problems_.end())
+    throw Error(ErrorCode::corrupt, fmt::format("the metadata of '{}' cannot be used: {}", name, problem->second));
   std::vector<std::string> names;
   for (const Variable& variable : variables_) names.push_back(variable.name);
-  throw Error(ErrorCode::not_found, fmt::format("no variable '{}'{}", name, did_you_mean(name, names)));
+  throw Error(ErrorCode::not_found, fmt::format("no variable '{}'{}", name, nearest_or_all(name, names)));
 }
 
 std::int64_t Dataset::dim_size(const std::string& dim) const {
@@ -141,22 +202,24 @@ std::int64_t Dataset::dim_size(const std::string& dim) const {
     if (name == dim) return size;
     names.push_back(name);
   }
-  const std::string hint = did_you_mean(dim, names);
-  throw Error(ErrorCode::not_found,
-              fmt::format("no dimension '{}'{}", dim, hint.empty() ? "; there are " + join(names, ", ") : hint));
+  throw Error(ErrorCode::not_found, fmt::format("no dimension '{}'{}", dim, nearest_or_all(dim, names)));
 }
 
 const Variable* Dataset::index_of(const std::string& dim) const {
   const Variable* variable = find(dim);
-  if (variable == nullptr || variable->array == nullptr) return nullptr;
+  if (variable == nullptr || !variable->is_readable()) return nullptr;
   return variable->dims.size() == 1 && variable->dims.front() == dim ? variable : nullptr;
 }
 
 const NdArray& Dataset::index_values(const std::string& dim) const {
   const Variable* variable = index_of(dim);
-  if (variable == nullptr)
-    throw Error(ErrorCode::not_found,
-                fmt::format("dimension '{}' has no coordinate; use positions, as in '#0:#4'", dim));
+  if (variable == nullptr) {
+    const Variable* unread = find(dim);
+    const std::string why = unread != nullptr && !unread->unsupported.empty()
+                                ? fmt::format("the coordinate of dimension '{}' cannot be read ({})", dim, unread->unsupported)
+                                : fmt::format("dimension '{}' has no coordinate", dim);
+    throw Error(ErrorCode::not_found, why + "; use positions, as in '#0:#4'");
+  }
   {
     const std::lock_guard lock(cache_->mutex);
     const auto it = cache_->values.find(dim);
@@ -181,9 +244,30 @@ void Dataset::load_index_values() const {
   for (std::thread& reader : readers) reader.join();
 }
 
+namespace {
+
+/// Strings as numpy's fixed-length ones, in UCS-4.
+NdArray text_array(const std::vector<std::string>& strings, const Dims& shape, const std::string& name) {
+  constexpr std::uint64_t kLargest = UINT64_C(1) << 30;
+  std::vector<std::u32string> texts;
+  std::size_t longest = 1;
+  for (const std::string& string : strings) longest = std::max(longest, texts.emplace_back(code_points(string)).size());
+  if (longest * 4 * std::max<std::size_t>(strings.size(), 1) > kLargest)
+    throw Error(ErrorCode::not_supported,
+                fmt::format("{} strings, the longest of {} characters, are more than 1 GB", strings.size(), longest), name);
+  NdArray result{make_type(Kind::unicode, static_cast<std::uint32_t>(4 * longest)), shape, Buffer(strings.size() * longest * 4)};
+  if (result.data.size() > 0) std::memset(result.data.data(), 0, result.data.size());
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    if (!texts[i].empty()) std::memcpy(result.data.data() + i * longest * 4, texts[i].data(), texts[i].size() * 4);
+  return result;
+}
+
+}  // namespace
+
 NdArray read_variable(const Variable& variable, Decode decode) {
-  if (variable.array == nullptr)
+  if (!variable.is_readable())
     throw Error(ErrorCode::not_supported, "values cannot be read: " + variable.unsupported, variable.name);
+  if (variable.strings != nullptr) return text_array(variable.strings->read(), variable.shape, variable.name);
   const Array& array = *variable.array;
   const auto elements = static_cast<std::size_t>(element_count(array.shape()));
   NdArray stored{array.type(), array.shape(), Buffer(elements * array.type().itemsize)};

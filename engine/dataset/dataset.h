@@ -3,13 +3,16 @@
 // Source: xarray's Zarr backend (dimension names: v3 dimension_names, v2 _ARRAY_DIMENSIONS, NCZarr
 // dimrefs, else dim_0...), CF Conventions section 5 (coordinates).
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/codec/array.h"
+#include "engine/codec/string_array.h"
 #include "engine/dataset/cf.h"
 #include "engine/zarr/hierarchy.h"
 
@@ -26,20 +29,24 @@ struct Variable {
   std::string name;                      // in its group
   std::shared_ptr<const ArrayMetadata> metadata;
   std::shared_ptr<const Array> array;    // null when values cannot be read: `unsupported` says why
+  std::shared_ptr<const StringArray> strings;  // in place of `array`, where the elements are strings of any length
   std::string unsupported;
   std::vector<std::string> dims;         // one per dimension of `shape`
   Dims shape;                            // the array's, less a joined character dimension
   CfDecoding cf;                         // how open_zarr decodes it
   bool is_coordinate = false;
   Json attributes = Json::object();      // without dimension and encoding attributes
+
+  bool is_readable() const { return array != nullptr || strings != nullptr; }
 };
 
 /// Immutable after construction, but for lazily read coordinate values (thread-safe).
 class Dataset {
  public:
   /// The group at `path` of an opened store. A store whose root is an array gives a dataset of that one
-  /// variable, named "values".
-  Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path = "");
+  /// variable, named "values". With `only`, of its arrays only those of these names.
+  Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path = "",
+          const std::optional<std::set<std::string>>& only = std::nullopt);
   ~Dataset();
 
   const std::vector<Variable>& variables() const { return variables_; }
@@ -66,6 +73,7 @@ class Dataset {
   std::vector<Variable> variables_;
   std::vector<std::pair<std::string, std::int64_t>> dims_;
   Json attributes_ = Json::object();
+  std::map<std::string, std::string> problems_;  // of arrays that could not be used, by name
   struct Cache;
   std::unique_ptr<Cache> cache_;
 };
@@ -73,7 +81,8 @@ class Dataset {
 /// Dimension names of an array (see the file comment).
 std::vector<std::string> dimension_names(const ArrayMetadata& array);
 
-/// Reads and decodes a whole variable, blocking: for coordinates.
+/// Reads and decodes a whole variable, blocking: for coordinates. Strings of any length come as long as the longest of
+/// them.
 NdArray read_variable(const Variable& variable, Decode decode = Decode::cf);
 
 }  // namespace batchfs

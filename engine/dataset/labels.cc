@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/dataset/cf_time.h"
+#include "engine/base/utf8.h"
 
 namespace batchfs {
 
@@ -95,27 +95,44 @@ std::optional<DateRange> parse_date(const std::string& input) {
   return DateRange{first, last, std::min(level, 5)};
 }
 
-std::string format_time(std::int64_t count, const std::string& unit) {
+std::optional<std::int64_t> unit_nanoseconds(const DataType& type) {
+  static constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"W", 604800 * kSecond}, {"D", 86400 * kSecond}, {"h", 3600 * kSecond}, {"m", 60 * kSecond},
+      {"s", kSecond},          {"ms", 1'000'000},      {"us", 1'000},         {"ns", 1}};
+  for (const auto& [name, nanoseconds] : kUnits) {
+    std::int64_t all = 0;
+    if (type.unit == name && !__builtin_mul_overflow(nanoseconds, std::int64_t{type.multiplier}, &all)) return all;
+  }
+  return std::nullopt;
+}
+
+std::optional<__int128> time_nanoseconds(std::int64_t count, const DataType& type) {
+  if (count == INT64_MIN) return std::nullopt;
+  if (const auto unit = unit_nanoseconds(type)) return static_cast<__int128>(count) * *unit;
+  if (type.unit != "Y" && type.unit != "M")
+    throw Error(ErrorCode::not_supported, fmt::format("times of type {} have no labels; use positions, as in '#0:#4'", type.name()));
+  constexpr __int128 kFar = 12'000'000;  // months
+  const __int128 months = std::clamp<__int128>(static_cast<__int128>(count) * type.multiplier * (type.unit == "Y" ? 12 : 1), -kFar, kFar);
+  const auto since_0 = static_cast<std::int64_t>(months) + 1970 * 12;
+  const std::int64_t year = since_0 >= 0 ? since_0 / 12 : (since_0 - 11) / 12;
+  return static_cast<__int128>(days_from_civil(year, static_cast<int>(since_0 - year * 12) + 1, 1)) * 86400 * kSecond;
+}
+
+std::string format_time(std::int64_t count, const DataType& type) {
   if (count == INT64_MIN) return "NaT";
-  const std::int64_t per = resolution_nanoseconds(unit).value_or(kSecond);
-  const std::int64_t per_second = kSecond / per;
-  std::int64_t seconds = count / per_second, rest = count % per_second;
-  if (rest < 0) {
-    rest += per_second;
-    --seconds;
-  }
-  std::int64_t days = seconds / 86400, of_day = seconds % 86400;
-  if (of_day < 0) {
-    of_day += 86400;
-    --days;
-  }
+  if (type.unit != "Y" && type.unit != "M" && !unit_nanoseconds(type)) return std::to_string(count);
+  const __int128 time = *time_nanoseconds(count, type);
+  const __int128 whole = time / kSecond - (time % kSecond < 0 ? 1 : 0);
+  const auto rest = static_cast<std::int64_t>(time - whole * kSecond);
+  const auto days = static_cast<std::int64_t>(whole / 86400 - (whole % 86400 < 0 ? 1 : 0));
+  const auto of_day = static_cast<std::int64_t>(whole - static_cast<__int128>(days) * 86400);
   std::int64_t year;
   int month, day;
   civil_from_days(days, year, month, day);
   std::string text = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", year, month, day, of_day / 3600,
                                  of_day / 60 % 60, of_day % 60);
   if (rest != 0) {
-    std::string digits = fmt::format("{:09}", rest * per);
+    std::string digits = fmt::format("{:09}", rest);
     while (digits.back() == '0') digits.pop_back();
     text += "." + digits;
   }
@@ -175,7 +192,7 @@ Json label_json(const NdArray& values, std::int64_t i) {
       if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
       return value;
     }
-    case Kind::datetime: return format_time(label_count(values, i), values.type.unit);
+    case Kind::datetime: return format_time(label_count(values, i), values.type);
     case Kind::timedelta: return label_count(values, i);
     case Kind::bytes: {
       std::string text(reinterpret_cast<const char*>(p), values.type.itemsize);
@@ -188,14 +205,7 @@ Json label_json(const NdArray& values, std::int64_t i) {
         std::uint32_t c;
         std::memcpy(&c, p + 4 * k, 4);
         if (c == 0) break;
-        if (c < 0x80) text += static_cast<char>(c);
-        else if (c < 0x800) (text += static_cast<char>(0xc0 | (c >> 6))) += static_cast<char>(0x80 | (c & 0x3f));
-        else if (c < 0x10000)
-          ((text += static_cast<char>(0xe0 | (c >> 12))) += static_cast<char>(0x80 | ((c >> 6) & 0x3f))) +=
-              static_cast<char>(0x80 | (c & 0x3f));
-        else
-          (((text += static_cast<char>(0xf0 | ((c >> 18) & 7))) += static_cast<char>(0x80 | ((c >> 12) & 0x3f))) +=
-           static_cast<char>(0x80 | ((c >> 6) & 0x3f))) += static_cast<char>(0x80 | (c & 0x3f));
+        append_utf8(text, c);
       }
       return text;
     }

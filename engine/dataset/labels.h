@@ -19,8 +19,14 @@ struct DateRange {
 };
 std::optional<DateRange> parse_date(const std::string& text);
 
-/// "2000-01-01T06:00:00" (fractions only when there are any); "NaT".
-std::string format_time(std::int64_t count, const std::string& unit);
+/// How long a unit of datetime64 or timedelta64 is; nullopt for months and years, and for what is finer.
+std::optional<std::int64_t> unit_nanoseconds(const DataType& type);
+
+/// Nanoseconds from 1970-01-01 to a datetime64; nullopt for NaT. Throws not_supported for units below that.
+std::optional<__int128> time_nanoseconds(std::int64_t count, const DataType& type);
+
+/// "2000-01-01T06:00:00" (fractions only when there are any); "NaT"; the count of a unit below nanoseconds.
+std::string format_time(std::int64_t count, const DataType& type);
 
 /// One element of a coordinate as people and JSON show it.
 std::string label_text(const NdArray& values, std::int64_t i);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "engine/dataset/cf_time.h"
 #include "engine/dataset/labels.h"
 
 namespace batchfs {
@@ -203,9 +202,7 @@ class Lookup {
 
   /// Of a time; nullopt for NaT. Times of whole seconds reach beyond what 64 bits of nanoseconds hold.
   static std::optional<__int128> nanoseconds(const NdArray& v, std::int64_t i) {
-    const std::int64_t count = label_count(v, i);
-    if (count == INT64_MIN) return std::nullopt;
-    return static_cast<__int128>(count) * resolution_nanoseconds(v.type.unit).value_or(1);
+    return time_nanoseconds(label_count(v, i), v.type);
   }
 
   template <class Test>
@@ -219,12 +216,32 @@ class Lookup {
     return Positions::list(std::move(found));
   }
 
+  /// What stands behind the number of a length of time, "6h" or "30m", in counts of the index.
+  std::optional<double> duration_unit(std::string_view unit) const {
+    DataType typed = make_type(Kind::timedelta, 8);
+    typed.unit = unit;
+    const std::optional<std::int64_t> nanoseconds = unit_nanoseconds(typed), count = unit_nanoseconds(values().type);
+    if (values().type.kind != Kind::timedelta || !nanoseconds || !count) return std::nullopt;
+    return static_cast<double>(*nanoseconds) / static_cast<double>(*count);
+  }
+
   double parse_number(const std::string& text) const {
     double value = 0;
-    const auto [rest, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed != std::errc() || rest != text.data() + text.size())
-      throw error(ErrorCode::invalid_argument, fmt::format("'{}' is not a number, as '{}' needs", text, dim_));
+    const char* const end = text.data() + text.size();
+    const auto [rest, failed] = std::from_chars(text.data(), end, value);
+    if (failed == std::errc())
+      if (const auto unit = duration_unit(std::string_view(rest, static_cast<std::size_t>(end - rest)))) return value * *unit;
+    if (values().type.kind == Kind::timedelta && (failed != std::errc() || rest != end))
+      throw error(ErrorCode::invalid_argument, fmt::format("'{}' is no length of time; write 6h, 30m or 2D", text));
+    if (failed != std::errc() || rest != end)
+      throw error(ErrorCode::invalid_argument, fmt::format("'{}' is not a number, as '{}' needs{}", text, dim_, note()));
     return value;
+  }
+
+  /// Why times are numbers.
+  std::string note() const {
+    const Variable* index = dataset_.index_of(dim_);
+    return index == nullptr || index->cf.note.empty() ? "" : ": it holds " + index->cf.note;
   }
 
   /// A float32 coordinate holds 0.1f, which is what a user means by 0.1.
@@ -270,9 +287,19 @@ class Lookup {
     }
     if (found.size() == 0)
       throw error(ErrorCode::not_found,
-                  fmt::format("no '{}' in '{}', which goes from {} to {}", text, dim_,
-                              size_ > 0 ? label_text(v, 0) : "nothing", size_ > 0 ? label_text(v, size_ - 1) : "nothing"));
+                  fmt::format("no '{}' in '{}', which goes from {} to {}{}", text, dim_,
+                              size_ > 0 ? label_text(v, 0) : "nothing", size_ > 0 ? label_text(v, size_ - 1) : "nothing",
+                              is_time() || is_text() ? "" : nearest_number(parse_number(text))));
     return found;
+  }
+
+  std::string nearest_number(double wanted) const {
+    std::int64_t nearest = -1;
+    for (std::int64_t i = 0; i < size_; ++i) {
+      const auto distance = [&](std::int64_t k) { return std::fabs(label_number(values(), k) - wanted); };
+      if (!std::isnan(distance(i)) && (nearest < 0 || distance(i) < distance(nearest))) nearest = i;
+    }
+    return nearest < 0 ? "" : "; the nearest is " + label_text(values(), nearest);
   }
 
   /// What lies in a range; throws when it is nothing.

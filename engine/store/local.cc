@@ -38,7 +38,8 @@ class LocalStore final : public Store {
         throw Error(ErrorCode::access_denied, "the directory may not be read", root_.string());
       if (errno == ENOTDIR)
         throw Error(ErrorCode::not_found, "this is a file; a Zarr store is a directory", root_.string());
-      throw Error(ErrorCode::not_found, "no such directory", root_.string());
+      if (errno == ENOENT) throw Error(ErrorCode::not_found, "no such directory", root_.string());
+      throw Error(ErrorCode::io, std::strerror(errno), root_.string());
     }
   }
 
@@ -90,7 +91,7 @@ class LocalStore final : public Store {
       bool is_directory = entry->d_type == DT_DIR;
       if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
         struct stat info {};
-        is_directory = ::fstatat(fd, entry->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode);
+        is_directory = ::fstatat(fd, entry->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode) && !is_at_or_above(prefix, info);
       }
       entries.push_back({name, is_directory});
     }
@@ -106,6 +107,20 @@ class LocalStore final : public Store {
 
  private:
   using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+  /// Is this directory the one at `prefix`, or one that it lies in? Then a link to it there is a circle.
+  bool is_at_or_above(const std::string& prefix, const struct stat& directory) const {
+    std::string above = ".";
+    for (std::size_t end = 0;;) {
+      struct stat info {};
+      if (::fstatat(directory_.get(), above.c_str(), &info, 0) == 0 && info.st_dev == directory.st_dev &&
+          info.st_ino == directory.st_ino)
+        return true;
+      if (end >= prefix.size()) return false;
+      end = std::min(prefix.find('/', end + 1), prefix.size());
+      above = prefix.substr(0, end);
+    }
+  }
 
   /// Null, with errno, when that is not possible.
   static Directory open_directory(int parent, const char* name) {
@@ -153,14 +168,27 @@ class LocalStore final : public Store {
   /// nullopt when there is no such object: absent, below a file, or a directory.
   std::optional<std::uint64_t> size_of(const Descriptor& file, const std::string& key) const {
     if (file.get() < 0) {
-      if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-      throw failure("opening", key);
+      if (errno != ENOENT && errno != ENOTDIR) throw failure("opening", key);
+      check_links(key);
+      return std::nullopt;
     }
     struct stat info {};
     if (::fstat(file.get(), &info) != 0) throw failure("reading", key);
     if (S_ISDIR(info.st_mode)) return std::nullopt;
     if (!S_ISREG(info.st_mode)) throw Error(ErrorCode::io, "not a regular file", key);
     return static_cast<std::uint64_t>(info.st_size);
+  }
+
+  /// Throws when a link leads nowhere: what it stands for is not missing, but cannot be reached.
+  void check_links(const std::string& key) const {
+    for (std::size_t end = 0; end < key.size();) {
+      end = std::min(key.find('/', end + 1), key.size());
+      const std::string path = key.substr(0, end);
+      struct stat link {}, target {};
+      if (::fstatat(directory_.get(), path.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) return;
+      if (S_ISLNK(link.st_mode) && ::fstatat(directory_.get(), path.c_str(), &target, 0) != 0)
+        throw Error(ErrorCode::io, "a symbolic link leads to what is not there", (root_ / path).string());
+    }
   }
 
   std::size_t read_fully(const Descriptor& file, const std::string& key, std::uint64_t offset,

@@ -92,7 +92,7 @@ std::vector<Dims> BaseView::window_starts(std::int64_t epoch, std::int64_t batch
 
 std::uint32_t BaseView::use_variable(const std::string& name, const std::string& path) {
   const Variable* variable = &find_variable(name, path);
-  if (variable->array == nullptr)
+  if (!variable->is_readable())
     throw Error(ErrorCode::not_supported, fmt::format("{}: '{}' cannot be read: {}", path, name, variable->unsupported));
   if (!fits_tensor(*variable))
     throw Error(ErrorCode::not_supported,
@@ -205,7 +205,7 @@ void BaseView::collect_coordinates() {
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
     if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kLargestCoordinate) continue;
-    coordinates_.push_back({dim, {dim}, take(dataset_->index_values(dim), selected(dim))});
+    coordinates_.push_back({dim, {dim}, take(dataset_->index_values(dim), selected(dim)), index->cf.note});
   }
 }
 
@@ -236,11 +236,13 @@ Json BaseView::schema() const {
     if (!tensor.channels.empty()) tensors.back()["channels"] = tensor.channels;
   }
   Json coordinates = Json::array();
-  for (const Coordinate& coordinate : coordinates_)
+  for (const Coordinate& coordinate : coordinates_) {
     coordinates.push_back({{"name", coordinate.name},
                            {"dims", coordinate.dims},
                            {"dtype", coordinate.values.type.name()},
                            {"size", coordinate.values.shape[0]}});
+    if (!coordinate.note.empty()) coordinates.back()["note"] = coordinate.note;
+  }
   return {{"view", spec_.name},          {"samples", samples()},  {"batch_size", batch_size()},
           {"batches", batches()},        {"epochs", epochs()},    {"tensors", std::move(tensors)},
           {"coordinates", coordinates}, {"formats", spec_.formats}};

@@ -130,6 +130,7 @@ class View {
     std::string name;
     std::vector<std::string> dims;
     NdArray values;
+    std::string note;  // as CfDecoding's
   };
   virtual const std::vector<Coordinate>& coordinates() const = 0;
   /// Coordinates of the tensors of one batch, for the zarr format: along "sample" and the tensor dims.

@@ -148,7 +148,7 @@ class WindowView final : public BaseView {
       for (std::size_t i = 0; i < all.size(); ++i)
         std::memcpy(values.data.data() + i * itemsize,
                     index->values.data.data() + static_cast<std::size_t>(all[i].starts[w]) * itemsize, itemsize);
-      result.push_back({name, {"sample"}, std::move(values)});
+      result.push_back({name, {"sample"}, std::move(values), index->note});
     }
     for (const Coordinate& coordinate : coordinates_) {
       const bool is_window = std::any_of(window_dims_.begin(), window_dims_.end(),
@@ -158,7 +158,7 @@ class WindowView final : public BaseView {
       Buffer copy(coordinate.values.data.size());
       if (copy.size() > 0) std::memcpy(copy.data(), coordinate.values.data.data(), copy.size());
       result.push_back({name, {name},
-                        NdArray{coordinate.values.type, coordinate.values.shape, std::move(copy)}});
+                        NdArray{coordinate.values.type, coordinate.values.shape, std::move(copy)}, coordinate.note});
     }
     return result;
   }

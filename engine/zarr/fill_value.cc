@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/utf8.h"
 #include "engine/zarr/data_type.h"
 
 namespace batchfs {
@@ -119,20 +120,9 @@ std::vector<std::byte> decode_base64(const JsonRef& fill, const std::string& tex
 }
 
 void store_unicode(std::vector<std::byte>& out, const JsonRef& fill) {
-  const std::string text = fill.string();
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const int extra = lead < 0x80 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
-    std::uint32_t point = extra == 0 ? lead : lead & (0x3f >> extra);
-    if (i + static_cast<std::size_t>(extra) >= text.size()) throw fill.error("not valid text");
-    for (int k = 1; k <= extra; ++k)
-      point = (point << 6) | (static_cast<unsigned char>(text[i + static_cast<std::size_t>(k)]) & 0x3f);
-    i += static_cast<std::size_t>(extra) + 1;
-    if (at + 4 > out.size()) throw fill.error("longer than the data type");
-    std::memcpy(out.data() + at, &point, 4);
-    at += 4;
-  }
+  const std::u32string points = code_points(fill.string());
+  if (points.size() * sizeof points[0] > out.size()) throw fill.error("longer than the data type");
+  if (!points.empty()) std::memcpy(out.data(), points.data(), points.size() * sizeof points[0]);
 }
 
 }  // namespace

@@ -102,6 +102,15 @@ class Opener {
     if (reader_.refusal()) throw *reader_.refusal();
     if (!result_.problems.empty())
       throw Error(ErrorCode::corrupt, result_.problems.front().second, result_.problems.front().first);
+    if (store_.can_list()) {
+      const std::vector<Store::Entry> entries = store_.list("");
+      const auto has = [&entries](std::string_view name) {
+        return std::any_of(entries.begin(), entries.end(), [name](const Store::Entry& entry) { return entry.name == name; });
+      };
+      if (has("snapshots") && has("manifests"))
+        throw Error(ErrorCode::not_supported, "this is an Icechunk repository; these are not supported", store_.url());
+      if (has("attributes.json")) throw Error(ErrorCode::not_supported, "this is N5, which is not supported", store_.url());
+    }
     throw Error(ErrorCode::not_found,
                 "not a Zarr store: no zarr.json, .zgroup, .zarray or .zmetadata here or below",
                 store_.url());
@@ -319,6 +328,13 @@ class Opener {
 
 }  // namespace
 
+std::string Hierarchy::problem_of(const std::string& path) const {
+  for (const auto& [key, why] : problems)
+    if (key == path || key == join_path(path, "zarr.json") || key == join_path(path, ".zarray"))
+      return fmt::format("{} cannot be used: {}", key, why);
+  return {};
+}
+
 const ArrayMetadata& Hierarchy::array(const std::string& path) const {
   const auto it = arrays.find(path);
   if (it != arrays.end()) return it->second;
@@ -326,7 +342,7 @@ const ArrayMetadata& Hierarchy::array(const std::string& path) const {
   for (const auto& [name, array] : arrays) names.push_back(name.empty() ? "/" : name);
   if (groups.contains(path))
     throw Error(ErrorCode::not_found, fmt::format("'{}' is a group, not an array", path.empty() ? "/" : path));
-  throw Error(ErrorCode::not_found, fmt::format("no array '{}'{}", path, did_you_mean(path, names)));
+  throw Error(ErrorCode::not_found, fmt::format("no array '{}'{}", path, nearest_or_all(path, names)));
 }
 
 std::vector<std::string> Hierarchy::children(const std::string& group_path) const {

@@ -28,6 +28,8 @@ struct Hierarchy {
   /// A digest of all metadata read: names this snapshot of the store.
   std::string snapshot_id;
 
+  /// Why there is nothing at `path`, when there is something that could not be used; else empty.
+  std::string problem_of(const std::string& path) const;
   /// The array at `path`. Throws not_found with the nearest name.
   const ArrayMetadata& array(const std::string& path) const;
   /// Names of the groups and arrays directly below a group.

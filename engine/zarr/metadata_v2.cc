@@ -48,7 +48,7 @@ ArrayMetadata parse_array_v2(const std::string& path, const Json& zarray, const 
     }
     check_sizes(array);
     if (!array.unsupported.empty()) return array;
-    if (array.type.is_variable()) array.unsupported = "variable-length strings are not supported yet";
+    if (array.type.kind == Kind::variable_bytes) array.unsupported = "byte strings of any length are not supported";
     if (const auto fill = root.find("fill_value")) {
       array.fill_value_json = fill->value();
       array.fill_value = parse_fill_value(array.type, *fill);
@@ -62,7 +62,9 @@ ArrayMetadata parse_array_v2(const std::string& path, const Json& zarray, const 
       for (std::size_t d = array.shape.size(); d-- > 0;) reversed.push_back(d);
       array.codecs.push_back({"transpose", {{"order", reversed}}});
     }
-    array.codecs.push_back({"bytes", {{"endian", array.type.big_endian ? "big" : "little"}}});
+    // The first filter of strings makes bytes of them.
+    if (!array.type.is_variable())
+      array.codecs.push_back({"bytes", {{"endian", array.type.big_endian ? "big" : "little"}}});
     for (const JsonRef& filter : filters) array.codecs.push_back(numcodecs_spec(filter));
     if (const auto compressor = root.find("compressor"); compressor && !compressor->is_null())
       array.codecs.push_back(numcodecs_spec(*compressor));

@@ -193,6 +193,33 @@ def test_text_shows_the_ends_of_long_dimensions(good, weather):
     assert short == "level (level: 3) int64\n[500 700 850]\n"
 
 
+def test_an_array_that_is_not_there(fails, tmp_path):
+    root = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=2)
+    for name in ("t2m", "group/wind", "group/torn"):
+        root.create_array(name, data=np.zeros(3))
+    (tmp_path / "a.zarr/group/torn/.zarray").write_text('{"zarr_format": 2')
+    assert "did you mean 't2m'?" in fails(1, "cat", tmp_path / "a.zarr", "t2n")
+    assert "did you mean 'group/wind'?" in fails(1, "cat", tmp_path / "a.zarr", "wind")
+    assert "; there are group/wind, t2m" in fails(1, "cat", tmp_path / "a.zarr", "precipitation")
+    assert "name an array in it: wind" in fails(1, "cat", tmp_path / "a.zarr", "group")
+    assert "group/torn/.zarray cannot be used: not valid JSON" in fails(1, "cat", tmp_path / "a.zarr", "group/torn")
+    (tmp_path / "v.json").write_text('{"window": {"dim_0": 1}, "tensors": {"x": {"variables": ["torn"]}}}')
+    assert "metadata of 'torn' cannot be used: not valid JSON" in fails(1, "plan", tmp_path / "a.zarr/group", "--view",
+                                                                        tmp_path / "v.json")
+
+
+def test_links_that_lead_nowhere(fails, good, tmp_path):
+    array = zarr.create_array(tmp_path / "a.zarr", shape=(4,), chunks=(2,), dtype="f4", zarr_format=2, fill_value=7)
+    array[...] = 1
+    (tmp_path / "a.zarr/1").rename(tmp_path / "elsewhere")
+    assert good("cat", tmp_path / "a.zarr", "/", "--format", "json", "--decode", "raw") == b"[1.0, 1.0, 7.0, 7.0]\n"
+    (tmp_path / "a.zarr/1").symlink_to(tmp_path / "elsewhere")
+    assert good("cat", tmp_path / "a.zarr", "/", "--format", "json", "--decode", "raw") == b"[1.0, 1.0, 1.0, 1.0]\n"
+    (tmp_path / "elsewhere").unlink()
+    line = fails(1, "cat", tmp_path / "a.zarr", "/")
+    assert "a symbolic link leads to what is not there" in line and "a.zarr/1" in line
+
+
 def test_a_damaged_chunk_is_an_error_that_names_it(fails, tmp_path):
     zarr.create_array(tmp_path / "a.zarr", data=sample("f4", (64, 64)), chunks=(32, 32), zarr_format=2)
     chunk = tmp_path / "a.zarr/1.0"

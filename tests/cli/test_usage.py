@@ -96,6 +96,25 @@ def test_nothing_is_lost_silently_when_the_disk_is_full(weather):
     assert b"No space left" in done.stderr and done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.parametrize("command, code", [
+    (["cat", "STORE", "t"], 2), (["cat", "STORE", "level", "--format", "text"], 0), (["cat", "STORE", "level", "--format", "json"], 0),
+    (["batch", "STORE", "--view", "VIEW"], 2), (["batch", "STORE", "--view", "VIEW", "--format", "npz"], 2),
+    (["batch", "STORE", "--view", "VIEW", "--format", "json"], 0)])
+def test_binary_values_are_not_written_to_a_terminal(weather, tmp_path, command, code):
+    PROGRAM = os.environ.get("BATCHFS", "build/batchfs")
+
+    (tmp_path / "v.json").write_text('{"variables": ["t"], "window": {"time": 1}}')
+    places = {"STORE": str(weather), "VIEW": str(tmp_path / "v.json")}
+    ours, terminal = os.openpty()
+    done = subprocess.run([PROGRAM, *(places.get(word, word) for word in command)], stdout=terminal, stderr=subprocess.PIPE,
+                          check=False)
+    os.close(terminal)
+    os.close(ours)
+    assert done.returncode == code
+    if code == 2:
+        assert b"write it to a file (> FILE), or take --format" in done.stderr and done.stderr.count(b"\n") == 1
+
+
 def test_a_reader_that_goes_away_ends_it_quietly(weather):
     PROGRAM = os.environ.get("BATCHFS", "build/batchfs")
 

@@ -1,5 +1,6 @@
 """Values and selections equal to xarray.open_zarr's, to the last bit."""
 
+import io
 import json
 import pathlib
 import warnings
@@ -128,9 +129,16 @@ def test_timedeltas(batchfs, tmp_path, units, dtype):
 
 @pytest.mark.parametrize("calendar", ["noleap", "360_day", "all_leap", "julian", "365_day"])
 def test_other_calendars_stay_numbers(batchfs, tmp_path, calendar):
-    write(tmp_path / "s.zarr", 2, "t", np.arange(N), {"units": "days since 2000-01-01", "calendar": calendar}, None)
+    write(tmp_path / "s.zarr", 2, "t", np.arange(N), {"units": "days since 2000-01-01", "calendar": calendar}, None, ["t"])
     got = batchfs.npy("cat", tmp_path / "s.zarr", "t")
     assert got.dtype == np.int64 and got.tolist() == list(range(N))
+    # Units and calendar are said where they are needed.
+    note = f"times in units 'days since 2000-01-01', calendar '{calendar}', which datetime64 cannot hold"
+    assert note in batchfs.bytes("cat", tmp_path / "s.zarr", "t", "--format", "text").decode().splitlines()[1]
+    assert note in batchfs.refusal("cat", tmp_path / "s.zarr", "t", "--select", "t=2000-01-05")
+    (tmp_path / "view.json").write_text('{"window": {"t": 1}, "variables": ["t"]}')
+    plan = json.loads(batchfs.bytes("plan", tmp_path / "s.zarr", "--view", tmp_path / "view.json", "--json"))
+    assert plan["coordinates"] == [{"name": "t", "dims": ["t"], "dtype": "int64", "size": N, "note": note}]
 
 
 def test_bool_char_and_stored_times(batchfs, tmp_path):
@@ -148,6 +156,95 @@ def test_bool_char_and_stored_times(batchfs, tmp_path):
     write(tmp_path / "c.zarr", 2, "c", characters, {}, b"", ("x", "n"))
     joined = xr.open_zarr(tmp_path / "c.zarr", consolidated=False)["c"].values
     assert batchfs.npy("cat", tmp_path / "c.zarr", "c").tolist() == joined.tolist()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_bounds_take_over_the_units_of_their_time(batchfs, tmp_path, version):
+    path = tmp_path / "s.zarr"
+    root = zarr.open_group(path, mode="w", zarr_format=version)
+    times = {"units": "days since 2000-01-01", "calendar": "standard", "bounds": "time_bnds"}
+    for name, dims, values, attributes in [("time", ["time"], np.arange(N), times),
+                                           ("time_bnds", ["time", "nv"], np.arange(2 * N).reshape(N, 2), {}),
+                                           ("lat_bnds", ["time", "nv"], np.arange(2 * N).reshape(N, 2), {})]:
+        more = {"dimension_names": dims} if version == 3 else {}
+        attributes = attributes if version == 3 else {**attributes, "_ARRAY_DIMENSIONS": dims}
+        root.create_array(name, data=values, attributes=attributes, **more)
+    opened = xr.open_zarr(path, consolidated=False)
+    assert opened["time_bnds"].dtype == "M8[ns]"
+    for name in ("time", "time_bnds", "lat_bnds"):
+        same(batchfs, path, name, opened[name].values)
+
+
+def test_characters_along_a_dimension_of_others_are_not_joined(batchfs, tmp_path):
+    root = zarr.open_group(tmp_path / "s.zarr", mode="w", zarr_format=2)
+    flags = np.array([[b"a", b"", b"c"], [b"x", b"y", b"z"]])
+    for name, dims, values in [("flag", ["x", "y"], flags), ("v", ["x", "y"], np.zeros((2, 3))), ("lone", ["x", "n"], flags),
+                               ("tag", ["x", "m"], flags), ("longer", ["m"], np.array([b"aa", b"bb", b"cc"]))]:
+        root.create_array(name, data=values, attributes={"_ARRAY_DIMENSIONS": dims}, fill_value=None)
+    opened = xr.open_zarr(tmp_path / "s.zarr", consolidated=False)
+    assert opened["flag"].shape == (2, 3) and opened["lone"].shape == opened["tag"].shape == (2,)
+    for name in ("flag", "lone", "tag"):
+        same(batchfs, tmp_path / "s.zarr", name, opened[name].values)
+
+
+@pytest.mark.parametrize("dtype", ["<M8[ns]", ">M8[us]", "<M8[D]", "<M8[h]", "<M8[W]", "<M8[M]", "<m8[ns]", "<m8[h]", "<m8[D]"])
+def test_stored_times(batchfs, tmp_path, dtype):
+    values = np.arange(300, 300 + N).astype(np.dtype(dtype).newbyteorder("=")).astype(dtype)
+    for version, fill in [(2, None), (2, values[3]), (3, values[3])]:
+        path = tmp_path / f"{version}-{fill is None}.zarr"
+        write(path, version, "t", values, {}, fill, ["t"])
+        expected = xr.open_zarr(path, consolidated=False)["t"].values
+        expected = expected.astype(expected.dtype.newbyteorder("="))
+        same(batchfs, path, "t", expected)
+        label = str(values[5]) if dtype[1] == "M" else f"{305}{dtype[4:-1]}"
+        got = batchfs.npy("cat", path, "t", "--select", f"t={label}:{label}")
+        assert values[5] in got
+        if dtype[1] == "m":
+            assert got.tolist() == values[5:6].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["<c8", ">c16"])
+@pytest.mark.parametrize("attributes", [{}, {"missing_value": 5}, {"missing_value": [5, 3.0]}], ids=str)
+def test_complex_fill_values(batchfs, tmp_path, dtype, attributes):
+    from xarray.backends.zarr import FillValueCoder
+    values = (numbers("f8") + 1j * (np.arange(N) % 3)).astype(dtype)
+    values[4] = complex(np.nan, 1)
+    for version, fill in [(2, None), (2, 0), (2, values[5]), (2, complex(np.nan, 0)), (3, 0)]:
+        path = tmp_path / f"{version}-{fill}.zarr"
+        more = {"_FillValue": FillValueCoder.encode(complex(values[5]), np.dtype(dtype))} if version == 3 else {}
+        write(path, version, "v", values, {**attributes, **more}, fill)
+        got, expected = batchfs.npy("cat", path, "v"), xr.open_zarr(path, consolidated=False)["v"].values
+        assert got.dtype == expected.dtype
+        for mine, theirs in ((got.real, expected.real), (got.imag, expected.imag)):
+            assert np.array_equal(mine, theirs, equal_nan=True)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_strings_of_any_length(batchfs, tmp_path, version):
+    names = np.array(["Praha", "", "K\u00f8benhavn", "\u5317\u4eac", "\U0001f600 x"], dtype=object)
+    ds = xr.Dataset({"v": (("x", "station"), np.arange(15.0).reshape(3, 5)), "kind": ("x", np.array(["a", "bb", "c"], object)),
+                     "title": ((), np.array("one", object))}, {"station": names})
+    encoding = {"station": {"chunks": (2,)}, "v": {"chunks": (2, 2)}}
+    ds.to_zarr(tmp_path / "s.zarr", zarr_format=version, consolidated=False, encoding=encoding)
+    opened = xr.open_zarr(tmp_path / "s.zarr", consolidated=False)
+    for name in ("station", "kind", "title"):
+        for decode in ("cf", "raw"):
+            got = batchfs.npy("cat", tmp_path / "s.zarr", name, "--decode", decode)
+            assert got.dtype.kind == "U" and got.tolist() == np.asarray(opened[name].values).tolist()
+    assert json.loads(batchfs.bytes("cat", tmp_path / "s.zarr", "station", "--format", "json")) == names.tolist()
+    assert "'K\u00f8benhavn'" in batchfs.bytes("cat", tmp_path / "s.zarr", "station", "--format", "text").decode()
+    picked = ["\u5317\u4eac", "Praha"]
+    same(batchfs, tmp_path / "s.zarr", "v", opened.v.sel(station=picked).values, "--select", "station=" + ",".join(picked))
+    # In a view they select and are told, and are in no tensor.
+    view = {"window": {"x": 1}, "select": {"station": picked}}
+    (tmp_path / "view.json").write_text(json.dumps(view))
+    with np.load(io.BytesIO(batchfs.bytes("batch", tmp_path / "s.zarr", "--view", tmp_path / "view.json", "--format", "npz"))) as batch:
+        assert list(batch) == ["v"] and np.array_equal(batch["v"][0], opened.v.sel(station=picked).values[:1])
+    (tmp_path / "view.json").write_text(json.dumps({**view, "variables": ["kind"]}))
+    assert "'kind' is of type string, which no tensor can hold" in batchfs.refusal("plan", tmp_path / "s.zarr", "--view",
+                                                                                 tmp_path / "view.json")
+    told = json.loads(batchfs.bytes("inspect", tmp_path / "s.zarr", "--json"))["arrays"]["station"]
+    assert told["dtype"] == "string" and "unsupported" not in told
 
 
 def test_an_integer_scale_factor_keeps_integers(batchfs, tmp_path):
@@ -198,6 +295,21 @@ def test_selections(batchfs, era, options, how):
     expected = ds["v"].sel(**how.get("sel", {})).isel(**how.get("isel", {})).values
     arguments = [a for dim, text in options.items() for a in ("--select", f"{dim}={text}")]
     same(batchfs, path, "v", expected, *arguments)
+
+
+@pytest.mark.parametrize("unit", ["ns", "s"])
+@pytest.mark.parametrize("text, how", [
+    ("6h", np.timedelta64(6, "h")), ("1D", np.timedelta64(1, "D")), ("1.5D", np.timedelta64(36, "h")),
+    ("6h,720m", [np.timedelta64(6, "h"), np.timedelta64(12, "h")]),
+    ("12h:86400s", slice(np.timedelta64(12, "h"), np.timedelta64(1, "D"))), ("1D:", slice(np.timedelta64(1, "D"), None))])
+def test_lengths_of_time(batchfs, tmp_path, unit, text, how):
+    steps = (np.arange(9) * 6).astype("m8[h]").astype(f"m8[{unit}]")
+    xr.Dataset({"v": ("step", np.arange(9.0))}, {"step": steps}).to_zarr(tmp_path / "s.zarr", zarr_format=2)
+    opened = xr.open_zarr(tmp_path / "s.zarr")
+    assert opened.step.dtype.kind == "m"
+    same(batchfs, tmp_path / "s.zarr", "v", opened.v.sel(step=how).values, "--select", f"step={text}")
+    assert "write 6h, 30m or 2D" in batchfs.refusal("cat", tmp_path / "s.zarr", "v", "--select", "step=six")
+    assert "no '7h' in 'step'" in batchfs.refusal("cat", tmp_path / "s.zarr", "v", "--select", "step=7h")
 
 
 def test_what_is_absent_is_an_error_that_helps(batchfs, era):

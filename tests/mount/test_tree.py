@@ -184,6 +184,13 @@ def test_what_is_wrong_is_told_before_the_command_returns(fails, weather, tmp_pa
     assert not os.path.ismount(tmp_path / "mnt")
 
 
+def test_what_is_mounted_is_not_covered(weather, mount_at, fails, good, tmp_path):
+    directory = mount_at(weather, tmp_path / "mnt", {})
+    assert "mounted there already" in fails(1, "mount", weather, directory)
+    good("umount", directory)
+    assert not os.path.ismount(directory)
+
+
 def test_the_foreground_ends_with_a_signal(weather, tmp_path):
     directory = tmp_path / "mnt"
     directory.mkdir()

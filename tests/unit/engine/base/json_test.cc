@@ -66,6 +66,16 @@ TEST(JsonRef, AllowOnlySuggestsTheNearestKey) {
 TEST(Nearest, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(nearest("temprature", {"temperature", "salinity"}), "temperature");
   EXPECT_EQ(nearest("xyzzyxyz", {"temperature", "salinity"}), "");
+  EXPECT_EQ(nearest("tt", {"q", "uv"}), "");  // two changes make anything of it
+  EXPECT_EQ(nearest("tt", {"q", "t"}), "t");
+}
+
+TEST(Nearest, OrAllThereAre) {
+  EXPECT_EQ(nearest_or_all("salinty", {"temperature", "salinity"}), ", did you mean 'salinity'?");
+  EXPECT_EQ(nearest_or_all("xyzzyxyz", {"temperature", "salinity"}), "; there are temperature, salinity");
+  EXPECT_EQ(nearest_or_all("xyzzyxyz", {"temperature"}), "; there is temperature");
+  EXPECT_EQ(nearest_or_all("zz", {"a", "b", "c", "d", "e", "f", "g", "h", "i"}), "; there are a, b, c, d, e, f, g, h, ...");
+  EXPECT_EQ(nearest_or_all("zz", {}), "");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 CfDecoding decoding(const std::string& dtype, const Json& attributes) {
   const MemoryData data = MemoryData().declare("v", dtype, {"x"}, {4}, {4}, attributes);
-  return cf_decoding(data.hierarchy.arrays.at("v"), {"x"});
+  return cf_decoding(data.hierarchy.arrays.at("v"));
 }
 
 template <class To, class From>

@@ -94,7 +94,7 @@ TEST(Dataset, NamesTheNearest) {
   EXPECT_EQ(variable.code(), ErrorCode::not_found);
   EXPECT_THAT(variable.why(), HasSubstr("did you mean 'temperature'?"));
   EXPECT_THAT(error_of([&] { dataset->dim_size("tim"); }).why(), HasSubstr("did you mean 'time'?"));
-  EXPECT_THAT(error_of([&] { dataset->dim_size("zzzzzz"); }).why(), HasSubstr("there are time"));
+  EXPECT_THAT(error_of([&] { dataset->dim_size("zzzzzz"); }).why(), HasSubstr("there is time"));
   EXPECT_EQ(dataset->find("zz"), nullptr);
 }
 

@@ -34,6 +34,13 @@ const DateCase kDates[] = {
     {"2000-01-01t06:00:00.123456789", 946706400123456789, 946706400123456789, 5},
 };
 
+DataType time_type(const std::string& unit, std::int32_t multiplier = 1) {
+  DataType type = make_type(Kind::datetime, 8);
+  type.unit = unit;
+  type.multiplier = multiplier;
+  return type;
+}
+
 TEST(Labels, DatesAreRangesAsInPandas) {
   for (const DateCase& c : kDates) {
     SCOPED_TRACE(c.text);
@@ -63,13 +70,21 @@ TEST(Labels, WhatIsNoDate) {
 
 // str(numpy.datetime64(count, unit)), without trailing zeros of the fraction
 TEST(Labels, TimesAsText) {
-  EXPECT_EQ(format_time(946708215000000000, "ns"), "2000-01-01T06:30:15");
-  EXPECT_EQ(format_time(-1, "ns"), "1969-12-31T23:59:59.999999999");
-  EXPECT_EQ(format_time(-1, "s"), "1969-12-31T23:59:59");
-  EXPECT_EQ(format_time(1500, "ms"), "1970-01-01T00:00:01.5");
-  EXPECT_EQ(format_time(1, "us"), "1970-01-01T00:00:00.000001");
-  EXPECT_EQ(format_time(INT64_MIN, "ns"), "NaT");
-  EXPECT_EQ(format_time(INT64_MAX, "ns"), "2262-04-11T23:47:16.854775807");
+  EXPECT_EQ(format_time(946708215000000000, time_type("ns")), "2000-01-01T06:30:15");
+  EXPECT_EQ(format_time(-1, time_type("ns")), "1969-12-31T23:59:59.999999999");
+  EXPECT_EQ(format_time(-1, time_type("s")), "1969-12-31T23:59:59");
+  EXPECT_EQ(format_time(1500, time_type("ms")), "1970-01-01T00:00:01.5");
+  EXPECT_EQ(format_time(1, time_type("us")), "1970-01-01T00:00:00.000001");
+  EXPECT_EQ(format_time(INT64_MIN, time_type("ns")), "NaT");
+  EXPECT_EQ(format_time(INT64_MAX, time_type("ns")), "2262-04-11T23:47:16.854775807");
+  EXPECT_EQ(format_time(11016, time_type("D")), "2000-02-29T00:00:00");
+  EXPECT_EQ(format_time(-1, time_type("W")), "1969-12-25T00:00:00");
+  EXPECT_EQ(format_time(-1, time_type("M")), "1969-12-01T00:00:00");
+  EXPECT_EQ(format_time(11, time_type("M", 3)), "1972-10-01T00:00:00");
+  EXPECT_EQ(format_time(-1971, time_type("Y")), "-001-01-01T00:00:00");
+  EXPECT_EQ(format_time(3, time_type("us", 25)), "1970-01-01T00:00:00.000075");
+  EXPECT_EQ(format_time(7, time_type("ps")), "7");
+  EXPECT_NE(format_time(INT64_MAX, time_type("Y", INT32_MAX)), "");  // does no harm
 }
 
 template <class T>

@@ -109,6 +109,14 @@ TEST_F(LocalStoreTest, AFailedReadIsNotMissing) {
   EXPECT_EQ(code_of([&] { store->read(std::string(300, 'n')); }), ErrorCode::io);
   std::filesystem::create_symlink("loop", directory_.path() / "loop");
   EXPECT_EQ(code_of([&] { store->read("loop"); }), ErrorCode::io);
+  std::filesystem::create_symlink("gone", directory_.path() / "dangling");
+  std::filesystem::create_symlink("a", directory_.path() / "fine");
+  for (const char* key : {"dangling", "dangling/0/0"}) {
+    EXPECT_EQ(code_of([&] { store->read(key); }), ErrorCode::io) << key;
+    EXPECT_EQ(code_of([&] { store->size(key); }), ErrorCode::io) << key;
+  }
+  EXPECT_EQ(text_of(store->read("fine")), "x");
+  EXPECT_FALSE(store->read("fine/0"));
   if (::geteuid() != 0) {  // root may read everything
     std::filesystem::permissions(directory_.path() / "a", std::filesystem::perms::none);
     EXPECT_EQ(code_of([&] { store->read("a"); }), ErrorCode::access_denied);
@@ -146,6 +154,26 @@ TEST_F(LocalStoreTest, ListsChildrenByName) {
   EXPECT_THAT(found, testing::ElementsAre("x", "y/"));
   EXPECT_TRUE(store->list("a").empty());
   EXPECT_TRUE(store->list("nothing").empty());
+}
+
+TEST_F(LocalStoreTest, LinksThatLeadInACircleAreNotFollowed) {
+  write("a/b/c", "");
+  write("d/e", "");
+  std::filesystem::create_directory_symlink("../..", directory_.path() / "a/b/root");
+  std::filesystem::create_directory_symlink(".", directory_.path() / "a/b/self");
+  std::filesystem::create_directory_symlink("../../a", directory_.path() / "a/b/parent");
+  std::filesystem::create_directory_symlink("../../d", directory_.path() / "a/b/other");
+  std::filesystem::create_directory_symlink("../a", directory_.path() / "d/back");
+  std::filesystem::create_directory_symlink("nowhere", directory_.path() / "a/b/broken");
+  const auto prefixes = [store = open()](const std::string& place) {
+    std::vector<std::string> names;
+    for (const Store::Entry& entry : store->list(place))
+      if (entry.is_prefix) names.push_back(entry.name);
+    return names;
+  };
+  EXPECT_THAT(prefixes("a/b"), testing::ElementsAre("other"));
+  EXPECT_THAT(prefixes("d"), testing::ElementsAre("back"));
+  EXPECT_THAT(prefixes("a/b/other"), testing::ElementsAre());  // back in a, where this began
 }
 
 TEST_F(LocalStoreTest, TheStateChangesWithWhatIsStored) {

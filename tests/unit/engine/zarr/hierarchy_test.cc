@@ -196,6 +196,21 @@ TEST(Hierarchy, RefusesWhatIsNoStore) {
   store.set("readme.txt", "hello");
   store.set("x/y/z", "hello");
   EXPECT_THAT(refusal(store), HasSubstr("not a Zarr store"));
+  store.set("attributes.json", "{}");
+  EXPECT_THAT(refusal(store), HasSubstr("this is N5"));
+  store.set("manifests/A", "");
+  store.set("snapshots/A", "");
+  EXPECT_THAT(refusal(store), HasSubstr("Icechunk"));
+}
+
+TEST(Hierarchy, SaysWhatIsWrongWithANodeThatCouldNotBeUsed) {
+  MemoryStore store;
+  store.set(".zgroup", R"({"zarr_format": 2})");
+  store.set("g/t/.zarray", "{");
+  const Hierarchy hierarchy = open_hierarchy(store);
+  EXPECT_THAT(hierarchy.problem_of("g/t"), HasSubstr("g/t/.zarray cannot be used: not valid JSON"));
+  EXPECT_EQ(hierarchy.problem_of("t"), "");
+  EXPECT_EQ(hierarchy.problem_of("g"), "");
 }
 
 TEST(Hierarchy, RefusesRootsThatCannotBeRead) {

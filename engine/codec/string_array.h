@@ -1,0 +1,38 @@
+#pragma once
+// An array of strings of any length: v2 "|O" with the filter vlen-utf8, v3 "string" with the codec of that name.
+//
+// Such elements have no place of their own in a chunk, so the array is read as a whole. It serves for labels and for
+// looking at it; batches cannot hold it. Source: numcodecs.vlen, zarr-extensions "string" and "vlen-utf8".
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/codec/codec.h"
+#include "engine/store/store.h"
+#include "engine/zarr/array_metadata.h"
+#include "engine/zarr/chunk_grid.h"
+
+namespace batchfs {
+
+/// Immutable and thread-safe.
+class StringArray {
+ public:
+  /// Throws not_supported by name for what else the metadata asks for.
+  StringArray(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata);
+
+  /// All elements in C order, UTF-8. Blocking. Throws corrupt naming the chunk, not_supported for more than fits
+  /// sensibly into memory.
+  std::vector<std::string> read() const;
+
+ private:
+  std::vector<std::string> decode(const Buffer& stored) const;
+  std::string fill() const;
+
+  const std::shared_ptr<Store> store_;
+  const std::shared_ptr<const ArrayMetadata> metadata_;
+  const ChunkGrid grid_;
+  std::vector<std::unique_ptr<Codec>> codecs_;  // of bytes, in decode order
+};
+
+}  // namespace batchfs
