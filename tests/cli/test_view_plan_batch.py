@@ -80,7 +80,7 @@ def test_the_figures_of_plan_are_right(good, weather, write, shuffle):
 
 
 def test_plan_advises_on_memory(good, weather, write):
-    text = good("plan", weather, "--view", write(), "--memory", "1K").decode()
+    text = good("plan", weather, "--view", write(), "--memory", "64K").decode()
     assert "--memory" in text.split("Advice")[1]
 
 

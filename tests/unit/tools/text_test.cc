@@ -7,17 +7,21 @@ namespace {
 
 TEST(Table, ColumnsAreAlignedAndLinesEndWithoutSpaces) {
   Table table({"name", "shape", "unit"});
-  EXPECT_TRUE(table.empty());
   table.add({"t", "10 x 20", "K"});
   table.add({"übergang", "3", ""});
   table.add({"short"});
-  EXPECT_FALSE(table.empty());
   EXPECT_EQ(table.text(),
             "  name      shape    unit\n"
             "  t         10 x 20  K\n"
             "  übergang  3\n"
             "  short\n");
   EXPECT_EQ(Table({"a"}).text(0), "a\n");
+}
+
+TEST(Text, Counts) {
+  EXPECT_EQ(counted(0, "group"), "0 groups");
+  EXPECT_EQ(counted(1, "batch", "batches"), "1 batch");
+  EXPECT_EQ(counted(12345, "batch", "batches"), "12,345 batches");
 }
 
 TEST(Text, Shapes) {
