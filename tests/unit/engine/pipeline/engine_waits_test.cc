@@ -141,6 +141,7 @@ TEST_P(EngineWaitsTest, WhatFitsOnlyBesideWhatReadersHoldWaitsForThem) {
   auto first = engine.open(requests[0]);
   const auto second = engine.open(requests[1]);
   Outcome third = start(engine, requests[2]);
+  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 1; }));
   Outcome fourth = start(engine, requests[3]);
   EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 2; }));
   EXPECT_EQ(third.wait_for(30ms), std::future_status::timeout);
@@ -154,7 +155,7 @@ TEST_P(EngineWaitsTest, WhatFitsOnlyBesideWhatReadersHoldWaitsForThem) {
 }
 
 TEST_P(EngineWaitsTest, WhoeverHoldsMemoryForEverMakesOthersFail) {
-  Engine engine({.threads = 2, .memory = 100, .prefetch = false, .wait = 0.1}, log_);
+  Engine engine({.threads = 2, .memory = 100, .prefetch = false, .wait = 1}, log_);
   const auto view = data_.view(samples_);
   auto held = engine.open(BatchRequest{view, &kRaw, 0, 0});
   Outcome other = start(engine, {view, &kRaw, 0, 1});
@@ -198,8 +199,7 @@ TEST_P(EngineWaitsTest, AStoreThatNeverAnswersKeepsNobody) {
   Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false}, log_);
   data_.store->close();
   Outcome batch = start(engine, {view, &kRaw, 0, 0});
-  EXPECT_TRUE(eventually([&] { return engine.waiting().readers == 1; }));
-  std::this_thread::sleep_for(20ms);
+  EXPECT_TRUE(eventually([&] { return data_.store->asked == 1; }));
   EXPECT_FALSE(engine.stop_within(0.05));
   EXPECT_EQ(error_of(batch), ErrorCode::interrupted);
   data_.store->open();

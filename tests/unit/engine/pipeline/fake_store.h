@@ -25,6 +25,7 @@ class FakeStore final : public Store {
   bool is_local() const override { return !asynchronous; }
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
+    ++asked;
     {
       std::unique_lock lock(mutex_);
       opened_.wait(lock, [this] { return !closed_ || stopped_; });
@@ -78,7 +79,7 @@ class FakeStore final : public Store {
     opened_.notify_all();
   }
 
-  std::atomic<int> reads{0};
+  std::atomic<int> asked{0}, reads{0};  // begun, and not held up any more
   std::atomic<int> failing{-1}, missing{-1};
   bool asynchronous = false;
 
