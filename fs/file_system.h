@@ -22,6 +22,8 @@ struct Attributes {
   bool directory = false;
   bool link = false;       // symbolic
   std::uint64_t size = 0;  // exact, but 0 for control files, whose length is known when they are opened
+
+  bool is_control() const { return !directory && size == 0; }
 };
 
 /// An open file. Thread-safe.

@@ -4,9 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <thread>
-#include <unordered_map>
 
 #include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
@@ -19,6 +17,9 @@
 #include "engine/pipeline/memory_file.h"
 #include "fs/fuse_abi.h"
 #include "fs/fuse_init.h"
+#include "fs/open_table.h"
+#include "fs/opens.h"
+#include "fs/reads.h"
 #include "fs/unmount.h"
 
 namespace batchfs {
@@ -28,55 +29,10 @@ namespace {
 constexpr double kForever = 1e9;  // seconds; names and attributes never change
 constexpr std::uint32_t kBlock = 1 << 20;
 constexpr std::size_t kLongestName = 255;  // bytes, as of other file systems
-/// A handle's number: which daemon of the session gave it, and a count.
-constexpr int kGenerationShift = 40;
-
-int errno_of(std::exception_ptr error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& cause) {
-    return to_errno(cause.code());
-  } catch (const std::bad_alloc&) {
-    return ENOMEM;
-  } catch (...) {
-    return EIO;
-  }
-}
 
 }  // namespace
 
 struct FuseSession::Impl {
-  /// A file that has open handles. All of them share one OpenFile and one backing id: the kernel refuses
-  /// (EIO) a second backing file for an inode that is open in passthrough mode. Also after this daemon: the
-  /// session's state says which id it is.
-  struct Opened {
-    std::shared_ptr<OpenFile> file;  // null: an earlier daemon's, which the kernel reads
-    std::int32_t backing_id = 0;     // 0: not passthrough
-    std::uint32_t slot = SessionState::kNoSlot;
-    std::uint32_t handles = 0;
-    std::uint32_t inherited = 0;     // of them: given by earlier daemons, so that their numbers are not known
-  };
-  struct Handle {
-    Ino ino;
-    std::shared_ptr<OpenFile> file;
-  };
-  /// A read that has no answer yet. A signal that comes before its function is set up is noted only: libfuse still
-  /// uses the request then.
-  struct Read {
-    fuse_req_t request;
-    bool interruptible = false, interrupted = false;
-  };
-  /// A read that waits for its file to be opened again.
-  struct DelayedRead {
-    std::uint64_t token, offset;
-    std::size_t size;
-  };
-  /// An open that waits for its batch.
-  struct Waiting {
-    Engine::WaiterId waiter = 0;
-    bool interrupted = false;
-  };
-
   Options options;
   FileSystem& files;
   Log& log;
@@ -84,46 +40,32 @@ struct FuseSession::Impl {
   bool mounted = false;
   std::function<void()> ready;
   const time_t mount_time;
-  const std::uint64_t generation;
 
   std::atomic<bool> passthrough{false};
-  std::atomic<bool> direct_mmap{false};
   std::atomic<bool> resend{false};
   bool replaying = false;  // in run(), before there are other threads
   std::atomic<std::uint64_t> init_unique{0};
   std::uint64_t init_offered = 0;  // flags of the kernel's INIT
 
-  std::mutex mutex;
-  std::unordered_map<Ino, Opened> opened;
-  std::unordered_map<std::uint64_t, Waiting> waiting;
-  std::uint64_t last_token = 0;
-
-  // Guards what follows. May be taken with `mutex` held, not the other way round.
-  std::mutex reads_mutex;
-  std::unordered_map<std::uint64_t, Handle> handles;
-  std::uint64_t last_handle = 0;
-  std::unordered_map<std::uint64_t, Read> reads;  // by token
-  /// By handle, one that an earlier daemon gave. Such a file is opened again when it is read.
-  std::unordered_map<std::uint64_t, std::vector<DelayedRead>> reopening;
-  std::atomic<std::uint64_t> last_read{0};
+  OpenTable open_files;
+  Opens opens;
+  Reads reads;
 
   Impl(Options o, FileSystem& f, Log& l)
       : options(std::move(o)),
         files(f),
         log(l),
         mount_time(options.state != nullptr ? options.state->mount_time() : ::time(nullptr)),
-        generation(options.state != nullptr ? options.state->next_generation() : 0) {
-    if (options.state == nullptr) return;
-    for (const SessionState::Backing& backing : options.state->backings())
-      opened[backing.ino] = {nullptr, backing.id, backing.slot, backing.handles, backing.handles};
-  }
-
-  // ---- the INIT reply -------------------------------------------------------------------------------
-  // libfuse allows our own read and write of the session's descriptor, where the reply to INIT is amended on its way
-  // to the kernel (fs/fuse_init.h).
+        open_files(options.state,
+                   {[this](int fd) { return open_backing(fd); }, [this](std::int32_t id) { close_backing(id); }}, log),
+        opens(files, open_files),
+        reads(files, open_files) {}
 
   static Impl& of(void* user) { return *static_cast<Impl*>(user); }
   static Impl& of(fuse_req_t request) { return of(fuse_req_userdata(request)); }
+
+  // ---- the descriptor -------------------------------------------------------------------------------
+  // libfuse allows our own read and write of it, where INIT is seen and the reply amended, see fuse_init.h.
 
   static ssize_t read_request(int fd, void* buffer, std::size_t size, void* user) {
     const ssize_t got = ::read(fd, buffer, size);
@@ -176,7 +118,6 @@ struct FuseSession::Impl {
   /// The kernel has the protocol now: see whether it lets us use what it offered.
   void initialised(std::uint64_t flags) {
     if (options.state != nullptr && !options.state->is_agreed()) options.state->agree(flags);
-    direct_mmap = (flags & fuse_abi::kDirectIoAllowMmap) != 0;
     resend = (flags & fuse_abi::kHasResend) != 0;
     passthrough = options.passthrough && (flags & fuse_abi::kPassthrough) != 0;
     if (passthrough) {
@@ -192,7 +133,7 @@ struct FuseSession::Impl {
     files.set_passthrough(passthrough);
     log.info(fmt::format("{} {}: passthrough {}, mapping of direct files {}",
                          options.taken_over < 0 ? "mounted on" : "took over", options.mountpoint, passthrough ? "on" : "off",
-                         direct_mmap ? "on" : "off"));
+                         (flags & fuse_abi::kDirectIoAllowMmap) != 0 ? "on" : "off"));
     if (ready) ready();
   }
 
@@ -238,7 +179,7 @@ struct FuseSession::Impl {
     try {
       body();
     } catch (...) {
-      fuse_reply_err(request, errno_of(std::current_exception()));
+      fuse_reply_err(request, to_errno(error_of(std::current_exception()).code()));
     }
   }
 
@@ -255,13 +196,11 @@ struct FuseSession::Impl {
       if (const auto found = self.files.lookup(parent, name)) {
         entry.ino = found->ino;
         self.fill(*found, entry.attr);
-        if (self.is_control(*found)) entry.attr_timeout = 0;
+        if (found->is_control()) entry.attr_timeout = 0;
       }
       fuse_reply_entry(request, &entry);
     });
   }
-
-  bool is_control(const Attributes& a) const { return !a.directory && a.size == 0; }
 
   static void getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info*) {
     guarded(request, [&] {
@@ -323,233 +262,40 @@ struct FuseSession::Impl {
       return;
     }
     Impl& self = of(request);
-    std::uint64_t token;
-    {
-      const std::lock_guard lock(self.mutex);
-      const auto it = self.opened.find(ino);
-      if (it != self.opened.end()) {
-        self.reply_open(request, ino, it->second);
-        return;
-      }
-      token = ++self.last_token;
-      self.waiting[token] = {};
-    }
-    fuse_req_interrupt_func(request, interrupted, reinterpret_cast<void*>(token));
-    const Engine::WaiterId waiter = self.files.open(
-        ino, [&self, request, ino, token](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
-          self.finish_open(request, ino, token, std::move(file), error);
-        });
-    bool cancel = false;
-    {
-      const std::lock_guard lock(self.mutex);
-      const auto it = self.waiting.find(token);
-      if (it != self.waiting.end()) {
-        it->second.waiter = waiter;
-        cancel = it->second.interrupted;
-      }
-    }
-    if (cancel) self.files.cancel(waiter);
+    const Opens::Token token = self.opens.begin([&self, request, ino](const OpenTable::Opening* opening, int error) {
+      if (opening == nullptr) fuse_reply_err(request, error);
+      else self.reply_open(request, ino, *opening);
+    });
+    fuse_req_interrupt_func(request, interrupt_open, reinterpret_cast<void*>(token));
+    self.opens.start(token, ino, self.passthrough);
   }
 
-  /// A signal came for the process that waits in open.
-  static void interrupted(fuse_req_t request, void* data) {
-    Impl& self = of(request);
-    Engine::WaiterId waiter = 0;
-    {
-      const std::lock_guard lock(self.mutex);
-      const auto it = self.waiting.find(reinterpret_cast<std::uint64_t>(data));
-      if (it == self.waiting.end()) return;
-      it->second.interrupted = true;
-      waiter = it->second.waiter;
-    }
-    if (waiter != 0) self.files.cancel(waiter);
+  static void interrupt_open(fuse_req_t request, void* data) {
+    of(request).opens.interrupt(reinterpret_cast<Opens::Token>(data));
   }
 
-  void finish_open(fuse_req_t request, Ino ino, std::uint64_t token, std::shared_ptr<OpenFile> file,
-                   std::exception_ptr error) {
-    if (error) {
-      {
-        const std::lock_guard lock(mutex);
-        waiting.erase(token);
-      }
-      fuse_reply_err(request, errno_of(error));
-      return;
-    }
-    const std::lock_guard lock(mutex);
-    waiting.erase(token);
-    const auto [it, first] = opened.try_emplace(ino);
-    if (first) {
-      it->second.file = std::move(file);
-      const MemoryFile* memory = it->second.file->memory_file();
-      if (passthrough && memory != nullptr && memory->size() > 0) back(ino, it->second, memory->fd());
-    }
-    reply_open(request, ino, it->second);
-  }
-
-  /// Has the kernel read the file itself, if it does.
-  void back(Ino ino, Opened& file, int memory) {
-    try {
-      file.backing_id = open_backing(memory);
-    } catch (const Error& cause) {
-      log.warning(cause.what());  // served directly instead
-      return;
-    }
-    if (options.state == nullptr) return;
-    file.slot = options.state->add(ino, file.backing_id);
-    if (file.slot != SessionState::kNoSlot) return;
-    close_backing(std::exchange(file.backing_id, 0));
-  }
-
-  void set_handles(Opened& file, std::uint32_t count) {
-    file.handles = count;
-    if (file.slot != SessionState::kNoSlot) options.state->set_handles(file.slot, count);
-  }
-
-  /// Called with `mutex` held, so that the file cannot be released before its handle counts.
-  void reply_open(fuse_req_t request, Ino ino, Opened& file) {
-    set_handles(file, file.handles + 1);
-    fuse_abi::OpenOut reply{0, fuse_abi::kOpenNoFlush, 0};
-    {
-      const std::lock_guard lock(reads_mutex);
-      reply.handle = (generation << kGenerationShift) | ++last_handle;
-      handles[reply.handle] = {ino, file.file};
-    }
-    if (file.backing_id != 0) {
-      reply.flags |= fuse_abi::kOpenPassthrough;
-      reply.backing_id = file.backing_id;
-    } else if (file.file->caching() == OpenFile::Caching::kernel) {
-      reply.flags |= fuse_abi::kOpenKeepCache;
-    } else {
-      reply.flags |= fuse_abi::kOpenDirectIo;
-    }
+  void reply_open(fuse_req_t request, Ino ino, const OpenTable::Opening& opening) {
+    fuse_abi::OpenOut reply{opening.handle, fuse_abi::kOpenNoFlush, opening.backing_id};
+    if (opening.backing_id != 0) reply.flags |= fuse_abi::kOpenPassthrough;
+    else if (opening.file->caching() == OpenFile::Caching::kernel) reply.flags |= fuse_abi::kOpenKeepCache;
+    else reply.flags |= fuse_abi::kOpenDirectIo;
     // ENOENT: the opener was killed meanwhile, and no release will come.
-    if (fuse_reply_buf(request, reinterpret_cast<char*>(&reply), sizeof reply) == -ENOENT) drop(ino, reply.handle);
-  }
-
-  /// Called with `mutex` held. Handles that were never seen here are earlier daemons'.
-  void drop(Ino ino, std::uint64_t handle) {
-    bool known = false;
-    {
-      const std::lock_guard lock(reads_mutex);
-      known = handles.erase(handle) != 0;
-      reopening.erase(handle);
-    }
-    const auto it = opened.find(ino);
-    if (it == opened.end()) return;
-    Opened& file = it->second;
-    if (!known) {
-      if (file.inherited == 0) return;
-      --file.inherited;
-    }
-    set_handles(file, file.handles - 1);
-    if (file.handles != 0) return;
-    if (file.slot != SessionState::kNoSlot) options.state->remove(file.slot);
-    // Not before the last release: closing the id right after the reply races with the kernel's use.
-    if (file.backing_id != 0) close_backing(file.backing_id);
-    opened.erase(it);
+    if (fuse_reply_buf(request, reinterpret_cast<char*>(&reply), sizeof reply) == -ENOENT)
+      open_files.release(opening.handle, ino);
   }
 
   static void read(fuse_req_t request, fuse_ino_t ino, std::size_t size, off_t offset, fuse_file_info* info) {
-    Impl& self = of(request);
-    const std::uint64_t token = ++self.last_read;
-    {
-      const std::lock_guard lock(self.reads_mutex);
-      self.reads[token] = {request};
-    }
-    fuse_req_interrupt_func(request, read_interrupted, reinterpret_cast<void*>(token));
-    std::shared_ptr<OpenFile> file;
-    bool interrupted = false, reopen = false;
-    {
-      const std::lock_guard lock(self.reads_mutex);
-      Read& read = self.reads[token];
-      read.interruptible = true;
-      interrupted = read.interrupted;
-      const auto known = self.handles.find(info->fh);
-      if (known != self.handles.end()) file = known->second.file;
-      if (!interrupted && file == nullptr) {
-        auto& delayed = self.reopening[info->fh];
-        reopen = delayed.empty();
-        delayed.push_back({token, static_cast<std::uint64_t>(offset), size});
-      }
-    }
-    if (interrupted) self.answer_read(token, {}, EINTR);
-    else if (file != nullptr) self.start_read(token, file, static_cast<std::uint64_t>(offset), size);
-    else if (reopen) self.reopen(info->fh, ino, offset);
+    Reads& reads = of(request).reads;
+    const Reads::Token token = reads.begin([request](std::span<const std::byte> bytes, int error) {
+      if (error != 0) fuse_reply_err(request, error);
+      else fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    });
+    fuse_req_interrupt_func(request, interrupt_read, reinterpret_cast<void*>(token));
+    reads.start(token, info->fh, ino, static_cast<std::uint64_t>(offset), size);
   }
 
-  void start_read(std::uint64_t token, const std::shared_ptr<OpenFile>& file, std::uint64_t offset, std::size_t size) {
-    const auto answer = [this, token, file](std::span<const std::byte> bytes, std::exception_ptr error) {
-      answer_read(token, bytes, error ? errno_of(error) : 0);
-    };
-    try {
-      file->read(offset, size, answer);
-    } catch (...) {
-      answer({}, std::current_exception());
-    }
-  }
-
-  void answer_read(std::uint64_t token, std::span<const std::byte> bytes, int error) {
-    const fuse_req_t request = take_read(token);
-    if (request == nullptr) return;
-    if (error != 0) fuse_reply_err(request, error);
-    else fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-
-  /// The read's request for whoever comes first, its bytes or a signal for its process; else null.
-  fuse_req_t take_read(std::uint64_t token) {
-    const std::lock_guard lock(reads_mutex);
-    const auto it = reads.find(token);
-    if (it == reads.end()) return nullptr;
-    const fuse_req_t request = it->second.request;
-    reads.erase(it);
-    return request;
-  }
-
-  static void read_interrupted(fuse_req_t request, void* data) {
-    Impl& self = of(request);
-    const auto token = reinterpret_cast<std::uint64_t>(data);
-    {
-      const std::lock_guard lock(self.reads_mutex);
-      const auto it = self.reads.find(token);
-      if (it == self.reads.end()) return;
-      it->second.interrupted = true;
-      if (!it->second.interruptible) return;
-    }
-    self.answer_read(token, {}, EINTR);
-  }
-
-  /// Opens the file of a handle that an earlier daemon gave: contents never change, so it is the same file. But for
-  /// control files, which say what was when they were opened: what else of it there was is gone.
-  void reopen(std::uint64_t handle, Ino ino, off_t offset) {
-    try {
-      const auto found = files.attributes(ino);
-      if (!found || (offset != 0 && is_control(*found))) throw Error(ErrorCode::stale, "a text of the daemon before this one");
-      files.open(ino, [this, handle, ino](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
-        reopened(handle, ino, std::move(file), error);
-      });
-    } catch (...) {
-      reopened(handle, ino, nullptr, std::current_exception());
-    }
-  }
-
-  void reopened(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file, std::exception_ptr error) {
-    std::vector<DelayedRead> delayed;
-    {
-      const std::scoped_lock lock(mutex, reads_mutex);
-      const auto it = reopening.find(handle);
-      if (it == reopening.end()) return;  // released
-      delayed = std::move(it->second);
-      reopening.erase(it);
-      if (!error) {
-        Opened& entry = opened.try_emplace(ino).first->second;
-        if (entry.file == nullptr) entry.file = file;
-        if (handles.insert_or_assign(handle, Handle{ino, file}).second) set_handles(entry, entry.handles + 1);
-      }
-    }
-    for (const DelayedRead& read : delayed) {
-      if (error) answer_read(read.token, {}, errno_of(error));
-      else start_read(read.token, file, read.offset, read.size);
-    }
+  static void interrupt_read(fuse_req_t request, void* data) {
+    of(request).reads.interrupt(reinterpret_cast<Reads::Token>(data));
   }
 
   static void release(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
@@ -557,8 +303,7 @@ struct FuseSession::Impl {
     const std::uint64_t handle = info->fh;
     // First the answer: a release that is sent again after a crash in between must not count twice.
     fuse_reply_err(request, 0);
-    const std::lock_guard lock(self.mutex);
-    self.drop(ino, handle);
+    self.open_files.release(handle, ino);
   }
 
   void end() {

@@ -104,7 +104,6 @@ struct FakeData {
                                R"(], "dtype": "<i4", "compressor": null, "fill_value": null, "order": "C",
                                   "dimension_separator": "/", "filters": )" + filters + "}";
     const Json attributes = {{"_ARRAY_DIMENSIONS", {"time", "x"}}};
-    Hierarchy hierarchy;
     hierarchy.groups[""] = {};
     hierarchy.arrays["v"] = parse_array_v2("v", parse_json(zarray, "v"), attributes, "v");
     dataset = std::make_shared<const Dataset>(store, hierarchy);
@@ -113,6 +112,7 @@ struct FakeData {
   std::shared_ptr<const View> view(const std::string& json) const { return View::parse(dataset, json, "v", "test"); }
 
   std::shared_ptr<FakeStore> store;
+  Hierarchy hierarchy;
   std::shared_ptr<const Dataset> dataset;
 };
 

@@ -1,0 +1,112 @@
+#include "fs/open_table.h"
+
+#include <utility>
+
+namespace batchfs {
+
+namespace {
+
+/// A handle's number: which daemon of the session gave it, and a count.
+constexpr int kGenerationShift = 40;
+
+}  // namespace
+
+OpenTable::OpenTable(SessionState* state, Kernel kernel, Log& log)
+    : state_(state), kernel_(std::move(kernel)), log_(log), generation_(state != nullptr ? state->next_generation() : 0) {
+  if (state == nullptr) return;
+  for (const SessionState::Backing& backing : state->backings())
+    files_[backing.ino] = {nullptr, backing.id, backing.slot, backing.handles, backing.handles};
+}
+
+std::optional<OpenTable::Opening> OpenTable::open_again(Ino ino) {
+  const std::lock_guard lock(files_mutex_);
+  const auto it = files_.find(ino);
+  if (it == files_.end()) return std::nullopt;
+  return add_handle(it->second);
+}
+
+OpenTable::Opening OpenTable::open(Ino ino, std::shared_ptr<OpenFile> file, bool passthrough) {
+  const std::lock_guard lock(files_mutex_);
+  const auto [it, first] = files_.try_emplace(ino);
+  if (first) {
+    it->second.file = std::move(file);
+    if (passthrough) back(ino, it->second);
+  }
+  return add_handle(it->second);
+}
+
+/// Called with files_mutex_ held.
+void OpenTable::back(Ino ino, File& file) {
+  const MemoryFile* memory = file.file->memory_file();
+  if (memory == nullptr || memory->size() == 0) return;
+  try {
+    file.backing_id = kernel_.open_backing(memory->fd());
+  } catch (const Error& cause) {
+    log_.warning(cause.what());  // served directly instead
+    return;
+  }
+  if (state_ == nullptr) return;
+  file.slot = state_->add(ino, file.backing_id);
+  if (file.slot == SessionState::kNoSlot) kernel_.close_backing(std::exchange(file.backing_id, 0));
+}
+
+/// Called with files_mutex_ held, so that the file cannot be released before its handle counts.
+OpenTable::Opening OpenTable::add_handle(File& file) {
+  set_handles(file, file.handles + 1);
+  const std::lock_guard lock(handles_mutex_);
+  const std::uint64_t handle = (generation_ << kGenerationShift) | ++last_handle_;
+  handles_[handle] = file.file;
+  return {handle, file.backing_id, file.file};
+}
+
+void OpenTable::set_handles(File& file, std::uint32_t count) {
+  file.handles = count;
+  if (file.slot != SessionState::kNoSlot) state_->set_handles(file.slot, count);
+}
+
+std::shared_ptr<OpenFile> OpenTable::find(std::uint64_t handle) const {
+  const std::lock_guard lock(handles_mutex_);
+  const auto it = handles_.find(handle);
+  return it == handles_.end() ? nullptr : it->second;
+}
+
+void OpenTable::adopt(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file) {
+  const std::lock_guard lock(files_mutex_);
+  File& entry = files_.try_emplace(ino).first->second;
+  if (entry.file == nullptr) entry.file = file;
+  {
+    const std::lock_guard handles_lock(handles_mutex_);
+    if (!handles_.insert_or_assign(handle, std::move(file)).second) return;
+  }
+  if (entry.inherited > 0) --entry.inherited;
+  else set_handles(entry, entry.handles + 1);
+}
+
+void OpenTable::release(std::uint64_t handle, Ino ino) {
+  const std::lock_guard lock(files_mutex_);
+  std::shared_ptr<OpenFile> last;  // goes when the handles' lock is free again
+  bool known = false;
+  {
+    const std::lock_guard handles_lock(handles_mutex_);
+    if (const auto it = handles_.find(handle); it != handles_.end()) {
+      known = true;
+      last = std::move(it->second);
+      handles_.erase(it);
+    }
+  }
+  const auto it = files_.find(ino);
+  if (it == files_.end()) return;
+  File& file = it->second;
+  if (!known) {
+    if (file.inherited == 0) return;
+    --file.inherited;
+  }
+  set_handles(file, file.handles - 1);
+  if (file.handles != 0) return;
+  if (file.slot != SessionState::kNoSlot) state_->remove(file.slot);
+  // Not before the last release: closing the number right after the answer to open races with the kernel's use.
+  if (file.backing_id != 0) kernel_.close_backing(file.backing_id);
+  files_.erase(it);
+}
+
+}  // namespace batchfs

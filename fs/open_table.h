@@ -1,0 +1,76 @@
+#pragma once
+// The files that programs have open, as the kernel knows them: numbers of handles, and of backing files.
+//
+// Handles of one file share what serves it: the kernel refuses (EIO) a second backing file for an inode that is open in
+// passthrough mode, and any other mode. That holds after the daemon's death, too, so the session's state says which
+// backing files there are. A handle's number says which daemon of the session gave it. One that an earlier daemon gave
+// is not known here; when it is read, its file is opened again, for contents never change, and kept under that number.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "fs/file_system.h"
+#include "fs/session_state.h"
+
+namespace batchfs {
+
+/// Thread-safe.
+class OpenTable {
+ public:
+  /// Backing files of the kernel.
+  struct Kernel {
+    std::function<std::int32_t(int fd)> open_backing;  // its number; throws when the kernel refuses
+    std::function<void(std::int32_t id)> close_backing;
+  };
+  /// `state` may be null: then there were no daemons before this one. The files that they left open are known here.
+  OpenTable(SessionState* state, Kernel kernel, Log& log);
+
+  struct Opening {
+    std::uint64_t handle = 0;
+    std::int32_t backing_id = 0;     // 0: the kernel does not read it itself
+    std::shared_ptr<OpenFile> file;  // null: opened by an earlier daemon, and read by the kernel
+  };
+  /// Another handle on a file that is open; nothing when it is not.
+  std::optional<Opening> open_again(Ino ino);
+  /// A handle on a file; if it was opened meanwhile, on what was opened then. With `passthrough`, the kernel reads it
+  /// itself if it can.
+  Opening open(Ino ino, std::shared_ptr<OpenFile> file, bool passthrough);
+
+  /// What serves a handle. Null when an earlier daemon gave it.
+  std::shared_ptr<OpenFile> find(std::uint64_t handle) const;
+  /// What serves an earlier daemon's handle from now on.
+  void adopt(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file);
+
+  /// The kernel will not name this handle again. One of which nothing is known is an earlier daemon's.
+  void release(std::uint64_t handle, Ino ino);
+
+ private:
+  struct File {
+    std::shared_ptr<OpenFile> file;
+    std::int32_t backing_id = 0;
+    std::uint32_t slot = SessionState::kNoSlot;
+    std::uint32_t handles = 0;
+    std::uint32_t inherited = 0;  // of them: earlier daemons gave them, so that their numbers are not known
+  };
+  void back(Ino ino, File& file);
+  Opening add_handle(File& file);
+  void set_handles(File& file, std::uint32_t count);
+
+  SessionState* const state_;
+  const Kernel kernel_;
+  Log& log_;
+  const std::uint64_t generation_;
+
+  std::mutex files_mutex_;  // guards files_
+  std::unordered_map<Ino, File> files_;
+
+  mutable std::mutex handles_mutex_;  // guards what follows; the inner one
+  std::unordered_map<std::uint64_t, std::shared_ptr<OpenFile>> handles_;
+  std::uint64_t last_handle_ = 0;
+};
+
+}  // namespace batchfs

@@ -1,0 +1,159 @@
+#include "fs/open_table.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace batchfs {
+namespace {
+
+/// A file of so many bytes in memory, or none.
+class FakeFile final : public OpenFile {
+ public:
+  explicit FakeFile(std::uint64_t size = 0, bool in_memory = true)
+      : memory_(MemoryFiles(false).create("test", size)), in_memory_(in_memory) {}
+  const MemoryFile* memory_file() const override { return in_memory_ ? &memory_ : nullptr; }
+  void read(std::uint64_t, std::uint64_t, ReadDone done) override { done({}, nullptr); }
+
+ private:
+  MemoryFile memory_;
+  bool in_memory_;
+};
+
+class OpenTableTest : public testing::Test {
+ protected:
+  void TearDown() override { ::close(fd_); }
+  OpenTable::Kernel kernel() {
+    return {[this](int) -> std::int32_t {
+              if (refuses_) throw Error(ErrorCode::not_supported, "no backing files today");
+              backings_.insert(++last_);
+              return last_;
+            },
+            [this](std::int32_t id) { EXPECT_EQ(backings_.erase(id), 1u); }};
+  }
+  const int fd_ = SessionState::create();
+  SessionState state_{fd_};
+  Log log_;
+  bool refuses_ = false;
+  std::int32_t last_ = 40;
+  std::set<std::int32_t> backings_;  // that the kernel has
+  const std::shared_ptr<OpenFile> file_ = std::make_shared<FakeFile>(100);
+};
+
+TEST_F(OpenTableTest, HandlesOfAFileShareWhatServesIt) {
+  OpenTable table(nullptr, kernel(), log_);
+  EXPECT_FALSE(table.open_again(5));
+  const auto first = table.open(5, file_, true);
+  EXPECT_EQ(first.backing_id, 41);
+  EXPECT_EQ(first.file, file_);
+  const auto second = table.open_again(5).value();
+  // Another that was made meanwhile is not used.
+  const auto third = table.open(5, std::make_shared<FakeFile>(100), true);
+  EXPECT_EQ(second.backing_id, 41);
+  EXPECT_EQ(third.backing_id, 41);
+  EXPECT_EQ(third.file, file_);
+  EXPECT_EQ((std::set{first.handle, second.handle, third.handle}.size()), 3u);
+  for (const auto& opening : {first, second, third}) EXPECT_EQ(table.find(opening.handle), file_);
+  table.release(first.handle, 5);
+  table.release(third.handle, 5);
+  EXPECT_EQ(table.find(first.handle), nullptr);
+  EXPECT_EQ(backings_, std::set{41});
+  table.release(second.handle, 5);
+  EXPECT_TRUE(backings_.empty());
+  EXPECT_FALSE(table.open_again(5));
+  EXPECT_EQ(file_.use_count(), 4);  // here, and in the three openings
+}
+
+TEST_F(OpenTableTest, OnlyWhatLiesInMemoryIsReadByTheKernel) {
+  OpenTable table(nullptr, kernel(), log_);
+  EXPECT_EQ(table.open(1, file_, false).backing_id, 0);
+  EXPECT_EQ(table.open(2, std::make_shared<FakeFile>(100, false), true).backing_id, 0);
+  EXPECT_EQ(table.open(3, std::make_shared<FakeFile>(0), true).backing_id, 0);
+  EXPECT_EQ(table.open_again(1).value().backing_id, 0);
+  EXPECT_TRUE(backings_.empty());
+}
+
+TEST_F(OpenTableTest, WhatTheKernelRefusesIsServedHere) {
+  OpenTable table(&state_, kernel(), log_);
+  refuses_ = true;
+  const auto opening = table.open(1, file_, true);
+  EXPECT_EQ(opening.backing_id, 0);
+  EXPECT_EQ(table.find(opening.handle), file_);
+  EXPECT_NE(log_.text().find("no backing files today"), std::string::npos);
+  EXPECT_TRUE(state_.backings().empty());
+}
+
+TEST_F(OpenTableTest, TheStateSaysWhatTheKernelHas) {
+  OpenTable table(&state_, kernel(), log_);
+  const auto first = table.open(7, file_, true);
+  const auto second = table.open_again(7).value();
+  ASSERT_EQ(state_.backings().size(), 1u);
+  EXPECT_EQ(state_.backings()[0].ino, 7u);
+  EXPECT_EQ(state_.backings()[0].id, 41);
+  EXPECT_EQ(state_.backings()[0].handles, 2u);
+  table.release(first.handle, 7);
+  EXPECT_EQ(state_.backings()[0].handles, 1u);
+  table.release(second.handle, 7);
+  EXPECT_TRUE(state_.backings().empty());
+}
+
+TEST_F(OpenTableTest, TheNextDaemonKnowsTheFilesButNotTheHandles) {
+  std::uint64_t old[2];
+  {
+    OpenTable before(&state_, kernel(), log_);
+    old[0] = before.open(7, file_, true).handle;
+    old[1] = before.open_again(7).value().handle;
+  }
+  OpenTable table(&state_, kernel(), log_);
+  EXPECT_EQ(table.find(old[0]), nullptr);
+  const auto opening = table.open_again(7).value();
+  EXPECT_EQ(opening.backing_id, 41);
+  EXPECT_EQ(opening.file, nullptr);
+  EXPECT_NE(opening.handle, old[0]);
+  EXPECT_NE(opening.handle, old[1]);
+  EXPECT_EQ(state_.backings()[0].handles, 3u);
+  table.release(old[1], 7);
+  table.release(opening.handle, 7);
+  EXPECT_EQ(backings_, std::set{41});
+  table.release(old[0], 7);
+  EXPECT_TRUE(backings_.empty());
+  EXPECT_TRUE(state_.backings().empty());
+}
+
+TEST_F(OpenTableTest, AnAdoptedHandleCountsOnce) {
+  std::uint64_t old = 0;
+  {
+    OpenTable before(&state_, kernel(), log_);
+    old = before.open(7, file_, true).handle;
+  }
+  OpenTable table(&state_, kernel(), log_);
+  for (int twice = 0; twice < 2; ++twice) table.adopt(old, 7, file_);
+  EXPECT_EQ(table.find(old), file_);
+  EXPECT_EQ(state_.backings()[0].handles, 1u);
+  table.release(old, 7);
+  EXPECT_TRUE(backings_.empty());
+  EXPECT_FALSE(table.open_again(7));
+}
+
+TEST_F(OpenTableTest, AnAdoptedHandleOfAFileThatIsServedHere) {
+  OpenTable table(&state_, kernel(), log_);
+  table.adopt(3, 9, file_);  // nothing of it was left: it is not read by the kernel
+  EXPECT_EQ(table.find(3), file_);
+  const auto opening = table.open_again(9).value();
+  EXPECT_EQ(opening.file, file_);
+  table.release(3, 9);
+  EXPECT_TRUE(table.open_again(9));
+}
+
+TEST_F(OpenTableTest, AnUnknownHandleTakesNothingAway) {
+  OpenTable table(&state_, kernel(), log_);
+  const auto opening = table.open(7, file_, true);
+  table.release(opening.handle + 1, 7);
+  table.release(opening.handle + 1, 8);
+  EXPECT_EQ(table.find(opening.handle), file_);
+  EXPECT_EQ(backings_, std::set{41});
+}
+
+}  // namespace
+}  // namespace batchfs
