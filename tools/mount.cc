@@ -99,6 +99,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
   Engine engine({.threads = options.store.threads,
                  .memory = options.store.memory,
                  .wait = options.wait,
+                 .served = [&supervised] { supervised.served(); },
                  .store = opened.store},
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <deque>
 #include <fstream>
 #include <optional>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "fs/session_state.h"
 #include "fs/unmount.h"
 #include "tools/packets.h"
+#include "tools/restarts.h"
 #include "tools/stored_descriptors.h"
 #include "tools/takeover.h"
 
@@ -34,14 +34,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// Ends that count against a daemon: of its own doing, or before it served. A kill from outside is no fault of its.
-constexpr std::size_t kMostEnds = 5;
-constexpr std::chrono::seconds kEndsWithin{60};
-/// Readers wait for a daemon that does not get ready for this long, then for no other.
-constexpr std::chrono::seconds kLongestPause{60};
 /// How often a daemon that has said nothing is looked at.
 constexpr milliseconds kGlance{500};
-constexpr milliseconds kFirstDelay{100};  // before another start after such an end; doubled each time
 /// What a daemon that was told to end has for it.
 constexpr std::chrono::seconds kEnding{15};
 
@@ -49,7 +43,7 @@ constexpr std::chrono::seconds kEnding{15};
 constexpr char kSessionName[] = "batchfs-session", kStateName[] = "batchfs-state";
 
 /// What the daemon tells, the first byte of a packet.
-constexpr char kMounted = 'm', kTurn = 't', kReady = 'r', kFailed = 'e', kEnded = 'x';
+constexpr char kMounted = 'm', kTurn = 't', kReady = 'r', kServed = 's', kFailed = 'e', kEnded = 'x';
 
 bool is_request_to_end(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
 
@@ -97,7 +91,7 @@ class Supervisor {
       }
       ::close(ends[1]);
       channel_ = ends[0];
-      ready_ = false;
+      ready_ = served_ = false;
       why_.clear();
       if (first) in_supervisor();
       const int status = daemon_ < 0 ? W_EXITCODE(1, 0) : watch();
@@ -183,9 +177,12 @@ class Supervisor {
           lasting_ = packet->text.size() > 1 && packet->text[1] == '+';
           if (!was_ready_) store_descriptors();
           ready_ = was_ready_ = true;
-          down_since_.reset();
+          restarts_.got_ready();
           if (predecessor_ >= 0) ::close(std::exchange(predecessor_, -1));
           if (listener_ < 0) listener_ = listen_for_successor(options_.mountpoint);
+          break;
+        case kServed:
+          served_ = true;
           break;
         case kEnded:
           ended_ = true;
@@ -270,21 +267,15 @@ class Supervisor {
       forget_stored();
       ::_exit(0);
     }
-    const auto now = Clock::now();
-    if (!down_since_) down_since_ = now;
-    if (!ready_ || !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) ends_.push_back(now);
-    while (!ends_.empty() && now - ends_.front() > kEndsWithin) ends_.pop_front();
     if (!options_.restart || !lasting_)
       give_up(fmt::format("the daemon {}", end));
-    if (ends_.size() >= kMostEnds)
-      give_up(fmt::format("the daemon ended {} times within a minute and is not started again; the last one {}", ends_.size(), end));
-    if (!ready_ && now - *down_since_ >= kLongestPause)
-      give_up(fmt::format("no daemon got ready for {} seconds; the last one {}", kLongestPause.count(), end));
+    const auto now = Clock::now();
+    const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    if (const auto why = restarts_.ended({.how = end, .ready = ready_, .served = served_, .killed = killed}, now)) give_up(*why);
     before_ = end;
     say(fmt::format("the daemon {}; another takes over", end), false);
-    if (ready_) return;
     pollfd signal{signals_, POLLIN, 0};
-    const auto delay_over = now + kFirstDelay * (1 << (ends_.size() - 1));
+    const auto delay_over = now + restarts_.delay();
     while (left(delay_over).count() > 0) {
       ::poll(&signal, 1, static_cast<int>(left(delay_over).count()));
       if (!take_signals()) continue;
@@ -338,10 +329,10 @@ class Supervisor {
   bool asked_for_turn_ = false;
   pid_t daemon_ = -1;
   bool was_ready_ = false, ready_ = false;  // any daemon; this one
+  bool served_ = false;                     // this one
   bool lasting_ = false, ended_ = false;
   std::string why_, before_;
-  std::deque<Clock::time_point> ends_;          // that count, of the last minute
-  std::optional<Clock::time_point> down_since_; // no daemon has been ready
+  Restarts restarts_;
   std::optional<Clock::time_point> ends_by_;    // this was told to end
 };
 
@@ -362,6 +353,8 @@ void Supervised::mounted(int session_descriptor) const {
 }
 
 void Supervised::ready(bool lasting) const { send_packet(channel, std::string{kReady, lasting ? '+' : '-'}); }
+
+void Supervised::served() const { send_packet(channel, std::string(1, kServed)); }
 
 void Supervised::ended() const { send_packet(channel, std::string(1, kEnded)); }
 

@@ -3,8 +3,8 @@
 //
 // It holds the descriptor of /dev/fuse, so that the kernel keeps the session when the daemon dies, and the session's
 // state (see fs/session_state.h), and starts the daemon again, which takes over both. Programs that read notice a pause. A
-// daemon that ends by itself again and again is given up: the mount ends, and readers get an error. Without a session
-// that can be taken over (a kernel before 6.9, or as wished) that is so at once.
+// daemon that ends again and again is given up (see restarts.h): the mount ends, and readers get an error. Without a
+// session that can be taken over (a kernel before 6.9, or as wished) that is so at once.
 //
 // It must not fail where the daemon does: it has one thread, never touches a store or the mount, and each daemon is
 // a fork of the process as it was before anything was opened.
@@ -35,6 +35,8 @@ struct Supervised {
   void mounted(int session_descriptor) const;
   /// Requests are served. `lasting`: another daemon could take the session over.
   void ready(bool lasting) const;
+  /// A reader got a batch or values from this daemon.
+  void served() const;
   /// The mount has ended: the supervisor lets the session go, and with it whoever still waits for an answer.
   void ended() const;
   /// Why this daemon gives up.

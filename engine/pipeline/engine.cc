@@ -40,6 +40,7 @@ Engine::Engine(Options options, Log& log)
       prefetching_(options.prefetch),
       wait_ns_(options.wait > 0 ? static_cast<std::uint64_t>(options.wait * 1e9) : UINT64_MAX),
       idle_ns_(options.idle > 0 ? static_cast<std::uint64_t>(options.idle * 1e9) : UINT64_MAX),
+      when_served_(std::move(options.served)),
       cache_(counters_),
       look_ahead_(cache_, budget_.limit()),
       executor_(default_threads(options.threads)),
@@ -417,6 +418,11 @@ void Engine::given(const BatchRequest& request, const Batch* batch, std::uint64_
   const std::uint64_t bytes = batch == nullptr ? 0 : batch->bytes(), now = Trace::now();
   if (end != Trace::End::left) readers_.got(request, bytes, now - since, end == Trace::End::failed, now);
   trace_.add({.kind = Trace::Kind::wait, .end = end, .begin = since, .bytes = bytes, .of = traced(request)});
+  if (batch != nullptr) note_served();
+}
+
+void Engine::note_served() {
+  if (!served_.exchange(true, std::memory_order_relaxed) && when_served_) when_served_();
 }
 
 void Engine::prefetch(const BatchRequest& request, std::uint64_t bytes) {
@@ -548,7 +554,9 @@ void Engine::read_elements(const std::shared_ptr<const Array>& array, std::int64
   const WaiterId id = begin_read([shared](std::exception_ptr error) { (*shared)(error); }, assembly);
   if (id == 0) return;
   assembly->finished = [this, id, shared](std::exception_ptr error) {
-    if (end_read(id)) (*shared)(error);
+    if (!end_read(id)) return;
+    if (!error) note_served();
+    (*shared)(error);
   };
   scheduler_.submit(assembly);
 }

@@ -11,6 +11,7 @@
 // One assembly serves every reader of a batch; batches share chunks through the scheduler and the cache.
 // Nothing here blocks its caller: results come by callback, from a worker or at once.
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -40,6 +41,8 @@ class Engine {
     double wait = 0;
     /// Seconds after which memory is given back that is kept for readers, when none came; 0: never.
     double idle = 300;
+    /// Called once, from any thread, when the first reader has got a batch or values.
+    std::function<void()> served;
     /// Stopped with the engine, which would else wait for the network to end it. Null: it goes on.
     std::shared_ptr<Store> store;
   };
@@ -147,6 +150,8 @@ class Engine {
   /// A reader that asked at `since` has its batch now, or an error.
   void given(const BatchRequest& request, const Batch* batch, std::uint64_t since, Trace::End end);
   Trace::Batch traced(const BatchRequest& request);
+  /// A reader has got what it wanted.
+  void note_served();
   Budget::Reservation make_room(std::uint64_t bytes, bool waited, std::uint64_t keep_until);
   std::uint64_t keep_until(const Entry& entry);
   void prefetch(const BatchRequest& request, std::uint64_t bytes);
@@ -179,6 +184,8 @@ class Engine {
   const MemoryFiles memory_files_;
   const bool prefetching_;
   const std::uint64_t wait_ns_, idle_ns_;  // UINT64_MAX: for ever
+  const std::function<void()> when_served_;
+  std::atomic<bool> served_{false};
   ChunkCache cache_;
   Prefetcher prefetcher_;
   LookAhead look_ahead_;

@@ -138,7 +138,9 @@ Engine::WaiterId Engine::open_box(std::shared_ptr<const Array> array, Box box, s
             failure = std::current_exception();
           }
         }
-        if (end_read(id)) (*shared)(failure ? nullptr : batch, failure);
+        if (!end_read(id)) return;
+        if (!failure) note_served();
+        (*shared)(failure ? nullptr : batch, failure);
       };
       {
         const std::lock_guard lock(mutex_);

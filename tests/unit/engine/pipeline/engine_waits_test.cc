@@ -120,6 +120,33 @@ TEST_P(EngineWaitsTest, AChunkFileHoldsTheHeaderAndTheValues) {
   EXPECT_GE(file->reservation.bytes(), bytes.size());
 }
 
+TEST_P(EngineWaitsTest, TheFirstReaderThatIsServedIsTold) {
+  const auto view = data_.view(samples_);
+  const auto array = view->variables()[0]->array;
+  for (int what = 0; what < 3; ++what) {
+    std::atomic<int> served{0};
+    Engine engine({.threads = 2, .memory = 64 << 20, .served = [&served] { ++served; }}, log_);
+    const auto read = [&] {
+      if (what == 0) return engine.open(BatchRequest{view, &kRaw, 0, 1}), void();
+      if (what == 1) return start_box(engine, array, Box{{8, 0}, {4, 6}}, "").get(), void();
+      std::promise<void> done;
+      const auto out = std::make_shared<std::vector<std::byte>>(24 * 4);
+      engine.read_elements(array, 48, 24, out->data(), out, [&done](std::exception_ptr error) {
+        if (error) done.set_exception(error);
+        else done.set_value();
+      });
+      done.get_future().get();
+    };
+    data_.store->failing = what == 0 ? 1 : 2;
+    EXPECT_THROW(read(), Error);
+    EXPECT_EQ(served, 0);
+    data_.store->failing = -1;
+    for (int twice = 0; twice < 2; ++twice) read();
+    EXPECT_EQ(served, 1);
+    engine.stop();
+  }
+}
+
 TEST_P(EngineWaitsTest, ACancelledReadEndsAtOnce) {
   Engine engine({.threads = 2, .memory = 64 << 20, .store = data_.store}, log_);
   data_.store->close();

@@ -1,0 +1,42 @@
+#include "tools/restarts.h"
+
+#include <fmt/format.h>
+
+namespace batchfs {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMostEnds = 5;
+constexpr std::chrono::seconds kEndsWithin = 1min;
+constexpr std::size_t kMostKills = 20;
+constexpr std::chrono::minutes kKillsWithin = 10min;
+constexpr std::chrono::seconds kLongestPause = 1min;
+constexpr std::chrono::milliseconds kFirstDelay = 100ms;  // doubled each time
+
+void note(std::deque<Restarts::Time>& times, Restarts::Time now, std::chrono::seconds within, bool add) {
+  if (add) times.push_back(now);
+  while (!times.empty() && now - times.front() > within) times.pop_front();
+}
+
+}  // namespace
+
+std::optional<std::string> Restarts::ended(const End& end, Time now) {
+  if (!down_since_) down_since_ = now;
+  if (end.served) kills_.clear();
+  note(ends_, now, kEndsWithin, !end.killed);
+  note(kills_, now, kKillsWithin, end.killed && !end.served);
+  if (ends_.size() >= kMostEnds)
+    return fmt::format("the daemon ended {} times within a minute and is not started again; the last one {}", ends_.size(), end.how);
+  if (kills_.size() >= kMostKills)
+    return fmt::format("the daemon was killed {} times within {} minutes before a reader had got anything from it, and is not "
+                       "started again; where the kernel does that, memory is short: mount with a smaller --memory",
+                       kills_.size(), kKillsWithin.count());
+  if (!end.ready && now - *down_since_ >= kLongestPause)
+    return fmt::format("no daemon got ready for {} seconds; the last one {}", kLongestPause.count(), end.how);
+  delay_ = end.ready || end.killed ? 0ms : kFirstDelay * (1 << (ends_.size() - 1));
+  return std::nullopt;
+}
+
+}  // namespace batchfs

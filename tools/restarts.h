@@ -1,0 +1,40 @@
+#pragma once
+// When a daemon that has ended is started again, and when the mount is given up.
+//
+// - Ends of its own doing are held against it: too many within a minute, and the next would end so, too.
+// - A kill (SIGKILL) is no fault of its. But where memory is short, the kernel kills each daemon as soon as it works: when
+//   many in a row have given no reader anything, the next will not, either.
+// - Readers wait for a minute for a daemon that gets ready, and for no other after that.
+
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <string>
+
+namespace batchfs {
+
+class Restarts {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  struct End {
+    std::string how;      // "was ended by signal 9 (Killed)"
+    bool ready = false;   // it served requests
+    bool served = false;  // a reader got a batch or values from it
+    bool killed = false;  // by SIGKILL
+  };
+  /// Notes an end. Gives the reason when no other daemon is to be started.
+  std::optional<std::string> ended(const End& end, Time now);
+  /// How long to wait before the next start, after such an end.
+  std::chrono::milliseconds delay() const { return delay_; }
+  /// The daemon serves.
+  void got_ready() { down_since_.reset(); }
+
+ private:
+  std::deque<Time> ends_;   // that are held against it, of the last minute
+  std::deque<Time> kills_;  // since one gave a reader something, of the last ten minutes
+  std::optional<Time> down_since_;  // no daemon has been ready
+  std::chrono::milliseconds delay_{0};
+};
+
+}  // namespace batchfs
