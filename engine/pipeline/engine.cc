@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <future>
 #include <thread>
 
 #include <fmt/format.h>
@@ -20,12 +19,6 @@ namespace {
 /// bytes, but always one.
 constexpr std::size_t kKeptOpened = 4;
 constexpr std::uint64_t kKeptOpenedBytes = 256 << 20;
-/// How far batches of a local store are made ahead.
-constexpr std::uint64_t kLocalWindowBytes = 256 << 20;
-/// Batches that may join chunks on their way, those of the window included. Fewer than are looked at.
-constexpr std::int64_t kMostJoined = 96;
-/// A prefetched batch that nobody came for while so many others were opened is forgotten.
-constexpr Urgency kOverdue = 256;
 
 int default_threads(int asked) {
   return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -146,16 +139,6 @@ std::uint64_t Engine::drop_opened() {
     return bytes;
   }
   return 0;
-}
-
-void Engine::post_guess(Urgency urgency, std::function<void()> work) {
-  executor_.post(urgency, [this, work = std::move(work)] {
-    try {
-      work();
-    } catch (...) {
-      log_.debug(fmt::format("prefetching: {}", error_of(std::current_exception()).what()));
-    }
-  });
 }
 
 void Engine::post_assemble(const std::shared_ptr<Entry>& entry) {
@@ -327,38 +310,6 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
   if (hurried || due || assembly->cancelled) scheduler_.hurry(assembly);
 }
 
-/// A prefetch waits for room for its chunks too, but never for more than a share of the memory.
-bool Engine::reserve_ahead(const Entry& entry, Assembly& assembly, bool waited, bool submitted) {
-  const std::uint64_t bytes = std::min(scheduler_.memory_ahead(assembly, submitted), budget_.limit() / 4);
-  if (bytes == 0) return true;
-  Budget::Reservation ahead = waited ? budget_.try_reserve(bytes) : make_room(bytes, false, keep_until(entry));
-  const bool reserved = static_cast<bool>(ahead);
-  if (reserved) assembly.give_ahead(std::move(ahead));
-  return reserved || waited;
-}
-
-/// The batch has come into its stream's window. False when there is no memory for its chunks now.
-bool Engine::start(const std::shared_ptr<Entry>& entry) {
-  std::shared_ptr<Assembly> assembly;
-  {
-    const std::lock_guard lock(mutex_);
-    if (entry->submitted) assembly = entry->assembly;
-    if (assembly == nullptr) {  // ready, or assemble() starts it
-      entry->started = true;
-      return true;
-    }
-  }
-  if (!reserve_ahead(*entry, *assembly, false, true)) {
-    prefetcher_.pressed(entry->request);
-    return false;
-  }
-  const std::lock_guard lock(mutex_);
-  entry->started = true;
-  assembly->started = true;
-  scheduler_.hurry(assembly);
-  return true;
-}
-
 void Engine::complete(const std::shared_ptr<Entry>& entry, std::shared_ptr<Batch> batch,
                       std::exception_ptr error) {
   const bool interrupted = error && error_of(error).code() == ErrorCode::interrupted;
@@ -423,151 +374,6 @@ void Engine::given(const BatchRequest& request, const Batch* batch, std::uint64_
 
 void Engine::note_served() {
   if (!served_.exchange(true, std::memory_order_relaxed) && when_served_) when_served_();
-}
-
-void Engine::prefetch(const BatchRequest& request, std::uint64_t bytes) {
-  // Half of the memory is for chunks and for what readers hold. Where no request takes long, a reader that
-  // waits waits for the processors: a longer window would only take memory, and fresh memory costs time.
-  std::uint64_t room = budget_.limit() / 2;
-  const auto& variables = request.view->variables();
-  const bool local = std::all_of(variables.begin(), variables.end(), [](const Variable* variable) {
-    return variable->array->store().is_local();
-  });
-  if (local) room = std::min(room, std::max(kLocalWindowBytes, 2 * bytes));
-  const std::vector<BatchRequest> wanted = prefetcher_.window(request, bytes, room);
-  const auto window = static_cast<std::int64_t>(wanted.size());
-  bool memory = true;
-  for (std::int64_t i = 0; i < window; ++i) {
-    const std::shared_ptr<Entry> joined = expect(wanted[static_cast<std::size_t>(i)], i + 1, true);
-    if (joined != nullptr && memory) memory = start(joined);
-  }
-  if (window == 0) return;
-  if (look_ahead_.shares_beyond_memory()) {
-    // What is on its way from a remote store takes memory too.
-    const std::uint64_t share = local ? budget_.limit() / 4 * 3 : budget_.limit() / 2;
-    const auto fit = static_cast<std::int64_t>(share / std::max<std::uint64_t>(bytes, 1));
-    for (const auto& [distance, next] : prefetcher_.beyond(request, std::min(fit, kMostJoined) - window))
-      expect(next, distance, false);
-  }
-  post_guess(kPrefetch, [this, request] { look_ahead(request); });
-}
-
-/// Has the batch assembled, `distance` batches from now. Gives it if it was there and is to be started now.
-std::shared_ptr<Engine::Entry> Engine::expect(const BatchRequest& request, std::int64_t distance, bool started) {
-  const std::lock_guard lock(mutex_);
-  if (stopping_) return nullptr;
-  std::shared_ptr<Entry>& entry = entries_[request.key()];
-  if (entry != nullptr) return started && !entry->started ? entry : nullptr;
-  entry = std::make_shared<Entry>();
-  entry->request = request;
-  entry->urgency = kPrefetch + static_cast<Urgency>(now_) + distance;
-  entry->started = started;
-  post_assemble(entry);
-  return nullptr;
-}
-
-void Engine::look_ahead(const BatchRequest& request) {
-  const std::vector<Prefetcher::Ahead> ahead = prefetcher_.beyond(request, LookAhead::kBatches);
-  std::uint64_t now = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    now = now_;
-  }
-  look_ahead_.look(ahead, now, [this](const BatchKey& batch) {
-    const std::lock_guard lock(mutex_);
-    return stopping_ || entries_.contains(batch);
-  });
-  {
-    // What follows moves slowly, and is not free.
-    const std::lock_guard lock(mutex_);
-    if (looks_ahead_++ % 8 != 0) return;
-  }
-  look_ahead_.find_horizon();
-  drop_overdue();
-}
-
-void Engine::drop_overdue() {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<Entry>> overdue;
-  for (const auto& [key, entry] : entries_)
-    if (!entry->opened && entry->waiters.empty() && entry->urgency != kReaderWaits &&
-        entry->urgency + kOverdue < static_cast<Urgency>(now_))
-      overdue.push_back(entry);
-  for (const std::shared_ptr<Entry>& entry : overdue) drop(entry);
-}
-
-std::shared_ptr<const Batch> Engine::open(const BatchRequest& request) {
-  // Shared: the worker is still inside of set_value() when this thread goes on.
-  const auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();
-  open(request, [promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
-    if (error) promise->set_exception(error);
-    else promise->set_value(std::move(batch));
-  });
-  return promise->get_future().get();
-}
-
-void Engine::read_box(const std::shared_ptr<const Array>& array, const Box& box,
-                      std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides,
-                      std::shared_ptr<void> memory, ReadDone done) {
-  auto assembly = std::make_shared<Assembly>();
-  add_box(*assembly, array, box, converter.get(), out, strides);
-  struct Memory {
-    std::shared_ptr<const Converter> converter;
-    std::shared_ptr<void> memory;
-  };
-  assembly->memory = std::make_shared<Memory>(Memory{std::move(converter), std::move(memory)});
-  assembly->finished = std::move(done);
-  scheduler_.submit(assembly);
-}
-
-void Engine::read_box(const std::shared_ptr<const Array>& array, const Box& box,
-                      std::shared_ptr<const Converter> converter, std::byte* out,
-                      const Dims& strides) {
-  const auto promise = std::make_shared<std::promise<void>>();
-  read_box(array, box, std::move(converter), out, strides, nullptr, [promise](std::exception_ptr error) {
-    if (error) promise->set_exception(error);
-    else promise->set_value();
-  });
-  promise->get_future().get();
-}
-
-void Engine::read_elements(const std::shared_ptr<const Array>& array, std::int64_t first,
-                           std::int64_t count, std::byte* out, std::shared_ptr<void> memory,
-                           ReadDone done) {
-  auto assembly = std::make_shared<Assembly>();
-  const std::int64_t itemsize = array->type().itemsize;
-  for (const Box& box : boxes_of_run(array->shape(), first, count)) {
-    add_box(*assembly, array, box, nullptr, out, c_strides(box.shape, itemsize));
-    out += box.elements() * itemsize;
-  }
-  // Several boxes of a run can touch one chunk; each chunk must be used once, so that it is decoded once
-  // even when it is too large to be kept.
-  merge_uses(*assembly);
-  struct Memory {
-    std::shared_ptr<void> memory;
-    Budget::Reservation reservation;
-  };
-  // As large as the kernel's requests, and as many as there are readers: granted at once.
-  assembly->memory = std::make_shared<Memory>(
-      Memory{std::move(memory), budget_.reserve(static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(itemsize))});
-  const auto shared = std::make_shared<ReadDone>(std::move(done));
-  const WaiterId id = begin_read([shared](std::exception_ptr error) { (*shared)(error); }, assembly);
-  if (id == 0) return;
-  assembly->finished = [this, id, shared](std::exception_ptr error) {
-    if (!end_read(id)) return;
-    if (!error) note_served();
-    (*shared)(error);
-  };
-  scheduler_.submit(assembly);
-}
-
-void Engine::read_ahead(const std::shared_ptr<const Array>& array, std::int64_t first,
-                        std::int64_t count) {
-  if (array->chain().is_plain()) return;  // read in place, nothing to decode: the page cache does it
-  for (const Box& box : boxes_of_run(array->shape(), first, count))
-    for_each_chunk(array->grid(), box, [&](std::int64_t chunk, const Box&, const Dims&) {
-      scheduler_.warm(array, chunk);
-    });
 }
 
 }  // namespace batchfs

@@ -154,17 +154,19 @@ class Engine {
   void note_served();
   Budget::Reservation make_room(std::uint64_t bytes, bool waited, std::uint64_t keep_until);
   std::uint64_t keep_until(const Entry& entry);
+  void drop(std::shared_ptr<Entry> entry);
+  void trim_opened();
+  std::uint64_t drop_opened();
+
+  // What is done ahead of readers: engine_ahead.cc.
+  /// Posts a guess at what comes next; when it fails, the reader that needs it will say so.
+  void post_guess(Urgency urgency, std::function<void()> work);
   void prefetch(const BatchRequest& request, std::uint64_t bytes);
   std::shared_ptr<Entry> expect(const BatchRequest& request, std::int64_t distance, bool started);
   bool start(const std::shared_ptr<Entry>& entry);
   bool reserve_ahead(const Entry& entry, Assembly& assembly, bool waited, bool submitted);
-  void drop(std::shared_ptr<Entry> entry);
   void look_ahead(const BatchRequest& request);
   void drop_overdue();
-  void trim_opened();
-  std::uint64_t drop_opened();
-  /// Posts a guess at what comes next; when it fails, the reader that needs it will say so.
-  void post_guess(Urgency urgency, std::function<void()> work);
 
   // Waits and their ends: engine_waits.cc.
   void leave(WaiterId waiter, std::exception_ptr why);
