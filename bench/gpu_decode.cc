@@ -1,10 +1,11 @@
 // bench/gpu_decode: how fast decoders bring chunks of float32 fields to a GPU, in GB/s of decoded bytes: batchfs's, nvCOMP's
 // batched ones (peers/nvcomp.h), and the CPU libraries on all cores with a copy (peers/cpu_decode.h).
 //
-// `resident` is the kernels of one batch alone, the compressed bytes already on the device, 64 and 256 MiB of output; `pipe`
-// a steady flow from pinned host memory, planning on the host and copies included, with the batch cut into 4 or 8 parts
-// whose copies and kernels overlap: what is better of the two. Decoders take turns, and the medians of --rounds count.
-// Every chunk is compared with its field first; what a decoder refuses does not count.
+// `resident` is the kernels of one batch alone, the compressed bytes already on the device, 64 and 256 MiB of output. The others
+// are steady flows from pinned host memory, planning on the host and copies included, copies and kernels overlapping: `pipe`
+// has one batch in flight, cut into 4 or 8 parts (what is better of the two), `four` has four whole batches in flight.
+// Decoders take turns, and the medians of --rounds count. Every chunk is compared with its field first; what a decoder
+// refuses does not count.
 //
 //   gpu_decode [--resident] [--alone] [--rounds N] [CODING]…
 //     all codings by default; --resident leaves the pipes out, --alone the peers
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <map>
 #include <string>
 #include <string_view>
 
@@ -100,9 +100,9 @@ std::size_t chunks_in(const Chunks& chunks, double bytes) {
   return std::clamp<std::size_t>(static_cast<std::size_t>(bytes / static_cast<double>(chunks.decoded_size) + 0.5), 1, chunks.count());
 }
 
-/// GB/s of a steady flow with `in_flight` bytes of output cut into `parts`.
-double pipe(const Chunks& chunks, const Decoder& decoder, double in_flight, std::size_t parts) {
-  const std::size_t each = chunks_in(chunks, in_flight / static_cast<double>(parts));
+/// GB/s of a steady flow with `parts` flights of so many bytes of output.
+double flow(const Chunks& chunks, const Decoder& decoder, double bytes, std::size_t parts) {
+  const std::size_t each = chunks_in(chunks, bytes);
   std::vector<std::unique_ptr<Flight>> flights;
   for (std::size_t i = 0; i < parts; ++i) flights.push_back(decoder(each));
   const std::size_t sets = chunks.count() / each;
@@ -179,6 +179,13 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
+/// What is measured of a contender, for 64 and 256 MiB.
+struct Rates {
+  std::vector<double> resident[2], quarters[2], eighths[2], four[2];
+
+  double piped(int size) const { return std::max(median(quarters[size]), median(eighths[size])); }
+};
+
 /// Lines of the table: one per contender. True when no decoded byte was wrong.
 bool measure(const Case& c, const std::vector<Contender>& contenders, const Arguments& arguments) {
   constexpr double kSizes[] = {64 * kMiB, 256 * kMiB};
@@ -189,23 +196,28 @@ bool measure(const Case& c, const std::vector<Contender>& contenders, const Argu
     decoders.push_back(contender.decoder(chunks));
     found.push_back(compared(chunks, decoders.back()));
   }
-  // Of each contender: resident at both sizes, pipes at both sizes with 4 and 8 parts.
-  std::vector<std::map<int, std::vector<double>>> rates(contenders.size());
+  std::vector<Rates> rates(contenders.size());
   for (int round = 0; round < arguments.rounds; ++round)
     for (std::size_t i = 0; i < contenders.size(); ++i)
       for (int size = 0; size < 2; ++size) {
-        rates[i][size].push_back(resident(chunks, decoders[i], kSizes[size]));
-        for (int parts = 0; parts < 2 && arguments.pipes; ++parts)
-          rates[i][2 + 2 * size + parts].push_back(pipe(chunks, decoders[i], kSizes[size], parts == 0 ? 4 : 8));
+        const double bytes = kSizes[size];
+        rates[i].resident[size].push_back(resident(chunks, decoders[i], bytes));
+        if (!arguments.pipes) continue;
+        rates[i].quarters[size].push_back(flow(chunks, decoders[i], bytes / 4, 4));
+        rates[i].eighths[size].push_back(flow(chunks, decoders[i], bytes / 8, 8));
+        rates[i].four[size].push_back(flow(chunks, decoders[i], bytes, 4));
       }
-  const auto piped = [&](std::size_t i, int size) { return std::max(median(rates[i][2 + 2 * size]), median(rates[i][3 + 2 * size])); };
   bool right = true;
   for (std::size_t i = 0; i < contenders.size(); ++i) {
-    std::printf("%-7s %-10s %6.2fMB %6.2f %-8s | %7.1f %7.1f | %7.1f %7.1f |", c.field == Field::grib16 ? "grib16" : "smooth",
+    const Rates &mine = rates[i], &ours = rates[0];
+    std::printf("%-7s %-10s %6.2fMB %5.2f %-8s | %6.1f %6.1f | %6.1f %6.1f | %6.1f %6.1f |", c.field == Field::grib16 ? "grib16" : "smooth",
                 name_of(c.coding), static_cast<double>(chunks.decoded_size) / 1e6, chunks.ratio(), contenders[i].name.c_str(),
-                median(rates[i][0]), median(rates[i][1]), piped(i, 0), piped(i, 1));
-    if (i > 0 && arguments.pipes) std::printf(" %5.2fx %5.2fx |", piped(0, 0) / piped(i, 0), piped(0, 1) / piped(i, 1));
-    else std::printf(" %6s %6s |", "", "");
+                median(mine.resident[0]), median(mine.resident[1]), mine.piped(0), mine.piped(1), median(mine.four[0]), median(mine.four[1]));
+    if (i > 0 && arguments.pipes)
+      std::printf(" %5.2f %5.2f %5.2f %5.2f |", ours.piped(0) / mine.piped(0), ours.piped(1) / mine.piped(1),
+                  median(ours.four[0]) / median(mine.four[0]), median(ours.four[1]) / median(mine.four[1]));
+    else
+      std::printf(" %23s |", "");
     std::printf(" %s\n", found[i].c_str());
     right = right && found[i] != "WRONG" && (i > 0 || found[i] == "right");
   }
@@ -229,8 +241,8 @@ int run(const Arguments& arguments) {
     contenders.push_back({"CPU", cpu_decoder});
   }
   std::printf("%s; %u cores; GB/s of decoded float32, 64 and 256 MiB of output\n", gpu::device_name(0).c_str(), std::thread::hardware_concurrency());
-  std::printf("%-7s %-10s %8s %6s %-8s | %-15s | %-15s | batchfs is     | bytes\n", "data", "coding", "chunk", "ratio", "decoder",
-              "resident", "pipe");
+  std::printf("%-7s %-10s %8s %5s %-8s | %-13s | %-13s | %-13s | %-23s | bytes\n", "data", "coding", "chunk", "ratio", "decoder", "resident",
+              "pipe", "four", "batchfs: x pipe, x four");
   const Case cases[] = {
       {Field::grib16, Coding::blosc_lz4, 1}, {Field::grib16, Coding::blosc_zstd, 1}, {Field::grib16, Coding::zstd3, 1},
       {Field::grib16, Coding::zstd3, 5},     {Field::grib16, Coding::lz4_block, 1},  {Field::smooth, Coding::blosc_lz4, 1},

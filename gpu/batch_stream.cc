@@ -146,7 +146,8 @@ struct BatchStream::Impl {
             const auto request = request_of(place);
             return request ? std::optional(BatchNumber{request->epoch, request->global_batch()}) : std::nullopt;
           },
-          ProgramSource::Options{layout.sizes, staging->data(), layout.part}, executor, counters);
+          ProgramSource::Options{layout.sizes, staging->data(), layout.part, options.rank, options.world, &engine.trace()}, executor,
+          counters);
       launcher = std::thread([this] { guarded([this] { launch(); }); });
       completer = std::thread([this] { guarded([this] { complete(); }); });
     }

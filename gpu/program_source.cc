@@ -40,6 +40,8 @@ struct ProgramSource::BatchState {
   std::uint64_t place = 0;
   std::uint32_t slot = 0;
   std::uint64_t last_number = 0;  // its last program
+  BatchNumber is;
+  std::uint64_t began = 0, bytes = 0;  // for the trace
   std::string why_failed;         // guarded by mutex_
   std::vector<std::shared_ptr<DecodedChunk>> used;
 };
@@ -72,6 +74,7 @@ struct ProgramSource::Part {
   std::mutex mutex;
   std::string why_failed;                        // guarded by `mutex`
   std::shared_ptr<const Program> program;        // once complete; guarded by the source's mutex
+  std::uint64_t read_from = 0, given_at = 0;     // when, for the trace
 };
 
 ProgramSource::ProgramSource(std::shared_ptr<const View> view, const AssemblyTables& tables, Sequence sequence,
@@ -149,6 +152,10 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<con
   if (!all_local_) fetch_ahead();
   const Planned& planned = planned_.front();
   auto batch = std::make_shared<BatchState>();
+  batch->began = Trace::now();
+  batch->is = *sequence_(place);
+  for (std::size_t t = 0; const Dims& shape : view_->shapes(batch->is.batch))
+    batch->bytes += static_cast<std::uint64_t>(element_count(shape)) * view_->tensors()[t++].type.itemsize;
   batch->place = place;
   batch->slot = slot;
   std::shared_ptr<Part> part = new_part(batch);
@@ -344,6 +351,7 @@ void ProgramSource::read(const std::shared_ptr<Part>& part) {
     }
   }
   part->unread = static_cast<int>(tasks.size());
+  part->read_from = Trace::now();
   {
     const std::lock_guard lock(mutex_);
     reading_ += static_cast<int>(tasks.size());
@@ -431,6 +439,7 @@ void ProgramSource::complete(const std::shared_ptr<Part>& part) {
   builder.batch = part->batch->place;
   builder.slot = part->batch->slot;
   const bool failed = !part->why_failed.empty();
+  trace(Trace::Kind::fetch, *part, part->read_from, part->staging_size, failed);
   std::shared_ptr<const Program> program;
   if (!failed) {
     builder.decode_after = part->decode_after;
@@ -487,7 +496,25 @@ std::shared_ptr<const Program> ProgramSource::next() {
   };
   changed_.wait(lock, [&] { return stopping_ || ready(); });
   if (stopping_) return nullptr;
-  return parts_.at(next_number_++)->program;
+  Part& part = *parts_.at(next_number_++);
+  part.given_at = Trace::now();
+  return part.program;
+}
+
+/// What was done for the part ends now. Those of no chunk are not worth a line.
+void ProgramSource::trace(Trace::Kind kind, const Part& part, std::uint64_t begin, std::uint64_t bytes, bool failed) const {
+  if (options_.trace == nullptr || (kind != Trace::Kind::assemble && part.items.empty())) return;
+  const Trace::Event event{.kind = kind,
+                           .end = failed ? Trace::End::failed : Trace::End::done,
+                           .begin = begin,
+                           .bytes = bytes,
+                           .of = {.view = options_.trace->name(view_->name()),
+                                  .rank = static_cast<std::int32_t>(options_.rank),
+                                  .world = static_cast<std::int32_t>(options_.world),
+                                  .epoch = part.batch->is.epoch,
+                                  .batch = part.batch->is.batch}};
+  if (kind == Trace::Kind::assemble) options_.trace->add(event);
+  else options_.trace->add(event, part.items.front().array->metadata().path, part.items.front().index);  // the first of them
 }
 
 std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number, std::span<const std::uint32_t> statuses) {
@@ -497,6 +524,7 @@ std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number, s
     throw Error(ErrorCode::internal, "a program ended that was not begun");
   const std::shared_ptr<Part> part = it->second;
   parts_.erase(it);
+  trace(Trace::Kind::decode, *part, part->given_at, part->decoded, false);
   for (std::size_t i = 0; i < part->statuses.size(); ++i) {
     if (i < statuses.size() && statuses[i] == kDecoded) continue;
     part->statuses[i]->bad = true;
@@ -510,6 +538,7 @@ std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number, s
   Ended end{batch.place, batch.why_failed};
   if (end.why_failed.empty() && std::any_of(batch.used.begin(), batch.used.end(), [](const auto& chunk) { return chunk->bad.load(); }))
     end.why_failed = "the GPU does not decode one of its chunks";
+  trace(Trace::Kind::assemble, *part, batch.began, end.why_failed.empty() ? batch.bytes : 0, !end.why_failed.empty());
   return end;
 }
 

@@ -8,6 +8,10 @@
 //   while (auto program = source.next()) …               // another: programs by number, as soon as they are complete
 //   source.ended(number, statuses);                      // another: in order
 //
+// The trace tells of each program how long its stored bytes were read (fetch) and how long it took from when it was given
+// out until it had ended (decode: copy, decoding, and its share of putting the batch together), and of each batch how long
+// it took in all (assemble).
+//
 // A chunk that the GPU does not decode is decoded by the CPU into staging. Where that is not known before it is
 // read, or the device refuses it, the batch fails here, and is put together by the engine instead.
 
@@ -22,6 +26,7 @@
 #include <optional>
 
 #include "engine/pipeline/executor.h"
+#include "engine/pipeline/trace.h"
 #include "engine/view/view.h"
 #include "gpu/assembly_plan.h"
 #include "gpu/chunk_arena.h"
@@ -51,6 +56,8 @@ class ProgramSource {
     AreaSizes sizes;
     std::byte* staging = nullptr;
     std::uint64_t part = 64 << 20;  // most bytes, stored and decoded, of a program: sizes.source at most
+    std::int64_t rank = 0, world = 1;  // for the trace, as which the sequence is read
+    Trace* trace = nullptr;            // may be null
   };
   /// Which batch comes at a place of the stream; nullopt at its end.
   using Sequence = std::function<std::optional<BatchNumber>(std::uint64_t)>;
@@ -96,6 +103,7 @@ class ProgramSource {
   void read(const std::shared_ptr<Part>& part);
   void read_piece(Part& part, Item& item, std::uint64_t offset, std::uint64_t size);
   void complete(const std::shared_ptr<Part>& part);
+  void trace(Trace::Kind kind, const Part& part, std::uint64_t begin, std::uint64_t bytes, bool failed) const;
   void add_rounds(Part& part, ProgramBuilder& builder, std::size_t begin, std::size_t end);
 
   const std::shared_ptr<const View> view_;

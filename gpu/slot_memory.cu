@@ -8,15 +8,21 @@ namespace batchfs::gpu {
 
 namespace {
 
-/// The driver's functions by name: the program is not linked with the driver.
+/// The driver's functions by name: the program is not linked with the driver. Null when it has none, or is gone, as at the
+/// end of a process.
 template <class Function>
-Function driver(const char* name) {
+Function find_in_driver(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
   const cudaError_t result = cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
-  if (result != cudaSuccess || found != cudaDriverEntryPointSuccess || function == nullptr)
-    throw Error(ErrorCode::not_supported, std::string("the CUDA driver has no ") + name);
-  return reinterpret_cast<Function>(function);
+  return result == cudaSuccess && found == cudaDriverEntryPointSuccess ? reinterpret_cast<Function>(function) : nullptr;
+}
+
+template <class Function>
+Function driver(const char* name) {
+  const auto function = find_in_driver<Function>(name);
+  if (function == nullptr) throw Error(ErrorCode::not_supported, std::string("the CUDA driver has no ") + name);
+  return function;
 }
 
 void check_driver(CUresult result, const char* what) {
@@ -45,9 +51,12 @@ struct SlotMemory::Impl {
   bool has_handle = false, is_mapped = false;
 
   ~Impl() {
-    if (is_mapped) driver<decltype(&cuMemUnmap)>("cuMemUnmap")(address, size);
-    if (address != 0) driver<decltype(&cuMemAddressFree)>("cuMemAddressFree")(address, size);
-    if (has_handle) driver<decltype(&cuMemRelease)>("cuMemRelease")(handle);
+    const auto unmap = find_in_driver<decltype(&cuMemUnmap)>("cuMemUnmap");
+    const auto free = find_in_driver<decltype(&cuMemAddressFree)>("cuMemAddressFree");
+    const auto release = find_in_driver<decltype(&cuMemRelease)>("cuMemRelease");
+    if (is_mapped && unmap != nullptr) unmap(address, size);
+    if (address != 0 && free != nullptr) free(address, size);
+    if (has_handle && release != nullptr) release(handle);
   }
 
   void map(int device) {

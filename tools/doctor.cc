@@ -37,6 +37,7 @@ Checks all_checks(const StoreOptions& options) {
   add(check_fuse());
   add(check_limits());
   add(check_gpu());
+  add(check_handoff());
   if (!options.store.empty()) add(is_mount(options.store) ? check_mount(options.store) : check_store(options));
   add(check_modes());
   return all;

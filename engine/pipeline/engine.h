@@ -94,6 +94,7 @@ class Engine {
 
   Counters& counters() { return counters_; }
   const Trace& trace() const { return trace_; }
+  Trace& trace() { return trace_; }  // for those who make batches of it elsewhere
   const Readers& readers() const { return readers_; }
   const MemoryFiles& memory_files() const { return memory_files_; }
   const Budget& budget() const { return budget_; }

@@ -79,7 +79,7 @@ class ReaderSlots final : public SlotStream {
           if (!exists(place)) return std::nullopt;
           return gpu::BatchNumber{epoch_of(place), number_of(place)};
         },
-        gpu::ProgramSource::Options{layout_.sizes, staging_.data(), layout_.part}, executor_, counters_);
+        gpu::ProgramSource::Options{layout_.sizes, staging_.data(), layout_.part, rank_, world_, &engine.trace()}, executor_, counters_);
     planner_ = std::thread([this] { guarded([this] { plan(); }); });
     launcher_ = std::thread([this] { guarded([this] { launch(); }); });
     completer_ = std::thread([this] { guarded([this] { complete(); }); });

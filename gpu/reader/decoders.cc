@@ -14,6 +14,7 @@
 #include "engine/base/error.h"
 #include "gpu/handoff/messages.h"
 #include "gpu/handoff/protocol.h"
+#include "gpu/reader/process.h"
 
 namespace batchfs::reader {
 
@@ -52,7 +53,7 @@ Message read_as(std::span<const std::byte> bytes, MessageType type) {
 class Decoders::Decoder {
  public:
   Decoder(const CudaDecoderTable& table, std::shared_ptr<Device> device, std::span<const std::byte> setup, int staging, std::uint64_t size)
-      : table_(table), device_(std::move(device)), process_(::getpid()), size_(size) {
+      : table_(table), device_(std::move(device)), process_(this_process()), size_(size) {
     struct stat at;
     if (::fstat(staging, &at) != 0 || static_cast<std::uint64_t>(at.st_size) < size || size == 0)
       throw Error(ErrorCode::corrupt, "staging memory is shorter than it should be");
@@ -67,7 +68,7 @@ class Decoders::Decoder {
     }
   }
   ~Decoder() {
-    if (::getpid() == process_) table_.close(handle_);
+    if (this_process() == process_) table_.close(handle_);
     ::munmap(staging_, size_);
   }
   Decoder(const Decoder&) = delete;
@@ -110,7 +111,7 @@ class Decoders::Series {
     finisher_ = std::thread([this] { finish(); });
   }
   ~Series() {
-    if (::getpid() != owner_.process_) {  // the threads are the parent's
+    if (this_process() != owner_.process_) {  // the threads are the parent's
       starter_.detach();
       finisher_.detach();
       return;
@@ -200,10 +201,10 @@ class Decoders::Series {
 };
 
 Decoders::Decoders(const CudaDecoderTable& table, int channel, std::shared_ptr<Device> device)
-    : table_(table), channel_(channel), device_(std::move(device)), process_(::getpid()), thread_([this] { receive(); }) {}
+    : table_(table), channel_(channel), device_(std::move(device)), process_(this_process()), thread_([this] { receive(); }) {}
 
 Decoders::~Decoders() {
-  if (::getpid() != process_) {
+  if (this_process() != process_) {
     thread_.detach();
     for (auto& [id, series] : series_) series.release();  // what they wait for is the parent's
     ::close(channel_);

@@ -10,10 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include <unistd.h>
-
 #include "engine/base/error.h"
 #include "gpu/reader/cuda_driver.h"
+#include "gpu/reader/process.h"
 
 namespace batchfs::reader {
 
@@ -105,7 +104,7 @@ struct Releases {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int number) : driver_(Driver::get()), number_(number), process_(::getpid()) {
+  explicit CudaDevice(int number) : driver_(Driver::get()), number_(number), process_(this_process()) {
     int count = 0;
     driver_.check(driver_.device_get_count(&count), "be counted");
     if (number >= count)
@@ -118,7 +117,7 @@ class CudaDevice final : public Device {
   }
 
   ~CudaDevice() override {
-    if (::getpid() != process_) {  // the thread and the driver are the parent's
+    if (this_process() != process_) {  // the thread and the driver are the parent's
       thread_.detach();
       return;
     }
@@ -196,7 +195,7 @@ class CudaDevice final : public Device {
   std::shared_ptr<StreamUse> new_use() override { return std::make_shared<NotedStreams>(); }
 
   void after(const std::shared_ptr<StreamUse>& use, std::function<void()> release) override {
-    if (::getpid() != process_) return;
+    if (this_process() != process_) return;
     Releases::Waiting entry{{}, false, std::move(release)};
     const std::vector<std::uintptr_t> streams = static_cast<NotedStreams&>(*use).streams();
     if (streams.empty()) return entry.release();
@@ -219,7 +218,7 @@ class CudaDevice final : public Device {
 
   const Driver& driver() const { return driver_; }
   cuda::Context context() const { return context_; }
-  bool ours() const { return ::getpid() == process_; }
+  bool ours() const { return this_process() == process_; }
 
   /// Memory that was let go of, or null.
   cuda::Address take_kept(std::uint64_t size) {

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "engine/base/error.h"
 #include "gpu/handoff/connect.h"
 #include "gpu/reader/file_source.h"
+#include "gpu/reader/process.h"
 #include "gpu/reader/socket_source.h"
 
 namespace batchfs::reader {
@@ -84,7 +84,7 @@ Reader::Reader(ReaderOptions options) : options_(std::move(options)), view_(opti
 void Reader::connect() {
   source_ = nullptr;
   why_files_.clear();
-  process_ = ::getpid();
+  process_ = this_process();
   std::exception_ptr refusal;
   if (options_.mode != "files") {
     try {
@@ -176,7 +176,7 @@ void Reader::reconnect(const std::string& why) {
 template <class Call>
 auto Reader::on_source(Call&& call) {
   bool fresh = false;
-  if (source_ == nullptr || process_ != ::getpid()) {  // the connection is another process's
+  if (source_ == nullptr || process_ != this_process()) {  // the connection is another process's
     reconnect("it was not there when it was last needed");
     fresh = true;
   }

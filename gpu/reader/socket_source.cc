@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "gpu/reader/process.h"
 
 namespace batchfs::reader {
 
@@ -61,7 +62,7 @@ struct Descriptors {
 
 }  // namespace
 
-Link::Link(int socket) : socket_(socket), process_(::getpid()) {}
+Link::Link(int socket) : socket_(socket), process_(this_process()) {}
 
 Link::~Link() { ::close(socket_); }
 
@@ -86,7 +87,7 @@ bool Link::send_releases() {
 }
 
 void Link::release(std::uint64_t lease) {
-  if (::getpid() != process_) return;
+  if (this_process() != process_) return;
   const std::lock_guard lock(mutex_);
   released_.push_back(lease);
   send_releases();
@@ -162,7 +163,7 @@ const char* SocketSource::mode() const {
   return mode_ == Mode::reader ? "reader" : mode_ == Mode::daemon ? "daemon" : "host";
 }
 
-/// One message, in buffer_, with the descriptors that came with it.
+/// One message, in buffer_, with the descriptors that came with it. Empty when there is none and `milliseconds` is 0.
 std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, const Interrupted& interrupted,
                                                  int milliseconds) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
@@ -202,6 +203,7 @@ std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, 
       continue;
     }
     if (errno != EAGAIN) throw Lost{std::string("its connection broke: ") + std::strerror(errno)};
+    if (milliseconds == 0) return {};
     int wait = kLookMilliseconds;
     if (milliseconds >= 0) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -295,15 +297,11 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes, 
   return batch;
 }
 
-bool SocketSource::has_arrived() const {
-  pollfd waiting{link_->socket(), POLLIN, 0};
-  return ::poll(&waiting, 1, 0) == 1;
-}
-
-/// Receives one message and puts it where it belongs.
-void SocketSource::receive_answer(const Interrupted& interrupted) {
+/// Receives one message and puts it where it belongs. False when there is none and it is not waited for.
+bool SocketSource::receive_answer(const Interrupted& interrupted, int milliseconds) {
   Descriptors descriptors;
-  const std::span<const std::byte> bytes = receive(descriptors.fds, interrupted);
+  const std::span<const std::byte> bytes = receive(descriptors.fds, interrupted, milliseconds);
+  if (bytes.empty()) return false;
   Answer answer;
   std::uint64_t stream = 0, request = 0;
   switch (read_as<Header>(bytes).type) {
@@ -338,6 +336,7 @@ void SocketSource::receive_answer(const Interrupted& interrupted) {
   } else if (stream == stream_) {
     arrived_.push_back(std::move(answer));
   }
+  return true;
 }
 
 void SocketSource::start(const Series& series, std::uint32_t ahead) {
@@ -358,7 +357,7 @@ void SocketSource::start(const Series& series, std::uint32_t ahead) {
 std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
   if (ended_) return nullptr;
   // A batch that has arrived is taken without a word: each message wakes the server.
-  while (arrived_.empty() && has_arrived()) receive_answer(interrupted);
+  while (arrived_.empty() && receive_answer(interrupted, 0)) {}
   const std::uint32_t held = held_->load();
   const std::uint32_t depth = std::clamp(held + ahead_, 1u, kLargestDepth);
   if ((arrived_.empty() && held > 0) || depth > depth_) {

@@ -67,8 +67,7 @@ class SocketSource final : public Source {
   };
   std::span<const std::byte> receive(std::vector<int>& descriptors, const Interrupted& interrupted,
                                      int milliseconds = -1);
-  bool has_arrived() const;
-  void receive_answer(const Interrupted& interrupted);
+  bool receive_answer(const Interrupted& interrupted, int milliseconds = -1);
   std::shared_ptr<Batch> batch_of(std::span<const std::byte> bytes, std::vector<int>& descriptors);
 
   std::shared_ptr<Link> link_;

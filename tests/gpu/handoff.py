@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """The hand-off of batches in GPU memory, from end to end, on a machine with a GPU, FUSE, torch and cupy.
 
-    handoff.py PROGRAM FOLDER [CODING]...      FOLDER holds stores of bench/gpu_batches, CODING names of theirs
+    handoff.py PROGRAM FOLDER [--only PART]... [CODING]...      FOLDER holds stores of bench/gpu_batches, CODING names of theirs
 
-Mounts each store, opens it in other processes with device="cuda:0", compares batches with the mount's files, kills
-readers and daemons, measures, and prints what it found. The exit code is 1 when anything was wrong.
+Mounts each store, opens it in other processes with device="cuda:0", compares batches with the mount's files (part bytes),
+kills readers and daemons (killed), does without a GPU or its memory (fallbacks), reads on two GPUs where there are two (two),
+measures (rates), and prints what it found. The exit code is 1 when anything was wrong.
 """
 
+import argparse
 import contextlib
 import json
 import os
@@ -92,21 +94,24 @@ def expected(place, number, name, epoch=0):
     return np.load(f"{place}/views/pairs/epoch-{epoch:04d}/batch-{number:06d}/{name}.npy")
 
 
-def role_compare(place, mode, count):
+def role_compare(place, mode, count, gpu="0"):
     import cupy
     import numpy as np
     import torch
 
     import batchfs
 
-    data = batchfs.open(place, device="cuda:0", mode=mode)
+    gpu = int(gpu)
+    torch.cuda.set_device(gpu)
+    cupy.cuda.Device(gpu).use()
+    data = batchfs.open(place, device=f"cuda:{gpu}", mode=mode)
     bad = []
 
     def same(batch):
         for name, tensor in batch.items():
             right = expected(place, batch.number, name, batch.epoch)
-            if tensor.__dlpack_device__() != (2, 0):
-                bad.append([batch.number, name, "not on the GPU"])
+            if tensor.__dlpack_device__() != (2, gpu):
+                bad.append([batch.number, name, "not on the GPU, but on", tensor.__dlpack_device__()])
             if not torch.equal(tensor.torch().view(torch.int32), torch.from_numpy(right).cuda().view(torch.int32)):
                 bad.append([batch.number, name, "torch"])
             if not bool((tensor.cupy().view("u4") == cupy.asarray(right).view("u4")).all()):
@@ -296,9 +301,10 @@ def measured(mount, coding, mode, how, rate=True):
     if rate:
         process = reader("measure", mount.directory, mode, 2.5)
         process.stdout.readline()
-        before = processor_seconds(mount.process.pid), processor_seconds(process.pid)
+        daemon = mount.stats()["pid"]  # what was started is its supervisor
+        before = processor_seconds(daemon), processor_seconds(process.pid)
         process.stdout.readline()
-        after = processor_seconds(mount.process.pid), processor_seconds(process.pid)
+        after = processor_seconds(daemon), processor_seconds(process.pid)
         said = answer(process)
         check("GB/s" in said and said["mode"] == mode, f"{coding}: measured, mode {mode}")
         if "seconds" in said:
@@ -336,9 +342,7 @@ def multi_process_service():
         del os.environ["CUDA_MPS_PIPE_DIRECTORY"], os.environ["CUDA_MPS_LOG_DIRECTORY"]
 
 
-def main(program, folder, *codings):
-    folder = pathlib.Path(folder)
-    codings = codings or ("zstd-3", "blosc-lz4", "raw")
+def part_bytes(program, folder, codings):
     for coding in codings:
         mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY, size=4)
         for mode in ("daemon", "reader", "auto", "host", "files") if coding == codings[0] else ("daemon", "reader"):
@@ -349,6 +353,8 @@ def main(program, folder, *codings):
         print("     ", json.dumps(mount.stats()["handoff"]), flush=True)
         mount.end()
 
+
+def part_killed(program, folder, codings):
     mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, size=4)
     for held, mode in [(held, mode) for mode in ("daemon", "reader") for held in (0, 1, 3, 7)]:
         holder = reader("hold", mount.directory, mode, max(held, 1))
@@ -375,6 +381,8 @@ def main(program, folder, *codings):
         check(said.get("valid") is True and "gone" in said.get("result", ""), f"a killed daemon: {said}")
     mount.end()
 
+
+def part_fallbacks(program, folder, codings):
     mount = Mount(program, folder / codings[0], "--gpu", "off", size=4)
     said = answer(reader("compare", mount.directory, "auto", 4))
     check(said.get("bad") == [] and said.get("mode") == "reader", f"a daemon without a GPU: {said}")
@@ -384,6 +392,25 @@ def main(program, folder, *codings):
     check(said.get("bad") == [] and mount.stats()["handoff"]["gpus"][0]["from_host"]["no_memory"] > 0, f"too little GPU memory: {said}")
     mount.end()
 
+
+def part_two(program, folder, codings):
+    """Readers of one mount on two GPUs, at the same time."""
+    gpus = len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout.splitlines())
+    if gpus < 2:
+        return print("      there is one GPU: two are not tested")
+    mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, size=4)
+    for modes in (("daemon", "daemon"), ("reader", "reader"), ("daemon", "reader")):
+        readers = [reader("compare", mount.directory, mode, 12, gpu) for gpu, mode in enumerate(modes)]
+        for gpu, (mode, process) in enumerate(zip(modes, readers)):
+            said = answer(process)
+            check(said.get("bad") == [] and said.get("mode") == mode and not said.get("why_copied"),
+                  f"two readers, modes {modes}: that on GPU {gpu}: {said}")
+    print("     ", json.dumps(mount.stats()["handoff"]), flush=True)
+    check(settled(mount), "leases of both come back")
+    mount.end()
+
+
+def part_rates(program, folder, codings):
     rows = []
     for coding in codings:
         mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY)
@@ -396,12 +423,26 @@ def main(program, folder, *codings):
             rows.append(measured(mount, coding, "daemon", " with MPS", rate=False))
             mount.end()
     print(table(rows))
+
+
+PARTS = {"bytes": part_bytes, "killed": part_killed, "fallbacks": part_fallbacks, "two": part_two, "rates": part_rates}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("codings", nargs="*", default=["zstd-3", "blosc-lz4", "raw"])
+    parser.add_argument("--only", action="append", choices=PARTS)
+    given = parser.parse_intermixed_args()
+    for name in given.only or PARTS:
+        PARTS[name](given.program, given.folder, given.codings)
     print("wrong:", wrong or "nothing")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    if sys.argv[1].startswith("--"):
+    if len(sys.argv) > 1 and "role_" + sys.argv[1][2:] in globals():
         globals()["role_" + sys.argv[1][2:]](*sys.argv[2:])
     else:
-        sys.exit(main(*sys.argv[1:]))
+        sys.exit(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -111,13 +112,12 @@ class Tensor:
         torch has no read-only tensors. Changing one of the host in place is safe, but copies the pages that it
         touches; one on a GPU must not be changed.
         """
-        import torch
+        take, current_stream = _of_torch(self._core.device is not None)
+        if take is None:
+            import torch
 
-        kind, number = self._core.__dlpack_device__()
-        if kind == 1:
             return torch.from_dlpack(self)
-        # The same, without asking for what is known: torch's questions take longer than the rest.
-        return torch.from_dlpack(self._core.capsule(_torch_stream(torch, number)))
+        return self._core.taken_by(take, current_stream)
 
     def jax(self) -> Any:
         """A jax.Array of the same values; not copied where jax can do so."""
@@ -134,13 +134,19 @@ class Tensor:
         return cupy.from_dlpack(self)
 
 
-def _torch_stream(torch: Any, device: int) -> int:
-    """The number of torch's current stream, as DLPack has it: 1 is the default one."""
-    if not torch.cuda.is_initialized():
-        torch.cuda.init()
-    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-    stream = raw(device) if raw is not None else torch.cuda.current_stream(device).cuda_stream
-    return stream or 1
+@functools.cache
+def _of_torch(on_gpu: bool) -> tuple[Any, Any]:
+    """torch's functions that make a tensor of a DLPack capsule, and that say which stream is current on a GPU; None for
+    those that it has not. `torch.from_dlpack` asks for what is known, which takes longer than the rest."""
+    import torch
+
+    parts = getattr(torch, "_C", None)
+    take = getattr(parts, "_from_dlpack", None)
+    if not on_gpu:
+        return take, None
+    torch.cuda.init()
+    current_stream = getattr(parts, "_cuda_getCurrentRawStream", None)
+    return take, current_stream or (lambda device: torch.cuda.current_stream(device).cuda_stream)
 
 
 class Batch(Mapping[str, Tensor]):
@@ -191,7 +197,10 @@ class Batch(Mapping[str, Tensor]):
 
     def torch(self) -> dict[str, Any]:
         """Every tensor's .torch()."""
-        return {name: tensor.torch() for name, tensor in self.items()}
+        take, current_stream = _of_torch(self._core.device is not None)
+        if take is None:
+            return {name: tensor.torch() for name, tensor in self.items()}
+        return self._core.taken_by(take, current_stream)
 
     def jax(self) -> dict[str, Any]:
         """Every tensor's .jax()."""

@@ -80,6 +80,14 @@ nb::tuple names(const BatchView& self) {
   return nb::tuple(list);
 }
 
+/// Every tensor's.
+nb::dict all_taken_by(const BatchView& self, nb::handle take, nb::handle current_stream) {
+  nb::dict taken;
+  for (const reader::Tensor& tensor : self.batch->tensors)
+    taken[tensor.info->name.c_str()] = taken_by({self.batch, &tensor}, take, current_stream);
+  return taken;
+}
+
 std::optional<TensorView> tensor(const BatchView& self, std::string_view name) {
   for (const reader::Tensor& one : self.batch->tensors)
     if (one.info->name == name) return TensorView{self.batch, &one};
@@ -104,7 +112,9 @@ NB_MODULE(_core, module) {
       .def_prop_ro("epoch", [](const BatchView& self) { return self.batch->epoch; })
       .def_prop_ro("number", [](const BatchView& self) { return self.batch->number; })
       .def_prop_ro("samples", [](const BatchView& self) { return self.batch->samples; })
+      .def_prop_ro("device", [](const BatchView& self) { return number_of(*self.batch); })
       .def_prop_ro("names", names)
+      .def("taken_by", all_taken_by, "take"_a, "current_stream"_a.none())
       .def("tensor", tensor, "name"_a);
   nb::class_<ReaderView>(module, "Reader")
       .def_prop_ro("schema_json", [](const ReaderView& self) { return self.reader->schema().schema_json; })

@@ -17,11 +17,12 @@ namespace {
 constexpr const char* kCapsule = "dltensor";
 constexpr const char* kVersionedCapsule = "dltensor_versioned";
 
-/// What a capsule's tensor points into.
-struct Context {
+/// A capsule's tensor and what it points into, in one piece.
+template <class M>
+struct Held : M {
   std::shared_ptr<const reader::Batch> batch;
   std::unique_ptr<std::byte[]> copy;
-  std::vector<std::int64_t> shape, strides;
+  std::vector<std::int64_t> shape_and_strides;
 };
 
 std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, std::int64_t unit) {
@@ -35,8 +36,7 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, std
 
 template <class M>
 void delete_managed(M* managed) {
-  delete static_cast<Context*>(managed->context);
-  delete managed;
+  delete static_cast<Held<M>*>(managed);
 }
 
 /// A capsule that nobody took.
@@ -71,28 +71,29 @@ void note_stream(const TensorView& view, nb::handle stream) {
 template <class M>
 M* managed_of(const TensorView& view, bool copy) {
   const reader::Dtype& dtype = view.dtype();
-  auto context = std::make_unique<Context>();
-  context->shape = view.tensor->shape;
-  context->strides = strides_of(view.tensor->shape, 1);
-  auto managed = std::make_unique<M>();
+  auto held = std::make_unique<Held<M>>();
+  const std::size_t dims = view.tensor->shape.size();
+  held->shape_and_strides.reserve(2 * dims);
+  held->shape_and_strides = view.tensor->shape;
+  for (const std::int64_t stride : strides_of(view.tensor->shape, 1)) held->shape_and_strides.push_back(stride);
   void* data = const_cast<void*>(view.data());
   if (copy) {
-    context->copy.reset(new std::byte[view.tensor->bytes + 1]);
-    std::memcpy(context->copy.get(), data, view.tensor->bytes);
-    data = context->copy.get();
+    held->copy.reset(new std::byte[view.tensor->bytes + 1]);
+    std::memcpy(held->copy.get(), data, view.tensor->bytes);
+    data = held->copy.get();
   } else {
-    context->batch = view.batch;
+    held->batch = view.batch;
   }
-  managed->tensor = {data,
-                     device_of(view),
-                     static_cast<std::int32_t>(context->shape.size()),
-                     {static_cast<std::uint8_t>(dtype.dlpack_code), static_cast<std::uint8_t>(dtype.dlpack_bits), 1},
-                     context->shape.data(),
-                     context->strides.data(),
-                     0};
-  managed->context = context.release();
-  managed->deleter = delete_managed<M>;
-  return managed.release();
+  held->tensor = {data,
+                  device_of(view),
+                  static_cast<std::int32_t>(dims),
+                  {static_cast<std::uint8_t>(dtype.dlpack_code), static_cast<std::uint8_t>(dtype.dlpack_bits), 1},
+                  held->shape_and_strides.data(),
+                  held->shape_and_strides.data() + dims,
+                  0};
+  held->context = nullptr;
+  held->deleter = delete_managed<M>;
+  return held.release();
 }
 
 template <class M>
@@ -128,14 +129,6 @@ nb::object dlpack(const TensorView& view, nb::handle stream, std::optional<std::
   return capsule_of(managed, kVersionedCapsule, [](PyObject* object) {
     drop_capsule<dlpack::ManagedVersioned>(object, kVersionedCapsule);
   });
-}
-
-/// What consumers of any version take, for a stream of theirs.
-nb::object capsule(const TensorView& view, nb::handle stream) {
-  if (view.dtype().dlpack_code < 0)
-    throw nb::buffer_error(("DLPack has no type for " + view.dtype().name + "; .numpy() has").c_str());
-  note_stream(view, stream);
-  return unversioned(view, false);
 }
 
 /// The struct module's letter; null for types it has not.
@@ -245,6 +238,20 @@ const void* TensorView::data() const {
   return tensor->data != nullptr || batch->device != nullptr ? static_cast<const void*>(tensor->data) : kNothing;
 }
 
+nb::object taken_by(const TensorView& view, nb::handle take, nb::handle current_stream) {
+  if (view.dtype().dlpack_code < 0)
+    throw nb::buffer_error(("DLPack has no type for " + view.dtype().name + "; .numpy() has").c_str());
+  if (view.batch->device != nullptr) {
+    const auto stream = nb::cast<std::uintptr_t>(current_stream(view.batch->device->number()));
+    view.batch->use->note(stream != 0 ? stream : 1);
+  }
+  return take(unversioned(view, false));
+}
+
+std::optional<int> number_of(const reader::Batch& batch) {
+  return batch.device != nullptr ? std::optional(batch.device->number()) : std::nullopt;
+}
+
 nb::tuple tuple_of(const std::vector<std::int64_t>& numbers) {
   nb::list list;
   for (const std::int64_t n : numbers) list.append(n);
@@ -270,7 +277,8 @@ void bind_tensor(nb::module_& module) {
       .def("copy_to", copy_to)
       .def("__dlpack__", dlpack, nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
            nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
-      .def("capsule", capsule, nb::arg("stream").none())
+      .def_prop_ro("device", [](const TensorView& view) { return number_of(*view.batch); })
+      .def("taken_by", taken_by, nb::arg("take"), nb::arg("current_stream").none())
       .def("__dlpack_device__", [](const TensorView& view) {
         const dlpack::Device at = device_of(view);
         return nb::make_tuple(at.type, at.id);
