@@ -161,7 +161,9 @@ double label_number(const NdArray& values, std::int64_t i) {
         case 4: return element<float>(values, i);
         default: return element<double>(values, i);
       }
-    default: return static_cast<double>(label_count(values, i));
+    case Kind::datetime: case Kind::timedelta: return static_cast<double>(label_count(values, i));
+    default:
+      throw Error(ErrorCode::not_supported, "values of type " + values.type.name() + " have no labels; use positions, as in '#0:#4'");
   }
 }
 

@@ -237,5 +237,14 @@ TEST(Selector, ColonsOfTimesDoNotSplitRanges) {
   EXPECT_EQ(parse_selector("a,b", "").values, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(Select, TypesWithoutLabelsAreSelectedByPositionOnly) {
+  MemoryData data;
+  data.add<char>("x", "|V3", {"x"}, {4}, std::vector<char>(12, 1));
+  const auto dataset = data.dataset();
+  for (const char* text : {"1975", "1,2", "0:5"})
+    EXPECT_EQ(error_of([&] { select(*dataset, "x", parse_selector(text, "x")); }).code(), ErrorCode::not_supported) << text;
+  EXPECT_EQ(select(*dataset, "x", parse_selector("#3", "x"))[0], 3);
+}
+
 }  // namespace
 }  // namespace batchfs
