@@ -84,7 +84,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     std::vector<std::byte> again(part.size());
     const bool from_pieces = attempt([&] { codec->decode_range(pieces, room, first, again); });
-    if (ranged) must(from_pieces && again == part);
+    // Of a damaged frame the pieces may be too few, and are refused then.
+    if (decoded && got == room) must(from_pieces);
+    if (ranged && from_pieces) must(again == part);
     break;
   }
   return 0;

@@ -40,6 +40,7 @@ batchfs_fuzz(zip batchfs_store)
 batchfs_fuzz(answers batchfs_store GTest::gtest)
 batchfs_fuzz(handoff_server batchfs_handoff)
 batchfs_fuzz(handoff_reader batchfs_reader_core)
+batchfs_fuzz(gpu_decode batchfs_gpu)
 batchfs_fuzz(program batchfs_gpu)
 batchfs_fuzz(fuse_init batchfs_fs)
 

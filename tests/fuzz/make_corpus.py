@@ -123,6 +123,20 @@ def codecs():
         coded(number, store["c/0/0"].to_bytes())
 
 
+def chunks_for_the_gpu():
+    """The first byte is the codec's number in gpu_decode.cc, then comes what it decodes to."""
+    def coded(number, data, size=2048):
+        put("gpu_decode", struct.pack("<BH", number, size) + bytes(data))
+
+    for cname, shuffle in (("lz4", 1), ("lz4", 2), ("zstd", 1), ("zstd", 0)):
+        coded(0, numcodecs.Blosc(cname, 5, shuffle, blocksize=512).encode(STEPS[:512]))
+    coded(1, numcodecs.Zstd(3).encode(BYTES))
+    coded(1, numcodecs.Zstd(19, checksum=True).encode(STEPS[:512]))
+    coded(1, numcodecs.Zstd(1).encode(BYTES[:1000]) + numcodecs.Zstd(1).encode(BYTES[1000:]))
+    coded(2, numcodecs.LZ4().encode(BYTES))
+    coded(3, numcodecs.Shuffle(4).encode(STEPS[:100]), 400)
+
+
 def shard_indexes():
     missing = (1 << 64) - 1
     put("shard_index", struct.pack("<Q8Q", 1000, 0, 24, 24, 24, missing, missing, 48, 24))
@@ -218,7 +232,7 @@ def inits():
 
 if __name__ == "__main__":
     shutil.rmtree(CORPUS, ignore_errors=True)
-    for make in (metadata, values, views, codecs, shard_indexes, zips, answers, messages, inits):
+    for make in (metadata, values, views, codecs, chunks_for_the_gpu, shard_indexes, zips, answers, messages, inits):
         make()
     put("program", bytes(100))
     put("program", struct.pack("<BBB10B", 2, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0) + struct.pack("<QQQIxxxx", 0, 64, 128, 0) + bytes(64))

@@ -13,7 +13,7 @@
 
 extern "C" {
 using FuzzTarget = int(const std::uint8_t*, std::size_t);
-FuzzTarget fuzz_answers, fuzz_codec, fuzz_fuse_init, fuzz_handoff_reader, fuzz_handoff_server, fuzz_metadata, fuzz_program,
+FuzzTarget fuzz_answers, fuzz_codec, fuzz_fuse_init, fuzz_gpu_decode, fuzz_handoff_reader, fuzz_handoff_server, fuzz_metadata, fuzz_program,
     fuzz_shard_index, fuzz_values, fuzz_view, fuzz_zip;
 }
 
@@ -24,6 +24,7 @@ const std::map<std::string, FuzzTarget*> kTargets = {
     {"answers", fuzz_answers},
     {"codec", fuzz_codec},
     {"fuse_init", fuzz_fuse_init},
+    {"gpu_decode", fuzz_gpu_decode},
     {"handoff_reader", fuzz_handoff_reader},
     {"handoff_server", fuzz_handoff_server},
     {"metadata", fuzz_metadata},
