@@ -32,11 +32,11 @@ def directory(request, values, tmp_path_factory):
     if request.param == "sharded":
         layout["shards"] = (12, 40)
     if version == 3:
-        layout["dimension_names"] = ["time", "x"]
+        layout["dimension_names"] = ["time", "place"]
     array = group.create_array("x", shape=values.shape, dtype="f4", fill_value=-1, **layout)
     array[:] = values
     if version == 2:
-        array.attrs["_ARRAY_DIMENSIONS"] = ["time", "x"]
+        array.attrs["_ARRAY_DIMENSIONS"] = ["time", "place"]
     zarr.consolidate_metadata(str(path))
     return path
 

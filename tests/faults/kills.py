@@ -152,7 +152,7 @@ def make_store(path):
 
     group = zarr.open_group(str(path), mode="w", zarr_format=3)
     values = np.random.default_rng(0).normal(size=(64, 128, 256)).astype("f4")
-    array = group.create_array("x", shape=values.shape, chunks=(4, 64, 128), dtype="f4", dimension_names=["time", "y", "x"])
+    array = group.create_array("field", shape=values.shape, chunks=(4, 64, 128), dtype="f4", dimension_names=["time", "y", "x"])
     array[:] = values
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that format 3 does not have this yet
@@ -183,9 +183,9 @@ def run(kills, readers, passthrough, pause, seed, scratch):
     subprocess.run([PROGRAM, "mount", store, directory, "--view", view, *([] if passthrough else ["--no-passthrough"])], check=True)
     try:
         whole = scratch / "values.npy"
-        whole.write_bytes((directory / "arrays/x/values.npy").read_bytes())
+        whole.write_bytes((directory / "arrays/field/values.npy").read_bytes())
         assert np.array_equal(np.load(io.BytesIO(whole.read_bytes())), values)
-        expected["arrays/x/values.npy"] = str(whole)
+        expected["arrays/field/values.npy"] = str(whole)
         stats = json.loads((directory / ".batchfs/stats.json").read_text())
         supervisor = state_of(stats["pid"])[1]
         group = Readers(directory, expected, [MODES[i % len(MODES)] for i in range(readers)], scratch)
