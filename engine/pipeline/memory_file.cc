@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -58,7 +59,9 @@ int reopen_read_only(int fd) {
 bool nobody_else_has(int fd, bool memfd) {
   // The kernel does not count a memfd itself as opened for writing; a lease on another open file is judged rightly.
   const int judged = memfd ? reopen_read_only(fd) : fd;
-  const bool alone = judged >= 0 && ::fcntl(judged, F_SETLEASE, F_WRLCK) == 0;
+  // Whoever opens the file while the lease is held makes the kernel send a signal: one that nobody minds instead of SIGIO,
+  // which ends processes.
+  const bool alone = judged >= 0 && ::fcntl(judged, F_SETSIG, SIGURG) == 0 && ::fcntl(judged, F_SETLEASE, F_WRLCK) == 0;
   if (alone) ::fcntl(judged, F_SETLEASE, F_UNLCK);
   if (memfd && judged >= 0) ::close(judged);
   return alone;

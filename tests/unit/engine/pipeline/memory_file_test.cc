@@ -1,9 +1,12 @@
 #include "engine/base/error.h"
 #include "engine/pipeline/memory_file.h"
 
+#include <atomic>
 #include <cstring>
 #include <optional>
 #include <set>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -160,6 +163,29 @@ TEST_P(MemoryFileTest, WhatAReaderStillMapsIsNotUsedAgain) {
   EXPECT_EQ(places.size(), 3u);
   EXPECT_TRUE(places.contains(first));
   EXPECT_EQ(files_.spare_bytes(), 0u);
+}
+
+// The kernel tells the holder of a lease when somebody opens the file, by SIGIO unless it is asked for another signal.
+TEST_P(MemoryFileTest, WhoLooksAtAFileThatWaitsEndsNobody) {
+  constexpr std::uint64_t kSize = 3 << 20;
+  files_.keep_spares(64 << 20);
+  std::string name;
+  {
+    MemoryFile file = files_.create_reusable("test", kSize);
+    name = "/proc/self/fd/" + std::to_string(file.fd());
+  }
+  std::atomic<bool> done{false};
+  std::thread looking([&] {
+    while (!done) {
+      const int fd = ::open(name.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+      if (fd >= 0) ::close(fd);
+    }
+  });
+  for (int i = 0; i < 3000; ++i) {
+    const MemoryFile file = files_.create_reusable("test", kSize);
+  }
+  done = true;
+  looking.join();
 }
 
 TEST_P(MemoryFileTest, NoMoreIsKeptThanWasSaid) {
