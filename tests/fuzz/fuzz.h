@@ -27,7 +27,7 @@ class Input {
   Number number() {
     Number value{};
     const auto part = bytes(sizeof value);
-    std::memcpy(&value, part.data(), part.size());
+    if (!part.empty()) std::memcpy(&value, part.data(), part.size());
     return value;
   }
   /// At most `size`.

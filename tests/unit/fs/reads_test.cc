@@ -33,6 +33,9 @@ struct Answered {
 
 class ReadsTest : public testing::Test {
  protected:
+  // What it would answer holds the file.
+  ~ReadsTest() override { file_->reads.clear(); }
+
   Reads::Answer into(Answered& answer) {
     return [&answer](std::span<const std::byte> bytes, int error) {
       ++answer.times;
