@@ -7,6 +7,16 @@ namespace batchfs {
 namespace {
 constexpr std::int64_t kFirstWindow = 2;
 constexpr std::size_t kMostStreams = 256;
+
+/// Batches that are made ahead to begin with. The first batch of a block needs nearly all of its chunks, so these are brought
+/// a block ahead: a window that grew with each stall would come there after many blocks.
+std::int64_t first_window(const BatchRequest& request) {
+  const Order* order = request.view->order();
+  if (order == nullptr || order->shuffle != Order::Shuffle::block) return kFirstWindow;
+  const std::int64_t of_block = request.view->mixed_samples() / (request.view->batch_size() * request.world);
+  return std::clamp(of_block + 1, kFirstWindow, Prefetcher::kLargestWindow);
+}
+
 }  // namespace
 
 Prefetcher::Key Prefetcher::key_of(const BatchRequest& request) {
@@ -42,7 +52,7 @@ void Prefetcher::opened(const BatchRequest& request, bool stalled) {
   const bool in_order = !first && at > stream.position - slack && at <= stream.position + slack;
   const bool next = !first && at == stream.position + 1;
   if (first || next) {
-    if (stream.window == 0) stream.window = kFirstWindow;
+    if (stream.window == 0) stream.window = first_window(request);
     else if (stalled) stream.window *= 2;
     stream.position = at;
   } else if (in_order) {

@@ -32,6 +32,21 @@ TEST_F(PrefetcherTest, KeepsAWindowAheadAndDoublesItWhenTheReaderWaits) {
   EXPECT_EQ(open(0, 2, true), (std::vector<std::int64_t>{3, 4, 5, 6}));
 }
 
+// Chunks of four samples, three of them a block: six batches of two samples, of which the first needs all three.
+TEST_F(PrefetcherTest, BlocksAreBegunABlockAhead) {
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 2, "order": {"shuffle": "block", "window": 3}})");
+  const auto window_of = [&](std::int64_t world) {
+    const BatchRequest request{view, &kRaw, 0, 0, 0, world};
+    prefetcher_.opened(request, false);
+    return prefetcher_.window(request, 1, 500).size();
+  };
+  EXPECT_EQ(window_of(1), 7u);
+  EXPECT_EQ(window_of(2), 4u);  // of every other batch
+  const BatchRequest large{view, &kRaw, 0, 1};
+  prefetcher_.opened(large, false);
+  EXPECT_EQ(prefetcher_.window(large, 250, 500).size(), 2u);  // memory decides
+}
+
 TEST_F(PrefetcherTest, GoesOnIntoTheNextEpochAndEndsWithTheLast) {
   open(0, 7);
   EXPECT_EQ(open(0, 8), (std::vector<std::int64_t>{9, 100}));
