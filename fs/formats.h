@@ -17,6 +17,9 @@ const BatchFormat& npz_format();
 const BatchFormat& png_format();
 const BatchFormat& raw_format();
 
+/// By a name of a view's "formats": raw for "zarr".
+const BatchFormat& format_named(const std::string& name);
+
 /// Memory that a batch takes, in that of the view's formats that takes most.
 std::uint64_t batch_memory(const View& view, const MemoryFiles& files);
 

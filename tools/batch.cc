@@ -19,13 +19,6 @@ struct Options {
   std::int64_t epoch = 0, batch = 0, rank = 0, world = 1;
 };
 
-const BatchFormat& format_of(const std::string& name) {
-  if (name == "safetensors") return safetensors_format();
-  if (name == "npz") return npz_format();
-  if (name == "png") return png_format();
-  return npy_format();
-}
-
 /// Which of the batch's files is written.
 std::uint32_t file_of(const Options& options, const View& view, const BatchLayout& layout) {
   if (options.format != "npy") return 0;
@@ -70,7 +63,7 @@ void batch(const Options& options, Output& output) {
   const std::shared_ptr<const View> shared = find_samples(opened.view, opened.opened, options.store, engine, log);
   const View& view = *shared;
   check_batch(options, view);
-  const BatchRequest request{shared, &format_of(options.format), options.epoch, options.batch,
+  const BatchRequest request{shared, &format_named(options.format == "json" ? "npy" : options.format), options.epoch, options.batch,
                              options.rank, options.world};
   if (options.format == "json") {
     output.write(json_text(view.provenance(options.epoch, request.global_batch())) + "\n");

@@ -78,29 +78,21 @@ class Pool {
   }
 
   void give(std::byte* data, std::size_t size) {
-    std::vector<std::pair<std::byte*, std::size_t>> surplus;
-    {
-      const std::lock_guard lock(mutex_);
-      free_.emplace_back(data, size);
-      kept_ += size;
-      surplus = take_surplus();
-    }
-    for (const auto& [old, bytes] : surplus) ::munmap(old, bytes);
+    std::unique_lock lock(mutex_);
+    free_.emplace_back(data, size);
+    kept_ += size;
+    drop_surplus(std::move(lock));
   }
 
   void keep(std::size_t bytes) {
-    std::vector<std::pair<std::byte*, std::size_t>> surplus;
-    {
-      const std::lock_guard lock(mutex_);
-      most_ = std::max(bytes, kLeastPooled);
-      surplus = take_surplus();
-    }
-    for (const auto& [old, size] : surplus) ::munmap(old, size);
+    std::unique_lock lock(mutex_);
+    most_ = std::max(bytes, kLeastPooled);
+    drop_surplus(std::move(lock));
   }
 
  private:
-  /// The oldest ones, beyond what is kept.
-  std::vector<std::pair<std::byte*, std::size_t>> take_surplus() {
+  /// Unmaps the oldest ones beyond what is kept, without the lock.
+  void drop_surplus(std::unique_lock<std::mutex> lock) {
     std::vector<std::pair<std::byte*, std::size_t>> surplus;
     for (; kept_ > most_; free_.pop_front()) {
       kept_ -= free_.front().second;
@@ -110,7 +102,8 @@ class Pool {
       for (const auto& [old, bytes] : surplus) unmapped_ += bytes;
       unmapped_at_ = Clock::now();
     }
-    return surplus;
+    lock.unlock();
+    for (const auto& [old, bytes] : surplus) ::munmap(old, bytes);
   }
 
   /// Is this much of what was just unmapped still the machine's?
