@@ -47,6 +47,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> theirs(expected);
   std::size_t got = 0;
   must(attempt([&] { got = find_codec(kNames[codec])(JsonRef(configuration, "fuzz"), layout)->decode(chunk, theirs); }));
-  must(got == expected && std::memcmp(theirs.data(), ours.target.data(), expected) == 0);
+  must(got == expected && std::ranges::equal(theirs, std::as_bytes(std::span(ours.target)).first(expected)));
   return 0;
 }
