@@ -37,14 +37,6 @@ class BaseView : public View {
   BatchPlan plan(std::int64_t epoch, std::int64_t batch) const override;
 
  protected:
-  /// A window dimension as the rows' starts count it.
-  struct WindowDim {
-    std::string name;
-    std::int64_t size;
-    bool wrap;
-    bool padded = false;  // windows may reach over the end
-  };
-
   /// The windows of a batch, in row order.
   virtual std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const = 0;
 

@@ -2,6 +2,12 @@
 
 namespace batchfs {
 
+int window_number(const std::vector<WindowDim>& windows, const std::string& dim) {
+  for (std::size_t w = 0; w < windows.size(); ++w)
+    if (windows[w].name == dim) return static_cast<int>(w);
+  return -1;
+}
+
 void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64_t chunk_length,
                            std::vector<Run>& runs) {
   runs.clear();

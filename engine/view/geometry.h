@@ -2,6 +2,7 @@
 // Where the elements of a window go in a tensor, and the parts of chunks they come from.
 
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -10,6 +11,22 @@
 #include "engine/zarr/chunk_grid.h"
 
 namespace batchfs {
+
+/// A dimension that windows slide along, in positions of the selection.
+struct WindowDim {
+  std::string name;
+  std::int64_t size;    // of a window
+  bool wrap;
+  bool padded = false;  // windows may reach over the end
+};
+
+/// The place of a dimension among those of the windows; -1: no windows slide along it.
+int window_number(const std::vector<WindowDim>& windows, const std::string& dim);
+
+/// The windows of a view, numbered row-major over the starts of its window dimensions.
+struct WindowGrid {
+  std::vector<std::int64_t> first, counts, strides;  // per window dimension: number of the first start, how many
+};
 
 /// How one array dimension of a variable lies in a tensor.
 struct AxisPlacement {

@@ -9,11 +9,6 @@
 
 namespace batchfs {
 
-/// The windows of a view, numbered row-major over the starts of its window dimensions.
-struct WindowGrid {
-  std::vector<std::int64_t> first, counts, strides;  // per window dimension: number of the first start, how many
-};
-
 /// What is needed to find the samples of a view that skips missing values.
 struct ViewScan {
   std::int64_t windows = 0;

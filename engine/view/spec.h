@@ -30,6 +30,13 @@ struct TensorDefinition {
   std::optional<std::string> stack;
   std::optional<std::vector<std::string>> dims;
   std::string path;  // in the file, for messages
+
+  /// The steps given along a dimension; null: none are.
+  const std::vector<std::int64_t>* offsets_along(const std::string& dim) const {
+    for (const auto& [along, steps] : offsets)
+      if (along == dim) return &steps;
+    return nullptr;
+  }
 };
 
 struct XbatcherSpec {

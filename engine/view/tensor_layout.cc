@@ -1,0 +1,222 @@
+#include "engine/view/tensor_layout.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/dataset/labels.h"
+
+namespace batchfs {
+
+namespace {
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Positions of a tensor along a dimension.
+std::int64_t extent(const TensorSource& tensor, const std::string& dim, const Dims& sizes) {
+  const int window = window_number(tensor.windows, dim);
+  if (window < 0) return tensor.selected.at(dim).size();
+  const auto* steps = tensor.definition.offsets_along(dim);
+  return sizes[static_cast<std::size_t>(window)] * (steps ? static_cast<std::int64_t>(steps->size()) : 1);
+}
+
+class Layouter {
+ public:
+  Layouter(const TensorSource& tensor, const Dims& sizes)
+      : tensor_(tensor), definition_(tensor.definition), sizes_(sizes),
+        first_dims_(kept_dims(*tensor.variables.front().second)) {}
+
+  TensorLayout result() {
+    order_dims();
+    join_dims();
+    shape();
+    place();
+    return std::move(layout_);
+  }
+
+ private:
+  Error failure(const std::string& why) const {
+    return Error(ErrorCode::invalid_argument, definition_.path + ": " + why);
+  }
+  Error too_large() const { return failure("a batch of this tensor is larger than 2^63 bytes"); }
+
+  /// A variable's dimensions that are left after selection, in stored order.
+  std::vector<std::string> kept_dims(const Variable& variable) const {
+    std::vector<std::string> dims;
+    for (const std::string& dim : variable.dims)
+      if (!tensor_.selected.at(dim).drops_dim()) dims.push_back(dim);
+    return dims;
+  }
+
+  bool is_stack(const std::string& dim) const { return definition_.stack && dim == *definition_.stack; }
+
+  bool is_joined(const std::string& dim) const {
+    if (!definition_.stack) return false;
+    return definition_.dims ? !contains(*definition_.dims, dim) : window_number(tensor_.windows, dim) < 0;
+  }
+
+  /// The tensor's own dimensions, by their stored names.
+  void order_dims() {
+    const std::string& first = tensor_.variables.front().second->name;
+    if (definition_.dims) {
+      dims_ = *definition_.dims;
+      if (contains(dims_, "sample") && !contains(first_dims_, "sample")) throw failure("\"dims\" leaves out \"sample\"");
+      for (const std::string& dim : dims_)
+        if (!is_stack(dim) && !contains(first_dims_, dim))
+          throw failure(fmt::format("dims: '{}' has no dimension '{}'{}", first, dim, did_you_mean(dim, first_dims_)));
+      if (definition_.stack && !contains(dims_, *definition_.stack))
+        throw failure(fmt::format("dims: the stack '{}' is missing", *definition_.stack));
+      if (!definition_.stack && dims_.size() != first_dims_.size())
+        throw failure(fmt::format("dims: name every dimension of '{}': {}", first, join(first_dims_, ", ")));
+    } else {
+      if (definition_.stack) dims_.push_back(*definition_.stack);
+      for (const std::string& dim : first_dims_)
+        if (!is_joined(dim)) dims_.push_back(dim);
+    }
+    if (definition_.stack && contains(first_dims_, *definition_.stack) && !is_joined(*definition_.stack))
+      throw failure(fmt::format("stack: '{}' is a dimension of '{}'", *definition_.stack, first));
+  }
+
+  /// Joined dimensions of each variable, in the first variable's order, and how many channels they make.
+  void join_dims() {
+    for (const auto& [number, variable] : tensor_.variables) {
+      const std::vector<std::string> own = kept_dims(*variable);
+      std::vector<std::string> mine;
+      for (const std::string& dim : first_dims_)
+        if (is_joined(dim) && contains(own, dim)) mine.push_back(dim);
+      for (const std::string& dim : own)
+        if (is_joined(dim) && !contains(mine, dim)) mine.push_back(dim);
+      for (const std::string& dim : dims_)
+        if (!is_stack(dim) && !contains(own, dim))
+          throw failure(fmt::format("'{}' has no dimension '{}', which the tensor has", variable->name, dim));
+      std::int64_t count = 1;
+      for (const std::string& dim : mine)
+        if (__builtin_mul_overflow(count, extent(tensor_, dim, sizes_), &count)) throw too_large();
+      layout_.joined.push_back(std::move(mine));
+      channels_.push_back(count);
+      if (__builtin_add_overflow(channel_count_, count, &channel_count_)) throw too_large();
+    }
+  }
+
+  void shape() {
+    TensorSpec& spec = layout_.spec;
+    spec = {definition_.name, tensor_.type, {"sample"}, {tensor_.batch_size}};
+    for (const std::string& dim : dims_) {
+      const std::string name = is_stack(dim) ? dim : tensor_dim(dim);
+      if (contains(spec.dims, name)) throw failure(fmt::format("two of its dimensions would be called '{}'", name));
+      if (is_stack(dim)) spec.stack_axis = static_cast<int>(spec.dims.size());
+      spec.dims.push_back(name);
+      spec.shape.push_back(is_stack(dim) ? channel_count_ : extent(tensor_, dim, sizes_));
+    }
+    const Dims sample_shape(std::span(spec.shape).subspan(1));
+    try {
+      strides_ = c_strides(sample_shape, tensor_.type.itemsize);
+      c_strides(spec.shape, tensor_.type.itemsize);  // refuses what cannot be addressed
+    } catch (const Error&) {
+      throw too_large();
+    }
+    layout_.sample_bytes = element_count(sample_shape) * tensor_.type.itemsize;
+  }
+
+  /// Bytes in the tensor from one position along a dimension of its own to the next.
+  std::int64_t stride_of(const std::string& dim) const {
+    const auto it = std::find(dims_.begin(), dims_.end(), dim);
+    return it == dims_.end() ? 0 : strides_[static_cast<std::size_t>(it - dims_.begin())];
+  }
+
+  void place() {
+    std::int64_t channel = 0;
+    for (std::size_t v = 0; v < tensor_.variables.size(); ++v) {
+      const auto& [number, variable] = tensor_.variables[v];
+      VariablePlacement placement{tensor_.number, number,
+                                  definition_.stack ? channel * stride_of(*definition_.stack) : 0, {}};
+      for (const std::string& dim : variable->dims) placement.axes.push_back(axis(dim, layout_.joined[v]));
+      channel += channels_[v];
+      layout_.placements.push_back(std::move(placement));
+    }
+  }
+
+  AxisPlacement axis(const std::string& dim, const std::vector<std::string>& joined) const {
+    AxisPlacement axis;
+    axis.selected = tensor_.selected.at(dim);
+    axis.window = window_number(tensor_.windows, dim);
+    if (axis.window >= 0) {
+      axis.size = sizes_[static_cast<std::size_t>(axis.window)];
+      axis.wrap = tensor_.windows[static_cast<std::size_t>(axis.window)].wrap;
+      if (const auto* steps = definition_.offsets_along(dim)) axis.offsets = *steps;
+    }
+    const auto in_stack = std::find(joined.begin(), joined.end(), dim);
+    if (in_stack != joined.end()) {
+      axis.stride = stride_of(*definition_.stack);
+      for (auto later = in_stack + 1; later != joined.end(); ++later) axis.stride *= extent(tensor_, *later, sizes_);
+    } else if (!axis.selected.drops_dim()) {
+      axis.stride = stride_of(dim);
+    }
+    return axis;
+  }
+
+  const TensorSource& tensor_;
+  const TensorDefinition& definition_;
+  const Dims& sizes_;
+  const std::vector<std::string> first_dims_;  // of the first variable
+  std::vector<std::string> dims_;
+  std::vector<std::int64_t> channels_;  // that each variable makes
+  std::int64_t channel_count_ = 0;
+  Dims strides_;  // bytes, per dimension of the tensor's own
+  TensorLayout layout_;
+};
+
+/// Steps of a window by their distance from its begin, other positions by their label.
+std::vector<std::string> labels_along(const TensorSource& tensor, const std::string& dim, const Dims& sizes,
+                                      const Dataset& dataset) {
+  const std::int64_t count = extent(tensor, dim, sizes);
+  const int window = window_number(tensor.windows, dim);
+  const Variable* index = window < 0 ? dataset.index_of(dim) : nullptr;
+  const std::vector<std::int64_t>* steps = tensor.definition.offsets_along(dim);
+  const Positions& selected = tensor.selected.at(dim);
+  std::vector<std::string> labels;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (index != nullptr) {
+      labels.push_back(label_text(dataset.index_values(dim), selected[i]));
+    } else if (window >= 0) {
+      const std::int64_t size = sizes[static_cast<std::size_t>(window)];
+      labels.push_back(std::to_string((steps != nullptr ? (*steps)[static_cast<std::size_t>(i / size)] : 0) + i % size));
+    } else {
+      labels.push_back(std::to_string(selected[i]));
+    }
+  }
+  return labels;
+}
+
+}  // namespace
+
+TensorLayout lay_out(const TensorSource& tensor, const Dims& sizes) { return Layouter(tensor, sizes).result(); }
+
+std::vector<std::string> channel_names(const TensorSource& tensor, const TensorLayout& layout, const Dims& sizes,
+                                       const Dataset& dataset) {
+  constexpr std::int64_t kMostNames = 1 << 16;
+  if (!tensor.definition.stack || layout.spec.shape[static_cast<std::size_t>(layout.spec.stack_axis)] > kMostNames)
+    return {};
+  std::vector<std::string> names;
+  for (std::size_t v = 0; v < tensor.variables.size(); ++v) {
+    std::vector<std::string> of_variable{tensor.variables[v].second->name};
+    for (const std::string& dim : layout.joined[v]) {
+      const std::vector<std::string> labels = labels_along(tensor, dim, sizes, dataset);
+      std::vector<std::string> longer;
+      for (const std::string& name : of_variable)
+        for (const std::string& label : labels) longer.push_back(name + "_" + label);
+      of_variable = std::move(longer);
+    }
+    std::move(of_variable.begin(), of_variable.end(), std::back_inserter(names));
+  }
+  return names;
+}
+
+std::string tensor_dim(const std::string& dim) { return dim == "sample" ? "stored_sample" : dim; }
+
+}  // namespace batchfs
