@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/codec/chunk_part.h"
 #include "engine/codec/pieces.h"
-#include "engine/codec/shard_index_cache.h"
 #include "engine/codec/sharding.h"
 
 namespace batchfs {
@@ -18,37 +18,7 @@ namespace {
 /// Enough for the block offsets of most Blosc frames.
 constexpr std::uint64_t kFirstHead = 4096;
 
-/// The first and one-past-last C-order element of `part` in a chunk of this shape.
-std::pair<std::uint64_t, std::uint64_t> span_of(const Dims& chunk_shape, const Box& part) {
-  std::uint64_t first = 0, last = 0;
-  for (std::size_t d = 0; d < chunk_shape.size(); ++d) {
-    const auto n = static_cast<std::uint64_t>(chunk_shape[d]);
-    first = first * n + static_cast<std::uint64_t>(part.start[d]);
-    last = last * n + static_cast<std::uint64_t>(part.start[d] + part.shape[d] - 1);
-  }
-  return {first, last + 1};
-}
-
-/// Are these the strides of a C-order array of this shape (dimensions of length 1 do not matter)?
-bool is_contiguous(const Dims& shape, const Dims& strides, std::int64_t itemsize) {
-  std::int64_t expected = itemsize;
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    if (shape[d] != 1 && strides[d] != expected) return false;
-    expected *= shape[d];
-  }
-  return true;
-}
-
 }  // namespace
-
-/// What an array of shards has more.
-struct Array::Shard {
-  Shard(const JsonRef& configuration, const ChunkLayout& chunk_layout) : layout(configuration, chunk_layout) {}
-
-  ShardLayout layout;
-  ChunkGrid shards;
-  ShardIndexCache indexes;
-};
 
 Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata)
     : store_(std::move(store)), metadata_(std::move(metadata)) {
@@ -59,16 +29,17 @@ Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> 
       throw Error(ErrorCode::not_supported, "strings of any length have no file of their own; batchfs cat writes them");
     const ChunkLayout layout{metadata_->chunk_shape, metadata_->type, metadata_->fill_value};
     // The shards' own chunks can be read alone when nothing is done before or after sharding.
+    std::shared_ptr<const ShardLayout> shards;
     if (metadata_->codecs.size() == 1 && metadata_->codecs.front().name == "sharding_indexed") {
       const CodecSpec& spec = metadata_->codecs.front();
-      shard_ = std::make_shared<Shard>(JsonRef(spec.configuration, spec.name), layout);
-      shard_->shards = ChunkGrid(metadata_->shape, metadata_->chunk_shape);
-      grid_ = ChunkGrid(metadata_->shape, shard_->layout.inner_shape);
+      shards = std::make_shared<const ShardLayout>(JsonRef(spec.configuration, spec.name), layout);
+      grid_ = ChunkGrid(metadata_->shape, shards->inner_shape);
+      chain_ = std::shared_ptr<const CodecChain>(shards, shards->inner.get());
     } else {
       grid_ = ChunkGrid(metadata_->shape, metadata_->chunk_shape);
       chain_ = std::make_shared<CodecChain>(metadata_->codecs, layout);
     }
-    if (shard_) chain_ = std::shared_ptr<const CodecChain>(shard_, shard_->layout.inner.get());
+    locator_ = std::make_shared<const ChunkLocator>(store_, metadata_, std::move(shards));
   } catch (Error& error) {
     throw error.at(path.empty() ? "/" : path);
   }
@@ -84,77 +55,6 @@ Error Array::at_chunk(const Error& error, const Dims& chunk) const {
   const std::string name = chunk_name(chunk);
   if (error.where().starts_with(name)) return error;
   return Error(error.code(), error.why(), name + (error.where().empty() ? "" : ", " + error.where()));
-}
-
-namespace {
-std::string object_key(const ArrayMetadata& metadata, const Dims& chunk) {
-  const std::string key = metadata.key_encoding.key(chunk);
-  return metadata.path.empty() ? key : metadata.path + "/" + key;
-}
-}  // namespace
-
-void Array::locate(const Dims& chunk, std::function<void(LocateOutcome)> done) const {
-  if (!shard_) return done(ChunkPlace{object_key(*metadata_, chunk), 0, std::nullopt});
-  // The inner chunk's shard and place in it.
-  Dims outer, inner;
-  for (std::size_t d = 0; d < chunk.size(); ++d) {
-    const std::int64_t per_shard = shard_->shards.chunk_shape()[d] / grid_.chunk_shape()[d];
-    outer.push_back(chunk[d] / per_shard);
-    inner.push_back(chunk[d] % per_shard);
-  }
-  const std::string key = object_key(*metadata_, outer);
-  const std::int64_t number = shard_->layout.grid.linear(inner);
-  auto look_up = [key, number, done](const ShardIndexCache::IndexPtr& index) {
-    if (index == nullptr) return done(std::optional<ChunkPlace>());
-    std::optional<ShardIndex::Entry> entry;
-    try {
-      entry = index->entry(number);
-    } catch (...) {
-      return done(std::current_exception());
-    }
-    if (!entry) return done(std::optional<ChunkPlace>());
-    done(ChunkPlace{key, entry->offset, entry->length});
-  };
-  if (const auto index = shard_->indexes.find(key)) return look_up(*index);
-  // Where asking costs a round trip, what an index points to is checked when it is read.
-  std::optional<std::uint64_t> size = UINT64_MAX;
-  if (store_->is_local()) {
-    try {
-      size = store_->size(key);
-    } catch (...) {
-      return done(std::current_exception());
-    }
-  }
-  if (!size) {
-    shard_->indexes.insert(key, nullptr);
-    return look_up(nullptr);
-  }
-  const ByteRange range{0, shard_->layout.index_bytes, shard_->layout.index_at_end};
-  store_->read_async(key, range, [this, key, size, look_up, done](ReadOutcome outcome) {
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
-    ShardIndexCache::IndexPtr index;
-    try {
-      const auto& bytes = std::get<std::optional<Buffer>>(outcome);
-      if (!bytes && store_->is_local())
-        throw Error(ErrorCode::stale, "the shard has gone while it was read", key);
-      if (bytes) index = std::make_shared<ShardIndex>(shard_->layout, bytes->span(), *size);
-    } catch (...) {
-      return done(std::current_exception());
-    }
-    shard_->indexes.insert(key, index);
-    look_up(index);
-  });
-}
-
-std::optional<ChunkPlace> Array::locate_local(const Dims& chunk) const {
-  std::optional<ChunkPlace> place;
-  std::exception_ptr failed;
-  locate(chunk, [&](LocateOutcome outcome) {  // called before locate() returns
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) failed = *error;
-    else place = std::move(std::get<std::optional<ChunkPlace>>(outcome));
-  });
-  if (failed) std::rethrow_exception(failed);
-  return place;
 }
 
 FetchDone Array::naming(const Dims& chunk, FetchDone done) const {
@@ -189,13 +89,13 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
     done(std::move(encoded));
   };
   const bool partial = chain_->is_plain();
-  const auto [first, last] = span_of(grid_.chunk_shape(), part);
+  const ElementRun elements = run_of(grid_.chunk_shape(), part);
   const std::uint64_t itemsize = type().itemsize;
-  locate(chunk, [this, give, partial, first = first, last = last, itemsize, done](LocateOutcome outcome) {
+  locator_->locate(chunk, [this, give, partial, elements, itemsize, done](ChunkLocator::Outcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
     const auto& place = std::get<std::optional<ChunkPlace>>(outcome);
     if (!place) return done(EncodedChunk{});
-    const std::uint64_t run = (last - first) * itemsize;
+    const std::uint64_t run = elements.count * itemsize;
     const bool whole = !partial || run == chain_->decoded_size();
     try {
       // In a local store the size of an object costs nothing to ask for.
@@ -204,7 +104,7 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
     } catch (...) {
       return done(std::current_exception());
     }
-    ByteRange part_range{place->offset + first * itemsize, run};
+    ByteRange part_range{place->offset + elements.first * itemsize, run};
     std::optional<std::uint64_t> exact = run;
     if (whole) {
       // More than this is not needed to see that an object is longer than it should be.
@@ -238,22 +138,22 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
 
 void Array::fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<const EncodedChunk> have,
                          FetchDone unnamed) const {
-  const auto [first, last] = span_of(grid_.chunk_shape(), part);
+  const ElementRun run = run_of(grid_.chunk_shape(), part);
   const FetchDone done = naming(chunk, std::move(unnamed));
-  locate(chunk, [this, chunk, have, done, first = first, count = last - first](LocateOutcome outcome) {
+  locator_->locate(chunk, [this, chunk, have, done, run](ChunkLocator::Outcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
     auto& place = std::get<std::optional<ChunkPlace>>(outcome);
     if (!place) return done(EncodedChunk{});
     const auto whole = [this, chunk](FetchDone to) { fetch(chunk, whole_box(grid_.chunk_shape()), std::move(to)); };
-    fetch_run({*store_, *chain_, std::move(*place), first, count}, have.get(), whole, done);
+    fetch_run({*store_, *chain_, std::move(*place), run.first, run.count}, have.get(), whole, done);
   });
 }
 
 bool Array::holds(const EncodedChunk& encoded, const Box& part) const {
   if (encoded.pieces.empty() || part.empty()) return true;
-  const auto [first, last] = span_of(grid_.chunk_shape(), part);
+  const ElementRun run = run_of(grid_.chunk_shape(), part);
   std::uint64_t more = 0;
-  const auto lacking = lacking_spans(*chain_, encoded, first, last - first, &more);
+  const auto lacking = lacking_spans(*chain_, encoded, run.first, run.count, &more);
   return lacking && lacking->empty();
 }
 
@@ -270,7 +170,7 @@ EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const { return sta
 
 std::optional<Array::Stored> Array::find_stored(const Dims& chunk) const {
   try {
-    const std::optional<ChunkPlace> place = locate_local(chunk);
+    const std::optional<ChunkPlace> place = locator_->locate_local(chunk);
     if (!place) return std::nullopt;
     const std::optional<std::uint64_t> size = place->length ? place->length : store_->size(place->key);
     if (!size) return std::nullopt;
@@ -292,18 +192,11 @@ void Array::read_stored(const Dims& chunk, const Stored& stored, std::uint64_t o
 }
 
 std::uint64_t Array::run_bytes(const Box& part) const {
-  if (part.empty()) return 0;
-  const auto [first, last] = span_of(grid_.chunk_shape(), part);
-  return (last - first) * type().itemsize;
+  return part.empty() ? 0 : run_of(grid_.chunk_shape(), part).count * type().itemsize;
 }
 
 bool Array::decodes_directly(const Box& part, const Dims& out_strides) const {
-  if (chain_->is_plain()) {
-    const auto [first, last] = span_of(grid_.chunk_shape(), part);
-    return last - first == static_cast<std::uint64_t>(part.elements()) &&
-           is_contiguous(part.shape, out_strides, type().itemsize);
-  }
-  return part == whole_box(grid_.chunk_shape()) && is_contiguous(part.shape, out_strides, type().itemsize);
+  return batchfs::decodes_directly({*chain_, grid_.chunk_shape(), type().itemsize}, part, out_strides);
 }
 
 void Array::write_fill(const Box& part, std::byte* out, const Dims& strides) const {
@@ -313,61 +206,12 @@ void Array::write_fill(const Box& part, std::byte* out, const Dims& strides) con
 std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, const Box& part, std::byte* out,
                             const Dims& strides) const {
   if (part.empty()) return 0;
-  const std::uint64_t itemsize = type().itemsize;
-  const std::uint64_t part_bytes = static_cast<std::uint64_t>(part.elements()) * itemsize;
   if (encoded.missing) {
     write_fill(part, out, strides);
-    return part_bytes;
+    return static_cast<std::uint64_t>(part.elements()) * type().itemsize;
   }
   try {
-    const Dims& shape = grid_.chunk_shape();
-    const Dims chunk_strides = c_strides(shape, type().itemsize);
-    const auto [first, last] = span_of(shape, part);
-    const std::uint64_t run = (last - first) * itemsize;
-    const bool in_pieces = !encoded.pieces.empty();
-    // Kept: of fresh memory each page is cleared first, also where only a few are used.
-    thread_local Buffer scratch;
-    const std::span<const std::byte> bytes =
-        in_pieces ? filled_in(*chain_, encoded, first, last - first, scratch) : encoded.bytes.span();
-    const bool contiguous = is_contiguous(part.shape, strides, type().itemsize);
-    // The run of elements from the part's first to its last, in `from`, to their places.
-    auto place = [&](const std::byte* from) {
-      copy_strided(part.shape, itemsize, from, chunk_strides, out, strides);
-    };
-    if (chain_->is_plain()) {
-      const std::uint64_t begin = first * itemsize - encoded.offset;
-      if (encoded.offset > first * itemsize || begin + run > bytes.size() ||
-          (encoded.offset == 0 && bytes.size() > chain_->decoded_size()))
-        throw Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes, {} were expected",
-                                                    encoded.offset + bytes.size(), chain_->decoded_size()));
-      if (chain_->is_identity()) {
-        place(bytes.data() + begin);
-        return run;
-      }
-      Buffer elements(run);
-      std::memcpy(elements.data(), bytes.data() + begin, run);
-      chain_->decode_plain(elements.span());
-      place(elements.data());
-      return run;
-    }
-    if (!in_pieces && part == whole_box(shape) && contiguous) {
-      chain_->decode(bytes, {out, part_bytes});
-      return part_bytes;
-    }
-    if (in_pieces || (chain_->has_ranges() && run <= chain_->decoded_size() / 2)) {
-      if (run == part_bytes && contiguous) {
-        chain_->decode_elements(bytes, first, last - first, {out, run});
-      } else {
-        Buffer elements(run);
-        chain_->decode_elements(bytes, first, last - first, elements.span());
-        place(elements.data());
-      }
-      return run;
-    }
-    Buffer whole(chain_->decoded_size());
-    chain_->decode(bytes, whole.span());
-    place(whole.data() + first * itemsize);
-    return chain_->decoded_size();
+    return decode_part({*chain_, grid_.chunk_shape(), type().itemsize}, encoded, part, out, strides);
   } catch (const Error& error) {
     throw at_chunk(error, chunk);
   }
@@ -375,10 +219,10 @@ std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, cons
 
 std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, const Dims& strides,
                           std::uint64_t* bytes_fetched) const {
-  if (!shard_ && chain_->is_identity() && !part.empty() && decodes_directly(part, strides)) {
-    const auto [first, last] = span_of(grid_.chunk_shape(), part);
-    const std::uint64_t bytes = (last - first) * type().itemsize;
-    const auto got = store_->read_into(object_key(*metadata_, chunk), first * type().itemsize, {out, bytes});
+  if (!is_sharded() && chain_->is_identity() && !part.empty() && decodes_directly(part, strides)) {
+    const auto [first, count] = run_of(grid_.chunk_shape(), part);
+    const std::uint64_t bytes = count * type().itemsize;
+    const auto got = store_->read_into(locator_->object_key(chunk), first * type().itemsize, {out, bytes});
     if (!got) {
       write_fill(part, out, strides);
     } else if (got->object_size != chain_->decoded_size() || got->bytes != bytes) {
@@ -406,13 +250,12 @@ std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, co
 
 std::optional<EncodedChunk> Array::read_spans(const Dims& chunk, const Box& part,
                                               std::uint64_t* bytes_fetched) const {
-  // Elsewhere each span is a round trip, and locate() answers later.
+  // Elsewhere each span is a round trip, and where a chunk lies is answered later.
   if (!store_->is_local()) return std::nullopt;
-  const auto [first, last] = span_of(grid_.chunk_shape(), part);
-  const std::uint64_t count = last - first;
-  if (!chain_->has_ranges() || part.empty() || count * type().itemsize > chain_->decoded_size() / 2)
-    return std::nullopt;
-  const std::optional<ChunkPlace> place = locate_local(chunk);
+  if (!chain_->has_ranges() || part.empty()) return std::nullopt;
+  const auto [first, count] = run_of(grid_.chunk_shape(), part);
+  if (count * type().itemsize > chain_->decoded_size() / 2) return std::nullopt;
+  const std::optional<ChunkPlace> place = locator_->locate_local(chunk);
   if (!place) return EncodedChunk{};
   // Room for the whole, of which only what is read is ever touched.
   std::byte first_head[kFirstHead];

@@ -12,6 +12,7 @@
 
 #include "engine/base/dims.h"
 #include "engine/codec/chain.h"
+#include "engine/codec/chunk_locator.h"
 #include "engine/codec/encoded_chunk.h"
 #include "engine/store/store.h"
 #include "engine/zarr/array_metadata.h"
@@ -37,7 +38,7 @@ class Array {
   const CodecChain& chain() const { return *chain_; }
   /// Bytes of the run of elements, in C order, from the first of `part` (chunk coordinates) to its last.
   std::uint64_t run_bytes(const Box& part) const;
-  bool is_sharded() const { return shard_ != nullptr; }
+  bool is_sharded() const { return locator_->is_sharded(); }
 
   /// "t2m/3.0.0": array path and chunk index, as logs and errors name a chunk.
   std::string chunk_name(const Dims& chunk) const;
@@ -86,12 +87,6 @@ class Array {
   void read(const Box& box, std::byte* out) const;
 
  private:
-  struct Shard;
-  /// nullopt: the chunk is missing.
-  using LocateOutcome = std::variant<std::optional<ChunkPlace>, std::exception_ptr>;
-  void locate(const Dims& chunk, std::function<void(LocateOutcome)> done) const;
-  /// The same in a local store, which answers at once.
-  std::optional<ChunkPlace> locate_local(const Dims& chunk) const;
   /// From a local store: the stored chunk with only what `part` needs filled in; nullopt where that does
   /// not save anything or is not possible.
   std::optional<EncodedChunk> read_spans(const Dims& chunk, const Box& part,
@@ -105,7 +100,7 @@ class Array {
   std::shared_ptr<const ArrayMetadata> metadata_;
   ChunkGrid grid_;
   std::shared_ptr<const CodecChain> chain_;
-  std::shared_ptr<Shard> shard_;
+  std::shared_ptr<const ChunkLocator> locator_;
 };
 
 }  // namespace batchfs
