@@ -1,6 +1,8 @@
 #include "fs/zarr_batch.h"
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "engine/base/json_text.h"
 
@@ -49,6 +51,39 @@ std::string stored_type(const DataType& type, Json& attributes) {
   return typestr(type);
 }
 
+/// The dimensions of each tensor. A name has one length in a dataset of xarray: where tensors disagree, as for offsets or
+/// stacks, each has a dimension of its own, "x_time", but for those that agree with a coordinate.
+std::vector<std::vector<std::string>> dims_of(const View& view, const std::vector<Dims>& shapes,
+                                              const std::vector<View::Coordinate>& coordinates) {
+  constexpr std::int64_t kNone = -1;
+  const auto& tensors = view.tensors();
+  std::map<std::string, std::int64_t> lengths;
+  for (std::size_t t = 0; t < tensors.size(); ++t)
+    for (std::size_t d = 0; d < shapes[t].size(); ++d) {
+      const auto [known, is_first] = lengths.emplace(tensors[t].dims[d], shapes[t][d]);
+      if (!is_first && known->second != shapes[t][d]) known->second = kNone;
+    }
+  for (const View::Coordinate& coordinate : coordinates)
+    if (coordinate.dims == std::vector{coordinate.name}) lengths[coordinate.name] = coordinate.values.shape[0];
+  auto is_taken = [&](const std::string& name) {
+    return lengths.contains(name) ||
+           std::any_of(tensors.begin(), tensors.end(), [&](const TensorSpec& tensor) { return tensor.name == name; }) ||
+           std::any_of(coordinates.begin(), coordinates.end(), [&](const View::Coordinate& c) { return c.name == name; });
+  };
+  std::vector<std::vector<std::string>> result;
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    result.push_back(tensors[t].dims);
+    for (std::size_t d = 0; d < shapes[t].size(); ++d) {
+      if (lengths.at(tensors[t].dims[d]) == shapes[t][d]) continue;
+      std::string name = tensors[t].name + "_" + tensors[t].dims[d];
+      while (is_taken(name)) name += '_';
+      lengths.emplace(name, shapes[t][d]);
+      result.back()[d] = name;
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string zarr_single_chunk(std::size_t dims) {
@@ -76,12 +111,13 @@ std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& vi
       coordinate_names += (coordinate_names.empty() ? "" : " ") + coordinate.name;
   }
   const std::vector<Dims> shapes = view.shapes(batch);
+  const std::vector<std::vector<std::string>> dims = dims_of(view, shapes, coordinates);
   for (std::size_t t = 0; t < shapes.size(); ++t) {
     const TensorSpec& tensor = view.tensors()[t];
     Json attributes = Json::object();
     const std::string dtype = stored_type(tensor.type, attributes);
     if (!coordinate_names.empty()) attributes["coordinates"] = coordinate_names;
-    add_array(files, metadata, tensor.name, dtype, shapes[t], tensor.dims, attributes);
+    add_array(files, metadata, tensor.name, dtype, shapes[t], dims[t], attributes);
   }
   const Json group = {{"zarr_format", 2}};
   const Json attributes = Json::object();

@@ -105,6 +105,35 @@ TEST(ZarrBatch, NamesOfTensorsCannotHideItsOwnFiles) {
   }
 }
 
+TEST(ZarrBatch, DimensionsThatTensorsDisagreeAboutAreTheirOwn) {
+  auto dims = [](const MemoryData& data, const std::string& view) {
+    const auto all = files(*parse_view(data.dataset(), view), 0, 0);
+    std::map<std::string, Json> result;
+    for (const char* name : {"x", "y", "z"})
+      if (all.contains(std::string(name) + "/.zattrs"))
+        result[name] = Json::parse(all.at(std::string(name) + "/.zattrs"))["_ARRAY_DIMENSIONS"];
+    return result;
+  };
+  auto names = [](const char* text) { return Json::parse(text); };
+  // Two steps, and one.
+  auto found = dims(weather(), R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["t"], "offsets": {"time": [-1, 0]}},
+    "y": {"variables": ["t"], "offsets": {"time": [1]}}}})");
+  EXPECT_EQ(found["x"], names(R"(["sample", "x_time", "level", "x"])"));
+  EXPECT_EQ(found["y"], names(R"(["sample", "y_time", "level", "x"])"));
+  // As many steps, whichever.
+  found = dims(weather(), R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["t"], "offsets": {"time": [0]}},
+    "y": {"variables": ["t"], "offsets": {"time": [1]}}}})");
+  EXPECT_EQ(found["x"], names(R"(["sample", "time", "level", "x"])"));
+  // A stack that is called as another's dimension with a coordinate, which keeps its name; and a name that is taken.
+  MemoryData data = weather();
+  data.declare("u", "<f4", {"time", "y_level"}, {6, 4}, {1, 4});
+  found = dims(data, R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["t"]}, "z": {"variables": ["u"]},
+    "y": {"variables": ["u"], "stack": "level", "dims": ["time", "level"]}}})");
+  EXPECT_EQ(found["x"], names(R"(["sample", "time", "level", "x"])"));
+  EXPECT_EQ(found["y"], names(R"(["sample", "time", "y_level_"])"));
+  EXPECT_EQ(found["z"], names(R"(["sample", "time", "y_level"])"));
+}
+
 TEST(ZarrBatch, ACoordinateNeverHasATensorsName) {
   const auto dataset = weather().dataset();
   files(*parse_view(dataset, R"({"window": {"time": 2}, "tensors": {"time_start": {"variables": ["t"]}, "level": {"variables": ["t"], "offsets": {"time": [1]}}}})"), 0, 0);

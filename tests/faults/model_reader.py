@@ -1,0 +1,640 @@
+"""One process of model.py: it does one thing after another, drawn by its seed, and compares each with what is known.
+
+Ends with 0 and prints how many steps it did; with 1 and a traceback whose last line names operation, seed and step.
+"""
+
+import ctypes
+import dataclasses
+import errno
+import fcntl
+import json
+import mmap
+import os
+import pathlib
+import pickle
+import random
+import select
+import stat
+import sys
+import threading
+import time
+
+SAYS = 4096  # bytes of the file where a process says what it is about to do
+PAGE = mmap.PAGESIZE
+LONGEST = 255
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+libc.mprotect.argtypes = libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+libc.readahead.argtypes = [ctypes.c_int, ctypes.c_longlong, ctypes.c_size_t]
+FAILED = ctypes.c_void_p(-1).value
+GETDENTS64 = {"x86_64": 217, "aarch64": 61}.get(os.uname().machine)
+FIONREAD = 0x541B
+
+
+@dataclasses.dataclass
+class Known:
+    folders: dict
+    files: dict
+    inodes: dict
+    large: set
+    directories: list
+
+
+class Different(Exception):
+    pass
+
+
+def must(condition, *what):
+    if not condition:
+        raise Different(*what)
+
+
+def must_be(got, expected, *what):
+    if got == expected:
+        return
+    if isinstance(expected, (bytes, memoryview)):
+        first = next((i for i, (a, b) in enumerate(zip(got, expected)) if a != b), min(len(got), len(expected)))
+        raise Different(f"{len(got)} bytes came, {len(expected)} are right, they differ from byte {first} on:",
+                        bytes(got[first:first + 16]), bytes(expected[first:first + 16]), *what)
+    raise Different(f"{got!r} is not {expected!r}", *what)
+
+
+def must_fail(error, action, *arguments, **options):
+    """With this errno, or one of these."""
+    try:
+        result = action(*arguments, **options)
+    except OSError as caught:
+        must(caught.errno in (error if isinstance(error, tuple) else (error,)), f"errno {caught.errno}, not {error}", arguments)
+        return
+    raise Different(f"succeeded with {result!r}, but errno {error} is right", arguments)
+
+
+@dataclasses.dataclass
+class Description:
+    """An open file, which several descriptors may share, and where it stands."""
+    path: str
+    data: memoryview
+    flags: int
+    at: int = 0
+
+
+@dataclasses.dataclass
+class Mapping:
+    address: int
+    begin: int      # in the file
+    length: int
+    data: memoryview
+    path: str
+    own: dict = dataclasses.field(default_factory=dict)  # what was written here, by place in the file
+    writable: bool = False
+
+
+class Reader:
+    def __init__(self, scratch, number, seed, seconds, share, killed):
+        with open(scratch / "tree", "rb") as file:
+            self.known = pickle.load(file)
+        with open(scratch / "blob", "rb") as file:
+            self.blob = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        with open(scratch / f"says-{number}", "r+b") as file:
+            self.says = mmap.mmap(file.fileno(), SAYS)
+        self.scratch = scratch / f"own-{number}"
+        self.chance = random.Random(f"{seed} {number}")
+        self.seed, self.seconds, self.share, self.killed = seed, seconds, share, killed
+        self.paths = sorted(self.known.files)
+        self.large = sorted(self.known.large)
+        self.folders = sorted(self.known.folders)
+        self.open = {}      # descriptor to Description
+        self.mapped = []
+        self.orders = {}    # of listings
+        self.times = {}     # of the mounts
+        self.buffer = mmap.mmap(-1, 1 << 20)
+        self.step = 0
+
+    def run(self):
+        until = time.monotonic() + self.seconds
+        names = [name for name in dir(self) if name.startswith("do_")]
+        weights = [getattr(getattr(self, name), "weight", 2) for name in names]
+        while time.monotonic() < until:
+            self.step += 1
+            name = self.chance.choices(names, weights)[0]
+            self.say(name)
+            try:
+                getattr(self, name)()
+            except Exception as error:
+                raise Different(f"{name[3:]}: {error} (seed {self.seed}, step {self.step})") from error
+        self.say("ending")
+        while self.mapped:
+            self.unmap(self.mapped[0])
+        for fd in list(self.open):
+            os.close(fd)
+        print(self.step)
+
+    def say(self, *words):
+        text = " ".join(map(str, [f"step {self.step}:", *words])).encode()[:SAYS]
+        self.says[:] = text.ljust(SAYS, b"\0")
+
+    # ---- what to do it with ----
+
+    def directory(self):
+        return self.chance.choice(self.known.directories)
+
+    def file(self):
+        """The path of a file in the mount; batches more often than others."""
+        return self.chance.choice(self.large if self.chance.random() < 0.6 else self.paths)
+
+    def data(self, path):
+        offset, size = self.known.files[path]
+        return self.blob[offset:offset + size]
+
+    def place_in(self, size):
+        """Anywhere, often at an edge, sometimes behind the end."""
+        edge = self.chance.choice([0, 4096, 1 << 17, 1 << 20, 2 << 20, size])
+        return max(0, self.chance.choice([self.chance.randrange(size + 1), edge, edge - 1, edge + 1, size + self.chance.randrange(1 << 20)]))
+
+    def length(self):
+        return self.chance.choice([0, 1, 7, 512, 4095, 4096, 4097, 70000, 1 << 17, (1 << 20) + 3, 3 << 20])
+
+    def descriptor(self, direct=False):
+        """An open one; None where there is none."""
+        fds = [fd for fd, one in self.open.items() if direct or not one.flags & (os.O_DIRECT | os.O_PATH)]
+        return self.chance.choice(fds) if fds else None
+
+    def held(self):
+        """Bytes of the daemons' memory."""
+        return sum({id(one): len(one.data) for one in [*self.open.values(), *self.mapped]}.values())
+
+    def make_room(self, size):
+        while self.held() + size > self.share and (self.open or self.mapped):
+            if self.mapped and (not self.open or self.chance.random() < 0.5):
+                self.unmap(self.chance.choice(self.mapped))
+            else:
+                self.close(self.chance.choice(sorted(self.open)))
+
+    def close(self, fd):
+        os.close(fd)
+        del self.open[fd]
+
+    def check_attributes(self, info, path, directory):
+        folder = path in self.known.folders
+        size = 0 if folder else self.known.files[path][1]
+        must_be((info.st_mode, info.st_size, info.st_nlink), (0o040555 if folder else 0o100444, size, 2 if folder else 1), path)
+        must_be(info.st_ino, self.known.inodes[path], path, "inode number")
+        must_be((info.st_blksize, info.st_blocks), (1 << 20, -(-size // 512)), path)
+        must(info.st_atime == info.st_mtime == info.st_ctime == self.times.setdefault(directory, info.st_mtime), path, "times")
+
+    # ---- names ----
+
+    def do_stat(self):
+        directory, path = self.directory(), self.chance.choice([self.file(), self.chance.choice(self.folders)])
+        self.say("stat", directory, path)
+        whole = os.path.join(directory, path)
+        how = self.chance.randrange(4)
+        if how == 0:
+            info = os.lstat(whole)
+        elif how == 1:
+            root = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+            info = os.stat(path or ".", dir_fd=root, follow_symlinks=self.chance.random() < 0.5)
+            os.close(root)
+        else:
+            info = os.stat(whole)
+        self.check_attributes(info, path, directory)
+    do_stat.weight = 8
+
+    def do_fstat(self):
+        if (fd := self.descriptor(direct=True)) is not None:
+            must_be(os.fstat(fd).st_size, len(self.open[fd].data), self.open[fd].path)
+
+    def do_missing_name(self):
+        """Names that differ from one that is there."""
+        folder = self.chance.choice(self.folders)
+        names = sorted(self.known.folders[folder]) or ["batch-000000.npy"]
+        name = self.chance.choice(names)
+        cut = self.chance.randrange(len(name))
+        wrong = self.chance.choice([name + "~", name.upper(), name[:cut], name[:cut] + name[cut + 1:], name + ".npy", name[:cut] + "0" + name[cut:],
+                                    " " + name, "batch-999999.npy", "x" * LONGEST, name.replace("0", "1"), "\xff" + name, "batch-"])
+        path = os.path.join(folder, wrong)
+        if wrong in ("", ".", "..") or path in self.known.folders or path in self.known.files or "epoch-" in wrong or "rank-" in wrong:
+            return
+        self.say("missing", path)
+        directory = self.directory()
+        action = self.chance.choice([os.stat, os.lstat, lambda p: os.open(p, os.O_RDONLY), os.listdir, os.readlink, lambda p: os.stat(p + "/more")])
+        must_fail(errno.ENOENT, action, os.path.join(directory, path))
+
+    def do_wrong_kind(self):
+        file = os.path.join(self.directory(), self.file())
+        self.say("wrong kind", file)
+        must_fail(errno.ENOTDIR, os.stat, file + "/more")
+        must_fail(errno.ENOTDIR, os.stat, file + "/")
+        must_fail(errno.ENOTDIR, os.listdir, file)
+        must_fail(errno.EINVAL, os.readlink, file)
+        must_fail(errno.ENAMETOOLONG, os.stat, os.path.join(os.path.dirname(file), "y" * (LONGEST + 1)))
+        must_fail(errno.EACCES, os.execv, file, ["x"])
+        folder = os.open(os.path.dirname(file), os.O_RDONLY)
+        must_fail(errno.EISDIR, os.read, folder, 10)
+        os.close(folder)
+
+    def do_write(self):
+        directory, path = self.directory(), self.file()
+        file = os.path.join(directory, path)
+        must_fail(errno.EROFS, self.chance.choice([
+            lambda: os.open(file, os.O_RDWR), lambda: os.open(file + "new", os.O_WRONLY | os.O_CREAT), lambda: os.unlink(file),
+            lambda: os.rename(file, file + "x"), lambda: os.truncate(file, 0), lambda: os.mkdir(file + "d"), lambda: os.utime(file)]))
+
+    def do_access(self):
+        file = os.path.join(self.directory(), self.file())
+        must(os.access(file, os.R_OK) and not os.access(file, os.W_OK) and not os.access(file, os.X_OK), file)
+
+    def do_statfs(self):
+        path = os.path.join(self.directory(), self.file())
+        info = os.statvfs(path)
+        must_be((info.f_bfree, info.f_namemax, info.f_bsize), (0, LONGEST, 1 << 20), path)
+        must(info.f_blocks > 0 and info.f_flag & os.ST_RDONLY, path)
+
+    def do_extended_attributes(self):
+        must_fail(errno.EOPNOTSUPP, os.getxattr, os.path.join(self.directory(), self.file()), "user.a")
+
+    # ---- listings ----
+
+    def check_listing(self, folder, names):
+        must_be(sorted(names), sorted(self.known.folders[folder]), folder)
+        must_be(names, self.orders.setdefault(folder, names), folder, "order")
+
+    def do_list(self):
+        directory, folder = self.directory(), self.chance.choice(self.folders)
+        self.say("list", directory, folder)
+        names = []
+        for entry in os.scandir(os.path.join(directory, folder)):
+            names.append(entry.name)
+            path = os.path.join(folder, entry.name)
+            must_be(entry.is_dir(follow_symlinks=False), path in self.known.folders, path)
+            must_be(entry.inode(), self.known.inodes[path], path)
+        self.check_listing(folder, names)
+
+    def do_list_in_pieces(self):
+        """getdents64 with buffers of any size, going back in between."""
+        if GETDENTS64 is None:
+            return
+        directory, folder = self.directory(), self.chance.choice(self.folders)
+        self.say("list in pieces", directory, folder)
+        fd = os.open(os.path.join(directory, folder), os.O_RDONLY | os.O_DIRECTORY)
+        buffer = ctypes.create_string_buffer(8192)
+        names, places = [], [0]
+        while True:
+            if len(names) > 2 and self.chance.random() < 0.1:
+                keep = self.chance.randrange(len(places))
+                os.lseek(fd, places[keep], os.SEEK_SET)
+                del names[keep:], places[keep + 1:]
+            got = libc.syscall(GETDENTS64, fd, buffer, self.chance.choice([300, 512, 1000, 8192]))
+            must(got >= 0, "getdents64", ctypes.get_errno())
+            if got == 0:
+                break
+            at = 0
+            while at < got:  # struct linux_dirent64: d_ino, d_off, d_reclen, d_type, d_name
+                places.append(int.from_bytes(buffer.raw[at + 8:at + 16], "little"))
+                names.append(os.fsdecode(buffer.raw[at + 19:at + 19 + LONGEST + 1].split(b"\0")[0]))
+                at += int.from_bytes(buffer.raw[at + 16:at + 18], "little")
+        os.close(fd)
+        must_be(names[:2], [".", ".."], folder)
+        self.check_listing(folder, names[2:])
+
+    # ---- open, close, duplicate ----
+
+    def do_open(self):
+        directory, path = self.directory(), self.file()
+        self.make_room(len(self.data(path)))
+        flags = self.chance.choice([0, 0, 0, os.O_NONBLOCK, os.O_NOATIME, os.O_CLOEXEC, os.O_DIRECT, os.O_PATH, os.O_NOFOLLOW, os.O_SYNC, os.O_CREAT])
+        self.say("open", directory, path, oct(flags))
+        whole = os.path.join(directory, path)
+        if self.chance.random() < 0.2:
+            folder = os.open(os.path.dirname(whole), os.O_PATH)
+            fd = os.open(os.path.basename(whole), flags, dir_fd=folder)
+            os.close(folder)
+        else:
+            fd = os.open(whole, flags)
+        self.open[fd] = Description(path, self.data(path), flags)
+    do_open.weight = 10
+
+    def do_open_again(self):
+        """By the name of its descriptor."""
+        if (fd := self.descriptor(direct=True)) is None:
+            return
+        one = self.open[fd]
+        self.make_room(len(one.data))
+        if fd not in self.open:
+            return
+        self.say("open again", one.path)
+        self.open[os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)] = Description(one.path, one.data, 0)
+
+    def do_close(self):
+        if self.open:
+            self.close(self.chance.choice(sorted(self.open)))
+    do_close.weight = 5
+
+    def do_dup(self):
+        if (fd := self.descriptor()) is None or len(self.open) > 100:
+            return
+        other = self.descriptor()
+        if self.chance.random() < 0.3 and other != fd:
+            os.dup2(fd, other)
+            self.open[other] = self.open[fd]
+        else:
+            self.open[os.dup(fd)] = self.open[fd]
+
+    # ---- reading ----
+
+    def do_pread(self):
+        if (fd := self.descriptor()) is None:
+            return
+        one = self.open[fd]
+        offset, size = self.place_in(len(one.data)), self.length()
+        self.say("pread", one.path, offset, size)
+        must_be(os.pread(fd, size, offset), one.data[offset:offset + size], one.path, offset, size)
+    do_pread.weight = 25
+
+    def do_pread_far(self):
+        if (fd := self.descriptor()) is not None:
+            must_be(os.pread(fd, 100, self.chance.choice([1 << 31, 1 << 32, 1 << 40, (1 << 62)])), b"")
+            must_fail(errno.EINVAL, os.pread, fd, 1, -1)
+
+    def do_read(self):
+        if (fd := self.descriptor()) is None:
+            return
+        one, size = self.open[fd], self.length()
+        self.say("read", one.path, one.at, size)
+        got = os.read(fd, size)
+        must_be(got, one.data[one.at:one.at + size], one.path, one.at, size)
+        one.at += len(got)
+    do_read.weight = 10
+
+    def do_readv(self):
+        if (fd := self.descriptor()) is None:
+            return
+        one = self.open[fd]
+        parts = [bytearray(self.chance.choice([0, 1, 100, 4096, 9999, 200000])) for _ in range(self.chance.randrange(1, 6))]
+        total, offset = sum(map(len, parts)), self.place_in(len(one.data))
+        positioned = self.chance.random() < 0.5
+        begin = offset if positioned else one.at
+        self.say("readv", one.path, begin, total)
+        got = os.preadv(fd, parts, offset) if positioned else os.readv(fd, parts)
+        must_be(b"".join(parts)[:got], one.data[begin:begin + total], one.path, begin, total)
+        one.at += 0 if positioned else got
+
+    def do_read_whole(self):
+        directory, path = self.directory(), self.file()
+        self.make_room(len(self.data(path)))
+        self.say("read whole", directory, path)
+        with open(os.path.join(directory, path), "rb", buffering=self.chance.choice([0, 4096, 1 << 20])) as file:
+            must_be(file.read(), self.data(path), path)
+    do_read_whole.weight = 4
+
+    def do_read_direct(self):
+        """Whole pages, of a descriptor that was opened for that."""
+        direct = [fd for fd, one in self.open.items() if one.flags & os.O_DIRECT]
+        if not direct:
+            return
+        fd = self.chance.choice(direct)
+        one = self.open[fd]
+        offset, size = self.place_in(len(one.data)) // PAGE * PAGE, self.chance.choice([PAGE, 16 * PAGE, 1 << 20])
+        self.say("read direct", one.path, offset, size)
+        got = os.preadv(fd, [memoryview(self.buffer)[:size]], offset)
+        must_be(self.buffer[:got], one.data[offset:offset + size], one.path, offset, size)
+    do_read_direct.weight = 6
+
+    def do_seek(self):
+        if (fd := self.descriptor()) is None:
+            return
+        one = self.open[fd]
+        size = len(one.data)
+        offset = self.place_in(size)
+        how = self.chance.choice(["set", "current", "end", "data", "hole"])
+        self.say("seek", one.path, how, offset)
+        if how == "data" or how == "hole":
+            if offset >= size:
+                must_fail(errno.ENXIO, os.lseek, fd, offset, os.SEEK_DATA if how == "data" else os.SEEK_HOLE)
+                return
+            one.at = offset if how == "data" else size
+            must_be(os.lseek(fd, offset, os.SEEK_DATA if how == "data" else os.SEEK_HOLE), one.at, one.path, how)
+            return
+        base = {"set": 0, "current": one.at, "end": size}[how]
+        delta = offset if how == "set" else offset - size
+        whence = {"set": os.SEEK_SET, "current": os.SEEK_CUR, "end": os.SEEK_END}[how]
+        if base + delta < 0:
+            must_fail(errno.EINVAL, os.lseek, fd, delta, whence)
+            return
+        one.at = base + delta
+        must_be(os.lseek(fd, delta, whence), one.at, one.path, how)
+    do_seek.weight = 6
+
+    def do_move(self):
+        """sendfile, splice and copy_file_range."""
+        if (fd := self.descriptor()) is None:
+            return
+        one, size = self.open[fd], self.length()
+        offset = self.place_in(len(one.data))
+        how = self.chance.choice(["sendfile", "splice", "copy_file_range"])
+        self.say(how, one.path, offset, size)
+        expected = one.data[offset:offset + size]
+        with open(self.scratch, "w+b", buffering=0) as copy:
+            done = 0
+            while done < size:
+                if how == "splice":
+                    reading, writing = os.pipe()
+                    got = os.splice(fd, writing, size - done, offset_src=offset + done)
+                    moved = 0
+                    while moved < got:
+                        moved += os.splice(reading, copy.fileno(), got - moved, offset_dst=done + moved)
+                    os.close(reading)
+                    os.close(writing)
+                elif how == "sendfile":
+                    got = os.sendfile(copy.fileno(), fd, offset + done, size - done)
+                else:
+                    try:
+                        got = os.copy_file_range(fd, copy.fileno(), size - done, offset + done, done)
+                    except OSError as error:  # the kernel copies within one kind of file system
+                        must_be(error.errno, errno.EXDEV, one.path)
+                        return
+                if got == 0:
+                    break
+                done += got
+            must_be(os.pread(copy.fileno(), size + 1, 0), expected, how, one.path, offset, size)
+    do_move.weight = 4
+
+    def do_advise(self):
+        if (fd := self.descriptor()) is None:
+            return
+        one = self.open[fd]
+        offset = self.place_in(len(one.data))
+        os.posix_fadvise(fd, offset, self.length(), self.chance.choice([os.POSIX_FADV_DONTNEED, os.POSIX_FADV_WILLNEED, os.POSIX_FADV_RANDOM,
+                                                                        os.POSIX_FADV_SEQUENTIAL, os.POSIX_FADV_NORMAL]))
+        if self.chance.random() < 0.3:
+            libc.readahead(fd, offset, self.length())
+
+    def do_ask_descriptor(self):
+        """What else can be asked of an open file."""
+        if (fd := self.descriptor()) is None:
+            return
+        one = self.open[fd]
+        answer = bytearray(4)
+        fcntl.ioctl(fd, FIONREAD, answer)
+        must_be(int.from_bytes(answer, "little", signed=True), len(one.data) - one.at, one.path, "FIONREAD")
+        must(os.readlink(f"/proc/self/fd/{fd}").endswith(one.path), one.path)
+        must_be(select.select([fd], [], [], 0)[0], [fd], one.path)
+        os.fsync(fd)
+        must_fail(errno.EBADF, os.write, fd, b"x")
+        must_fail(errno.ENOTTY, fcntl.ioctl, fd, 0x80086601)
+        must_be(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE, os.O_RDONLY, one.path)
+
+    def do_lock(self):
+        if (fd := self.descriptor()) is None:
+            return
+        try:
+            (fcntl.flock if self.chance.random() < 0.5 else fcntl.lockf)(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(fd, fcntl.LOCK_UN)
+        except BlockingIOError:
+            pass
+
+    # ---- mapping ----
+
+    def do_map(self):
+        if (fd := self.descriptor()) is None:
+            return
+        one = self.open[fd]
+        if not one.data:
+            return
+        self.make_room(len(one.data))
+        if fd not in self.open:
+            return
+        begin = self.chance.randrange(len(one.data)) // PAGE * PAGE if self.chance.random() < 0.5 else 0
+        length = self.chance.choice([len(one.data) - begin, self.chance.randrange(1, len(one.data) - begin + 1), len(one.data) - begin + 2 * PAGE])
+        shared, writable = self.chance.random() < 0.5, self.chance.random() < 0.5
+        self.say("map", one.path, begin, length, shared, writable)
+        flags = (mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE) | (mmap.MAP_POPULATE if self.chance.random() < 0.2 else 0)
+        protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+        address = libc.mmap(None, length, protection, flags, fd, begin)
+        if shared and writable:
+            must_be((address, ctypes.get_errno()), (FAILED, errno.EACCES), one.path)
+            return
+        must(address != FAILED, "mmap", ctypes.get_errno(), one.path)
+        self.mapped.append(Mapping(address, begin, length, one.data, one.path, writable=writable))
+    do_map.weight = 6
+
+    def mapping(self):
+        return self.chance.choice(self.mapped) if self.mapped else None
+
+    def do_look_at_mapping(self):
+        if (one := self.mapping()) is None:
+            return
+        # What is in the file, and the rest of its last page.
+        reach = min(one.length, -(-(len(one.data) - one.begin) // PAGE) * PAGE)
+        at = self.chance.randrange(reach)
+        size = min(self.length(), reach - at)
+        self.say("look at mapping", one.path, one.begin, at, size)
+        expected = bytearray(one.data[one.begin + at:one.begin + at + size])
+        expected += bytes(size - len(expected))
+        for place, byte in one.own.items():
+            if at <= place < at + size:
+                expected[place - at] = byte
+        must_be(ctypes.string_at(one.address + at, size), bytes(expected), one.path, one.begin, at, size)
+    do_look_at_mapping.weight = 15
+
+    def do_write_to_mapping(self):
+        """Private: nobody else sees it."""
+        if (one := self.mapping()) is None or not one.writable:
+            return
+        at = self.chance.randrange(min(one.length, len(one.data) - one.begin))
+        byte = self.chance.randrange(256)
+        self.say("write to mapping", one.path, at)
+        ctypes.memset(one.address + at, byte, 1)
+        one.own[at] = byte
+
+    def do_advise_mapping(self):
+        if (one := self.mapping()) is None:
+            return
+        advice = self.chance.choice([mmap.MADV_NORMAL, mmap.MADV_RANDOM, mmap.MADV_SEQUENTIAL, mmap.MADV_WILLNEED, mmap.MADV_DONTNEED])
+        self.say("advise mapping", one.path, advice)
+        must_be(libc.madvise(one.address, one.length, advice), 0, one.path, "madvise", advice)
+        if advice == mmap.MADV_DONTNEED:
+            one.own.clear()
+
+    def unmap(self, one):
+        self.say("unmap", one.path)
+        must_be(libc.munmap(one.address, one.length), 0, one.path)
+        self.mapped.remove(one)
+
+    def do_unmap(self):
+        if self.mapped:
+            self.unmap(self.chance.choice(self.mapped))
+    do_unmap.weight = 3
+
+    # ---- more than one at a time ----
+
+    def do_fork(self):
+        """A child reads what was open and mapped, moves what it shares, and leaves."""
+        if (fd := self.descriptor()) is None:
+            return
+        one = self.open[fd]
+        mapping, moves = self.mapping(), self.chance.randrange(5000)
+        self.say("fork", one.path)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                good = os.pread(fd, 10000, moves) == one.data[moves:moves + 10000]
+                good &= os.lseek(fd, moves, os.SEEK_SET) == moves
+                if mapping is not None:
+                    ctypes.string_at(mapping.address, 1)
+                code = 0 if good else 2
+            finally:
+                os._exit(code)
+        must_be(os.waitpid(child, 0)[1], 0, one.path, "in a child")
+        one.at = moves
+
+    def do_read_in_threads(self):
+        directory, path = self.directory(), self.file()
+        self.make_room(2 * len(self.data(path)))
+        self.say("read in threads", directory, path)
+        data, wrong = self.data(path), []
+        fd = os.open(os.path.join(directory, path), os.O_RDONLY)
+
+        def read(seed):
+            chance = random.Random(seed)
+            for _ in range(10):
+                offset, size = chance.randrange(len(data) + 1), chance.choice([1, 4096, 100000])
+                if os.pread(fd, size, offset) != data[offset:offset + size]:
+                    wrong.append((offset, size))
+
+        threads = [threading.Thread(target=read, args=(self.chance.random(),)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        os.close(fd)
+        must_be(wrong, [], path)
+
+    def do_control(self):
+        """What is told of the process, which is other each time."""
+        folder = os.path.join(self.directory(), ".batchfs")
+        names = os.listdir(folder)
+        name = self.chance.choice(sorted(set(names) - {"handoff.sock"}))
+        self.say("control", name)
+        try:
+            text = pathlib.Path(folder, name).read_text()
+        except OSError as error:
+            must(self.killed and error.errno == errno.ESTALE, name, error)
+            return
+        must(name != "stats.json" or json.loads(text)["memory_used"] >= 0, name)
+        must_be(os.stat(os.path.join(folder, name)).st_size, 0, name)
+        if "handoff.sock" in names:
+            must(os.readlink(os.path.join(folder, "handoff.sock")).startswith("/"), "handoff.sock")
+            must(stat.S_ISLNK(os.lstat(os.path.join(folder, "handoff.sock")).st_mode), "handoff.sock")
+
+
+def main():
+    scratch, number, seed, seconds, share, killed = sys.argv[1:]
+    Reader(pathlib.Path(scratch), int(number), int(seed), float(seconds), int(share), killed == "1").run()
+
+
+if __name__ == "__main__":
+    main()
