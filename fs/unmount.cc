@@ -1,11 +1,16 @@
 #include "fs/unmount.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <future>
+#include <memory>
+#include <thread>
 
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mount.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +57,17 @@ void unmount(const std::string& path, bool lazy) {
                 "once it has", path);
   }
   throw Error(ErrorCode::io, std::strerror(errno), path);
+}
+
+bool is_dead_mount(const std::string& path) {
+  // Nothing ends the wait for an answer but the end of the process, so that a thread of its own has it.
+  const auto answer = std::make_shared<std::promise<bool>>();
+  std::future<bool> is_dead = answer->get_future();
+  std::thread([answer, path] {
+    struct statfs ignored;
+    answer->set_value(::statfs(path.c_str(), &ignored) != 0 && errno == ENOTCONN);
+  }).detach();
+  return is_dead.wait_for(std::chrono::seconds(1)) == std::future_status::ready && is_dead.get();
 }
 
 bool has_session_ended(int fuse) {

@@ -15,7 +15,7 @@ file(CREATE_LINK ../bin/batchfs ${made}/mount.batchfs SYMBOLIC)
 file(CREATE_LINK mount.batchfs ${made}/mount.fuse.batchfs SYMBOLIC)
 install(FILES ${made}/mount.batchfs ${made}/mount.fuse.batchfs DESTINATION ${CMAKE_INSTALL_SBINDIR})
 
-install(FILES packaging/batchfs@.service DESTINATION lib/systemd/system)
+install(FILES packaging/batchfs@.service packaging/batchfs-end@.service DESTINATION lib/systemd/system)
 install(FILES packaging/era5.conf packaging/slurm/train.sbatch packaging/slurm/train.py packaging/Containerfile
   DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/batchfs/examples)
 
@@ -27,6 +27,12 @@ foreach(shell bash zsh fish)
   list(APPEND completions ${made}/${shell})
 endforeach()
 add_custom_target(completions ALL DEPENDS ${completions})
+
+# All that is installed.
+add_custom_target(packaged DEPENDS batchfs batchfs_reader completions)
+if(TARGET batchfs_reader_cuda)
+  add_dependencies(packaged batchfs_reader_cuda)
+endif()
 install(FILES ${made}/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME batchfs)
 install(FILES ${made}/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _batchfs)
 install(FILES ${made}/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME batchfs.fish)

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "engine/base/log.h"
 
 namespace batchfs {
 
@@ -49,10 +51,14 @@ std::string message(ErrorCode code, const std::string& why, const std::string& w
   return text;
 }
 
-/// Away from the terminal and the directory of whoever mounted.
+/// Away from the terminal, the session and the directory of whoever mounted. Not before the mount is there: autofs(5) lets
+/// nobody but the process group of the automounter to the place where it is wanted. The journal's stream is kept, as
+/// nobody else reads it.
 void detach() {
+  ::setsid();
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (!is_journal(fd, std::getenv("JOURNAL_STREAM"))) ::dup2(null, fd);
   if (null > STDERR_FILENO) ::close(null);
   // "/" is always there.
   [[maybe_unused]] const int failed = ::chdir("/");
@@ -82,7 +88,6 @@ class WaiterWatch {
 
 [[noreturn]] void be_daemon(int report, const std::function<void(const std::function<void()>& ready)>& serve,
                             const Split& split) {
-  ::setsid();
   bool reported = false;  // or nobody is there to be told
   std::optional<WaiterWatch> watch;
   const auto tell = [&](const std::string& text) {

@@ -21,17 +21,23 @@
 #include "tools/mounts.h"
 #include "tools/samples.h"
 #include "tools/serving.h"
+#include "tools/stored_descriptors.h"
 #include "tools/supervisor.h"
 
 namespace batchfs {
 
 namespace {
 
-std::string check_directory(const std::string& directory) {
+std::string check_directory(const std::string& directory, bool takes_over) {
   std::error_code error;
+  if (std::filesystem::exists(std::filesystem::absolute(directory).parent_path(), error)) {
+    // Perhaps nobody answers there until this process does: it is not looked into.
+    if (takes_over && mounted_type(mount_path(directory)) == "fuse.batchfs") return mount_path(directory);
+    end_dead_mount(directory);
+  }
   const std::filesystem::path path = std::filesystem::canonical(directory, error);
   if (error == std::errc::not_connected)
-    throw Error(ErrorCode::io, "what was mounted there has died; end it with batchfs umount", directory);
+    throw Error(ErrorCode::io, "what was mounted there has died; end it with umount", directory);
   if (error) throw Error(ErrorCode::not_found, error.message() + "; make it with mkdir", directory);
   if (!std::filesystem::is_directory(path, error)) {
     throw Error(ErrorCode::invalid_argument, "is not a directory", directory);
@@ -88,7 +94,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
     throw Error(ErrorCode::invalid_argument, "a store is mounted there already; end that with batchfs umount, or take --replace",
                 options.directory);
   raise_file_limit();
-  Log log(options.foreground);
+  Log log(is_stderr_read(options.foreground));
   if (!supervised.before.empty()) log.warning("the daemon before this one " + supervised.before);
   const LogLevelSignal log_level(log);
   StoreOptions store = options.store;
@@ -164,7 +170,7 @@ Run setup_mount(CLI::App& app) {
     MountOptions& mount = options->mount;
     for (const std::string& list : options->lists) apply_mount_list(list, mount);
     mount.store.store = absolute_store(mount.store.store);
-    mount.directory = check_directory(mount.directory);
+    mount.directory = check_directory(mount.directory, mount.replace || StoredDescriptors::are_there());
     check_apart(mount);
     for (std::string& view : mount.views) view = std::filesystem::absolute(view).string();
     Supervised supervised;

@@ -43,6 +43,7 @@ void describe(CLI::App& app, Request& request) {
 
 /// A mount table that is worked through twice, by `mount -a`, must not pile mounts on each other.
 void check_directory(const std::string& directory) {
+  end_dead_mount(directory);
   if (mounted_type(mount_path(directory)) == "fuse.batchfs") {
     throw Error(ErrorCode::invalid_argument, "batchfs is mounted there already; end that mount with umount first", directory);
   }

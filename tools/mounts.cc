@@ -6,6 +6,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/strings.h"
+#include "fs/unmount.h"
 
 namespace batchfs {
 
@@ -84,6 +85,11 @@ std::string require_batchfs_mount(const std::string& directory) {
     throw Error(ErrorCode::invalid_argument, "what is mounted there is not batchfs but " + *type, directory);
   }
   return path;
+}
+
+void end_dead_mount(const std::string& directory) {
+  const std::string path = mount_path(directory);
+  if (mounted_type(path) == "fuse.batchfs" && is_dead_mount(path)) unmount(path, true);
 }
 
 }  // namespace batchfs

@@ -64,7 +64,7 @@ class Ending {
 
 /// Serves until a signal comes. `ready` is called when readers can connect.
 void serve(const Options& options, const std::function<void()>& ready) {
-  Log log(!options.background);
+  Log log(is_stderr_read(!options.background));
   const LogLevelSignal log_level(log);
   Ending ending;
   raise_file_limit();

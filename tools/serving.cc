@@ -1,10 +1,12 @@
 #include "tools/serving.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "engine/pipeline/engine_errors.h"
 #include "fs/formats.h"
@@ -46,6 +48,10 @@ void check_memory(const std::vector<std::shared_ptr<const View>>& views, const M
   for (const auto& view : views)
     if (const std::uint64_t bytes = batch_memory(*view, files); bytes > budget)
       throw larger_than_budget("a batch", bytes, budget).at("view " + view->name());
+}
+
+bool is_stderr_read(bool foreground) {
+  return foreground || is_journal(STDERR_FILENO, std::getenv("JOURNAL_STREAM"));
 }
 
 void add_wait_option(CLI::App& app, double& seconds) {

@@ -29,6 +29,9 @@ std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const 
 /// Throws no_memory when a batch of one of them is larger than the budget: no reader could ever have it.
 void check_memory(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget);
 
+/// Is what a daemon writes to standard error read by anyone: a terminal in the foreground, or the system's journal?
+bool is_stderr_read(bool foreground);
+
 /// --wait: how long readers wait.
 void add_wait_option(CLI::App& app, double& seconds);
 

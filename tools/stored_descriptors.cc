@@ -25,6 +25,11 @@ std::string take_variable(const char* name) {
 
 }  // namespace
 
+bool StoredDescriptors::are_there() {
+  const char* process = std::getenv("LISTEN_PID");
+  return process != nullptr && process == std::to_string(::getpid());
+}
+
 StoredDescriptors::StoredDescriptors() {
   const std::string process = take_variable("LISTEN_PID");
   const long count = std::strtol(take_variable("LISTEN_FDS").c_str(), nullptr, 10);

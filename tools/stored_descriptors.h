@@ -11,6 +11,8 @@ namespace batchfs {
 
 class StoredDescriptors {
  public:
+  /// Has the manager kept some for this process?
+  static bool are_there();
   /// Takes LISTEN_* out of the environment.
   StoredDescriptors();
 

@@ -257,6 +257,7 @@ class Supervisor {
     }
     if (!was_ready_) {  // whoever mounts is told by the daemon
       end_mount();
+      if (ends_by_ && WIFSIGNALED(status)) end_by(WTERMSIG(status));
       ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
     }
     if (ends_by_ || (WIFSIGNALED(status) && is_request_to_end(WTERMSIG(status)))) {
@@ -282,6 +283,14 @@ class Supervisor {
       end_mount();
       ::_exit(0);
     }
+  }
+
+  /// Ends as the daemon did, by the signal that was meant for both.
+  static void end_by(int signal) {
+    const sigset_t signals = supervisor_signals();
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+    sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   }
 
   [[noreturn]] void give_up(const std::string& why) {
@@ -341,6 +350,8 @@ class Supervisor {
 void Supervised::take_turn() const {
   if (predecessor < 0) return;
   send_packet(channel, std::string(1, kTurn));
+  // The manager follows this supervisor from here on (`systemctl reload`): the end of the other is not that of the service.
+  notify_service_manager(fmt::format("MAINPID={}", ::getppid()));
   const bool asked = send_packet(predecessor, kGo);
   const auto answer = asked ? receive_packet(predecessor, true) : std::nullopt;
   ::close(predecessor);

@@ -11,7 +11,7 @@ namespace {
 
 struct Options {
   std::string directory;
-  bool lazy = false;
+  bool lazy = false, dead = false;
 };
 
 }  // namespace
@@ -21,7 +21,12 @@ Run setup_umount(CLI::App& app) {
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_flag("--lazy", options->lazy,
                "also with programs that still read it: the name goes now, the mount when they are done");
-  return [options](Output&) { unmount(require_batchfs_mount(options->directory), options->lazy); };
+  app.add_flag("--dead", options->dead,
+               "only if its processes have died and none takes over, as a service does; else do nothing");
+  return [options](Output&) {
+    if (options->dead) return end_dead_mount(options->directory);
+    unmount(require_batchfs_mount(options->directory), options->lazy);
+  };
 }
 
 }  // namespace batchfs

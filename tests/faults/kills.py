@@ -119,6 +119,13 @@ def percentile(values, share):
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0
 
 
+def stalls(times, seen):
+    """How long the reader waited that each of the kills at these times held up longest, in seconds."""
+    ends = times[1:] + [float("inf")]
+    return [max((end - max(start, time) for one in seen for start, end in one["slow"] if end > time and start < after), default=0)
+            for time, after in zip(times, ends)]
+
+
 def kill_under_readers(directory, supervisor, readers, kills, pause, seed):
     """Kills the daemon so many times, up to `pause` seconds apart. Gives a report."""
     moments = random.Random(seed)
@@ -136,12 +143,10 @@ def kill_under_readers(directory, supervisor, readers, kills, pause, seed):
         os.kill(daemon, signal.SIGKILL)
     (directory / "store.json").read_bytes()
     seen = readers.finish()
-    ends = times[1:] + [float("inf")]
-    stalls = [max((end - max(start, time) for one in seen for start, end in one["slow"] if end > time and start < after), default=0)
-              for time, after in zip(times, ends)]
+    held_up = stalls(times, seen)
     return {"kills": len(times), "seed": seed, "readers": len(seen), "reads": sum(one["reads"] for one in seen),
             "wrong": [text for one in seen for text in one["wrong"]], "failed": [text for one in seen for text in one["failures"]],
-            "stall_seconds": {"p50": percentile(stalls, 0.5), "p99": percentile(stalls, 0.99), "max": max(stalls, default=0)}}
+            "stall_seconds": {"p50": percentile(held_up, 0.5), "p99": percentile(held_up, 0.99), "max": max(held_up, default=0)}}
 
 
 def make_store(path):
