@@ -163,9 +163,22 @@ bool ChunkScheduler::postpone(const std::shared_ptr<Task>& task, std::vector<Con
 }
 
 void ChunkScheduler::post(const std::shared_ptr<Task>& task, Urgency urgency) {
-  if (task->running || urgency >= task->posted) return;
+  if (urgency >= task->posted || (task->running && !task->arrived)) return;
   task->posted = urgency;
-  executor_.post(urgency, [this, task] { run(task); });
+  if (task->arrived) executor_.post(urgency, [this, task] { go_on(task); });
+  else if (task->array->store().is_local()) executor_.post(urgency, [this, task] { run(task, Turn::works); });
+  else executor_.post(sets_going(urgency), [this, task, urgency] { run(task, Turn::sets_going, urgency); });
+}
+
+void ChunkScheduler::go_on(const std::shared_ptr<Task>& task) {
+  std::function<void()> work;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!task->arrived) return;
+    work = std::exchange(task->arrived, nullptr);
+    task->posted = kNever;
+  }
+  work();
 }
 
 /// As urgently as its consumers say; not at all when none of them is started.
@@ -227,8 +240,10 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) {
 void ChunkScheduler::hurry(const std::shared_ptr<Assembly>& assembly) {
   const std::lock_guard lock(mutex_);
   for (const Assembly::Use& use : assembly->uses)
-    if (const auto it = tasks_.find({use.array.get(), use.chunk}); it != tasks_.end())
-      post_started(it->second);
+    if (const auto it = tasks_.find({use.array.get(), use.chunk}); it != tasks_.end()) {
+      if (it->second->running) post(it->second, assembly->urgency.load(std::memory_order_relaxed));
+      else post_started(it->second);
+    }
 }
 
 void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_t chunk) {
@@ -244,13 +259,13 @@ void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_
   post_started(task);
 }
 
-void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
+void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency urgency) {
   const bool local = task->array->store().is_local();
   std::vector<Consumer> served, dropped;
   std::optional<DecodedChunk> kept;
   std::shared_ptr<const KeptChunk> stored;
   Box box;
-  bool idle = false, is_here = local;
+  bool idle = false, is_here = false, later = false;
   std::size_t others = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -281,33 +296,38 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task) {
       // Looked up now and not only when it was submitted: a queue that held chunks would hold memory.
       kept = cache_.find(task->key, need);
       box = kept ? kept->box : box_to_decode(task->key, *task->array, need, task->consumers);
-      take(served, [&](const Consumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
-      if (kept) {
-        task->warm = false;
-        if (task->consumers.empty()) tasks_.erase(it);
-        else post_started(task);
+      if (!kept && !local) stored = cache_.find_stored(task->key);
+      is_here = kept || local || (stored && task->array->holds(stored->encoded, box));
+      later = is_here && turn == Turn::sets_going;
+      if (later) {
+        task->posted = urgency;
       } else {
-        task->running = true;
-        ++running_;
-        others = task->consumers.size();
-        if (!local) stored = cache_.find_stored(task->key);
-        is_here = local || (stored && task->array->holds(stored->encoded, box));
-        if (!is_here) ++fetches_;
+        take(served, [&](const Consumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
+        if (kept) {
+          task->warm = false;
+          if (task->consumers.empty()) tasks_.erase(it);
+          else post_started(task);
+        } else {
+          task->running = true;
+          ++running_;
+          others = task->consumers.size();
+          if (!is_here) ++fetches_;
+        }
       }
     }
   }
   for (const Consumer& consumer : dropped)
     consumer.assembly->complete(
         std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
-  if (kept) {
+  if (idle) return;
+  if (later) {
+    executor_.post(urgency, [this, task] { run(task, Turn::works); });
+  } else if (kept) {
     for (const Consumer& consumer : served) {
       gather(consumer, *kept);
       consumer.assembly->complete(nullptr);
     }
-  }
-  if (idle || kept) return;
-
-  if (is_here) {
+  } else if (is_here) {
     decode(task, std::move(box), std::move(served), std::move(stored));
   } else {
     const bool in_pieces = fetches_pieces(task->key, *task->array, box, others, stored.get());
@@ -353,10 +373,12 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
                 .bytes = came != nullptr ? came->held() : 0,
                 .of = batch_of(arrived->consumers)},
                from.metadata().path, from.grid().chunk(arrived->task->key.chunk));
-    const Urgency urgency =
-        arrived->consumers.empty() ? kReadAhead : arrived->consumers.front().assembly->urgency.load();
     // On a worker also when it failed: the store's own thread has better things to do.
-    executor_.post(urgency, [this, arrived = std::move(arrived)] {
+    const std::shared_ptr<Task> task = arrived->task;
+    Urgency urgency = kReadAhead;
+    for (const Consumer& consumer : arrived->consumers) urgency = std::min(urgency, consumer.assembly->urgency.load());
+    const std::lock_guard lock(mutex_);
+    task->arrived = [this, arrived = std::move(arrived)] {
       if (const auto* error = std::get_if<std::exception_ptr>(&arrived->outcome)) {
         finish(arrived->task, arrived->consumers, *error);
         return;
@@ -370,8 +392,8 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
       adjust(arrived->memory, held, arrived->consumers);
       decode(arrived->task, arrived->box, arrived->consumers,
              std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(arrived->memory)}));
-    });
-    const std::lock_guard lock(mutex_);
+    };
+    post(task, urgency);
     if (--fetches_ == 0) no_fetches_.notify_all();
   };
   if (in_pieces) array->fetch_pieces(chunk, part, std::move(have), std::move(arrive));

@@ -15,6 +15,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -68,6 +69,7 @@ class ChunkScheduler {
     std::vector<Consumer> consumers;
     Urgency posted = kNever;  // of the most urgent ticket in the executor's queue
     bool running = false;
+    std::function<void()> arrived;  // what is to be done with what was fetched, until it is begun
     bool warm = false;  // wanted for itself, without a consumer
   };
   /// What a run produced: the decoded chunk, when it may be shared.
@@ -81,7 +83,11 @@ class ChunkScheduler {
   void post(const std::shared_ptr<Task>& task, Urgency urgency);
   bool postpone(const std::shared_ptr<Task>& task, std::vector<Consumer>& consumers, Budget::Reservation& memory);
   void post_started(const std::shared_ptr<Task>& task);
-  void run(const std::shared_ptr<Task>& task);
+  /// Brings the chunk. A turn that is there to set a request going leaves what needs none to one of `urgency`.
+  enum class Turn { sets_going, works };
+  void run(const std::shared_ptr<Task>& task, Turn turn, Urgency urgency = kReaderWaits);
+  /// Decodes what was fetched, unless another turn has.
+  void go_on(const std::shared_ptr<Task>& task);
   void decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
               std::shared_ptr<const KeptChunk> stored);
   /// The box to decode when `need` is needed now and `consumers` soon: that, what they all need, or the whole

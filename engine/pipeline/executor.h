@@ -21,6 +21,10 @@ inline constexpr Urgency kReaderWaits = 0;
 inline constexpr Urgency kPrefetch = 1;          // plus when it is due, in batches
 inline constexpr Urgency kReadAhead = Urgency{1} << 62;  // guesses
 
+/// For work that only sets something going elsewhere, a request of a network say: before all that takes this machine's
+/// time, and among its like as urgent as what it is for. Else the network would rest while the processors work.
+inline constexpr Urgency sets_going(Urgency urgency) { return urgency - kReadAhead - 1; }
+
 class Executor {
  public:
   explicit Executor(int threads);

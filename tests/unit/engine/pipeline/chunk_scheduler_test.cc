@@ -360,6 +360,56 @@ TEST(ChunkScheduler, TheMostUrgentComesFirst) {
   EXPECT_EQ(order, (std::vector<int>{9, 1, 3, 5, 7}));
 }
 
+TEST(ChunkScheduler, RequestsAreSetGoingBeforeAnythingIsDecoded) {
+  Scheduled s(true, kWholeChunks, 1);
+  std::promise<void> begin;
+  s.executor.post(kReaderWaits, [ready = begin.get_future().share()] { ready.wait(); });
+  std::promise<int> asked;
+  s.executor.post(kReaderWaits, [&] {  // in the place of a chunk that is decoded for a reader
+    for (int i = 0; i < 1000 && s.data.store->asked < 2; ++i) std::this_thread::sleep_for(1ms);
+    asked.set_value(s.data.store->asked);
+  });
+  Reading waited(s.array, {{1, {kWhole}}}), later(s.array, {{2, {kWhole}}}, kPrefetch + 5);
+  s.scheduler.submit(waited.assembly);
+  s.scheduler.submit(later.assembly);
+  begin.set_value();
+  EXPECT_EQ(asked.get_future().get(), 2);
+  waited.expect_values();
+  later.expect_values();
+}
+
+TEST(ChunkScheduler, WhatHasArrivedIsDecodedSoonerWhenAReaderComes) {
+  Scheduled s(true, kWholeChunks, 1);
+  s.data.store->close();
+  Reading sooner(s.array, {{1, {kWhole}}}, kPrefetch + 1), later(s.array, {{2, {kWhole}}}, kPrefetch + 2);
+  std::mutex mutex;
+  std::vector<int> order;
+  const auto note = [&](Reading& reading, int name) {
+    reading.assembly->finished = [&, name, done = std::move(reading.assembly->finished)](std::exception_ptr error) {
+      {
+        const std::lock_guard lock(mutex);
+        order.push_back(name);
+      }
+      done(error);
+    };
+    s.scheduler.submit(reading.assembly);
+  };
+  note(sooner, 1);
+  note(later, 2);
+  ASSERT_TRUE(eventually([&] { return s.data.store->asked == 2; }));
+  std::promise<void> begin;
+  s.executor.post(kReaderWaits, [ready = begin.get_future().share()] { ready.wait(); });
+  s.data.store->open();
+  ASSERT_TRUE(eventually([&] { return s.data.store->reads == 2; }));
+  std::this_thread::sleep_for(20ms);  // until both are in the queue
+  later.assembly->urgency = kReaderWaits;
+  s.scheduler.hurry(later.assembly);
+  begin.set_value();
+  sooner.expect_values();
+  later.expect_values();
+  EXPECT_EQ(order, (std::vector<int>{2, 1}));
+}
+
 TEST(ChunkScheduler, SaysWhatMemoryIsNeededAhead) {
   constexpr std::uint64_t kChunk = kSteps * kWidth * 4;
   const Box row{{1, 0}, {1, kWidth}};
