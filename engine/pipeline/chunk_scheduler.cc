@@ -4,27 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "engine/pipeline/chunk_costs.h"
+
 namespace batchfs {
 
 namespace {
-
-/// A part costs somewhat more than its share of a chunk: codecs decode in blocks.
-constexpr double kBlockShare = 0.05;
-/// Stored bytes to decoded ones, where nothing is known.
-constexpr double kUsualRatio = 0.5;
-
-/// The elements of the chunk that this use needs.
-Box needed(const Assembly& assembly, const Assembly::Use& use) {
-  const auto parts = assembly.parts_of(use);
-  Box box = parts.front().source;
-  for (const Assembly::Part& part : parts.subspan(1)) box = bounding_box(box, part.source);
-  return box;
-}
-
-/// Elements of the chunk that exist, in chunk coordinates.
-Box whole_chunk(const Array& array, std::int64_t chunk) {
-  return whole_box(array.grid().box(array.grid().chunk(chunk)).shape);
-}
 
 /// Where in the array an element of a chunk is.
 Dims array_index(const Array& array, std::int64_t chunk, const Dims& in_chunk) {
@@ -55,45 +39,6 @@ ChunkScheduler::ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& c
                                Counters& counters, Trace& trace, Log& log)
     : executor_(executor), budget_(budget), cache_(cache), counters_(counters), trace_(trace), log_(log) {}
 
-Box ChunkScheduler::box_to_decode(const ChunkKey& key, const Array& array, const Box& need,
-                                  const std::vector<Consumer>& consumers) const {
-  const bool plain = array.chain().is_plain();
-  const Box whole = whole_chunk(array, key.chunk);
-  if (!plain && (!array.chain().has_ranges() || need.empty())) return whole;
-  // In units of the whole chunk.
-  const double extra = plain ? 0 : kBlockShare;
-  const auto cost = [&](const Box& box) {
-    return static_cast<double>(array.run_bytes(box)) / static_cast<double>(array.chunk_bytes()) + extra;
-  };
-  Box all = need;
-  double parts = consumers.empty() ? cost(need) : 0;
-  for (const Consumer& consumer : consumers) {
-    const Box box = needed(*consumer.assembly, *consumer.use);
-    all = bounding_box(all, box);
-    parts += cost(box);
-  }
-  const double later = plain ? 0 : static_cast<double>(cache_.uses(key)) * cost(need);
-  // What is used again and can be kept for good serves uses beyond those that are known, too.
-  if (!plain && (parts + later >= 0.9 || (later > 0 && cache_.keeps_all()))) return whole;
-  return cost(all) <= parts ? all : need;
-}
-
-bool ChunkScheduler::fetches_pieces(const ChunkKey& key, const Array& array, const Box& box, std::size_t others,
-                                    const KeptChunk* stored) const {
-  if (array.chain().is_plain() || !array.chain().has_ranges() || box == whole_chunk(array, key.chunk)) return false;
-  const std::optional<Store::Speed> speed = array.store().speed();
-  if (!speed) return false;
-  // All in bytes: a request costs what the network could have carried while it takes one of the places for requests.
-  const double request = speed->latency * speed->rate / speed->in_flight;
-  const bool knows_layout = stored != nullptr && !stored->encoded.pieces.empty();
-  const double whole = knows_layout ? static_cast<double>(stored->encoded.stored_size)
-                                    : static_cast<double>(array.chunk_bytes()) * kUsualRatio;
-  const double share = static_cast<double>(array.run_bytes(box)) / static_cast<double>(array.chunk_bytes());
-  // Each use that is known takes pieces of its own, in the worst case; the whole would serve them all.
-  const auto uses = static_cast<double>(1 + others + cache_.uses(key));
-  return uses * (whole * (share + kBlockShare) + request) + (knows_layout ? 0 : request) < whole + request;
-}
-
 std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submitted) const {
   std::uint64_t sum = 0;
   for (const Assembly::Use& use : assembly.uses) {
@@ -107,15 +52,15 @@ std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submit
     }
     const Box need = needed(assembly, use);
     if (cache_.holds(key, need)) continue;
-    sum += stored_bytes(array, need, fetches_pieces(key, array, need, 0, nullptr));
+    sum += stored_bytes(array, need, fetches_pieces(array, use.chunk, need, 1 + cache_.uses(key), nullptr));
   }
   return sum;
 }
 
-std::uint64_t ChunkScheduler::stored_bytes(const Array& array, const Box& need, bool in_pieces) const {
-  if (array.chain().is_plain()) return array.run_bytes(need);
-  if (in_pieces) return array.run_bytes(need) / 2;
-  return array.chain().encoded_size().value_or(array.chunk_bytes() / 2);
+Box ChunkScheduler::box_to_decode(const Task& task, const Box& need, const std::vector<Consumer>& consumers) const {
+  std::vector<Box> wanted;
+  for (const Consumer& consumer : consumers) wanted.push_back(needed(*consumer.assembly, *consumer.use));
+  return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, cache_.uses(task.key), cache_.keeps_all());
 }
 
 Budget::Reservation ChunkScheduler::find_memory(std::uint64_t bytes, const std::vector<Consumer>& consumers) {
@@ -295,7 +240,7 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency u
           first != nullptr ? needed(*first->assembly, *first->use) : whole_chunk(*task->array, task->key.chunk);
       // Looked up now and not only when it was submitted: a queue that held chunks would hold memory.
       kept = cache_.find(task->key, need);
-      box = kept ? kept->box : box_to_decode(task->key, *task->array, need, task->consumers);
+      box = kept ? kept->box : box_to_decode(*task, need, task->consumers);
       if (!kept && !local) stored = cache_.find_stored(task->key);
       is_here = kept || local || (stored && task->array->holds(stored->encoded, box));
       later = is_here && turn == Turn::sets_going;
@@ -330,7 +275,8 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency u
   } else if (is_here) {
     decode(task, std::move(box), std::move(served), std::move(stored));
   } else {
-    const bool in_pieces = fetches_pieces(task->key, *task->array, box, others, stored.get());
+    const bool in_pieces = fetches_pieces(*task->array, task->key.chunk, box, 1 + others + cache_.uses(task->key),
+                                          stored ? &stored->encoded : nullptr);
     const std::uint64_t bytes = stored_bytes(*task->array, box, in_pieces);
     Budget::Reservation memory = find_memory(bytes, served);
     if (memory.bytes() < bytes) {
@@ -374,11 +320,11 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
                 .of = batch_of(arrived->consumers)},
                from.metadata().path, from.grid().chunk(arrived->task->key.chunk));
     // On a worker also when it failed: the store's own thread has better things to do.
-    const std::shared_ptr<Task> task = arrived->task;
+    const std::shared_ptr<Task> of = arrived->task;
     Urgency urgency = kReadAhead;
     for (const Consumer& consumer : arrived->consumers) urgency = std::min(urgency, consumer.assembly->urgency.load());
     const std::lock_guard lock(mutex_);
-    task->arrived = [this, arrived = std::move(arrived)] {
+    of->arrived = [this, arrived = std::move(arrived)] {
       if (const auto* error = std::get_if<std::exception_ptr>(&arrived->outcome)) {
         finish(arrived->task, arrived->consumers, *error);
         return;
@@ -393,7 +339,7 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
       decode(arrived->task, arrived->box, arrived->consumers,
              std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(arrived->memory)}));
     };
-    post(task, urgency);
+    post(of, urgency);
     if (--fetches_ == 0) no_fetches_.notify_all();
   };
   if (in_pieces) array->fetch_pieces(chunk, part, std::move(have), std::move(arrive));
@@ -512,7 +458,7 @@ void ChunkScheduler::serve_others(const std::shared_ptr<Task>& task, const KeptC
   if (others.empty()) return;
   std::size_t served = 0;
   try {
-    const Box box = box_to_decode(task->key, array, need(others.front()), others);
+    const Box box = box_to_decode(*task, need(others.front()), others);
     const auto inside = [&](const Consumer& c) { return contains(box, need(c)); };
     if (stored.encoded.pieces.empty() && std::all_of(others.begin(), others.end(), inside)) {
       produce(*task, box, others, &stored);

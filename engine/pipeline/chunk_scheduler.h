@@ -90,14 +90,8 @@ class ChunkScheduler {
   void go_on(const std::shared_ptr<Task>& task);
   void decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
               std::shared_ptr<const KeptChunk> stored);
-  /// The box to decode when `need` is needed now and `consumers` soon: that, what they all need, or the whole
-  /// chunk, whatever is cheapest in the end.
-  Box box_to_decode(const ChunkKey& key, const Array& array, const Box& need,
-                    const std::vector<Consumer>& consumers) const;
-  /// Is it cheaper to fetch only the pieces of the stored chunk that `box` needs, when so many `others` need parts of it?
-  /// `stored` is what is kept of it.
-  bool fetches_pieces(const ChunkKey& key, const Array& array, const Box& box, std::size_t others,
-                      const KeptChunk* stored) const;
+  /// As chunk_costs.h has it.
+  Box box_to_decode(const Task& task, const Box& need, const std::vector<Consumer>& consumers) const;
   /// Fetches the chunk, or what `box` needs of it beside what is `stored`, and goes on with decode().
   void fetch(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
              std::shared_ptr<const KeptChunk> stored, bool in_pieces, Budget::Reservation memory);
@@ -112,8 +106,6 @@ class ChunkScheduler {
   Budget::Reservation find_memory(std::uint64_t bytes, const std::vector<Consumer>& consumers);
   /// `memory` grown to `bytes`, or shrunk.
   void adjust(Budget::Reservation& memory, std::uint64_t bytes, const std::vector<Consumer>& consumers);
-  /// What the stored form of what `need` needs of a chunk takes: an estimate.
-  std::uint64_t stored_bytes(const Array& array, const Box& need, bool in_pieces) const;
   /// The first of them, for the trace.
   static Trace::Batch batch_of(const std::vector<Consumer>& consumers);
   static void gather(const Consumer& consumer, const DecodedChunk& chunk);
