@@ -12,7 +12,7 @@ from peers.batchfs import read_batches
 
 
 class Tensor(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("itemsize", ctypes.c_uint32),
+    _fields_ = [("size", ctypes.c_size_t), ("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("itemsize", ctypes.c_uint32),
                 ("dlpack_code", ctypes.c_int32), ("ndim", ctypes.c_int32), ("shape", ctypes.POINTER(ctypes.c_int64)),
                 ("strides", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p), ("nbytes", ctypes.c_uint64),
                 ("dlpack_device", ctypes.c_int32), ("device_number", ctypes.c_int32)]
@@ -39,7 +39,7 @@ class Reader:
             raise RuntimeError(self.library.batchfs_error().decode())
 
     def arrays(self, batch):
-        tensor, arrays = Tensor(), []
+        tensor, arrays = Tensor(size=ctypes.sizeof(Tensor)), []
         while self.library.batchfs_tensor_at(batch, len(arrays), ctypes.byref(tensor)) == 0:
             bytes_ = (ctypes.c_ubyte * tensor.nbytes).from_address(tensor.data)
             arrays.append(np.frombuffer(bytes_, tensor.dtype.decode()).reshape(tensor.shape[:tensor.ndim]))

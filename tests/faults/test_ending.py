@@ -1,16 +1,15 @@
 """Ending while the network is dead: nothing waits for it, nothing is left behind."""
 
-import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from fault_proxy import Fault, is_chunk
+from watching import eventually, is_alive, stats
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 PATIENT = ["--timeout", "600", "--retries", "100"]
@@ -25,31 +24,21 @@ DEAD = {
 
 
 def pid_of(directory):
-    return json.loads((directory / ".batchfs" / "stats.json").read_text())["pid"]
-
-
-def is_alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    return stats(directory)["pid"]
 
 
 def ends_soon(pid):
-    until = time.monotonic() + SOON
-    while is_alive(pid) and time.monotonic() < until:
-        time.sleep(0.01)
-    return not is_alive(pid)
+    return eventually(lambda: not is_alive(pid), SOON)
 
 
 def arrived(proxy):
     """Waits until requests for chunks have come."""
-    for _ in range(1000):
+
+    def asked():
         with proxy.lock:
-            if any(is_chunk(path) for _, path, _ in proxy.requests):
-                return
-        time.sleep(0.01)
-    raise AssertionError("nobody asked for a chunk")
+            return any(is_chunk(path) for _, path, _ in proxy.requests)
+
+    assert eventually(asked), "nobody asked for a chunk"
 
 
 @pytest.fixture
@@ -135,8 +124,7 @@ def test_mount_in_vain_can_be_interrupted(proxy, tmp_path):
     proxy.set(Fault(latency=50))
     command = subprocess.Popen([PROGRAM, "mount", proxy.url, str(directory), *PATIENT], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, start_new_session=True)
-    while not proxy.requests:
-        time.sleep(0.01)
+    assert eventually(lambda: proxy.requests)
     children = pathlib.Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
     assert len(children) == 1
     os.killpg(command.pid, signal.SIGINT)

@@ -2,13 +2,12 @@
 
 import errno
 import io
-import json
-import time
 
 import numpy as np
 import pytest
 
 from fault_proxy import QUICK, Fault, FaultProxy, is_chunk
+from watching import eventually, stats
 
 PASSING = {
     "nothing": Fault(),
@@ -155,27 +154,21 @@ def test_passwords_are_sent_and_not_shown(fails, good, proxy, values):
 
 # ---- mounts ----
 
-def stats(directory):
-    return json.loads((directory / ".batchfs" / "stats.json").read_text())
-
-
 def idle(directory):
     """The store's counters once nothing is in flight any more."""
-    for _ in range(400):
+
+    def nothing_in_flight():
         store = stats(directory)["store"]
-        if store["requests_in_flight"] == store["requests_waiting"] == 0:
-            return store
-        time.sleep(0.05)
-    raise AssertionError(f"requests stay in flight: {store}")
+        return store if store["requests_in_flight"] == store["requests_waiting"] == 0 else None
+
+    store = eventually(nothing_in_flight)
+    assert store, f"requests stay in flight: {stats(directory)['store']}"
+    return store
 
 
 def holds_nothing(directory):
     """Once all that failed has ended, all memory has been given back."""
-    for _ in range(400):
-        if stats(directory)["memory_used"] == 0:
-            return True
-        time.sleep(0.05)
-    return False
+    return eventually(lambda: stats(directory)["memory_used"] == 0)
 
 
 def batch(directory, number):

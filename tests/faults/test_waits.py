@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 from fault_proxy import QUICK, Fault, is_chunk
+from watching import eventually, is_alive, stats
 
 PATIENT = ["--timeout", "600", "--retries", "100"]
 SOON = 5
@@ -63,20 +63,8 @@ def reader():
         one.process.wait(20)
 
 
-def stats(directory):
-    return json.loads((directory / ".batchfs/stats.json").read_text())
-
-
-def wait_until(condition):
-    for _ in range(1000):
-        if condition():
-            return True
-        time.sleep(0.01)
-    return False
-
-
 def nobody_waits(directory):
-    return wait_until(lambda: stats(directory)["readers_waiting"] == 0)
+    return eventually(lambda: stats(directory)["readers_waiting"] == 0)
 
 
 def chunk_file(directory):
@@ -187,13 +175,6 @@ def pid_of(directory):
     return stats(directory)["pid"]
 
 
-def is_gone(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
 def test_a_disk_that_hangs(proxy, mounted, batchfs, good, reader, tmp_path):
     """A local store on a network disk whose server is gone: here, on another mount whose store stalls."""
     view = json.loads((tmp_path / "view.json").read_text())
@@ -208,7 +189,7 @@ def test_a_disk_that_hangs(proxy, mounted, batchfs, good, reader, tmp_path):
         assert reader(tmp_path / "inner" / EPOCH / "batch-000000.npy").errno() == errno.ETIMEDOUT
         os.listdir(tmp_path / "inner" / EPOCH)
         os.kill(pid, signal.SIGTERM)
-        assert wait_until(lambda: not os.path.ismount(tmp_path / "inner")) or wait_until(lambda: not os.path.ismount(tmp_path / "inner"))
-        assert wait_until(lambda: is_gone(pid))
+        assert eventually(lambda: not os.path.ismount(tmp_path / "inner"))
+        assert eventually(lambda: not is_alive(pid))
     finally:
         batchfs("umount", "--lazy", tmp_path / "inner")

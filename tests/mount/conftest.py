@@ -3,8 +3,12 @@
 import json
 import os
 import pathlib
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))  # importlib mode does not
+from calls import BATCH  # noqa: E402
 
 VIEWS = {
     "one": {"name": "one", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 6},
@@ -57,3 +61,11 @@ def mounted(request, weather, mount_at, tmp_path_factory):
     """The weather store with both views, read through the kernel in either way."""
     options = [] if request.param == "passthrough" else ["--no-passthrough"]
     return mount_at(weather, tmp_path_factory.mktemp("mounts") / "mnt", VIEWS, *options)
+
+
+@pytest.fixture
+def batch(mounted):
+    """An open batch: (descriptor, its bytes)."""
+    fd = os.open(mounted / BATCH, os.O_RDONLY)
+    yield fd, (mounted / BATCH).read_bytes()
+    os.close(fd)

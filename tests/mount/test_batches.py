@@ -6,7 +6,6 @@ import mmap
 import os
 import shutil
 import subprocess
-import sys
 import threading
 
 import numpy as np

@@ -6,27 +6,15 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 import zarr
+from watching import eventually, stats
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build/batchfs"))
 MB = 1 << 20
 STEPS, WIDTH = 256, 32 << 10  # samples of 128 KB, chunks of 1 MB
-
-
-def stats(directory):
-    return json.loads((directory / ".batchfs/stats.json").read_text())
-
-
-def wait_until(condition):
-    for _ in range(600):
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +57,7 @@ class Cgroup:
         return dict(line.split() for line in file.read_text().splitlines()).get("oom_kill", "0")
 
     def remove(self):
-        wait_until(lambda: not (self.folder / "cgroup.procs").read_text())
+        eventually(lambda: not (self.folder / "cgroup.procs").read_text())
         self.folder.rmdir()
 
 
@@ -120,9 +108,9 @@ def test_64_readers_in_a_control_group(batchfs, large, tmp_path, options):
             _, told = reader.communicate(timeout=300)
             assert reader.returncode == 0, told.decode()
         now = stats(directory)
-        assert wait_until(lambda: stats(directory)["readers_waiting"] == 0)
-        assert wait_until(lambda: stats(directory)["memory_mapped_after_close"] == 0)
-        assert wait_until(lambda: stats(directory)["memory_used"] <= budget)
+        assert eventually(lambda: stats(directory)["readers_waiting"] == 0)
+        assert eventually(lambda: stats(directory)["memory_mapped_after_close"] == 0)
+        assert eventually(lambda: stats(directory)["memory_used"] <= budget)
         assert now["readers_waiting_for_memory"] == 0
         status = pathlib.Path(f"/proc/{now['pid']}/status").read_text()
         (peak,) = [int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM")]
@@ -158,7 +146,7 @@ def test_who_comes_when_all_is_held(large, mount_at, tmp_path):
     assert caught.value.errno == errno.ENOMEM
     assert "there is no room" in (directory / ".batchfs/log").read_text()
     waiting = subprocess.Popen(["cat", epoch / "batch-000007.npy"], stdout=subprocess.PIPE)
-    assert wait_until(lambda: stats(directory)["readers_waiting_for_memory"] == 1)
+    assert eventually(lambda: stats(directory)["readers_waiting_for_memory"] == 1)
     held[0].close()
     assert len(waiting.communicate(timeout=20)[0]) == (epoch / "batch-000007.npy").stat().st_size
     assert waiting.returncode == 0

@@ -10,13 +10,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faults"))  # importlib mode does not
 import kills
+from watching import eventually, is_alive
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 LONG = 60  # seconds that nothing here takes, on however slow a machine
@@ -32,21 +32,10 @@ def parent_of(pid):
     return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
-def is_alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def soon(condition, what):
-    until = time.monotonic() + LONG
-    while time.monotonic() < until:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.005)
-    raise AssertionError(f"{what}: not within {LONG} s")
+    result = eventually(condition, LONG)
+    assert result, f"{what}: not within {LONG} s"
+    return result
 
 
 def serving_pid(directory):

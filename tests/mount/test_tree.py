@@ -5,11 +5,11 @@ import json
 import os
 import pathlib
 import subprocess
-import time
 
 import numpy as np
 import pytest
 import zarr
+from watching import eventually, is_alive
 
 PROGRAM = os.environ.get("BATCHFS", "build/batchfs")
 
@@ -134,24 +134,12 @@ def test_the_kernel_lists_it_as_read_only(mounted):
     assert {"ro", "nosuid", "nodev"} <= set(line[3].split(","))
 
 
-def process_ends(pid):
-    for _ in range(200):
-        try:
-            state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def test_umount_ends_the_daemon(weather, mount_at, good, tmp_path):
     directory = mount_at(weather, tmp_path / "mnt", {})
     pid = json.loads((directory / ".batchfs/stats.json").read_text())["pid"]
     good("umount", directory)
     assert names(directory) == []
-    assert process_ends(pid)
+    assert eventually(lambda: not is_alive(pid))
 
 
 @pytest.mark.says("umount-busy")
@@ -195,10 +183,7 @@ def test_the_foreground_ends_with_a_signal(weather, tmp_path):
     directory = tmp_path / "mnt"
     directory.mkdir()
     with subprocess.Popen([PROGRAM, "mount", "-f", weather, directory], stderr=subprocess.PIPE) as process:
-        for _ in range(200):
-            if os.path.ismount(directory):
-                break
-            time.sleep(0.05)
+        assert eventually(lambda: os.path.ismount(directory))
         assert names(directory / "arrays") != []
         process.terminate()
         process.wait(20)

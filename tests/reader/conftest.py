@@ -1,15 +1,13 @@
 """Mounts and servers for the tests of the Python package."""
 
 import importlib.util
-import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from reader_servers import PROGRAM, VIEWS, Server, mount  # noqa: E402
+from reader_servers import VIEWS, Server, mounted_at  # noqa: E402
 
 # The weather is the other tests'.
 _spec = importlib.util.spec_from_file_location("weather", pathlib.Path(__file__).resolve().parents[1] / "conftest.py")
@@ -50,11 +48,12 @@ def server(store, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def mounted(store, tmp_path_factory):
-    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-        pytest.skip("/dev/fuse cannot be opened: nothing can be mounted on this machine")
-    directory = tmp_path_factory.mktemp("mount") / "mnt"
-    mount(store, directory)
-    yield directory
-    subprocess.run([PROGRAM, "umount", "--lazy", str(directory)], check=False)
+    with mounted_at(store, tmp_path_factory.mktemp("mount") / "mnt") as directory:
+        yield directory
 
 
+@pytest.fixture
+def own_mount(store, tmp_path):
+    """A mount that no other test uses."""
+    with mounted_at(store, tmp_path / "mnt") as directory:
+        yield directory

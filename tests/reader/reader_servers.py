@@ -1,13 +1,15 @@
 """Servers and mounts as processes, and the views that they serve."""
 
+import contextlib
 import json
 import os
 import pathlib
 import signal
 import subprocess
-import time
 
 import numpy as np
+import pytest
+from watching import eventually
 
 import batchfs
 
@@ -23,15 +25,6 @@ VIEWS = {
     "drop": TWO | {"name": "drop", "batch": {"size": 3, "remainder": "drop"}},
     "pad": TWO | {"name": "pad", "batch": {"size": 3, "remainder": "pad"}},
 }
-
-
-def eventually(condition, seconds=10):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 class Server:
@@ -79,8 +72,14 @@ def mount(store, directory, *options):
     assert os.path.ismount(directory)
 
 
-def stats(directory):
-    return json.loads((directory / ".batchfs/stats.json").read_text())
+@contextlib.contextmanager
+def mounted_at(store, directory):
+    """A mount that ends with the block; skips the test where nothing can be mounted."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        pytest.skip("/dev/fuse cannot be opened: nothing can be mounted on this machine")
+    mount(store, directory)
+    yield directory
+    subprocess.run([PROGRAM, "umount", "--lazy", str(directory)], check=False)
 
 
 def same(a, b):

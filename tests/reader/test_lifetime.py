@@ -13,7 +13,8 @@ import time
 
 import numpy as np
 import pytest
-from reader_servers import PROGRAM, VIEWS, eventually, mount, same, stats
+from reader_servers import PROGRAM, VIEWS, mount, same
+from watching import eventually, stats
 
 import batchfs
 
@@ -38,16 +39,6 @@ reach("an array")
 list(iteration)
 reach("the end")
 """
-
-
-@pytest.fixture
-def own_mount(store, tmp_path):
-    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-        pytest.skip("/dev/fuse cannot be opened: nothing can be mounted on this machine")
-    directory = tmp_path / "mnt"
-    mount(store, directory)
-    yield directory
-    subprocess.run([PROGRAM, "umount", "--lazy", str(directory)], check=False)
 
 
 def handoff(directory):

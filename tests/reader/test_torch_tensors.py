@@ -1,14 +1,13 @@
 """How tensors become torch's, with a stand-in for torch that takes capsules as torch does; and whose memory that is."""
 
 import gc
-import os
-import subprocess
 import sys
 import types
 
 import numpy as np
 import pytest
-from reader_servers import PROGRAM, eventually, mount, same, stats
+from reader_servers import same
+from watching import eventually, stats
 
 import batchfs
 from batchfs import _batch
@@ -35,16 +34,6 @@ def torch(monkeypatch):
     _batch._of_torch.cache_clear()
     yield stand_in
     _batch._of_torch.cache_clear()
-
-
-@pytest.fixture
-def own_mount(store, tmp_path):
-    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-        pytest.skip("/dev/fuse cannot be opened: nothing can be mounted on this machine")
-    directory = tmp_path / "mnt"
-    mount(store, directory)
-    yield directory
-    subprocess.run([PROGRAM, "umount", "--lazy", str(directory)], check=False)
 
 
 def leases(directory):

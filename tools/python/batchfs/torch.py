@@ -42,13 +42,14 @@ class BatchDataset(torch.utils.data.IterableDataset):
 
     def __init__(self, place: str | os.PathLike[str], view: str | None = None, *, device: str = "cpu",
                  rank: int | None = None, world: int | None = None, epoch: int = 0, prefetch: int = 2,
-                 mode: str = "auto", transform: Callable[[dict[str, torch.Tensor]], Any] | None = None):
+                 mode: str = "auto", device_memory: int = 0,
+                 transform: Callable[[dict[str, torch.Tensor]], Any] | None = None):
         if (rank is None) != (world is None):
             raise InvalidArgument("rank and world are given together, or neither")
         if rank is None or world is None:
             rank, world = rank_and_world()
         self.batches: Dataset = open(place, view, device=device, rank=rank, world=world, epoch=epoch,
-                                     prefetch=prefetch, mode=mode)
+                                     prefetch=prefetch, mode=mode, device_memory=device_memory)
         self._transform = transform
 
     def __len__(self) -> int:
