@@ -6,7 +6,7 @@
  *   batchfs_start(reader, 0, 0);
  *   batchfs_batch* batch;
  *   while (batchfs_next(reader, &batch) == 0 && batch != NULL) {
- *     batchfs_tensor x;
+ *     batchfs_tensor x = {sizeof x};
  *     if (batchfs_get_tensor(batch, "x", &x) == 0) use(x.data, x.shape, x.ndim);
  *     batchfs_release(batch);
  *   }
@@ -14,6 +14,9 @@
  *
  * Batches come as shared memory from the process that makes them (`batchfs mount`, `batchfs serve`), or, where
  * its socket cannot be reached, from the files of the mount. Nothing is copied where the system allows it.
+ *
+ * The structs may grow at their end. Each begins with its size as the caller knows it, which the caller sets: the library
+ * reads and writes no more than that, and what it does not know itself it leaves zero.
  *
  * Functions that can fail return 0, or an errno value; batchfs_error() then says why, for the calling thread.
  * Calls on one reader may come from several threads and wait for each other; batchfs_release and reading a
@@ -39,7 +42,7 @@ typedef struct batchfs_batch batchfs_batch;
 
 /* All zero is the default of everything but size and world. */
 typedef struct batchfs_options {
-  size_t size;        /* sizeof(batchfs_options): the struct may grow */
+  size_t size;        /* sizeof(batchfs_options) */
   const char* view;   /* needed where the place has several; NULL otherwise */
   int64_t rank;       /* rank R of W reads the batches R, R + W, ... */
   int64_t world;      /* 0 or 1: all */
@@ -52,6 +55,7 @@ typedef struct batchfs_options {
 
 /* A tensor of a batch, on the reader's device. Strides are in bytes; the elements lie in C order. */
 typedef struct batchfs_tensor {
+  size_t size;             /* sizeof(batchfs_tensor), set before it is given to a function */
   const char* name;
   const char* dtype;       /* numpy's name: "float32"; "bfloat16" */
   uint32_t itemsize;       /* bytes of an element */
@@ -66,10 +70,11 @@ typedef struct batchfs_tensor {
 } batchfs_tensor;
 
 typedef struct batchfs_batch_info {
+  size_t size;             /* sizeof(batchfs_batch_info), set before it is given to a function */
   int64_t epoch;
   int64_t number;          /* in the epoch, over all ranks */
   int64_t samples;         /* the last batch of an epoch may hold fewer */
-  int32_t tensors;
+  int64_t tensors;
 } batchfs_batch_info;
 
 /* Why the last call of this thread failed: "WHY (WHERE)". Valid until its next call. */
@@ -97,7 +102,7 @@ BATCHFS_API int batchfs_next(batchfs_reader* reader, batchfs_batch** batch);
 /* One batch by its global number. */
 BATCHFS_API int batchfs_get(batchfs_reader* reader, int64_t epoch, int64_t number, batchfs_batch** batch);
 
-BATCHFS_API batchfs_batch_info batchfs_info(const batchfs_batch* batch);
+BATCHFS_API int batchfs_info(const batchfs_batch* batch, batchfs_batch_info* info);
 /* By name, or by position in the schema. */
 BATCHFS_API int batchfs_get_tensor(const batchfs_batch* batch, const char* name, batchfs_tensor* tensor);
 BATCHFS_API int batchfs_tensor_at(const batchfs_batch* batch, int32_t position, batchfs_tensor* tensor);

@@ -1,8 +1,12 @@
 // The C interface over Reader: see batchfs_reader.h.
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/base/error.h"
 #include "gpu/reader/batchfs_reader.h"
@@ -43,6 +47,22 @@ int guarded(Body&& body) {
   }
 }
 
+/// What the first version of each struct had: less is a size that the caller did not set.
+constexpr std::size_t kFirstOptions = offsetof(batchfs_options, device);
+constexpr std::size_t kFirstTensor = offsetof(batchfs_tensor, device_number) + sizeof(batchfs_tensor::device_number);
+constexpr std::size_t kFirstInfo = offsetof(batchfs_batch_info, tensors) + sizeof(batchfs_batch_info::tensors);
+
+/// Writes `all` to a struct of the size that the caller knows it with.
+template <class Struct>
+void give(const Struct& all, std::size_t first, const char* name, Struct* out) {
+  if (out == nullptr || out->size < first)
+    throw Error(ErrorCode::invalid_argument, std::string(name) + "::size is not set");
+  const std::size_t size = out->size;
+  std::memset(static_cast<void*>(out), 0, size);
+  std::memcpy(static_cast<void*>(out), &all, std::min(size, sizeof all));
+  out->size = size;
+}
+
 batchfs_batch* held(std::shared_ptr<batchfs::reader::Batch> batch) {
   auto made = std::make_unique<batchfs_batch>();
   for (const auto& tensor : batch->tensors) {
@@ -60,17 +80,19 @@ batchfs_batch* held(std::shared_ptr<batchfs::reader::Batch> batch) {
 
 void describe(const batchfs_batch& batch, std::size_t t, batchfs_tensor* out) {
   const batchfs::reader::Tensor& tensor = batch.batch->tensors[t];
-  *out = {tensor.info->name.c_str(),
-          tensor.info->dtype.name.c_str(),
-          tensor.info->dtype.itemsize,
-          tensor.info->dtype.dlpack_code,
-          static_cast<std::int32_t>(tensor.shape.size()),
-          tensor.shape.data(),
-          batch.strides[t].data(),
-          tensor.data,
-          tensor.bytes,
-          batch.batch->device != nullptr ? 2 : 1,
-          batch.batch->device != nullptr ? batch.batch->device->number() : 0};
+  const batchfs_tensor all{.size = sizeof all,
+                           .name = tensor.info->name.c_str(),
+                           .dtype = tensor.info->dtype.name.c_str(),
+                           .itemsize = tensor.info->dtype.itemsize,
+                           .dlpack_code = tensor.info->dtype.dlpack_code,
+                           .ndim = static_cast<std::int32_t>(tensor.shape.size()),
+                           .shape = tensor.shape.data(),
+                           .strides = batch.strides[t].data(),
+                           .data = tensor.data,
+                           .nbytes = tensor.bytes,
+                           .dlpack_device = batch.batch->device != nullptr ? 2 : 1,
+                           .device_number = batch.batch->device != nullptr ? batch.batch->device->number() : 0};
+  give(all, kFirstTensor, "batchfs_tensor", out);
 }
 
 }  // namespace
@@ -83,7 +105,7 @@ int batchfs_open(const char* place, const batchfs_options* options, batchfs_read
     *reader = nullptr;
     batchfs::reader::ReaderOptions wanted{.place = place};
     if (options != nullptr) {
-      if (options->size < offsetof(batchfs_options, device))
+      if (options->size < kFirstOptions)
         throw Error(ErrorCode::invalid_argument, "batchfs_options::size is not set");
       if (options->view != nullptr) wanted.view = options->view;
       wanted.rank = options->rank;
@@ -131,9 +153,15 @@ int batchfs_get(batchfs_reader* reader, int64_t epoch, int64_t number, batchfs_b
   });
 }
 
-batchfs_batch_info batchfs_info(const batchfs_batch* batch) {
-  return {batch->batch->epoch, batch->batch->number, batch->batch->samples,
-          static_cast<std::int32_t>(batch->batch->tensors.size())};
+int batchfs_info(const batchfs_batch* batch, batchfs_batch_info* info) {
+  return guarded([&] {
+    const batchfs_batch_info all{.size = sizeof all,
+                                 .epoch = batch->batch->epoch,
+                                 .number = batch->batch->number,
+                                 .samples = batch->batch->samples,
+                                 .tensors = static_cast<std::int64_t>(batch->batch->tensors.size())};
+    give(all, kFirstInfo, "batchfs_batch_info", info);
+  });
 }
 
 int batchfs_get_tensor(const batchfs_batch* batch, const char* name, batchfs_tensor* tensor) {

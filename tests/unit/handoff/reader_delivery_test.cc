@@ -48,9 +48,9 @@ std::vector<std::byte> bytes_of(int fd, std::uint64_t size) {
 
 class Decoding {
  public:
-  explicit Decoding(const Server& server, std::uint32_t device_mib = 512, Mode mode = Mode::automatic) : client(server.path()) {
+  explicit Decoding(const Server& server, std::uint32_t device_mib = 512, Mode wanted = Mode::automatic) : client(server.path()) {
     HelloMessage hello{};
-    hello.mode = mode;
+    hello.mode = wanted;
     hello.kinds = bit(MemoryKind::host) | bit(MemoryKind::own);
     hello.device_mib = device_mib;
     hello.world = 1;

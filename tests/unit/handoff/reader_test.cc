@@ -1,13 +1,11 @@
-// The reader against the server, and against servers that lie; through C++ and through C.
+// The reader against the server, and against servers that lie.
 #include "gpu/reader/reader.h"
 
-#include <cerrno>
 #include <random>
 #include <thread>
 
 #include <gmock/gmock.h>
 
-#include "gpu/reader/batchfs_reader.h"
 #include "gpu/reader/socket_source.h"
 #include "tests/unit/handoff/client.h"
 
@@ -253,56 +251,6 @@ TEST(LyingServer, AnyBytesAtAllAreAnErrorAndLeaveNoDescriptors) {
   }
   ::close(fd);
   EXPECT_EQ(open_files(), before);
-}
-
-TEST(CInterface, ReadsBatches) {
-  Served served({kView});
-  batchfs_reader* reader = nullptr;
-  batchfs_options options{};
-  options.size = sizeof options;
-  options.rank = 1;
-  options.world = 2;
-  ASSERT_EQ(batchfs_open(served.server->path().c_str(), &options, &reader), 0) << batchfs_error();
-  EXPECT_EQ(batchfs_batches(reader), 10);
-  EXPECT_EQ(batchfs_rank_batches(reader, 3), 3);
-  EXPECT_STREQ(batchfs_mode(reader), "host");
-  EXPECT_THAT(batchfs_schema(reader), HasSubstr("\"batches\""));
-  ASSERT_EQ(batchfs_start(reader, 0, 0), 0);
-  batchfs_batch* batch = nullptr;
-  std::vector<batchfs_batch*> held;
-  while (batchfs_next(reader, &batch) == 0 && batch != nullptr) held.push_back(batch);
-  ASSERT_EQ(held.size(), 5u);
-  batchfs_batch* single = nullptr;
-  ASSERT_EQ(batchfs_get(reader, 0, 9, &single), 0);
-  held.push_back(single);
-  batchfs_close(reader);  // batches outlive it
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    const auto info = batchfs_info(held[i]);
-    EXPECT_EQ(info.number, i < 5 ? static_cast<std::int64_t>(1 + 2 * i) : 9);
-    EXPECT_EQ(info.samples, 4);
-    EXPECT_EQ(info.tensors, 1);
-    batchfs_tensor tensor;
-    ASSERT_EQ(batchfs_get_tensor(held[i], "v", &tensor), 0);
-    EXPECT_STREQ(tensor.dtype, "int32");
-    EXPECT_EQ(tensor.ndim, 3);
-    EXPECT_EQ(tensor.strides[0], 24);
-    EXPECT_EQ(tensor.strides[2], 4);
-    EXPECT_EQ(tensor.nbytes, 96u);
-    EXPECT_EQ(static_cast<const std::int32_t*>(tensor.data)[0], first_value(4 * info.number));
-    EXPECT_EQ(batchfs_tensor_at(held[i], 1, &tensor), ENOENT);
-    batchfs_release(held[i]);
-  }
-  EXPECT_TRUE(eventually([&] { return served.server->statistics().readers == 0; }));
-}
-
-TEST(CInterface, SaysWhyItFails) {
-  batchfs_reader* reader = nullptr;
-  EXPECT_EQ(batchfs_open("/nowhere", nullptr, &reader), ENOENT);
-  EXPECT_EQ(reader, nullptr);
-  EXPECT_THAT(batchfs_error(), HasSubstr("/nowhere"));
-  batchfs_options options{};
-  EXPECT_EQ(batchfs_open("/", &options, &reader), EINVAL);
-  EXPECT_EQ(batchfs_open(nullptr, nullptr, &reader), EINVAL);
 }
 
 }  // namespace
