@@ -19,18 +19,9 @@
 #include "gpu/handoff/host_delivery.h"
 #include "gpu/handoff/server.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
+#include "tests/unit/eventually.h"
 
 namespace batchfs::handoff {
-
-/// Waits until `condition` holds; false after ten seconds.
-template <class Condition>
-bool eventually(Condition&& condition) {
-  for (int i = 0; i < 10000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
 
 inline std::string temporary_directory() {
   char name[] = "/tmp/batchfs-test-XXXXXX";

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/engine/pipeline/fake_store.h"
+#include "tests/unit/eventually.h"
 
 namespace batchfs {
 namespace {
@@ -107,15 +108,6 @@ struct Scheduled {
   Trace trace;
   ChunkScheduler scheduler{executor, budget, cache, counters, trace, log};
 };
-
-template <class Condition>
-bool eventually(Condition&& condition) {
-  for (int i = 0; i < 10000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(1ms);
-  }
-  return false;
-}
 
 class ChunkSchedulerTest : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Stores, ChunkSchedulerTest, testing::Bool(),

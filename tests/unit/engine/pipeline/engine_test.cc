@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/engine/pipeline/fake_store.h"
+#include "tests/unit/engine/pipeline/outcome.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
+#include "tests/unit/eventually.h"
 
 namespace batchfs {
 namespace {
@@ -31,29 +33,6 @@ void expect_rows(const Batch& batch, const std::vector<std::int64_t>& times, int
       ASSERT_EQ(values[r * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)],
                 1000 * static_cast<int>(times[r] / steps) + static_cast<int>(times[r] % steps) * width + x)
           << r << " " << x;
-}
-
-std::future<std::shared_ptr<const Batch>> start(Engine& engine, const BatchRequest& request,
-                                                Engine::WaiterId* id = nullptr) {
-  auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();
-  auto future = promise->get_future();
-  const Engine::WaiterId waiter =
-      engine.open(request, [promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
-        if (error) promise->set_exception(error);
-        else promise->set_value(std::move(batch));
-      });
-  if (id != nullptr) *id = waiter;
-  return future;
-}
-
-/// Waits until `condition` holds; false after ten seconds.
-template <class Condition>
-bool eventually(Condition&& condition) {
-  for (int i = 0; i < 10000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(1ms);
-  }
-  return false;
 }
 
 class EngineTest : public testing::TestWithParam<bool> {
@@ -88,7 +67,7 @@ TEST_P(EngineTest, SeveralReadersOfOneBatchCostOneAssembly) {
   Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false}, log_);
   const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
   data_.store->close();
-  std::vector<std::future<std::shared_ptr<const Batch>>> readers;
+  std::vector<Outcome> readers;
   for (int i = 0; i < 8; ++i) readers.push_back(start(engine, {view, &kRaw, 0, 2}));
   data_.store->open();
   std::shared_ptr<const Batch> first = readers.front().get();
@@ -158,7 +137,7 @@ TEST_P(EngineTest, ABatchWhoseOnlyReaderLeftCanBeOpenedAgain) {
 
 TEST_P(EngineTest, StoppingAnswersEveryWaiter) {
   const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
-  std::vector<std::future<std::shared_ptr<const Batch>>> waiting;
+  std::vector<Outcome> waiting;
   {
     Engine engine({.threads = 1, .memory = 64 << 20}, log_);
     data_.store->close();
@@ -185,7 +164,7 @@ TEST_P(EngineTest, StoppingEndsTheReadsOfItsStore) {
   const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
   Engine engine({.threads = 2, .memory = 64 << 20, .store = data_.store}, log_);
   data_.store->close();  // for good
-  std::vector<std::future<std::shared_ptr<const Batch>>> waiting;
+  std::vector<Outcome> waiting;
   for (int b = 0; b < 8; ++b) waiting.push_back(start(engine, {view, &kRaw, 0, b}));
   engine.stop();
   waiting.push_back(start(engine, {view, &kRaw, 0, 8}));

@@ -5,7 +5,9 @@
 
 #include "engine/pipeline/engine.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
+#include "tests/unit/engine/pipeline/outcome.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
+#include "tests/unit/eventually.h"
 
 namespace batchfs {
 namespace {
@@ -13,31 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 const RawTestFormat kRaw;
-
-using Outcome = std::future<std::shared_ptr<const Batch>>;
-
-Outcome start(Engine& engine, const BatchRequest& request, Engine::WaiterId* id = nullptr) {
-  auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();
-  const Engine::WaiterId waiter =
-      engine.open(request, [promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
-        if (error) promise->set_exception(error);
-        else promise->set_value(std::move(batch));
-      });
-  if (id != nullptr) *id = waiter;
-  return promise->get_future();
-}
-
-Outcome start_box(Engine& engine, const std::shared_ptr<const Array>& array, const Box& box, const std::string& header,
-                  Engine::WaiterId* id = nullptr) {
-  auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();
-  const Engine::WaiterId waiter =
-      engine.open_box(array, box, header, [promise](std::shared_ptr<const Batch> file, std::exception_ptr error) {
-        if (error) promise->set_exception(error);
-        else promise->set_value(std::move(file));
-      });
-  if (id != nullptr) *id = waiter;
-  return promise->get_future();
-}
 
 /// What it ended with; nothing when it gave a batch.
 std::optional<ErrorCode> error_of(Outcome& outcome) {
@@ -51,15 +28,6 @@ std::optional<ErrorCode> error_of(Outcome& outcome) {
   } catch (const Error& error) {
     return error.code();
   }
-}
-
-template <class Condition>
-bool eventually(Condition&& condition) {
-  for (int i = 0; i < 10000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(1ms);
-  }
-  return false;
 }
 
 class EngineWaitsTest : public testing::TestWithParam<bool> {
