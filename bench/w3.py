@@ -15,7 +15,7 @@ from harness.workloads import checked_in_own_order
 STEPS, GRID, BATCH, BATCHES, BLOCK = 3000, [361, 720], 32, 64, 16
 CHUNKS = [1, 8, 32]
 RANKS = [2, 4]
-CACHE = 704 << 20  # a block of 16 chunks of 32 steps is 532 MB
+CACHE = 620 << 20  # a block of 16 chunks of 32 steps is 532 MB
 
 
 def make(arguments, chunk):

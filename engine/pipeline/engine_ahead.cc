@@ -33,7 +33,9 @@ void Engine::post_guess(Urgency urgency, std::function<void()> work) {
 void Engine::prefetch(const BatchRequest& request, std::uint64_t bytes) {
   // Half of the memory is for chunks and for what readers hold. Where no request takes long, a reader that
   // waits waits for the processors: a longer window would only take memory, and fresh memory costs time.
-  std::uint64_t room = budget_.limit() / 2;
+  // Ranks share chunks: what one makes too far ahead drives out what the others are about to use.
+  const auto streams = static_cast<std::uint64_t>(prefetcher_.streams_read());
+  std::uint64_t room = budget_.limit() / 2 / streams;
   const auto& variables = request.view->variables();
   const bool local = std::all_of(variables.begin(), variables.end(), [](const Variable* variable) {
     return variable->array->store().is_local();
@@ -49,7 +51,7 @@ void Engine::prefetch(const BatchRequest& request, std::uint64_t bytes) {
   if (window == 0) return;
   if (look_ahead_.shares_beyond_memory()) {
     // What is on its way from a remote store takes memory too.
-    const std::uint64_t share = local ? budget_.limit() / 4 * 3 : budget_.limit() / 2;
+    const std::uint64_t share = (local ? budget_.limit() / 4 * 3 : budget_.limit() / 2) / streams;
     const auto fit = static_cast<std::int64_t>(share / std::max<std::uint64_t>(bytes, 1));
     for (const auto& [distance, next] : prefetcher_.beyond(request, std::min(fit, kMostJoined) - window))
       expect(next, distance, false);

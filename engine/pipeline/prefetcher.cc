@@ -83,6 +83,14 @@ std::vector<BatchRequest> Prefetcher::window(const BatchRequest& request, std::u
   return wanted;
 }
 
+std::int64_t Prefetcher::streams_read() const {
+  const std::lock_guard lock(mutex_);
+  const auto read = std::count_if(streams_.begin(), streams_.end(), [this](const auto& stream) {
+    return stream.second.window > 0 && stream.second.last_used + kForgotten >= clock_;
+  });
+  return std::max<std::int64_t>(1, read);
+}
+
 void Prefetcher::pressed(const BatchRequest& request) {
   const std::lock_guard lock(mutex_);
   const auto it = streams_.find(key_of(request));

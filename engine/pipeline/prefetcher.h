@@ -47,6 +47,11 @@ class Prefetcher {
   /// `batch_bytes` as `room` bytes hold, at most.
   std::vector<BatchRequest> window(const BatchRequest& request, std::uint64_t batch_bytes, std::uint64_t room);
 
+  /// How many streams are being read, at least one: they share the memory. A reader that stopped counts until the others
+  /// have opened kForgotten batches.
+  std::int64_t streams_read() const;
+  static constexpr std::uint64_t kForgotten = 64;
+
   /// A batch of this stream could not be begun for lack of memory.
   void pressed(const BatchRequest& request);
 

@@ -67,6 +67,17 @@ TEST_F(PrefetcherTest, IsBoundByMemoryAndShrinksUnderPressure) {
   EXPECT_EQ(open(0, 2, false, 250).size(), 1u);
 }
 
+TEST_F(PrefetcherTest, CountsTheStreamsThatAreRead) {
+  EXPECT_EQ(prefetcher_.streams_read(), 1);
+  for (std::int64_t batch : {0, 1})
+    for (std::int64_t rank : {0, 1, 2}) prefetcher_.opened({view_, &kRaw, 0, batch, rank, 3}, false);
+  EXPECT_EQ(prefetcher_.streams_read(), 3);
+  prefetcher_.opened({view_, &kRaw, 9, 2, 2, 3}, false);
+  EXPECT_EQ(prefetcher_.streams_read(), 2) << "one jumps about: nothing is made ahead for it";
+  for (std::uint64_t i = 0; i <= Prefetcher::kForgotten; ++i) prefetcher_.opened({view_, &kRaw, 0, 1, 0, 3}, false);
+  EXPECT_EQ(prefetcher_.streams_read(), 1) << "the other has stopped";
+}
+
 TEST_F(PrefetcherTest, KnowsWhatLiesBehindTheWindow) {
   open(0, 0);
   const BatchRequest request{view_, &kRaw, 0, 0};
