@@ -10,16 +10,13 @@
 // and the reader under test is what is measured.
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
 #include <queue>
 #include <set>
 #include <string>
@@ -38,6 +35,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench/origin/http_request.h"
+
+namespace bench {
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,91 +91,6 @@ struct Connection {
   std::uint32_t events = EPOLLIN;
   Meter meter;
 };
-
-std::string decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    int value = 0;
-    if (text[i] == '%' && i + 2 < text.size() &&
-        std::from_chars(text.data() + i + 1, text.data() + i + 3, value, 16).ec == std::errc()) {
-      out += static_cast<char>(value);
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else out += c;
-  }
-  return out;
-}
-
-struct Request {
-  std::string method, path;
-  std::map<std::string, std::string> query, headers;
-};
-
-std::optional<Request> parse(std::string_view text) {
-  Request request;
-  const std::size_t line_end = text.find("\r\n");
-  const std::string_view line = text.substr(0, line_end);
-  const std::size_t a = line.find(' '), b = line.rfind(' ');
-  if (a == line.npos || b <= a) return std::nullopt;
-  request.method = line.substr(0, a);
-  std::string_view target = line.substr(a + 1, b - a - 1);
-  const std::size_t question = target.find('?');
-  request.path = decoded(target.substr(0, question));
-  if (question != target.npos) {
-    std::string_view rest = target.substr(question + 1);
-    while (!rest.empty()) {
-      const std::string_view pair = rest.substr(0, rest.find('&'));
-      rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
-      const std::size_t equals = std::min(pair.find('='), pair.size());
-      request.query[decoded(pair.substr(0, equals))] =
-          decoded(pair.substr(std::min(pair.size(), equals + 1)));
-    }
-  }
-  std::string_view rest = text.substr(line_end + 2);
-  while (!rest.empty()) {
-    const std::string_view header = rest.substr(0, rest.find("\r\n"));
-    rest.remove_prefix(std::min(rest.size(), header.size() + 2));
-    const std::size_t colon = header.find(':');
-    if (colon == header.npos) continue;
-    std::string name(header.substr(0, colon));
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    std::string_view value = header.substr(colon + 1);
-    while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
-    request.headers[name] = value;
-  }
-  return request;
-}
-
-/// The bytes that a Range header asks for; nullopt when it asks for none that exist.
-std::optional<std::pair<std::uint64_t, std::uint64_t>> range_of(std::string_view text, std::uint64_t size) {
-  if (!text.starts_with("bytes=")) return std::pair<std::uint64_t, std::uint64_t>{0, size};
-  text.remove_prefix(6);
-  const std::size_t dash = text.find('-');
-  if (dash == text.npos) return std::nullopt;
-  std::uint64_t first = 0, last = size - 1;
-  const std::string_view a = text.substr(0, dash), b = text.substr(dash + 1);
-  if (a.empty()) {
-    std::uint64_t count = 0;
-    std::from_chars(b.data(), b.data() + b.size(), count);
-    first = size - std::min(count, size);
-  } else {
-    std::from_chars(a.data(), a.data() + a.size(), first);
-    if (!b.empty()) std::from_chars(b.data(), b.data() + b.size(), last);
-  }
-  if (size == 0 || first >= size || last < first) return std::nullopt;
-  return std::pair{first, std::min(last, size - 1) - first + 1};
-}
 
 class Origin {
  public:
@@ -288,7 +203,7 @@ class Origin {
     if (connection.busy) return;
     const std::size_t end = connection.in.find("\r\n\r\n");
     if (end == std::string::npos) return;
-    const auto request = parse(std::string_view(connection.in).substr(0, end + 2));
+    const auto request = parse_request(std::string_view(connection.in).substr(0, end + 2));
     connection.in.erase(0, end + 4);
     connection.busy = true;
     counters_.most_in_flight = std::max(counters_.most_in_flight, ++in_flight_);
@@ -319,7 +234,7 @@ class Origin {
     connection.out += body;
   }
 
-  void respond(Connection& connection, const Request& request) {
+  void respond(Connection& connection, const HttpRequest& request) {
     if (request.path == "/.origin/stats") return text(connection, "application/json", stats());
     if (request.path == "/.origin/reset") {
       counters_ = {};
@@ -358,9 +273,10 @@ class Origin {
     std::string status = "200 OK";
     std::uint64_t first = 0, length = size;
     if (const auto range = request.headers.find("range"); range != request.headers.end()) {
-      const auto part = range_of(range->second, size);
+      const auto part = parse_range(range->second, size);
       if (!part) return refuse("416 Range Not Satisfiable", "Content-Range: bytes */" + std::to_string(size) + "\r\n");
-      std::tie(first, length) = *part;
+      first = part->first;
+      length = part->length;
       status = "206 Partial Content";
       headers += "Content-Range: bytes " + std::to_string(first) + "-" + std::to_string(first + length - 1) + "/" +
                  std::to_string(size) + "\r\n";
@@ -377,7 +293,7 @@ class Origin {
   }
 
   /// ListObjectsV2 of the bucket at `relative`, everything in one page.
-  void list(Connection& connection, const Request& request, const fs::path& relative) {
+  void list(Connection& connection, const HttpRequest& request, const fs::path& relative) {
     ++counters_.lists;
     auto parameter = [&](const char* name) {
       const auto it = request.query.find(name);
@@ -401,13 +317,13 @@ class Origin {
         continue;
       }
       if (key.starts_with(prefix))
-        contents += "<Contents><Key>" + escaped(key) + "</Key><Size>" + std::to_string(it->file_size()) +
+        contents += "<Contents><Key>" + xml_escaped(key) + "</Key><Size>" + std::to_string(it->file_size()) +
                     "</Size></Contents>";
     }
-    std::string body = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult><Prefix>" + escaped(prefix) +
+    std::string body = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult><Prefix>" + xml_escaped(prefix) +
                        "</Prefix><IsTruncated>false</IsTruncated>" + contents;
     for (const std::string& common : prefixes)
-      body += "<CommonPrefixes><Prefix>" + escaped(common) + "</Prefix></CommonPrefixes>";
+      body += "<CommonPrefixes><Prefix>" + xml_escaped(common) + "</Prefix></CommonPrefixes>";
     text(connection, "application/xml", body + "</ListBucketResult>");
   }
 
@@ -475,10 +391,11 @@ class Origin {
 };
 
 }  // namespace
+}  // namespace bench
 
 int main(int count, char** arguments) {
   ::signal(SIGPIPE, SIG_IGN);  // a client that leaves is a failed sendfile(), no more
-  Options options;
+  bench::Options options;
   for (int i = 1; i < count; ++i) {
     const std::string_view name = arguments[i];
     if (!name.starts_with("--")) {
@@ -501,5 +418,5 @@ int main(int count, char** arguments) {
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
-  Origin(options).serve();
+  bench::Origin(options).serve();
 }
