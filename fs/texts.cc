@@ -1,7 +1,10 @@
 // The texts that say what is in a store: summaries for people, JSON for programs.
 
+#include <iterator>
+
 #include <fmt/format.h>
 
+#include "engine/base/counted.h"
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
 #include "fs/file_system.h"
@@ -53,9 +56,9 @@ std::string FileSystem::array_summary(const ArrayEntry& entry) const {
 }
 
 std::string FileSystem::root_summary() const {
-  std::string text = fmt::format("{}\nZarr format {}, {} arrays, {} groups, {} of values\n",
-                                 options_.store_url, hierarchy_->zarr_format, hierarchy_->arrays.size(),
-                                 hierarchy_->groups.size(), format_size(total_bytes_));
+  std::string text = fmt::format("{}\nZarr format {}, {}, {}, {} of values\n", options_.store_url, hierarchy_->zarr_format,
+                                 counted(std::ssize(hierarchy_->arrays), "array"), counted(std::ssize(hierarchy_->groups), "group"),
+                                 format_size(total_bytes_));
   if (!dataset_->dims().empty()) {
     text += "\nDimensions\n";
     for (const auto& [name, size] : dataset_->dims())
@@ -74,9 +77,8 @@ std::string FileSystem::root_summary() const {
   }
   if (!tree_.views().empty()) text += "\nViews\n";
   for (const auto& view : tree_.views()) {
-    text += fmt::format("  views/{}: {} samples in {} batches of {}\n", view->name(),
-                        format_count(static_cast<std::uint64_t>(view->samples())),
-                        format_count(static_cast<std::uint64_t>(view->batches())), view->batch_size());
+    text += fmt::format("  views/{}: {} in {} of {}\n", view->name(), counted(view->samples(), "sample"),
+                        counted(view->batches(), "batch", "batches"), view->batch_size());
     for (const TensorSpec& tensor : view->tensors())
       text += fmt::format("    {:<22} {:<16} ({}) {}\n", tensor.name, tensor.type.name(),
                           join(tensor.dims, ", "), dims_text(tensor.shape));

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "engine/base/counted.h"
 #include "engine/base/strings.h"
 #include "engine/codec/array.h"
 #include "engine/codec/string_array.h"

@@ -52,7 +52,7 @@ Json config_json(const MountOptions& options, const Store& store, const Engine& 
   config["directory"] = options.directory;
   config["views"] = options.views;
   config["memory"] = engine.budget().limit();
-  config["threads"] = options.store.threads;
+  config["threads"] = engine.threads();
   config["passthrough"] = !options.no_passthrough;
   config["allow_other"] = options.allow_other;
   return config;

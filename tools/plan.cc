@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/budget.h"
+#include "engine/base/counted.h"
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/sample_scan.h"

@@ -62,10 +62,6 @@ std::string Table::text(std::size_t indent) const {
   return out;
 }
 
-std::string counted(std::int64_t count, const std::string& one, const std::string& several) {
-  return format_count(static_cast<std::uint64_t>(count)) + " " + (count == 1 ? one : several.empty() ? one + "s" : several);
-}
-
 std::string shape_text(const Dims& shape) {
   if (shape.empty()) return "scalar";
   std::vector<std::string> parts;

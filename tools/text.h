@@ -22,9 +22,6 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// "1,000 samples", "1 sample"; `several` where it is not `one` with an s.
-std::string counted(std::int64_t count, const std::string& one, const std::string& several = "");
-
 /// "132 x 73 x 144"; "scalar" without dimensions.
 std::string shape_text(const Dims& shape);
 

@@ -1,6 +1,4 @@
-// The texts of a mount: summaries, store.json, counters, metrics.
-
-#include <regex>
+// The texts of a mount that say what is in its store, and those that others make.
 
 #include <gmock/gmock.h>
 
@@ -23,7 +21,7 @@ MemoryData weather() {
 TEST(Texts, SummaryOfTheStore) {
   Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 3})"});
   const std::string text = mounted.read("summary.txt");
-  for (const char* part : {"memory://store\n", "Zarr format 2, 3 arrays, 1 groups, 40 B of values", "\nDimensions\n", "time                     4",
+  for (const char* part : {"memory://store\n", "Zarr format 2, 3 arrays, 1 group, 40 B of values", "\nDimensions\n", "time                     4",
                            "\nCoordinates\n", "datetime64[ns]", "\nVariables\n", "not readable: the codec 'zfpy' is not supported",
                            "\nViews\n", "views/train: 4 samples in 2 batches of 3", "(sample, time, x) (3, 1, 3)"})
     EXPECT_THAT(text, HasSubstr(part));
@@ -51,80 +49,6 @@ TEST(Texts, StoreJson) {
 TEST(Texts, MetadataIsAsStored) {
   MemoryData data = weather();
   EXPECT_EQ(Json::parse(Mounted(data).read("arrays/t/metadata.json")), data.hierarchy.arrays.at("t").document);
-}
-
-TEST(Texts, StatsHaveWhatProgramsRelyOn) {
-  Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 3})"});
-  mounted.files().set_passthrough(true);
-  mounted.read("views/train/epoch-0000/batch-000000.npy");
-  const Json stats = Json::parse(mounted.read(".batchfs/stats.json"));
-  EXPECT_EQ(stats["pid"], ::getpid());
-  EXPECT_EQ(stats["passthrough"], true);
-  for (const char* key : {"bytes_fetched", "bytes_decoded", "bytes_delivered", "chunks_decoded", "batches_assembled", "memory_budget",
-                          "memory_used", "errors"})
-    EXPECT_TRUE(stats.at(key).is_number_unsigned() || stats.at(key).is_number_integer()) << key;
-  EXPECT_TRUE(stats["reader_wait_seconds"].is_number());
-  EXPECT_GE(stats["batches_assembled"].get<int>(), 1);
-  EXPECT_EQ(stats["memory_budget"], 256 << 20);
-}
-
-TEST(Texts, MetricsAreOfPrometheusFormat) {
-  Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 1})"});
-  mounted.read("views/train/rank-1-of-2/epoch-0000/batch-000000.npy");
-  mounted.read("views/train/epoch-0000/batch-000003.npy");
-  const std::string text = mounted.read(".batchfs/metrics");
-  const std::regex line_of_it(
-      R"(# HELP batchfs_[a-z_]+ .+|# TYPE batchfs_[a-z_]+ (counter|gauge|histogram)|batchfs_[a-z_]+(\{.*\})? [0-9.e+-]+)");
-  std::istringstream lines(text);
-  int n = 0;
-  for (std::string line; std::getline(lines, line); ++n) EXPECT_TRUE(std::regex_match(line, line_of_it)) << line;
-  EXPECT_GT(n, 60);
-  for (const char* part :
-       {"\nbatchfs_memory_budget_bytes 268435456\n", "batchfs_fetched_bytes_total ", "\nbatchfs_batches_opened_total 2\n",
-        "\nbatchfs_get_batch_seconds_count 2\n",
-        "\nbatchfs_stream_batches_total{view=\"train\",format=\"npy\",rank=\"1\",world=\"2\"} 1\n"})
-    EXPECT_THAT(text, HasSubstr(part));
-}
-
-TEST(Texts, StatsTellOfEachReader) {
-  Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 1})"});
-  for (const char* batch : {"0", "1"})
-    mounted.read(std::string("views/train/rank-1-of-2/epoch-0003/batch-00000") + batch + ".npy");
-  const Json stats = Json::parse(mounted.read(".batchfs/stats.json"));
-  EXPECT_GE(stats["uptime_seconds"].get<double>(), 0);
-  EXPECT_EQ(stats["threads"], 2);
-  EXPECT_EQ(stats["wait_seconds"]["count"], 2);
-  ASSERT_EQ(stats["streams"].size(), 1u);
-  const Json& reader = stats["streams"][0];
-  EXPECT_EQ(reader["view"], "train");
-  EXPECT_EQ(reader["format"], "npy");
-  EXPECT_EQ(reader["rank"], 1);
-  EXPECT_EQ(reader["world"], 2);
-  EXPECT_EQ(reader["epoch"], 3);
-  EXPECT_EQ(reader["batch"], 1);
-  EXPECT_EQ(reader["batches"], 2);
-  EXPECT_EQ(reader["failures"], 0);
-  EXPECT_GT(reader["bytes"].get<int>(), 0);
-  EXPECT_GT(reader["batches_per_second"].get<double>(), 0);
-  EXPECT_GE(reader["wait_seconds"]["max"].get<double>(), reader["wait_seconds"]["p50"].get<double>());
-}
-
-TEST(Texts, TheTraceHasWhatWasDoneForEachBatch) {
-  Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 4, "epochs": 1})"});
-  mounted.read("views/train/epoch-0000/batch-000000.npy");
-  std::map<std::string, Json> events;
-  for (const Json& event : Json::parse(mounted.read(".batchfs/trace.json")))
-    if (event["ph"] == "X") events[event["name"].get<std::string>()] = event;
-  for (const char* name : {"decode", "assemble", "wait"}) {  // the store is in memory: nothing is fetched
-    ASSERT_TRUE(events.contains(name)) << name;
-    const Json& args = events[name]["args"];
-    EXPECT_EQ(args["view"], "train") << name;
-    EXPECT_EQ(args["epoch"], 0) << name;
-    EXPECT_EQ(args["batch"], 0) << name;
-  }
-  EXPECT_EQ(events["decode"]["args"]["chunk"], "t/0.0");
-  EXPECT_EQ(events["decode"]["args"]["bytes"], 24);
-  EXPECT_GE(events["wait"]["dur"].get<double>(), events["decode"]["dur"].get<double>());
 }
 
 TEST(Texts, OtherControlFiles) {

@@ -18,12 +18,6 @@ TEST(Table, ColumnsAreAlignedAndLinesEndWithoutSpaces) {
   EXPECT_EQ(Table({"a"}).text(0), "a\n");
 }
 
-TEST(Text, Counts) {
-  EXPECT_EQ(counted(0, "group"), "0 groups");
-  EXPECT_EQ(counted(1, "batch", "batches"), "1 batch");
-  EXPECT_EQ(counted(12345, "batch", "batches"), "12,345 batches");
-}
-
 TEST(Text, Shapes) {
   EXPECT_EQ(shape_text({132, 73, 144}), "132 x 73 x 144");
   EXPECT_EQ(shape_text({}), "scalar");
