@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -16,6 +17,68 @@ PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "says(tags): tests these sentences of batchfs-semantics(7)")
+    config.addinivalue_line("markers", "not_sanitized(why): is nothing for a program that was built with sanitizers")
+
+
+# ---- a program that was built with sanitizers ----
+# BATCHFS_SANITIZER_REPORTS is a folder where it, and every daemon that it starts, leaves what is wrong. Nobody sees the
+# standard error of a daemon, so what is found there fails the test that is running, or the last one.
+
+REPORTS = os.environ.get("BATCHFS_SANITIZER_REPORTS")
+if REPORTS:
+    os.makedirs(REPORTS, exist_ok=True)
+    # Freed memory is not kept for long: the daemons of many tests live at a time.
+    common = "print_stacktrace=1:detect_leaks=1:quarantine_size_mb=32:allocator_may_return_null=1:exitcode=99"
+    os.environ["ASAN_OPTIONS"] = f"{common}:log_path={REPORTS}/address"
+    os.environ["UBSAN_OPTIONS"] = f"{common}:log_path={REPORTS}/undefined"
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for mark in item.iter_markers("not_sanitized"):
+            if REPORTS:
+                item.add_marker(pytest.mark.skip(reason=f"built with sanitizers: {mark.args[0]}"))
+
+
+def fail_by_reports():
+    """What is wrong, once."""
+    texts = []
+    for path in sorted(pathlib.Path(REPORTS).glob("*.[0-9]*")):
+        texts.append(f"{path}\n{path.read_text(errors='replace')[:6000]}")
+        path.rename(path.with_name(f"seen-{path.name.replace('.', '-')}"))
+    if texts:
+        pytest.fail("\n".join(texts), pytrace=False)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_reported():
+    yield
+    if REPORTS:
+        fail_by_reports()
+
+
+def running():
+    """The processes of the program."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "exe") == os.path.realpath(PROGRAM):
+                found.append((process.name, (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_reported_at_the_end():
+    """Leaks are looked for when a daemon ends."""
+    yield
+    if REPORTS:
+        until = time.monotonic() + 60
+        while running() and time.monotonic() < until:
+            time.sleep(0.1)
+        fail_by_reports()
+        assert running() == []
 
 
 @pytest.fixture(scope="session")
