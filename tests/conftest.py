@@ -71,7 +71,7 @@ def running():
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_is_reported_at_the_end():
-    """Leaks are looked for when a daemon ends."""
+    """What daemons report while they end. (Leaks only those in the foreground, see faults/test_leaks.py.)"""
     yield
     if REPORTS:
         until = time.monotonic() + 60
