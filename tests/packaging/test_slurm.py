@@ -1,0 +1,149 @@
+"""The example for Slurm: a cluster of two nodes on one machine runs the job script."""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import zarr
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.path.abspath(os.environ.get("BATCHFS", ROOT / "build/batchfs"))
+LONG = 120  # seconds that nothing here takes, on however slow a machine
+TOOLS = ["slurmctld", "slurmd", "sbatch", "srun", "squeue", "sinfo", "munged", "unshare"]
+SAMPLES = 41
+
+CONFIGURATION = """ClusterName=batchfs
+SlurmctldHost={name}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/%n.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+NodeName=n1 NodeHostname={name} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=4 State=UNKNOWN
+NodeName=n2 NodeHostname={name} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=4 State=UNKNOWN
+PartitionName=all Nodes=n1,n2 Default=YES State=UP
+"""
+
+# In place of train.py, which needs PyTorch: what each rank finds in the mount of its node.
+TRAIN = """
+import json, os, pathlib, sys
+import numpy
+rank, world = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"])
+epoch = pathlib.Path(sys.argv[1], "train", f"rank-{rank}-of-{world}", "epoch-0001")
+samples = []
+for file in sorted(epoch.glob("*.npy")):
+    told = json.loads(file.with_suffix(".json").read_text())["samples"]
+    assert numpy.load(file)[:, 0, 0].tolist() == told  # the values are the samples' numbers
+    samples += told
+print("RANK", json.dumps([rank, world, os.environ["SLURMD_NODENAME"], samples]), flush=True)
+"""
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory, can_mount):
+    """The environment of those who use it. Each node has a /mounts of its own."""
+    for tool in TOOLS:
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        pytest.skip("a cluster of one's own takes root and mount namespaces")
+    folder = tmp_path_factory.mktemp("slurm")
+    for name in ["state", "n1", "n2", "munge", "bin", "mounts"]:
+        (folder / name).mkdir(mode=0o700)
+    (folder / "munge/key").write_bytes(os.urandom(1024))
+    (folder / "munge/key").chmod(0o600)
+    (folder / "bin/batchfs").symlink_to(PROGRAM)
+    (folder / "bin/python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (folder / "bin/python3").chmod(0o755)
+    configuration = folder / "slurm.conf"
+    configuration.write_text(CONFIGURATION.format(name=socket.gethostname().split(".")[0], folder=folder, ports=free_ports(3)))
+    environment = dict(os.environ, SLURM_CONF=str(configuration), BATCHFS_DIR=str(folder / "mounts"),
+                       PATH=f"{folder}/bin:{os.environ['PATH']}:/usr/sbin")
+    own = 'mount --make-rprivate / && mount -t tmpfs none "$0" && exec "$@"'
+    munge = [f"--{name}={folder}/munge/{file}" for name, file in
+             [("key-file", "key"), ("socket", "socket"), ("pid-file", "pid"), ("log-file", "log"), ("seed-file", "seed")]]
+    commands = [["munged", "--foreground", "--force", *munge], ["slurmctld", "-D"],
+                *(["unshare", "-m", "sh", "-c", own, folder / "mounts", "slurmd", "-D", "-N", node] for node in ("n1", "n2"))]
+    running = []
+    with (folder / "log").open("wb") as log:
+        try:
+            for command in commands:
+                running.append(subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+                until = time.monotonic() + LONG
+                while command[0] == "munged" and not (folder / "munge/socket").exists() and time.monotonic() < until:
+                    time.sleep(0.05)
+            until = time.monotonic() + LONG
+            while "idle 2" not in (seen := subprocess.run(["sinfo", "-h", "-o", "%t %D"], env=environment, capture_output=True,
+                                                          text=True).stdout):
+                ended = [command[0] for command, process in zip(commands, running) if process.poll() is not None]
+                if ended or time.monotonic() > until:
+                    pytest.skip(f"no cluster can be started here: {ended or seen}: {(folder / 'log').read_text()[-500:]}")
+                time.sleep(0.2)
+            yield environment
+        finally:
+            for process in reversed(running):
+                process.terminate()
+            for process in running:
+                process.wait(LONG)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    """The folder that it is submitted from."""
+    folder = tmp_path_factory.mktemp("job")
+    shutil.copy(ROOT / "packaging/slurm/train.sbatch", folder)
+    (folder / "train.py").write_text(TRAIN)
+    values = np.repeat(np.arange(SAMPLES, dtype="f4")[:, None], 5, axis=1)
+    zarr.create_group(folder / "s.zarr").create_array("v", data=values, chunks=(4, 5), dimension_names=["time", "x"])
+    view = {"name": "train", "window": {"time": 1}, "batch": {"size": 3}, "order": {"shuffle": "global"}, "epochs": 2}
+    (folder / "view.json").write_text(json.dumps(view))
+    return folder
+
+
+@pytest.mark.parametrize("nodes, tasks", [(1, 2), (2, 2)])
+def test_ranks_share_the_samples(cluster, job, nodes, tasks):
+    told = subprocess.run(["sbatch", "--parsable", f"--nodes={nodes}", f"--ntasks-per-node={tasks}", "--output=out-%j", "train.sbatch",
+                           job / "s.zarr", job / "view.json"], cwd=job, env=cluster, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    number = told.stdout.strip()
+    until = time.monotonic() + LONG
+    while subprocess.run(["squeue", "-h", "-j", number], env=cluster, capture_output=True, text=True).stdout.strip():
+        assert time.monotonic() < until, (job / f"out-{number}").read_text()
+        time.sleep(0.2)
+    output = (job / f"out-{number}").read_text()
+    ranks = {rank: (world, node, samples) for rank, world, node, samples in
+             (json.loads(line[5:]) for line in output.splitlines() if line.startswith("RANK "))}
+    assert sorted(ranks) == list(range(nodes * tasks)), output
+    assert {world for world, _, _ in ranks.values()} == {nodes * tasks}
+    assert {node for _, node, _ in ranks.values()} == {"n1", "n2"} if nodes == 2 else {"n1"}
+    assert sorted(sample for _, _, samples in ranks.values() for sample in samples) == list(range(SAMPLES))
+    # A line for each mount, and no complaint of any step.
+    rest = [line for line in output.splitlines() if not line.startswith("RANK ")]
+    assert len(rest) == nodes and all("mounted on" in line for line in rest), rest
+    assert not [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if f"batchfs-{number} " in line]
