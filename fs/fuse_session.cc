@@ -20,6 +20,7 @@
 #include "fs/open_table.h"
 #include "fs/opens.h"
 #include "fs/reads.h"
+#include "fs/stderr_capture.h"
 #include "fs/unmount.h"
 
 namespace batchfs {
@@ -365,11 +366,17 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
   // libfuse takes the name of an open descriptor for a session that others have mounted.
   const std::string mountpoint = self.options.taken_over < 0 ? self.options.mountpoint
                                                              : fmt::format("/dev/fd/{}", self.options.taken_over);
-  if (fuse_session_mount(self.session, mountpoint.c_str()) != 0) {
+  std::string refused;
+  {
+    const StderrCapture told;
+    if (fuse_session_mount(self.session, mountpoint.c_str()) != 0) {
+      const std::string why = told.text();
+      refused = (why.empty() ? "the kernel refused the mount" : why) + "; `batchfs doctor` says what is missing";
+    }
+  }
+  if (!refused.empty()) {
     fuse_session_destroy(self.session);
-    throw Error(ErrorCode::access_denied,
-                "the kernel refused the mount; `batchfs doctor` says what is missing",
-                self.options.mountpoint);
+    throw Error(ErrorCode::access_denied, refused, self.options.mountpoint);
   }
   self.mounted = true;
   static constexpr fuse_custom_io kIo{Impl::write_reply, Impl::read_request, nullptr, nullptr};

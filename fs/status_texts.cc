@@ -40,6 +40,9 @@ bool is_level(const std::string& store_counter) {
   return store_counter == "requests_in_flight" || store_counter == "requests_waiting" || store_counter == "request_limit";
 }
 
+/// What fades away and never is zero.
+double rate_json(double rate) { return rate < 1e-6 ? 0 : rate; }
+
 }  // namespace
 
 Json FileSystem::streams_json() const {
@@ -61,9 +64,9 @@ Json FileSystem::streams_json() const {
                        {"batches", reader.batches},
                        {"bytes", reader.bytes},
                        {"failures", reader.failures},
-                       {"batches_per_second", reader.batches_per_second},
-                       {"bytes_per_second", reader.bytes_per_second},
-                       {"wait_share", reader.wait_share},
+                       {"batches_per_second", rate_json(reader.batches_per_second)},
+                       {"bytes_per_second", rate_json(reader.bytes_per_second)},
+                       {"wait_share", rate_json(reader.wait_share)},
                        {"idle_seconds", seconds(reader.idle)},
                        {"wait_seconds", waits_json(reader.waits)}});
   }

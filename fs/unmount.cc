@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "fs/stderr_capture.h"
 
 namespace batchfs {
 
@@ -23,8 +24,8 @@ namespace {
 /// Unmounts as an ordinary user: fusermount3 is setuid and ends mounts of the user who made them.
 /// Returns its exit status, -1 when it cannot be run.
 int run_fusermount(const std::string& path, bool lazy) {
-  std::string program = "fusermount3", unmount = "-u", quiet = "-q", detach = "-z", directory = path;
-  std::string* const words[] = {&program, &unmount, &quiet, lazy ? &detach : nullptr, &directory};
+  std::string program = "fusermount3", unmount = "-u", detach = "-z", directory = path;
+  std::string* const words[] = {&program, &unmount, lazy ? &detach : nullptr, &directory};
   char* arguments[std::size(words) + 1] = {};
   int count = 0;
   for (std::string* word : words)
@@ -38,23 +39,28 @@ int run_fusermount(const std::string& path, bool lazy) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+Error in_use(const std::string& path) {
+  return {ErrorCode::io, "a program still uses the mount; close it, or add --lazy to end the mount once it has", path};
+}
+
 }  // namespace
 
 void unmount(const std::string& path, bool lazy) {
   if (::umount2(path.c_str(), UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0) return;
   if (errno == EPERM) {
+    const StderrCapture told;
     const int status = run_fusermount(path, lazy);
     if (status == 0) return;
     if (status < 0) {
       throw Error(ErrorCode::access_denied, "fusermount3 is needed to unmount as an ordinary user "
                   "(Debian: apt-get install fuse3)", path);
     }
-    throw Error(ErrorCode::access_denied, "the mount is in use or belongs to another user; close the "
-                "programs that read it, or add --lazy to end it once they have", path);
+    const std::string why = told.text();
+    if (why.find("busy") != std::string::npos) throw in_use(path);
+    throw Error(ErrorCode::access_denied, "the mount belongs to another user, or cannot be ended: " + why, path);
   }
   if (errno == EBUSY) {
-    throw Error(ErrorCode::io, "a program still uses the mount; close it, or add --lazy to end the mount "
-                "once it has", path);
+    throw in_use(path);
   }
   throw Error(ErrorCode::io, std::strerror(errno), path);
 }

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <future>
+#include <memory>
 #include <optional>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -19,6 +23,7 @@ namespace batchfs {
 namespace {
 
 constexpr double kSlow = 0.3;  // seconds for a small object: batches must be made far ahead
+constexpr std::chrono::seconds kPatience{5};  // with a mount, which answers at once or not at all
 
 class Watch {
  public:
@@ -42,6 +47,21 @@ std::optional<double> usual_latency(Store& store) {
     return times[times.size() / 2];
   }
   return std::nullopt;
+}
+
+/// A text of a mount. Throws after a while where nobody answers: the wait itself ends only with this process.
+std::string read_soon(const std::string& path) {
+  const auto answer = std::make_shared<std::promise<std::string>>();
+  std::future<std::string> text = answer->get_future();
+  std::thread([answer, path] {
+    try {
+      answer->set_value(read_text_file(path));
+    } catch (...) {
+      answer->set_exception(std::current_exception());
+    }
+  }).detach();
+  if (text.wait_for(kPatience) == std::future_status::ready) return text.get();
+  throw Error(ErrorCode::timed_out, fmt::format("nothing came within {} seconds", kPatience.count()), path);
 }
 
 }  // namespace
@@ -75,7 +95,7 @@ Checks check_mount(const std::string& directory) {
   using enum Check::State;
   try {
     const std::string path = mount_path(directory) + "/.batchfs/stats.json";
-    const Json stats = parse_json(read_text_file(path), path);
+    const Json stats = parse_json(read_soon(path), path);
     const Activity a = activity(nullptr, stats);
     Checks checks{{ok, "mount", fmt::format("answers; up {}, {} of {} in use", duration_text(a.uptime), format_size(a.memory_used),
                                             format_size(a.memory_budget)), ""}};

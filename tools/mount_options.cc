@@ -148,6 +148,7 @@ void check_apart(const MountOptions& options) {
   };
   check("the store", options.store.store);
   check("the cache directory", options.store.config.cache_dir);
+  for (const std::string& view : options.views) check("a view", view);  // it is read again when the daemon is started again
 }
 
 }  // namespace batchfs

@@ -39,16 +39,49 @@ std::string memory_line(const Activity& a) {
                      format_size(a.chunk_cache), format_size(a.memory_resident));
 }
 
-Table readers_table(const Activity& a, std::size_t most) {
-  Table table({"READER", "RANK", "EPOCH", "BATCH", "BATCH/S", "RATE", "WAITS", "P50", "P99", "AHEAD", "IDLE", "FAILED"});
+struct Column {
+  const char* heading;
+  std::string (*text)(const Activity::Reader&);
+  int spared = 0;  // where the terminal is too narrow for all: 1 goes first; 0 never
+};
+constexpr Column kColumns[] = {
+    {"READER", [](const Activity::Reader& r) { return printable(r.view) + " (" + printable(r.format) + ")"; }},
+    {"RANK", [](const Activity::Reader& r) { return fmt::format("{}/{}", r.rank, r.world); }},
+    {"EPOCH", [](const Activity::Reader& r) { return std::to_string(r.epoch); }, 4},
+    {"BATCH", [](const Activity::Reader& r) { return fmt::format("{}/{}", r.batch, r.epoch_batches); }},
+    {"BATCH/S", [](const Activity::Reader& r) { return fmt::format("{:.1f}", r.batches); }},
+    {"RATE", [](const Activity::Reader& r) { return rate_text(r.bytes); }},
+    {"WAITS", [](const Activity::Reader& r) { return percent(r.wait_share); }},
+    {"P50", [](const Activity::Reader& r) { return duration_text(r.median); }, 2},
+    {"P99", [](const Activity::Reader& r) { return duration_text(r.p99); }},
+    {"AHEAD", [](const Activity::Reader& r) { return std::to_string(r.window); }, 3},
+    {"IDLE", [](const Activity::Reader& r) { return r.idle < 2 ? std::string() : duration_text(r.idle); }, 1},
+    {"FAILED", [](const Activity::Reader& r) { return std::to_string(r.failures); }},
+};
+
+std::vector<std::string> readers_table(const Activity& a, std::size_t most, int spared) {
+  std::vector<std::string> heading;
+  for (const Column& column : kColumns)
+    if (column.spared == 0 || column.spared > spared) heading.emplace_back(column.heading);
+  Table table(heading);
   for (std::size_t i = 0; i < std::min(most, a.readers.size()); ++i) {
-    const Activity::Reader& r = a.readers[i];
-    table.add({printable(r.view) + " (" + printable(r.format) + ")", fmt::format("{}/{}", r.rank, r.world),
-               std::to_string(r.epoch), fmt::format("{}/{}", r.batch, r.epoch_batches), fmt::format("{:.1f}", r.batches),
-               rate_text(r.bytes), percent(r.wait_share), duration_text(r.median), duration_text(r.p99),
-               std::to_string(r.window), r.idle < 2 ? "" : duration_text(r.idle), std::to_string(r.failures)});
+    std::vector<std::string> row;
+    for (const Column& column : kColumns)
+      if (column.spared == 0 || column.spared > spared) row.push_back(column.text(a.readers[i]));
+    table.add(std::move(row));
   }
-  return table;
+  std::vector<std::string> lines = split(table.text(0), '\n');
+  std::erase(lines, "");
+  return lines;
+}
+
+/// As much of it as the columns hold; 0: all.
+std::vector<std::string> fitting_table(const Activity& a, std::size_t most, std::size_t columns) {
+  for (int spared = 0;; ++spared) {
+    std::vector<std::string> lines = readers_table(a, most, spared);
+    const bool fits = std::all_of(lines.begin(), lines.end(), [&](const std::string& line) { return cut_to(line, columns) == line; });
+    if (columns == 0 || fits || spared == static_cast<int>(std::size(kColumns))) return lines;
+  }
 }
 
 }  // namespace
@@ -90,9 +123,7 @@ std::vector<std::string> top_screen(const Activity& a, const std::string& title,
   if (a.readers.empty()) {
     lines.emplace_back("No batch was read yet.");
   } else {
-    const std::vector<std::string> table = split(readers_table(a, room).text(0), '\n');
-    for (const std::string& line : table)
-      if (!line.empty()) lines.push_back(line);
+    for (std::string& line : fitting_table(a, room, columns)) lines.push_back(std::move(line));
     if (a.readers.size() > room) lines.push_back(fmt::format("and {} more", a.readers.size() - room));
   }
   if (rows != 0 && lines.size() > rows) lines.resize(rows);

@@ -2,8 +2,14 @@
 
 import json
 import os
+import pathlib
+import shutil
+import signal
+import subprocess
 
 import pytest
+
+PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 
 NEEDED = {"kernel", "passthrough", "direct-io mmap", "/dev/fuse", "fusermount3", "allow-other", "open files", "locked memory",
           "huge pages", "memory"}
@@ -76,3 +82,68 @@ def test_without_fuse(batchfs, tmp_path):
 def run_without_path(batchfs, empty):
     done = batchfs("doctor", "--json", timeout=120, env={**os.environ, "PATH": str(empty)})
     return json.loads(done.stdout)["checks"]
+
+
+@pytest.fixture
+def mounted(good, batchfs, weather, tmp_path):
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        pytest.skip("/dev/fuse is missing: nothing can be mounted")
+    directory = tmp_path / "mnt"
+    directory.mkdir()
+    good("mount", weather, directory, "--no-supervisor")
+    yield directory
+    batchfs("umount", "--lazy", directory)
+
+
+def test_a_mount(batchfs, mounted):
+    checks = {check["topic"]: check for check in run(batchfs, mounted, "--json")}
+    assert checks["mount"]["state"] == "ok" and checks["mount"]["found"].startswith("answers")
+
+
+def test_a_mount_that_hangs(batchfs, mounted):
+    pid = json.loads((mounted / ".batchfs/stats.json").read_text())["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        checks = {check["topic"]: check for check in run(batchfs, mounted, "--json")}
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert checks["mount"]["state"] == "problem" and "5 seconds" in checks["mount"]["found"]
+    assert "umount --lazy" in checks["mount"]["next"]
+
+
+def test_a_mount_that_has_died(batchfs, mounted):
+    pid = json.loads((mounted / ".batchfs/stats.json").read_text())["pid"]
+    parent = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
+    os.kill(parent, signal.SIGKILL)  # or it would unmount
+    os.kill(pid, signal.SIGKILL)
+    checks = {check["topic"]: check for check in run(batchfs, mounted, "--json")}
+    assert checks["mount"]["state"] == "problem" and checks["mount"]["next"]
+
+
+BROKEN = {
+    "no /dev/fuse": ("umount /dev/fuse 2>/dev/null; mount -t tmpfs none /dev", "/dev/fuse", "problem"),
+    "no fuse.conf": ("mount --bind /dev/null /etc/fuse.conf", "allow-other", "note"),
+    "few open files": ("ulimit -n 512", "open files", "note"),
+    "no huge pages": ("mount -t tmpfs none /sys/kernel/mm", "huge pages", "note"),
+    "no room to measure": ("mount -t tmpfs -o size=1m none $TMPDIR", "reading", "note"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_said(name, tmp_path):
+    """In a mount namespace where it is. What is not said of root is said of an ordinary user."""
+    how, topic, state = BROKEN[name]
+    if os.geteuid() != 0 or shutil.which("setpriv") is None or \
+            subprocess.run(["unshare", "-m", "mount", "--bind", "/dev/null", "/etc/fuse.conf"], capture_output=True).returncode != 0:
+        pytest.skip("it takes root and a mount namespace to break it")
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    shutil.copy(PROGRAM, tmp_path / "batchfs")
+    (tmp_path / "tmp").mkdir()
+    as_nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups" if topic in ("allow-other", "huge pages") else ""
+    done = subprocess.run(["unshare", "-m", "sh", "-c", f"{how}; exec {as_nobody} {tmp_path}/batchfs doctor --json"],
+                          env=os.environ | {"TMPDIR": str(tmp_path / "tmp")}, capture_output=True, text=True, timeout=120)
+    found = [check for check in json.loads(done.stdout)["checks"] if check["topic"] == topic]
+    assert [check["state"] for check in found] == [state], done.stdout
+    assert found[0]["found"]
+    assert found[0]["next"] or topic == "huge pages"

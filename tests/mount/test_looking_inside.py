@@ -5,7 +5,9 @@ import html.parser
 import json
 import os
 import pty
+import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -48,6 +50,13 @@ def test_metrics_as_prometheus_reads_them(read_mount):
     assert samples["batchfs_get_batch_seconds_count", ()] == 20
     stats = json.loads((read_mount / ".batchfs/stats.json").read_text())
     assert samples["batchfs_fetched_bytes_total", ()] == stats["bytes_fetched"]
+
+
+def test_metrics_as_promtool_wants_them(read_mount):
+    if shutil.which("promtool") is None:
+        pytest.skip("promtool is not installed")
+    done = subprocess.run(["promtool", "check", "metrics"], input=(read_mount / ".batchfs/metrics").read_bytes(), capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_the_trace_is_of_the_trace_event_format(read_mount):
@@ -116,6 +125,26 @@ class Screen:
         assert termios.tcgetattr(self.slave) == self.before  # the terminal is as it was
         assert self.text.rstrip().endswith(b"\x1b[?1049l")
         return self.process.returncode
+
+
+@pytest.mark.parametrize("columns, rows", [(80, 24), (200, 50)])
+def test_top_live_fills_no_more_than_the_terminal(read_mount, columns, rows):
+    screen = Screen(read_mount, columns, rows)
+    screen.read_until(b"READER")
+    screen.read_until(b"\x1b[J")
+    screen.read_until(b"\x1b[J")
+    shown = screen.text[: screen.text.rindex(b"\x1b[J")].split(b"\x1b[H")[-1].replace(b"\x1b[K", b"")
+    lines = re.sub(rb"\x1b\[[0-9;]*m", b"", shown).decode().split("\r\n")
+    print("\n".join(lines))
+    assert len(lines) <= rows and all(len(line) <= columns for line in lines), lines
+    (header,) = [i for i, line in enumerate(lines) if line.lstrip().startswith("READER")]
+    reader = lines[header + 1]
+    assert reader.startswith('a <b>&"view (npy)') and "19/20" in reader
+    # What matters is there, whole; what a narrow terminal has no room for is left out.
+    assert lines[header].split()[-1] == "FAILED" and reader.split()[-1] == "0"
+    assert "WAITS" in lines[header] and ("EPOCH" in lines[header] or columns < 100)
+    os.write(screen.master, b"q")
+    assert screen.end() == 0
 
 
 @pytest.mark.parametrize("key", [b"q", b"\x03"], ids=["q", "ctrl-c"])

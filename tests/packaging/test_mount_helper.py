@@ -135,8 +135,10 @@ umount {directory}
     assert done.stdout.split() == ["train", "1", "arrays", "store.json", "summary.txt", "views"]
 
 
-def test_an_ordinary_user_mounts(weather, tmp_path_factory, can_mount):
-    """As this user, or as nobody where this is root: in a mount namespace where everyone may use /dev/fuse."""
+@pytest.fixture
+def ordinary(weather, tmp_path_factory, can_mount):
+    """ordinary(script): runs it beside a store, a view and a directory, as this user, or as nobody where this is root: in a
+    mount namespace where everyone may use /dev/fuse, and fuse.conf is empty."""
     for tool in ("fusermount3", "unshare", "setpriv"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed: mounting as an ordinary user cannot be tried")
@@ -150,25 +152,49 @@ def test_an_ordinary_user_mounts(weather, tmp_path_factory, can_mount):
     shutil.copytree(weather, folder / "weather.zarr")
     (folder / "view.json").write_text(json.dumps(VIEW))
     (folder / "mnt").mkdir()
-    (folder / "script").write_text(f"""set -e
-cd {folder}
-./mount.batchfs weather.zarr $PWD/mnt -o rw,user=anna,view=$PWD/view.json
+    (folder / "fuse.conf").touch()
+    command = ["sh", folder / "script"]
+    if os.geteuid() == 0:
+        os.chown(folder / "mnt", NOBODY, NOBODY)
+        command = ["unshare", "-m", "sh", "-c",
+                   f"mknod -m 666 {folder}/fuse c 10 229 && mount --bind {folder}/fuse /dev/fuse && "
+                   f"mount --bind {folder}/fuse.conf /etc/fuse.conf && "
+                   f"exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups sh {folder}/script"]
+
+    def run(script):
+        (folder / "script").write_text(f"set -e\ncd {folder}\n{script}")
+        done = subprocess.run(command, capture_output=True, text=True)
+        if "mknod:" in done.stderr or "unshare:" in done.stderr:
+            pytest.skip(f"the system forbids it: {done.stderr.strip()}")
+        return done
+
+    return run
+
+
+def test_an_ordinary_user_mounts(ordinary):
+    done = ordinary("""./mount.batchfs weather.zarr $PWD/mnt -o rw,user=anna,view=$PWD/view.json
 grep " $PWD/mnt " /proc/self/mountinfo
 ls mnt/views/train
 od -An -c -N6 mnt/views/train/epoch-0000/batch-000001.npy
 ./batchfs umount mnt
 ! grep " $PWD/mnt " /proc/self/mountinfo
 """)
-    command = ["sh", folder / "script"]
-    if os.geteuid() == 0:
-        os.chown(folder / "mnt", NOBODY, NOBODY)
-        command = ["unshare", "-m", "sh", "-c",
-                   f"mknod -m 666 {folder}/fuse c 10 229 && mount --bind {folder}/fuse /dev/fuse && "
-                   f"exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups sh {folder}/script"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if "mknod:" in done.stderr or "unshare:" in done.stderr:
-        pytest.skip(f"the system forbids it: {done.stderr.strip()}")
     assert (done.returncode, done.stderr) == (0, "")
     mounted, *listed, header = done.stdout.splitlines()
     assert " fuse.batchfs " in mounted and {"ro", "nosuid", "nodev"} <= set(mounted.split()[5].split(","))
     assert "epoch-0000" in listed and header.split() == ["223", "N", "U", "M", "P", "Y"]
+
+
+@pytest.mark.parametrize("command, words", [
+    ("./batchfs mount --allow-other weather.zarr mnt", ["user_allow_other"]),
+    ("./mount.batchfs weather.zarr mnt -o allow_other", ["user_allow_other"]),
+    ("./batchfs mount weather.zarr mnt; exec 9<mnt/store.json; ./batchfs umount mnt", ["a program still uses the mount"]),
+])
+def test_what_fusermount_says_is_the_reason(ordinary, command, words):
+    """In the one line, not as another."""
+    done = ordinary(f"""said=$( ({command}) 2>&1 ) && exit 1
+./batchfs umount --lazy mnt 2>/dev/null || true
+echo "$said\"""")
+    assert (done.returncode, done.stderr) == (0, "")
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("batchfs: ") and all(word in line for word in words)

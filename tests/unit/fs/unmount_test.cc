@@ -49,6 +49,20 @@ TEST_F(UnmountTest, WhatIsInUseStaysUnlessLazy) {
   ::close(user);
 }
 
+TEST_F(UnmountTest, AMountIsDeadWhenNobodyCanAnswerAnyMore) {
+  EXPECT_FALSE(is_dead_mount(path_));
+  EXPECT_FALSE(is_dead_mount(path_.string() + "-absent"));
+  const int session = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
+  if (session < 0) GTEST_SKIP() << "/dev/fuse cannot be opened";
+  const std::string options = "fd=" + std::to_string(session) + ",rootmode=40000,user_id=0,group_id=0";
+  ASSERT_EQ(::mount("none", path_.c_str(), "fuse", 0, options.c_str()), 0);
+  EXPECT_FALSE(is_dead_mount(path_));  // nobody answers, but somebody could
+  ::close(session);
+  EXPECT_TRUE(is_dead_mount(path_));
+  unmount(path_, true);
+  EXPECT_FALSE(is_dead_mount(path_));
+}
+
 TEST_F(UnmountTest, ALinkIsNotFollowed) {
   const std::filesystem::path link = path_.string() + "-link";
   std::filesystem::create_directory_symlink(path_, link);

@@ -38,6 +38,16 @@ TEST(StoredDescriptors, AreTakenByNameOnce) {
   }));
 }
 
+TEST(StoredDescriptors, AreThereUntilTheyAreTaken) {
+  const auto are_there = [] {
+    const bool before = StoredDescriptors::are_there();
+    StoredDescriptors();
+    return before && !StoredDescriptors::are_there();
+  };
+  EXPECT_TRUE(holds("a", "1", true, are_there));
+  EXPECT_FALSE(holds("a", "1", false, are_there));
+}
+
 TEST(StoredDescriptors, OfAnotherProcessAreLeftAlone) {
   EXPECT_TRUE(holds("a:b:c", "3", false, [] { return StoredDescriptors().take("a") == -1 && ::fcntl(3, F_GETFD) == 0; }));
 }

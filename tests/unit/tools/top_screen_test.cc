@@ -52,6 +52,21 @@ TEST(TopScreen, FitsTheTerminal) {
   EXPECT_THAT(top_screen(busy(40), "/mnt", 100, 24).back(), testing::MatchesRegex("and [0-9]+ more"));
 }
 
+TEST(TopScreen, LeavesOutWhatMattersLeastWhereThereIsNoRoom) {
+  Activity a = busy(1);
+  a.readers[0].idle = 4000;
+  a.readers[0].bytes = 999e6;
+  a.readers[0].failures = 7;
+  const auto heading = [&a](std::size_t columns) {
+    const auto lines = top_screen(a, "/mnt", columns, 24);
+    EXPECT_EQ(lines.back().back(), '7') << columns;
+    return lines[lines.size() - 2];
+  };
+  for (const char* name : {"EPOCH", "P50", "AHEAD", "IDLE"}) EXPECT_THAT(heading(120), HasSubstr(name));
+  EXPECT_THAT(heading(80), testing::Not(HasSubstr("IDLE")));
+  for (const char* name : {"READER", "RANK", "BATCH/S", "RATE", "WAITS", "P99", "FAILED"}) EXPECT_THAT(heading(80), HasSubstr(name));
+}
+
 TEST(TopScreen, NamesAreKeptOffTheTerminalsControlSequences) {
   Activity a = busy(1);
   a.readers[0].view = "\x1b[2Jevil\n";
