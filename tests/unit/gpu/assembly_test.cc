@@ -116,8 +116,8 @@ int compare(const MemoryData& data, const std::string& json) {
   const AssemblyTables tables(*view);
   constexpr std::int64_t kMost = 12;
   const std::int64_t last = view->batches() - 1, count = std::min(view->batches(), kMost);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t b = count == 1 ? 0 : last * i / (count - 1);
+  for (std::int64_t n = 0; n < count; ++n) {
+    const std::int64_t b = count == 1 ? 0 : last * n / (count - 1);
     const auto expected = engine.open(BatchRequest{view, &kRaw, 0, b});
     const auto got = gathered(*view, tables, *data.store, 0, b);
     for (std::size_t t = 0; t < got.size(); ++t) {
