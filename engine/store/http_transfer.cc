@@ -351,6 +351,8 @@ Error HttpTransfer::failure(CURLcode code) const {
     case CURLE_URL_MALFORMAT:
       return error(ErrorCode::invalid_argument, "the URL cannot be used: " + detail);
     case CURLE_OUT_OF_MEMORY:
+      // libcurl also says so of a header with a line of more than 100 KB.
+      if (header_bytes_ > 0) return error(ErrorCode::corrupt, "the answer's headers are too long");
       return error(ErrorCode::no_memory, "out of memory");
     default:
       return error(ErrorCode::io, "the request failed: " + detail);

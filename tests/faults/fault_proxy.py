@@ -5,13 +5,16 @@
         ... read proxy.url ...
         proxy.requests     # (method, path, headers) of each
 
-A fault is for the first `times` requests of each path that `applies` to (all of them when None).
+A fault is for the first `times` requests of each path that `applies` to (all of them when None), or for a `share` of them
+at random.
 """
 
 import dataclasses
 import email.utils
 import http.server
+import gzip
 import pathlib
+import random
 import re
 import socket
 import ssl
@@ -44,11 +47,24 @@ class Fault:
     new_etag: bool = False                # every answer has another ETag
     corrupt: bool = False                 # a byte of the body is flipped
     redirect: object = None               # a function of the path: the URL to go to instead
+    raw: bytes | None = None              # sent instead of an answer, and the connection closes
+    hang_up: bool = False                 # the connection closes without an answer
+    early: bool = False                   # an interim answer comes first
+    extend: int = 0                       # a range request gets so many bytes more, and is told so
+    lie: int = 0                          # so many bytes less than Content-Range says
+    lose_range: bool = False              # Content-Range does not come
+    chunked: bool = False                 # in pieces, without Content-Length
+    unsized: bool = False                 # until the connection closes
+    encoding: bool = False                # gzip, which nobody asked for
+    closes: bool = False                  # the connection, after each answer
+    jitter: float = 0                     # up to so many seconds before the answer
+    share: float = 1
     times: int | None = None
     applies: object = None                # a function of the path
 
     def concerns(self, path, nth):
-        return (self.times is None or nth < self.times) and (self.applies is None or self.applies(path))
+        return ((self.times is None or nth < self.times) and (self.applies is None or self.applies(path)) and
+                (self.share == 1 or random.random() < self.share))
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -78,7 +94,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                 proxy.in_flight -= 1
 
     def answer(self, proxy, path, fault, nth):
-        time.sleep(fault.latency)
+        time.sleep(fault.latency + fault.jitter * random.random())
+        if fault.hang_up or fault.raw is not None:
+            self.wfile.write(fault.raw or b"")
+            self.close_connection = True
+            if fault.stall is not None:
+                self.wait_for_leaving()
+            return None
+        if fault.early:
+            self.wfile.write(b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n")
         if fault.redirect is not None:
             return self.send(302, {"Location": fault.redirect(path)}, b"elsewhere", fault)
         if fault.status is not None:
@@ -99,9 +123,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             end = min(int(last) + 1, len(data)) if first and last else len(data)
             if begin >= len(data):
                 return self.send(416, {"Content-Range": f"bytes */{len(data)}"}, b"", fault)
-            begin, end = min(begin + fault.shift, len(data) - 1), min(end + fault.shift, len(data))
-            status, body = 206, data[begin:end]
-            headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(data)}"
+            begin, end = min(begin + fault.shift, len(data) - 1), min(end + fault.shift + fault.extend, len(data))
+            status, body = 206, data[begin:end - fault.lie]
+            if not fault.lose_range:
+                headers["Content-Range"] = f"bytes {begin}-{end - 1}/{len(data)}"
         if self.headers.get("If-None-Match") == headers["ETag"]:
             status, body = 304, b""
         if fault.corrupt and body:
@@ -112,7 +137,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
+        if fault.encoding:
+            body = gzip.compress(body)
+            self.send_header("Content-Encoding", "gzip")
+        if fault.chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+            pieces = [body[i:i + 1000] for i in range(0, len(body), 1000)] + [b""]
+            body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+        elif not fault.unsized:
+            self.send_header("Content-Length", str(len(body)))
+        if fault.unsized or fault.closes:
+            self.close_connection = True
+            self.send_header("Connection", "close")
         self.end_headers()
         if self.command == "HEAD":
             return
@@ -126,16 +162,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.wfile.write(body)
         if fault.stall is not None:
-            self.connection.settimeout(60)
-            try:
-                self.connection.recv(1)  # until the client leaves
-            except OSError:
-                pass
+            self.wait_for_leaving()
         if ends_early:
             self.close_connection = True
             if fault.reset:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.connection.close()
+
+
+    def wait_for_leaving(self):
+        self.connection.settimeout(60)
+        try:
+            self.connection.recv(1)  # the client says nothing more
+        except OSError:
+            pass
 
 
 class _Server(http.server.ThreadingHTTPServer):

@@ -35,6 +35,7 @@ LASTING = {
     "a web page": (Fault(status=200, headers={"Content-Type": "text/html"}, body=b"<html>Log in</html>"), "web page"),
     "a body that is none": (Fault(corrupt=True), "x/"),
     "a bad request": (Fault(status=400), "400"),
+    "headers without end": (Fault(headers={"X-Long": "a" * 400000}), "headers are too long"),
 }
 
 
