@@ -319,11 +319,12 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
                 .bytes = came != nullptr ? came->held() : 0,
                 .of = batch_of(arrived->consumers)},
                from.metadata().path, from.grid().chunk(arrived->task->key.chunk));
-    // On a worker also when it failed: the store's own thread has better things to do.
-    const std::shared_ptr<Task> of = arrived->task;
     Urgency urgency = kReadAhead;
     for (const Consumer& consumer : arrived->consumers) urgency = std::min(urgency, consumer.assembly->urgency.load());
     const std::lock_guard lock(mutex_);
+    // Moved on before the lock is released: nobody but a worker may then hold the task, and with it the store.
+    std::shared_ptr<Task> of = arrived->task;
+    // On a worker also when it failed: the store's own thread has better things to do.
     of->arrived = [this, arrived = std::move(arrived)] {
       if (const auto* error = std::get_if<std::exception_ptr>(&arrived->outcome)) {
         finish(arrived->task, arrived->consumers, *error);
@@ -340,6 +341,7 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
              std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(arrived->memory)}));
     };
     post(of, urgency);
+    of.reset();
     if (--fetches_ == 0) no_fetches_.notify_all();
   };
   if (in_pieces) array->fetch_pieces(chunk, part, std::move(have), std::move(arrive));

@@ -175,6 +175,7 @@ class Engine {
   bool end_read(WaiterId read);
   void queue_for_memory(Short whom);
   void serve_queue();
+  bool is_at_work() const;
   void give_back();
   void tick();
   void arm();

@@ -217,7 +217,8 @@ void Engine::serve_queue() {
     {
       const std::lock_guard lock(mutex_);
       if (short_.empty()) return;  // the engine is ending
-      if (memory || used < short_used_) short_since_ = now;
+      // What is being made comes to an end by itself, be it that its store does not answer: only readers may hold memory for ever.
+      if (memory || used < short_used_ || is_at_work()) short_since_ = now;
       short_used_ = used;
       if (!memory && now - short_since_ < std::min(kPatience, wait_ns_ / 2)) return;
       // Only this thread takes from the queue, unless the engine ends.
@@ -228,6 +229,12 @@ void Engine::serve_queue() {
     if (memory) served.granted(std::move(memory), nullptr);
     else served.granted({}, std::make_exception_ptr(no_room(bytes)));
   }
+}
+
+/// Called with mutex_ held: is anything under way that holds memory, and will give it back or hand it to a reader?
+bool Engine::is_at_work() const {
+  return std::any_of(entries_.begin(), entries_.end(), [](const auto& entry) { return entry.second->submitted; }) ||
+         std::any_of(reads_.begin(), reads_.end(), [](const auto& read) { return read.second.assembly != nullptr; });
 }
 
 /// Of what is kept for readers, all, when none has come for long.

@@ -392,8 +392,7 @@ TEST(ChunkScheduler, WhatHasArrivedIsDecodedSoonerWhenAReaderComes) {
   std::promise<void> begin;
   s.executor.post(kReaderWaits, [ready = begin.get_future().share()] { ready.wait(); });
   s.data.store->open();
-  ASSERT_TRUE(eventually([&] { return s.data.store->reads == 2; }));
-  std::this_thread::sleep_for(20ms);  // until both are in the queue
+  s.scheduler.wait();  // both are in the queue
   later.assembly->urgency = kReaderWaits;
   s.scheduler.hurry(later.assembly);
   begin.set_value();

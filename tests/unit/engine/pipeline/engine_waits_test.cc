@@ -161,6 +161,19 @@ TEST_P(EngineWaitsTest, WhoeverHoldsMemoryForEverMakesOthersFail) {
   EXPECT_NO_THROW(engine.open(BatchRequest{view, &kRaw, 0, 1}));
 }
 
+TEST_P(EngineWaitsTest, AStoreThatDoesNotAnswerIsNoWantOfMemory) {
+  Engine engine({.threads = 2, .memory = 100, .prefetch = false, .wait = 1}, log_);
+  const auto view = data_.view(samples_);
+  data_.store->close();
+  Outcome first = start(engine, {view, &kRaw, 0, 0});
+  Outcome other = start(engine, {view, &kRaw, 0, 1});
+  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 1; }));
+  EXPECT_EQ(error_of(first), ErrorCode::timed_out);
+  EXPECT_EQ(error_of(other), ErrorCode::timed_out) << "nobody holds a batch that could be closed";
+  data_.store->open();
+  EXPECT_NO_THROW(engine.open(BatchRequest{view, &kRaw, 0, 1}));
+}
+
 TEST_P(EngineWaitsTest, WhoLeavesTheQueueForMemoryLeavesNothing) {
   Engine engine({.threads = 2, .memory = 100, .prefetch = false}, log_);
   const auto view = data_.view(samples_);
