@@ -3,9 +3,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <future>
-#include <memory>
-#include <thread>
 
 #include <poll.h>
 #include <spawn.h>
@@ -14,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/answer_within.h"
 #include "engine/base/error.h"
 #include "fs/stderr_capture.h"
 
@@ -66,14 +64,10 @@ void unmount(const std::string& path, bool lazy) {
 }
 
 bool is_dead_mount(const std::string& path) {
-  // Nothing ends the wait for an answer but the end of the process, so that a thread of its own has it.
-  const auto answer = std::make_shared<std::promise<bool>>();
-  std::future<bool> is_dead = answer->get_future();
-  std::thread([answer, path] {
+  return answer_within(std::chrono::seconds(1), [path] {
     struct statfs ignored;
-    answer->set_value(::statfs(path.c_str(), &ignored) != 0 && errno == ENOTCONN);
-  }).detach();
-  return is_dead.wait_for(std::chrono::seconds(1)) == std::future_status::ready && is_dead.get();
+    return ::statfs(path.c_str(), &ignored) != 0 && errno == ENOTCONN;
+  }).value_or(false);
 }
 
 bool has_session_ended(int fuse) {

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
-#include <future>
-#include <memory>
 #include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 
+#include "engine/base/answer_within.h"
 #include "engine/base/strings.h"
 #include "engine/zarr/hierarchy.h"
 #include "tools/activity.h"
@@ -49,18 +46,9 @@ std::optional<double> usual_latency(Store& store) {
   return std::nullopt;
 }
 
-/// A text of a mount. Throws after a while where nobody answers: the wait itself ends only with this process.
+/// A text of a mount. Throws after a while where nobody answers.
 std::string read_soon(const std::string& path) {
-  const auto answer = std::make_shared<std::promise<std::string>>();
-  std::future<std::string> text = answer->get_future();
-  std::thread([answer, path] {
-    try {
-      answer->set_value(read_text_file(path));
-    } catch (...) {
-      answer->set_exception(std::current_exception());
-    }
-  }).detach();
-  if (text.wait_for(kPatience) == std::future_status::ready) return text.get();
+  if (auto text = answer_within(kPatience, [path] { return read_text_file(path); })) return *std::move(text);
   throw Error(ErrorCode::timed_out, fmt::format("nothing came within {} seconds", kPatience.count()), path);
 }
 

@@ -90,7 +90,6 @@ def get_memory_from_host(most=4 << 30):
 
 def run(contender, arguments, *, timeout=1800, **options):
     """Runs `contender` ("module:function") and gives its Result. Options: step, verify, limit."""
-    get_memory_from_host()
     job = {"contender": contender, "arguments": arguments, "spawned": time.monotonic(), **options}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen([sys.executable, "-m", "harness.child", json.dumps(job)], cwd=BENCH,

@@ -52,6 +52,7 @@ def measure(contenders, rounds, before=lambda: None, after=lambda result: None, 
         turn = contenders[number % len(contenders):] + contenders[:number % len(contenders)]
         for contender in turn:
             before()
+            process.get_memory_from_host()
             try:
                 result = process.run(contender.function, contender.arguments, **contender.options)
                 after(result)

@@ -30,17 +30,17 @@ class Reader:
     """One view, read through the library."""
 
     def __init__(self, place):
-        self.library = library()
+        self.api = library()
         self.handle = ctypes.c_void_p()
-        self.check(self.library.batchfs_open(os.fsencode(place), None, ctypes.byref(self.handle)))
+        self.check(self.api.batchfs_open(os.fsencode(place), None, ctypes.byref(self.handle)))
 
     def check(self, code):
         if code != 0:
-            raise RuntimeError(self.library.batchfs_error().decode())
+            raise RuntimeError(self.api.batchfs_error().decode())
 
     def arrays(self, batch):
         tensor, arrays = Tensor(size=ctypes.sizeof(Tensor)), []
-        while self.library.batchfs_tensor_at(batch, len(arrays), ctypes.byref(tensor)) == 0:
+        while self.api.batchfs_tensor_at(batch, len(arrays), ctypes.byref(tensor)) == 0:
             bytes_ = (ctypes.c_ubyte * tensor.nbytes).from_address(tensor.data)
             arrays.append(np.frombuffer(bytes_, tensor.dtype.decode()).reshape(tensor.shape[:tensor.ndim]))
         return arrays
@@ -48,23 +48,23 @@ class Reader:
     def epoch(self, number):
         """The batches of an epoch; each is given back when the next is asked for."""
         batch = ctypes.c_void_p()
-        self.check(self.library.batchfs_start(self.handle, ctypes.c_int64(number), ctypes.c_int64(0)))
+        self.check(self.api.batchfs_start(self.handle, ctypes.c_int64(number), ctypes.c_int64(0)))
         while True:
-            self.check(self.library.batchfs_next(self.handle, ctypes.byref(batch)))
+            self.check(self.api.batchfs_next(self.handle, ctypes.byref(batch)))
             if not batch:
                 return
             try:
                 yield self.arrays(batch)
             finally:
-                self.library.batchfs_release(batch)
+                self.api.batchfs_release(batch)
 
     def one(self, epoch, number):
         batch = ctypes.c_void_p()
-        self.check(self.library.batchfs_get(self.handle, ctypes.c_int64(epoch), ctypes.c_int64(number), ctypes.byref(batch)))
+        self.check(self.api.batchfs_get(self.handle, ctypes.c_int64(epoch), ctypes.c_int64(number), ctypes.byref(batch)))
         return batch
 
     def close(self):
-        self.library.batchfs_close(self.handle)
+        self.api.batchfs_close(self.handle)
 
 
 def batches(report, store, view, count, epochs=1, options=(), by_tensor=False):

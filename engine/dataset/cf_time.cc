@@ -66,9 +66,10 @@ std::int64_t days_from_civil(std::int64_t year, int month, int day) {
 }
 
 void civil_from_days(std::int64_t days, std::int64_t& year, int& month, int& day) {
-  days += 719468;
-  const std::int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-  const std::int64_t doe = days - era * 146097;
+  // Whole eras of 400 years first: `days` may be as large as it can.
+  const std::int64_t eras = days / 146097, rest = days % 146097 + 719468;  // at least 573372
+  const std::int64_t era = eras + rest / 146097;
+  const std::int64_t doe = rest % 146097;
   const std::int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
   const std::int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
   const std::int64_t mp = (5 * doy + 2) / 153;

@@ -216,5 +216,15 @@ TEST(Cf, DaysOfTheGregorianCalendar) {
   }
 }
 
+// Gregorian calendars repeat after 146097 days: Python's date.fromordinal((days - k * 146097) + 719163), and k * 400 years.
+TEST(Cf, DaysMayBeAsManyAsThereAre) {
+  std::int64_t year;
+  int month, day;
+  civil_from_days(INT64_MAX, year, month, day);
+  EXPECT_EQ(std::tuple(year, month, day), std::tuple(std::int64_t{25252734927768524}, 7, 27));
+  civil_from_days(INT64_MIN, year, month, day);
+  EXPECT_EQ(std::tuple(year, month, day), std::tuple(std::int64_t{-25252734927764585}, 6, 7));
+}
+
 }  // namespace
 }  // namespace batchfs
