@@ -19,11 +19,7 @@ namespace batchfs {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-#ifdef __SANITIZE_ADDRESS__
-constexpr std::size_t kPooled = SIZE_MAX;  // it watches what malloc gives, to the byte
-#else
-constexpr std::size_t kPooled = 256 << 10;  // from this size on
-#endif
+constexpr std::size_t kPooled = kPoolsBuffers ? 256 << 10 : SIZE_MAX;  // from this size on
 constexpr std::size_t kHugePage = 2 << 20;
 
 /// Sizes are rounded up to eighths of a power of two, so that similar chunks share free buffers.
@@ -140,9 +136,9 @@ Buffer::Buffer(std::size_t size) : size_(size) {
     data_ = pool().take(allocated_);
     return;
   }
-  data_ = static_cast<std::byte*>(
-      std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment));
-  if (data_ == nullptr) throw std::bad_alloc();
+  void* data = nullptr;
+  if (::posix_memalign(&data, kAlignment, size) != 0) throw std::bad_alloc();
+  data_ = static_cast<std::byte*>(data);
 }
 
 Buffer::~Buffer() {

@@ -5,6 +5,15 @@
 
 namespace batchfs {
 
+/// None is where AddressSanitizer watches: it knows what malloc gives, and when it is freed.
+#if defined(__SANITIZE_ADDRESS__)  // of g++
+inline constexpr bool kPoolsBuffers = false;
+#elif defined(__has_feature)  // of clang
+inline constexpr bool kPoolsBuffers = !__has_feature(address_sanitizer);
+#else
+inline constexpr bool kPoolsBuffers = true;
+#endif
+
 /// At least this much is, unless more is asked for.
 inline constexpr std::size_t kLeastPooled = 64 << 20;
 

@@ -73,7 +73,7 @@ FetchDone Array::naming(const Dims& chunk, FetchDone done) const {
 
 void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
   const FetchDone done = naming(chunk, std::move(unnamed));
-  auto give = [this, chunk, done](ReadOutcome outcome, std::uint64_t offset, std::optional<std::uint64_t> exact) {
+  auto give = [this, done](ReadOutcome outcome, std::uint64_t offset, std::optional<std::uint64_t> exact) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
     auto& bytes = std::get<std::optional<Buffer>>(outcome);
     EncodedChunk encoded;

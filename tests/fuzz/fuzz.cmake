@@ -1,9 +1,6 @@
-# The fuzz targets. With clang (preset `fuzz`) each is a program of libFuzzer's, which tools/fuzz runs. In any other
-# build unit_fuzz puts through each what its fuzzing starts from.
+# The fuzz targets. With clang (tools/configure_asan) each is a program of libFuzzer's, which tools/fuzz runs. In every
+# build of the tests unit_fuzz puts through each what its fuzzing starts from.
 
-if(BATCHFS_FUZZ AND NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
-  message(FATAL_ERROR "libFuzzer comes with clang: configure with the preset fuzz")
-endif()
 find_package(GTest REQUIRED)  # fakes of the unit tests use it
 
 if(BUILD_TESTING)
@@ -18,7 +15,6 @@ function(batchfs_fuzz name)
     add_executable(fuzz_${name} EXCLUDE_FROM_ALL tests/fuzz/${name}.cc)
     target_link_libraries(fuzz_${name} PRIVATE ${ARGN})
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
-    set_property(GLOBAL APPEND PROPERTY BATCHFS_FUZZ_TARGETS fuzz_${name})
   endif()
   if(BUILD_TESTING)
     add_library(replay_${name} OBJECT tests/fuzz/${name}.cc)
@@ -43,8 +39,3 @@ batchfs_fuzz(handoff_reader batchfs_reader_core)
 batchfs_fuzz(gpu_decode batchfs_gpu)
 batchfs_fuzz(program batchfs_gpu)
 batchfs_fuzz(fuse_init batchfs_fs)
-
-if(BATCHFS_FUZZ)
-  get_property(targets GLOBAL PROPERTY BATCHFS_FUZZ_TARGETS)
-  add_custom_target(fuzz DEPENDS ${targets})
-endif()

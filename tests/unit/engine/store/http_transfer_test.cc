@@ -16,7 +16,7 @@ using ::testing::Not;
 using Answer = LoopbackServer::Answer;
 using Request = LoopbackServer::Request;
 
-constexpr HttpTransfer::Settings kSettings{.timeout = 8, .connect_timeout = 4};
+const HttpTransfer::Settings kSettings{.timeout = 8, .connect_timeout = 4};
 
 /// A request with its easy handle. No proxy of the environment stands between it and the test's server.
 class Played {
