@@ -11,20 +11,25 @@
 
 namespace batchfs::gpu {
 
-/// A decoding table's entry: how many bits select the next state, how many extra bits the symbol has, the
-/// symbol, and where the next state starts. The entries of three tables can be added: no field's sum of three
-/// reaches the next one. The count of bits is lowest, so that an entry serves as a shift count modulo 32.
+/// A decoding table's entry: how many extra bits the symbol has, how many bits select the next state, how many a
+/// sequence takes for this code in all, and where the next state starts. The entries of three tables can be added:
+/// no field's sum of three reaches into the next one but the extra bits', by one, where there is room. What a
+/// chain of states needs first is lowest: an entry, or a sum of two, is a shift count modulo 32.
 struct FseEntry {
-  static constexpr int kExtra = 5, kSymbol = 12, kNext = 20;
+  static constexpr int kBits = 5, kTaken = 10, kNext = 23;
 
-  BATCHFS_GPU static std::uint32_t packed(std::uint32_t next, std::uint32_t symbol, std::uint32_t bits,
-                                          std::uint32_t extra) {
-    return bits | extra << kExtra | symbol << kSymbol | next << kNext;
+  BATCHFS_GPU static std::uint32_t packed(std::uint32_t next, std::uint32_t bits, std::uint32_t extra) {
+    return extra | bits << kBits | (extra + bits) << kTaken | next << kNext;
   }
-  BATCHFS_GPU static std::uint32_t bits(std::uint32_t entry) { return entry & 0x1f; }
-  BATCHFS_GPU static std::uint32_t extra(std::uint32_t entry) { return entry >> kExtra & 0x3f; }
-  BATCHFS_GPU static std::uint32_t symbol(std::uint32_t entry) { return entry >> kSymbol & 0xff; }
+  BATCHFS_GPU static std::uint32_t extra(std::uint32_t entry) { return entry & 0x1f; }
+  BATCHFS_GPU static std::uint32_t bits(std::uint32_t entry) { return entry >> kBits & 0x1f; }
+  BATCHFS_GPU static std::uint32_t taken(std::uint32_t sum) { return sum >> kTaken & 0x7f; }
   BATCHFS_GPU static std::uint32_t next(std::uint32_t entry) { return entry >> kNext; }
+  /// The entry of the next state, `more` after where it starts.
+  BATCHFS_GPU static const std::uint32_t* next(const std::uint32_t* table, std::uint32_t entry, std::uint32_t more) {
+    static_assert(kTaken + 7 <= kNext - 2);  // zeros below it: a shift gives bytes
+    return reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const char*>(table) + (entry >> (kNext - 2))) + more;
+  }
 };
 
 inline constexpr int kMostCounts = 64;  // symbols of one distribution, and a few more
@@ -99,13 +104,14 @@ BATCHFS_GPU std::uint32_t read_counts(const std::uint8_t* bytes, std::uint32_t s
 
 /// What building a table needs besides.
 struct FseScratch {
-  std::uint16_t first[kMostCounts];   // cumulated counts, then each symbol's next state number
-  std::uint8_t symbol[512];
+  std::uint16_t first[kMostCounts];  // cumulated counts, then each symbol's next state number
 };
 
-/// Builds the table of 2^accuracy entries, by a warp. `extra(symbol)` is how many extra bits a symbol has.
+/// Builds the table of 2^accuracy entries, and the symbols that they stand for, by a warp. `extra(symbol)` is how
+/// many extra bits a symbol has.
 template <class Extra>
-BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::uint32_t* table, Extra extra) {
+BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::uint32_t* table, std::uint8_t* symbols,
+                             Extra extra) {
   const std::uint32_t size = 1u << counts.accuracy;
   // Symbols rarer than once take the last entries, from the end on; the others are cumulated.
   std::uint32_t total = 0, rare = 0;
@@ -125,7 +131,7 @@ BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::
       if (s < counts.symbols) scratch.first[s] = static_cast<std::uint16_t>(total + sums[lane] - common[lane]);
       if (is_rare[lane]) {
         const std::uint32_t before = rare + static_cast<std::uint32_t>(bits_in(rare_lanes & lanes_up_to(lane))) - 1;
-        scratch.symbol[size - 1 - before] = static_cast<std::uint8_t>(s);
+        symbols[size - 1 - before] = static_cast<std::uint8_t>(s);
       }
     });
     total += value_of(sums, kLanes - 1);
@@ -150,7 +156,7 @@ BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::
         const std::uint32_t middle = (low + high) / 2;
         (scratch.first[middle] <= i ? low : high) = middle;
       }
-      scratch.symbol[position[lane]] = static_cast<std::uint8_t>(low);
+      symbols[position[lane]] = static_cast<std::uint8_t>(low);
     });
     placed += static_cast<std::uint32_t>(bits_in(takers));
   }
@@ -163,14 +169,14 @@ BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::
   sync_lanes();
   for (std::uint32_t begin = 0; begin < size; begin += kLanes) {
     Lanes<std::uint32_t> symbol;
-    each_lane([&](int lane) { symbol[lane] = scratch.symbol[begin + static_cast<std::uint32_t>(lane)]; });
+    each_lane([&](int lane) { symbol[lane] = symbols[begin + static_cast<std::uint32_t>(lane)]; });
     const Lanes<std::uint32_t> same = same_lanes(symbol);
     Lanes<std::uint32_t> state;
     each_lane([&](int lane) {
       state[lane] = scratch.first[symbol[lane]] + static_cast<std::uint32_t>(bits_in(same[lane] & lanes_up_to(lane))) - 1;
       const std::uint32_t bits = counts.accuracy - static_cast<std::uint32_t>(top_bit(state[lane]));
       table[begin + static_cast<std::uint32_t>(lane)] =
-          FseEntry::packed((state[lane] << bits) - size, symbol[lane], bits, extra(symbol[lane]));
+          FseEntry::packed((state[lane] << bits) - size, bits, extra(symbol[lane]));
     });
     sync_lanes();
     each_lane([&](int lane) {

@@ -28,6 +28,7 @@ struct HuffmanShared {
   std::uint8_t weights[256];
   std::uint32_t next[kLongestCode + 2];  // by weight: where the next symbol's entries go
   std::uint32_t weight_table[64];
+  std::uint8_t weight_symbols[64];
   FseCounts counts;
   FseScratch scratch;
 };
@@ -47,10 +48,10 @@ BATCHFS_GPU bool read_weights(const std::uint8_t* bytes, std::uint32_t size, Huf
   for (std::uint32_t turn = 0;; turn ^= 1) {
     const std::uint32_t entry = shared.weight_table[states[turn]];
     if (count >= 254) return false;
-    shared.weights[count++] = static_cast<std::uint8_t>(FseEntry::symbol(entry));
+    shared.weights[count++] = shared.weight_symbols[states[turn]];
     at -= static_cast<int>(FseEntry::bits(entry));
     if (at < 0) {  // this state has no next one: the other one holds the last weight
-      shared.weights[count++] = static_cast<std::uint8_t>(FseEntry::symbol(shared.weight_table[states[turn ^ 1]]));
+      shared.weights[count++] = shared.weight_symbols[states[turn ^ 1]];
       break;
     }
     states[turn] = FseEntry::next(entry) + stream_bits(bytes, size, at, FseEntry::bits(entry));
@@ -110,7 +111,7 @@ BATCHFS_GPU std::uint32_t read_tree(const std::uint8_t* bytes, std::uint32_t siz
   sync_lanes();  // before it is written again
   if (counts_size == 0) return 0;
   if (!direct) {
-    build_table(shared.counts, shared.scratch, shared.weight_table, [](std::uint32_t) { return 0u; });
+    build_table(shared.counts, shared.scratch, shared.weight_table, shared.weight_symbols, [](std::uint32_t) { return 0u; });
     sync_lanes();
   }
   each_lane([&](int lane) {

@@ -28,13 +28,15 @@ __global__ void __launch_bounds__(kThreads, 1536 / kThreads) lz4_kernel(Work wor
   lz4_stream(shared, work, first + blockIdx.x);
 }
 
-/// The sequences, which take longer, first.
-__global__ void __launch_bounds__(kEntropyThreads, 8) zstd_entropy_kernel(Work work, std::uint32_t blocks) {
+// The sequences, which take longer, first: the literals, in a kernel of their own, would have the device to themselves
+// and leave most of it idle. Four to a multiprocessor, which is as many as its shared memory takes.
+__global__ void __launch_bounds__(kEntropyThreads, 4) zstd_entropy_kernel(Work work, std::uint32_t blocks) {
   __shared__ ZstdEntropyShared shared;
-  if (blockIdx.x < blocks)
-    zstd_block(shared, work, blockIdx.x, EntropyPart::sequences);
+  const std::uint32_t groups = sequence_groups(blocks);
+  if (blockIdx.x < groups)
+    zstd_sequences(shared.sequences, work, blockIdx.x, blocks);
   else
-    zstd_block(shared, work, blockIdx.x - blocks, EntropyPart::literals);
+    zstd_literals(shared.huffman, work, blockIdx.x - groups);
 }
 
 template <int kThreads, int kTile>
@@ -65,7 +67,7 @@ void launch_lz4(const Work& work, std::span<const Lz4Stream> streams, cudaStream
 
 void launch_zstd_entropy(const Work& work, std::size_t blocks, cudaStream_t stream) {
   const auto count = static_cast<std::uint32_t>(blocks);
-  if (count > 0) zstd_entropy_kernel<<<2 * count, kEntropyThreads, 0, stream>>>(work, count);
+  if (count > 0) zstd_entropy_kernel<<<sequence_groups(count) + count, kEntropyThreads, 0, stream>>>(work, count);
 }
 
 void launch_zstd_frames(const Work& work, std::span<const ZstdFrame> frames, cudaStream_t stream) {

@@ -1,8 +1,8 @@
 #pragma once
 // Zstandard frames (RFC 8878), in three kernels over the tables that zstd_plan.cc wrote.
 //
-// What is parallel: first all blocks of all frames (zstd_block: one block of threads decodes the literals,
-// another turns the sequences into runs; the tables of earlier blocks that a block repeats are built again
+// What is parallel: first all blocks of all frames (zstd_literals: one block of threads decodes a block's literals;
+// zstd_sequences: another turns the sequences of several into runs; the tables of earlier blocks that a block repeats are built again
 // from their descriptions, so that no block waits for another); then within each frame every
 // byte of a tile (zstd_frame: frames have their blocks' matches executed in order by copy.cuh, with the
 // repeated offsets of each block known once those of the previous one are); then, where there are any, the
@@ -17,8 +17,9 @@
 
 namespace batchfs::gpu {
 
-/// A warp for each stream of literals; or three warps for the sequences.
-inline constexpr int kEntropyThreads = 4 * kLanes;
+/// A warp for each stream of literals; or one for each chain of states, and one that follows them.
+inline constexpr int kEntropyThreads = (1 + kChains) * kLanes;
+static_assert(kEntropyThreads >= 4 * kLanes);
 
 union ZstdEntropyShared {
   SequencesShared sequences;
@@ -57,15 +58,19 @@ BATCHFS_GPU bool decode_literals(HuffmanShared& shared, const Work& work, const 
   });
 }
 
-enum class EntropyPart { sequences, literals };
+/// The work of one block of threads: the sequences of the blocks `group` * kChains and on, of `blocks` in all.
+BATCHFS_GPU void zstd_sequences(SequencesShared& shared, const Work& work, std::uint32_t group, std::uint32_t blocks) {
+  decode_sequences<kEntropyThreads>(shared, work, group * kChains, blocks);
+}
 
-/// The work of one block of threads: an entropy-coded part of block `number`.
-BATCHFS_GPU void zstd_block(ZstdEntropyShared& shared, const Work& work, std::uint32_t number, EntropyPart part) {
+/// How many groups that makes.
+constexpr std::uint32_t sequence_groups(std::uint32_t blocks) { return (blocks + kChains - 1) / kChains; }
+
+/// The work of one block of threads: the literals of block `number`.
+BATCHFS_GPU void zstd_literals(HuffmanShared& shared, const Work& work, std::uint32_t number) {
   const ZstdBlock& block = work.zstd_blocks[number];
   if (block.kind != ZstdBlockKind::compressed) return;
-  const bool good = part == EntropyPart::sequences
-                        ? decode_sequences<kEntropyThreads>(shared.sequences, work, block, work.zstd_results[number])
-                        : decode_literals(shared.huffman, work, block);
+  const bool good = decode_literals(shared, work, block);
   each_thread<kEntropyThreads>([&](int thread) {
     if (thread == 0 && !good) raise_to(work.status + block.chunk, kDamaged);
   });

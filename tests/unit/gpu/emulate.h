@@ -29,8 +29,9 @@ void run_kernels(const Work& work, std::size_t lz4_streams, std::size_t zstd_blo
   const auto lz4 = std::make_unique<Lz4Shared<kThreads, kTile>>();
   for (std::uint32_t i = 0; i < lz4_streams; ++i) lz4_stream(*lz4, work, i);
   const auto entropy = std::make_unique<ZstdEntropyShared>();
-  for (const EntropyPart part : {EntropyPart::literals, EntropyPart::sequences})
-    for (std::uint32_t i = 0; i < zstd_blocks; ++i) zstd_block(*entropy, work, i, part);
+  const auto blocks = static_cast<std::uint32_t>(zstd_blocks);
+  for (std::uint32_t i = 0; i < blocks; ++i) zstd_literals(entropy->huffman, work, i);
+  for (std::uint32_t i = 0; i < sequence_groups(blocks); ++i) zstd_sequences(entropy->sequences, work, i, blocks);
   const auto copy = std::make_unique<CopyShared<kThreads, kTile>>();
   for (std::uint32_t i = 0; i < zstd_frames; ++i) zstd_frame(*copy, work, i);
   for (std::uint32_t i = 0; i < zstd_frames; ++i) zstd_checksum(work, i);
