@@ -25,6 +25,7 @@ constexpr std::uint64_t kWidestGap = 256 << 10;
 constexpr std::uint64_t kLargestShared = 8 << 20;
 /// Objects whose contents are remembered, to notice that they have changed.
 constexpr std::size_t kMostRemembered = 1 << 20;
+constexpr std::uint64_t kUntold = 0;  // the version of an object whose server tells none
 constexpr int kMostPages = 100'000;
 
 bool is_whole(const ByteRange& range) { return !range.from_end && range.offset == 0 && range.length == UINT64_MAX; }
@@ -216,30 +217,41 @@ class ObjectStore::Reads {
     };
     job.where = place(read->key);
     job.verify = [this, read, range, where = job.where](const HttpResponse& response) {
-      if (response.status == 304) return;
+      if (response.status == 304) return check_unchanged(read->key, read->known);
       if (range && response.status == 200 && response.body_received > response.body.size()) ignores_ranges_ = true;
       check_object(response, range, where);
       if (response.status != 416) check_unchanged(read->key, version_of(response));
     };
     job.hedge = true;
     requests_.send(std::move(job), [this, read, range](ObjectRequests::Outcome outcome) {
-      deliver(read, range, std::move(outcome));
+      deliver(read, range, unless_gone(read->key, std::move(outcome)));
     });
   }
 
-  /// Throws stale when the object is not what it was when it was read first.
+  /// Throws stale when the object is not what it was when it was read first. Not every server tells versions.
   void check_unchanged(const std::string& key, std::string_view version) {
-    if (version.empty()) return;
     // Weak and strong tags of one object differ in the prefix only (a server that compresses, or not).
     if (version.starts_with("W/")) version.remove_prefix(2);
-    const std::uint64_t name = std::hash<std::string>{}(key), contents = std::hash<std::string_view>{}(version);
+    const std::uint64_t name = std::hash<std::string>{}(key), contents = version.empty() ? kUntold : std::hash<std::string_view>{}(version);
     const std::lock_guard lock(mutex_);
     const auto it = seen_.find(name);
     if (it == seen_.end()) {
       if (seen_.size() < kMostRemembered) seen_.emplace(name, contents);
-    } else if (it->second != contents) {
+    } else if (it->second == kUntold) {
+      it->second = contents;
+    } else if (contents != kUntold && it->second != contents) {
       throw Error(ErrorCode::stale, "the object has changed since it was first read; mount again to see the new one");
     }
+  }
+
+  /// An object that was there and is missing now must not be taken for one that never was, whose values are known.
+  ObjectRequests::Outcome unless_gone(const std::string& key, ObjectRequests::Outcome outcome) {
+    const auto* response = std::get_if<std::optional<HttpResponse>>(&outcome);
+    if (response == nullptr || response->has_value()) return outcome;
+    const std::lock_guard lock(mutex_);
+    if (!seen_.contains(std::hash<std::string>{}(key))) return outcome;
+    return std::make_exception_ptr(
+        Error(ErrorCode::stale, "the object has gone since it was first read; mount again to see what is there", place(key)));
   }
 
   void deliver(const std::shared_ptr<Read>& read, const std::optional<ByteRange>& range,
@@ -304,7 +316,7 @@ class ObjectStore::Reads {
 
   std::mutex mutex_;  // guards what follows; never held while calling out
   std::unordered_map<std::string, std::vector<std::shared_ptr<Read>>> reads_;
-  std::unordered_map<std::uint64_t, std::uint64_t> seen_;  // hashes of key and version
+  std::unordered_map<std::uint64_t, std::uint64_t> seen_;  // hashes of key and version, or kUntold
   bool stopping_ = false;
 
   ObjectRequests requests_;  // last: its callbacks use all of the above

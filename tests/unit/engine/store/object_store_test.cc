@@ -174,6 +174,27 @@ TEST_F(ObjectStoreTest, AChangedObjectIsStale) {
   EXPECT_EQ(text(store->read("c")), "0123456789") << "first seen now";
 }
 
+TEST_F(ObjectStoreTest, AnObjectThatHasGoneIsStaleAndNotMissing) {
+  for (const char* tag : {"\"one\"", ""}) {
+    bool gone = false;
+    there.fault = [&](const Request& request, int) {
+      return gone ? Answer{.status = 404} : LoopbackServer::object(request, "0123456789", tag);
+    };
+    const auto store = open();
+    EXPECT_EQ(text(store->read("a", {0, 3})), "012");
+    gone = true;
+    std::string message;
+    EXPECT_EQ(code_of([&] { store->read("a", {3, 3}); }, &message), ErrorCode::stale) << "ETag: " << tag;
+    EXPECT_THAT(message, HasSubstr("gone"));
+    EXPECT_THAT(message, HasSubstr(there.server.url() + "/a"));
+    EXPECT_EQ(code_of([&] { store->size("a"); }), ErrorCode::stale);
+    EXPECT_EQ(store->read("b"), std::nullopt) << "never seen";
+    gone = false;
+    EXPECT_EQ(text(store->read("a", {3, 3})), "345");
+    EXPECT_EQ(text(store->read("b")), "0123456789");
+  }
+}
+
 TEST_F(ObjectStoreTest, WebPagesAreNoObjects) {
   Answer answer{.headers = {{"Content-Type", "text/html; charset=utf-8"}}, .body = "  <!DOCTYPE html><p>Log in"};
   there.fault = [&](const Request&, int) { return answer; };
