@@ -104,7 +104,8 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
   auto views = load_views(dataset, options.views);
   Engine engine({.threads = options.store.threads,
                  .memory = options.store.memory,
-                 .wait = options.wait,
+                 .wait = options.time.wait,
+                 .idle = options.time.idle,
                  .served = [&supervised] { supervised.served(); },
                  .store = opened.store},
                 log);

@@ -66,7 +66,7 @@ void add_mount_options(CLI::App& app, MountOptions& options) {
                "when the process that serves the mount dies, end the mount instead of starting it again");
   app.add_flag("--replace", options.replace,
                "take over the mount that is there, of the same store and views, under programs that read it");
-  add_wait_option(app, options.wait);
+  add_time_options(app, options.time);
   add_engine_options(app, options.store);
   add_gpu_options(app, options.gpu);
 }

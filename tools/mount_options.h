@@ -16,7 +16,7 @@ struct MountOptions {
   GpuOptions gpu;
   std::string directory;
   std::vector<std::string> views;  // files
-  double wait = 600;  // seconds
+  TimeOptions time;
   bool foreground = false;
   bool no_passthrough = false;
   bool allow_other = false;

@@ -25,7 +25,7 @@ struct Options {
   GpuOptions gpu;
   std::vector<std::string> views;  // files
   std::string socket;
-  double wait = 600;  // seconds
+  TimeOptions time;
   bool background = false;
 };
 
@@ -74,7 +74,8 @@ void serve(const Options& options, const std::function<void()>& ready) {
   auto views = load_views(open_dataset(opened, true, log), options.views);
   Engine engine({.threads = options.store.threads,
                  .memory = options.store.memory,
-                 .wait = options.wait,
+                 .wait = options.time.wait,
+                 .idle = options.time.idle,
                  .store = opened.store},
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
@@ -101,7 +102,7 @@ Run setup_serve(CLI::App& app) {
   app.add_option("--socket", options->socket, "where readers connect; made here, removed at the end")
       ->required()
       ->type_name("PATH");
-  add_wait_option(app, options->wait);
+  add_time_options(app, options->time);
   app.add_flag("--background", options->background, "return when readers can connect");
   return [options](Output&) {
     options->store.store = absolute_store(options->store.store);

@@ -54,8 +54,11 @@ bool is_stderr_read(bool foreground) {
   return foreground || is_journal(STDERR_FILENO, std::getenv("JOURNAL_STREAM"));
 }
 
-void add_wait_option(CLI::App& app, double& seconds) {
-  app.add_option("--wait", seconds, "a reader that has waited this long for its data gets an error (default 600)")
+void add_time_options(CLI::App& app, TimeOptions& options) {
+  app.add_option("--wait", options.wait, "a reader that has waited this long for its data gets an error (default 600)")
+      ->check(CLI::Range(0.001, 1e6).description(""))
+      ->type_name("SECONDS");
+  app.add_option("--idle", options.idle, "when nobody has opened anything for so long, all memory is given back (default 300)")
       ->check(CLI::Range(0.001, 1e6).description(""))
       ->type_name("SECONDS");
 }

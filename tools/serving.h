@@ -32,8 +32,11 @@ void check_memory(const std::vector<std::shared_ptr<const View>>& views, const M
 /// Is what a daemon writes to standard error read by anyone: a terminal in the foreground, or the system's journal?
 bool is_stderr_read(bool foreground);
 
-/// --wait: how long readers wait.
-void add_wait_option(CLI::App& app, double& seconds);
+struct TimeOptions {  // seconds
+  double wait = 600;  // how long readers wait
+  double idle = 300;  // how long memory is kept for readers that may come
+};
+void add_time_options(CLI::App& app, TimeOptions& options);
 
 /// Each batch that a reader holds is an open file: as many as the system lets this user have.
 void raise_file_limit();

@@ -159,6 +159,22 @@ def test_64_readers_in_a_control_group(batchfs, large, tmp_path, options):
         cgroup.remove()
 
 
+@pytest.mark.says("memory-back")
+def test_all_memory_is_given_back_when_nobody_comes(large, mount_at, tmp_path):
+    view = {"name": "v", "window": {"time": 1}, "batch": {"size": 8}}
+    directory = mount_at(large, tmp_path / "mnt", {"v": view}, "--memory", "24M", "--idle", "0.3")
+
+    def used():
+        return stats(directory)["memory_used"]
+
+    with open(directory / "views/v/epoch-0000/batch-000003.npy", "rb") as held:
+        (directory / "views/v/epoch-0000/batch-000009.npy").read_bytes()
+        (directory / "arrays/v/values.npy").read_bytes()
+        assert eventually(lambda: used() < 3 * MB)
+        assert used() > MB  # what is held
+    assert eventually(lambda: used() == 0)
+
+
 @pytest.mark.says("memory-refused")
 def test_a_batch_larger_than_the_budget_is_refused(large, fails, good, tmp_path):
     (tmp_path / "mnt").mkdir()
