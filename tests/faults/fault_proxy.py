@@ -69,6 +69,7 @@ class Fault:
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # header and body come in two parts: the second would wait for an acknowledgement
 
     def log_message(self, *arguments):
         pass
