@@ -50,6 +50,7 @@ def fault_kinds(proxy):
         "half of the pieces": Fault(chunked=True, cut=500),
         "another encoding": Fault(encoding=True),
         "a redirect to nobody": Fault(redirect=lambda path: f"http://127.0.0.1:9/{path}"),
+    }) | kinds({errno.EIO, errno.ETIMEDOUT}, {  # finding out may take longer than the connection has
         "an unknown host": Fault(redirect=lambda path: f"http://no-such-host.invalid/{path}"),
         "no TLS": Fault(redirect=lambda path: f"https://127.0.0.1:{proxy.port}/{path}"),
     }) | kinds({errno.EIO}, {  # not all reads suffer from these: chunks that are no shards do not, nor one that came with another
