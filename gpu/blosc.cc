@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstring>
 
+#include "engine/codec/blosc_blocks.h"
 #include "gpu/plan.h"
 
 namespace batchfs::gpu {
@@ -66,11 +67,11 @@ class BloscPlanner {
     if (kHeader + count * sizeof(std::uint32_t) > chunk_.size()) return Verdict::damaged;
     // Writers make blocks of many KiB; tables for smaller ones would outgrow the data.
     if (count > 64 + decoded / 1024) return Verdict::unsupported;
+    const BloscBlocks blocks(chunk_.subspan(kHeader, count * sizeof(std::uint32_t)), chunk_.size());
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint32_t at = static_cast<std::uint32_t>(i * block_);
       const std::uint32_t size = std::min(block_, decoded - at);
-      const std::uint32_t start = u32_at(chunk_, kHeader + i * sizeof(std::uint32_t));
-      if (const Verdict verdict = block(at, size, start); verdict != Verdict::planned) return verdict;
+      if (const Verdict verdict = block(at, size, blocks.start(i), blocks.end(i)); verdict != Verdict::planned) return verdict;
     }
     return Verdict::planned;
   }
@@ -82,7 +83,7 @@ class BloscPlanner {
     return Order::copied;
   }
 
-  Verdict block(std::uint32_t at, std::uint32_t size, std::uint64_t start) {
+  Verdict block(std::uint32_t at, std::uint32_t size, std::uint64_t start, std::uint64_t end) {
     const bool split = (flags_ & kNotSplit) == 0 && item_ <= kMostSplits && block_ / item_ >= kSmallestSplit &&
                        size == block_ && item_ > 1;
     const std::uint32_t parts = split ? item_ : 1;
@@ -99,10 +100,10 @@ class BloscPlanner {
     row.split = split;
     row.chunk = plan_.chunks_;
     for (std::uint32_t i = 0; i < parts; ++i) {
-      if (start > chunk_.size() || chunk_.size() - start < sizeof(std::uint32_t)) return Verdict::damaged;
+      if (start > end || end - start < sizeof(std::uint32_t)) return Verdict::damaged;
       const std::uint32_t stored = u32_at(chunk_, start);
       start += sizeof stored;
-      if (stored == 0 || stored > chunk_.size() - start) return Verdict::damaged;
+      if (stored == 0 || stored > end - start) return Verdict::damaged;
       if (how == Order::copied) {
         if (stored == part)
           copy(at + i * part, part, start);

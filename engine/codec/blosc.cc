@@ -9,15 +9,19 @@
 #include <fmt/format.h>
 
 #include "engine/base/buffer.h"
+#include "engine/codec/blosc_blocks.h"
 #include "engine/codec/codecs.h"
 
 namespace batchfs {
 
 namespace {
 
+constexpr std::uint8_t kNotSplit = 0x10;  // of the flags, which blosc.h has but for this one
+constexpr std::size_t kMostStreams = 16, kSmallestStream = 128;
+
 struct Header {
   std::size_t decoded = 0, block = 0;
-  std::uint8_t typesize = 1;
+  std::uint8_t flags = 0, typesize = 1;
 };
 
 /// Checks the container as a whole: after this c-blosc stays inside `in`.
@@ -32,6 +36,7 @@ Header read_header(std::span<const std::byte> in) {
   std::size_t validated = 0;
   if (blosc_cbuffer_validate(in.data(), in.size(), &validated) < 0)
     throw Error(ErrorCode::corrupt, "the Blosc frame is damaged");
+  header.flags = static_cast<std::uint8_t>(in[2]);
   header.typesize = std::max<std::uint8_t>(1, static_cast<std::uint8_t>(in[3]));
   return header;
 }
@@ -47,6 +52,7 @@ class BloscCodec final : public Codec {
       throw Error(ErrorCode::corrupt, fmt::format("the Blosc frame holds {} bytes, {} were expected",
                                                   header.decoded, out.size()));
     if (header.decoded == 0) return 0;
+    check_blocks(in, header, 0, header.decoded);
     const int got = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
     if (got < 0 || static_cast<std::size_t>(got) != header.decoded) throw damaged(in);
     return header.decoded;
@@ -68,12 +74,13 @@ class BloscCodec final : public Codec {
     // c-blosc counts in items of the frame's own type size.
     const std::uint64_t item = header.typesize;
     const std::uint64_t first = offset / item, last = (offset + out.size() + item - 1) / item;
+    if (last * item > header.decoded) throw damaged(in);  // items do not divide the frame
+    check_blocks(in, header, first * item, last * item);
     const bool whole_items = offset % item == 0 && out.size() % item == 0;
     if (whole_items) {
       get_items(in, first, last - first, out);
     } else {
       Buffer around((last - first) * item);
-      if (last * item > header.decoded) throw damaged(in);  // items do not divide the frame
       get_items(in, first, last - first, around.span());
       std::memcpy(out.data(), around.data() + (offset - first * item), out.size());
     }
@@ -109,26 +116,46 @@ class BloscCodec final : public Codec {
       *more = table;
       return std::nullopt;
     }
-    std::vector<std::uint32_t> starts(blocks);
-    std::memcpy(starts.data(), head.data() + BLOSC_MAX_OVERHEAD, 4 * blocks);  // little endian, as we are
-    // Threads write blocks in the order they finish: a block ends where the next one in the file begins.
-    std::vector<std::uint32_t> sorted = starts;
-    std::sort(sorted.begin(), sorted.end());
+    const BloscBlocks places(head.subspan(BLOSC_MAX_OVERHEAD, 4 * blocks), stored_size);
     std::vector<Span> spans;
     const std::uint64_t last = std::min<std::uint64_t>(blocks, (offset + length + 2 * item + block - 1) / block);
     for (std::uint64_t i = offset / block; i < last; ++i) {
-      const auto next = std::upper_bound(sorted.begin(), sorted.end(), starts[i]);
-      const std::uint64_t end = next == sorted.end() ? stored_size : *next;
-      if (starts[i] < table || end > stored_size || end <= starts[i]) return std::nullopt;
-      if (!spans.empty() && spans.back().offset + spans.back().length == starts[i])
-        spans.back().length += end - starts[i];
+      const std::uint64_t start = places.start(i), end = places.end(i);
+      if (start < table || end <= start) return std::nullopt;
+      if (!spans.empty() && spans.back().offset + spans.back().length == start)
+        spans.back().length += end - start;
       else
-        spans.push_back({starts[i], end - starts[i]});
+        spans.push_back({start, end - start});
     }
     return spans;
   }
 
  private:
+  /// Do the blocks that hold these decoded bytes end before the next ones begin? See BloscBlocks.
+  static void check_blocks(std::span<const std::byte> in, const Header& header, std::uint64_t begin, std::uint64_t end) {
+    if (header.flags & BLOSC_MEMCPYED) return;
+    const std::size_t block = header.block;
+    if (block == 0) throw damaged(in);
+    const std::uint64_t count = header.decoded / block + (header.decoded % block != 0);
+    if (count > (in.size() - BLOSC_MAX_OVERHEAD) / 4) throw damaged(in);
+    const BloscBlocks blocks(in.subspan(BLOSC_MAX_OVERHEAD, 4 * count), in.size());
+    const bool split = (header.flags & kNotSplit) == 0 && header.typesize <= kMostStreams &&
+                       block / header.typesize >= kSmallestStream;
+    for (std::uint64_t i = begin / block; i < count && i * block < end; ++i) {
+      const bool short_one = header.decoded - i * block < block;
+      const std::uint64_t stop = blocks.end(i);
+      std::uint64_t at = blocks.start(i);
+      for (int streams = split && !short_one ? header.typesize : 1; streams > 0; --streams) {
+        std::uint32_t size = 0;
+        if (at > stop || stop - at < sizeof size) throw damaged(in);
+        std::memcpy(&size, in.data() + at, sizeof size);
+        at += sizeof size;
+        if (size > stop - at) throw damaged(in);
+        at += size;
+      }
+    }
+  }
+
   static void get_items(std::span<const std::byte> in, std::uint64_t first, std::uint64_t count,
                         std::span<std::byte> out) {
     const int got = blosc_getitem(in.data(), static_cast<int>(first), static_cast<int>(count), out.data());

@@ -134,6 +134,22 @@ TEST(Blosc, RefusesEveryTruncation) {
   }
 }
 
+TEST(Blosc, RefusesABlockThatReachesIntoTheNext) {
+  // Two blocks of 16 bytes as they are, behind their length; the second begins at byte 20's.
+  Bytes chunk = {2, 1, 0x30, 1, 32, 0, 0, 0, 16, 0, 0, 0, 64, 0, 0, 0, 24, 0, 0, 0, 44, 0, 0, 0};
+  for (int block = 0; block < 2; ++block) {
+    chunk.insert(chunk.end(), {16, 0, 0, 0});
+    for (std::uint8_t i = 0; i < 16; ++i) chunk.push_back(i % 4 == 0 ? 16 : 0);
+  }
+  EXPECT_EQ(on_gpu_code(chunk, 32).size(), 32);
+  chunk[20] = 24;  // one and the same
+  EXPECT_EQ(on_gpu_code(chunk, 32).size(), 32);
+  chunk[20] = 32;
+  Verdict verdict;
+  on_gpu_code(chunk, 32, &verdict);
+  EXPECT_EQ(verdict, Verdict::damaged);
+}
+
 TEST(Blosc, RefusesHugeCounts) {
   const Bytes chunk = compressed(make_data(Data::packed, 9'000), "lz4", 5, BLOSC_SHUFFLE, 4, 4096);
   for (const std::uint32_t size : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xffffffffu})

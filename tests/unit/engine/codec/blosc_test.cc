@@ -290,6 +290,43 @@ TEST(Blosc, StoredSpansOfSizesThatMakeNoSenseAreNotKnown) {
   }
 }
 
+TEST(Blosc, ABlockThatReachesIntoTheNextIsRefused) {
+  // A part of it would be read without its end.
+  const auto codec = make_codec("blosc");
+  Bytes damaged = in_blocks()[1].encoded;
+  damaged[20] ^= std::byte{0x5b ^ 0x56};  // where the second block begins
+  constexpr std::size_t kOffset = 65524, kLength = 8;
+  const auto sparse = filled(*codec, damaged, damaged.size(), kOffset, kLength);
+  ASSERT_TRUE(sparse);
+  for (const Bytes& frame : {damaged, *sparse})
+    EXPECT_EQ(failure([&] { decode_range(*codec, frame, 80000, kOffset, kLength); }), "the Blosc frame (LZ4) does not decode");
+}
+
+TEST(Blosc, BlocksMayBeTheSameButNotOverlap) {
+  const auto codec = make_codec("blosc");
+  // Blocks of 16 bytes as they are, behind their length; the second begins at `second`.
+  const auto frame = [](std::uint8_t second, std::string_view stored) {
+    Bytes encoded = hex("0201300120000000100000000000000018000000");
+    encoded.resize(24);
+    encoded[20] = static_cast<std::byte>(second);
+    const Bytes rest = hex(stored);
+    encoded.insert(encoded.end(), rest.begin(), rest.end());
+    encoded[12] = static_cast<std::byte>(encoded.size());
+    return encoded;
+  };
+  const Bytes same = frame(24, "10000000" "000102030405060708090a0b0c0d0e0f");
+  const Bytes block = slice(same, 28, 44);
+  Bytes twice = block;
+  twice.insert(twice.end(), block.begin(), block.end());
+  EXPECT_EQ(decode(*codec, same, 32), twice);
+  EXPECT_EQ(decode_range(*codec, same, 32, 14, 4), slice(twice, 14, 18));
+
+  const Bytes within = frame(32, "10000000" "00010203" "10000000" "0405060708090a0b" "0c0d0e0f10111213");
+  EXPECT_EQ(failure([&] { decode(*codec, within, 32); }), "the Blosc frame (LZ4) does not decode");
+  EXPECT_EQ(failure([&] { decode_range(*codec, within, 32, 0, 4); }), "the Blosc frame (LZ4) does not decode");
+  EXPECT_EQ(decode_range(*codec, within, 32, 16, 4), hex("04050607"));  // which ends where the frame does
+}
+
 TEST(Blosc, ARangeOfAFrameOfAnotherSizeIsRefused) {
   const auto codec = make_codec("blosc");
   EXPECT_EQ(failure([&] { decode_range(*codec, in_blocks()[0].encoded, 79999, 0, 8); }),

@@ -1,0 +1,30 @@
+#pragma once
+// Where the blocks of a Blosc 1 frame lie. The table behind the frame's header says where each begins, not where it ends:
+// that is known from inside of it only. Threads write blocks in the order in which they finish, so a block lies between its
+// start and that of the next one in the file. c-blosc does not mind blocks that overlap; who reads only a part of a frame
+// would miss the end of such a block, so batchfs refuses them. Blocks may be one and the same.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace batchfs {
+
+class BloscBlocks {
+ public:
+  /// `table` has four bytes for each block of a frame of `stored_size` bytes.
+  BloscBlocks(std::span<const std::byte> table, std::uint64_t stored_size);
+
+  std::uint64_t count() const { return starts_.size(); }
+  /// As the frame says: it may be anything.
+  std::uint64_t start(std::uint64_t block) const { return starts_[block]; }
+  /// What the block ends at or before: where the next one in the file begins, or the end of the frame.
+  std::uint64_t end(std::uint64_t block) const;
+
+ private:
+  std::vector<std::uint32_t> starts_, sorted_;
+  std::uint64_t stored_size_;
+};
+
+}  // namespace batchfs
