@@ -31,23 +31,9 @@
 #include "gpu/assembly_plan.h"
 #include "gpu/chunk_arena.h"
 #include "gpu/program.h"
+#include "gpu/program_part.h"
 
 namespace batchfs::gpu {
-
-struct ProgramCounters {
-  std::atomic<std::uint64_t> programs{0};
-  std::atomic<std::uint64_t> chunks_on_gpu{0};   // decoded, or copied where they need no decoding
-  std::atomic<std::uint64_t> chunks_on_cpu{0};   // decoded by the CPU for the GPU
-  std::atomic<std::uint64_t> chunks_refused{0};  // found not to be for the GPU when they were there
-  std::atomic<std::uint64_t> chunks_shared{0};   // uses that found their chunk on the device
-  std::atomic<std::uint64_t> bytes_staged{0};    // stored bytes read into staging
-  std::atomic<std::uint64_t> bytes_decoded{0};   // on the device
-};
-
-/// One batch of an epoch.
-struct BatchNumber {
-  std::int64_t epoch = 0, batch = 0;  // global
-};
 
 /// Thread-safe as said above.
 class ProgramSource {
@@ -84,9 +70,6 @@ class ProgramSource {
   void stop();
 
  private:
-  struct Item;
-  struct Part;
-  struct BatchState;
   struct Planned {
     std::uint64_t place = 0;
     BatchPlan plan;
@@ -96,15 +79,13 @@ class ProgramSource {
   void look_ahead(std::uint64_t place);
   void fetch_ahead();
   void fetch(const Key& key);
-  bool locate(const Planned& planned, const ChunkUse& use, Item& item);
-  std::shared_ptr<Part> new_part(const std::shared_ptr<BatchState>& batch);
-  bool close(std::shared_ptr<Part>& part);
+  bool locate(const Planned& planned, const ChunkUse& use, StagedChunk& staged);
+  std::shared_ptr<ProgramPart> new_part(const std::shared_ptr<StreamedBatch>& batch);
+  bool close(std::shared_ptr<ProgramPart>& part);
   std::optional<std::uint64_t> reserve_staging(std::uint64_t size);
-  void read(const std::shared_ptr<Part>& part);
-  void read_piece(Part& part, Item& item, std::uint64_t offset, std::uint64_t size);
-  void complete(const std::shared_ptr<Part>& part);
-  void trace(Trace::Kind kind, const Part& part, std::uint64_t begin, std::uint64_t bytes, bool failed) const;
-  void add_rounds(Part& part, ProgramBuilder& builder, std::size_t begin, std::size_t end);
+  void read(const std::shared_ptr<ProgramPart>& part);
+  void complete(const std::shared_ptr<ProgramPart>& part);
+  void trace(Trace::Kind kind, const ProgramPart& part, std::uint64_t begin, std::uint64_t bytes, bool failed) const;
 
   const std::shared_ptr<const View> view_;
   const AssemblyTables& tables_;
@@ -120,14 +101,13 @@ class ProgramSource {
   std::deque<Planned> planned_;
   std::uint64_t planned_up_to_ = 0;
   std::uint64_t last_number_ = 0;
-  using Fetched = std::variant<EncodedChunk, std::exception_ptr>;
   std::map<Key, std::future<std::shared_ptr<Fetched>>> fetches_;
   bool all_local_ = true;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   ChunkArena arena_;
-  std::map<std::uint64_t, std::shared_ptr<Part>> parts_;  // planned and not ended, by number
+  std::map<std::uint64_t, std::shared_ptr<ProgramPart>> parts_;  // planned and not ended, by number
   std::uint64_t next_number_ = 1;                         // that next() gives
   std::uint64_t staging_head_ = 0, staging_tail_ = 0;     // of the ring; bytes given out and taken back, counted on
   int reading_ = 0;                                       // tasks posted
