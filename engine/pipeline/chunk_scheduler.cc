@@ -8,36 +8,9 @@
 
 namespace batchfs {
 
-namespace {
-
-/// Where in the array an element of a chunk is.
-Dims array_index(const Array& array, std::int64_t chunk, const Dims& in_chunk) {
-  Dims index = array.grid().chunk(chunk);
-  for (std::size_t d = 0; d < index.size(); ++d) index[d] = index[d] * array.grid().chunk_shape()[d] + in_chunk[d];
-  return index;
-}
-
-/// Can the use be decoded straight to where it goes? Its parts must all be the same box (one window in
-/// two tensors), so that the others are copies of the first.
-bool decodes_in_place(const Array& array, const Assembly& assembly, const Assembly::Use& use,
-                      const Box& box) {
-  const auto parts = assembly.parts_of(use);
-  const Assembly::Part& first = parts.front();
-  if (!(first.source == box) || !array.decodes_directly(box, first.strides)) return false;
-  if (first.converter != nullptr && !first.converter->in_place()) return false;
-  return std::all_of(parts.begin() + 1, parts.end(), [&](const Assembly::Part& part) {
-    return part.source == first.source && part.converter == first.converter;
-  });
-}
-
-/// What it takes of the chunk first are the stored values themselves.
-bool keeps_stored_values(const Assembly::Part& first) { return first.converter == nullptr || first.converter->is_copy(); }
-
-}  // namespace
-
 ChunkScheduler::ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache,
                                Counters& counters, Trace& trace, Log& log)
-    : executor_(executor), budget_(budget), cache_(cache), counters_(counters), trace_(trace), log_(log) {}
+    : executor_(executor), budget_(budget), cache_(cache), counters_(counters), trace_(trace), log_(log), decoder_(budget, cache, counters, trace) {}
 
 std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submitted) const {
   std::uint64_t sum = 0;
@@ -57,42 +30,19 @@ std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submit
   return sum;
 }
 
-Box ChunkScheduler::box_to_decode(const Task& task, const Box& need, const std::vector<Consumer>& consumers) const {
+Box ChunkScheduler::box_to_decode(const Task& task, const Box& need, const std::vector<ChunkConsumer>& consumers) const {
   std::vector<Box> wanted;
-  for (const Consumer& consumer : consumers) wanted.push_back(needed(*consumer.assembly, *consumer.use));
+  for (const ChunkConsumer& consumer : consumers) wanted.push_back(needed(*consumer.assembly, *consumer.use));
   return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, cache_.uses(task.key), cache_.keeps_all());
-}
-
-Budget::Reservation ChunkScheduler::find_memory(std::uint64_t bytes, const std::vector<Consumer>& consumers) {
-  Budget::Reservation result;
-  for (const Consumer& consumer : consumers) {
-    if (result.bytes() == bytes) return result;
-    result.absorb(consumer.assembly->take_ahead(bytes - result.bytes()));
-  }
-  const std::uint64_t rest = bytes - result.bytes();
-  if (rest == 0) return result;
-  do {
-    if (auto more = budget_.try_reserve(rest)) {
-      result.absorb(std::move(more));
-      return result;
-    }
-  } while (cache_.evict_one());
-  return result;
-}
-
-void ChunkScheduler::adjust(Budget::Reservation& memory, std::uint64_t bytes, const std::vector<Consumer>& consumers) {
-  if (memory.bytes() > bytes) memory.split(memory.bytes() - bytes);
-  if (memory.bytes() < bytes) memory.absorb(find_memory(bytes - memory.bytes(), consumers));
-  if (memory.bytes() < bytes) memory.absorb(budget_.reserve(bytes - memory.bytes()));
 }
 
 /// There is no memory to fetch this chunk: it waits until another task has run. False when there is no other: then it
 /// goes on beyond the budget.
-bool ChunkScheduler::postpone(const std::shared_ptr<Task>& task, std::vector<Consumer>& consumers,
+bool ChunkScheduler::postpone(const std::shared_ptr<Task>& task, std::vector<ChunkConsumer>& consumers,
                               Budget::Reservation& memory) {
   const std::lock_guard lock(mutex_);
   if (stopping_ || running_ == 1) return false;
-  const bool waited = std::any_of(consumers.begin(), consumers.end(), [](const Consumer& c) {
+  const bool waited = std::any_of(consumers.begin(), consumers.end(), [](const ChunkConsumer& c) {
     return c.assembly->urgency.load(std::memory_order_relaxed) == kReaderWaits;
   });
   if (!consumers.empty()) consumers.front().assembly->give_ahead(std::move(memory));
@@ -129,7 +79,7 @@ void ChunkScheduler::go_on(const std::shared_ptr<Task>& task) {
 /// As urgently as its consumers say; not at all when none of them is started.
 void ChunkScheduler::post_started(const std::shared_ptr<Task>& task) {
   Urgency urgency = task->warm ? kReadAhead : kNever;
-  for (const Consumer& consumer : task->consumers)
+  for (const ChunkConsumer& consumer : task->consumers)
     if (consumer.assembly->started.load(std::memory_order_relaxed) ||
         consumer.assembly->cancelled.load(std::memory_order_relaxed))
       urgency = std::min(urgency, consumer.assembly->urgency.load(std::memory_order_relaxed));
@@ -160,7 +110,7 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) {
   for (std::size_t i = 0; i < count; ++i) {
     const Assembly::Use& use = assembly->uses[i];
     const ChunkKey key{use.array.get(), use.chunk};
-    const Consumer consumer{assembly, &use};
+    const ChunkConsumer consumer{assembly, &use};
     // What is here is taken here, before it is evicted. For a reader that waits, all threads take.
     if (!waited) {
       if (const auto kept = cache_.find(key, needed(*assembly, use))) {
@@ -206,7 +156,7 @@ void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_
 
 void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency urgency) {
   const bool local = task->array->store().is_local();
-  std::vector<Consumer> served, dropped;
+  std::vector<ChunkConsumer> served, dropped;
   std::optional<DecodedChunk> kept;
   std::shared_ptr<const KeptChunk> stored;
   Box box;
@@ -218,17 +168,17 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency u
     if (it == tasks_.end() || it->second != task || task->running) return;  // a second ticket
     task->posted = kNever;
     // Takes those out of the waiting ones that `which` says.
-    const auto take = [&](std::vector<Consumer>& to, auto which) {
+    const auto take = [&](std::vector<ChunkConsumer>& to, auto which) {
       const auto rest = std::stable_partition(task->consumers.begin(), task->consumers.end(),
-                                              [&](const Consumer& c) { return !which(c); });
+                                              [&](const ChunkConsumer& c) { return !which(c); });
       to.assign(std::make_move_iterator(rest), std::make_move_iterator(task->consumers.end()));
       task->consumers.erase(rest, task->consumers.end());
     };
-    take(dropped, [&](const Consumer& c) {
+    take(dropped, [&](const ChunkConsumer& c) {
       return stopping_ || c.assembly->cancelled.load(std::memory_order_relaxed);
     });
-    const Consumer* first = nullptr;
-    for (const Consumer& consumer : task->consumers)
+    const ChunkConsumer* first = nullptr;
+    for (const ChunkConsumer& consumer : task->consumers)
       if (consumer.assembly->started.load(std::memory_order_relaxed) &&
           (first == nullptr || consumer.assembly->urgency.load() < first->assembly->urgency.load()))
         first = &consumer;
@@ -247,7 +197,7 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency u
       if (later) {
         task->posted = urgency;
       } else {
-        take(served, [&](const Consumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
+        take(served, [&](const ChunkConsumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
         if (kept) {
           task->warm = false;
           if (task->consumers.empty()) tasks_.erase(it);
@@ -261,14 +211,14 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency u
       }
     }
   }
-  for (const Consumer& consumer : dropped)
+  for (const ChunkConsumer& consumer : dropped)
     consumer.assembly->complete(
         std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
   if (idle) return;
   if (later) {
     executor_.post(urgency, [this, task] { run(task, Turn::works); });
   } else if (kept) {
-    for (const Consumer& consumer : served) {
+    for (const ChunkConsumer& consumer : served) {
       gather(consumer, *kept);
       consumer.assembly->complete(nullptr);
     }
@@ -278,23 +228,23 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency u
     const bool in_pieces = fetches_pieces(*task->array, task->key.chunk, box, 1 + others + cache_.uses(task->key),
                                           stored ? &stored->encoded : nullptr);
     const std::uint64_t bytes = stored_bytes(*task->array, box, in_pieces);
-    Budget::Reservation memory = find_memory(bytes, served);
+    Budget::Reservation memory = decoder_.find_memory(bytes, served);
     if (memory.bytes() < bytes) {
       if (postpone(task, served, memory)) return;
-      adjust(memory, bytes, served);
+      decoder_.adjust(memory, bytes, served);
     }
     fetch(task, std::move(box), std::move(served), std::move(stored), in_pieces, std::move(memory));
   }
 }
 
-void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
+void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vector<ChunkConsumer> consumers,
                            std::shared_ptr<const KeptChunk> stored, bool in_pieces, Budget::Reservation memory) {
   // Handed over as a whole: copies of the completion that live on in the store's thread must hold nothing,
   // or the last holder of the store could be its own thread.
   struct Fetch {
     std::shared_ptr<Task> task;
     Box box;
-    std::vector<Consumer> consumers;
+    std::vector<ChunkConsumer> consumers;
     std::shared_ptr<const KeptChunk> stored;  // whose pieces are taken over
     Budget::Reservation memory;
     std::uint64_t began = Trace::now();
@@ -320,7 +270,7 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
                 .of = batch_of(arrived->consumers)},
                from.metadata().path, from.grid().chunk(arrived->task->key.chunk));
     Urgency urgency = kReadAhead;
-    for (const Consumer& consumer : arrived->consumers) urgency = std::min(urgency, consumer.assembly->urgency.load());
+    for (const ChunkConsumer& consumer : arrived->consumers) urgency = std::min(urgency, consumer.assembly->urgency.load());
     const std::lock_guard lock(mutex_);
     // Moved on before the lock is released: nobody but a worker may then hold the task, and with it the store.
     std::shared_ptr<Task> of = arrived->task;
@@ -336,7 +286,7 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
       counters_.bytes_fetched += held - std::min(held, takes_over ? arrived->stored->encoded.held() : 0);
       ++counters_.chunks_fetched;
       arrived->stored.reset();
-      adjust(arrived->memory, held, arrived->consumers);
+      decoder_.adjust(arrived->memory, held, arrived->consumers);
       decode(arrived->task, arrived->box, arrived->consumers,
              std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(arrived->memory)}));
     };
@@ -348,83 +298,12 @@ void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vect
   else array->fetch(chunk, part, std::move(arrive));
 }
 
-Trace::Batch ChunkScheduler::batch_of(const std::vector<Consumer>& consumers) {
-  return consumers.empty() ? Trace::Batch{} : consumers.front().assembly->of;
-}
-
-ChunkScheduler::Result ChunkScheduler::produce(const Task& task, const Box& box,
-                                               const std::vector<Consumer>& consumers, const KeptChunk* stored) {
-  const Array& array = *task.array;
-  const Dims chunk = array.grid().chunk(task.key.chunk);
-  auto load = [&](std::byte* out, const Dims& strides) {
-    std::uint64_t fetched = 0;
-    Trace::Event event{.kind = Trace::Kind::decode, .begin = Trace::now(), .of = batch_of(consumers)};
-    event.bytes = stored != nullptr ? array.decode(chunk, stored->encoded, box, out, strides)
-                                    : array.load(chunk, box, out, strides, &fetched);
-    trace_.add(event, array.metadata().path, chunk);
-    counters_.bytes_decoded += event.bytes;
-    counters_.bytes_fetched += fetched;
-    if (stored == nullptr) ++counters_.chunks_fetched;
-    ++counters_.chunks_decoded;
-  };
-  // A chunk of a local store is read when it is decoded: what it takes until then.
-  Budget::Reservation passing;
-  std::unique_lock<std::mutex> beyond;
-  const auto reserve = [&](Budget::Reservation& memory, std::uint64_t bytes) {
-    memory = find_memory(bytes, consumers);
-    if (memory.bytes() == bytes) return;
-    if (!beyond.owns_lock()) beyond = std::unique_lock(beyond_budget_);
-    adjust(memory, bytes, consumers);
-  };
-  if (stored == nullptr && !array.chain().is_plain()) reserve(passing, stored_bytes(array, box, false));
-  Result result;
-  const auto in_place = std::find_if(consumers.begin(), consumers.end(), [&](const Consumer& consumer) {
-    return decodes_in_place(array, *consumer.assembly, *consumer.use, box) &&
-           (consumers.size() == 1 || (consumer.assembly->shares_memory &&
-                                      keeps_stored_values(consumer.assembly->parts_of(*consumer.use).front())));
-  });
-  if (in_place != consumers.end()) {
-    const Consumer& consumer = *in_place;
-    const auto parts = consumer.assembly->parts_of(*consumer.use);
-    const Assembly::Part& first = parts.front();
-    load(first.out, first.strides);
-    const bool raw = keeps_stored_values(first);
-    if (!raw)
-      first.converter->convert(box.shape, first.out, first.strides, first.out, first.strides,
-                               array_index(array, task.key.chunk, box.start));
-    for (const Assembly::Part& part : parts.subspan(1))
-      copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out, part.strides);
-    if (raw) {
-      DecodedChunk decoded{box, first.out, first.strides, consumer.assembly->memory};
-      for (const Consumer& other : consumers)
-        if (&other != &consumer) gather(other, decoded);
-      if (consumer.assembly->shares_memory) result.chunk = std::move(decoded);
-    }
-    return result;
-  }
-  struct Memory {
-    Budget::Reservation reservation;
-    Buffer buffer;
-  };
-  const std::uint64_t bytes = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
-  auto memory = std::make_shared<Memory>();
-  reserve(memory->reservation, bytes);
-  memory->buffer = Buffer(bytes);
-  const Dims strides = c_strides(box.shape, array.type().itemsize);
-  load(memory->buffer.data(), strides);
-  std::byte* data = memory->buffer.data();
-  result.chunk = DecodedChunk{box, data, strides, std::move(memory)};
-  result.cache_bytes = bytes;
-  for (const Consumer& consumer : consumers) gather(consumer, *result.chunk);
-  return result;
-}
-
-void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
+void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vector<ChunkConsumer> consumers,
                             std::shared_ptr<const KeptChunk> stored) {
   const Array& array = *task->array;
-  Result result;
+  ChunkDecoder::Result result;
   try {
-    result = produce(*task, box, consumers, stored.get());
+    result = decoder_.decode(array, task->key.chunk, box, consumers, stored.get());
   } catch (const std::bad_alloc&) {
     finish(task, consumers,
            std::make_exception_ptr(Error(ErrorCode::no_memory, "out of memory",
@@ -446,12 +325,12 @@ void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vec
 /// The chunk is here: those who wait for other parts of it get them now, since it may not be here when they are
 /// due, and fetching it again costs more than decoding it early.
 void ChunkScheduler::serve_others(const std::shared_ptr<Task>& task, const KeptChunk& stored) {
-  std::vector<Consumer> others;
+  std::vector<ChunkConsumer> others;
   const Array& array = *task->array;
-  const auto need = [](const Consumer& consumer) { return needed(*consumer.assembly, *consumer.use); };
+  const auto need = [](const ChunkConsumer& consumer) { return needed(*consumer.assembly, *consumer.use); };
   {
     const std::lock_guard lock(mutex_);
-    const auto held = std::stable_partition(task->consumers.begin(), task->consumers.end(), [&](const Consumer& c) {
+    const auto held = std::stable_partition(task->consumers.begin(), task->consumers.end(), [&](const ChunkConsumer& c) {
       return !array.holds(stored.encoded, need(c));
     });
     others.assign(std::make_move_iterator(held), std::make_move_iterator(task->consumers.end()));
@@ -461,13 +340,13 @@ void ChunkScheduler::serve_others(const std::shared_ptr<Task>& task, const KeptC
   std::size_t served = 0;
   try {
     const Box box = box_to_decode(*task, need(others.front()), others);
-    const auto inside = [&](const Consumer& c) { return contains(box, need(c)); };
+    const auto inside = [&](const ChunkConsumer& c) { return contains(box, need(c)); };
     if (stored.encoded.pieces.empty() && std::all_of(others.begin(), others.end(), inside)) {
-      produce(*task, box, others, &stored);
+      decoder_.decode(array, task->key.chunk, box, others, &stored);
       for (; served < others.size(); ++served) others[served].assembly->complete(nullptr);
     } else {
       for (; served < others.size(); ++served) {
-        produce(*task, need(others[served]), {others[served]}, &stored);
+        decoder_.decode(array, task->key.chunk, need(others[served]), {&others[served], 1}, &stored);
         others[served].assembly->complete(nullptr);
       }
     }
@@ -477,9 +356,9 @@ void ChunkScheduler::serve_others(const std::shared_ptr<Task>& task, const KeptC
   }
 }
 
-void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector<Consumer>& consumers,
-                            std::variant<Result, std::exception_ptr> outcome) {
-  Result* result = std::get_if<Result>(&outcome);
+void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector<ChunkConsumer>& consumers,
+                            std::variant<ChunkDecoder::Result, std::exception_ptr> outcome) {
+  ChunkDecoder::Result* result = std::get_if<ChunkDecoder::Result>(&outcome);
   std::exception_ptr error;
   if (result == nullptr) {
     error = std::get<std::exception_ptr>(outcome);
@@ -500,7 +379,7 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
       log_.error(fmt::format("reading a chunk failed: {}", cause.what()));
     }
   }
-  std::vector<Consumer> late;
+  std::vector<ChunkConsumer> late;
   {
     const std::lock_guard lock(mutex_);
     task->running = false;
@@ -514,7 +393,7 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
       } else if (result->cache_bytes > 0) {
         cache_.insert(task->key, task->array, *result->chunk, result->cache_bytes,
                       std::none_of(consumers.begin(), consumers.end(),
-                                   [](const Consumer& c) { return c.assembly->shares_memory; }));
+                                   [](const ChunkConsumer& c) { return c.assembly->shares_memory; }));
       } else {
         cache_.insert_weak(task->key, task->array, *result->chunk);
       }
@@ -538,24 +417,11 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
       postponed_.pop_front();
     }
   }
-  for (const Consumer& consumer : late) {
+  for (const ChunkConsumer& consumer : late) {
     gather(consumer, *result->chunk);
     consumer.assembly->complete(nullptr);
   }
-  for (const Consumer& consumer : consumers) consumer.assembly->complete(error);
-}
-
-void ChunkScheduler::gather(const Consumer& consumer, const DecodedChunk& chunk) {
-  const Array& array = *consumer.use->array;
-  const std::size_t itemsize = array.type().itemsize;
-  for (const Assembly::Part& part : consumer.assembly->parts_of(*consumer.use)) {
-    const std::byte* source = chunk.at(part.source.start);
-    if (part.converter != nullptr && !part.converter->is_copy())
-      part.converter->convert(part.source.shape, source, chunk.strides, part.out, part.strides,
-                              array_index(array, consumer.use->chunk, part.source.start));
-    else
-      copy_strided(part.source.shape, itemsize, source, chunk.strides, part.out, part.strides);
-  }
+  for (const ChunkConsumer& consumer : consumers) consumer.assembly->complete(error);
 }
 
 }  // namespace batchfs

@@ -10,8 +10,8 @@
 // kept until the batches that need it are due, fills their parts at once: a batch is smaller than the
 // chunks that it is cut from.
 //
-// Memory: where the budget is used up, one fetch is under way at a time, and one chunk is being decoded: so much is
-// granted beyond the budget, since what was begun must end.
+// Memory: where the budget is used up, one fetch is under way at a time, and one chunk is being decoded (chunk_decoder.h):
+// so much is granted beyond the budget, since what was begun must end.
 
 #include <condition_variable>
 #include <deque>
@@ -26,6 +26,7 @@
 #include "engine/base/log.h"
 #include "engine/pipeline/assembly.h"
 #include "engine/pipeline/chunk_cache.h"
+#include "engine/pipeline/chunk_decoder.h"
 #include "engine/pipeline/executor.h"
 
 namespace batchfs {
@@ -58,57 +59,35 @@ class ChunkScheduler {
   void warm(const std::shared_ptr<const Array>& array, std::int64_t chunk);
 
  private:
-  struct Consumer {
-    std::shared_ptr<Assembly> assembly;
-    const Assembly::Use* use;
-  };
   static constexpr Urgency kNever = INT64_MAX;
   struct Task {
     ChunkKey key;
     std::shared_ptr<const Array> array;
-    std::vector<Consumer> consumers;
+    std::vector<ChunkConsumer> consumers;
     Urgency posted = kNever;  // of the most urgent ticket in the executor's queue
     bool running = false;
     std::function<void()> arrived;  // what is to be done with what was fetched, until it is begun
     bool warm = false;  // wanted for itself, without a consumer
   };
-  /// What a run produced: the decoded chunk, when it may be shared.
-  struct Result {
-    std::optional<DecodedChunk> chunk;
-    std::uint64_t cache_bytes = 0;  // 0: it lies in a batch
-    bool keep = true;
-  };
-
   /// Called with mutex_ held.
   void post(const std::shared_ptr<Task>& task, Urgency urgency);
-  bool postpone(const std::shared_ptr<Task>& task, std::vector<Consumer>& consumers, Budget::Reservation& memory);
+  bool postpone(const std::shared_ptr<Task>& task, std::vector<ChunkConsumer>& consumers, Budget::Reservation& memory);
   void post_started(const std::shared_ptr<Task>& task);
   /// Brings the chunk. A turn that is there to set a request going leaves what needs none to one of `urgency`.
   enum class Turn { sets_going, works };
   void run(const std::shared_ptr<Task>& task, Turn turn, Urgency urgency = kReaderWaits);
   /// Decodes what was fetched, unless another turn has.
   void go_on(const std::shared_ptr<Task>& task);
-  void decode(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
+  void decode(const std::shared_ptr<Task>& task, Box box, std::vector<ChunkConsumer> consumers,
               std::shared_ptr<const KeptChunk> stored);
   /// As chunk_costs.h has it.
-  Box box_to_decode(const Task& task, const Box& need, const std::vector<Consumer>& consumers) const;
+  Box box_to_decode(const Task& task, const Box& need, const std::vector<ChunkConsumer>& consumers) const;
   /// Fetches the chunk, or what `box` needs of it beside what is `stored`, and goes on with decode().
-  void fetch(const std::shared_ptr<Task>& task, Box box, std::vector<Consumer> consumers,
+  void fetch(const std::shared_ptr<Task>& task, Box box, std::vector<ChunkConsumer> consumers,
              std::shared_ptr<const KeptChunk> stored, bool in_pieces, Budget::Reservation memory);
-  /// Decodes `box` for `consumers`, from what was fetched or from the local store, to where they want it.
-  Result produce(const Task& task, const Box& box, const std::vector<Consumer>& consumers,
-                 const KeptChunk* stored);
   void serve_others(const std::shared_ptr<Task>& task, const KeptChunk& stored);
-  void finish(const std::shared_ptr<Task>& task, const std::vector<Consumer>& consumers,
-              std::variant<Result, std::exception_ptr> outcome);
-  /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up. May be less than
-  /// `bytes`.
-  Budget::Reservation find_memory(std::uint64_t bytes, const std::vector<Consumer>& consumers);
-  /// `memory` grown to `bytes`, or shrunk.
-  void adjust(Budget::Reservation& memory, std::uint64_t bytes, const std::vector<Consumer>& consumers);
-  /// The first of them, for the trace.
-  static Trace::Batch batch_of(const std::vector<Consumer>& consumers);
-  static void gather(const Consumer& consumer, const DecodedChunk& chunk);
+  void finish(const std::shared_ptr<Task>& task, const std::vector<ChunkConsumer>& consumers,
+              std::variant<ChunkDecoder::Result, std::exception_ptr> outcome);
 
   Executor& executor_;
   Budget& budget_;
@@ -116,6 +95,7 @@ class ChunkScheduler {
   Counters& counters_;
   Trace& trace_;
   Log& log_;
+  ChunkDecoder decoder_;
   mutable std::mutex mutex_;
   std::unordered_map<ChunkKey, std::shared_ptr<Task>, ChunkKeyHash> tasks_;
   bool stopping_ = false;
@@ -123,7 +103,6 @@ class ChunkScheduler {
   std::condition_variable no_fetches_;
   int running_ = 0;  // tasks
   std::deque<std::shared_ptr<Task>> postponed_;  // for want of memory, until another task has run
-  std::mutex beyond_budget_;  // held by who decodes beyond the budget; innermost, but for the budget's and the cache's
 };
 
 }  // namespace batchfs
