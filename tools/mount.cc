@@ -101,7 +101,8 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
   const OpenedStore opened = open_zarr(store);
   const auto dataset = open_dataset(opened, !options.views.empty(), log);
-  auto views = load_views(dataset, options.views);
+  auto views = load_views(dataset, options.views,
+                          [&](const std::string& file) { check_apart(options, "a statistics file", file); });
   Engine engine({.threads = options.store.threads,
                  .memory = options.store.memory,
                  .wait = options.time.wait,

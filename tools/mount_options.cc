@@ -115,40 +115,43 @@ std::string own_mount_options(const std::string& list, bool sloppy) {
 
 namespace {
 
-/// "/a/b" with links followed, as far as it exists; nothing for what is no path.
-std::optional<std::filesystem::path> local_path(std::string place) {
-  if (place.starts_with("file://")) place.erase(0, 7);
-  if (place.empty() || place.find("://") != std::string::npos) return std::nullopt;
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::weakly_canonical(place, error);
-  return error ? std::nullopt : std::optional(path);
-}
-
 /// Is `path` the folder, or below it?
 bool is_in(const std::filesystem::path& path, const std::filesystem::path& folder) {
   const auto [rest, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return rest == folder.end();
 }
 
+/// "/a/b" with links followed, as far as it exists; nothing for what is no path. One that leads into `mount` by its
+/// name is left as it is: asked about links there, the mount might have to answer.
+std::optional<std::filesystem::path> local_path(std::string place, const std::filesystem::path& mount) {
+  if (place.starts_with("file://")) place.erase(0, 7);
+  if (place.empty() || place.find("://") != std::string::npos) return std::nullopt;
+  if (const auto named = std::filesystem::absolute(place).lexically_normal(); is_in(named, mount)) return named;
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::weakly_canonical(place, error);
+  return error ? std::nullopt : std::optional(path);
+}
+
 }  // namespace
 
-void check_apart(const MountOptions& options) {
+void check_apart(const MountOptions& options, const char* what, const std::string& place) {
   const std::filesystem::path mount = options.directory;
-  const auto check = [&mount](const char* what, const std::string& place) {
-    const auto path = local_path(place);
-    if (!path) return;
-    if (is_in(*path, mount))
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{} lies in the directory of the mount, which would then read from itself; mount elsewhere",
-                              what), path->string());
-    if (is_in(mount, *path))
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("the directory of the mount lies in {}, and the mount would then read from itself; "
-                              "mount elsewhere", what), mount.string());
-  };
-  check("the store", options.store.store);
-  check("the cache directory", options.store.config.cache_dir);
-  for (const std::string& view : options.views) check("a view", view);  // it is read again when the daemon is started again
+  const auto path = local_path(place, mount);
+  if (!path) return;
+  if (is_in(*path, mount))
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} lies in the directory of the mount, which would then read from itself; mount elsewhere", what),
+                path->string());
+  if (is_in(mount, *path))
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the directory of the mount lies in {}, and the mount would then read from itself; "
+                            "mount elsewhere", what), mount.string());
+}
+
+void check_apart(const MountOptions& options) {
+  check_apart(options, "the store", options.store.store);
+  check_apart(options, "the cache directory", options.store.config.cache_dir);
+  for (const std::string& view : options.views) check_apart(options, "a view", view);
 }
 
 }  // namespace batchfs

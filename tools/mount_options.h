@@ -28,8 +28,10 @@ struct MountOptions {
 void add_mount_options(CLI::App& app, MountOptions& options);
 
 /// Throws invalid_argument when what the mount reads or writes, the store or the cache, lies where it is mounted, or the
-/// other way round: it would then wait for itself.
+/// other way round: it would then wait for itself. So would a view: it is read again when the daemon is started again.
 void check_apart(const MountOptions& options);
+/// The same of one more place that it reads.
+void check_apart(const MountOptions& options, const char* what, const std::string& place);
 
 /// Takes `-o name=value,...` as mount(8) and fstab(5) write it, where `\,` is a comma in a value: the same
 /// names as the long options. What mount(8) itself understands (noauto, _netdev, x-...) is passed over.

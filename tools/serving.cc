@@ -21,11 +21,11 @@ std::string absolute_store(const std::string& store) {
 }
 
 std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const Dataset>& dataset,
-                                                    const std::vector<std::string>& files) {
+                                                    const std::vector<std::string>& files, const CheckFile& check_file) {
   std::vector<std::shared_ptr<const View>> views;
   std::set<std::string> names;
   for (const std::string& file : files) {
-    views.push_back(load_view(dataset, file));
+    views.push_back(load_view(dataset, file, {}, check_file));
     if (!names.insert(views.back()->name()).second) {
       throw Error(ErrorCode::invalid_argument,
                   "two views have the name '" + views.back()->name() + "'; give one another \"name\"", file);

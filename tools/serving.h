@@ -24,7 +24,8 @@ std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_
 
 /// Throws invalid_argument when two have the same name.
 std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const Dataset>& dataset,
-                                                    const std::vector<std::string>& files);
+                                                    const std::vector<std::string>& files,
+                                                    const CheckFile& check_file = {});
 
 /// Throws no_memory when a batch of one of them is larger than the budget: no reader could ever have it.
 void check_memory(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget);

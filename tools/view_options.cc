@@ -5,9 +5,13 @@
 namespace batchfs {
 
 std::shared_ptr<const View> load_view(const std::shared_ptr<const Dataset>& dataset, const std::string& file,
-                                      ViewOptions options) {
+                                      ViewOptions options, const CheckFile& check_file) {
   const std::filesystem::path path(file);
-  options.read_file = [&path](const std::string& name) { return read_text_file(path.parent_path() / name); };
+  options.read_file = [&](const std::string& name) {
+    const std::filesystem::path named = path.parent_path() / name;
+    if (check_file) check_file(named);
+    return read_text_file(named);
+  };
   return View::parse(dataset, read_text_file(file), path.stem().string(), file, options);
 }
 

@@ -18,11 +18,16 @@ def directory(tmp_path, batchfs):
         batchfs("umount", "--lazy", directory)
 
 
-def test_what_it_reads_cannot_lie_in_the_mount(weather, directory, fails):
+def test_what_it_reads_cannot_lie_in_the_mount(weather, directory, fails, tmp_path):
     shutil.copytree(weather, directory / "s.zarr")
     view = directory / "view.json"
     view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "variables": ["t"]}))
+    normalized = tmp_path / "view.json"
+    (directory / "statistics.json").write_text(json.dumps({"statistics": {"t": {"mean": 0, "std": 1}}}))
+    normalize = {"method": "zscore", "statistics": "mnt/statistics.json"}
+    normalized.write_text(json.dumps({"name": "v", "window": {"time": 1}, "variables": ["t"], "normalize": normalize}))
     for arguments in ([directory / "s.zarr", directory], [weather, directory, "--view", view],
+                      [weather, directory, "--view", normalized],
                       [weather, directory, "--cache-dir", directory / "cache"], [directory / "s.zarr", directory / "s.zarr/t"]):
         assert "read from itself" in fails(1, "mount", *arguments)
         assert not os.path.ismount(directory)
