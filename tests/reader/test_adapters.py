@@ -87,3 +87,29 @@ def test_dali_gets_arrays_and_their_batches_stay(server):
         assert same(q, batch["q"].numpy()) and same(t, batch["t"].numpy())
     assert len(list(source)) == 14  # the next epoch
     assert [array.shape[0] for array in next(iter(batchfs.dali.Source(data)))] == [3, 3]
+
+
+@pytest.mark.parametrize("place", ["server", "mounted"])
+def test_a_dali_pipeline_goes_through_epochs(place, request):
+    pytest.importorskip("nvidia.dali", reason="nvidia-dali-cuda130 is large; install it to test the pipeline itself")
+    from nvidia.dali import fn, pipeline_def
+
+    where = request.getfixturevalue(place)
+    where = where.socket if place == "server" else where
+    data = batchfs.open(where, "two")
+
+    @pipeline_def(batch_size=data.schema["batch_size"], num_threads=2, device_id=None, prefetch_queue_depth=2)
+    def pipeline():
+        return tuple(fn.external_source(source=batchfs.dali.Source(data, ["q", "t"]), num_outputs=2, no_copy=True,
+                                        cycle="raise"))
+
+    running = pipeline()
+    running.build()
+    for epoch in range(2):
+        expected = list(batchfs.open(where, "two", epoch=epoch))
+        for number, batch in enumerate(expected):
+            for samples, name in zip(running.run(), ["q", "t"], strict=True):
+                assert same(samples.as_array(), batch[name].numpy()), (epoch, number, name)
+        with pytest.raises(StopIteration):
+            running.run()
+        running.reset()

@@ -7,8 +7,12 @@
 
     @pipeline_def(batch_size=train.schema["batch_size"], num_threads=2, device_id=0, prefetch_queue_depth=2)
     def pipeline():
-        x, y = fn.external_source(source=batchfs.dali.Source(train, ["x", "y"], held=3), num_outputs=2, no_copy=True)
+        x, y = fn.external_source(source=batchfs.dali.Source(train, ["x", "y"], held=3), num_outputs=2, no_copy=True,
+                                  cycle="raise")
         return x.gpu(), y.gpu()
+
+At the end of an epoch `run()` raises StopIteration, and after `reset()` the next epoch comes: that is what cycle="raise" is for,
+without it DALI takes one epoch only. A batch with fewer samples than the others is one with fewer samples to DALI, too.
 """
 
 from __future__ import annotations
