@@ -71,10 +71,16 @@ class BloscCodec final : public Codec {
       throw Error(ErrorCode::corrupt, fmt::format("the Blosc frame holds {} bytes, {} were expected",
                                                   header.decoded, decoded_size));
     if (out.empty()) return;
+    if (out.size() > header.decoded || offset > header.decoded - out.size()) throw damaged(in);
     // c-blosc counts in items of the frame's own type size.
     const std::uint64_t item = header.typesize;
     const std::uint64_t first = offset / item, last = (offset + out.size() + item - 1) / item;
-    if (last * item > header.decoded) throw damaged(in);  // items do not divide the frame
+    if (last * item > header.decoded) {  // they do not divide the frame, and what is left of one is in none of them
+      Buffer whole(header.decoded);
+      decode(in, whole.span());
+      std::memcpy(out.data(), whole.data() + offset, out.size());
+      return;
+    }
     check_blocks(in, header, first * item, last * item);
     const bool whole_items = offset % item == 0 && out.size() % item == 0;
     if (whole_items) {
@@ -103,6 +109,7 @@ class BloscCodec final : public Codec {
     const auto flags = static_cast<std::uint8_t>(head[2]);
     // Items that straddle the range are decoded whole.
     const std::uint64_t item = std::max<std::uint64_t>(1, static_cast<std::uint8_t>(head[3]));
+    if ((offset + length + item - 1) / item * item > decoded) return std::nullopt;  // more than whole items: see decode_range
     offset -= offset % item;
     if (flags & BLOSC_MEMCPYED) {
       if (stored_size < BLOSC_MAX_OVERHEAD + decoded) return std::nullopt;

@@ -19,16 +19,11 @@ import sys
 import threading
 import time
 
+from model_checks import Different, must, must_be, must_fail
+from model_mappings import PAGE, Mappings, libc
+
 SAYS = 4096  # bytes of the file where a process says what it is about to do
-PAGE = mmap.PAGESIZE
 LONGEST = 255
-libc = ctypes.CDLL(None, use_errno=True)
-libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
-libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-libc.mprotect.argtypes = libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-libc.readahead.argtypes = [ctypes.c_int, ctypes.c_longlong, ctypes.c_size_t]
-FAILED = ctypes.c_void_p(-1).value
 GETDENTS64 = {"x86_64": 217, "aarch64": 61}.get(os.uname().machine)
 FIONREAD = 0x541B
 
@@ -42,35 +37,6 @@ class Known:
     directories: list
 
 
-class Different(Exception):
-    pass
-
-
-def must(condition, *what):
-    if not condition:
-        raise Different(*what)
-
-
-def must_be(got, expected, *what):
-    if got == expected:
-        return
-    if isinstance(expected, (bytes, memoryview)):
-        first = next((i for i, (a, b) in enumerate(zip(got, expected)) if a != b), min(len(got), len(expected)))
-        raise Different(f"{len(got)} bytes came, {len(expected)} are right, they differ from byte {first} on:",
-                        bytes(got[first:first + 16]), bytes(expected[first:first + 16]), *what)
-    raise Different(f"{got!r} is not {expected!r}", *what)
-
-
-def must_fail(error, action, *arguments, **options):
-    """With this errno, or one of these."""
-    try:
-        result = action(*arguments, **options)
-    except OSError as caught:
-        must(caught.errno in (error if isinstance(error, tuple) else (error,)), f"errno {caught.errno}, not {error}", arguments)
-        return
-    raise Different(f"succeeded with {result!r}, but errno {error} is right", arguments)
-
-
 @dataclasses.dataclass
 class Description:
     """An open file, which several descriptors may share, and where it stands."""
@@ -80,19 +46,9 @@ class Description:
     at: int = 0
 
 
-@dataclasses.dataclass
-class Mapping:
-    address: int
-    begin: int      # in the file
-    length: int
-    data: memoryview
-    path: str
-    own: dict = dataclasses.field(default_factory=dict)  # what was written here, by place in the file
-    writable: bool = False
-
-
-class Reader:
+class Reader(Mappings):
     def __init__(self, scratch, number, seed, seconds, share, killed):
+        super().__init__()
         with open(scratch / "tree", "rb") as file:
             self.known = pickle.load(file)
         with open(scratch / "blob", "rb") as file:
@@ -106,7 +62,6 @@ class Reader:
         self.large = sorted(self.known.large)
         self.folders = sorted(self.known.folders)
         self.open = {}      # descriptor to Description
-        self.mapped = []
         self.orders = {}    # of listings
         self.times = {}     # of the mounts
         self.buffer = mmap.mmap(-1, 1 << 20)
@@ -494,79 +449,6 @@ class Reader:
             fcntl.flock(fd, fcntl.LOCK_UN)
         except BlockingIOError:
             pass
-
-    # ---- mapping ----
-
-    def do_map(self):
-        if (fd := self.descriptor()) is None:
-            return
-        one = self.open[fd]
-        if not one.data:
-            return
-        self.make_room(len(one.data))
-        if fd not in self.open:
-            return
-        begin = self.chance.randrange(len(one.data)) // PAGE * PAGE if self.chance.random() < 0.5 else 0
-        length = self.chance.choice([len(one.data) - begin, self.chance.randrange(1, len(one.data) - begin + 1), len(one.data) - begin + 2 * PAGE])
-        shared, writable = self.chance.random() < 0.5, self.chance.random() < 0.5
-        self.say("map", one.path, begin, length, shared, writable)
-        flags = (mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE) | (mmap.MAP_POPULATE if self.chance.random() < 0.2 else 0)
-        protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-        address = libc.mmap(None, length, protection, flags, fd, begin)
-        if shared and writable:
-            must_be((address, ctypes.get_errno()), (FAILED, errno.EACCES), one.path)
-            return
-        must(address != FAILED, "mmap", ctypes.get_errno(), one.path)
-        self.mapped.append(Mapping(address, begin, length, one.data, one.path, writable=writable))
-    do_map.weight = 6
-
-    def mapping(self):
-        return self.chance.choice(self.mapped) if self.mapped else None
-
-    def do_look_at_mapping(self):
-        if (one := self.mapping()) is None:
-            return
-        # What is in the file, and the rest of its last page.
-        reach = min(one.length, -(-(len(one.data) - one.begin) // PAGE) * PAGE)
-        at = self.chance.randrange(reach)
-        size = min(self.length(), reach - at)
-        self.say("look at mapping", one.path, one.begin, at, size)
-        expected = bytearray(one.data[one.begin + at:one.begin + at + size])
-        expected += bytes(size - len(expected))
-        for place, byte in one.own.items():
-            if at <= place < at + size:
-                expected[place - at] = byte
-        must_be(ctypes.string_at(one.address + at, size), bytes(expected), one.path, one.begin, at, size)
-    do_look_at_mapping.weight = 15
-
-    def do_write_to_mapping(self):
-        """Private: nobody else sees it."""
-        if (one := self.mapping()) is None or not one.writable:
-            return
-        at = self.chance.randrange(min(one.length, len(one.data) - one.begin))
-        byte = self.chance.randrange(256)
-        self.say("write to mapping", one.path, at)
-        ctypes.memset(one.address + at, byte, 1)
-        one.own[at] = byte
-
-    def do_advise_mapping(self):
-        if (one := self.mapping()) is None:
-            return
-        advice = self.chance.choice([mmap.MADV_NORMAL, mmap.MADV_RANDOM, mmap.MADV_SEQUENTIAL, mmap.MADV_WILLNEED, mmap.MADV_DONTNEED])
-        self.say("advise mapping", one.path, advice)
-        must_be(libc.madvise(one.address, one.length, advice), 0, one.path, "madvise", advice)
-        if advice == mmap.MADV_DONTNEED:
-            one.own.clear()
-
-    def unmap(self, one):
-        self.say("unmap", one.path)
-        must_be(libc.munmap(one.address, one.length), 0, one.path)
-        self.mapped.remove(one)
-
-    def do_unmap(self):
-        if self.mapped:
-            self.unmap(self.chance.choice(self.mapped))
-    do_unmap.weight = 3
 
     # ---- more than one at a time ----
 

@@ -265,6 +265,24 @@ TEST(Blosc, StoredSpansAreAllThatARangeNeeds) {
   }
 }
 
+TEST(Blosc, ItemsNeedNotDivideTheFrame) {
+  const auto codec = make_codec("blosc");
+  const Bytes whole = small();  // 384 bytes
+  for (const Vector& vector : vectors()) {
+    if (std::string_view(vector.name) != "Blosc('lz4', 5, 0).encode(a)") continue;
+    Bytes frame = vector.encoded;
+    frame[3] = std::byte{5};  // of items that are not shuffled, the size is of no matter to their bytes
+    ASSERT_EQ(decode(*codec, frame, whole.size()), whole);
+    for (const auto& [offset, length] : std::vector<std::pair<std::size_t, std::size_t>>{{380, 4}, {383, 1}, {0, 384}, {7, 377}, {5, 10}}) {
+      EXPECT_EQ(decode_range(*codec, frame, whole.size(), offset, length), slice(whole, offset, offset + length)) << offset;
+      if (const auto sparse = filled(*codec, frame, frame.size(), offset, length))
+        EXPECT_EQ(decode_range(*codec, *sparse, whole.size(), offset, length), slice(whole, offset, offset + length)) << offset;
+    }
+    EXPECT_FALSE(filled(*codec, frame, frame.size(), 380, 4));  // it takes the whole
+    EXPECT_TRUE(filled(*codec, frame, frame.size(), 5, 10));
+  }
+}
+
 TEST(Blosc, StoredSpansOfDamagedFramesStayInside) {
   const auto codec = make_codec("blosc");
   for (const Vector& vector : in_blocks()) {
