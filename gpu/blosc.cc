@@ -20,9 +20,8 @@ static_assert(std::endian::native == std::endian::little, "container fields are 
 namespace {
 
 constexpr std::size_t kHeader = 16;
-constexpr std::uint8_t kShuffled = 0x01, kMemcpyed = 0x02, kBitshuffled = 0x04, kReserved = 0x08, kNotSplit = 0x10;
+constexpr std::uint8_t kShuffled = 0x01, kMemcpyed = 0x02, kBitshuffled = 0x04, kReserved = 0x08;
 constexpr std::uint8_t kLz4 = 1, kZstd = 4;  // flags >> 5
-constexpr std::uint32_t kMostSplits = 16, kSmallestSplit = 128;
 
 std::uint32_t u32_at(std::span<const std::byte> bytes, std::size_t at) {
   std::uint32_t value = 0;
@@ -84,9 +83,7 @@ class BloscPlanner {
   }
 
   Verdict block(std::uint32_t at, std::uint32_t size, std::uint64_t start, std::uint64_t end) {
-    const bool split = (flags_ & kNotSplit) == 0 && item_ <= kMostSplits && block_ / item_ >= kSmallestSplit &&
-                       size == block_ && item_ > 1;
-    const std::uint32_t parts = split ? item_ : 1;
+    const std::uint32_t parts = size == block_ ? blosc_streams(flags_, item_, block_) : 1;
     if (size % parts != 0) return Verdict::damaged;
     const std::uint32_t part = size / parts;
     const Order how = order(size);
@@ -97,7 +94,7 @@ class BloscPlanner {
     row.planes = static_cast<std::uint32_t>(plan_.plane_places.size());
     row.item = static_cast<std::uint16_t>(item_);
     row.order = how;
-    row.split = split;
+    row.split = parts > 1;
     row.chunk = plan_.chunks_;
     for (std::uint32_t i = 0; i < parts; ++i) {
       if (start > end || end - start < sizeof(std::uint32_t)) return Verdict::damaged;

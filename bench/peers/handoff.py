@@ -89,7 +89,7 @@ def ready(report, store, view, count):
         for i in range(count):
             batch = reader.one(0, 0)
             yield str(i), reader.arrays(batch)
-            reader.library.batchfs_release(batch)
+            reader.api.batchfs_release(batch)
         reader.close()
 
 

@@ -16,9 +16,6 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::uint8_t kNotSplit = 0x10;  // of the flags, which blosc.h has but for this one
-constexpr std::size_t kMostStreams = 16, kSmallestStream = 128;
-
 struct Header {
   std::size_t decoded = 0, block = 0;
   std::uint8_t flags = 0, typesize = 1;
@@ -146,13 +143,12 @@ class BloscCodec final : public Codec {
     const std::uint64_t count = header.decoded / block + (header.decoded % block != 0);
     if (count > (in.size() - BLOSC_MAX_OVERHEAD) / 4) throw damaged(in);
     const BloscBlocks blocks(in.subspan(BLOSC_MAX_OVERHEAD, 4 * count), in.size());
-    const bool split = (header.flags & kNotSplit) == 0 && header.typesize <= kMostStreams &&
-                       block / header.typesize >= kSmallestStream;
+    const std::uint32_t whole = blosc_streams(header.flags, header.typesize, block);
     for (std::uint64_t i = begin / block; i < count && i * block < end; ++i) {
       const bool short_one = header.decoded - i * block < block;
       const std::uint64_t stop = blocks.end(i);
       std::uint64_t at = blocks.start(i);
-      for (int streams = split && !short_one ? header.typesize : 1; streams > 0; --streams) {
+      for (std::uint32_t streams = short_one ? 1 : whole; streams > 0; --streams) {
         std::uint32_t size = 0;
         if (at > stop || stop - at < sizeof size) throw damaged(in);
         std::memcpy(&size, in.data() + at, sizeof size);

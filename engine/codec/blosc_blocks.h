@@ -11,6 +11,10 @@
 
 namespace batchfs {
 
+/// Streams that a whole block consists of, one after the other, each behind its size; a shorter last block has one. `flags` and
+/// `typesize` as in the header.
+std::uint32_t blosc_streams(std::uint8_t flags, std::uint32_t typesize, std::size_t block_size);
+
 class BloscBlocks {
  public:
   /// `table` has four bytes for each block of a frame of `stored_size` bytes.

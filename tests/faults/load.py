@@ -26,8 +26,10 @@ import tempfile
 import threading
 import time
 
-from fault_kinds import fault_kinds
-from fault_proxy import Fault, FaultProxy
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from fault_kinds import fault_kinds  # noqa: E402
+from fault_proxy import Fault, FaultProxy  # noqa: E402
+from watching import eventually  # noqa: E402
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 READERS = 8
@@ -63,13 +65,6 @@ def make_store(path):
         zarr.consolidate_metadata(str(path / "store"))
     view = {"name": "v", "variables": ARRAYS, "window": {"time": 1}, "batch": {"size": BATCH}}
     (path / "v.json").write_text(json.dumps(view))
-
-
-def eventually(condition, seconds=LONG):
-    until = time.monotonic() + seconds
-    while not (result := condition()) and time.monotonic() < until:
-        time.sleep(0.02)
-    return result
 
 
 @dataclasses.dataclass
@@ -188,10 +183,10 @@ def check(name, kind, mount, proxy, seconds, seed):
     proxy.set(Fault())
     start = time.monotonic()
     for path, whole in mount.all():
-        if not eventually(lambda: mount.read(path, whole, 0, len(whole)) == 0):
+        if not eventually(lambda: mount.read(path, whole, 0, len(whole)) == 0, LONG):
             seen.wrong.append(f"{path} cannot be read any more")
     seen.back = time.monotonic() - start
-    if not eventually(lambda: not mount.gauges()):
+    if not eventually(lambda: not mount.gauges(), LONG):
         gauges = mount.gauges()
         seen.leaked = gauges.get("memory_used", 0)
         seen.wrong.append(f"not zero: {gauges}")
@@ -209,7 +204,7 @@ def check_some(names, origin, directory, options, seconds, seed):
             kinds = fault_kinds(proxy)
             # The versions of all objects are known from here on, and nothing is kept of them in memory.
             wrong = [path for path, whole in mount.all() if mount.read(path, whole, 0, len(whole)) != 0]
-            assert wrong == [] and eventually(lambda: not mount.gauges()), (wrong, mount.stats())
+            assert wrong == [] and eventually(lambda: not mount.gauges(), LONG), (wrong, mount.stats())
             return [check(name, kinds[name], mount, proxy, seconds, f"{seed} {name}") for name in names]
         finally:
             mount.end()
