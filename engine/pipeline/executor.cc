@@ -1,79 +1,81 @@
 #include "engine/pipeline/executor.h"
 
 #include <chrono>
+#include <csignal>
+#include <string>
+#include <system_error>
 
-#include <tbb/global_control.h>
-#include <tbb/task_arena.h>
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
-#endif
+#include "engine/base/error.h"
 
 namespace batchfs {
 
-namespace {
-// ThreadSanitizer does not see how TBB, which is not instrumented, hands a task to a worker.
-void handing_over([[maybe_unused]] void* executor) {
-#ifdef __SANITIZE_THREAD__
-  __tsan_release(executor);
-#endif
+Executor::Executor(int threads) : max_threads_(threads) {
+  const std::lock_guard lock(mutex_);
+  start_thread();
 }
-void taken_over([[maybe_unused]] void* executor) {
-#ifdef __SANITIZE_THREAD__
-  __tsan_acquire(executor);
-#endif
+
+Executor::~Executor() {
+  stop();
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    posted_.notify_all();
+  }
+  for (std::thread& worker : workers_) worker.join();
 }
-}  // namespace
 
-/// What is enqueued. Named and not inlined, so that tests/tsan.supp can name it.
-struct Executor::Tick {
-  Executor* executor;
-  [[gnu::noinline]] void operator()() const { executor->tick(); }
-};
-
-struct Executor::Arena {
-  explicit Arena(int threads)
-      // No outside thread ever joins the arena, so it needs as many workers as it has slots.
-      : control(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads) + 1),
-        arena(threads, 0) {}
-  tbb::global_control control;
-  tbb::task_arena arena;
-};
-
-Executor::Executor(int threads) : threads_(threads), arena_(std::make_unique<Arena>(threads)) {}
-
-Executor::~Executor() { stop(); }
+/// Precondition: mutex_ is held. Signals other than those of faults are left to the process's other threads.
+void Executor::start_thread() {
+  sigset_t blocked, before;
+  sigfillset(&blocked);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&blocked, fault);
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  try {
+    workers_.emplace_back([this] { run(); });
+    ++waiting_;
+  } catch (const std::system_error& error) {
+    if (workers_.empty()) {
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      throw Error(ErrorCode::no_memory, std::string("no thread can be started: ") + error.what() +
+                                            "; raise the limit of processes (ulimit -u)");
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
 
 void Executor::post(Urgency urgency, std::function<void()> work) {
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
-    items_.push({urgency, posted_++, std::move(work)});
-    ++ticks_;
+    items_.push({urgency, last_number_++, std::move(work)});
+    if (items_.size() > waiting_ && workers_.size() < static_cast<std::size_t>(max_threads_)) start_thread();
   }
-  handing_over(this);
-  arena_->arena.enqueue(Tick{this});
+  posted_.notify_one();
 }
 
-void Executor::tick() {
-  taken_over(this);
-  std::function<void()> work;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!items_.empty()) {
-      // priority_queue::top is const; the item is popped right away, so moving out of it is safe.
-      work = std::move(const_cast<Item&>(items_.top()).work);
-      items_.pop();
-    }
+void Executor::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    posted_.wait(lock, [this] { return ending_ || !items_.empty(); });
+    --waiting_;
+    if (items_.empty()) return;
+    // priority_queue::top is const; the item is popped right away, so moving out of it is safe.
+    std::function<void()> work = std::move(const_cast<Item&>(items_.top()).work);
+    items_.pop();
+    ++running_;
+    lock.unlock();
+    work();
+    work = nullptr;  // its captures are destroyed before stop() may return
+    lock.lock();
+    ++waiting_;
+    --running_;
+    if (running_ == 0 && items_.empty()) idle_.notify_all();
   }
-  if (work) work();
-  work = nullptr;  // what it captured goes before stop() may return
-  const std::lock_guard lock(mutex_);
-  if (--ticks_ == 0) idle_.notify_all();
 }
 
 bool Executor::stop(double seconds) {
   std::unique_lock lock(mutex_);
-  const auto idle = [this] { return ticks_ == 0; };
+  const auto idle = [this] { return running_ == 0 && items_.empty(); };
   if (seconds > 0) {
     if (!idle_.wait_for(lock, std::chrono::duration<double>(seconds), idle)) return false;
   } else {

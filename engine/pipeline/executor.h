@@ -1,16 +1,16 @@
 #pragma once
-// Work in order of urgency on the threads of a TBB arena.
+// Runs work in order of urgency on threads of its own.
 //
-// What a reader waits for comes first, then prefetches by how soon they are due. TBB's own queue is
-// first in, first out; so each posted item enqueues one anonymous tick, and a tick runs whatever is the
-// most urgent item at that moment.
+// Requests of readers come first, then prefetches by how soon they are due. Executors share nothing: one that is
+// idle or small takes no thread from another in the same process. A thread pool with one set of workers for the
+// process cannot promise that: with oneTBB, the smallest limit of any executor was the limit of all.
 
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <queue>
+#include <thread>
 #include <vector>
 
 namespace batchfs {
@@ -27,13 +27,15 @@ inline constexpr Urgency sets_going(Urgency urgency) { return urgency - kReadAhe
 
 class Executor {
  public:
+  /// At most `threads` run at once. One is started now, the others when there is work for them; where the system
+  /// refuses more, those that run do all of it. Throws no_memory when it refuses the first.
   explicit Executor(int threads);
   /// As stop().
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs `work` once on some thread of the arena. `work` must not throw. After stop() it is dropped.
+  /// Runs `work` once on one of the threads. `work` must not throw. After stop() it is dropped.
   void post(Urgency urgency, std::function<void()> work);
 
   /// Runs everything that was posted, and what that posts; then refuses more. Nothing is dropped that
@@ -41,7 +43,7 @@ class Executor {
   /// With `seconds`, waits no longer: false when something still runs, and then it must not be destroyed.
   bool stop(double seconds = 0);
 
-  int threads() const { return threads_; }
+  int threads() const { return max_threads_; }
 
  private:
   struct Item {
@@ -52,18 +54,20 @@ class Executor {
       return urgency != other.urgency ? urgency > other.urgency : number > other.number;
     }
   };
-  struct Tick;
-  void tick();
+  void start_thread();
+  void run();
 
-  const int threads_;
-  std::mutex mutex_;
-  std::condition_variable idle_;
+  const int max_threads_;
+  std::mutex mutex_;  // guards all members below
+  std::condition_variable posted_;  // notified for each item, and at the end
+  std::condition_variable idle_;    // notified when nothing is queued or runs
   std::priority_queue<Item> items_;
-  std::uint64_t posted_ = 0;
-  int ticks_ = 0;  // enqueued in the arena and not yet finished
+  std::uint64_t last_number_ = 0;
+  std::size_t waiting_ = 0;  // threads without work
+  std::size_t running_ = 0;  // items that run
   bool stopped_ = false;
-  struct Arena;
-  std::unique_ptr<Arena> arena_;
+  bool ending_ = false;      // threads return
+  std::vector<std::thread> workers_;
 };
 
 }  // namespace batchfs

@@ -1,7 +1,10 @@
 #include "engine/pipeline/executor.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <future>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -48,6 +51,57 @@ TEST(Executor, UsesItsThreadsAtOnce) {
       released.wait();
     });
   EXPECT_EQ(released.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+}
+
+/// Posts a task for each thread and returns how many ran at the same time, `expected` at most.
+int running_at_once(Executor& executor, int expected) {
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int inside = 0;
+    bool released = false;
+  };
+  const auto shared = std::make_shared<Shared>();
+  for (int i = 0; i < expected; ++i)
+    executor.post(0, [shared] {
+      std::unique_lock lock(shared->mutex);
+      ++shared->inside;
+      shared->changed.notify_all();
+      shared->changed.wait(lock, [&] { return shared->released; });
+    });
+  std::unique_lock lock(shared->mutex);
+  shared->changed.wait_for(lock, std::chrono::seconds(5), [&] { return shared->inside == expected; });
+  shared->released = true;
+  shared->changed.notify_all();
+  return shared->inside;
+}
+
+TEST(Executor, AnIdleSmallerOneTakesNoThreads) {
+  Executor large(8);
+  EXPECT_EQ(running_at_once(large, 8), 8);
+  {
+    Executor small(2);
+    EXPECT_EQ(running_at_once(large, 8), 8);
+    EXPECT_EQ(running_at_once(small, 2), 2);
+    EXPECT_EQ(running_at_once(large, 8), 8);
+  }
+  EXPECT_EQ(running_at_once(large, 8), 8);
+}
+
+TEST(Executor, BusyOnesTakeNoThreadsFromEachOther) {
+  Executor one(4), other(4);
+  std::promise<void> hold;
+  const std::shared_future<void> released = hold.get_future().share();
+  std::atomic<int> inside{0};
+  for (int i = 0; i < 4; ++i)
+    one.post(0, [&inside, released] {
+      ++inside;
+      released.wait();
+    });
+  EXPECT_EQ(running_at_once(other, 4), 4);
+  hold.set_value();
+  one.stop();
+  EXPECT_EQ(inside, 4);
 }
 
 TEST(Executor, StoppingWaitsNoLongerThanItIsTold) {
