@@ -8,11 +8,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,14 +29,19 @@ namespace {
 
 constexpr std::uint64_t kHugePage = 2 << 20;
 
+[[noreturn]] void cannot(const char* what) {
+  throw Error(ErrorCode::no_memory, std::string(what) + ": " + std::strerror(errno));
+}
+
 std::uint64_t whole_huge_pages(std::uint64_t size) { return (size + kHugePage - 1) / kHugePage * kHugePage; }
 
 /// Small files in huge pages would waste most of them; a third is worth it.
 bool deserves_huge_pages(std::uint64_t size) { return whole_huge_pages(size) - size <= size / 2; }
 
+// System calls by number: glibc has the wrappers since 2.36 only.
+
 /// A tmpfs that gives every file huge pages, mounted nowhere; -1 where that is not allowed.
 int mount_huge_tmpfs() {
-  // By number: glibc has the wrappers since 2.36 only.
   const int context = static_cast<int>(::syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC));
   if (context < 0) return -1;
   int mount = -1;
@@ -50,9 +57,35 @@ int mount_huge_tmpfs() {
   return mount;
 }
 
+/// Sets the calling thread's copy of the mounts apart, so that nothing it mounts is seen elsewhere.
+bool leave_mount_namespace() {
+  mount_attr apart{};
+  apart.propagation = MS_PRIVATE;
+  return ::unshare(CLONE_NEWNS) == 0 &&
+         ::syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &apart, sizeof apart) == 0;
+}
+
+/// The same file system mounted nowhere a second time, for reading only; -1 where that is not allowed. `mount` is used as
+/// before.
+int mount_read_only(int mount) {
+  int clone = -1;
+  // Until Linux 6.15, only a mount that lies in the caller's mount namespace can be cloned. A thread's own namespace ends with
+  // the thread, and what was mounted there then has no place again.
+  std::thread([mount, &clone] {
+    if (!leave_mount_namespace() || ::syscall(SYS_move_mount, mount, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0) return;
+    clone = static_cast<int>(::syscall(SYS_open_tree, mount, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH));
+    mount_attr read_only{};
+    read_only.attr_set = MOUNT_ATTR_RDONLY;
+    if (clone >= 0 && ::syscall(SYS_mount_setattr, clone, "", AT_EMPTY_PATH, &read_only, sizeof read_only) != 0)
+      ::close(std::exchange(clone, -1));
+  }).join();
+  return clone;
+}
+
 /// The same file for reading only; -1 without /proc.
 int reopen_read_only(int fd) {
-  return ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC);
+  // Not blocking: a reader that took a lease on the file would stop the open for as long as leases are good.
+  return ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
 /// Nobody else has the file open, or mapped: both keep an open file, and a write lease is given to the only one.
@@ -121,6 +154,7 @@ MemoryFile::~MemoryFile() {
     spares->keep(std::move(*this));
   }
   if (own_fd_ >= 0) ::close(own_fd_);
+  if (path_fd_ >= 0) ::close(path_fd_);
   if (data_ != nullptr) ::munmap(data_, mapped_);
   if (fd_ >= 0) ::close(fd_);
   if (counted_ != nullptr) counted_->fetch_sub(whole_huge_pages(size_), std::memory_order_relaxed);
@@ -129,6 +163,7 @@ MemoryFile::~MemoryFile() {
 MemoryFile::MemoryFile(MemoryFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       own_fd_(std::exchange(other.own_fd_, -1)),
+      path_fd_(std::exchange(other.path_fd_, -1)),
       spares_(std::move(other.spares_)),
       size_(std::exchange(other.size_, 0)),
       mapped_(std::exchange(other.mapped_, 0)),
@@ -140,6 +175,7 @@ MemoryFile::MemoryFile(MemoryFile&& other) noexcept
 MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(own_fd_, other.own_fd_);
+  std::swap(path_fd_, other.path_fd_);
   std::swap(spares_, other.spares_);
   std::swap(size_, other.size_);
   std::swap(mapped_, other.mapped_);
@@ -150,21 +186,33 @@ MemoryFile& MemoryFile::operator=(MemoryFile&& other) noexcept {
   return *this;
 }
 
+/// Gives the new file its size, and maps it.
+void MemoryFile::map(std::uint64_t size, std::uint64_t mapped) {
+  if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) cannot("a memory file of this size");
+  size_ = size;
+  if (size == 0) return;
+  void* data = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (data == MAP_FAILED) cannot("mapping a memory file");
+  mapped_ = mapped;
+  data_ = static_cast<std::byte*>(data);
+}
+
 void MemoryFile::seal() {
   const auto fail = [] { return Error(ErrorCode::internal, std::string("sealing a memory file: ") + std::strerror(errno)); };
-  if (!std::exchange(sealed_, true)) {
-    // FUTURE_WRITE, not WRITE: the latter is refused while our own mapping is writable. A tmpfs file has no seals, but no
-    // name either: who has a descriptor can do what that allows.
-    const int done = memfd_ ? ::fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-                            : ::fchmod(fd_, 0400);
-    if (done != 0) throw fail();
-  }
+  // FUTURE_WRITE, not WRITE: the latter is refused while our own mapping is writable. Nobody else has one.
+  if (!std::exchange(sealed_, true) && memfd_ &&
+      ::fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    throw fail();
   // Descriptors that are passed on share an open file; a lease tells of others only.
   if (memfd_ && spares_ == nullptr) return;
-  const int read_only = reopen_read_only(fd_);
+  const int read_only = reopen_read_only(memfd_ ? fd_ : path_fd_);
   if (read_only < 0) throw fail();
-  if (spares_ != nullptr) own_fd_ = fd_;
-  else ::close(fd_);
+  if (spares_ != nullptr) {
+    own_fd_ = fd_;
+  } else {
+    ::close(fd_);
+    if (path_fd_ >= 0) ::close(std::exchange(path_fd_, -1));
+  }
   fd_ = read_only;
 }
 
@@ -172,47 +220,63 @@ MemoryFiles::MemoryFiles(bool huge_pages) : spares_(std::make_shared<MemoryFile:
   if (!huge_pages) return;
   mount_ = mount_huge_tmpfs();
   if (mount_ < 0) return;
+  read_only_ = mount_read_only(mount_);
   // What create() and seal() need must work here.
-  const int probe = ::openat(mount_, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  const int read_only = probe < 0 ? -1 : reopen_read_only(probe);
-  if (probe >= 0) ::close(probe);
-  if (read_only >= 0) {
-    ::close(read_only);
-  } else {
-    ::close(mount_);
-    mount_ = -1;
+  bool works = read_only_ >= 0;
+  try {
+    if (works) create_in_mount(0).seal();
+  } catch (const Error&) {
+    works = false;
   }
+  if (works) return;
+  ::close(std::exchange(mount_, -1));
+  if (read_only_ >= 0) ::close(std::exchange(read_only_, -1));
 }
 
 MemoryFiles::~MemoryFiles() {
   spares_->shrink_to(0, true);
   if (mount_ >= 0) ::close(mount_);
+  if (read_only_ >= 0) ::close(read_only_);
 }
 
 MemoryFile MemoryFiles::create(const char* name, std::uint64_t size) const {
-  auto fail = [](const char* what) {
-    throw Error(ErrorCode::no_memory, std::string(what) + ": " + std::strerror(errno));
-  };
+  return mount_ < 0 || !deserves_huge_pages(size) ? create_memfd(name, size) : create_in_mount(size);
+}
+
+MemoryFile MemoryFiles::create_memfd(const char* name, std::uint64_t size) const {
   MemoryFile file;
-  file.memfd_ = mount_ < 0 || !deserves_huge_pages(size);
-  file.fd_ = file.memfd_ ? ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)
-                         : ::openat(mount_, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file.fd_ < 0) fail("making a memory file");
-  if (::ftruncate(file.fd_, static_cast<off_t>(size)) != 0) fail("a memory file of this size");
+  file.memfd_ = true;
+  file.fd_ = ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file.fd_ < 0) cannot("making a memory file");
+  file.map(size, size);
+  // Where shmem_enabled says "advise".
+  if (size >= kHugePage) ::madvise(file.data_, size, MADV_HUGEPAGE);
+  return file;
+}
+
+MemoryFile MemoryFiles::create_in_mount(std::uint64_t size) const {
+  MemoryFile file;
+  // A name, for as long as it takes to open the file in both mounts.
+  const std::string name = std::to_string(++last_name_);
+  file.fd_ = ::openat(mount_, name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (file.fd_ < 0) cannot("making a memory file");
+  file.path_fd_ = ::openat(read_only_, name.c_str(), O_PATH | O_CLOEXEC);
+  const int cause = errno;
+  ::unlinkat(mount_, name.c_str(), 0);
+  errno = cause;
+  if (file.path_fd_ < 0) cannot("making a memory file");
   file.size_ = size;
-  if (!file.memfd_) {
-    file.counted_ = live_;
-    live_->fetch_add(whole_huge_pages(size), std::memory_order_relaxed);
-  }
-  if (size == 0) return file;
+  file.counted_ = live_;
+  live_->fetch_add(whole_huge_pages(size), std::memory_order_relaxed);
   // A huge page is mapped as one only where the whole of it lies in the mapping, beyond the file's end too:
   // filling 1.7 MB takes 50 us then, and 1 ms with a fault for each small page.
-  file.mapped_ = file.memfd_ ? size : whole_huge_pages(size);
-  void* mapped = ::mmap(nullptr, file.mapped_, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd_, 0);
-  if (mapped == MAP_FAILED) fail("mapping a memory file");
-  file.data_ = static_cast<std::byte*>(mapped);
-  // Where shmem_enabled says "advise".
-  if (file.memfd_ && size >= kHugePage) ::madvise(file.data_, size, MADV_HUGEPAGE);
+  file.map(size, whole_huge_pages(size));
+  return file;
+}
+
+MemoryFile MemoryFiles::create_shared(const char* name, std::uint64_t size) const {
+  MemoryFile file = create_memfd(name, size);
+  if (::fcntl(file.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) cannot("a memory file of fixed size");
   return file;
 }
 

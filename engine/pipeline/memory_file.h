@@ -7,6 +7,11 @@
 // mounted with huge=always gets them anywhere. It is mounted detached: no path leads to it, and it goes
 // with its last file. That takes CAP_SYS_ADMIN, as passthrough does; without it, memfd.
 //
+// Descriptors leave this process: readers map them, and may run as the same user or as root. No mode bits stop those, so
+// readers get what they cannot change a file through: an open file of a second, read-only mount of the same tmpfs, where
+// opening for writing (also through /proc/self/fd), fchmod(2), fchown(2) and the like are EROFS; or a sealed memfd. A file
+// cannot shrink under a mapping then, which would kill the daemon, nor change under another reader.
+//
 // A file is written once and then sealed. Files that readers get through the mount are never used again: pages may be in
 // a pipe or on their way to a socket (splice, sendfile) when nobody has the file open any more, and the daemon cannot see
 // that. Those of the hand-off are: readers map them, and whether anybody still does is what a lease tells (fcntl(2),
@@ -34,14 +39,17 @@ class MemoryFile {
   const std::byte* data() const { return data_; }
   std::span<const std::byte> span() const { return {data_, size_}; }
 
-  /// From here on fd() cannot write, resize or map writable. data() must not be written any more.
+  /// From here on nobody can write, resize or map writable through fd(), or a descriptor opened from it. data() must not
+  /// be written any more.
   void seal();
 
  private:
   friend class MemoryFiles;
+  void map(std::uint64_t size, std::uint64_t mapped);
   struct Spares;  // defined in the source
   int fd_ = -1;
   int own_fd_ = -1;  // can write; once sealed, of files that are used again
+  int path_fd_ = -1;  // O_PATH, in the read-only mount: where seal() opens fd() for readers; none for memfds
   std::shared_ptr<Spares> spares_;  // where the file goes at its end, to be used again
   std::uint64_t size_ = 0, mapped_ = 0;
   std::byte* data_ = nullptr;
@@ -62,6 +70,9 @@ class MemoryFiles {
   MemoryFile create(const char* name, std::uint64_t size) const;
   /// For readers that map the file and do nothing else with it. It may have been used before, and then holds what it held.
   MemoryFile create_reusable(const char* name, std::uint64_t size) const;
+  /// For another process that writes to it too, as to memory that its device reads: what it holds is for either to change,
+  /// its size is fixed. Not to be sealed. Never in huge pages of the tmpfs, whose files anybody who may write can truncate.
+  MemoryFile create_shared(const char* name, std::uint64_t size) const;
   /// Of reusable files whose end has come, keep this much memory; 0, as at first, lets go of them.
   void keep_spares(std::uint64_t bytes) const;
   /// Lets go of those that are kept now; the memory that they took.
@@ -75,7 +86,12 @@ class MemoryFiles {
   std::uint64_t mapped_by_others() const;
 
  private:
-  int mount_ = -1;  // the detached tmpfs
+  MemoryFile create_memfd(const char* name, std::uint64_t size) const;
+  MemoryFile create_in_mount(std::uint64_t size) const;
+
+  int mount_ = -1;      // the detached tmpfs
+  int read_only_ = -1;  // the same, mounted again without the right to write
+  mutable std::atomic<std::uint64_t> last_name_{0};
   const std::shared_ptr<MemoryFile::Spares> spares_;
   const std::shared_ptr<std::atomic<std::uint64_t>> live_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };

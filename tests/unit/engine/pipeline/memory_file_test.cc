@@ -1,7 +1,9 @@
-#include "engine/base/error.h"
 #include "engine/pipeline/memory_file.h"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -13,6 +15,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "engine/base/error.h"
+#include "tests/unit/descriptor_attacks.h"
 
 namespace batchfs {
 namespace {
@@ -39,6 +44,68 @@ TEST_P(MemoryFileTest, IsReadableThroughItsDescriptorAndSealed) {
     EXPECT_EQ(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0), MAP_FAILED);
     EXPECT_GE(files_.memory_of(size), size);
     EXPECT_LE(files_.memory_of(size), size + size / 2);
+  }
+}
+
+/// What can be done to files that were handed over; empty for nothing.
+std::string attacks_on_files_of(const MemoryFiles& files) {
+  std::string worked;
+  files.keep_spares(64 << 20);
+  for (const std::uint64_t size : {10000u, 3u << 20}) {
+    for (const bool reusable : {false, true}) {
+      for (const bool used_before : {false, true}) {
+        MemoryFile file = reusable ? files.create_reusable("test", size) : files.create("test", size);
+        std::memset(file.data(), 7, size);
+        file.seal();
+        const int passed = ::dup(file.fd());
+        const std::string attacks = attacks_that_work(passed);
+        ::close(passed);
+        if (!attacks.empty())
+          worked += std::to_string(size) + (reusable ? " reusable" : "") + (used_before ? " used before" : "") + ": " + attacks + "; ";
+        const auto is_seven = [](std::byte byte) { return byte == std::byte{7}; };
+        if (!std::all_of(file.span().begin(), file.span().end(), is_seven)) worked += "the contents changed; ";
+      }
+    }
+  }
+  return worked;
+}
+
+TEST_P(MemoryFileTest, WhoeverHasADescriptorCannotChangeAFile) { EXPECT_EQ(attacks_on_files_of(files_), ""); }
+
+TEST_P(MemoryFileTest, WhoeverHasADescriptorCannotChangeAFileInAContainer) {
+  EXPECT_EQ(in_container([] { return attacks_on_files_of(MemoryFiles(GetParam())); }), "");
+}
+
+TEST_P(MemoryFileTest, SharedMemoryCanBeWrittenByBothAndKeepsItsSize) {
+  constexpr std::uint64_t kSize = 3 << 20;
+  const auto attack = [] {
+    MemoryFile file = MemoryFiles(GetParam()).create_shared("test", kSize);
+    std::string worked = attacks_that_work(file.fd(), true);
+    if (::pwrite(file.fd(), "x", 1, kSize - 1) != 1 || file.data()[kSize - 1] != std::byte{'x'}) worked += "; it is not shared";
+    return worked;
+  };
+  EXPECT_EQ(attack(), "");
+  EXPECT_EQ(in_container(attack), "");
+}
+
+TEST_P(MemoryFileTest, ALeaseThatAReaderTookKeepsNobodyWaiting) {
+  files_.keep_spares(64 << 20);
+  for (const std::uint64_t size : {10000u, 3u << 20}) {
+    int passed = -1;
+    const std::byte* first;
+    {
+      MemoryFile file = files_.create_reusable("test", size);
+      first = file.data();
+      file.seal();
+      passed = ::dup(file.fd());
+    }
+    ::fcntl(passed, F_SETSIG, SIGURG);
+    ::fcntl(passed, F_SETLEASE, F_WRLCK);
+    const auto before = std::chrono::steady_clock::now();
+    const MemoryFile other = files_.create_reusable("test", size);
+    EXPECT_NE(other.data(), first);
+    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(10));  // leases are good for 45
+    ::close(passed);
   }
 }
 
