@@ -35,6 +35,9 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N")
       ->group(local);
+  app.add_flag("--follow-links,--follow_links", options.config.follow_links,
+               "follow symbolic links that lead out of the store")
+      ->group("Local stores");
   app.add_option("--cache-dir", options.config.cache_dir, "keep what was fetched in this directory")
       ->type_name("DIR")
       ->group(remote);

@@ -11,29 +11,19 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "engine/store/beneath.h"
+#include "engine/store/file_owner.h"
+
 namespace batchfs {
 
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
 class LocalStore final : public Store {
  public:
-  explicit LocalStore(std::filesystem::path root)
-      : root_(std::move(root)), directory_(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    if (directory_.get() < 0) {
+  LocalStore(std::filesystem::path root, const LocalStoreOptions& options)
+      : root_(std::move(root)),
+        beneath_(root_, options.follow_links ? Beneath::Links::anywhere : Beneath::Links::inside) {
+    if (beneath_.descriptor() < 0) {
       if (errno == EACCES)
         throw Error(ErrorCode::access_denied, "the directory may not be read", root_.string());
       if (errno == ENOTDIR)
@@ -41,13 +31,14 @@ class LocalStore final : public Store {
       if (errno == ENOENT) throw Error(ErrorCode::not_found, "no such directory", root_.string());
       throw Error(ErrorCode::io, std::strerror(errno), root_.string());
     }
+    owner_ = FileOwner::of(beneath_.descriptor());
   }
 
   std::string url() const override { return root_.string(); }
   bool is_local() const override { return true; }
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
-    const Descriptor file(open(key));
+    const Descriptor file = open(key);
     const std::optional<std::uint64_t> total = size_of(file, key);
     if (!total) return std::nullopt;
     if (range.from_end) range.offset = *total - std::min(range.length, *total);
@@ -59,20 +50,21 @@ class LocalStore final : public Store {
 
   std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
                                     std::span<std::byte> out) override {
-    const Descriptor file(open(key));
+    const Descriptor file = open(key);
     const std::optional<std::uint64_t> total = size_of(file, key);
     if (!total) return std::nullopt;
     return PartRead{read_fully(file, key, offset, out), *total};
   }
 
   std::optional<std::uint64_t> size(const std::string& key) override {
-    return size_of(Descriptor(open(key)), key);
+    return size_of(open(key), key);
   }
 
   std::vector<Entry> list(const std::string& prefix) override {
     if (!prefix.empty()) check_key(prefix);
+    const auto as_owner = owner_.enter();
     std::vector<Entry> entries;
-    const auto opened = open_directory(directory_.get(), prefix.empty() ? "." : prefix.c_str());
+    const auto opened = stream_of(beneath_.open(prefix.empty() ? "." : prefix, kDirectory));
     if (opened == nullptr) {
       if (errno == ENOENT || errno == ENOTDIR) return entries;
       throw failure("listing", prefix);
@@ -90,8 +82,8 @@ class LocalStore final : public Store {
       if (name == "." || name == "..") continue;
       bool is_directory = entry->d_type == DT_DIR;
       if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
-        struct stat info {};
-        is_directory = ::fstatat(fd, entry->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode) && !is_at_or_above(prefix, info);
+        const auto info = status_of(fd, prefix, name);
+        is_directory = info && S_ISDIR(info->st_mode) && !is_at_or_above(prefix, *info);
       }
       entries.push_back({name, is_directory});
     }
@@ -102,18 +94,21 @@ class LocalStore final : public Store {
 
   std::optional<std::uint64_t> state(const std::string& prefix) override {
     if (!prefix.empty()) check_key(prefix);
-    return state_of(directory_.get(), prefix.empty() ? "." : prefix.c_str(), 0);
+    const auto as_owner = owner_.enter();
+    return state_of(beneath_.open(prefix.empty() ? "." : prefix, kDirectory), prefix, 0);
   }
 
  private:
   using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
+  static constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
 
   /// Is this directory the one at `prefix`, or one that it lies in? Then a link to it there is a circle.
   bool is_at_or_above(const std::string& prefix, const struct stat& directory) const {
     std::string above = ".";
     for (std::size_t end = 0;;) {
       struct stat info {};
-      if (::fstatat(directory_.get(), above.c_str(), &info, 0) == 0 && info.st_dev == directory.st_dev &&
+      const Descriptor opened = beneath_.open(above, O_PATH);
+      if (opened.get() >= 0 && ::fstat(opened.get(), &info) == 0 && info.st_dev == directory.st_dev &&
           info.st_ino == directory.st_ino)
         return true;
       if (end >= prefix.size()) return false;
@@ -123,18 +118,28 @@ class LocalStore final : public Store {
   }
 
   /// Null, with errno, when that is not possible.
-  static Directory open_directory(int parent, const char* name) {
-    const int fd = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR* const stream = fd < 0 ? nullptr : ::fdopendir(fd);
-    if (stream == nullptr && fd >= 0) ::close(fd);
+  static Directory stream_of(Descriptor opened) {
+    DIR* const stream = opened.get() < 0 ? nullptr : ::fdopendir(opened.get());
+    if (stream != nullptr) opened.release();
     return {stream, ::closedir};
+  }
+
+  /// Of the entry `name` of the directory `prefix`, which is open as `directory`, with links followed. nullopt, with errno,
+  /// when that is not possible.
+  std::optional<struct stat> status_of(int directory, const std::string& prefix, const std::string& name) const {
+    struct stat info {};
+    if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
+    if (!S_ISLNK(info.st_mode)) return info;
+    const Descriptor target = beneath_.open(prefix.empty() ? name : prefix + "/" + name, O_PATH);
+    if (target.get() < 0 || ::fstat(target.get(), &info) != 0) return std::nullopt;
+    return info;
   }
 
   /// The sum of a hash for every file, since a directory has no order. nullopt for what cannot be read, and for
   /// links to directories, which may be circles.
-  static std::optional<std::uint64_t> state_of(int parent, const char* name, int depth) {
+  std::optional<std::uint64_t> state_of(Descriptor opened, const std::string& prefix, int depth) const {
     constexpr int kDeepest = 64;
-    const Directory directory = open_directory(parent, name);
+    const Directory directory = stream_of(std::move(opened));
     if (directory == nullptr) return errno == ENOENT ? std::optional<std::uint64_t>(0) : std::nullopt;
     if (depth == kDeepest) return std::nullopt;
     const int fd = ::dirfd(directory.get());
@@ -143,15 +148,18 @@ class LocalStore final : public Store {
       errno = 0;
       const dirent* entry = ::readdir(directory.get());
       if (entry == nullptr) return errno == 0 ? std::optional(sum) : std::nullopt;
-      const std::string_view entry_name = entry->d_name;
+      const std::string entry_name = entry->d_name;
       if (entry_name == "." || entry_name == "..") continue;
-      struct stat info {};
-      if (::fstatat(fd, entry->d_name, &info, 0) != 0) return std::nullopt;
+      const auto status = status_of(fd, prefix, entry_name);
+      if (!status) return std::nullopt;
+      const struct stat& info = *status;
       std::uint64_t facts[4] = {static_cast<std::uint64_t>(info.st_size), static_cast<std::uint64_t>(info.st_mtim.tv_sec),
                                 static_cast<std::uint64_t>(info.st_mtim.tv_nsec), 0};
       if (S_ISDIR(info.st_mode)) {
         if (entry->d_type == DT_LNK) return std::nullopt;
-        const std::optional<std::uint64_t> below = state_of(fd, entry->d_name, depth + 1);
+        Descriptor child(::openat(fd, entry_name.c_str(), kDirectory | O_NOFOLLOW | O_CLOEXEC));
+        const std::string below_prefix = prefix.empty() ? entry_name : prefix + "/" + entry_name;
+        const std::optional<std::uint64_t> below = state_of(std::move(child), below_prefix, depth + 1);
         if (!below) return std::nullopt;
         std::fill(std::begin(facts), std::end(facts), *below);  // its own size and time say nothing more
       }
@@ -159,10 +167,11 @@ class LocalStore final : public Store {
     }
   }
 
-  int open(const std::string& key) const {
+  Descriptor open(const std::string& key) const {
     check_key(key);
+    const auto as_owner = owner_.enter();
     // Not blocking: a FIFO among the files would wait for a writer.
-    return ::openat(directory_.get(), key.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return beneath_.open(key, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   }
 
   /// nullopt when there is no such object: absent, below a file, or a directory.
@@ -181,12 +190,13 @@ class LocalStore final : public Store {
 
   /// Throws when a link leads nowhere: what it stands for is not missing, but cannot be reached.
   void check_links(const std::string& key) const {
+    const auto as_owner = owner_.enter();
     for (std::size_t end = 0; end < key.size();) {
       end = std::min(key.find('/', end + 1), key.size());
       const std::string path = key.substr(0, end);
-      struct stat link {}, target {};
-      if (::fstatat(directory_.get(), path.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) return;
-      if (S_ISLNK(link.st_mode) && ::fstatat(directory_.get(), path.c_str(), &target, 0) != 0)
+      struct stat link {};
+      if (::fstatat(beneath_.descriptor(), path.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) return;
+      if (S_ISLNK(link.st_mode) && beneath_.open(path, O_PATH).get() < 0)
         throw Error(ErrorCode::io, "a symbolic link leads to what is not there", (root_ / path).string());
     }
   }
@@ -213,13 +223,14 @@ class LocalStore final : public Store {
   }
 
   const std::filesystem::path root_;
-  const Descriptor directory_;
+  const Beneath beneath_;
+  FileOwner owner_;  // constant after construction
 };
 
 }  // namespace
 
-std::shared_ptr<Store> open_local_store(const std::filesystem::path& root) {
-  return std::make_shared<LocalStore>(root);
+std::shared_ptr<Store> open_local_store(const std::filesystem::path& root, const LocalStoreOptions& options) {
+  return std::make_shared<LocalStore>(root, options);
 }
 
 }  // namespace batchfs

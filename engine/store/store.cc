@@ -75,10 +75,11 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& con
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (path.ends_with(".zip") && !is_directory(path)) {
     const std::filesystem::path file = path;
-    return open_zip_store(open_local_store(file.has_parent_path() ? file.parent_path() : "."),
+    // The one object that is read there is the path that the user typed: it may be a link to anywhere.
+    return open_zip_store(open_local_store(file.has_parent_path() ? file.parent_path() : ".", {.follow_links = true}),
                           file.filename().string());
   }
-  return open_local_store(path);
+  return open_local_store(path, {.follow_links = config.follow_links});
 }
 
 bool is_key(std::string_view key) {

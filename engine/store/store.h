@@ -131,6 +131,7 @@ struct StoreConfig {
   std::uint64_t cache_size = 0;  // bytes; 0: no limit but the disk's
   bool cache_trust = false;      // take what is kept without asking whether it has changed
   bool cache_waits = false;      // a read is done when its bytes are in the cache: for filling it
+  bool follow_links = false;     // symbolic links of a local store may lead out of it
   /// Told, once, when the cache can keep nothing more. On another thread. Empty: nobody.
   std::function<void(const std::string&)> warn;
 };

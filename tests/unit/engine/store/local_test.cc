@@ -176,6 +176,73 @@ TEST_F(LocalStoreTest, LinksThatLeadInACircleAreNotFollowed) {
   EXPECT_THAT(prefixes("a/b/other"), testing::ElementsAre());  // back in a, where this began
 }
 
+TEST_F(LocalStoreTest, ALinkThatLeadsOutsideIsAnErrorThatNamesIt) {
+  write("outside/chunk", "secret");
+  write("outside/array/zarr.json", "{}");
+  write("store/a/0", "x");
+  const auto link = [this](const char* target, const char* at) {
+    std::filesystem::create_symlink(target, directory_.path() / at);
+  };
+  link("../../outside/chunk", "store/a/1");
+  std::filesystem::create_directory(directory_.path() / "store/b");
+  link("../../outside/array", "store/b/array");
+  std::filesystem::create_directory(directory_.path() / "store/c");
+  link("1", "store/a/2");          // inside, but on to one that is not
+  link("/nowhere/at/all", "store/c/gone");
+  const auto store = open_local_store(directory_.path() / "store");
+  const auto failure = [&](auto&& body) -> std::string {
+    try {
+      body(*store);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::access_denied);
+      EXPECT_THAT(error.why(), testing::HasSubstr("--follow-links"));
+      return std::filesystem::path(error.where()).lexically_relative(directory_.path() / "store").string();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(failure([](Store& s) { s.read("a/1"); }), "a/1");
+  EXPECT_EQ(failure([](Store& s) { s.size("a/1"); }), "a/1");
+  EXPECT_EQ(failure([](Store& s) { s.read("a/2"); }), "a/1");
+  EXPECT_EQ(failure([](Store& s) { s.read("b/array/zarr.json"); }), "b/array");
+  EXPECT_EQ(failure([](Store& s) { s.read("b/array/none"); }), "b/array");
+  EXPECT_EQ(failure([](Store& s) { s.read("c/gone"); }), "c/gone");
+  EXPECT_EQ(failure([](Store& s) { s.list("b"); }), "b/array");
+  EXPECT_EQ(failure([](Store& s) { s.list("b/array"); }), "b/array");
+  EXPECT_EQ(failure([](Store& s) { s.state("a"); }), "a/1");
+  EXPECT_EQ(failure([](Store& s) { s.state(""); }).substr(1, 1), "/");
+
+  const auto trusting = open_local_store(directory_.path() / "store", {.follow_links = true});
+  EXPECT_EQ(text_of(trusting->read("a/1")), "secret");
+  EXPECT_EQ(text_of(trusting->read("b/array/zarr.json")), "{}");
+  EXPECT_FALSE(trusting->read("b/array/none"));
+  EXPECT_TRUE(trusting->list("b").front().is_prefix);
+  EXPECT_TRUE(trusting->state("a"));
+}
+
+TEST_F(LocalStoreTest, TheRootItselfMayBeALink) {
+  write("store/a", "x");
+  std::filesystem::create_directory_symlink(directory_.path() / "store", directory_.path() / "link");
+  EXPECT_EQ(text_of(open_local_store(directory_.path() / "link")->read("a")), "x");
+}
+
+TEST_F(LocalStoreTest, RootOpensFilesAsTheOwnerOfTheStore) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  constexpr uid_t kOwner = 54321;
+  write("store/theirs", "x");
+  write("store/not-theirs", "secret");
+  write("store/closed/0", "secret");
+  for (const char* place : {"store", "store/theirs"}) ASSERT_EQ(::chown((directory_ / place).c_str(), kOwner, kOwner), 0);
+  for (const char* place : {"store/theirs", "store/not-theirs"}) ASSERT_EQ(::chmod((directory_ / place).c_str(), 0600), 0);
+  ASSERT_EQ(::chmod((directory_ / "store/closed").c_str(), 0700), 0);
+  const auto store = open_local_store(directory_.path() / "store");
+  EXPECT_EQ(text_of(store->read("theirs")), "x");
+  EXPECT_EQ(code_of([&] { store->read("not-theirs"); }), ErrorCode::access_denied);
+  EXPECT_EQ(code_of([&] { store->list("closed"); }), ErrorCode::access_denied);
+  EXPECT_EQ(store->state("closed"), std::nullopt);
+  // The thread is root again.
+  EXPECT_TRUE(std::ifstream(directory_.path() / "store/not-theirs").is_open());
+}
+
 TEST_F(LocalStoreTest, TheStateChangesWithWhatIsStored) {
   write("a/c/0/0", "one");
   write("a/c/0/1", "two");
