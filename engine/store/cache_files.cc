@@ -18,7 +18,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "engine/base/descriptor.h"
 #include "engine/base/error.h"
+#include "engine/store/crypto.h"
 
 namespace batchfs {
 
@@ -27,36 +29,22 @@ namespace {
 /// Beside a version of the format there may be others: a change needs no clearing.
 constexpr const char* kFormat = "batchfs-1";
 constexpr const char* kUnfinished = "unfinished";
-constexpr char kMagic[8] = {'b', 'a', 't', 'c', 'h', 'f', 's', '\1'};
+constexpr char kMagic[8] = {'b', 'a', 't', 'c', 'h', 'f', 's', '\2'};
 constexpr int kAbandonedAfter = 3600;  // seconds
 constexpr std::uint64_t kBlock = 4096;
 
 struct Header {
   char magic[8];
   std::uint64_t digest_low, digest_high;  // XXH3 of what follows, to the end of the file
-  std::uint64_t name_low, name_high;
+  CacheFiles::Name name;
   std::uint64_t size;                     // of the bytes after the header
   std::uint64_t object_size;
   std::uint64_t version_length;
   char version[CacheFiles::kLongestVersion];
-  char unused[48];
+  char unused[32];
 };
 static_assert(sizeof(Header) == 512);
 constexpr std::size_t kDigested = 24;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 XXH128_hash_t digest_of(const Header& header, std::span<const std::byte> bytes) {
   const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
@@ -68,10 +56,11 @@ XXH128_hash_t digest_of(const Header& header, std::span<const std::byte> bytes) 
 }
 
 /// In one of 256 folders, so that none has too many.
-std::string folder_of(const CacheFiles::Name& name) { return fmt::format("{:02x}", name.high >> 56); }
 std::string path_of(const CacheFiles::Name& name) {
-  return fmt::format("{}/{:016x}{:016x}", folder_of(name), name.high, name.low);
+  const std::string digits = hex({reinterpret_cast<const char*>(name.words.data()), sizeof name.words});
+  return digits.substr(0, 2) + "/" + digits;
 }
+std::string folder_of(const CacheFiles::Name& name) { return path_of(name).substr(0, 2); }
 
 std::uint64_t on_disk(std::uint64_t size) { return (size + kBlock - 1) / kBlock * kBlock; }
 
@@ -164,8 +153,10 @@ CacheFiles::CacheFiles(const std::string& directory, Options options) : director
 CacheFiles::~CacheFiles() { ::close(root_); }
 
 CacheFiles::Name CacheFiles::name_of(std::string_view text) {
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return {hash.low64, hash.high64};
+  Name name;
+  const std::string digest = sha256(text);
+  digest.copy(reinterpret_cast<char*>(name.words.data()), sizeof name.words);
+  return name;
 }
 
 std::optional<CacheFiles::Entry> CacheFiles::get(const Name& name, std::uint64_t largest) {
@@ -184,8 +175,7 @@ std::optional<CacheFiles::Entry> CacheFiles::get(const Name& name, std::uint64_t
   if (good) {
     const XXH128_hash_t digest = digest_of(header, entry.bytes.span());
     good = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 && header.digest_low == digest.low64 &&
-           header.digest_high == digest.high64 && header.name_low == name.low && header.name_high == name.high &&
-           header.size == entry.bytes.size() && header.version_length <= kLongestVersion;
+           header.digest_high == digest.high64 && header.name == name && header.size == entry.bytes.size() && header.version_length <= kLongestVersion;
   }
   if (!good) {
     ++damaged_;
@@ -210,8 +200,7 @@ bool CacheFiles::put(const Name& name, const Version& version, std::span<const s
   }
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.name_low = name.low;
-  header.name_high = name.high;
+  header.name = name;
   header.size = bytes.size();
   header.object_size = version.object_size;
   header.version_length = version.text.size();

@@ -1,7 +1,7 @@
 #pragma once
 // A directory of checksummed files: what the disk cache keeps, shared by every process that uses it.
 //
-// An entry is one file, named by a digest of what it is of. It is written beside its place and renamed, so
+// An entry is one file, named by the SHA-256 of what it is of. It is written beside its place and renamed, so
 // that readers, which take no lock, see all of it or nothing; no flush is waited for, since a file that a
 // crash tore does not match its checksum and is dropped when it is read. The least recently used entries go
 // when the directory has reached its limit: their access times say so, set here because many file systems do
@@ -35,9 +35,11 @@ class CacheFiles {
   CacheFiles(const CacheFiles&) = delete;
   CacheFiles& operator=(const CacheFiles&) = delete;
 
-  /// What an entry is of.
+  /// What an entry is of: the SHA-256 of a text. Stores choose their keys, and one cache holds what many stores gave: with a
+  /// weaker digest, one store could take the place of another's entry.
   struct Name {
-    std::uint64_t low = 0, high = 0;
+    std::array<std::uint64_t, 4> words{};
+    bool operator==(const Name&) const = default;
   };
   static Name name_of(std::string_view text);
 

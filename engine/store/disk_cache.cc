@@ -198,18 +198,18 @@ class DiskCache final : public Store {
   static std::uint64_t digest(const CacheFiles::Version& version) {
     std::string_view text = version.text;
     if (text.starts_with("W/")) text.remove_prefix(2);
-    return CacheFiles::name_of(text).low;
+    return CacheFiles::name_of(text).words[0];
   }
 
   std::optional<Seen> seen_of(const std::string& key) {
-    const std::uint64_t name = CacheFiles::name_of(key).low;
+    const std::uint64_t name = CacheFiles::name_of(key).words[0];
     const std::lock_guard lock(mutex_);
     const auto it = seen_.find(name);
     return it == seen_.end() ? std::nullopt : std::optional(it->second);
   }
   /// False when it had another version.
   bool see(const std::string& key, const CacheFiles::Version& version) {
-    const std::uint64_t name = CacheFiles::name_of(key).low;
+    const std::uint64_t name = CacheFiles::name_of(key).words[0];
     const Seen now{digest(version), version.object_size};
     const std::lock_guard lock(mutex_);
     const auto it = seen_.find(name);

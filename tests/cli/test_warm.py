@@ -162,7 +162,7 @@ def test_a_damaged_cache_costs_only_time(good, served, store, tmp_path):
     cache = tmp_path / "cache"
     before = good("cat", store, "t", "--cache-dir", cache)
     for file in cache.rglob("*"):
-        if file.is_file() and len(file.name) == 32:
+        if file.is_file() and len(file.name) == 64:
             data = bytearray(file.read_bytes())
             data[-1] ^= 1
             file.write_bytes(data)

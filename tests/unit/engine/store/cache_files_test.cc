@@ -35,7 +35,7 @@ std::optional<std::string> get(CacheFiles& files, const std::string& name) {
 std::vector<fs::path> files_in(const fs::path& directory) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::recursive_directory_iterator(directory))
-    if (entry.is_regular_file() && entry.path().filename().string().size() == 32) found.push_back(entry.path());
+    if (entry.is_regular_file() && entry.path().filename().string().size() == 64) found.push_back(entry.path());
   return found;
 }
 
@@ -65,6 +65,15 @@ TEST(CacheFiles, KeepsBytesAndVersion) {
   files.remove(CacheFiles::name_of("a"));
   EXPECT_EQ(get(files, "a"), std::nullopt);
   EXPECT_FALSE(put(files, "a", "x", std::string(401, 'v')));
+}
+
+TEST(CacheFiles, AFileIsNamedByTheSha256OfWhatItIsOf) {
+  const TemporaryDirectory directory;
+  CacheFiles files(directory / "c", {});
+  EXPECT_TRUE(put(files, "abc", "bytes"));
+  EXPECT_TRUE(fs::exists(directory / "c/batchfs-1/ba/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
+  EXPECT_EQ(CacheFiles::name_of("abc"), CacheFiles::name_of("abc"));
+  EXPECT_NE(CacheFiles::name_of("abc"), CacheFiles::name_of("abd"));
 }
 
 TEST(CacheFiles, ATornOrChangedFileIsDropped) {
