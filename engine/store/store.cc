@@ -7,6 +7,7 @@
 #include "engine/store/disk_cache.h"
 #include "engine/store/http_store.h"
 #include "engine/store/local.h"
+#include "engine/store/store_kind.h"
 #include "engine/store/uri.h"
 #include "engine/store/zip_store.h"
 
@@ -79,6 +80,7 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& con
     return open_zip_store(open_local_store(file.has_parent_path() ? file.parent_path() : ".", {.follow_links = true}),
                           file.filename().string());
   }
+  refuse_other_file(path);
   return open_local_store(path, {.follow_links = config.follow_links});
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/store/store_kind.h"
 
 namespace batchfs {
 
@@ -102,18 +103,30 @@ class Opener {
     if (reader_.refusal()) throw *reader_.refusal();
     if (!result_.problems.empty())
       throw Error(ErrorCode::corrupt, result_.problems.front().second, result_.problems.front().first);
-    if (store_.can_list()) {
-      const std::vector<Store::Entry> entries = store_.list("");
-      const auto has = [&entries](std::string_view name) {
-        return std::any_of(entries.begin(), entries.end(), [name](const Store::Entry& entry) { return entry.name == name; });
-      };
-      if (has("snapshots") && has("manifests"))
-        throw Error(ErrorCode::not_supported, "this is an Icechunk repository; these are not supported", store_.url());
-      if (has("attributes.json")) throw Error(ErrorCode::not_supported, "this is N5, which is not supported", store_.url());
-    }
+    const auto kind = store_.can_list() ? kind_by_listing(store_.list("")) : kind_by_probing();
+    if (kind) throw unread_kind(*kind, store_.url());
     throw Error(ErrorCode::not_found,
                 "not a Zarr store: no zarr.json, .zgroup, .zarray or .zmetadata here or below",
                 store_.url());
+  }
+
+  static std::optional<StoreKind> kind_by_listing(const std::vector<Store::Entry>& entries) {
+    std::vector<std::string> names;
+    for (const Store::Entry& entry : entries) names.push_back(entry.is_prefix ? entry.name + "/" : entry.name);
+    return kind_of_directory(names);
+  }
+
+  /// Only once it is clear that this is not a Zarr store: requests that a good one does not cost.
+  std::optional<StoreKind> kind_by_probing() {
+    if (const auto kind = kind_of_name(store_.url())) return kind;
+    const auto has = [this](const char* key, std::string_view member) {
+      const auto document = reader_.probe(key);
+      return document && document->is_object() && document->contains(member);
+    };
+    if (has("refs/branch.main/ref.json", "snapshot")) return StoreKind::icechunk;
+    if (has("attributes.json", "n5")) return StoreKind::n5;
+    const auto head = store_.read("repo", {0, kKindBytes});
+    return head ? kind_of_file(head->span()) : std::nullopt;
   }
 
   /// Runs `body`; what is wrong with one node is a problem of that node, not of the store.
@@ -191,6 +204,7 @@ class Opener {
   void open_consolidated_v2(const Json& consolidated) {
     result_.consolidated = true;
     const JsonRef root(consolidated, ".zmetadata");
+    if (root.find("record_size")) throw unread_kind(StoreKind::kerchunk_parquet, store_.url());
     const JsonRef metadata = root.at("metadata");
     static const Json kNoAttributes = Json::object();
     std::map<std::string, const Json*> attributes;
@@ -245,6 +259,9 @@ class Opener {
     auto has = [&](std::string_view name) {
       return std::any_of(entries.begin(), entries.end(), [&](const Store::Entry& e) { return e.name == name; });
     };
+    // Before the directories of another kind of store are listed: they may be huge.
+    if (is_root && !has("zarr.json") && !has(".zarray") && !has(".zgroup") && kind_by_listing(entries) == StoreKind::icechunk)
+      throw unread_kind(StoreKind::icechunk, store_.url());
     bool is_array = false;
     if (has("zarr.json") && !(is_root == false && path.empty())) {
       const std::string key = join_path(path, "zarr.json");

@@ -1,10 +1,15 @@
 """Stores and views that are damaged, wrong or absurd: one clear line and exit code 1, or the right values; never a
 crash, a hang, or memory without bound."""
 
+import functools
+import http.server
 import io
 import json
 import lzma
+import pathlib
 import resource
+import shutil
+import threading
 
 import numcodecs
 import numpy as np
@@ -63,6 +68,71 @@ def test_plan_batch_and_mount_of_what_is_no_store(fails, tmp_path):
     assert "no such directory" in fails(1, "plan", tmp_path / "nothing", "--view", view)
     assert "no such directory" in fails(1, "batch", tmp_path / "nothing", "--view", view)
     assert "no such directory" in fails(1, "mount", tmp_path / "nothing", mountpoint)
+
+
+@pytest.mark.parametrize("name, contents, words", [
+    ("air.nc", b"\x89HDF\r\n\x1a\n" + bytes(100), "a NetCDF-4 or HDF5 file"),
+    ("air.nc", b"CDF\x01" + bytes(100), "a NetCDF file"),
+    ("gfs.grb2", b"GRIB" + bytes(100), "a GRIB file"),
+    ("scene.tif", b"II*\0" + bytes(100), "a TIFF file"),
+    ("refs.json", b'{"version": 1, "refs": {".zgroup": "{}"}}', "a kerchunk reference set (JSON)"),
+    ("store.zarr", b"PK\x03\x04" + bytes(100), "a zip archive"),
+])
+def test_other_files_are_refused_by_name(fails, tmp_path, name, contents, words):
+    (tmp_path / name).write_bytes(contents)
+    line = fails(1, "inspect", tmp_path / name)
+    assert f"this is {words}, which batchfs does not read; " in line and name in line
+
+
+@pytest.mark.parametrize("files, words", [
+    ({".zmetadata": json.dumps({"record_size": 10, "metadata": {".zgroup": {"zarr_format": 2}, "x/.zarray": V2}}), "x/refs.0.parq": "PAR1"},
+     "a kerchunk reference set (Parquet)"),
+    ({"repo": "ICE", "snapshots/A": "", "manifests/A": "", "chunks/A": ""}, "an Icechunk repository"),
+    ({"refs/branch.main/ref.json": '{"snapshot": "A"}', "snapshots/A": "", "manifests/A": ""}, "an Icechunk repository"),
+    ({"attributes.json": '{"n5": "2.0.0"}'}, "an N5 store"),
+    ({"meta": "{}", "attrs": "{}", "0.0": ""}, "a store of Zarr format 1"),
+])
+@pytest.mark.parametrize("place", ["folder", "zip", "http"])
+def test_other_stores_are_refused_by_name(fails, tmp_path, place, files, words):
+    if place == "http" and "format 1" in words:
+        pytest.skip("nothing tells where nothing can be listed")
+    server = None
+    folder = tmp_path / "store"
+    for key, text in files.items():
+        (folder / key).parent.mkdir(parents=True, exist_ok=True)
+        (folder / key).write_text(text)
+    if words == "an Icechunk repository" and (folder / "repo").exists():
+        (folder / "repo").write_bytes(b"ICE\xf0\x9f\xa7\x8aCHUNK" + bytes(30))
+    where = folder
+    if place == "zip":
+        where = shutil.make_archive(str(folder), "zip", folder)
+    if place == "http":
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        where = f"http://127.0.0.1:{server.server_port}"
+    try:
+        for arguments in (("inspect", where), ("cat", where, "x")):
+            assert f"this is {words}, which batchfs does not read; " in fails(1, *arguments)
+    finally:
+        if server:
+            server.shutdown()
+            server.server_close()
+
+
+VIRTUAL = pathlib.Path(__file__).resolve().parents[2].parent / "shared/fixtures/virtual"
+
+
+@pytest.mark.skipif(not VIRTUAL.exists(), reason="the fixtures of virtual stores are not here")
+@pytest.mark.parametrize("path, words", [
+    *((f"icechunk/{name}", "an Icechunk repository") for name in ("test-repo-v1", "test-repo-v2", "split-repo-v2")),
+    ("neuroglancer/virtual_ref.icechunk", "an Icechunk repository"), ("made-v2/plain", "an Icechunk repository"),
+    ("kerchunk/air.json", "a kerchunk reference set (JSON)"), ("kerchunk/hrrr.wrfsfcf.subset.json", "a kerchunk reference set (JSON)"),
+    ("titiler-xarray/reference.json", "a kerchunk reference set (JSON)"), ("kerchunk/air.nc", "a NetCDF-4 or HDF5 file"),
+    ("kerchunk/tinygrib.grb2", "a GRIB file"), ("titiler-xarray/observation_1.nc", "a NetCDF-4 or HDF5 file"),
+])
+def test_real_stores_of_other_kinds(fails, path, words):
+    assert f"this is {words}, " in fails(1, "inspect", VIRTUAL / path)
 
 
 # ---- metadata ----

@@ -197,10 +197,15 @@ TEST(Hierarchy, RefusesWhatIsNoStore) {
   store.set("x/y/z", "hello");
   EXPECT_THAT(refusal(store), HasSubstr("not a Zarr store"));
   store.set("attributes.json", "{}");
-  EXPECT_THAT(refusal(store), HasSubstr("this is N5"));
-  store.set("manifests/A", "");
-  store.set("snapshots/A", "");
-  EXPECT_THAT(refusal(store), HasSubstr("Icechunk"));
+  EXPECT_THAT(refusal(store), HasSubstr("an N5 store"));
+  for (const char* folder : {"manifests", "snapshots", "refs"}) store.set(std::string(folder) + "/A", "");
+  EXPECT_THAT(refusal(store), HasSubstr("an Icechunk repository"));
+}
+
+TEST(Hierarchy, AReferenceSetIsNoStoreWithoutChunks) {
+  MemoryStore store;
+  store.set(".zmetadata", std::string(R"({"record_size": 100, "metadata": {".zgroup": )") + kGroup2 + R"(, "a/.zarray": )" + kArray2 + "}}");
+  EXPECT_THAT(refusal(store), HasSubstr("a kerchunk reference set (Parquet)"));
 }
 
 TEST(Hierarchy, SaysWhatIsWrongWithANodeThatCouldNotBeUsed) {
