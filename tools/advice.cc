@@ -57,11 +57,24 @@ void advise_on_order(const View& view, const ViewCost& cost, double budget, std:
   if (view.order()->shuffle == Order::Shuffle::block) advise_on_block(view, cost, budget, lines);
 }
 
+/// Probably a store that was not written or copied completely.
+void advise_on_absent(const ViewCost& cost, std::vector<std::string>& lines) {
+  for (const bool all : {true, false}) {
+    std::vector<std::string> names;
+    for (const ViewCost::Absent& absent : cost.absent)
+      if (absent.all == all) names.push_back(absent.variable);
+    if (names.empty()) continue;
+    lines.push_back(fmt::format("No chunk of {} {}, so the values are fill values. Check that the store was written, or "
+                                "copied, completely.", join(names, ", "), all ? "exists" : "that was looked at exists"));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory) {
   std::vector<std::string> lines;
   const auto budget = static_cast<double>(memory);
+  advise_on_absent(cost, lines);
   if (cost.memory_need > budget) {
     lines.push_back(fmt::format(
         "A batch needs {} while it is made and the memory budget is {}: take a smaller batch size, or give "

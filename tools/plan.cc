@@ -36,6 +36,12 @@ double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
 constexpr double kCheapScanBytes = 256 << 20;
 constexpr std::int64_t kCheapScanChunks = 4096;
 
+Json absent_json(const ViewCost& cost) {
+  Json names = Json::array();
+  for (const ViewCost::Absent& absent : cost.absent) names.push_back(absent.variable);
+  return names;
+}
+
 Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
   Json json = view.schema();
   if (scan)
@@ -50,6 +56,7 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, con
       cost.fetched_bytes ? Json(static_cast<std::int64_t>(*cost.fetched_bytes)) : Json();
   json["decode_amplification"] = rounded(cost.decode_amplification());
   json["fetch_amplification"] = fetch ? Json(rounded(*fetch)) : Json();
+  json["variables_without_chunks"] = absent_json(cost);
   json["chunk_reads_per_epoch"] = rounded(cost.reads_per_chunk);
   json["shuffle_quality"] = cost.shuffle_quality ? Json(rounded(*cost.shuffle_quality)) : Json();
   json["chunks"] = cost.view_chunks;
@@ -79,7 +86,9 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   table.add({"decode amplification", fmt::format("{:.3g}  bytes decoded per byte used, at most; chunks kept "
                                                  "from other batches lower it", cost.decode_amplification())});
   table.add({"fetch amplification",
-             fetch ? fmt::format("{:.3g}  bytes fetched per byte used", *fetch) : "unknown: no chunk could be read"});
+             !fetch                       ? "unknown: no chunk could be read"
+             : cost.fetched_bytes == 0.0 ? "none: no chunk that was looked at exists"
+                                         : fmt::format("{:.3g}  bytes fetched per byte used", *fetch)});
   table.add({"memory", fmt::format("{} of the {} that may be used", size_text(cost.memory_need),
                                    format_size(memory))});
   out += table.text();

@@ -32,6 +32,7 @@ class StoredRatio {
     const Dims chunk = array.grid().chunk(linear);
     try {
       const EncodedChunk encoded = array.fetch(chunk, whole_box(array.grid().chunk_shape()));
+      found_ = found_ || !encoded.missing;
       stored_ += static_cast<double>(encoded.bytes.size());
       decoded_ += static_cast<double>(array.chunk_bytes());
     } catch (const Error&) {
@@ -41,9 +42,12 @@ class StoredRatio {
   std::optional<double> ratio() const {
     return decoded_ > 0 ? std::optional<double>(stored_ / decoded_) : std::nullopt;
   }
+  /// Was each chunk that was looked at missing?
+  bool all_missing() const { return decoded_ > 0 && !found_; }
 
  private:
   int measured_ = 0;
+  bool found_ = false;
   double stored_ = 0, decoded_ = 0;
 };
 
@@ -86,6 +90,14 @@ void find_waste(const Variable& variable, const VariableSums& sums, std::optiona
   }
 }
 
+/// Is there nothing but metadata where a local store keeps the chunks? A remote one is not listed: that may take long.
+bool has_no_objects(const Array& array) {
+  if (!array.store().is_local()) return false;
+  const std::vector<Store::Entry> entries = array.store().list(array.metadata().path);
+  return std::all_of(entries.begin(), entries.end(),
+                     [](const Store::Entry& entry) { return entry.name.starts_with('.') || entry.name == "zarr.json"; });
+}
+
 }  // namespace
 
 std::optional<double> ViewCost::fetch_amplification() const {
@@ -123,6 +135,7 @@ ViewCost estimate_cost(const View& view) {
     cost.decoded_bytes += sums[v].chunks * chunk_bytes;
     fetched += sums[v].chunks * chunk_bytes * ratio.value_or(0);
     all_measured = all_measured && ratio.has_value();
+    if (sums[v].ratio.all_missing()) cost.absent.push_back({variables[v]->name, has_no_objects(array)});
     std::vector<const Positions*> selected;
     for (const std::string& dim : variables[v]->dims) selected.push_back(&view.selected(dim));
     const std::int64_t view_chunks = touched_chunks(*variables[v], selected);

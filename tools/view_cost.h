@@ -22,6 +22,13 @@ struct ViewCost {
   /// Against the same elements in chunks of which every element is used.
   std::optional<double> fetch_amplification() const;
 
+  /// A variable without chunks where they were looked for: its values are fill values.
+  struct Absent {
+    std::string variable;
+    bool all = false;                       // the store has no chunk of it at all
+  };
+  std::vector<Absent> absent;
+
   std::int64_t view_chunks = 0;             // chunks that hold what the view selects
   double view_bytes = 0;                    // decoded
   /// How often a chunk is read in an epoch when none is kept between batches.

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -82,6 +83,21 @@ def test_the_figures_of_plan_are_right(good, weather, write, shuffle):
 def test_plan_advises_on_memory(good, weather, write):
     text = good("plan", weather, "--view", write(), "--memory", "64K").decode()
     assert "--memory" in text.split("Advice")[1]
+
+
+def test_plan_says_when_there_are_no_chunks(good, weather, write, tmp_path):
+    store = tmp_path / "copy.zarr"
+    shutil.copytree(weather, store)
+    assert json.loads(good("plan", store, "--view", write(), "--json"))["variables_without_chunks"] == []
+    for name, without in (("t", ["t"]), ("q", ["q", "t"])):
+        for entry in (store / name).iterdir():
+            if entry.name not in ("zarr.json", ".zarray", ".zattrs"):
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        plan = json.loads(good("plan", store, "--view", write(), "--json"))
+        assert sorted(plan["variables_without_chunks"]) == without
+        text = good("plan", store, "--view", write()).decode()
+        assert f"No chunk of {', '.join(plan['variables_without_chunks'])} exists, so" in text
+    assert "none: no chunk that was looked at exists" in text
 
 
 @pytest.mark.parametrize("batch", [0, 3, 6])
