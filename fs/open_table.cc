@@ -1,6 +1,10 @@
 #include "fs/open_table.h"
 
+#include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
+#include <xxhash.h>
 
 namespace batchfs {
 
@@ -9,28 +13,47 @@ namespace {
 /// A handle's number: which daemon of the session gave it, and a count.
 constexpr int kGenerationShift = 40;
 
+ContentDigest digest_of(const MemoryFile& memory) {
+  const XXH128_hash_t hash = XXH3_128bits(memory.data(), memory.size());
+  return {hash.low64, std::max<std::uint64_t>(hash.high64, 1)};
+}
+
+Error other_contents(Ino ino) {
+  return Error(ErrorCode::stale,
+               fmt::format("the file with inode {} has other contents than before the daemon's restart, since the store "
+                           "changed; close it and open it again", ino));
+}
+
 }  // namespace
 
 OpenTable::OpenTable(SessionState* state, Kernel kernel, Log& log)
     : state_(state), kernel_(std::move(kernel)), log_(log), generation_(state != nullptr ? state->next_generation() : 0) {
   if (state == nullptr) return;
-  for (const SessionState::Backing& backing : state->backings())
-    files_[backing.ino] = {nullptr, backing.id, backing.slot, backing.handles, backing.handles};
+  for (const SessionState::OpenedFile& file : state->opened_files())
+    files_[file.ino] = {nullptr, file.backing_id, file.slot, file.handles, file.handles, file.digest};
 }
 
 std::optional<OpenTable::Opening> OpenTable::open_again(Ino ino) {
   const std::lock_guard lock(files_mutex_);
   const auto it = files_.find(ino);
   if (it == files_.end()) return std::nullopt;
+  if (it->second.stale) throw other_contents(ino);
+  if (it->second.file == nullptr && it->second.backing_id == 0) return std::nullopt;
   return add_handle(it->second);
 }
 
 OpenTable::Opening OpenTable::open(Ino ino, std::shared_ptr<OpenFile> file, bool passthrough) {
+  // Before the lock: this takes milliseconds for a large batch.
+  const MemoryFile* memory = file->memory_file();
+  const ContentDigest digest = state_ != nullptr && memory != nullptr && !passthrough ? digest_of(*memory) : ContentDigest{};
   const std::lock_guard lock(files_mutex_);
   const auto [it, first] = files_.try_emplace(ino);
   if (first) {
     it->second.file = std::move(file);
     if (passthrough) back(ino, it->second);
+    if (it->second.backing_id == 0) record(ino, it->second, digest);
+  } else {
+    agree(ino, it->second, file, digest);
   }
   return add_handle(it->second);
 }
@@ -48,6 +71,32 @@ void OpenTable::back(Ino ino, File& file) {
   if (state_ == nullptr) return;
   file.slot = state_->add(ino, file.backing_id);
   if (file.slot == SessionState::kNoSlot) kernel_.close_backing(std::exchange(file.backing_id, 0));
+}
+
+/// Has the session's state know the contents of a file that the kernel does not have. Called with files_mutex_ held.
+void OpenTable::record(Ino ino, File& file, const ContentDigest& digest) {
+  const MemoryFile* memory = file.file->memory_file();
+  if (state_ == nullptr || memory == nullptr) return;
+  file.digest = digest == ContentDigest{} ? digest_of(*memory) : digest;
+  file.slot = state_->add(ino, 0, file.digest);
+}
+
+/// A file of an earlier daemon was made again: the same, or stale. Called with files_mutex_ held.
+void OpenTable::agree(Ino ino, File& file, const std::shared_ptr<OpenFile>& made, const ContentDigest& digest) {
+  if (file.file != nullptr || file.backing_id != 0) return;
+  const MemoryFile* memory = made->memory_file();
+  if (!file.stale && memory != nullptr) {
+    file.stale = file.digest != (digest == ContentDigest{} ? digest_of(*memory) : digest);
+    if (file.stale) log_.error(other_contents(ino).what());
+  }
+  if (file.stale) throw other_contents(ino);
+  file.file = made;
+}
+
+void OpenTable::check(Ino ino) const {
+  const std::lock_guard lock(files_mutex_);
+  const auto it = files_.find(ino);
+  if (it != files_.end() && it->second.stale) throw other_contents(ino);
 }
 
 /// Called with files_mutex_ held, so that the file cannot be released before its handle counts.
@@ -71,9 +120,18 @@ std::shared_ptr<OpenFile> OpenTable::find(std::uint64_t handle) const {
 }
 
 void OpenTable::adopt(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file) {
+  const MemoryFile* memory = file->memory_file();
+  const ContentDigest digest = memory != nullptr ? digest_of(*memory) : ContentDigest{};
   const std::lock_guard lock(files_mutex_);
-  File& entry = files_.try_emplace(ino).first->second;
+  const auto [it, unknown] = files_.try_emplace(ino);
+  File& entry = it->second;
+  if (unknown && memory != nullptr) {
+    files_.erase(it);
+    throw Error(ErrorCode::stale, fmt::format("too many files were open to know the contents of inode {}", ino));
+  }
+  agree(ino, entry, file, digest);
   if (entry.file == nullptr) entry.file = file;
+  else file = entry.file;
   {
     const std::lock_guard handles_lock(handles_mutex_);
     if (!handles_.insert_or_assign(handle, std::move(file)).second) return;

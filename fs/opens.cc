@@ -14,16 +14,25 @@ Opens::Token Opens::begin(Answer answer) {
 }
 
 void Opens::start(Token token, Ino ino, bool passthrough) {
-  if (const auto opening = open_files_.open_again(ino)) {
-    take(token)(&*opening, 0);
-    return;
+  try {
+    if (const auto opening = open_files_.open_again(ino)) {
+      take(token)(&*opening, 0);
+      return;
+    }
+  } catch (const Error& error) {
+    return take(token)(nullptr, to_errno(error.code()));
   }
   const Engine::WaiterId waiter = files_.open(
       ino, [this, token, ino, passthrough](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
         const Answer answer = take(token);
         if (!answer) return;
         if (error) return answer(nullptr, to_errno(error_of(error).code()));
-        const OpenTable::Opening opening = open_files_.open(ino, std::move(file), passthrough);
+        OpenTable::Opening opening;
+        try {
+          opening = open_files_.open(ino, std::move(file), passthrough);
+        } catch (const Error& stale) {
+          return answer(nullptr, to_errno(stale.code()));
+        }
         answer(&opening, 0);
       });
   bool cancel = false;

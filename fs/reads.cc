@@ -67,10 +67,11 @@ void Reads::answer(Token token, std::span<const std::byte> bytes, int error) {
   answer(bytes, error);
 }
 
-/// Contents never change, so it is the same file. But for control files, which say what was when they were opened: what
+/// Contents are the same, or it fails; see OpenTable. But for control files, which say what was when they were opened: what
 /// else of it there was is gone.
 void Reads::reopen(std::uint64_t handle, Ino ino, std::uint64_t offset) {
   try {
+    open_files_.check(ino);
     const auto found = files_.attributes(ino);
     if (!found || (offset != 0 && found->is_control()))
       throw Error(ErrorCode::stale, "a text of the daemon before this one");
@@ -84,7 +85,13 @@ void Reads::reopen(std::uint64_t handle, Ino ino, std::uint64_t offset) {
 
 void Reads::reopened(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file, std::exception_ptr error) {
   // First: a read that comes now finds it. The kernel does not release a handle while it is read.
-  if (!error) open_files_.adopt(handle, ino, file);
+  if (!error) {
+    try {
+      open_files_.adopt(handle, ino, file);
+    } catch (const Error&) {
+      error = std::current_exception();
+    }
+  }
   std::vector<Delayed> delayed;
   {
     const std::lock_guard lock(mutex_);

@@ -11,15 +11,17 @@
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "engine/store/version_table.h"
 
 namespace batchfs {
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x3165746174736662;  // "bfstate1": changes with the layout
+constexpr std::uint64_t kMagic = 0x3265746174736662;  // "bfstate2": changes with the layout
 constexpr std::size_t kMostInit = 256;                // the request has 104 bytes
 constexpr std::size_t kMostIdentity = 64;
 constexpr std::uint32_t kSlots = 32768;
+constexpr std::uint64_t kPage = 4096;
 
 }  // namespace
 
@@ -28,6 +30,7 @@ struct SessionState::Layout {
     std::atomic<std::uint64_t> ino;  // 0: free. Written last, removed first
     std::atomic<std::int32_t> id;
     std::atomic<std::uint32_t> handles;
+    ContentDigest digest;
   };
   std::uint64_t magic;
   std::atomic<std::uint32_t> agreed, generation;
@@ -37,12 +40,15 @@ struct SessionState::Layout {
   std::byte init[kMostInit];
   char identity[kMostIdentity];
   Slot slots[kSlots];
+
+  static constexpr std::uint64_t versions_offset() { return (sizeof(Layout) + kPage - 1) / kPage * kPage; }
+  static off_t file_bytes() { return static_cast<off_t>(versions_offset() + VersionTable::kBytes); }
 };
 
 int SessionState::create() {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
   const int fd = ::memfd_create("batchfs-session", MFD_CLOEXEC);
-  if (fd < 0 || ::ftruncate(fd, sizeof(Layout)) != 0 || ::pwrite(fd, &kMagic, sizeof kMagic, 0) != sizeof kMagic) {
+  if (fd < 0 || ::ftruncate(fd, Layout::file_bytes()) != 0 || ::pwrite(fd, &kMagic, sizeof kMagic, 0) != sizeof kMagic) {
     const int cause = errno;
     if (fd >= 0) ::close(fd);
     throw Error(ErrorCode::no_memory, std::string("memory for the session: ") + std::strerror(cause));
@@ -52,7 +58,7 @@ int SessionState::create() {
 
 SessionState::SessionState(int fd) {
   struct stat file;
-  if (::fstat(fd, &file) != 0 || file.st_size != static_cast<off_t>(sizeof(Layout)))
+  if (::fstat(fd, &file) != 0 || file.st_size != Layout::file_bytes())
     throw Error(ErrorCode::not_supported, "the session was begun by another version of batchfs; unmount it and mount again");
   void* memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) throw Error(ErrorCode::no_memory, std::string("memory for the session: ") + std::strerror(errno));
@@ -70,6 +76,11 @@ SessionState::SessionState(int fd) {
   if (layout_->mount_time == 0) layout_->mount_time = std::time(nullptr);
   for (std::uint32_t slot = kSlots; slot-- > 0;)
     if (layout_->slots[slot].ino == 0) free_.push_back(slot);
+}
+
+std::shared_ptr<VersionTable> SessionState::versions(int fd) {
+  const SessionState checked(fd);
+  return std::make_shared<VersionTable>(fd, Layout::versions_offset());
 }
 
 SessionState::~SessionState() { ::munmap(layout_, sizeof(Layout)); }
@@ -106,16 +117,16 @@ void SessionState::identify(std::string_view identity) {
 
 std::uint32_t SessionState::next_generation() { return ++layout_->generation; }
 
-std::vector<SessionState::Backing> SessionState::backings() const {
-  std::vector<Backing> result;
+std::vector<SessionState::OpenedFile> SessionState::opened_files() const {
+  std::vector<OpenedFile> result;
   for (std::uint32_t i = 0; i < kSlots; ++i) {
     const Layout::Slot& slot = layout_->slots[i];
-    if (slot.ino != 0) result.push_back({slot.ino, slot.id, slot.handles, i});
+    if (slot.ino != 0) result.push_back({slot.ino, slot.id, slot.handles, i, slot.digest});
   }
   return result;
 }
 
-std::uint32_t SessionState::add(std::uint64_t ino, std::int32_t id) {
+std::uint32_t SessionState::add(std::uint64_t ino, std::int32_t backing_id, const ContentDigest& digest) {
   std::uint32_t number;
   {
     const std::lock_guard lock(mutex_);
@@ -124,7 +135,8 @@ std::uint32_t SessionState::add(std::uint64_t ino, std::int32_t id) {
     free_.pop_back();
   }
   Layout::Slot& slot = layout_->slots[number];
-  slot.id = id;
+  slot.id = backing_id;
+  slot.digest = digest;
   slot.handles = 0;
   slot.ino = ino;
   return number;

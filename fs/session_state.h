@@ -7,14 +7,20 @@
 // - The kernel serves a file in passthrough mode from a backing file that it knows by a number, for as long as
 //   the file is open anywhere, and refuses to open it in another way or with another backing file
 //   meanwhile (EIO). The next daemon answers opens of such a file with the number it had.
+// - A batch that is open otherwise is made again by the next daemon. The digest of its contents tells whether that gave
+//   the same bytes; a file without one must not be read on.
+// - Each object of the store has one version for as long as the session lasts, see engine/store/version_table.h. The
+//   table lies behind the rest.
 // - Inode numbers are arithmetic on the store's metadata and the views. A daemon for which the same numbers
 //   would mean other files must not go on; `identity` says what they were made of.
 //
 // The writer may be killed between any two instructions. So what matters is written in an order in which
 // every state is a valid one, and where there is a choice, a backing file is kept too long, not too short.
 
+#include <array>
 #include <cstdint>
 #include <ctime>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -22,6 +28,11 @@
 #include <vector>
 
 namespace batchfs {
+
+class VersionTable;
+
+/// XXH3-128 of a file's contents. All zeros: none, the kernel has the contents.
+using ContentDigest = std::array<std::uint64_t, 2>;
 
 /// Thread-safe once made.
 class SessionState {
@@ -33,6 +44,8 @@ class SessionState {
   /// not_supported when another version of batchfs wrote it, corrupt when it makes no sense.
   explicit SessionState(int fd);
   ~SessionState();
+  /// The table of versions that the descriptor holds. Throws as the constructor does.
+  static std::shared_ptr<VersionTable> versions(int fd);
   SessionState(const SessionState&) = delete;
   SessionState& operator=(const SessionState&) = delete;
 
@@ -54,18 +67,20 @@ class SessionState {
   /// The number of this daemon among those of the session, from 1 on. Counts up.
   std::uint32_t next_generation();
 
-  /// A file that is open in passthrough mode.
-  struct Backing {
+  /// An open file whose contents must stay the same.
+  struct OpenedFile {
     std::uint64_t ino = 0;
-    std::int32_t id = 0;
+    std::int32_t backing_id = 0;  // 0: not in passthrough mode
     std::uint32_t handles = 0;
     std::uint32_t slot = 0;
+    ContentDigest digest{};
   };
   /// Those that earlier daemons left.
-  std::vector<Backing> backings() const;
-  /// Notes a file; returns its slot, or kNoSlot when there is no room for more: then it cannot be served so.
+  std::vector<OpenedFile> opened_files() const;
+  /// Notes a file. Returns its slot, or kNoSlot when there is no room for more: then it cannot be served in passthrough
+  /// mode, and not be read on after a takeover.
   static constexpr std::uint32_t kNoSlot = UINT32_MAX;
-  std::uint32_t add(std::uint64_t ino, std::int32_t id);
+  std::uint32_t add(std::uint64_t ino, std::int32_t backing_id, const ContentDigest& digest = {});
   void set_handles(std::uint32_t slot, std::uint32_t handles);
   void remove(std::uint32_t slot);
 

@@ -1,6 +1,9 @@
 #include "fs/open_table.h"
 
+#include <algorithm>
+#include <functional>
 #include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,8 +14,10 @@ namespace {
 /// A file of so many bytes in memory, or none.
 class FakeFile final : public OpenFile {
  public:
-  explicit FakeFile(std::uint64_t size = 0, bool in_memory = true)
-      : memory_(MemoryFiles(false).create("test", size)), in_memory_(in_memory) {}
+  explicit FakeFile(std::uint64_t size = 0, bool in_memory = true, int contents = 0)
+      : memory_(MemoryFiles(false).create("test", size)), in_memory_(in_memory) {
+    std::fill_n(memory_.data(), size, static_cast<std::byte>(contents));
+  }
   const MemoryFile* memory_file() const override { return in_memory_ ? &memory_ : nullptr; }
   void read(std::uint64_t, std::uint64_t, ReadDone done) override { done({}, nullptr); }
 
@@ -81,21 +86,23 @@ TEST_F(OpenTableTest, WhatTheKernelRefusesIsServedHere) {
   EXPECT_EQ(opening.backing_id, 0);
   EXPECT_EQ(table.find(opening.handle), file_);
   EXPECT_NE(log_.text().find("no backing files today"), std::string::npos);
-  EXPECT_TRUE(state_.backings().empty());
+  ASSERT_EQ(state_.opened_files().size(), 1u);
+  EXPECT_EQ(state_.opened_files()[0].backing_id, 0);
+  EXPECT_NE(state_.opened_files()[0].digest, ContentDigest{});
 }
 
 TEST_F(OpenTableTest, TheStateSaysWhatTheKernelHas) {
   OpenTable table(&state_, kernel(), log_);
   const auto first = table.open(7, file_, true);
   const auto second = table.open_again(7).value();
-  ASSERT_EQ(state_.backings().size(), 1u);
-  EXPECT_EQ(state_.backings()[0].ino, 7u);
-  EXPECT_EQ(state_.backings()[0].id, 41);
-  EXPECT_EQ(state_.backings()[0].handles, 2u);
+  ASSERT_EQ(state_.opened_files().size(), 1u);
+  EXPECT_EQ(state_.opened_files()[0].ino, 7u);
+  EXPECT_EQ(state_.opened_files()[0].backing_id, 41);
+  EXPECT_EQ(state_.opened_files()[0].handles, 2u);
   table.release(first.handle, 7);
-  EXPECT_EQ(state_.backings()[0].handles, 1u);
+  EXPECT_EQ(state_.opened_files()[0].handles, 1u);
   table.release(second.handle, 7);
-  EXPECT_TRUE(state_.backings().empty());
+  EXPECT_TRUE(state_.opened_files().empty());
 }
 
 TEST_F(OpenTableTest, TheNextDaemonKnowsTheFilesButNotTheHandles) {
@@ -112,13 +119,13 @@ TEST_F(OpenTableTest, TheNextDaemonKnowsTheFilesButNotTheHandles) {
   EXPECT_EQ(opening.file, nullptr);
   EXPECT_NE(opening.handle, old[0]);
   EXPECT_NE(opening.handle, old[1]);
-  EXPECT_EQ(state_.backings()[0].handles, 3u);
+  EXPECT_EQ(state_.opened_files()[0].handles, 3u);
   table.release(old[1], 7);
   table.release(opening.handle, 7);
   EXPECT_EQ(backings_, std::set{41});
   table.release(old[0], 7);
   EXPECT_TRUE(backings_.empty());
-  EXPECT_TRUE(state_.backings().empty());
+  EXPECT_TRUE(state_.opened_files().empty());
 }
 
 TEST_F(OpenTableTest, AnAdoptedHandleCountsOnce) {
@@ -130,20 +137,93 @@ TEST_F(OpenTableTest, AnAdoptedHandleCountsOnce) {
   OpenTable table(&state_, kernel(), log_);
   for (int twice = 0; twice < 2; ++twice) table.adopt(old, 7, file_);
   EXPECT_EQ(table.find(old), file_);
-  EXPECT_EQ(state_.backings()[0].handles, 1u);
+  EXPECT_EQ(state_.opened_files()[0].handles, 1u);
   table.release(old, 7);
   EXPECT_TRUE(backings_.empty());
   EXPECT_FALSE(table.open_again(7));
 }
 
 TEST_F(OpenTableTest, AnAdoptedHandleOfAFileThatIsServedHere) {
+  const auto values = std::make_shared<FakeFile>(0, false);
   OpenTable table(&state_, kernel(), log_);
-  table.adopt(3, 9, file_);  // nothing of it was left: it is not read by the kernel
-  EXPECT_EQ(table.find(3), file_);
+  table.adopt(3, 9, values);  // nothing of it was left: it does not lie in memory
+  EXPECT_EQ(table.find(3), values);
   const auto opening = table.open_again(9).value();
-  EXPECT_EQ(opening.file, file_);
+  EXPECT_EQ(opening.file, values);
   table.release(3, 9);
   EXPECT_TRUE(table.open_again(9));
+}
+
+ErrorCode code_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return ErrorCode::internal;
+}
+
+/// Opened by a daemon that died, without passthrough.
+class TakenOverTest : public OpenTableTest {
+ protected:
+  TakenOverTest() {
+    OpenTable before(&state_, kernel(), log_);
+    for (const Ino ino : {7, 8}) handles_.push_back(before.open(ino, file_, false).handle);
+    handles_.push_back(before.open_again(7).value().handle);
+  }
+  std::vector<std::uint64_t> handles_;  // of 7, 8, 7
+  const std::shared_ptr<OpenFile> same_ = std::make_shared<FakeFile>(100);
+  const std::shared_ptr<OpenFile> other_ = std::make_shared<FakeFile>(100, true, 1);
+};
+
+TEST_F(TakenOverTest, WhatIsMadeAgainWithTheSameContentsGoesOn) {
+  OpenTable table(&state_, kernel(), log_);
+  EXPECT_FALSE(table.open_again(7));
+  table.adopt(handles_[0], 7, same_);
+  EXPECT_EQ(table.find(handles_[0]), same_);
+  EXPECT_EQ(table.open_again(7).value().file, same_);
+  // Another handle of the same file is served by what was compared.
+  table.adopt(handles_[2], 7, other_);
+  EXPECT_EQ(table.find(handles_[2]), same_);
+  EXPECT_EQ(log_.text(), "");
+}
+
+TEST_F(TakenOverTest, WhatIsMadeAgainWithOtherContentsIsStaleUntilItIsClosed) {
+  OpenTable table(&state_, kernel(), log_);
+  EXPECT_EQ(code_of([&] { table.adopt(handles_[0], 7, other_); }), ErrorCode::stale);
+  EXPECT_EQ(code_of([&] { table.check(7); }), ErrorCode::stale);
+  EXPECT_EQ(code_of([&] { table.open_again(7); }), ErrorCode::stale);
+  EXPECT_EQ(code_of([&] { table.open(7, other_, false); }), ErrorCode::stale);
+  EXPECT_EQ(code_of([&] { table.adopt(handles_[2], 7, other_); }), ErrorCode::stale);
+  EXPECT_EQ(table.find(handles_[0]), nullptr);
+  const std::string log = log_.text();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  table.check(8);
+  table.release(handles_[0], 7);
+  table.release(handles_[2], 7);
+  table.check(7);
+  EXPECT_EQ(table.open(7, other_, false).file, other_);
+}
+
+TEST_F(TakenOverTest, ANewOpeningMustAgreeToo) {
+  OpenTable table(&state_, kernel(), log_);
+  EXPECT_EQ(code_of([&] { table.open(7, other_, true); }), ErrorCode::stale);
+  EXPECT_EQ(table.open(8, same_, true).backing_id, 0);  // the kernel has it open without
+  EXPECT_TRUE(backings_.empty());
+}
+
+TEST_F(TakenOverTest, ThatHoldsForTheDaemonAfterTheNextToo) {
+  {
+    OpenTable next(&state_, kernel(), log_);
+    next.adopt(handles_[0], 7, same_);
+  }
+  OpenTable table(&state_, kernel(), log_);
+  EXPECT_EQ(code_of([&] { table.adopt(handles_[0], 7, other_); }), ErrorCode::stale);
+}
+
+TEST_F(TakenOverTest, WhatHadNoRoomInTheStateIsStale) {
+  OpenTable table(&state_, kernel(), log_);
+  EXPECT_EQ(code_of([&] { table.adopt(99, 9, same_); }), ErrorCode::stale);
 }
 
 TEST_F(OpenTableTest, AnUnknownHandleTakesNothingAway) {

@@ -27,7 +27,7 @@ class SessionStateTest : public testing::Test {
 TEST_F(SessionStateTest, IsNewAtFirst) {
   SessionState state(fd);
   EXPECT_FALSE(state.is_agreed());
-  EXPECT_TRUE(state.backings().empty());
+  EXPECT_TRUE(state.opened_files().empty());
   EXPECT_EQ(state.next_generation(), 1u);
   EXPECT_EQ(state.next_generation(), 2u);
 }
@@ -42,7 +42,7 @@ TEST_F(SessionStateTest, TheNextDaemonFindsWhatTheFirstLeft) {
     first.keep_init_request(request);
     first.agree(0x123456789abcdef);
     first.identify("these views");
-    const std::uint32_t a = first.add(7, 1), b = first.add(8, 2), c = first.add(9, 3);
+    const std::uint32_t a = first.add(7, 1), b = first.add(8, 2), c = first.add(9, 0, {5, 6});
     first.set_handles(a, 1);
     first.set_handles(b, 2);
     first.set_handles(c, 3);
@@ -56,16 +56,17 @@ TEST_F(SessionStateTest, TheNextDaemonFindsWhatTheFirstLeft) {
   EXPECT_EQ(next.mount_time(), mounted);
   EXPECT_EQ(next.next_generation(), 2u);
   EXPECT_NO_THROW(next.identify("these views"));
-  const auto left = next.backings();
+  const auto left = next.opened_files();
   ASSERT_EQ(left.size(), 2u);
   EXPECT_EQ(left[0].ino, 7u);
-  EXPECT_EQ(left[0].id, 1);
+  EXPECT_EQ(left[0].backing_id, 1);
   EXPECT_EQ(left[0].handles, 1u);
   EXPECT_EQ(left[1].ino, 9u);
-  EXPECT_EQ(left[1].id, 3);
+  EXPECT_EQ(left[1].backing_id, 0);
+  EXPECT_EQ(left[1].digest, (ContentDigest{5, 6}));
   EXPECT_EQ(left[1].handles, 3u);
   next.remove(left[0].slot);
-  EXPECT_EQ(SessionState(fd).backings().size(), 1u);
+  EXPECT_EQ(SessionState(fd).opened_files().size(), 1u);
 }
 
 TEST_F(SessionStateTest, OtherInodeNumbersAreRefused) {
@@ -91,7 +92,7 @@ TEST_F(SessionStateTest, FullAndReused) {
   SessionState state(fd);
   std::uint32_t count = 0, last = 0;
   for (std::uint32_t slot; (slot = state.add(1 + count, 1)) != SessionState::kNoSlot; ++count) last = slot;
-  EXPECT_EQ(state.backings().size(), count);
+  EXPECT_EQ(state.opened_files().size(), count);
   EXPECT_GE(count, 10'000u);
   state.remove(last);
   EXPECT_EQ(state.add(5, 5), last);
@@ -99,7 +100,7 @@ TEST_F(SessionStateTest, FullAndReused) {
 }
 
 TEST_F(SessionStateTest, AnotherVersionsStateIsRefused) {
-  const std::uint64_t other = 0x3265746174736662;
+  const std::uint64_t other = 0x3165746174736662;
   ASSERT_EQ(::pwrite(fd, &other, sizeof other, 0), static_cast<ssize_t>(sizeof other));
   EXPECT_EQ(code_of_opening(), ErrorCode::not_supported);
 }
