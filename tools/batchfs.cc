@@ -119,6 +119,14 @@ void describe(CLI::App& app) {
       "batchfs COMMAND --help says more; see also batchfs(1), batchfs-view(5), batchfs-layout(7).");
 }
 
+/// Without memory even for the message's parts.
+int complain_about_memory() {
+  constexpr std::string_view kLine =
+      "batchfs: starting failed: out of memory (close other programs, or raise the limit: ulimit -v)\n";
+  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, kLine.data(), kLine.size());
+  return kFailed;
+}
+
 int run(const Command& command, const Run& chosen) {
   try {
     Output output(STDOUT_FILENO);
@@ -209,5 +217,10 @@ int main_of_mount_helper(int argc, char** argv) {
 }  // namespace batchfs
 
 int main(int argc, char** argv) {
-  return batchfs::is_mount_helper(argv[0]) ? batchfs::main_of_mount_helper(argc, argv) : batchfs::main_of(argc, argv);
+  try {
+    return batchfs::is_mount_helper(argv[0]) ? batchfs::main_of_mount_helper(argc, argv)
+                                             : batchfs::main_of(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return batchfs::complain_about_memory();
+  }
 }
