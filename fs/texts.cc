@@ -6,6 +6,7 @@
 
 #include "engine/base/counted.h"
 #include "engine/base/json_text.h"
+#include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "fs/file_system.h"
 
@@ -22,10 +23,10 @@ std::string dims_text(const Dims& dims) {
 std::string codecs_text(const std::vector<CodecSpec>& codecs) {
   std::string text;
   for (const CodecSpec& codec : codecs) {
-    text += (text.empty() ? "" : ", ") + codec.name;
+    text += (text.empty() ? "" : ", ") + printable(codec.name);
     const auto inner = codec.configuration.find("cname");
     if (inner != codec.configuration.end() && inner->is_string())
-      text += "(" + inner->get<std::string>() + ")";
+      text += "(" + printable(inner->get<std::string>()) + ")";
   }
   return text.empty() ? "none" : text;
 }
@@ -39,9 +40,9 @@ std::uint64_t array_bytes(const ArrayMetadata& array) {
 std::string FileSystem::array_summary(const ArrayEntry& entry) const {
   const ArrayMetadata& array = *entry.metadata;
   std::vector<std::string> dims = dimension_names(array);
-  std::string text = fmt::format("{}: {} {}\n", array.path.empty() ? "/" : array.path, array.type.name(),
-                                 dims_text(array.shape));
-  text += fmt::format("  dimensions  {}\n", dims.empty() ? "none" : join(dims, ", "));
+  std::string text = fmt::format("{}: {} {}\n", array.path.empty() ? "/" : printable(array.path),
+                                 printable(array.type.name()), dims_text(array.shape));
+  text += fmt::format("  dimensions  {}\n", dims.empty() ? "none" : printable(join(dims, ", ")));
   text += fmt::format("  chunks      {}", dims_text(entry.array ? entry.array->grid().chunk_shape()
                                                                 : array.chunk_shape));
   if (entry.array && entry.array->is_sharded())
@@ -50,19 +51,19 @@ std::string FileSystem::array_summary(const ArrayEntry& entry) const {
                       format_size(array_bytes(array)));
   for (const auto& [name, value] : array.attributes.items())
     if (name == "units" || name == "long_name" || name == "standard_name")
-      text += fmt::format("  {:<11} {}\n", name, value.is_string() ? value.get<std::string>() : json_text(value, -1));
-  if (!entry.unsupported.empty()) text += fmt::format("  not readable: {}\n", entry.unsupported);
+      text += fmt::format("  {:<11} {}\n", name, printable(value.is_string() ? value.get<std::string>() : json_text(value, -1)));
+  if (!entry.unsupported.empty()) text += fmt::format("  not readable: {}\n", printable(entry.unsupported));
   return text;
 }
 
 std::string FileSystem::root_summary() const {
-  std::string text = fmt::format("{}\nZarr format {}, {}, {}, {} of values\n", options_.store_url, hierarchy_->zarr_format,
+  std::string text = fmt::format("{}\nZarr format {}, {}, {}, {} of values\n", printable(options_.store_url), hierarchy_->zarr_format,
                                  counted(std::ssize(hierarchy_->arrays), "array"), counted(std::ssize(hierarchy_->groups), "group"),
                                  format_size(total_bytes_));
   if (!dataset_->dims().empty()) {
     text += "\nDimensions\n";
     for (const auto& [name, size] : dataset_->dims())
-      text += fmt::format("  {:<24} {}\n", name, format_count(static_cast<std::uint64_t>(size)));
+      text += fmt::format("  {:<24} {}\n", printable(name), format_count(static_cast<std::uint64_t>(size)));
   }
   for (const bool coordinates : {true, false}) {
     bool first = true;
@@ -70,18 +71,18 @@ std::string FileSystem::root_summary() const {
       if (variable.is_coordinate != coordinates) continue;
       if (first) text += coordinates ? "\nCoordinates\n" : "\nVariables\n";
       first = false;
-      text += fmt::format("  {:<24} {:<16} ({}) {}{}\n", variable.name, variable.cf.decoded.name(),
-                          join(variable.dims, ", "), format_size(array_bytes(*variable.metadata)),
-                          variable.unsupported.empty() ? "" : "  not readable: " + variable.unsupported);
+      text += fmt::format("  {:<24} {:<16} ({}) {}{}\n", printable(variable.name),
+                          printable(variable.cf.decoded.name()), printable(join(variable.dims, ", ")), format_size(array_bytes(*variable.metadata)),
+                          variable.unsupported.empty() ? "" : "  not readable: " + printable(variable.unsupported));
     }
   }
   if (!tree_.views().empty()) text += "\nViews\n";
   for (const auto& view : tree_.views()) {
-    text += fmt::format("  views/{}: {} in {} of {}\n", view->name(), counted(view->samples(), "sample"),
+    text += fmt::format("  views/{}: {} in {} of {}\n", printable(view->name()), counted(view->samples(), "sample"),
                         counted(view->batches(), "batch", "batches"), view->batch_size());
     for (const TensorSpec& tensor : view->tensors())
-      text += fmt::format("    {:<22} {:<16} ({}) {}\n", tensor.name, tensor.type.name(),
-                          join(tensor.dims, ", "), dims_text(tensor.shape));
+      text += fmt::format("    {:<22} {:<16} ({}) {}\n", printable(tensor.name), tensor.type.name(),
+                          printable(join(tensor.dims, ", ")), dims_text(tensor.shape));
   }
   if (tree_.views().empty())
     text += "\nNo views: write one with `batchfs view STORE > view.json`, mount with `--view view.json`.\n";

@@ -102,7 +102,7 @@ std::string chunk_size_text(const Entry& entry) {
 }
 
 std::string type_text(const DataType& type) {
-  if (type.kind != Kind::structured) return type.name();
+  if (type.kind != Kind::structured) return printable(type.name());
   return "struct of " + std::to_string(type.fields.size());
 }
 

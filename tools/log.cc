@@ -61,8 +61,8 @@ void set_level(const std::string& mount, LogLevel level) {
 void show(const Options& options, Output& output) {
   const std::string mount = require_batchfs_mount(options.directory);
   if (!options.level.empty()) return set_level(mount, *parse_log_level(options.level));
-  const std::string text = read_text_file(mount + "/.batchfs/log");
-  output.write(text);
+  // The mount may be another user's, and its daemon any program.
+  output.write(printable(read_text_file(mount + "/.batchfs/log"), LineBreaks::keep));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "tools/report_pictures.h"
 #include "tools/top_screen.h"
@@ -72,14 +73,14 @@ std::string key(const char* kind, const char* name) {
 
 std::string html(const std::string& text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : printable(text, LineBreaks::keep)) {
     switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
       case '\'': out += "&#39;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? "\xef\xbf\xbd" : std::string(1, c);
+      default: out += c;
     }
   }
   return out;

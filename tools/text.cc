@@ -79,11 +79,4 @@ std::string codecs_text(const std::vector<CodecSpec>& codecs) {
 
 Json shape_json(const Dims& shape) { return Json(std::vector<std::int64_t>(shape.begin(), shape.end())); }
 
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return text;
-}
-
 }  // namespace batchfs

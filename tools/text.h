@@ -7,6 +7,7 @@
 
 #include "engine/base/dims.h"
 #include "engine/base/json_text.h"
+#include "engine/base/printable.h"
 #include "engine/zarr/array_metadata.h"
 
 namespace batchfs {
@@ -30,8 +31,5 @@ std::string codecs_text(const std::vector<CodecSpec>& codecs);
 
 /// JSON of a list of lengths.
 Json shape_json(const Dims& shape);
-
-/// What a store holds may have control characters in it: they are not for terminals.
-std::string printable(std::string text);
 
 }  // namespace batchfs

@@ -13,6 +13,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "engine/base/printable.h"
+
 namespace batchfs {
 
 namespace {
@@ -37,14 +39,6 @@ class JournalPriority final : public spdlog::custom_flag_formatter {
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JournalPriority>(); }
 };
-
-/// What is in a line may come from a store: it stays one line, and off a terminal's control sequences.
-std::string one_line(std::string_view text) {
-  std::string line(text);
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  return line;
-}
 
 }  // namespace
 
@@ -71,7 +65,7 @@ Log::~Log() = default;
 
 void Log::write(LogLevel level, std::string_view line) {
   const spdlog::level::level_enum kind = kLevels[static_cast<int>(level)];
-  if (impl_->logger->should_log(kind)) impl_->logger->log(kind, "{}", one_line(line));
+  if (impl_->logger->should_log(kind)) impl_->logger->log(kind, "{}", printable(line));
 }
 
 void Log::set_level(LogLevel level) { impl_->logger->set_level(kLevels[static_cast<int>(level)]); }

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/printable.h"
 #include "engine/base/strings.h"
 
 namespace batchfs::handoff {
@@ -61,7 +62,8 @@ std::vector<std::byte> message_of(const Message& message, MessageType type) {
 /// Failed or Refused, with its texts.
 template <class Message>
 std::vector<std::byte> message_of(Message message, MessageType type, const Error& error) {
-  const std::string why = error.why().substr(0, 4096), where = error.where().substr(0, 4096);
+  // A reader shows it to its user.
+  const std::string why = printable(error.why()).substr(0, 4096), where = printable(error.where()).substr(0, 4096);
   message.code = static_cast<std::uint32_t>(error.code());
   message.why_length = static_cast<std::uint32_t>(why.size());
   message.where_length = static_cast<std::uint32_t>(where.size());

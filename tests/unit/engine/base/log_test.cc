@@ -37,7 +37,7 @@ TEST(Log, TheLevelCanBeChanged) {
 TEST(Log, ALineIsOneLine) {
   Log log;
   log.error("a name with\na newline and \x1b[31mcolour");
-  EXPECT_THAT(log.text(), testing::HasSubstr("error a name with a newline and  [31mcolour\n"));
+  EXPECT_THAT(log.text(), testing::HasSubstr("error a name with a newline and \\x1b[31mcolour\n"));
   const std::string text = log.text();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
 }
