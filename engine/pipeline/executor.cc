@@ -5,7 +5,7 @@
 #include <string>
 #include <system_error>
 
-#include "engine/base/error.h"
+#include "engine/base/system_error.h"
 
 namespace batchfs {
 
@@ -33,11 +33,10 @@ void Executor::start_thread() {
   try {
     workers_.emplace_back([this] { run(); });
     ++waiting_;
-  } catch (const std::system_error& error) {
+  } catch (const std::system_error&) {
     if (workers_.empty()) {
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw Error(ErrorCode::no_memory, std::string("no thread can be started: ") + error.what() +
-                                            "; raise the limit of processes (ulimit -u)");
+      throw explain(std::current_exception());
     }
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "engine/base/system_error.h"
 
 namespace batchfs {
 
@@ -30,7 +31,7 @@ namespace {
 constexpr std::uint64_t kHugePage = 2 << 20;
 
 [[noreturn]] void cannot(const char* what) {
-  throw Error(ErrorCode::no_memory, std::string(what) + ": " + std::strerror(errno));
+  throw Error(ErrorCode::no_memory, std::string(what) + ": " + describe_system_error(errno));
 }
 
 std::uint64_t whole_huge_pages(std::uint64_t size) { return (size + kHugePage - 1) / kHugePage * kHugePage; }

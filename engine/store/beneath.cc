@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "engine/base/error.h"
 
 namespace batchfs {
@@ -53,10 +55,10 @@ std::string read_link(int directory, const std::string& name) {
   return text;
 }
 
-Error leads_outside(const std::filesystem::path& link) {
+Error leads_outside(const std::string& link, const std::filesystem::path& root) {
   return Error(ErrorCode::access_denied,
-               "this symbolic link leads outside the store; --follow-links (-o follow-links) allows that",
-               link.string());
+               fmt::format("the symbolic link '{}' leads outside the store; --follow-links (-o follow-links) allows that", link),
+               root.string());
 }
 
 }  // namespace
@@ -104,7 +106,7 @@ Descriptor Beneath::open_by_hand(const std::string& path, int flags) const {
     const Component component = std::move(rest.front());
     rest.pop_front();
     if (component.name == "..") {
-      if (below.empty()) throw leads_outside(root_ / component.link);
+      if (below.empty()) throw leads_outside(component.link, root_);
       below.pop_back();
       continue;
     }
@@ -129,7 +131,7 @@ Descriptor Beneath::open_by_hand(const std::string& path, int flags) const {
       errno = ELOOP;
       return Descriptor(-1);
     }
-    if (link.front() == '/') throw leads_outside(root_ / here);
+    if (link.front() == '/') throw leads_outside(here, root_);
     push_front(rest, link, here);
   }
 }

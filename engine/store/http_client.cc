@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "engine/base/system_error.h"
 #include "engine/store/concurrency_limit.h"
 #include "engine/store/http_transfer.h"
 
@@ -36,7 +37,7 @@ std::string environment(const char* name) {
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {
-    if (fd < 0) throw Error(ErrorCode::io, std::strerror(errno), "the event loop of the HTTP client");
+    if (fd < 0) throw Error(ErrorCode::io, describe_system_error(errno), "the event loop of the HTTP client");
   }
   ~Descriptor() { ::close(fd_); }
   Descriptor(const Descriptor&) = delete;
@@ -88,7 +89,7 @@ class HttpClient::Loop {
     epoll_event event{.events = EPOLLIN, .data = {.fd = wake_.get()}};
     if (::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) {
       curl_multi_cleanup(multi_);
-      throw Error(ErrorCode::io, std::strerror(errno), "the event loop of the HTTP client");
+      throw Error(ErrorCode::io, describe_system_error(errno), "the event loop of the HTTP client");
     }
     counters_.limit = static_cast<std::uint64_t>(limit_.limit());
     thread_ = std::thread([this] { run(); });

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,6 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "engine/base/system_error.h"
 #include "engine/store/beneath.h"
 #include "engine/store/file_owner.h"
 
@@ -29,7 +32,7 @@ class LocalStore final : public Store {
       if (errno == ENOTDIR)
         throw Error(ErrorCode::not_found, "this is a file; a Zarr store is a directory", root_.string());
       if (errno == ENOENT) throw Error(ErrorCode::not_found, "no such directory", root_.string());
-      throw Error(ErrorCode::io, std::strerror(errno), root_.string());
+      throw Error(ErrorCode::io, describe_system_error(errno), root_.string());
     }
     owner_ = FileOwner::of(beneath_.descriptor());
   }
@@ -82,8 +85,14 @@ class LocalStore final : public Store {
       if (name == "." || name == "..") continue;
       bool is_directory = entry->d_type == DT_DIR;
       if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
-        const auto info = status_of(fd, prefix, name);
-        is_directory = info && S_ISDIR(info->st_mode) && !is_at_or_above(prefix, *info);
+        try {
+          const auto info = status_of(fd, prefix, name);
+          is_directory = info && S_ISDIR(info->st_mode) && !is_at_or_above(prefix, *info);
+        } catch (const Error& error) {
+          // It leads outside: an error for who looks into it, and not for its neighbours.
+          if (error.code() != ErrorCode::access_denied) throw;
+          is_directory = true;
+        }
       }
       entries.push_back({name, is_directory});
     }
@@ -170,8 +179,15 @@ class LocalStore final : public Store {
   Descriptor open(const std::string& key) const {
     check_key(key);
     const auto as_owner = owner_.enter();
-    // Not blocking: a FIFO among the files would wait for a writer.
-    return beneath_.open(key, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    // Where files are short, others are closed soon: those of chunks that are being read.
+    constexpr std::chrono::milliseconds kPause{10};
+    constexpr int kTries = 200;
+    for (int tries = 1;; ++tries) {
+      // Not blocking: a FIFO among the files would wait for a writer.
+      Descriptor file = beneath_.open(key, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+      if (file.get() >= 0 || (errno != EMFILE && errno != ENFILE) || tries == kTries) return file;
+      std::this_thread::sleep_for(kPause);
+    }
   }
 
   /// nullopt when there is no such object: absent, below a file, or a directory.
@@ -219,7 +235,7 @@ class LocalStore final : public Store {
 
   Error failure(const char* what, const std::string& key) const {
     const ErrorCode code = errno == EACCES ? ErrorCode::access_denied : ErrorCode::io;
-    return Error(code, std::string(what) + " failed: " + std::strerror(errno), (root_ / key).string());
+    return Error(code, std::string(what) + " failed: " + describe_system_error(errno), (root_ / key).string());
   }
 
   const std::filesystem::path root_;

@@ -196,20 +196,23 @@ TEST_F(LocalStoreTest, ALinkThatLeadsOutsideIsAnErrorThatNamesIt) {
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::access_denied);
       EXPECT_THAT(error.why(), testing::HasSubstr("--follow-links"));
-      return std::filesystem::path(error.where()).lexically_relative(directory_.path() / "store").string();
+      EXPECT_EQ(error.where(), directory_.path() / "store");
+      return error.why().substr(0, error.why().find(" leads"));
     }
     return "no error";
   };
-  EXPECT_EQ(failure([](Store& s) { s.read("a/1"); }), "a/1");
-  EXPECT_EQ(failure([](Store& s) { s.size("a/1"); }), "a/1");
-  EXPECT_EQ(failure([](Store& s) { s.read("a/2"); }), "a/1");
-  EXPECT_EQ(failure([](Store& s) { s.read("b/array/zarr.json"); }), "b/array");
-  EXPECT_EQ(failure([](Store& s) { s.read("b/array/none"); }), "b/array");
-  EXPECT_EQ(failure([](Store& s) { s.read("c/gone"); }), "c/gone");
-  EXPECT_EQ(failure([](Store& s) { s.list("b"); }), "b/array");
-  EXPECT_EQ(failure([](Store& s) { s.list("b/array"); }), "b/array");
-  EXPECT_EQ(failure([](Store& s) { s.state("a"); }), "a/1");
-  EXPECT_EQ(failure([](Store& s) { s.state(""); }).substr(1, 1), "/");
+  EXPECT_EQ(failure([](Store& s) { s.read("a/1"); }), "the symbolic link 'a/1'");
+  EXPECT_EQ(failure([](Store& s) { s.size("a/1"); }), "the symbolic link 'a/1'");
+  EXPECT_EQ(failure([](Store& s) { s.read("a/2"); }), "the symbolic link 'a/1'");
+  EXPECT_EQ(failure([](Store& s) { s.read("b/array/zarr.json"); }), "the symbolic link 'b/array'");
+  EXPECT_EQ(failure([](Store& s) { s.read("b/array/none"); }), "the symbolic link 'b/array'");
+  EXPECT_EQ(failure([](Store& s) { s.read("c/gone"); }), "the symbolic link 'c/gone'");
+  // In a listing it is only a name: its neighbours are to be had.
+  ASSERT_EQ(store->list("b").size(), 1u);
+  EXPECT_TRUE(store->list("b").front().is_prefix);
+  EXPECT_EQ(failure([](Store& s) { s.list("b/array"); }), "the symbolic link 'b/array'");
+  EXPECT_EQ(failure([](Store& s) { s.state("a"); }), "the symbolic link 'a/1'");
+  EXPECT_EQ(failure([](Store& s) { s.state(""); }).substr(0, 17), "the symbolic link");
 
   const auto trusting = open_local_store(directory_.path() / "store", {.follow_links = true});
   EXPECT_EQ(text_of(trusting->read("a/1")), "secret");
