@@ -15,6 +15,9 @@
 
 #include "engine/base/error.h"
 #include "engine/base/log.h"
+#include "engine/base/system_error.h"
+#include "tools/inherited_descriptors.h"
+#include "tools/stored_descriptors.h"
 
 namespace batchfs {
 
@@ -109,23 +112,28 @@ class WaiterWatch {
       tell(std::string(1, kReady));
     });
     ::_exit(0);
-  } catch (const Error& error) {
+  } catch (...) {
+    const Error error = explain(std::current_exception());
     tell(message(error.code(), error.why(), error.where()));
-  } catch (const std::exception& error) {
-    tell(message(ErrorCode::internal, error.what(), ""));
   }
   ::_exit(1);
 }
 
 }  // namespace
 
-void run_in_background(const std::function<void(const std::function<void()>& ready)>& serve, const Split& split) {
+void run_in_background(const std::function<void(const std::function<void()>& ready)>& serve, std::vector<int> kept,
+                       const Split& split) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(ErrorCode::io, std::strerror(errno), "pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(ErrorCode::io, describe_system_error(errno), "pipe");
+  const pid_t command = ::getpid();
   const pid_t pid = ::fork();
-  if (pid < 0) throw Error(ErrorCode::io, std::strerror(errno), "fork");
+  if (pid < 0) throw Error(ErrorCode::io, errno == EAGAIN ? describe_thread_limit() : std::strerror(errno), "fork");
   if (pid == 0) {
     ::close(ends[0]);
+    const std::vector<int> stored = StoredDescriptors::hand_on(command);
+    kept.insert(kept.end(), stored.begin(), stored.end());
+    kept.push_back(ends[1]);
+    close_inherited_descriptors(std::move(kept));
     be_daemon(ends[1], serve, split);
   }
   ::close(ends[1]);

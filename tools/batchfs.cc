@@ -11,6 +11,8 @@
 
 #include "engine/base/error.h"
 #include "engine/base/json.h"
+#include "engine/base/printable.h"
+#include "engine/base/system_error.h"
 #include "tools/command.h"
 #include "tools/mount_helper.h"
 
@@ -53,17 +55,8 @@ constexpr Command kCommands[] = {
      "batchfs completion bash > /etc/bash_completion.d/batchfs", setup_completion},
 };
 
-/// Errors may quote what a store holds: whatever is in them stays on one line and off the terminal's
-/// control sequences.
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return text;
-}
-
 int complain(const std::string& what, const std::string& why, int exit_code) {
-  const std::string line = "batchfs: " + one_line(what) + " failed: " + one_line(why) + "\n";
+  const std::string line = "batchfs: " + printable(what) + " failed: " + printable(why) + "\n";
   // Nothing is left to be done when stderr itself is gone.
   [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, line.data(), line.size());
   return exit_code;
@@ -141,8 +134,9 @@ int run(const Command& command, const Run& chosen) {
     return complain(command.name, error.what(), kFailed);
   } catch (const std::bad_alloc&) {
     return complain(command.name, "out of memory; select less, or give it a smaller --memory", kFailed);
-  } catch (const std::exception& error) {
-    return complain(command.name, std::string("internal error: ") + error.what(), kFailed);
+  } catch (const std::exception&) {
+    const Error error = explain(std::current_exception());
+    return complain(command.name, (error.code() == ErrorCode::internal ? "internal error: " : "") + std::string(error.what()), kFailed);
   }
 }
 

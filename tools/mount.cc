@@ -7,6 +7,7 @@
 
 #include "engine/base/json_text.h"
 #include "engine/base/log.h"
+#include "engine/base/system_error.h"
 #include "engine/pipeline/engine.h"
 #include "fs/file_system.h"
 #include "fs/fuse_session.h"
@@ -15,6 +16,7 @@
 #include "gpu/handoff/server.h"
 #include "tools/background.h"
 #include "tools/command.h"
+#include "tools/inherited_descriptors.h"
 #include "tools/log_level_signal.h"
 #include "tools/mount_options.h"
 #include "tools/mount_service.h"
@@ -121,7 +123,10 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
     shown.handoff_statistics = [&server = *handoff, &gpus] { return handoff_json(server, gpus); };
   }
   FileSystem files(std::move(shown), opened.store, opened.hierarchy, dataset, views, engine, log);
-  MountService service(opened.store->url(), options.directory);
+  std::optional<std::chrono::microseconds> probe;  // three times in the time that the supervisor waits
+  if (options.hang_timeout > 0)
+    probe = std::chrono::microseconds(static_cast<std::int64_t>(options.hang_timeout * 1e6 / 3 * 2));
+  MountService service(opened.store->url(), options.directory, [&supervised] { supervised.alive(); }, probe);
   const std::string numbers = identity(opened, views);
   if (supervised.session >= 0) SessionState(supervised.state).identify(numbers);
   supervised.take_turn();
@@ -145,6 +150,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
       },
       [&] {
         service.stopping();
+        supervised.ending();
         ended = engine.stop_within(kPatience);
       });
   supervised.ended();  // or the watchdog's question has no answer
@@ -179,16 +185,17 @@ Run setup_mount(CLI::App& app) {
     const auto run = [&](const std::function<void()>& ready) {
       try {
         serve(mount, supervised, ready);
-      } catch (const std::exception& error) {
-        supervised.failed(error.what());
+      } catch (const std::exception&) {
+        supervised.failed(explain(std::current_exception()).what());
         throw;
       }
     };
     const auto split = [&](const std::function<void()>& leave) {
-      supervised = supervise({mount.directory, !mount.no_supervisor, mount.replace, mount.foreground}, leave);
+      supervised = supervise({mount.directory, !mount.no_supervisor, mount.replace, mount.foreground,
+                               std::chrono::duration<double>(mount.hang_timeout)}, leave);
       return supervised.first;
     };
-    if (!mount.foreground) return run_in_background(run, split);
+    if (!mount.foreground) return run_in_background(run, descriptors_in(mount.views), split);
     split([] {});
     run([] {});
   };

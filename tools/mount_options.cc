@@ -64,6 +64,10 @@ void add_mount_options(CLI::App& app, MountOptions& options) {
                "let other users read the mount (ordinary users: needs user_allow_other in /etc/fuse.conf)");
   app.add_flag("--no-supervisor,--no_supervisor", options.no_supervisor,
                "when the process that serves the mount dies, end the mount instead of starting it again");
+  app.add_option("--hang-timeout,--hang_timeout", options.hang_timeout,
+                 "replace the process that serves the mount when it has not answered for so long (default 30; 0: never)")
+      ->check(CLI::Range(0.0, 1e6).description(""))
+      ->type_name("SECONDS");
   app.add_flag("--replace", options.replace,
                "take over the mount that is there, of the same store and views, under programs that read it");
   add_time_options(app, options.time);

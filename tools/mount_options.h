@@ -22,6 +22,7 @@ struct MountOptions {
   bool allow_other = false;
   bool no_supervisor = false;
   bool replace = false;
+  double hang_timeout = 30;  // seconds; 0: a daemon that hangs is left alone
 };
 
 /// Adds every option of `mount` but STORE, DIR and -o.

@@ -1,20 +1,40 @@
 #include "tools/mount_service.h"
 
+#include <algorithm>
+#include <cerrno>
+
 #include <sys/vfs.h>
 
 namespace batchfs {
 
-MountService::MountService(std::string store, std::string directory)
-    : store_(std::move(store)), directory_(std::move(directory)) {}
+namespace {
+
+/// The shorter one of those that are wanted.
+std::optional<std::chrono::microseconds> shorter(std::optional<std::chrono::microseconds> a,
+                                                 std::optional<std::chrono::microseconds> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+}  // namespace
+
+MountService::MountService(std::string store, std::string directory, std::function<void()> alive,
+                           std::optional<std::chrono::microseconds> interval)
+    : store_(std::move(store)), directory_(std::move(directory)), alive_(std::move(alive)), interval_(interval) {}
 
 void MountService::ready() {
   notify_service_manager("READY=1\nSTATUS=serving " + store_ + " at " + directory_);
   // statfs(2) is never answered from the kernel's caches, and holds nothing of the mount open that would keep it
-  // from being unmounted. After a lazy unmount it asks what lies below, which is as well: nobody new comes.
-  watchdog_.emplace([directory = directory_] {
-    struct statfs answer;
-    return ::statfs(directory.c_str(), &answer) == 0;
-  });
+  // from being unmounted. After a lazy unmount it asks what lies below, which is as well: nobody new comes. Nor does an
+  // error mean that the daemon hangs: the directory that the mount is in may have been moved or closed to this user.
+  watchdog_.emplace(
+      [directory = directory_, alive = alive_] {
+        struct statfs answer;
+        const bool answered = ::statfs(directory.c_str(), &answer) == 0 || errno != ENOTCONN;
+        if (answered && alive) alive();
+        return answered;
+      },
+      shorter(watchdog_interval(), interval_));
 }
 
 void MountService::stopping() {

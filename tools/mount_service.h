@@ -1,6 +1,8 @@
 #pragma once
 // A mount as a service: what systemd, or whoever speaks sd_notify(3), hears of it.
 
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -12,7 +14,10 @@ namespace batchfs {
 /// end of the session gives.
 class MountService {
  public:
-  MountService(std::string store, std::string directory);
+  /// `alive` is called, in a thread, each time that the kernel got an answer from the mount, at least twice in each `interval`
+  /// where that is given. It must not block.
+  MountService(std::string store, std::string directory, std::function<void()> alive = {},
+               std::optional<std::chrono::microseconds> interval = {});
 
   /// The mount can be used. From now on the manager hears that it is alive: that the kernel got an answer from
   /// the threads that serve it.
@@ -22,6 +27,8 @@ class MountService {
 
  private:
   const std::string store_, directory_;
+  const std::function<void()> alive_;
+  const std::optional<std::chrono::microseconds> interval_;
   std::optional<Watchdog> watchdog_;
 };
 

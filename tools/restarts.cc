@@ -12,6 +12,8 @@ constexpr std::size_t kMostEnds = 5;
 constexpr std::chrono::seconds kEndsWithin = 1min;
 constexpr std::size_t kMostKills = 20;
 constexpr std::chrono::minutes kKillsWithin = 10min;
+constexpr std::size_t kMostHangs = 3;
+constexpr std::chrono::hours kHangsWithin = 1h;
 constexpr std::chrono::seconds kLongestPause = 1min;
 constexpr std::chrono::milliseconds kFirstDelay = 100ms;  // doubled each time
 
@@ -24,18 +26,25 @@ void note(std::deque<Restarts::Time>& times, Restarts::Time now, std::chrono::se
 
 std::optional<std::string> Restarts::ended(const End& end, Time now) {
   if (!down_since_) down_since_ = now;
-  if (end.served) kills_.clear();
-  note(ends_, now, kEndsWithin, !end.killed);
-  note(kills_, now, kKillsWithin, end.killed && !end.served);
+  if (end.served) {
+    kills_.clear();
+    hangs_.clear();
+  }
+  note(ends_, now, kEndsWithin, !end.killed && !end.hung);
+  note(kills_, now, kKillsWithin, end.killed && !end.hung && !end.served);
+  note(hangs_, now, kHangsWithin, end.hung && !end.served);
   if (ends_.size() >= kMostEnds)
     return fmt::format("the daemon ended {} times within a minute and is not started again; the last one {}", ends_.size(), end.how);
   if (kills_.size() >= kMostKills)
     return fmt::format("the daemon was killed {} times within {} minutes before a reader had got anything from it, and is not "
                        "started again; where the kernel does that, memory is short: mount with a smaller --memory",
                        kills_.size(), kKillsWithin.count());
+  if (hangs_.size() >= kMostHangs)
+    return fmt::format("the daemon hung {} times within an hour before a reader had got anything from it, and is not started "
+                       "again; the last one {}", hangs_.size(), end.how);
   if (!end.ready && now - *down_since_ >= kLongestPause)
     return fmt::format("no daemon got ready for {} seconds; the last one {}", kLongestPause.count(), end.how);
-  delay_ = end.ready || end.killed ? 0ms : kFirstDelay * (1 << (ends_.size() - 1));
+  delay_ = end.ready || end.killed || end.hung ? 0ms : kFirstDelay * (1 << (ends_.size() - 1));
   return std::nullopt;
 }
 

@@ -4,6 +4,8 @@
 // - Ends of its own doing are held against it: too many within a minute, and the next would end so, too.
 // - A kill (SIGKILL) is no fault of its. But where memory is short, the kernel kills each daemon as soon as it works: when
 //   many in a row have given no reader anything, the next will not, either.
+// - One that hung may have met a store or a machine that hangs: three in a row within an hour that gave no reader anything
+//   are enough.
 // - Readers wait for a minute for a daemon that gets ready, and for no other after that.
 
 #include <chrono>
@@ -22,6 +24,7 @@ class Restarts {
     bool ready = false;   // it served requests
     bool served = false;  // a reader got a batch or values from it
     bool killed = false;  // by SIGKILL
+    bool hung = false;    // it gave no sign of life, and was killed for that
   };
   /// Notes an end. Gives the reason when no other daemon is to be started.
   std::optional<std::string> ended(const End& end, Time now);
@@ -33,6 +36,7 @@ class Restarts {
  private:
   std::deque<Time> ends_;   // that are held against it, of the last minute
   std::deque<Time> kills_;  // since one gave a reader something, of the last ten minutes
+  std::deque<Time> hangs_;  // likewise, of the last hour
   std::optional<Time> down_since_;  // no daemon has been ready
   std::chrono::milliseconds delay_{0};
 };

@@ -12,6 +12,7 @@
 #include "gpu/handoff/host_delivery.h"
 #include "tools/background.h"
 #include "tools/command.h"
+#include "tools/inherited_descriptors.h"
 #include "tools/log_level_signal.h"
 #include "tools/samples.h"
 #include "tools/serving.h"
@@ -109,7 +110,8 @@ Run setup_serve(CLI::App& app) {
     options->socket = std::filesystem::absolute(options->socket).string();
     for (std::string& view : options->views) view = std::filesystem::absolute(view).string();
     if (!options->background) return serve(*options, [] {});
-    run_in_background([&options](const std::function<void()>& ready) { serve(*options, ready); });
+    run_in_background([&options](const std::function<void()>& ready) { serve(*options, ready); },
+                      descriptors_in(options->views));
   };
 }
 

@@ -30,6 +30,17 @@ bool StoredDescriptors::are_there() {
   return process != nullptr && process == std::to_string(::getpid());
 }
 
+std::vector<int> StoredDescriptors::hand_on(pid_t parent) {
+  const char* process = std::getenv("LISTEN_PID");
+  const char* count = std::getenv("LISTEN_FDS");
+  std::vector<int> stored;
+  if (process == nullptr || count == nullptr || process != std::to_string(parent)) return stored;
+  ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
+  for (int i = 0; i < std::clamp(std::strtol(count, nullptr, 10), 0L, kMostStored); ++i)
+    stored.push_back(kFirstDescriptor + i);
+  return stored;
+}
+
 StoredDescriptors::StoredDescriptors() {
   const std::string process = take_variable("LISTEN_PID");
   const long count = std::strtol(take_variable("LISTEN_FDS").c_str(), nullptr, 10);

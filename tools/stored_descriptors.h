@@ -7,12 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace batchfs {
 
 class StoredDescriptors {
  public:
   /// Has the manager kept some for this process?
   static bool are_there();
+  /// Makes those that the manager gave to `parent`, of which this process is a fork, this one's. Returns them.
+  static std::vector<int> hand_on(pid_t parent);
   /// Takes LISTEN_* out of the environment.
   StoredDescriptors();
 

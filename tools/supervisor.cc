@@ -19,11 +19,14 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/base/printable.h"
 #include "engine/base/service_manager.h"
+#include "engine/base/system_error.h"
 #include "fs/session_state.h"
 #include "fs/unmount.h"
 #include "tools/packets.h"
 #include "tools/restarts.h"
+#include "tools/silence.h"
 #include "tools/stored_descriptors.h"
 #include "tools/takeover.h"
 
@@ -37,13 +40,14 @@ using std::chrono::milliseconds;
 /// How often a daemon that has said nothing is looked at.
 constexpr milliseconds kGlance{500};
 /// What a daemon that was told to end has for it.
-constexpr std::chrono::seconds kEnding{15};
+constexpr std::chrono::seconds kTimeToEnd{15};
 
 /// What systemd keeps.
 constexpr char kSessionName[] = "batchfs-session", kStateName[] = "batchfs-state";
 
 /// What the daemon tells, the first byte of a packet.
-constexpr char kMounted = 'm', kTurn = 't', kReady = 'r', kServed = 's', kFailed = 'e', kEnded = 'x';
+constexpr char kMounted = 'm', kTurn = 't', kReady = 'r', kServed = 's', kFailed = 'e', kEnded = 'x',
+               kAlive = 'a', kEnding = 'q';
 
 bool is_request_to_end(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
 
@@ -81,7 +85,7 @@ class Supervisor {
     for (bool first = true;; first = false) {
       int ends[2] = {-1, -1};
       daemon_ = ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0 ? ::fork() : -1;
-      if (daemon_ < 0 && first) throw Error(ErrorCode::io, std::strerror(errno), "starting the daemon");
+      if (daemon_ < 0 && first) throw Error(ErrorCode::io, errno == EAGAIN ? describe_thread_limit() : describe_system_error(errno), "starting the daemon");
       if (daemon_ == 0) {
         ::close(ends[0]);
         for (const int own : {signals_, listener_, successor_})
@@ -91,7 +95,8 @@ class Supervisor {
       }
       ::close(ends[1]);
       channel_ = ends[0];
-      ready_ = served_ = false;
+      ready_ = served_ = hung_ = probed_ = false;
+      silence_.heard();
       why_.clear();
       if (first) in_supervisor();
       const int status = daemon_ < 0 ? W_EXITCODE(1, 0) : watch();
@@ -135,6 +140,21 @@ class Supervisor {
     return name_end != std::string::npos && name_end + 2 < line.size() && line[name_end + 2] == 'Z';
   }
 
+  /// The daemon has been silent for too long.
+  void end_hang() {
+    if (is_traced()) return silence_.heard();
+    hung_ = true;
+    ::kill(daemon_, SIGKILL);
+  }
+
+  /// A debugger may stop the daemon for as long as somebody thinks.
+  bool is_traced() const {
+    std::ifstream file(fmt::format("/proc/{}/status", daemon_));
+    for (std::string line; std::getline(file, line);)
+      if (line.starts_with("TracerPid:")) return line.find_first_of("123456789") != std::string::npos;
+    return false;
+  }
+
   /// Until the daemon has ended. Returns its wait status.
   int watch() {
     for (;;) {
@@ -143,9 +163,11 @@ class Supervisor {
       const bool nothing = ::poll(events, std::size(events), static_cast<int>(pause.count())) == 0;
       if (ends_by_ && left(*ends_by_).count() <= 0) {
         ::kill(daemon_, SIGKILL);
-        ends_by_ = Clock::now() + kEnding;
+        ends_by_ = Clock::now() + kTimeToEnd;
       }
       hear();
+      silence_.look(Clock::now(), probed_);
+      if (!hung_ && silence_.length() > options_.hang_timeout) end_hang();
       if ((events[1].revents & POLLHUP) != 0) {
         // The daemon has closed it by ending; its end comes as a signal.
         pollfd signal{signals_, POLLIN, 0};
@@ -180,6 +202,13 @@ class Supervisor {
           restarts_.got_ready();
           if (predecessor_ >= 0) ::close(std::exchange(predecessor_, -1));
           if (listener_ < 0) listener_ = listen_for_successor(options_.mountpoint);
+          break;
+        case kAlive:
+          probed_ = options_.hang_timeout.count() > 0;
+          silence_.heard();
+          break;
+        case kEnding:
+          probed_ = false;
           break;
         case kServed:
           served_ = true;
@@ -230,7 +259,7 @@ class Supervisor {
   /// Has the one whose session it was ended? Then the session is to be kept. Asked to, it ends at once.
   bool is_predecessor_gone() const {
     pollfd connection{predecessor_, 0, 0};
-    return asked_for_turn_ && ::poll(&connection, 1, static_cast<int>(milliseconds(kEnding).count())) == 1;
+    return asked_for_turn_ && ::poll(&connection, 1, static_cast<int>(milliseconds(kTimeToEnd).count())) == 1;
   }
 
   /// Was this process told to end? True once.
@@ -239,7 +268,7 @@ class Supervisor {
     signalfd_siginfo signal;
     while (::read(signals_, &signal, sizeof signal) == sizeof signal)
       told |= is_request_to_end(static_cast<int>(signal.ssi_signo));
-    if (told) ends_by_ = Clock::now() + kEnding;
+    if (told) ends_by_ = Clock::now() + kTimeToEnd;
     return told;
   }
 
@@ -249,7 +278,9 @@ class Supervisor {
       forget_stored();
       ::_exit(0);
     }
-    const std::string end = why_.empty() ? describe(status) : "gave up: " + why_;
+    const std::string end = hung_          ? fmt::format("did not answer for {:g} seconds", options_.hang_timeout.count())
+                            : why_.empty() ? describe(status)
+                                           : "gave up: " + why_;
     if (predecessor_ >= 0) {
       if (!is_predecessor_gone()) ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);  // it serves on
       ::close(std::exchange(predecessor_, -1));
@@ -272,7 +303,7 @@ class Supervisor {
       give_up(fmt::format("the daemon {}", end));
     const auto now = Clock::now();
     const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    if (const auto why = restarts_.ended({.how = end, .ready = ready_, .served = served_, .killed = killed}, now)) give_up(*why);
+    if (const auto why = restarts_.ended({.how = end, .ready = ready_, .served = served_, .killed = killed, .hung = hung_}, now)) give_up(*why);
     before_ = end;
     say(fmt::format("the daemon {}; another takes over", end), false);
     pollfd signal{signals_, POLLIN, 0};
@@ -314,7 +345,7 @@ class Supervisor {
   }
 
   void say(const std::string& what, bool is_error) const {
-    const std::string line = fmt::format("batchfs: {}: {}", options_.mountpoint, what);
+    const std::string line = printable(fmt::format("batchfs: {}: {}", options_.mountpoint, what));
     if (options_.foreground) {
       const std::string text = line + "\n";
       [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
@@ -340,6 +371,8 @@ class Supervisor {
   bool was_ready_ = false, ready_ = false;  // any daemon; this one
   bool served_ = false;                     // this one
   bool lasting_ = false, ended_ = false;
+  bool probed_ = false, hung_ = false;      // this one: it gives signs of life; it did not, and was killed
+  Silence silence_{2 * kGlance};
   std::string why_, before_;
   Restarts restarts_;
   std::optional<Clock::time_point> ends_by_;    // this was told to end
@@ -364,6 +397,13 @@ void Supervised::mounted(int session_descriptor) const {
 }
 
 void Supervised::ready(bool lasting) const { send_packet(channel, std::string{kReady, lasting ? '+' : '-'}); }
+
+void Supervised::alive() const {
+  // Not waited for: a supervisor that is stopped hears enough of them.
+  ::send(channel, &kAlive, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Supervised::ending() const { send_packet(channel, std::string(1, kEnding)); }
 
 void Supervised::served() const { send_packet(channel, std::string(1, kServed)); }
 

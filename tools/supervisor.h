@@ -8,7 +8,12 @@
 //
 // It must not fail where the daemon does: it has one thread, never touches a store or the mount, and each daemon is
 // a fork of the process as it was before anything was opened.
+//
+// A daemon that hangs (stopped, or in a deadlock) is as good as dead to readers. It tells its supervisor of every answer
+// that the kernel gets from the mount to a question that it asks itself, as systemd's watchdog has it; the supervisor kills one
+// that has been silent for too long (see silence.h), unless a debugger holds it.
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -19,6 +24,7 @@ struct SupervisorOptions {
   bool restart = true;     // else only end the mount when the daemon has died
   bool replace = false;    // begin with the session of the supervisor that has the mount now
   bool foreground = false; // say what happens on standard error, not to the system's log
+  std::chrono::duration<double> hang_timeout{30};  // a daemon that is silent for so long is replaced; 0: never
 };
 
 /// What the daemon has from its supervisor.
@@ -35,6 +41,11 @@ struct Supervised {
   void mounted(int session_descriptor) const;
   /// Requests are served. `lasting`: another daemon could take the session over.
   void ready(bool lasting) const;
+  /// The kernel got an answer from the mount. From the first of these on, the supervisor wants them at least every
+  /// `SupervisorOptions::hang_timeout`. Does not block.
+  void alive() const;
+  /// No more signs of life: the daemon is ending.
+  void ending() const;
   /// A reader got a batch or values from this daemon.
   void served() const;
   /// The mount has ended: the supervisor lets the session go, and with it whoever still waits for an answer.

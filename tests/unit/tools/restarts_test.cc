@@ -25,6 +25,19 @@ TEST_F(RestartsTest, FiveCrashesWithinAMinuteAreTooMany) {
   EXPECT_EQ(*why, "the daemon ended 5 times within a minute and is not started again; the last one ended with exit status 3");
 }
 
+TEST_F(RestartsTest, ThreeHangsInARowAreTooMany) {
+  const auto hang = [](bool served) {
+    return Restarts::End{.how = "did not answer for 30 seconds", .ready = true, .served = served, .killed = true, .hung = true};
+  };
+  for (int i = 0; i < 50; ++i, now_ += 31s) EXPECT_TRUE(goes_on(hang(i % 3 == 2))) << i;
+  EXPECT_EQ(restarts_.delay(), 0ms);
+  EXPECT_TRUE(goes_on(hang(true)));
+  for (int i = 0; i < 2; ++i, now_ += 29min) EXPECT_TRUE(goes_on(hang(false)));
+  const auto why = restarts_.ended(hang(false), now_);
+  ASSERT_TRUE(why);
+  EXPECT_NE(why->find("hung 3 times within an hour"), std::string::npos) << *why;
+}
+
 TEST_F(RestartsTest, CrashesNowAndThenAreNot) {
   for (int i = 0; i < 100; ++i, now_ += 16s) EXPECT_TRUE(goes_on(crash())) << i;
 }

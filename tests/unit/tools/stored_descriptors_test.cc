@@ -48,6 +48,21 @@ TEST(StoredDescriptors, AreThereUntilTheyAreTaken) {
   EXPECT_FALSE(holds("a", "1", false, are_there));
 }
 
+TEST(StoredDescriptors, AreHandedOnToAFork) {
+  EXPECT_TRUE(holds("a:b", "2", true, [] {
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const bool good = !StoredDescriptors::are_there() && StoredDescriptors::hand_on(parent + 1).empty() &&
+                        StoredDescriptors::hand_on(parent) == std::vector{3, 4} && StoredDescriptors().take("b") == 4;
+      ::_exit(good ? 0 : 1);
+    }
+    int status = -1;
+    const bool good = ::waitpid(child, &status, 0) == child && status == 0;
+    return StoredDescriptors().take("a") == 3 && good;
+  }));
+}
+
 TEST(StoredDescriptors, OfAnotherProcessAreLeftAlone) {
   EXPECT_TRUE(holds("a:b:c", "3", false, [] { return StoredDescriptors().take("a") == -1 && ::fcntl(3, F_GETFD) == 0; }));
 }
