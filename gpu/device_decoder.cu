@@ -67,10 +67,18 @@ PinnedBuffer::PinnedBuffer(std::size_t size) : size_(size) {
 PinnedBuffer::~PinnedBuffer() { cudaFreeHost(data_); }
 
 PinnedMapping::PinnedMapping(void* data, std::size_t size) : data_(data) {
-  check(cudaHostRegister(data, size, cudaHostRegisterDefault), "pin host memory");
+  const cudaError_t result = cudaHostRegister(data, size, cudaHostRegisterReadOnly);
+  if (result == cudaErrorNotSupported) {  // copies from it are slower then, and no different
+    cudaGetLastError();
+    data_ = nullptr;
+  } else {
+    check(result, "pin host memory");
+  }
 }
 
-PinnedMapping::~PinnedMapping() { cudaHostUnregister(data_); }
+PinnedMapping::~PinnedMapping() {
+  if (data_ != nullptr) cudaHostUnregister(data_);
+}
 
 struct DeviceDecoder::Impl {
   /// What lies between two of these is a stage.

@@ -50,7 +50,8 @@ class PinnedBuffer {
   std::size_t size_ = 0;
 };
 
-/// Makes such memory of a mapping that there is already, one shared with another process for instance.
+/// Makes such memory of a mapping that there is already, one shared with another process for instance, which this process
+/// may only read. Where devices cannot have that, it stays as it is.
 class PinnedMapping {
  public:
   PinnedMapping(void* data, std::size_t size);

@@ -41,7 +41,8 @@
 //
 //   reader                                             server
 //                                             <-       Setup     areas, tables; with it the descriptors of its bytes, of
-//                                                                staging memory that both write to, and of the socket
+//                                                                staging memory, which the reader maps read-only, and of
+//                                                              the socket
 //                                             <-       Program ... on that socket; with each a descriptor of its bytes
 //   Ended      in the order of programs       ->
 //

@@ -56,7 +56,8 @@ class ReaderSlots final : public SlotStream {
         executor_(reading_threads()) {
     layout_.sizes.constants = tables_.constants().size();
     layout_.sizes.staging = kStagedParts * layout_.part;
-    staging_ = engine.memory_files().create_shared("batchfs-staging", layout_.sizes.staging);
+    staging_ = engine.memory_files().create("batchfs-staging", layout_.sizes.staging);
+    staging_.seal();  // for the reader: programs are made of what is there, and nobody else may change it
     const gpu::ProgramSetup setup{layout_.sizes, static_cast<std::uint32_t>(layout_.lanes), slots, layout_.slot_bytes,
                                   tables_.conversions(), tables_.constants()};
     const std::vector<std::byte> bytes = setup.to_bytes();

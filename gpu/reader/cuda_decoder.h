@@ -14,8 +14,8 @@ struct CudaDecoderTable {
   static constexpr std::uint32_t kVersion = 1;
   std::uint32_t version;
 
-  /// For a setup's bytes (ProgramSetup) of another process, which are checked; staging: what both have mapped,
-  /// page-locked here.
+  /// For a setup's bytes (ProgramSetup) of another process, which are checked; staging: what both have mapped, this
+  /// process for reading only, page-locked here.
   void* (*open)(int device, const void* setup, std::size_t setup_size, void* staging, std::size_t staging_size, char* why, std::size_t why_size);
   /// Waits for what runs.
   void (*close)(void* decoder);

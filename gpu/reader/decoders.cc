@@ -57,8 +57,7 @@ class Decoders::Decoder {
     struct stat at;
     if (::fstat(staging, &at) != 0 || static_cast<std::uint64_t>(at.st_size) < size || size == 0)
       throw Error(ErrorCode::corrupt, "staging memory is shorter than it should be");
-    // Page-locking for the device takes a mapping that can be written to.
-    staging_ = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, staging, 0);
+    staging_ = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, staging, 0);
     if (staging_ == MAP_FAILED) throw Error(ErrorCode::no_memory, std::string("mapping staging memory: ") + std::strerror(errno));
     char why[kWhy] = "";
     handle_ = table_.open(device_->number(), setup.data(), setup.size(), staging_, size, why, sizeof why);

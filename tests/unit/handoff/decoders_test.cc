@@ -3,6 +3,7 @@
 
 #include "gpu/reader/decoders.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 
@@ -68,7 +69,8 @@ constexpr CudaDecoderTable kTable{
         return nullptr;
       }
       all.setups.emplace_back(static_cast<const char*>(setup), size);
-      std::memset(staging, 's', staging_size);  // all of it is there, and can be written to
+      const auto* bytes = static_cast<const std::byte*>(staging);  // all of it is there
+      EXPECT_TRUE(std::all_of(bytes, bytes + staging_size, [](std::byte byte) { return byte == std::byte{0}; }));
       ++all.opened;
       return new FakeDecoder;
     },

@@ -5,6 +5,7 @@
 
 #include "gpu/handoff/messages.h"
 #include "gpu/program_setup.h"
+#include "tests/unit/descriptor_attacks.h"
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
@@ -33,6 +34,7 @@ class Stream {
     ASSERT_EQ(received.bytes.size(), sizeof setup);
     std::memcpy(&setup, received.bytes.data(), sizeof setup);
     ASSERT_EQ(received.descriptors.size(), 3u);  // the setup, staging memory, the programs' socket
+    for (const int i : {0, 1}) EXPECT_EQ(attacks_that_work(received.descriptors[static_cast<std::size_t>(i)]), "");
     socket_ = std::exchange(received.descriptors[2], -1);
   }
   void refuse_setups() { ::close(std::exchange(channel_[1], -1)); }
