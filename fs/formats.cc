@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+
+#include "engine/base/error.h"
 
 namespace batchfs {
 
@@ -12,6 +15,18 @@ const BatchFormat& format_named(const std::string& name) {
                                                                      {"png", &png_format()},
                                                                      {"zarr", &raw_format()}};
   return *kFormats.at(name);
+}
+
+void check_formats(const View& view) {
+  for (const std::string& name : view.formats()) {
+    if (name == "safetensors" || name == "png") continue;
+    for (const TensorSpec& tensor : view.tensors())
+      if (tensor.type.kind == Kind::bfloat16)
+        throw Error(ErrorCode::not_supported,
+                    "of the formats only safetensors has bfloat16: write \"formats\": [\"safetensors\"], or hand the batches "
+                    "over with batchfs serve, which needs no format",
+                    "tensor " + tensor.name);
+  }
 }
 
 std::uint64_t batch_memory(const View& view, const MemoryFiles& files) {

@@ -20,6 +20,10 @@ const BatchFormat& raw_format();
 /// By a name of a view's "formats": raw for "zarr".
 const BatchFormat& format_named(const std::string& name);
 
+/// Throws not_supported where one of the view's formats has no type for one of its tensors. Only files need a format:
+/// tensors of any type can be handed over.
+void check_formats(const View& view);
+
 /// Memory that a batch takes, in that of the view's formats that takes most.
 std::uint64_t batch_memory(const View& view, const MemoryFiles& files);
 

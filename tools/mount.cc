@@ -113,7 +113,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
                  .store = opened.store},
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
-  check_memory(views, engine.memory_files(), engine.budget().limit());
+  check_files(views, engine.memory_files(), engine.budget().limit());
   handoff::HostDelivery host(engine);
   const GpuDeliveries gpus(views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host, log);
   const auto handoff = start_handoff(views, gpus.before(host), log);

@@ -142,7 +142,7 @@ Run setup_plan(CLI::App& app) {
         options->store.memory != 0 ? options->store.memory : default_memory_budget();
     std::optional<ScanCost> scan;
     const std::shared_ptr<const View> view = view_to_plan(opened, options->store, scan);
-    check_memory({view}, MemoryFiles(), memory);
+    check_files({view}, MemoryFiles(), memory);
     const ViewCost cost = estimate_cost(*view);
     output.write(options->json ? json_text(plan_json(*view, cost, memory, scan)) + "\n"
                                : plan_text(*view, cost, memory, scan));

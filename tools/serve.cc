@@ -80,8 +80,8 @@ void serve(const Options& options, const std::function<void()>& ready) {
                  .store = opened.store},
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
-  check_memory(views, engine.memory_files(), engine.budget().limit());
   handoff::HostDelivery host(engine);
+  check_handed_over(views, host);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
   ending.serving();  // the socket is to be removed at the end
   const handoff::HandoffServer server({.views = views, .deliveries = gpus.before(host)}, handoff::Listener(options.socket), log);

@@ -44,10 +44,24 @@ std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_
   }
 }
 
-void check_memory(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget) {
+namespace {
+
+void check_memory(const View& view, std::uint64_t bytes, std::uint64_t budget) {
+  if (bytes > budget) throw larger_than_budget("a batch", bytes, budget).at("view " + view.name());
+}
+
+}  // namespace
+
+void check_files(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget) {
+  for (const auto& view : views) {
+    check_formats(*view);
+    check_memory(*view, batch_memory(*view, files), budget);
+  }
+}
+
+void check_handed_over(const std::vector<std::shared_ptr<const View>>& views, const handoff::Delivery& host) {
   for (const auto& view : views)
-    if (const std::uint64_t bytes = batch_memory(*view, files); bytes > budget)
-      throw larger_than_budget("a batch", bytes, budget).at("view " + view->name());
+    if (view->batches() > 0) check_memory(*view, host.bytes(*view, 0), host.limit());
 }
 
 bool is_stderr_read(bool foreground) {

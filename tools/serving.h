@@ -27,8 +27,11 @@ std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const 
                                                     const std::vector<std::string>& files,
                                                     const CheckFile& check_file = {});
 
-/// Throws no_memory when a batch of one of them is larger than the budget: no reader could ever have it.
-void check_memory(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget);
+/// For views whose batches are files. Throws no_memory when a batch of one of them is larger than the budget, which no
+/// reader could ever have, and not_supported when a format cannot hold a tensor.
+void check_files(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget);
+/// For views whose batches are only handed over. Throws no_memory.
+void check_handed_over(const std::vector<std::shared_ptr<const View>>& views, const handoff::Delivery& host);
 
 /// Is what a daemon writes to standard error read by anyone: a terminal in the foreground, or the system's journal?
 bool is_stderr_read(bool foreground);

@@ -249,11 +249,11 @@ class Supervisor {
     // Whatever the daemon has not answered by now the kernel sends again.
     ::kill(daemon_, SIGKILL);
     while (::waitpid(daemon_, nullptr, 0) < 0 && errno == EINTR) {}
-    ::close(listener_);
+    stop_listening(std::exchange(listener_, -1));  // the other listens there when it serves
     forget_stored();
     send_packet(successor_, kGone);
     say("another supervisor takes over", false);
-    ::_exit(0);
+    leave(0);
   }
 
   /// Has the one whose session it was ended? Then the session is to be kept. Asked to, it ends at once.
@@ -276,28 +276,28 @@ class Supervisor {
   void after(int status) {
     if (ended_ || (WIFEXITED(status) && WEXITSTATUS(status) == 0)) {
       forget_stored();
-      ::_exit(0);
+      leave(0);
     }
     const std::string end = hung_          ? fmt::format("did not answer for {:g} seconds", options_.hang_timeout.count())
                             : why_.empty() ? describe(status)
                                            : "gave up: " + why_;
     if (predecessor_ >= 0) {
-      if (!is_predecessor_gone()) ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);  // it serves on
+      if (!is_predecessor_gone()) leave(WIFEXITED(status) ? WEXITSTATUS(status) : 1);  // it serves on
       ::close(std::exchange(predecessor_, -1));
       was_ready_ = lasting_ = true;
     }
     if (!was_ready_) {  // whoever mounts is told by the daemon
       end_mount();
       if (ends_by_ && WIFSIGNALED(status)) end_by(WTERMSIG(status));
-      ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+      leave(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
     }
     if (ends_by_ || (WIFSIGNALED(status) && is_request_to_end(WTERMSIG(status)))) {
       end_mount();
-      ::_exit(0);
+      leave(0);
     }
     if (has_session_ended(session_)) {
       forget_stored();
-      ::_exit(0);
+      leave(0);
     }
     if (!options_.restart || !lasting_)
       give_up(fmt::format("the daemon {}", end));
@@ -312,7 +312,7 @@ class Supervisor {
       ::poll(&signal, 1, static_cast<int>(left(delay_over).count()));
       if (!take_signals()) continue;
       end_mount();
-      ::_exit(0);
+      leave(0);
     }
   }
 
@@ -324,10 +324,15 @@ class Supervisor {
     sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   }
 
+  [[noreturn]] void leave(int status) {
+    stop_listening(listener_);
+    ::_exit(status);
+  }
+
   [[noreturn]] void give_up(const std::string& why) {
     say(why + "; the mount has ended", true);
     end_mount();
-    ::_exit(1);
+    leave(1);
   }
 
   /// Ends the session, so that nobody waits for an answer any more, and the mount.

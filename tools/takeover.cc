@@ -1,8 +1,8 @@
 #include "tools/takeover.h"
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "gpu/handoff/private_directory.h"
+#include "gpu/handoff/trust.h"
 #include "tools/mounts.h"
 #include "tools/packets.h"
 
@@ -20,18 +22,31 @@ namespace {
 /// What the other side has to answer; a supervisor does nothing that takes long.
 constexpr timeval kPatience{30, 0};
 
-socklen_t address_of(const std::string& device, sockaddr_un& address) {
+/// The device's number tells mounts apart. False where the path is too long for an address.
+bool address_in(const std::string& directory, const std::string& device, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
-  const std::string name = "batchfs-mount-" + device;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const std::string path = directory + "/mount-" + device + ".takeover";
+  if (path.size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return true;
 }
 
-bool is_same_user(int connection) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
+/// -1 with errno.
+int connect_to(const sockaddr_un& address) {
+  const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (connection >= 0 && ::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return connection;
+  const int cause = errno;
+  if (connection >= 0) ::close(connection);
+  errno = cause;
+  return -1;
+}
+
+/// Removes a socket that a killed supervisor left. False when somebody listens there.
+bool remove_dead(const sockaddr_un& address) {
+  const int connection = connect_to(address);
+  if (connection >= 0) ::close(connection);
+  return connection < 0 && errno == ECONNREFUSED && ::unlink(address.sun_path) == 0;
 }
 
 }  // namespace
@@ -40,17 +55,32 @@ int listen_for_successor(const std::string& mountpoint) {
   const auto device = mounted_device(mountpoint);
   if (!device) return -1;
   sockaddr_un address;
-  const socklen_t size = address_of(*device, address);
+  try {
+    if (!address_in(handoff::private_directory(), *device, address)) return -1;
+  } catch (const Error&) {
+    return -1;
+  }
   const int listener = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listener >= 0 && ::bind(listener, reinterpret_cast<const sockaddr*>(&address), size) == 0 && ::listen(listener, 4) == 0)
-    return listener;
-  if (listener >= 0) ::close(listener);
+  if (listener < 0) return -1;
+  const auto bind = [&] { return ::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0; };
+  const bool bound = bind() || (errno == EADDRINUSE && remove_dead(address) && bind());
+  if (bound && ::listen(listener, 4) == 0) return listener;
+  if (bound) ::unlink(address.sun_path);
+  ::close(listener);
   return -1;
+}
+
+void stop_listening(int listener) {
+  if (listener < 0) return;
+  sockaddr_un address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0) ::unlink(address.sun_path);
+  ::close(listener);
 }
 
 int accept_successor(int listener) {
   const int connection = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-  if (connection < 0 || is_same_user(connection)) return connection;
+  if (connection < 0 || handoff::is_own_peer(connection, false)) return connection;
   ::close(connection);
   return -1;
 }
@@ -58,15 +88,19 @@ int accept_successor(int listener) {
 TakenSession ask_for_session(const std::string& mountpoint) {
   const auto fail = [&mountpoint](ErrorCode code, const std::string& why) -> Error { return {code, why, mountpoint}; };
   const std::string path = require_batchfs_mount(mountpoint);
-  sockaddr_un address;
-  const socklen_t size = address_of(mounted_device(path).value_or(""), address);
-  const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (connection < 0) throw fail(ErrorCode::io, std::strerror(errno));
-  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  if (::connect(connection, reinterpret_cast<const sockaddr*>(&address), size) != 0 || !is_same_user(connection)) {
-    ::close(connection);
-    throw fail(ErrorCode::access_denied, "no supervisor of this user answers for the mount; unmount it and mount again");
+  const std::string device = mounted_device(path).value_or("");
+  int connection = -1;
+  // The supervisor may have had another environment, and with it another directory.
+  for (const std::string& directory : handoff::private_directories()) {
+    sockaddr_un address;
+    if (!address_in(directory, device, address)) continue;
+    connection = connect_to(address);
+    if (connection >= 0 && handoff::is_own_peer(connection, false)) break;
+    if (connection >= 0) ::close(std::exchange(connection, -1));
   }
+  if (connection < 0)
+    throw fail(ErrorCode::access_denied, "no supervisor of this user answers for the mount; unmount it and mount again");
+  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
   const auto answer = receive_packet(connection, true);
   if (!answer || answer->descriptors.size() != 2) {
     for (const int descriptor : answer ? answer->descriptors : std::vector<int>{}) ::close(descriptor);

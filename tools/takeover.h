@@ -1,8 +1,10 @@
 #pragma once
 // The hand-over of a live session from one supervisor to another: `batchfs mount --replace`.
 //
-// A supervisor listens at an abstract address that is made of the mount's device number: nothing is left behind by a
-// killed process, and names cannot meet. Either side makes sure that the other is the same user. What is said:
+// A supervisor listens at a socket in the user's private directory (gpu/handoff/private_directory.h), named after the
+// mount's device number, which no other mount has. An abstract name would be anybody's to take first. What a killed
+// supervisor leaves there is replaced by the next one of that number. Either side makes sure that the other is the same
+// user. What is said:
 //
 //   old → new   the descriptors of the session and of its state; or, without them, why they are not to be had
 //   new → old   `go`, when a daemon is ready to take over: the store is open, the views are resolved
@@ -18,6 +20,8 @@ inline constexpr char kGo[] = "go", kGone[] = "gone";
 
 /// Listens for the one that is to follow. -1 when that cannot be: the mount then cannot be replaced.
 int listen_for_successor(const std::string& mountpoint);
+/// Closes the listener, and removes its socket.
+void stop_listening(int listener);
 /// The next connection of the same user; -1 when there is none.
 int accept_successor(int listener);
 

@@ -234,11 +234,6 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       spec.formats = unique_strings(*formats);
       for (const JsonRef& format : formats->elements()) choice(format, {"npy", "safetensors", "npz", "zarr", "png"});
     }
-    const bool needs_numpy_types = std::any_of(spec.formats.begin(), spec.formats.end(), [](const std::string& format) {
-      return format != "safetensors" && format != "png";
-    });
-    if (spec.dtype == bfloat16() && needs_numpy_types)
-      throw root.at("dtype").error("of the formats only safetensors has bfloat16: write \"formats\": [\"safetensors\"]");
     for (const WindowSpec& window : spec.window)
       if (window.edge == WindowSpec::Edge::partial && spec.order.shuffle != Order::Shuffle::none)
         throw Error(ErrorCode::invalid_argument,

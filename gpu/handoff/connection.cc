@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/printable.h"
 #include "engine/base/strings.h"
+#include "gpu/handoff/message_bytes.h"
 
 namespace batchfs::handoff {
 
@@ -24,61 +24,12 @@ constexpr std::size_t kMostGets = 64;
 /// Batches that one reader may hold.
 constexpr std::size_t kMostLeases = 1 << 16;
 
-template <class Message>
-Message read_as(std::span<const std::byte> bytes) {
-  Message message;
-  if (bytes.size() < sizeof message) throw Error(ErrorCode::invalid_argument, "a message is too short");
-  std::memcpy(&message, bytes.data(), sizeof message);
-  return message;
-}
-
-/// The same for messages without records behind them.
-template <class Message>
-Message read_exactly(std::span<const std::byte> bytes) {
-  if (bytes.size() != sizeof(Message)) throw Error(ErrorCode::invalid_argument, "a message has the wrong length");
-  return read_as<Message>(bytes);
-}
-
-void append(std::vector<std::byte>& bytes, const void* data, std::size_t size) {
-  const auto* begin = static_cast<const std::byte*>(data);
-  bytes.insert(bytes.end(), begin, begin + size);
-}
-
-/// Makes the header of a message whose records are in place.
-template <class Message>
-void finish(std::vector<std::byte>& bytes, MessageType type) {
-  const Header header{static_cast<std::uint32_t>(bytes.size()), type, kVersion};
-  std::memcpy(bytes.data(), &header, sizeof header);
-}
-
-template <class Message>
-std::vector<std::byte> message_of(const Message& message, MessageType type) {
-  std::vector<std::byte> bytes;
-  append(bytes, &message, sizeof message);
-  finish<Message>(bytes, type);
-  return bytes;
-}
-
-/// Failed or Refused, with its texts.
-template <class Message>
-std::vector<std::byte> message_of(Message message, MessageType type, const Error& error) {
-  // A reader shows it to its user.
-  const std::string why = printable(error.why()).substr(0, 4096), where = printable(error.where()).substr(0, 4096);
-  message.code = static_cast<std::uint32_t>(error.code());
-  message.why_length = static_cast<std::uint32_t>(why.size());
-  message.where_length = static_cast<std::uint32_t>(where.size());
-  std::vector<std::byte> bytes;
-  append(bytes, &message, sizeof message);
-  append(bytes, why.data(), why.size());
-  append(bytes, where.data(), where.size());
-  finish<Message>(bytes, type);
-  return bytes;
-}
-
 }  // namespace
 
-Connection::Connection(std::uint64_t id, int socket, Offer& offer, Complete complete)
-    : id_(id), socket_(socket), offer_(offer), complete_(std::move(complete)) {}
+Connection::Connection(std::uint64_t id, int socket, Offer& offer, std::shared_ptr<ProcessShare> process, Complete complete)
+    : id_(id), socket_(socket), offer_(offer), process_(std::move(process)), complete_(std::move(complete)) {
+  ++process_->connections;
+}
 
 Connection::~Connection() {
   if (session_ != nullptr) session_->freeze();
@@ -87,13 +38,43 @@ Connection::~Connection() {
   for (const auto& [token, waiting] : asked)
     if (!waiting.done && waiting.opened != 0) delivery_->cancel(waiting.opened);
   offer_.leases -= leases_.size();
-  give_back(held_);
+  offer_.held -= held_;
+  for (; batches_ > 0; --batches_) process_->give_back(std::exchange(in_host_, 0));
+  --process_->connections;
   ::close(socket_);
 }
 
-void Connection::give_back(std::uint64_t bytes) {
+void Connection::take(std::uint64_t bytes) {
+  held_ += bytes;
+  offer_.held += bytes;
+  in_host_ += bytes;
+  ++batches_;
+  process_->take(bytes);
+}
+
+void Connection::give_back(const Asked& asked) {
+  if (asked.taken) give_back(asked.bytes, true);
+}
+
+void Connection::give_back(std::uint64_t bytes, bool in_host) {
   held_ -= bytes;
   offer_.held -= bytes;
+  in_host_ -= in_host ? bytes : 0;
+  --batches_;
+  process_->give_back(in_host ? bytes : 0);
+}
+
+/// Is there room for another batch, beside what this reader and its process hold?
+bool Connection::fits(std::uint64_t bytes) const {
+  return leases_.size() < kMostLeases && (held_ == 0 || held_ + bytes <= delivery_->limit()) &&
+         process_->fits(bytes, delivery_->host_limit(), in_host_ == 0);
+}
+
+Error Connection::no_room() const {
+  return Error(ErrorCode::no_memory,
+               fmt::format("this process holds {} batches, {} of memory, and another exceeds its share; release earlier "
+                           "batches, or copy what you need of them",
+                           process_->batches(), format_size(process_->bytes())));
 }
 
 bool Connection::readable() {
@@ -239,7 +220,7 @@ void Connection::end_stream() {
     const auto it = asked_.find(token);
     const Asked asked = std::move(it->second);
     asked_.erase(it);
-    give_back(asked.bytes);
+    give_back(asked);
     if (!asked.done && asked.opened != 0) delivery_->cancel(asked.opened);
   }
   stream_.asked.clear();
@@ -256,11 +237,7 @@ void Connection::get(const GetMessage& message) {
       throw Error(ErrorCode::not_found,
                   fmt::format("there is no batch {}: an epoch has {}", message.batch, view_->view->batches()));
     asked.bytes = delivery_->bytes(*view_->view, message.batch);
-    if ((held_ > 0 && held_ + asked.bytes > delivery_->limit()) || leases_.size() >= kMostLeases)
-      throw Error(ErrorCode::no_memory,
-                  fmt::format("this reader holds {} batches, {} of memory, and another one does not fit; let "
-                              "go of earlier batches or copy what is needed of them",
-                              leases_.size(), format_size(held_)));
+    if (!fits(asked.bytes)) throw no_room();
   } catch (const Error& error) {
     send_failed(asked, error);
     return;
@@ -282,7 +259,7 @@ void Connection::release(std::span<const std::byte> bytes) {
     const auto it = leases_.find(lease);
     if (it == leases_.end()) throw Error(ErrorCode::invalid_argument, "a lease was released that is not held");
     if (it->second.series == stream_.series && !stream_.ended) --stream_.unreleased;
-    give_back(it->second.bytes);
+    if (it->second.parcel != nullptr) give_back(it->second.bytes, it->second.in_host);
     --offer_.leases;
     leases_.erase(it);
   }
@@ -302,8 +279,8 @@ void Connection::want(const WantMessage& message) {
 bool Connection::may_go_on(std::uint64_t bytes) const {
   const std::size_t under_way = stream_.asked.size() + stream_.unreleased;
   if (under_way == 0 || (stream_.wanted && stream_.asked.empty())) return true;
-  return under_way < stream_.depth && leases_.size() < kMostLeases &&
-         offer_.held + bytes <= delivery_->limit() / 2;
+  return under_way < stream_.depth && fits(bytes) && offer_.held + bytes <= delivery_->limit() / 2 &&
+         process_->fits_ahead(bytes, delivery_->host_limit());
 }
 
 /// Asks for as many batches of the stream as may be under way, and sends those that are there.
@@ -313,18 +290,13 @@ void Connection::pump() {
     Asked asked{.epoch = stream_.epoch, .batch = stream_.first + stream_.next * stream_.step};
     asked.bytes = delivery_->bytes(*view_->view, asked.batch);
     if (!may_go_on(asked.bytes)) break;
-    const bool full = (held_ > 0 && held_ + asked.bytes > delivery_->limit()) || leases_.size() >= kMostLeases;
+    const bool full = !fits(asked.bytes);
     ++stream_.next;
     stream_.wanted = false;
     if (full) {
-      // It waits for what its own batches leave no room for.
+      // It waits for what the batches of its own process leave no room for.
       asked.done = true;
-      asked.error = std::make_exception_ptr(
-          Error(ErrorCode::no_memory,
-                fmt::format("this reader holds {} batches, {} of memory, and another one does not fit; let go "
-                            "of earlier batches or copy what is needed of them",
-                            leases_.size(), format_size(held_))));
-      asked.bytes = 0;
+      asked.error = std::make_exception_ptr(no_room());
       stream_.asked.push_back(++last_token_);
       asked_.emplace(last_token_, std::move(asked));
       continue;
@@ -352,8 +324,8 @@ std::uint64_t Connection::ask(Asked asked, std::int64_t rank, std::int64_t world
   const std::uint64_t token = ++last_token_;
   BatchRequest request{view_->view, nullptr, asked.epoch, asked.batch / world, rank, world};
   const auto order = asked.request == 0 ? Delivery::Order::stream : Delivery::Order::single;
-  held_ += asked.bytes;
-  offer_.held += asked.bytes;
+  take(asked.bytes);
+  asked.taken = true;
   asked_.emplace(token, std::move(asked));
   const std::uint64_t opened = delivery_->open(
       std::move(request), order, [complete = complete_, id = id_, token](std::shared_ptr<const Parcel> parcel,
@@ -388,7 +360,7 @@ bool Connection::completed(Completion completion) {
 
 void Connection::send(Asked asked) {
   if (asked.error) {
-    give_back(asked.bytes);
+    give_back(asked);
     send_failed(asked, error_of(asked.error));
     return;
   }
@@ -418,7 +390,7 @@ void Connection::send(Asked asked) {
     message.dim_count += static_cast<std::uint32_t>(shape.size());
   }
   if (out.bytes.size() > kLongestMessage || out.descriptors.size() > kMostDescriptors) {
-    give_back(asked.bytes);
+    give_back(asked);
     send_failed(asked, Error(ErrorCode::not_supported, "the view has more tensors than one message can tell of"));
     return;
   }
@@ -436,7 +408,14 @@ void Connection::send(Asked asked) {
   finish<BatchMessage>(out.bytes, MessageType::batch);
   out.held = parcel.held;
   if (asked.request == 0) ++stream_.unreleased;
-  leases_.emplace(message.lease, Lease{std::move(asked.parcel), asked.bytes, asked.request == 0 ? stream_.series : 0});
+  const bool in_host = std::any_of(parcel.memories.begin(), parcel.memories.end(),
+                                   [](const Parcel::Memory& memory) { return memory.kind == MemoryKind::host; });
+  if (!in_host) {
+    process_->leave_host(asked.bytes);
+    in_host_ -= asked.bytes;
+  }
+  leases_.emplace(message.lease,
+                  Lease{std::move(asked.parcel), asked.bytes, asked.request == 0 ? stream_.series : 0, in_host});
   ++offer_.leases;
   ++offer_.delivered;
   queue(std::move(out));
@@ -452,7 +431,7 @@ void Connection::send_failed(const Asked& asked, const Error& error) {
     message.stream = stream_.id;
     ++stream_.unreleased;
     ++offer_.leases;
-    leases_.emplace(message.lease, Lease{nullptr, 0, stream_.series});
+    leases_.emplace(message.lease, Lease{nullptr, 0, stream_.series, false});
   }
   queue({message_of(message, MessageType::failed, error), {}, nullptr});
 }

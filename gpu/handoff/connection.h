@@ -15,6 +15,7 @@
 #include "engine/base/error.h"
 #include "engine/pipeline/memory_file.h"
 #include "gpu/handoff/delivery.h"
+#include "gpu/handoff/process_share.h"
 #include "gpu/handoff/protocol.h"
 
 namespace batchfs::handoff {
@@ -48,8 +49,8 @@ using Complete = std::function<void(Completion)>;
 
 class Connection {
  public:
-  /// Owns `socket`.
-  Connection(std::uint64_t id, int socket, Offer& offer, Complete complete);
+  /// Owns `socket`. `process`: of the reader, with its other connections.
+  Connection(std::uint64_t id, int socket, Offer& offer, std::shared_ptr<ProcessShare> process, Complete complete);
   /// Cancels what it waits for and gives back what it holds.
   ~Connection();
   Connection(const Connection&) = delete;
@@ -83,6 +84,7 @@ class Connection {
     std::shared_ptr<const Parcel> parcel;
     std::uint64_t bytes;
     std::uint64_t series;  // the stream it is of, 0 for none
+    bool in_host;          // its bytes count in process_
   };
   /// A batch that was asked for and is not sent.
   struct Asked {
@@ -90,6 +92,7 @@ class Connection {
     std::int64_t epoch = 0, batch = 0;
     std::uint64_t bytes = 0;
     std::uint64_t opened = 0;   // what cancel() takes
+    bool taken = false;         // its bytes are held
     bool done = false;
     std::shared_ptr<const Parcel> parcel;
     std::exception_ptr error;
@@ -116,7 +119,11 @@ class Connection {
   void pump();
   bool may_go_on(std::uint64_t bytes) const;
   std::uint64_t ask(Asked asked, std::int64_t rank, std::int64_t world);
-  void give_back(std::uint64_t bytes);
+  bool fits(std::uint64_t bytes) const;
+  Error no_room() const;
+  void take(std::uint64_t bytes);
+  void give_back(const Asked& asked);
+  void give_back(std::uint64_t bytes, bool in_host);
   void end_stream();
   void send(Asked asked);
   void send_failed(const Asked& asked, const Error& error);
@@ -129,6 +136,7 @@ class Connection {
   const std::uint64_t id_;
   const int socket_;
   Offer& offer_;
+  const std::shared_ptr<ProcessShare> process_;
   const Complete complete_;
 
   const SharedView* view_ = nullptr;
@@ -141,6 +149,8 @@ class Connection {
   std::map<MemoryKind, std::uint64_t> attached_;  // the pieces of memory that the reader keeps
   std::uint64_t last_token_ = 0, last_lease_ = 0, last_series_ = 0;
   std::uint64_t held_ = 0;            // bytes, of asked_ and leases_
+  std::uint64_t in_host_ = 0;         // of these, those that count in process_
+  std::size_t batches_ = 0;           // that count in process_
   std::size_t gets_ = 0;              // of asked_
   std::deque<Outgoing> outgoing_;
   bool short_of_descriptors_ = false;

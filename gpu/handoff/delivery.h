@@ -65,6 +65,8 @@ class Delivery {
   virtual std::uint64_t bytes(const View& view, std::int64_t batch) const = 0;
   /// What there is for all batches that readers hold.
   virtual std::uint64_t limit() const = 0;
+  /// Of that, in host memory.
+  virtual std::uint64_t host_limit() const { return limit(); }
   /// The last reader has left.
   virtual void rest() {}
 };

@@ -73,6 +73,7 @@ class DeviceDelivery final : public Delivery {
   std::uint64_t bytes(const View& view, std::int64_t batch) const override { return host_.bytes(view, batch); }
   /// Batches may lie in either memory.
   std::uint64_t limit() const override { return host_.limit() + options_.memory; }
+  std::uint64_t host_limit() const override { return host_.limit(); }
 
   struct Statistics {
     std::uint64_t batches = 0, bytes = 0, memory = 0, feeds = 0;  // delivered in device memory, ever; now

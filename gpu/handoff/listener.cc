@@ -17,6 +17,8 @@
 
 #include "engine/base/error.h"
 #include "gpu/handoff/connect.h"
+#include "gpu/handoff/private_directory.h"
+#include "gpu/handoff/trust.h"
 
 namespace batchfs::handoff {
 
@@ -44,28 +46,6 @@ void remove_stale(const std::string& directory) {
       ::unlink(entry.path().c_str());
 }
 
-/// Makes the directory if need be. In /tmp, anybody could have made it first.
-bool is_private_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return false;
-  struct stat at;
-  return ::lstat(path.c_str(), &at) == 0 && S_ISDIR(at.st_mode) && at.st_uid == ::geteuid() &&
-         (at.st_mode & 077) == 0 && ::access(path.c_str(), W_OK | X_OK) == 0;
-}
-
-std::string runtime_directory() {
-  std::string candidates[3];
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && runtime[0] == '/') candidates[0] = std::string(runtime) + "/batchfs";
-  if (::geteuid() == 0) candidates[1] = "/run/batchfs";
-  candidates[2] = fmt::format("/tmp/batchfs-{}", ::geteuid());
-  for (const std::string& candidate : candidates)
-    if (!candidate.empty() && is_private_directory(candidate)) return candidate;
-  throw Error(ErrorCode::access_denied,
-              "there is no directory for the hand-off's socket that only this user can enter; set "
-              "XDG_RUNTIME_DIR to one",
-              candidates[2]);
-}
-
 }  // namespace
 
 Listener::Listener(std::string path) : path_(std::filesystem::absolute(path).lexically_normal().string()) {
@@ -76,6 +56,13 @@ Listener::Listener(std::string path) : path_(std::filesystem::absolute(path).lex
     if (is_live(path_))
       throw Error(ErrorCode::invalid_argument, "another process serves batches there", path_);
   }
+  // No reader would connect to it.
+  if (const std::string directory = changeable_directory(path_); !directory.empty())
+    throw Error(ErrorCode::access_denied,
+                fmt::format("any user could replace the socket, since all may write to '{}'; put it into a directory of your "
+                            "own, or run chmod o-w '{}'",
+                            directory, directory),
+                path_);
   fd_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0) fail("making a socket", path_);
   // Under another name until one can connect to it; through /proc where the path is too long.
@@ -100,7 +87,7 @@ Listener::Listener(std::string path) : path_(std::filesystem::absolute(path).lex
 }
 
 Listener Listener::in_runtime_directory() {
-  const std::string directory = runtime_directory();
+  const std::string directory = private_directory();
   remove_stale(directory);
   return Listener(fmt::format("{}/{}-{:08x}.sock", directory, ::getpid(), std::random_device()()));
 }

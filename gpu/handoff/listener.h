@@ -9,8 +9,7 @@
 // which is bound to a network namespace, of which containers have their own, and which any user could take; a
 // text file with the address, which only a library of ours could use.
 //
-// It lies in a directory that only its user can enter: `$XDG_RUNTIME_DIR/batchfs`, for root
-// /run/batchfs, else /tmp/batchfs-UID; under a name with the process's number in it, so that mounts do
+// It lies in a private directory (private_directory.h), under a name with the process's number in it, so that mounts do
 // not meet. Sockets that a killed process left there are removed by the next one that starts.
 
 #include <string>
@@ -22,7 +21,7 @@ namespace batchfs::handoff {
 class Listener {
  public:
   /// At this path, replacing a socket that nobody listens to. Throws invalid_argument when another kind of
-  /// file or a live socket is there, access_denied or io.
+  /// file or a live socket is there, access_denied (also where other users could replace it) or io.
   explicit Listener(std::string path);
   /// In the user's own directory, which is made where it is missing.
   static Listener in_runtime_directory();

@@ -50,6 +50,7 @@ class ReaderDelivery::Reading final : public Delivery, public std::enable_shared
   void freeze() override { batches_.freeze(); }
   std::uint64_t bytes(const View& view, std::int64_t batch) const override { return batches_.bytes(view, batch); }
   std::uint64_t limit() const override { return batches_.limit(); }
+  std::uint64_t host_limit() const override { return batches_.host_limit(); }
   DeviceDelivery::Statistics statistics() const { return batches_.statistics(); }
 
   /// Streams that wait for the reader end.

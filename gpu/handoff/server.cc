@@ -204,13 +204,14 @@ void HandoffServer::accept_readers() {
 
 void HandoffServer::accept_reader(int socket) {
   const std::uint64_t id = ++last_reader_;
-  auto connection = std::make_unique<Connection>(id, socket, offer_, [inbox = inbox_](Completion completion) {
-    inbox->put(std::move(completion));
-  });
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-      (peer.uid != ::geteuid() && peer.uid != 0)) {
+  const bool known = ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+  const std::shared_ptr<ProcessShare> process = share_of(peer.pid);
+  auto connection = std::make_unique<Connection>(id, socket, offer_, process, [inbox = inbox_](Completion completion) {
+    inbox->put(std::move(completion));
+  });
+  if (!known || (peer.uid != ::geteuid() && peer.uid != 0)) {
     connection->refuse(Error(ErrorCode::access_denied,
                              "batches are handed over to the user that batchfs runs as; read the mount's files, "
                              "or run batchfs as this user"));
@@ -218,6 +219,12 @@ void HandoffServer::accept_reader(int socket) {
   }
   if (readers_.size() >= options_.most_readers) {
     connection->refuse(Error(ErrorCode::no_memory, fmt::format("there are {} readers already", readers_.size())));
+    return;
+  }
+  if (process->connections > std::max<std::size_t>(options_.most_readers / 2, 2)) {
+    connection->refuse(Error(ErrorCode::no_memory,
+                             fmt::format("process {} has {} connections already; close some of its readers", peer.pid,
+                                         process->connections - 1)));
     return;
   }
   Reader& reader = readers_[id];
@@ -234,6 +241,15 @@ void HandoffServer::accept_reader(int socket) {
     reader.connection->refuse(error);
     settle(id, false);
   }
+}
+
+/// Connections of one process count together. A process without a number here is in another PID namespace.
+std::shared_ptr<ProcessShare> HandoffServer::share_of(pid_t process) {
+  std::erase_if(processes_, [](const auto& entry) { return entry.second.expired(); });
+  std::shared_ptr<ProcessShare> share = process > 0 ? processes_[process].lock() : nullptr;
+  if (share == nullptr) share = std::make_shared<ProcessShare>(most_batches_);
+  if (process > 0) processes_[process] = share;
+  return share;
 }
 
 /// What deliveries have finished goes to those who asked. Sending may open more, which may be ready at once.

@@ -8,6 +8,7 @@
 // reader that does not take what it is sent is left with a full socket. A reader is the user that this
 // process runs as, or root. Its death, however it comes, is seen as the end of its connection, or, where
 // a child of its holds the connection open, by its process descriptor; what it held is given back then.
+// No process gets all of the memory, descriptors and connections, with however many connections: see process_share.h.
 
 #include <atomic>
 #include <condition_variable>
@@ -66,6 +67,7 @@ class HandoffServer {
   void run();
   void accept_readers();
   void accept_reader(int socket);
+  std::shared_ptr<ProcessShare> share_of(pid_t process);
   void drain_inbox();
   void settle(std::uint64_t id, bool goes_on);
   int timeout() const;
@@ -77,6 +79,8 @@ class HandoffServer {
   Offer offer_;
   std::shared_ptr<Inbox> inbox_;
   int events_ = -1;  // epoll
+  const std::size_t most_batches_ = most_batches_of_process();
+  std::map<pid_t, std::weak_ptr<ProcessShare>> processes_;
   std::map<std::uint64_t, Reader> readers_;
   std::uint64_t last_reader_ = 0;
   std::set<std::uint64_t> greeting_, short_of_descriptors_;  // readers that time is kept for

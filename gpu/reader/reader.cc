@@ -6,9 +6,11 @@
 #include <vector>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "engine/base/error.h"
 #include "gpu/handoff/connect.h"
+#include "gpu/handoff/trust.h"
 #include "gpu/reader/file_source.h"
 #include "gpu/reader/process.h"
 #include "gpu/reader/socket_source.h"
@@ -90,6 +92,12 @@ void Reader::connect() {
     try {
       const int socket = handoff::connect_to(socket_);
       if (socket < 0) throw Lost{std::strerror(errno)};
+      try {
+        handoff::require_own_server(socket, socket_);
+      } catch (...) {
+        ::close(socket);
+        throw;
+      }
       const auto mode = options_.mode == "daemon"   ? handoff::Mode::daemon
                         : options_.mode == "reader" ? handoff::Mode::reader
                         : options_.mode == "host"   ? handoff::Mode::host

@@ -33,8 +33,8 @@ inline std::string temporary_directory() {
 class Served {
  public:
   explicit Served(const std::vector<std::string>& views = {R"({"window": {"time": 1}, "batch": 4})"},
-                  std::uint64_t memory = 64 << 20, HandoffServer::Options options = {})
-      : engine({.threads = 2, .memory = memory}, log), host(engine), directory(temporary_directory()) {
+                  std::uint64_t memory = 64 << 20, HandoffServer::Options options = {}, FakeData of = FakeData{10, 4, 6})
+      : data(std::move(of)), engine({.threads = 2, .memory = memory}, log), host(engine), directory(temporary_directory()) {
     for (const std::string& view : views) options.views.push_back(data.view(view));
     options.deliveries = {&host};
     server = std::make_unique<HandoffServer>(std::move(options), Listener(directory + "/s"), log);
@@ -44,7 +44,7 @@ class Served {
     ::rmdir(directory.c_str());
   }
 
-  FakeData data{10, 4, 6};
+  FakeData data;
   Log log;
   Engine engine;
   HostDelivery host;

@@ -53,7 +53,7 @@ class Connected : public testing::Test {
     offer.deliveries = {&delivery};
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    connection = std::make_unique<Connection>(7, ends[0], offer, [this](Completion done) {
+    connection = std::make_unique<Connection>(7, ends[0], offer, process, [this](Completion done) {
       EXPECT_EQ(done.connection, 7u);
       completions_.push_back(std::move(done));
     });
@@ -102,6 +102,7 @@ class Connected : public testing::Test {
 
   NotedDelivery delivery;
   Offer offer;
+  const std::shared_ptr<ProcessShare> process = std::make_shared<ProcessShare>(100);
   std::unique_ptr<RawClient> client;
 
  private:
@@ -332,6 +333,56 @@ TEST_F(Connected, ASessionsDeliveryIsItsConnectionsAlone) {
   char byte;
   EXPECT_EQ(::recv(ends[1], &byte, 1, 0), 0);
   ::close(ends[1]);
+}
+
+TEST_F(Connected, WhatAnotherConnectionOfTheProcessHoldsCounts) {
+  process->take(450);  // of 1000
+  greet();
+  client->start(0, 1, 10, 8);
+  ASSERT_TRUE(step());
+  EXPECT_THAT(batches_under_way(), ElementsAre(0)) << "who holds none gets one, and nothing is made ahead";
+  finish(0);
+  ASSERT_TRUE(step());
+  ASSERT_EQ(next()->type(), MessageType::batch);
+  client->send(WantMessage{{}, 1, 8, 0}, MessageType::want);
+  ASSERT_TRUE(step());
+  EXPECT_THAT(next()->text(sizeof(FailedMessage)), HasSubstr("this process holds 2 batches"));
+  process->give_back(450);
+  client->get(5, 7);
+  ASSERT_TRUE(step());
+  EXPECT_THAT(batches_under_way(), testing::Contains(7));
+}
+
+TEST_F(Connected, WhatLiesInDeviceMemoryIsNoPartOfTheShare) {
+  greet();
+  client->start(0, 1, 10, 1);
+  ASSERT_TRUE(step());
+  EXPECT_EQ(process->bytes(), 100u);
+  auto made = parcel();
+  made->memories[0].kind = MemoryKind::own;
+  take(0)(std::move(made), nullptr);
+  ASSERT_TRUE(step());
+  EXPECT_EQ(process->bytes(), 0u);
+  EXPECT_EQ(process->batches(), 1u);
+  client->release(next()->as<BatchMessage>().lease);
+  ASSERT_TRUE(step());
+  EXPECT_EQ(process->bytes(), 100u) << "the next";
+  EXPECT_EQ(process->batches(), 1u);
+}
+
+TEST_F(Connected, ItsEndGivesBackItsPartOfTheShare) {
+  process->take(50);
+  greet();
+  client->start(0, 1, 10, 3);
+  client->get(5, 7);
+  ASSERT_TRUE(step());
+  finish(0);
+  ASSERT_TRUE(step());
+  EXPECT_EQ(process->batches(), 5u);
+  connection = nullptr;
+  EXPECT_EQ(process->batches(), 1u);
+  EXPECT_EQ(process->bytes(), 50u);
+  EXPECT_EQ(process->connections, 0u);
 }
 
 }  // namespace

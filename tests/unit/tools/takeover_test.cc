@@ -1,10 +1,13 @@
 #include "tools/takeover.h"
 
-#include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <stdexcept>
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -14,25 +17,44 @@
 namespace batchfs {
 namespace {
 
-/// Connects to the supervisor of what is mounted at `path`; -1 when nobody listens.
-int connect_to(const std::string& path) {
-  const std::string name = "batchfs-mount-" + mounted_device(path).value();
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (::connect(connection, reinterpret_cast<const sockaddr*>(&address), size) == 0) return connection;
-  ::close(connection);
-  return -1;
-}
+/// With a runtime directory of its own.
+class Takeover : public testing::Test {
+ protected:
+  Takeover() {
+    char name[] = "/tmp/batchfs-test-XXXXXX";
+    if (::mkdtemp(name) == nullptr) throw std::runtime_error("mkdtemp");
+    top_ = name;
+    const char* before = ::getenv("XDG_RUNTIME_DIR");
+    before_ = before != nullptr ? before : "";
+    ::setenv("XDG_RUNTIME_DIR", name, 1);
+  }
+  ~Takeover() override {
+    if (before_.empty()) ::unsetenv("XDG_RUNTIME_DIR");
+    else ::setenv("XDG_RUNTIME_DIR", before_.c_str(), 1);
+    std::filesystem::remove_all(top_);
+  }
 
-TEST(Takeover, ASupervisorListensForItsSuccessor) {
-  EXPECT_EQ(connect_to("/proc"), -1);
+  std::string path() const { return top_ + "/batchfs/mount-" + mounted_device("/proc").value() + ".takeover"; }
+  /// Connects to the supervisor of what is mounted at /proc; -1 when nobody listens.
+  int connect() const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path().data(), path().size());
+    const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return connection;
+    ::close(connection);
+    return -1;
+  }
+
+  std::string top_, before_;
+};
+
+TEST_F(Takeover, ASupervisorListensForItsSuccessor) {
+  EXPECT_EQ(connect(), -1);
   const int listener = listen_for_successor("/proc");
   ASSERT_GE(listener, 0);
   EXPECT_EQ(accept_successor(listener), -1);  // without waiting
-  const int successor = connect_to("/proc");
+  const int successor = connect();
   ASSERT_GE(successor, 0);
   const int accepted = accept_successor(listener);
   EXPECT_GE(accepted, 0);
@@ -41,16 +63,37 @@ TEST(Takeover, ASupervisorListensForItsSuccessor) {
   EXPECT_EQ(::read(accepted, said, sizeof said), static_cast<ssize_t>(sizeof said));
   EXPECT_STREQ(said, kGo);
   EXPECT_EQ(listen_for_successor("/proc"), -1);  // there is one
-  for (const int fd : {successor, accepted, listener}) ::close(fd);
-  EXPECT_EQ(connect_to("/proc"), -1);  // nothing is left behind
+  for (const int fd : {successor, accepted}) ::close(fd);
+  stop_listening(listener);
+  EXPECT_EQ(connect(), -1);
+  EXPECT_FALSE(std::filesystem::exists(path()));
 }
 
-TEST(Takeover, WhatIsNotMountedHasNoSupervisor) {
+TEST_F(Takeover, TheSocketLiesWhereNobodyElseGetsIn) {
+  const int listener = listen_for_successor("/proc");
+  ASSERT_GE(listener, 0);
+  struct stat at;
+  ASSERT_EQ(::stat((top_ + "/batchfs").c_str(), &at), 0);
+  EXPECT_EQ(at.st_mode & 0777, 0700u);
+  stop_listening(listener);
+}
+
+TEST_F(Takeover, ASocketThatAKilledSupervisorLeftIsReplaced) {
+  const int killed = listen_for_successor("/proc");
+  ASSERT_GE(killed, 0);
+  ::close(killed);
+  EXPECT_TRUE(std::filesystem::exists(path()));
+  const int listener = listen_for_successor("/proc");
+  EXPECT_GE(listener, 0);
+  stop_listening(listener);
+}
+
+TEST_F(Takeover, WhatIsNotMountedHasNoSupervisor) {
   EXPECT_EQ(listen_for_successor("/proc/self"), -1);
   EXPECT_EQ(listen_for_successor("/nothing/there"), -1);
 }
 
-TEST(Takeover, OnlyABatchfsMountCanBeAsked) {
+TEST_F(Takeover, OnlyABatchfsMountCanBeAsked) {
   for (const char* path : {"/proc", "/tmp/nothing-there", "/proc/self"}) {
     try {
       ask_for_session(path);
