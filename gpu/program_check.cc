@@ -1,7 +1,16 @@
 // Programs that come from another process: every row is looked at once, before anything runs.
+//
+// Each offset must lie inside of its area. Beyond that, kernels rely on these, which are checked too:
+// - Runs of two streams of a round do not overlap: a stream copies by its runs without checking them again.
+// - The blocks of a Zstandard frame are of the frame's chunk: a block that was refused leaves no result.
+// - A block that brings its own Huffman tree uses it: the tree's size is taken from the block's.
+// And what a program costs is bounded by its size and that of the areas: rows are of one round only, and the bytes that
+// are copied, decoded and put together fit into the areas that they go to.
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/base/error.h"
 #include "gpu/program.h"
@@ -40,27 +49,71 @@ class Reach {
   __int128 low_, high_, area_;
 };
 
+/// Stretches of an area, [first, first + count), that must not overlap.
+class Stretches {
+ public:
+  void add(std::uint64_t first, std::uint64_t count) {
+    if (count > 0) stretches_.emplace_back(first, count);
+  }
+  bool are_apart() {
+    std::sort(stretches_.begin(), stretches_.end());
+    for (std::size_t i = 1; i < stretches_.size(); ++i)
+      if (stretches_[i].first - stretches_[i - 1].first < stretches_[i - 1].second) return false;
+    return true;
+  }
+
+ private:
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> stretches_;
+};
+
 class Checker {
  public:
   Checker(const Program& program, const AreaSizes& sizes, std::span<const Conversion> conversions)
       : program_(program), header_(program.header()), sizes_(sizes), conversions_(conversions) {}
 
   void run() {
+    std::uint64_t copied = 0;
     for (const CopyRow& row : program_.table<CopyRow>(header_.copies)) {
       require(row.area == Area::source || row.area == Area::target, "a copy's area");
       require(inside(row.staging, row.size, sizes_.staging), "a copy's origin");
       require(inside(row.offset, row.size, row.area == Area::source ? sizes_.source : sizes_.target), "a copy's place");
+      add(copied, row.size, sizes_.source + sizes_.target, "the bytes that are copied");
     }
-    require(header_.chunks <= kLargestProgram / sizeof(std::uint32_t), "the number of chunks");
+    // Every chunk has a row that writes its bytes.
+    require(header_.chunks <= header_.lz4_streams.rows + header_.zstd_frames.rows + header_.unshuffles.rows,
+            "the number of chunks");
     for (const Round& round : program_.table<Round>(header_.rounds)) check(round);
+    require(next_.chunks.first == header_.chunks && next_.lz4_streams.first == header_.lz4_streams.rows &&
+                next_.zstd_blocks.first == header_.zstd_blocks.rows && next_.zstd_frames.first == header_.zstd_frames.rows &&
+                next_.unshuffles.first == header_.unshuffles.rows && next_.plane_places.first == header_.plane_places.rows,
+            "rows of no round");
     check_gathers();
+    check_numbers(header_.decode_after);
+    check_numbers(header_.assemble_after);
   }
 
  private:
+  /// Adds to a sum of at most `most`.
+  static void add(std::uint64_t& sum, std::uint64_t size, std::uint64_t most, const char* what) {
+    require(size <= most - sum, what);
+    sum += size;
+  }
+
+  /// Rounds follow one another in each table: `next` is where the next one begins.
   template <class Row>
-  std::span<const Row> rows(const ProgramHeader::Table& table, const Round::Rows& range) {
-    require(inside(range.first, range.count, table.rows), "a round's rows");
+  std::span<const Row> rows(const ProgramHeader::Table& table, const Round::Rows& range, Round::Rows& next) {
+    require(range.first == next.first && inside(range.first, range.count, table.rows), "a round's rows");
+    next.first += range.count;
     return program_.table<Row>(table).subspan(range.first, range.count);
+  }
+
+  /// Numbers of earlier programs, ascending.
+  void check_numbers(const ProgramHeader::Table& table) {
+    std::uint64_t before = 0;
+    for (const std::uint64_t number : program_.table<std::uint64_t>(table)) {
+      require(number > before && number < header_.number, "a program that it waits for");
+      before = number;
+    }
   }
 
   void check_place(const Place& place, std::uint64_t size) {
@@ -69,28 +122,50 @@ class Checker {
   }
 
   void check(const Round& round) {
-    require(inside(round.chunks.first, round.chunks.count, header_.chunks), "a round's chunks");
+    require(round.chunks.first == next_.chunks.first && inside(round.chunks.first, round.chunks.count, header_.chunks),
+            "a round's chunks");
+    next_.chunks.first += round.chunks.count;
     const std::uint32_t chunks = round.chunks.count;
-    for (const Lz4Stream& stream : rows<Lz4Stream>(header_.lz4_streams, round.lz4_streams)) {
+    Stretches runs, run_index;
+    for (const Lz4Stream& stream : rows<Lz4Stream>(header_.lz4_streams, round.lz4_streams, next_.lz4_streams)) {
       require(stream.chunk < chunks && stream.size > 0 && stream.source_size > 0, "an LZ4 stream");
       require(stream.size <= kLongestStream && stream.source_size <= kLongestStream, "an LZ4 stream's size");
       require(inside(stream.source, stream.source_size, sizes_.source), "an LZ4 stream's source");
       check_place(stream.target, stream.size);
       require(inside(stream.runs, max_lz4_runs(stream.source_size), sizes_.runs), "an LZ4 stream's runs");
       require(inside(stream.run_index, indexed(stream.size), sizes_.run_index), "an LZ4 stream's index");
+      runs.add(stream.runs, max_lz4_runs(stream.source_size));
+      run_index.add(stream.run_index, indexed(stream.size));
+      add(decoded_, stream.size, sizes_.target, "the bytes that are decoded");
     }
-    const auto blocks = rows<ZstdBlock>(header_.zstd_blocks, round.zstd_blocks);
+    const auto blocks = rows<ZstdBlock>(header_.zstd_blocks, round.zstd_blocks, next_.zstd_blocks);
     for (const ZstdBlock& block : blocks) {
       require(block.chunk < chunks, "a Zstandard block");
       check(block, blocks);
+      if (block.kind != ZstdBlockKind::compressed) continue;
+      runs.add(block.runs, max_zstd_runs(block.sequence_count));
+      run_index.add(block.run_index, indexed(block.size));
     }
-    for (const ZstdFrame& frame : rows<ZstdFrame>(header_.zstd_frames, round.zstd_frames)) {
-      require(frame.chunk < chunks && inside(frame.first_block, frame.blocks, blocks.size()), "a Zstandard frame");
+    require(runs.are_apart() && run_index.are_apart(), "runs that overlap");
+    std::uint32_t next_block = 0;
+    for (const ZstdFrame& frame : rows<ZstdFrame>(header_.zstd_frames, round.zstd_frames, next_.zstd_frames)) {
+      require(frame.chunk < chunks && frame.first_block == next_block && inside(frame.first_block, frame.blocks, blocks.size()),
+              "a Zstandard frame");
+      next_block += frame.blocks;
+      for (const ZstdBlock& block : blocks.subspan(frame.first_block, frame.blocks))
+        require(block.chunk == frame.chunk, "a Zstandard frame's blocks");
       require(frame.size <= kLongestStream && is_bool(frame.has_checksum), "a Zstandard frame");
       check_place(frame.target, frame.size);
+      add(decoded_, frame.size, sizes_.target, "the bytes that are decoded");
     }
-    const auto places = rows<Place>(header_.plane_places, round.plane_places);
-    for (const Unshuffle& row : rows<Unshuffle>(header_.unshuffles, round.unshuffles)) check(row, places, round);
+    const auto places = rows<Place>(header_.plane_places, round.plane_places, next_.plane_places);
+    std::uint32_t longest = 0;
+    for (const Unshuffle& row : rows<Unshuffle>(header_.unshuffles, round.unshuffles, next_.unshuffles)) {
+      check(row, places, chunks);
+      longest = std::max(longest, row.size);
+      add(unshuffled_, row.size, sizes_.target, "the bytes that are unshuffled");
+    }
+    require(longest == round.longest_unshuffle, "the longest shuffled stretch");
   }
 
   void check(const ZstdBlock& block, std::span<const ZstdBlock> blocks) {
@@ -114,7 +189,7 @@ class Checker {
       require(block.tree < blocks.size(), "a Huffman tree");
       const ZstdBlock& with_tree = blocks[block.tree];
       require(with_tree.kind == ZstdBlockKind::compressed && with_tree.literal_kind == LiteralKind::huffman &&
-                  with_tree.literal_tree,
+                  with_tree.literal_tree && (!block.literal_tree || &with_tree == &block),
               "a Huffman tree");
     } else {
       require(block.literal_kind == LiteralKind::raw || block.literal_kind == LiteralKind::rle, "a Zstandard block's literals");
@@ -132,10 +207,10 @@ class Checker {
     }
   }
 
-  void check(const Unshuffle& row, std::span<const Place> places, const Round& round) {
-    require(row.chunk < round.chunks.count && row.item > 0 && is_bool(row.split), "a shuffled stretch");
+  void check(const Unshuffle& row, std::span<const Place> places, std::uint32_t chunks) {
+    require(row.chunk < chunks && row.item > 0 && is_bool(row.split), "a shuffled stretch");
     require(row.order == Order::copied || row.order == Order::shuffled || row.order == Order::bitshuffled, "an order of bytes");
-    require(row.size <= round.longest_unshuffle && row.size <= kLongestStream, "a shuffled stretch's size");
+    require(row.size <= kLongestStream, "a shuffled stretch's size");
     require(row.order == Order::copied || row.item <= 255, "a shuffled stretch's items");
     require(inside(row.target, row.size, sizes_.target), "a shuffled stretch's place");
     const std::uint32_t parts = row.split ? row.item : 1;
@@ -147,7 +222,7 @@ class Checker {
   }
 
   void check_gathers() {
-    std::uint64_t slices = 0;
+    std::uint64_t slices = 0, written = 0;
     for (const Gather& row : program_.table<Gather>(header_.gathers)) {
       require(row.conversion < conversions_.size() && is_bool(row.from_constants), "a box");
       const Conversion& c = conversions_[row.conversion];
@@ -172,6 +247,7 @@ class Checker {
       }
       require(elements == row.elements && is_aligned, "a box's elements");
       require(source.is_inside() && target.is_inside() && (!c.normalises || entry.is_inside()), "a box's elements");
+      add(written, std::uint64_t{row.elements} * c.result_item, sizes_.batch, "the bytes of the boxes");
       slices += gather_slices(row.elements);
       require(slices <= 0x7fffffff, "the boxes");
     }
@@ -182,6 +258,8 @@ class Checker {
   const ProgramHeader& header_;
   const AreaSizes& sizes_;
   std::span<const Conversion> conversions_;
+  Round next_;  // where the next round's rows begin
+  std::uint64_t decoded_ = 0, unshuffled_ = 0;  // bytes, of all rounds
 };
 
 }  // namespace

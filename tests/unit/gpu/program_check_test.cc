@@ -21,14 +21,17 @@ struct Rows {
   DecodePlan plan;
   std::vector<Gather> gathers{2};
   std::uint32_t slices = 0;
+  int chunks = 1;
+  std::uint64_t number = 7;
+  std::vector<std::uint64_t> decode_after{1, 6}, assemble_after{2};
 
   Rows() {
     sizes.staging = 1000;
     sizes.source = 4000;
     sizes.planes = 400;
     sizes.literals = 128;
-    sizes.runs = 64;
-    sizes.run_index = 512;
+    sizes.runs = 103;  // 41 each of two blocks, 21 of a stream
+    sizes.run_index = 1025;
     sizes.target = 2000;
     sizes.constants = 64;
     sizes.batch = 160;
@@ -40,8 +43,8 @@ struct Rows {
     lz4.source_size = 40;
     lz4.target = {Area::planes, 300};
     lz4.size = 100;
-    lz4.runs = 64 - max_lz4_runs(40);
-    lz4.run_index = 511;
+    lz4.runs = 103 - max_lz4_runs(40);
+    lz4.run_index = 1024;
     plan.lz4_streams = {lz4};
 
     ZstdBlock raw;
@@ -66,8 +69,10 @@ struct Rows {
     tree.sequences_size = 10;
     tree.sequence_count = 20;
     tree.tables[0] = tree.tables[1] = tree.tables[2] = kDefaultTable;
-    tree.runs = 64 - max_zstd_runs(20);
+    tree.runs = max_zstd_runs(20);
+    tree.run_index = 512;
     ZstdBlock user = tree;  // of the block before it
+    user.runs = user.run_index = 0;
     user.literal_tree = false;
     user.tables[1] = 2;
     plan.zstd_blocks = {raw, rle, tree, user};
@@ -118,9 +123,12 @@ struct Rows {
   Program build() const {
     ProgramBuilder builder;
     builder.copies = copies;
+    builder.number = number;
+    builder.decode_after = decode_after;
+    builder.assemble_after = assemble_after;
     DecodePlan counted = plan;
-    // A plan counts its chunks itself: one of no bytes.
-    EXPECT_EQ(counted.add_raw({}, 0, 0, 0, 1), Verdict::planned);
+    // A plan counts its chunks itself: these are of no bytes.
+    for (int i = 0; i < chunks; ++i) EXPECT_EQ(counted.add_raw({}, 0, 0, 0, 1), Verdict::planned);
     counted.unshuffles = plan.unshuffles;
     counted.plane_places = plan.plane_places;
     counted.longest_unshuffle = plan.longest_unshuffle;
@@ -191,7 +199,7 @@ TEST(CheckProgram, ZstdBlocks) {
   EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.literal_kind = LiteralKind::rle; })) << "the next block uses its tree";
   EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.sequences = 3991; }));
   EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.sequence_count = 21; })) << "more runs than there is room for";
-  EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.run_index = 1; }));
+  EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.run_index = 514; }));
   EXPECT_TRUE(with(3, [](ZstdBlock& b) { b.tree = 4; }));
   EXPECT_TRUE(with(3, [](ZstdBlock& b) { b.tree = 1; })) << "has none";
   EXPECT_TRUE(with(3, [](ZstdBlock& b) { b.tree = 3; })) << "has none of its own";
@@ -220,7 +228,7 @@ TEST(CheckProgram, ShuffledStretches) {
   EXPECT_TRUE(with([](Unshuffle& u) { u.item = 0; }));
   EXPECT_TRUE(with([](Unshuffle& u) { u.order = static_cast<Order>(3); }));
   EXPECT_TRUE(with([](Unshuffle& u) { u.target = 1601; }));
-  EXPECT_TRUE(with([](Unshuffle& u) { u.size = 404; })) << "longer than the longest";
+  EXPECT_TRUE(with([](Unshuffle& u) { u.size = 396; })) << "shorter than the longest";
   EXPECT_TRUE(with([](Unshuffle& u) { u.size = 399; })) << "no whole items";
   EXPECT_TRUE(with([](Unshuffle& u) { u.planes = 1; })) << "too few planes";
   EXPECT_TRUE(with([](Unshuffle& u) { u.planes = 0xffffffff; }));
@@ -257,6 +265,63 @@ TEST(CheckProgram, Boxes) {
   EXPECT_TRUE(refuses([](Rows& r) { r.slices = 3; }));
   EXPECT_TRUE(refuses([](Rows& r) { r.sizes.batch = 159; }));
   EXPECT_TRUE(refuses([](Rows& r) { r.sizes.target = 1999; }));
+}
+
+TEST(CheckProgram, RunsDoNotOverlap) {
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.zstd_blocks[3].runs = 1; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.zstd_blocks[3].run_index = 1; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.zstd_blocks[3].runs = r.plan.zstd_blocks[2].runs; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.lz4_streams[0].run_index = 600; }));
+  EXPECT_TRUE(refuses([](Rows& r) { --r.plan.lz4_streams[0].runs; }));
+}
+
+TEST(CheckProgram, BlocksAreOfTheirFramesChunkAndUseTheirOwnTree) {
+  EXPECT_FALSE(refuses([](Rows& r) { r.chunks = 2; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.chunks = 2, r.plan.zstd_blocks[1].chunk = 1; })) << "what is refused leaves no result";
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.zstd_blocks[3].literal_tree = true; })) << "the tree of another block";
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.zstd_frames.push_back(r.plan.zstd_frames[0]); })) << "blocks of two frames";
+}
+
+TEST(CheckProgram, WorkIsBounded) {
+  EXPECT_FALSE(refuses([](Rows& r) { r.chunks = 3; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.chunks = 4; })) << "more than rows that write";
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.longest_unshuffle = 401; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.longest_unshuffle = 0xffffffff; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.copies.insert(r.copies.end(), 6, r.copies[1]); }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.unshuffles.insert(r.plan.unshuffles.end(), 5, r.plan.unshuffles[0]); }));
+  EXPECT_TRUE(refuses([](Rows& r) {
+    r.gathers.push_back(r.gathers[0]);
+    r.gathers[2].first_slice = 2;
+    r.slices = 3;
+  })) << "more than the batch";
+}
+
+TEST(CheckProgram, ItWaitsForEarlierProgramsOnly) {
+  EXPECT_TRUE(refuses([](Rows& r) { r.decode_after = {6, 1}; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.decode_after = {6, 6}; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.decode_after = {0}; }));
+  EXPECT_TRUE(refuses([](Rows& r) { r.assemble_after = {7}; }));
+}
+
+TEST(CheckProgram, RoundsFollowOneAnother) {
+  const Rows rows;
+  const Program program = rows.build();
+  const auto refused = [&](const std::function<void(Round&)>& change) {
+    std::vector<std::byte> bytes(program.bytes().begin(), program.bytes().end());
+    change(*reinterpret_cast<Round*>(bytes.data() + program.header().rounds.offset));
+    try {
+      check_program(Program(std::move(bytes)), rows.sizes, rows.conversions);
+    } catch (const Error& error) {
+      return error.code() == ErrorCode::corrupt;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refused([](Round&) {}));
+  EXPECT_TRUE(refused([](Round& r) { r.lz4_streams = {1, 0}; }));
+  EXPECT_TRUE(refused([](Round& r) { r.lz4_streams.count = 0; })) << "a row of no round";
+  EXPECT_TRUE(refused([](Round& r) { r.unshuffles.count = 2; }));
+  EXPECT_TRUE(refused([](Round& r) { r.chunks = {0, 2}; }));
+  EXPECT_TRUE(refused([](Round& r) { r.zstd_blocks.first = 0xffffffff; }));
 }
 
 TEST(CheckConversions, NumbersLieInTheConstants) {
