@@ -15,7 +15,9 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "gpu/coding.h"
@@ -32,8 +34,17 @@ struct DecodedChunk {
   std::uint64_t decoded_by = 0;
   ProgramNumbers readers;
   bool pinned = false;                 // the program that is being planned uses it
+  std::string name;                    // of one that is decoded, for messages
   /// It turned out that the GPU could not decode it: every batch that used it is put together on the CPU.
   std::atomic<bool> bad{false};
+  std::string why_bad;                 // written before `bad`
+
+  /// The first reason stays.
+  void refuse(std::string why) {
+    if (bad) return;
+    why_bad = std::move(why);
+    bad = true;
+  }
 };
 
 /// Not thread-safe.

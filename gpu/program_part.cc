@@ -9,38 +9,33 @@ namespace batchfs::gpu {
 
 namespace {
 
+void refuse(StagedChunk& staged, const char* why, const ProgramPlace& place) {
+  staged.chunk->refuse(staged.array->chunk_name(staged.index) + ": " + why);
+  ++place.counters.chunks_refused;
+}
+
 /// Rounds for the chunks [begin, end), as many as they need for the scratch memory.
 void add_rounds(ProgramPart& part, const ProgramPlace& place, ProgramBuilder& builder, std::size_t begin, std::size_t end) {
   DecodePlan plan;
-  std::vector<std::shared_ptr<DecodedChunk>> planned;
+  std::vector<StagedChunk*> planned;
   for (std::size_t i = begin; i < end; ++i) {
     StagedChunk& staged = part.chunks[i];
     if (staged.way != StagedChunk::Way::decode) continue;
     const DecodePlan::Bytes bytes{place.staging + part.staging + staged.staging, staged.size};
-    const std::uint64_t source = staged.staging, target = staged.chunk->offset, size = staged.chunk->bytes;
-    Verdict verdict = Verdict::unsupported;
-    switch (place.codings[staged.variable].kind) {
-      case Coding::Kind::raw: verdict = plan.add_raw(bytes, source, target, size, 1); break;
-      case Coding::Kind::shuffle: verdict = plan.add_raw(bytes, source, target, size, place.codings[staged.variable].item); break;
-      case Coding::Kind::blosc: verdict = plan.add_blosc(bytes, source, target, size); break;
-      case Coding::Kind::zstd: verdict = plan.add_zstd(bytes, source, target, size); break;
-      case Coding::Kind::lz4: verdict = plan.add_lz4(bytes, source, target, size); break;
-      case Coding::Kind::cpu: break;
-    }
+    const Coding& coding = place.codings[staged.variable];
+    const Verdict verdict = add_chunk(plan, coding, bytes, staged.staging, staged.chunk->offset, staged.chunk->bytes);
     if (verdict == Verdict::planned) {
-      planned.push_back(staged.chunk);
+      planned.push_back(&staged);
       continue;
     }
     // Others of the array will be the same.
     if (verdict == Verdict::unsupported) place.cpu_only[staged.variable] = true;
-    staged.chunk->bad = true;
-    ++place.counters.chunks_refused;
+    refuse(staged, verdict == Verdict::damaged ? "it looks damaged" : "its compression is of a kind that the GPU does not decode", place);
   }
   if (planned.empty()) return;
   if (!fits(plan, place.sizes)) {
     if (planned.size() == 1) {
-      planned.front()->bad = true;
-      ++place.counters.chunks_refused;
+      refuse(*planned.front(), "it needs more scratch memory than a program has", place);
       return;
     }
     const std::size_t middle = begin + (end - begin) / 2;
@@ -50,7 +45,10 @@ void add_rounds(ProgramPart& part, const ProgramPlace& place, ProgramBuilder& bu
   }
   plan.finish();
   builder.add_round(plan);
-  part.statuses.insert(part.statuses.end(), planned.begin(), planned.end());
+  for (StagedChunk* staged : planned) {
+    staged->chunk->name = staged->array->chunk_name(staged->index);
+    part.statuses.push_back(staged->chunk);
+  }
 }
 
 /// Makes the program of a part whose bytes are there.
@@ -87,6 +85,19 @@ Program complete_program(ProgramPart& part, const ProgramPlace& place) {
 
 }  // namespace
 
+Verdict add_chunk(DecodePlan& plan, const Coding& coding, DecodePlan::Bytes stored, std::uint64_t source, std::uint64_t target,
+                  std::uint64_t size) {
+  switch (coding.kind) {
+    case Coding::Kind::raw: return plan.add_raw(stored, source, target, size, 1);
+    case Coding::Kind::shuffle: return plan.add_raw(stored, source, target, size, coding.item);
+    case Coding::Kind::blosc: return plan.add_blosc(stored, source, target, size);
+    case Coding::Kind::zstd: return plan.add_zstd(stored, source, target, size);
+    case Coding::Kind::lz4: return plan.add_lz4(stored, source, target, size);
+    case Coding::Kind::cpu: break;
+  }
+  return Verdict::unsupported;
+}
+
 void stage(const StagedChunk& staged, std::uint64_t offset, std::uint64_t size, std::byte* to) {
   const Array& array = *staged.array;
   if (staged.way == StagedChunk::Way::cpu) {
@@ -111,7 +122,7 @@ std::shared_ptr<const Program> build_program(ProgramPart& part, const ProgramPla
     }
   }
   part.statuses.clear();
-  for (StagedChunk& staged : part.chunks) staged.chunk->bad = true;
+  for (StagedChunk& staged : part.chunks) staged.chunk->refuse(part.why_failed);
   ProgramBuilder nothing;
   nothing.number = part.number;
   nothing.batch = part.batch->place;

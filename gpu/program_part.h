@@ -16,6 +16,7 @@
 #include "gpu/assembly_plan.h"
 #include "gpu/chunk_arena.h"
 #include "gpu/coding.h"
+#include "gpu/plan.h"
 #include "gpu/program.h"
 
 namespace batchfs::gpu {
@@ -93,6 +94,11 @@ struct ProgramPlace {
   std::span<std::atomic<bool>> cpu_only;    // whose chunks turned out to be for the CPU: set here
   ProgramCounters& counters;
 };
+
+/// Plans a chunk of an array of this coding: its stored bytes, where they lie in the source area, and where `size`
+/// decoded bytes go in the target area.
+Verdict add_chunk(DecodePlan& plan, const Coding& coding, DecodePlan::Bytes stored, std::uint64_t source, std::uint64_t target,
+                  std::uint64_t size);
 
 /// The program of a part whose bytes are all there. A chunk that the GPU cannot decode is marked bad. Where it
 /// cannot be made, why_failed says so, and the program does nothing: it keeps the part's place in the order.

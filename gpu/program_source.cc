@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -43,6 +44,7 @@ ProgramSource::ProgramSource(std::shared_ptr<const View> view, const AssemblyTab
       executor_(executor),
       counters_(counters),
       cpu_only_(view_->variables().size()),
+      probed_(view_->variables().size()),
       arena_(options.sizes.target) {
   for (const Variable* variable : view_->variables()) {
     codings_.push_back(coding_of(*variable->array));
@@ -225,6 +227,7 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
   staged.chunk->bytes = array.chunk_bytes();
   staged.chunk->form = &coding.form;
   staged.size = stored_size;
+  if (!std::exchange(probed_[use.variable], true)) probe(staged, stored_size);
   const bool on_cpu = coding.kind == Coding::Kind::cpu || cpu_only_[use.variable].load(std::memory_order_relaxed);
   if (on_cpu) {
     staged.way = StagedChunk::Way::cpu;
@@ -244,6 +247,25 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
     staged.way = staged.size >= kDirect ? StagedChunk::Way::copy : StagedChunk::Way::decode;
   }
   return true;
+}
+
+/// Looks at the first chunk of a variable, before batches rely on the GPU: metadata does not say all that a decoder has
+/// to support (the codec within Blosc, whether Zstandard frames tell their size), and the chunks of an array are alike.
+void ProgramSource::probe(const StagedChunk& staged, std::uint64_t stored_size) {
+  const Coding& coding = codings_[staged.variable];
+  const bool is_compressed = coding.kind == Coding::Kind::blosc || coding.kind == Coding::Kind::zstd || coding.kind == Coding::Kind::lz4;
+  if (!is_compressed || stored_size > options_.part) return;
+  std::vector<std::byte> read;
+  DecodePlan::Bytes bytes;
+  if (staged.stored) {
+    read.resize(stored_size);
+    staged.array->read_stored(staged.index, *staged.stored, 0, read);
+    bytes = read;
+  } else {
+    bytes = std::as_bytes(std::get<EncodedChunk>(*staged.fetched).bytes.span());
+  }
+  DecodePlan plan;
+  if (add_chunk(plan, coding, bytes, 0, 0, staged.array->chunk_bytes()) == Verdict::unsupported) cpu_only_[staged.variable] = true;
 }
 
 std::shared_ptr<ProgramPart> ProgramSource::new_part(const std::shared_ptr<StreamedBatch>& batch) {
@@ -382,7 +404,7 @@ std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number, s
   trace(Trace::Kind::decode, *part, part->given_at, part->decoded, false);
   for (std::size_t i = 0; i < part->statuses.size(); ++i) {
     if (i < statuses.size() && statuses[i] == kDecoded) continue;
-    part->statuses[i]->bad = true;
+    part->statuses[i]->refuse(part->statuses[i]->name + ": the GPU found it damaged");
     ++counters_.chunks_refused;
   }
   staging_tail_ = part->staging_end;
@@ -391,8 +413,8 @@ std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number, s
   StreamedBatch& batch = *part->batch;
   if (batch.last_number != number) return std::nullopt;
   Ended end{batch.place, batch.why_failed};
-  if (end.why_failed.empty() && std::any_of(batch.used.begin(), batch.used.end(), [](const auto& chunk) { return chunk->bad.load(); }))
-    end.why_failed = "the GPU does not decode one of its chunks";
+  for (const auto& chunk : batch.used)
+    if (end.why_failed.empty() && chunk->bad) end.why_failed = chunk->why_bad;
   trace(Trace::Kind::assemble, *part, batch.began, end.why_failed.empty() ? batch.bytes : 0, !end.why_failed.empty());
   return end;
 }

@@ -12,8 +12,9 @@
 // out until it had ended (decode: copy, decoding, and its share of putting the batch together), and of each batch how long
 // it took in all (assemble).
 //
-// A chunk that the GPU does not decode is decoded by the CPU into staging. Where that is not known before it is
-// read, or the device refuses it, the batch fails here, and is put together by the engine instead.
+// A chunk that the GPU does not decode is decoded by the CPU into staging: the first chunk of each variable tells. Where
+// another turns out so after it was read, or the device refuses it, the batch fails here, and is put together by the
+// engine instead.
 
 #include <atomic>
 #include <condition_variable>
@@ -80,6 +81,7 @@ class ProgramSource {
   void fetch_ahead();
   void fetch(const Key& key);
   bool locate(const Planned& planned, const ChunkUse& use, StagedChunk& staged);
+  void probe(const StagedChunk& staged, std::uint64_t stored_size);
   std::shared_ptr<ProgramPart> new_part(const std::shared_ptr<StreamedBatch>& batch);
   bool close(std::shared_ptr<ProgramPart>& part);
   std::optional<std::uint64_t> reserve_staging(std::uint64_t size);
@@ -96,6 +98,7 @@ class ProgramSource {
   std::vector<Coding> codings_;                        // of the view's variables
   std::vector<ChunkForm> cpu_forms_;
   std::vector<std::atomic<bool>> cpu_only_;            // whose chunks turned out to be for the CPU
+  std::vector<char> probed_;                           // whose first chunk has been looked at; the planning thread's
 
   // The planning thread's.
   std::deque<Planned> planned_;

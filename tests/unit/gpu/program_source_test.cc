@@ -31,6 +31,29 @@ class RemoteStore final : public Store {
   std::shared_ptr<MemoryObjects> store_;
 };
 
+/// A chunk of which other bytes are there once its size is known.
+class ChangingStore final : public Store {
+ public:
+  ChangingStore(std::shared_ptr<MemoryObjects> store, std::string key, std::string later)
+      : store_(std::move(store)), key_(std::move(key)), later_(std::move(later)) {}
+  std::string url() const override { return "changing"; }
+  bool is_local() const override { return true; }
+  std::optional<Buffer> read(const std::string& key, ByteRange range) override { return store_->read(key, range); }
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset, std::span<std::byte> out) override {
+    return store_->read_into(key, offset, out);
+  }
+  std::optional<std::uint64_t> size(const std::string& key) override {
+    const auto size = store_->size(key);
+    if (key == key_) store_->objects[key] = later_;
+    return size;
+  }
+  std::vector<Entry> list(const std::string&) override { return {}; }
+
+ private:
+  std::shared_ptr<MemoryObjects> store_;
+  const std::string key_, later_;
+};
+
 struct Epoch {
   std::vector<std::vector<std::byte>> batches;  // tensors one after the other, as the format "raw"
   std::vector<std::string> failed;
@@ -167,6 +190,28 @@ TEST(ProgramSource, ChunksLargerThanAPartFailTheirBatchesOnly) {
   for (const std::string& why : result.failed) EXPECT_NE(why.find("larger"), std::string::npos) << why;
 }
 
+TEST(ProgramSource, WhatTheFirstChunkTellsOfAVariableFailsNoBatch) {
+  MemoryData data;
+  const Json zarray = {{"zarr_format", 2}, {"shape", {24, 20, 30}}, {"chunks", {2, 20, 30}}, {"dtype", "<f4"},
+                       {"compressor", compressor_of("blosc-blosclz")}, {"order", "C"}, {"filters", nullptr},
+                       {"fill_value", nullptr}, {"dimension_separator", "."}};
+  data.hierarchy.arrays["v1"] = parse_array_v2("v1", zarray, {{"_ARRAY_DIMENSIONS", {"time", "y", "x"}}}, "v1");
+  for (unsigned t = 1; t < 12; ++t) {  // the first is missing
+    const auto values = make_data(Data::packed, 2 * 20 * 30 * 4, t);
+    data.store->objects["v1/" + std::to_string(t) + ".0.0"] = encoded("blosc-blosclz", std::string(values.begin(), values.end()));
+  }
+  for (const bool local : {true, false}) {
+    const std::shared_ptr<Store> remote = std::make_shared<RemoteStore>(data.store);
+    const auto dataset = local ? data.dataset() : std::make_shared<const Dataset>(remote, data.hierarchy);
+    const auto view = View::parse(dataset, R"({"window": {"time": 1}, "batch": 4})", "v", "test");
+    Epoch result;
+    run(view, 64 << 10, 1 << 20, result);
+    expect_engines_batches(view, result);
+    EXPECT_EQ(result.counters.chunks_refused, 0u);
+    EXPECT_EQ(result.counters.chunks_on_cpu, 11u);
+  }
+}
+
 TEST(ProgramSource, DamagedChunksFailTheirBatchesOnly) {
   MemoryData data = coded_data(16, 1, 40, 100);
   for (const char* key : {"v2/3.0.0", "v3/3.0.0", "v4/9.0.0", "v5/9.0.0"}) data.store->objects[key].resize(900);
@@ -177,6 +222,24 @@ TEST(ProgramSource, DamagedChunksFailTheirBatchesOnly) {
   run(view, 128 << 10, 4 << 20, result);
   for (std::size_t b = 0; b < result.failed.size(); ++b)
     EXPECT_EQ(result.failed[b].empty(), b != 1 && b != 4 && b != 7) << b << " " << result.failed[b];
+  EXPECT_NE(result.failed[1].find("/3.0.0"), std::string::npos) << result.failed[1];
+  EXPECT_NE(result.failed[7].find("v2/14.0.0"), std::string::npos) << result.failed[7];
+}
+
+TEST(ProgramSource, AChunkThatChangesBetweenItsSizeAndItsBytesFailsItsBatch) {
+  for (const bool grows : {false, true})
+    for (const char* name : {"v1", "v3"}) {  // copied as it is, decoded
+      MemoryData data = coded_data(8, 2, 20, 30);
+      const std::string key = std::string(name) + "/1.0.0", before = data.store->objects.at(key);
+      const std::string later = grows ? before + "more" : before.substr(0, before.size() - 4);
+      const auto store = std::make_shared<ChangingStore>(data.store, key, later);
+      const auto dataset = std::make_shared<const Dataset>(store, data.hierarchy);
+      const auto view = View::parse(dataset, std::string(R"({"variables": [")") + name + R"("], "window": {"time": 1}, "batch": 2})", "v", "test");
+      Epoch result;
+      run(view, 64 << 10, 1 << 20, result);
+      for (std::size_t b = 0; b < result.failed.size(); ++b)
+        EXPECT_EQ(result.failed[b].find("changed while it was read") != std::string::npos, b == 1) << name << b << result.failed[b];
+    }
 }
 
 TEST(ProgramSource, ADamagedProgramIsRefusedOrStaysInsideOfItsAreas) {
