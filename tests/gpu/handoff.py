@@ -31,23 +31,30 @@ def check(condition, what):
     print("ok   " if condition else "WRONG", what, flush=True)
 
 
-class Mount:
-    """A daemon with the view "pairs": a mount, or, where FUSE is not to be had, a socket."""
+def pairs_view(store, size, epochs):
+    """All variables stacked, and the same a step later."""
+    variables = sorted(path.name for path in store.iterdir() if path.is_dir())
+    dims = ["channel", "latitude", "longitude"]
+    tensor = {"variables": variables, "stack": "channel", "dims": dims}
+    return {"name": "pairs", "window": {"time": 1}, "batch": {"size": size, "remainder": "drop"}, "epochs": epochs,
+            "order": {"shuffle": "none"}, "tensors": {"x": tensor, "y": {**tensor, "offsets": {"time": [1]}}}}
 
-    def __init__(self, program, store, *options, size=16, epochs=1000):
-        variables = sorted(path.name for path in store.iterdir() if path.is_dir())
+
+class Mount:
+    """A daemon with these views, or one named "pairs"."""
+
+    def __init__(self, program, store, *options, size=16, epochs=1000, views=None, memory="24G"):
+        views = views or [pairs_view(store, size, epochs)]
         self.directory = tempfile.mkdtemp(prefix="batchfs-gpu-")
-        dims = ["channel", "latitude", "longitude"]
-        tensor = {"variables": variables, "stack": "channel", "dims": dims}
-        view = {"name": "pairs", "window": {"time": 1}, "batch": {"size": size, "remainder": "drop"}, "epochs": epochs,
-                "order": {"shuffle": "none"}, "tensors": {"x": tensor, "y": {**tensor, "offsets": {"time": [1]}}}}
-        file = self.directory + ".json"
-        pathlib.Path(file).write_text(json.dumps(view))
+        files = []
+        for view in views:
+            files.append(f"{self.directory}.{view['name']}.json")
+            pathlib.Path(files[-1]).write_text(json.dumps(view))
         self.log = open(self.directory + ".log", "w+")
-        self.process = subprocess.Popen([program, "mount", store, self.directory, "--view", file, "--foreground",
-                                         "--memory", "24G", *options], stderr=self.log)
+        self.process = subprocess.Popen([program, "mount", store, self.directory, *(a for file in files for a in ("--view", file)),
+                                         "--foreground", "--memory", memory, *options], stderr=self.log)
         for _ in range(200):
-            if os.path.exists(self.directory + "/views/pairs/schema.json"):
+            if os.path.exists(f"{self.directory}/views/{views[-1]['name']}/schema.json"):
                 return
             time.sleep(0.05)
             if self.process.poll() is not None:
