@@ -91,7 +91,8 @@ struct BatchStream::Impl {
 
   struct Entry {
     std::uint32_t slot = 0;
-    bool ready = false, from_cpu = false;
+    bool ready = false;
+    std::string why_on_cpu;
     std::exception_ptr error;
   };
   std::mutex mutex;  // guards what follows
@@ -204,6 +205,7 @@ struct BatchStream::Impl {
         free_slots.pop_front();
         entries[place].slot = slot;
         if (!source) {
+          entries[place].why_on_cpu = why_on_cpu;
           for_engine.push_back(place);
           changed.notify_all();
           continue;
@@ -239,8 +241,10 @@ struct BatchStream::Impl {
       const auto ended = source->ended(number, statuses);
       if (!ended) continue;
       const std::lock_guard lock(mutex);
-      if (ended->why_failed.empty()) entries[ended->place].ready = true;
-      else for_engine.push_back(ended->place);
+      Entry& entry = entries[ended->place];
+      entry.ready = ended->why_failed.empty();
+      entry.why_on_cpu = ended->why_failed;
+      if (!entry.ready) for_engine.push_back(ended->place);
       changed.notify_all();
     }
   }
@@ -269,7 +273,7 @@ struct BatchStream::Impl {
       }
       const std::lock_guard lock(mutex);
       Entry& entry = entries.at(place);
-      entry.ready = entry.from_cpu = true;
+      entry.ready = true;
       entry.error = error;
       changed.notify_all();
     }
@@ -290,7 +294,7 @@ std::optional<DeviceBatch> BatchStream::next() {
   const std::uint64_t place = i.next_place;
   const auto request = i.request_of(place);
   if (!request) return std::nullopt;
-  DeviceBatch batch{place, request->epoch, request->batch, 0, {}, false};
+  DeviceBatch batch{place, request->epoch, request->batch, 0, {}, {}};
   {
     std::unique_lock lock(i.mutex);
     i.changed.wait(lock, [&] {
@@ -303,7 +307,7 @@ std::optional<DeviceBatch> BatchStream::next() {
       throw Error(ErrorCode::interrupted, "the GPU stage is stopping");
     }
     batch.slot = it->second.slot;
-    batch.from_cpu = it->second.from_cpu;
+    batch.why_on_cpu = std::move(it->second.why_on_cpu);
     const std::exception_ptr error = it->second.error;
     i.entries.erase(it);
     ++i.next_place;

@@ -37,7 +37,7 @@ struct DeviceBatch {
   std::int64_t epoch = 0, batch = 0;  // the rank's batch
   std::uint32_t slot = 0;
   std::vector<DeviceTensor> tensors;  // as View::tensors()
-  bool from_cpu = false;
+  std::string why_on_cpu;             // why the engine made it; empty: the GPU did
 };
 
 struct StreamCounters : ProgramCounters {

@@ -130,21 +130,29 @@ std::vector<handoff::Delivery*> GpuDeliveries::before(handoff::Delivery& host) c
   return deliveries;
 }
 
+namespace {
+
+Json fallbacks_json(const handoff::DeviceDelivery::Fallbacks& counts) {
+  Json json = Json::object();
+  for (std::size_t i = 1; i < counts.size(); ++i) json[handoff::DeviceDelivery::kFallbackNames[i]] = counts[i];
+  return json;
+}
+
+}  // namespace
+
 Json GpuDeliveries::json() const {
   Json list = Json::array();
   for (const Gpu& gpu : gpus_) {
     const auto now = gpu.delivery->statistics();
-    Json fallbacks = Json::object();
-    for (std::size_t i = 0; i < now.fallbacks.size(); ++i) fallbacks[handoff::DeviceDelivery::kFallbackNames[i]] = now.fallbacks[i];
     list.push_back({{"gpu", gpu.number}, {"name", gpu.name}, {"batches", now.batches}, {"bytes", now.bytes},
-                    {"memory_used", now.memory}, {"memory_limit", gpu.memory}, {"streams", now.feeds}, {"from_host", fallbacks}});
+                    {"memory_used", now.memory}, {"memory_limit", gpu.memory}, {"streams", now.feeds}, {"from_host", fallbacks_json(now.fallbacks)}});
   }
   return list;
 }
 
 Json GpuDeliveries::readers_json() const {
   const auto now = readers_.statistics();
-  return {{"readers", now.readers}, {"batches", now.batches}, {"bytes", now.bytes}, {"from_host", now.from_host}};
+  return {{"readers", now.readers}, {"batches", now.batches}, {"bytes", now.bytes}, {"from_host", fallbacks_json(now.fallbacks)}};
 }
 
 Json handoff_json(const handoff::HandoffServer& server, const GpuDeliveries& gpus) {

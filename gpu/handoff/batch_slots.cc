@@ -24,6 +24,7 @@ class BatchSlots final : public SlotStream {
     for (std::size_t t = 0; t < batch->tensors.size(); ++t)
       slot.tensors.push_back({batch->tensors[t].offset, static_cast<std::uint64_t>(element_count(batch->tensors[t].shape)) *
                                                             stream_.view().tensors()[t].type.itemsize});
+    slot.why_host = batch->why_on_cpu;
     slot.release = [this, taken = *std::move(batch)] { stream_.release(taken); };
     return slot;
   }

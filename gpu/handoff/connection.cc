@@ -271,16 +271,18 @@ void Connection::want(const WantMessage& message) {
     throw Error(ErrorCode::invalid_argument, fmt::format("a stream's depth is 1 to {}", kLargestDepth));
   if (stream_.ended || message.stream != stream_.id) return;  // said before its End came
   stream_.depth = message.depth;
-  stream_.wanted = true;
+  stream_.wanted = message.only_depth == 0 && stream_.asked.empty();
   pump();
 }
 
-/// May the stream's next batch, of so many bytes, be made now?
-bool Connection::may_go_on(std::uint64_t bytes) const {
+/// May the stream's next batch be made now?
+bool Connection::may_go_on(const Asked& asked) const {
   const std::size_t under_way = stream_.asked.size() + stream_.unreleased;
   if (under_way == 0 || (stream_.wanted && stream_.asked.empty())) return true;
-  return under_way < stream_.depth && fits(bytes) && offer_.held + bytes <= delivery_->limit() / 2 &&
-         process_->fits_ahead(bytes, delivery_->host_limit());
+  return under_way < stream_.depth && fits(asked.bytes) &&
+         offer_.held + asked.bytes <= delivery_->limit() / 2 &&
+         process_->fits_ahead(asked.bytes, delivery_->host_limit()) &&
+         under_way < delivery_->slots(request_of(asked, asked.batch % stream_.step, stream_.step));
 }
 
 /// Asks for as many batches of the stream as may be under way, and sends those that are there.
@@ -289,7 +291,7 @@ void Connection::pump() {
   while (stream_.next < stream_.count) {
     Asked asked{.epoch = stream_.epoch, .batch = stream_.first + stream_.next * stream_.step};
     asked.bytes = delivery_->bytes(*view_->view, asked.batch);
-    if (!may_go_on(asked.bytes)) break;
+    if (!may_go_on(asked)) break;
     const bool full = !fits(asked.bytes);
     ++stream_.next;
     stream_.wanted = false;
@@ -322,7 +324,7 @@ void Connection::pump() {
 
 std::uint64_t Connection::ask(Asked asked, std::int64_t rank, std::int64_t world) {
   const std::uint64_t token = ++last_token_;
-  BatchRequest request{view_->view, nullptr, asked.epoch, asked.batch / world, rank, world};
+  BatchRequest request = request_of(asked, rank, world);
   const auto order = asked.request == 0 ? Delivery::Order::stream : Delivery::Order::single;
   take(asked.bytes);
   asked.taken = true;
@@ -399,6 +401,7 @@ void Connection::send(Asked asked) {
   message.request = asked.request;
   message.epoch = asked.epoch;
   message.batch = asked.batch;
+  message.fallback = parcel.fallback;
   const std::int64_t before = asked.batch * view.batch_size();
   message.samples = view_->remainder == Remainder::keep ? std::min(view.batch_size(), view.samples() - before)
                                                         : view.batch_size();

@@ -117,7 +117,10 @@ class Connection {
   void want(const WantMessage& message);
 
   void pump();
-  bool may_go_on(std::uint64_t bytes) const;
+  bool may_go_on(const Asked& asked) const;
+  BatchRequest request_of(const Asked& asked, std::int64_t rank, std::int64_t world) const {
+    return {view_->view, nullptr, asked.epoch, asked.batch / world, rank, world};
+  }
   std::uint64_t ask(Asked asked, std::int64_t rank, std::int64_t world);
   bool fits(std::uint64_t bytes) const;
   Error no_room() const;

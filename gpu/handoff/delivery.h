@@ -29,6 +29,7 @@ struct Parcel {
   std::vector<Memory> memories;
   std::vector<Tensor> tensors;  // one per tensor of the view, C order
   std::shared_ptr<const void> held;
+  Fallback fallback = Fallback::none;
 };
 
 /// Thread-safe. Outlives the server.
@@ -56,6 +57,10 @@ class Delivery {
   virtual std::uint64_t open(BatchRequest request, Order order, Done done) = 0;
   /// The reader went away: `done` is called with Error{interrupted}, unless it has been called.
   virtual void cancel(std::uint64_t opened) = 0;
+
+  /// How many batches of a stream may be open or held before one is released: each beyond comes from the host. Batches
+  /// are opened ahead of a reader only up to here.
+  virtual std::size_t slots(const BatchRequest&) const { return SIZE_MAX; }
 
   /// From here on memory that was handed over is not used again, whoever gives it back: its readers' connections end,
   /// and they may hold batches still.

@@ -14,6 +14,27 @@ using Clock = std::chrono::steady_clock;
 
 /// Slots of a stream that is not made yet: as many as a reader asks for at first.
 constexpr std::size_t kSlotsExpected = 3;
+/// Feeds of one rank: readers at more places share the host's batches.
+constexpr std::size_t kMaxFeedsOfARank = 2;
+
+std::string explanation(Fallback why) {
+  switch (why) {
+    case Fallback::none: break;
+    case Fallback::by_number: return "it was asked for by its number, and only streams are made on a GPU";
+    case Fallback::behind: return "readers of the same rank are at more than two places of the stream";
+    case Fallback::past_end: return "it lies behind the last batch of the rank's stream";
+    case Fallback::slots_held: return "readers hold all slots of GPU memory; let go of batches, or allow more GPU memory";
+    case Fallback::no_memory: return "there is too little GPU memory; allow more of it, or make batches smaller";
+    case Fallback::not_decoded: return "the GPU does not decode one of its chunks";
+    case Fallback::failed: return "the GPU stage has failed";
+  }
+  return "unknown";
+}
+
+/// Follows from what readers do, not from a lack of anything.
+bool is_expected(Fallback why) {
+  return why == Fallback::by_number || why == Fallback::behind || why == Fallback::past_end;
+}
 
 }  // namespace
 
@@ -31,7 +52,10 @@ struct DeviceDelivery::Feed {
   std::size_t held = 0;          // slots
   std::size_t slots = kSlotsExpected;
   std::uint64_t memory = 0;      // of the delivery's, reserved
+  bool left = false;             // its reader began anew
   bool dead = false;             // gives nothing more
+  Fallback why_dead = Fallback::failed;
+  std::uint64_t ended_before = 0;  // value of ended_ when it died
   Clock::time_point used = Clock::now();
   bool stopping = false;
 
@@ -39,6 +63,9 @@ struct DeviceDelivery::Feed {
   std::thread thread;
 
   std::int64_t end() const { return next + static_cast<std::int64_t>(asked.size()); }
+  bool is_of(const BatchRequest& request) const {
+    return view == request.view && rank == request.rank && world == request.world;
+  }
   bool idle() const { return held == 0 && std::all_of(asked.begin(), asked.end(), [](const Place& p) { return p.waiting.empty(); }); }
 };
 
@@ -60,68 +87,141 @@ bool DeviceDelivery::serves(const HelloMessage& hello) const {
          std::memcmp(hello.gpu_uuid, options_.uuid.data(), options_.uuid.size()) == 0;
 }
 
-/// Called with the lock. Feeds that nobody reads are given to the sweeper: after their time, or `all`.
+/// Precondition: the lock is held.
+bool DeviceDelivery::must_end(const Feed& feed, Clock::time_point now) const {
+  return feed.idle() && (feed.left || now - feed.used > options_.idle_time);
+}
+
+/// Precondition: the lock is held. Feeds that nobody reads are given to the sweeper: after their time, or `all`.
 void DeviceDelivery::end_idle(bool all) {
   const auto now = Clock::now();
   std::erase_if(feeds_, [&](const std::shared_ptr<Feed>& feed) {
-    if (!all && !(feed->idle() && now - feed->used > options_.idle_time)) return false;
+    if (!all && !must_end(*feed, now)) return false;
     end(feed);
     return true;
   });
   changed_.notify_all();
 }
 
-/// Called with the lock. The caller takes it out of feeds_.
+/// Precondition: the lock is held. The caller takes it out of feeds_.
 void DeviceDelivery::end(const std::shared_ptr<Feed>& feed) {
   feed->stopping = true;
   if (feed->stream != nullptr) feed->stream->stop();
   ending_.push_back(feed);
+  changed_.notify_all();
 }
 
 /// Ends feeds where nobody has to wait for it.
 void DeviceDelivery::sweep() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait_for(lock, options_.idle_time / 4, [this] { return stopping_ || !ending_.empty(); });
+    changed_.wait_for(lock, options_.idle_time / 4, [this] {
+      const auto now = Clock::now();
+      return stopping_ || !ending_.empty() ||
+             std::any_of(feeds_.begin(), feeds_.end(), [&](const auto& feed) { return must_end(*feed, now); });
+    });
     end_idle(false);
     while (!ending_.empty()) {
-      const std::shared_ptr<Feed> feed = std::move(ending_.back());
-      ending_.pop_back();
+      const std::shared_ptr<Feed> feed = ending_.front();
       lock.unlock();
       if (feed->thread.joinable()) feed->thread.join();
+      feed->stream = nullptr;
       lock.lock();
+      std::erase(ending_, feed);
       used_ -= std::exchange(feed->memory, 0);
+      ++ended_;
+      changed_.notify_all();
     }
     if (stopping_) return;
   }
 }
 
-/// Called with the lock. The feed that has this place, or will; null where none can.
+/// Precondition: the lock is held, `feed` is being made. Ends feeds that nobody reads, the longest unused first, until
+/// no more than `most_used` of the memory is used, and waits until the memory of all that are ending is free.
+void DeviceDelivery::make_room(std::unique_lock<std::mutex>& lock, const Feed& feed, std::uint64_t most_used) {
+  for (;;) {
+    changed_.wait(lock, [&] { return feed.stopping || ending_.empty(); });
+    if (feed.stopping || used_ <= most_used) return;
+    std::shared_ptr<Feed> longest;
+    for (const auto& other : feeds_)
+      if (other.get() != &feed && other->memory > 0 && other->idle() && (longest == nullptr || other->used < longest->used))
+        longest = other;
+    if (longest == nullptr) return;
+    end(longest);
+    std::erase(feeds_, longest);
+  }
+}
+
+/// Without the lock, in the feed's thread. Null when the feed is stopping; throws what the stream throws, no_memory
+/// also where no memory is free.
+std::unique_ptr<SlotStream> DeviceDelivery::make_stream(Feed& feed, const BatchRequest& first) {
+  std::unique_lock lock(mutex_);
+  make_room(lock, feed, options_.memory / 2);
+  const auto reserve = [&](std::uint64_t memory) {
+    used_ = used_ - feed.memory + memory;
+    feed.memory = memory;
+  };
+  if (feed.stopping) return nullptr;
+  reserve((options_.memory - used_) / 2);
+  for (bool again = false;; again = true) {
+    const std::uint64_t memory = feed.memory;
+    lock.unlock();
+    try {
+      if (memory == 0) throw Error(ErrorCode::no_memory, "other streams of batches use all of the GPU memory");
+      auto stream = options_.make_stream(first, memory);
+      lock.lock();
+      reserve(std::min(memory, stream->memory()));
+      return stream;
+    } catch (const Error& error) {
+      lock.lock();
+      if (error.code() == ErrorCode::no_memory && !again) {
+        make_room(lock, feed, feed.memory);
+        if (feed.stopping) return nullptr;
+        const std::uint64_t all = options_.memory - used_ + feed.memory;
+        if (all > memory) {
+          reserve(all);
+          continue;
+        }
+      }
+      reserve(0);
+      throw;
+    }
+  }
+}
+
+/// Precondition: the lock is held. The feed that has this place, or will; null where none can.
 std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchRequest& request, std::int64_t place,
                                                                Fallback& why_not) {
-  why_not = Fallback::behind;
-  std::shared_ptr<Feed> other;
-  for (const auto& feed : feeds_) {
-    if (feed->view != request.view || feed->rank != request.rank || feed->world != request.world) continue;
+  std::vector<std::shared_ptr<Feed>> others;
+  for (auto it = feeds_.rbegin(); it != feeds_.rend(); ++it) {  // the newest first
+    const auto& feed = *it;
+    if (feed->left || !feed->is_of(request)) continue;
     if (feed->dead) {
-      why_not = Fallback::failed;
-      return nullptr;
+      // It is not tried again before its time, but where memory has become free since, or can be made so.
+      const bool has_memory = feed->ended_before != ended_ || std::any_of(feeds_.begin(), feeds_.end(), [](const auto& other) {
+                                return other->memory > 0 && other->idle();
+                              });
+      if (feed->why_dead != Fallback::no_memory || !has_memory) {
+        why_not = feed->why_dead;
+        return nullptr;
+      }
+    } else {
+      const auto given = feed->given.find(place);
+      if ((place >= feed->next && place <= feed->end()) || (given != feed->given.end() && !given->second.expired())) return feed;
     }
-    const auto given = feed->given.find(place);
-    if ((place >= feed->next && place <= feed->end()) || (given != feed->given.end() && !given->second.expired())) return feed;
-    other = feed;
+    others.push_back(feed);
   }
-  if (other != nullptr) {
-    if (!other->idle()) return nullptr;  // somebody reads elsewhere
-    end(other);                          // its reader began anew
-    std::erase(feeds_, other);
-    changed_.notify_all();
+  for (const auto& other : others) {
+    if (other->idle()) {  // its reader began anew
+      end(other);
+      std::erase(feeds_, other);
+    } else if (options_.one_reader) {
+      other->left = true;
+    }
   }
-  // The first takes half, the next half of what is left.
-  std::uint64_t memory = (options_.memory - used_) / 2;
-  if (other != nullptr) memory = std::max(memory, std::min(other->memory, options_.memory - used_));
-  if (memory == 0) {
-    why_not = Fallback::no_memory;
+  const auto of_rank = std::count_if(feeds_.begin(), feeds_.end(), [&](const auto& feed) { return feed->is_of(request); });
+  if (static_cast<std::size_t>(of_rank) >= kMaxFeedsOfARank) {
+    why_not = Fallback::behind;
     return nullptr;
   }
   auto feed = std::make_shared<Feed>();
@@ -129,11 +229,31 @@ std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchReques
   feed->rank = request.rank;
   feed->world = request.world;
   feed->next = place;
-  feed->memory = memory;
-  used_ += memory;
   feeds_.push_back(feed);
-  feed->thread = std::thread([this, &served = *feed, first = request, memory] { serve(served, first, memory); });
+  feed->thread = std::thread([this, &served = *feed, first = request] { serve(served, first); });
   return feed;
+}
+
+std::size_t DeviceDelivery::slots(const BatchRequest& request) const {
+  const std::lock_guard lock(mutex_);
+  for (auto it = feeds_.rbegin(); it != feeds_.rend(); ++it)
+    if (!(*it)->left && (*it)->is_of(request)) return (*it)->dead ? SIZE_MAX : (*it)->slots;
+  return kSlotsExpected;
+}
+
+/// Counts a batch that the GPU did not make, and logs the first of its kind.
+void DeviceDelivery::count(const View& view, const Reason& reason) {
+  const auto why = static_cast<std::size_t>(reason.why);
+  ++fallbacks_[why];
+  {
+    const std::lock_guard lock(log_mutex_);
+    if (!logged_.emplace(view.name(), reason.why).second) return;
+  }
+  const std::string text = "view '" + view.name() + "': a batch for a GPU comes from the host: " +
+                           (reason.detail.empty() ? explanation(reason.why) : reason.detail) + " (counted as '" +
+                           kFallbackNames[why] + "')";
+  if (reason.is_expected) log_.info(text);
+  else log_.warning(text);
 }
 
 std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done) {
@@ -145,6 +265,7 @@ std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done)
     const std::int64_t place = request.epoch * of_rank + request.batch;
     // Behind the last that the stream has: ranks that are padded, epochs that nobody announced.
     const bool streamed = request.batch < of_rank && request.epoch < request.view->epochs();
+    if (!streamed) why = Fallback::past_end;
     if (const auto feed = streamed ? feed_for(request, place, why) : nullptr) {
       feed->used = Clock::now();
       if (const auto given = feed->given.find(place); given != feed->given.end()) {
@@ -172,26 +293,33 @@ std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done)
 }
 
 std::uint64_t DeviceDelivery::open_on_host(BatchRequest request, Fallback why, Done done) {
-  ++fallbacks_[static_cast<std::size_t>(why)];
+  count(*request.view, {.why = why, .is_expected = is_expected(why)});
   std::uint64_t id = 0;
   {
     const std::lock_guard lock(mutex_);
     id = ++last_opened_;
     opened_.emplace(id, Opened{true, 0, nullptr, 0});
   }
-  const std::uint64_t host = host_.open(std::move(request), Order::stream, [this, id, done = std::move(done)](
-                                                                  std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
-    {
-      const std::lock_guard lock(mutex_);
-      opened_.erase(id);
-    }
-    done(std::move(parcel), error);
-  });
+  const std::uint64_t host = host_.open(std::move(request), Order::stream, from_host(id, why, std::move(done)));
   const std::lock_guard lock(mutex_);
   const auto it = opened_.find(id);
   if (it == opened_.end() || host == 0) return 0;
   it->second.host = host;
   return id;
+}
+
+/// What the host delivery calls for a batch that a GPU should have made.
+Delivery::Done DeviceDelivery::from_host(std::uint64_t id, Fallback why, Done done) {
+  return [this, id, why, done = std::move(done)](std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
+    {
+      const std::lock_guard lock(mutex_);
+      opened_.erase(id);
+    }
+    if (parcel == nullptr) return done(nullptr, error);
+    auto with_reason = std::make_shared<Parcel>(*parcel);
+    with_reason->fallback = why;
+    done(std::move(with_reason), nullptr);
+  };
 }
 
 void DeviceDelivery::cancel(std::uint64_t opened) {
@@ -216,25 +344,33 @@ void DeviceDelivery::cancel(std::uint64_t opened) {
   if (done) done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
 }
 
+DeviceDelivery::Reason DeviceDelivery::reason_of(const Error& error) {
+  const Fallback why = error.code() == ErrorCode::no_memory       ? Fallback::no_memory
+                       : error.code() == ErrorCode::not_supported ? Fallback::not_decoded
+                                                                  : Fallback::failed;
+  // A reader that leaves ends its stream.
+  return {why, error.what(), error.code() == ErrorCode::interrupted};
+}
+
 /// A feed's thread: takes batches as they are asked for.
-void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t memory) {
+void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
   Parcel::Memory piece;
-  Fallback why = Fallback::failed;
+  Reason reason;
+  std::vector<Waiting> beyond;
   try {
-    auto stream = options_.make_stream(first, memory);
+    auto stream = make_stream(feed, first);
     const std::lock_guard lock(mutex_);
-    feed.stream = std::move(stream);
-    feed.slots = feed.stream->slots();
-    piece = {feed.stream->id() != 0 ? feed.stream->id() : ++last_memory_, feed.stream->size(), feed.stream->kind(),
-             feed.stream->fd(), false};
-    const std::uint64_t taken = std::min(memory, feed.stream->memory());
-    used_ -= feed.memory - taken;
-    feed.memory = taken;
-  } catch (const std::exception& error) {
-    const auto* known = dynamic_cast<const Error*>(&error);
-    if (known != nullptr && known->code() == ErrorCode::no_memory) why = Fallback::no_memory;
-    log_.warning("batches of the view '" + feed.view->name() + "' are not made in GPU memory: " + error.what());
+    if (stream != nullptr) {
+      feed.slots = stream->slots();
+      piece = {stream->id() != 0 ? stream->id() : ++last_memory_, stream->size(), stream->kind(), stream->fd(), false};
+      feed.stream = std::move(stream);
+      // Opened before it was known how many slots fit: their readers may hold the others and wait.
+      for (std::size_t place = feed.slots; place < feed.asked.size(); ++place) take_to_host(feed.asked[place].waiting, beyond);
+    }
+  } catch (...) {
+    reason = reason_of(error_of(std::current_exception()));
   }
+  for (Waiting& one : beyond) hand_to_host(std::move(one), {.why = Fallback::slots_held});
   std::unique_lock lock(mutex_);
   while (feed.stream != nullptr && !feed.dead) {
     changed_.wait(lock, [&] { return feed.stopping || !feed.asked.empty(); });
@@ -249,15 +385,13 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
       error = std::current_exception();
     }
     if (error && feed.stream->broken()) {
-      const Error cause = error_of(error);
-      if (cause.code() != ErrorCode::interrupted)
-        log_.error(std::string("the GPU stage has failed, batches come from the host: ") + cause.what());
+      reason = reason_of(error_of(error));
       lock.lock();
-      feed.dead = true;
       break;
     }
     if (!error) {
       parcel = std::make_shared<Parcel>();
+      if (!slot.why_host.empty()) parcel->fallback = Fallback::not_decoded;
       parcel->memories.push_back(piece);
       for (const SlotStream::Tensor& tensor : slot.tensors) parcel->tensors.push_back({0, tensor.offset, tensor.bytes});
     }
@@ -266,9 +400,9 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
     std::vector<Waiting> waiting = std::move(feed.asked.front().waiting);
     feed.asked.pop_front();
     feed.used = Clock::now();
-    const bool from_host = error && error_of(error).code() == ErrorCode::not_supported;
+    const bool is_for_host = error && error_of(error).code() == ErrorCode::not_supported;
     for (const Waiting& one : waiting) {
-      if (from_host) opened_[one.id] = {true, 0, nullptr, 0};
+      if (is_for_host) opened_[one.id] = {true, 0, nullptr, 0};
       else opened_.erase(one.id);
     }
     std::erase_if(feed.given, [](const auto& entry) { return entry.second.expired(); });
@@ -279,6 +413,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
         const std::lock_guard again(mutex_);
         --feed.held;
         feed.used = Clock::now();
+        if (feed.left && feed.idle()) changed_.notify_all();
       });
       feed.given[place] = parcel;
       batches_ += waiting.size();
@@ -286,9 +421,10 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
     }
     lock.unlock();
     if (parcel != nullptr && waiting.empty()) slot.release();
+    for (std::size_t i = 0; i < waiting.size() && !slot.why_host.empty(); ++i) count(*feed.view, {Fallback::not_decoded, slot.why_host});
     // Nothing of it is kept here: its readers may give it back before this thread goes on.
     for (std::size_t i = 0; i < waiting.size(); ++i) {
-      if (from_host) hand_to_host(std::move(waiting[i]), Fallback::failed);
+      if (is_for_host) hand_to_host(std::move(waiting[i]), reason_of(error_of(error)));
       else waiting[i].done(i + 1 < waiting.size() ? parcel : std::move(parcel), error);
     }
     waiting.clear();
@@ -297,22 +433,18 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
   }
   // What still waits comes from the host; when the delivery ends, nobody waits.
   feed.dead = true;
+  feed.why_dead = reason.why;
+  feed.ended_before = ended_;
   feed.used = Clock::now();
   std::vector<Waiting> left;
-  for (Feed::Place& place : feed.asked) {
-    for (Waiting& one : place.waiting) {
-      opened_[one.id] = {true, 0, nullptr, 0};
-      left.push_back(std::move(one));
-    }
-    place.waiting.clear();
-  }
+  for (Feed::Place& place : feed.asked) take_to_host(place.waiting, left);
   const bool stopping = feed.stopping;
   if (stopping)
     for (const Waiting& one : left) opened_.erase(one.id);
   lock.unlock();
   for (Waiting& one : left) {
     if (stopping) one.done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the hand-off is ending")));
-    else hand_to_host(std::move(one), why);
+    else hand_to_host(std::move(one), reason);
   }
   left.clear();
   if (!stopping) return;
@@ -321,17 +453,19 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first, std::uint64_t 
   lock.unlock();
 }
 
-/// Called without the lock. opened_ says already that it is on the host.
-void DeviceDelivery::hand_to_host(Waiting one, Fallback why) {
-  ++fallbacks_[static_cast<std::size_t>(why)];
-  const std::uint64_t host = host_.open(std::move(one.request), Order::stream,
-                                        [this, id = one.id, done = std::move(one.done)](std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
-                                          {
-                                            const std::lock_guard again(mutex_);
-                                            opened_.erase(id);
-                                          }
-                                          done(std::move(parcel), error);
-                                        });
+/// Precondition: the lock is held. hand_to_host() follows for each, without it.
+void DeviceDelivery::take_to_host(std::vector<Waiting>& waiting, std::vector<Waiting>& taken) {
+  for (Waiting& one : waiting) {
+    opened_[one.id] = {true, 0, nullptr, 0};
+    taken.push_back(std::move(one));
+  }
+  waiting.clear();
+}
+
+/// Precondition: the lock is not held, opened_ says already that it is on the host.
+void DeviceDelivery::hand_to_host(Waiting one, const Reason& reason) {
+  count(*one.request.view, reason);
+  const std::uint64_t host = host_.open(std::move(one.request), Order::stream, from_host(one.id, reason.why, std::move(one.done)));
   const std::lock_guard lock(mutex_);
   if (const auto it = opened_.find(one.id); it != opened_.end()) it->second.host = host;
 }

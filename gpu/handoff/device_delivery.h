@@ -2,19 +2,29 @@
 // Mode daemon: batches in slots of device memory, which the readers map.
 //
 // One feed for each (view, rank, world) that is read in order: a stream of batches, its slots and a thread. Readers of
-// the same rank share its batches for as long as somebody holds them. What a feed does not have in reach comes from
-// the host delivery, in host memory, and the reader copies it: batches by number, a reader that is behind another, one
-// that holds all slots, a view that the GPU memory is too small for, a device that failed. `counters` tell how many.
+// the same rank share its batches for as long as somebody holds them; where they read at two places, there are two
+// feeds. Batches that no feed can give come from the host delivery, in host memory, and the reader copies them. Each is
+// counted under its Fallback, and the first of each kind of a view is logged.
+//
+// Memory. A feed gets half of what is free. A feed that nobody reads is kept for `idle_time`, because its reader may
+// go on; when a new feed would get less than a quarter of all memory, or too little for its view, those that nobody
+// reads are ended first, the longest unused before the others.
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "gpu/handoff/delivery.h"
 
@@ -29,6 +39,7 @@ class SlotStream {
   struct Slot {
     std::vector<Tensor> tensors;
     std::function<void()> release;  // from any thread, once, before the stream's end
+    std::string why_host;           // why the CPU made it; empty: the GPU did
   };
   virtual ~SlotStream() = default;
   /// The next batch. Throws what went wrong with it, not_supported where only the host can make it: those after it
@@ -49,14 +60,17 @@ class SlotStream {
 
 class DeviceDelivery final : public Delivery {
  public:
-  /// Why a batch came from the host delivery instead.
-  enum class Fallback { by_number, behind, slots_held, no_memory, failed };
-  static constexpr std::array<const char*, 5> kFallbackNames{"by_number", "behind", "slots_held", "no_memory", "failed"};
+  using Fallback = handoff::Fallback;
+  using Fallbacks = std::array<std::uint64_t, kFallbacks>;
+  static constexpr std::array<const char*, kFallbacks> kFallbackNames{
+      "none", "by_number", "behind", "past_end", "slots_held", "no_memory", "not_decoded", "failed"};
 
   struct Options {
     std::array<std::uint8_t, 16> uuid{};  // of the device
     std::uint64_t memory = 0;             // of the device, for all feeds
     std::chrono::milliseconds idle_time{30'000};  // after which a feed that nobody reads is ended
+    /// All batches are for one reader: where it begins anew, it has left its stream.
+    bool one_reader = false;
     /// Makes the stream that begins with this batch, in so much memory. Throws.
     std::function<std::unique_ptr<SlotStream>(const BatchRequest&, std::uint64_t memory)> make_stream;
   };
@@ -69,6 +83,7 @@ class DeviceDelivery final : public Delivery {
   bool serves(const HelloMessage& hello) const override;
   std::uint64_t open(BatchRequest request, Order order, Done done) override;
   void cancel(std::uint64_t opened) override;
+  std::size_t slots(const BatchRequest& request) const override;
   void freeze() override { frozen_ = true; }
   std::uint64_t bytes(const View& view, std::int64_t batch) const override { return host_.bytes(view, batch); }
   /// Batches may lie in either memory.
@@ -77,7 +92,7 @@ class DeviceDelivery final : public Delivery {
 
   struct Statistics {
     std::uint64_t batches = 0, bytes = 0, memory = 0, feeds = 0;  // delivered in device memory, ever; now
-    std::array<std::uint64_t, 5> fallbacks{};
+    Fallbacks fallbacks{};
   };
   Statistics statistics() const;
 
@@ -88,6 +103,12 @@ class DeviceDelivery final : public Delivery {
     BatchRequest request;
     Done done;
   };
+  /// Why batches come from the host.
+  struct Reason {
+    Fallback why = Fallback::failed;
+    std::string detail = {};   // for the log; empty: what `why` says
+    bool is_expected = false;  // nothing is wrong
+  };
   struct Opened {
     bool on_host = false;
     std::uint64_t host = 0;         // what the host delivery gave
@@ -96,11 +117,18 @@ class DeviceDelivery final : public Delivery {
   };
 
   std::shared_ptr<Feed> feed_for(const BatchRequest& request, std::int64_t place, Fallback& why_not);
-  void serve(Feed& feed, const BatchRequest& first, std::uint64_t memory);
+  void serve(Feed& feed, const BatchRequest& first);
+  std::unique_ptr<SlotStream> make_stream(Feed& feed, const BatchRequest& first);
+  void make_room(std::unique_lock<std::mutex>& lock, const Feed& feed, std::uint64_t most_used);
   void end(const std::shared_ptr<Feed>& feed);
-  void hand_to_host(Waiting one, Fallback why);
+  static Reason reason_of(const Error& error);
+  void take_to_host(std::vector<Waiting>& waiting, std::vector<Waiting>& taken);
+  void hand_to_host(Waiting one, const Reason& reason);
   std::uint64_t open_on_host(BatchRequest request, Fallback why, Done done);
+  Done from_host(std::uint64_t id, Fallback why, Done done);
+  void count(const View& view, const Reason& reason);
   void sweep();
+  bool must_end(const Feed& feed, std::chrono::steady_clock::time_point now) const;
   void end_idle(bool all);
 
   const Options options_;
@@ -110,14 +138,17 @@ class DeviceDelivery final : public Delivery {
   mutable std::mutex mutex_;  // guards what follows, and the feeds
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Feed>> feeds_;
-  std::vector<std::shared_ptr<Feed>> ending_;  // for the sweeper
+  std::vector<std::shared_ptr<Feed>> ending_;  // for the sweeper, until their memory is free
+  std::uint64_t ended_ = 0;                    // feeds whose memory is free
   std::map<std::uint64_t, Opened> opened_;
   std::uint64_t last_opened_ = 0, last_memory_ = 0;
   std::uint64_t used_ = 0;  // of options_.memory
   bool stopping_ = false;
   std::atomic<bool> frozen_{false};
   std::atomic<std::uint64_t> batches_{0}, bytes_{0};
-  std::array<std::atomic<std::uint64_t>, 5> fallbacks_{};
+  std::array<std::atomic<std::uint64_t>, kFallbacks> fallbacks_{};
+  std::mutex log_mutex_;  // guards logged_
+  std::set<std::pair<std::string, Fallback>> logged_;
   std::thread sweeper_;
 };
 

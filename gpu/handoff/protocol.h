@@ -48,13 +48,14 @@
 //
 // A Batch in MemoryKind::own comes when the last of its programs has ended well; its memory's id is the Setup's. What a
 // program needs in its batch's slot is free: the reader released what was there. A batch that programs
-// cannot make comes in host memory. A reader whose device fails ends the socket of the series: then all come so.
+// cannot make comes in host memory. A reader whose device fails says so and ends the socket of the series: then all come so.
 //
 // Growing. A reader says the newest version it knows, the server answers with the one both use. A new kind
 // of memory is a new MemoryKind behind a bit in HelloMessage::kinds; a new step is a new MessageType, sent only
 // to who said in HelloMessage::features that it understands it.
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace batchfs::handoff {
@@ -101,6 +102,19 @@ enum class MemoryKind : std::uint32_t {
   own = 4,         // of the reader: the batch area of its decoder
 };
 inline constexpr std::uint32_t bit(MemoryKind kind) { return 1u << static_cast<std::uint32_t>(kind); }
+
+/// Why a batch of a reader that wants batches on a GPU was not made there.
+enum class Fallback : std::uint32_t {
+  none = 0,
+  by_number = 1,    // it was asked for alone, not in a stream
+  behind = 2,       // other readers of the same rank read elsewhere
+  past_end = 3,     // padding of a rank, or an epoch past the view's last
+  slots_held = 4,   // readers hold all slots
+  no_memory = 5,    // there is too little GPU memory for the view
+  not_decoded = 6,  // the GPU does not decode a chunk, or does not convert the values
+  failed = 7,       // the GPU, or the reader's decoder, failed
+};
+inline constexpr std::size_t kFallbacks = 8;
 
 struct HelloMessage {
   Header header;               // version: the newest that the reader knows
@@ -152,12 +166,12 @@ struct ReleaseMessage {
   std::uint32_t reserved;
 };
 
-/// The reader waits for the next batch of its stream. From now on the stream's depth is `depth`.
+/// From now on the stream's depth is `depth`. The reader waits for the next batch, unless `only_depth` is 1.
 struct WantMessage {
   Header header;
   std::uint64_t stream;
   std::uint32_t depth;
-  std::uint32_t reserved;
+  std::uint32_t only_depth;
 };
 
 /// Followed by MemoryRecord[memory_count], TensorRecord[tensor_count], std::int64_t[dim_count]: the shapes
@@ -169,7 +183,7 @@ struct BatchMessage {
   std::uint64_t request;  // of the Get, 0 for a stream
   std::int64_t epoch, batch, samples;
   std::uint32_t memory_count, tensor_count, dim_count;
-  std::uint32_t reserved;
+  Fallback fallback;      // none where the reader wants no GPU
 };
 
 inline constexpr std::uint32_t kMemoryAttached = 1;
@@ -226,12 +240,13 @@ struct ProgramMessage {
   std::uint64_t number, size;
 };
 
-/// Followed by `count` numbers of chunks (std::uint32_t) that were not decoded; kAllRefused for all of them.
+/// Followed by `count` numbers of chunks (std::uint32_t) that were not decoded; kAllRefused for all of them. Number 0:
+/// the reader's decoder has failed with `code`, an ErrorCode, and the socket ends.
 struct EndedMessage {
   Header header;
   std::uint64_t number;
   std::uint32_t count;
-  std::uint32_t reserved;
+  std::uint32_t code;
 };
 inline constexpr std::uint32_t kAllRefused = UINT32_MAX;
 inline constexpr std::uint32_t kMostRefused = 1024;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <numeric>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +15,10 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
+void add(DeviceDelivery::Fallbacks& to, const DeviceDelivery::Fallbacks& more) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += more[i];
+}
+
 }  // namespace
 
 /// A connection's batches. Whatever holds one of them holds the session.
@@ -26,6 +29,7 @@ class ReaderDelivery::Reading final : public Delivery, public std::enable_shared
       : channel_{channel},
         batches_({.uuid = {},
                   .memory = memory,
+                  .one_reader = true,
                   .make_stream = [this, &engine](const BatchRequest& first, std::uint64_t most) {
                     return reader_slots(engine, channel_.fd, ++last_stream_, first, most);
                   }},
@@ -47,6 +51,7 @@ class ReaderDelivery::Reading final : public Delivery, public std::enable_shared
                          });
   }
   void cancel(std::uint64_t opened) override { batches_.cancel(opened); }
+  std::size_t slots(const BatchRequest& request) const override { return batches_.slots(request); }
   void freeze() override { batches_.freeze(); }
   std::uint64_t bytes(const View& view, std::int64_t batch) const override { return batches_.bytes(view, batch); }
   std::uint64_t limit() const override { return batches_.limit(); }
@@ -117,7 +122,7 @@ void ReaderDelivery::end_sessions() {
     const auto last = session->statistics();
     ended_.batches += last.batches;
     ended_.bytes += last.bytes;
-    ended_.from_host += std::accumulate(last.fallbacks.begin(), last.fallbacks.end(), std::uint64_t{0});
+    add(ended_.fallbacks, last.fallbacks);
     changed_.notify_all();
     lock.unlock();
     session = nullptr;
@@ -133,7 +138,7 @@ ReaderDelivery::Statistics ReaderDelivery::statistics() const {
     const auto its = session->statistics();
     now.batches += its.batches;
     now.bytes += its.bytes;
-    now.from_host += std::accumulate(its.fallbacks.begin(), its.fallbacks.end(), std::uint64_t{0});
+    add(now.fallbacks, its.fallbacks);
   }
   return now;
 }

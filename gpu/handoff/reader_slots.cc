@@ -102,7 +102,7 @@ class ReaderSlots final : public SlotStream {
       return !why_broken_.empty() || (it != entries_.end() && it->second.ended);
     });
     const auto it = entries_.find(next_place_);
-    if (it == entries_.end() || !it->second.ended) throw Error(ErrorCode::interrupted, why_broken_);
+    if (it == entries_.end() || !it->second.ended) throw Error(code_, why_broken_);
     const Entry entry = std::move(it->second);
     entries_.erase(it);
     const std::uint64_t place = next_place_++;
@@ -157,11 +157,14 @@ class ReaderSlots final : public SlotStream {
     return static_cast<std::int64_t>((first_ + place) % epoch_batches_) * world_ + rank_;
   }
 
-  /// Nothing more comes.
-  void fail(const std::string& why) {
+  /// Nothing more comes. ErrorCode::interrupted: the reader or the server ends it.
+  void fail(const std::string& why, ErrorCode code = ErrorCode::interrupted) {
     {
       const std::lock_guard lock(mutex_);
-      if (why_broken_.empty()) why_broken_ = why;
+      if (why_broken_.empty()) {
+        why_broken_ = why;
+        code_ = code;
+      }
       changed_.notify_all();
     }
     if (source_) source_->stop();
@@ -171,8 +174,9 @@ class ReaderSlots final : public SlotStream {
   void guarded(Body body) {
     try {
       body();
-    } catch (const std::exception& error) {
-      fail(error.what());
+    } catch (...) {
+      const Error error = error_of(std::current_exception());
+      fail(error.what(), error.code());
     }
   }
 
@@ -228,7 +232,7 @@ class ReaderSlots final : public SlotStream {
     std::uint64_t number;
     std::vector<std::uint32_t> statuses;
   };
-  /// What the reader says of the oldest program under way. Throws corrupt.
+  /// What the reader says of the oldest program under way. Throws corrupt, and io or no_memory when its decoder failed.
   Ended read(std::span<const std::byte> bytes) {
     const auto require = [](bool good) {
       if (!good) throw Error(ErrorCode::corrupt, "the reader says nonsense about a program");
@@ -237,6 +241,12 @@ class ReaderSlots final : public SlotStream {
     require(bytes.size() >= sizeof message);
     std::memcpy(&message, bytes.data(), sizeof message);
     require(message.header.type == MessageType::ended);
+    if (message.number == 0) {
+      const bool is_memory = message.code == static_cast<std::uint32_t>(ErrorCode::no_memory);
+      throw Error(is_memory ? ErrorCode::no_memory : ErrorCode::io,
+                  is_memory ? "the reader's GPU has too little free memory for its decoder; allow it less (device_memory)"
+                            : "the reader's decoder has failed; the reader knows why (why_copied)");
+    }
     Ended ended{message.number, {}};
     {
       const std::lock_guard lock(mutex_);
@@ -275,6 +285,7 @@ class ReaderSlots final : public SlotStream {
   std::deque<std::pair<std::uint64_t, std::uint64_t>> started_;     // programs under way: number, chunks
   std::uint64_t next_place_ = 0;
   std::string why_broken_;
+  ErrorCode code_ = ErrorCode::interrupted;  // with why_broken_
 
   std::thread planner_, launcher_, completer_;
 };

@@ -93,6 +93,9 @@ BATCHFS_API int64_t batchfs_rank_batches(const batchfs_reader* reader, int64_t d
 /* "reader" (decoded here, on the device), "daemon" (device memory of the server), "host" (shared memory) or "files";
  * "none" when the server is gone. */
 BATCHFS_API const char* batchfs_mode(batchfs_reader* reader);
+/* Why batches for a device were made on the host and copied, with how many for each reason; empty when none was. Valid
+ * until the calling thread's next call of this function. */
+BATCHFS_API const char* batchfs_why_copied(batchfs_reader* reader);
 
 /* From here on batchfs_next gives this rank's batches of `epoch`, of which `done` global batches have been
  * read: rank R of W gets the batches done + R, done + R + W, ... */

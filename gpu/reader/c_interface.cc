@@ -135,6 +135,12 @@ const char* batchfs_mode(batchfs_reader* reader) {
   return mode == "reader" ? "reader" : mode == "daemon" ? "daemon" : mode == "host" ? "host" : mode == "files" ? "files" : "none";
 }
 
+const char* batchfs_why_copied(batchfs_reader* reader) {
+  static thread_local std::string why;
+  why = reader->reader->why_copied();
+  return why.c_str();
+}
+
 int batchfs_start(batchfs_reader* reader, int64_t epoch, int64_t done) {
   return guarded([&] { reader->reader->start({epoch, done}); });
 }

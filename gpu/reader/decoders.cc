@@ -23,7 +23,6 @@ using namespace handoff;
 namespace {
 
 constexpr std::uint64_t kLargestText = std::uint64_t{1} << 31;  // a setup, a program
-constexpr std::size_t kWhy = 512;
 
 /// A memory file's bytes. Throws corrupt.
 std::vector<std::byte> bytes_of_file(int fd, std::uint64_t size) {
@@ -36,6 +35,19 @@ std::vector<std::byte> bytes_of_file(int fd, std::uint64_t size) {
     at += static_cast<std::uint64_t>(got);
   }
   return bytes;
+}
+
+Error error_of(const CudaFailure& failure) {
+  const bool is_known = failure.code <= static_cast<std::uint32_t>(ErrorCode::internal);
+  return Error(is_known ? static_cast<ErrorCode>(failure.code) : ErrorCode::internal, failure.text);
+}
+
+/// Tells the server why no program of the series runs any more.
+void send_failure(int socket, ErrorCode code) {
+  EndedMessage message{};
+  message.header = {sizeof message, MessageType::ended, kVersion};
+  message.code = static_cast<std::uint32_t>(code);
+  send_message(socket, std::as_bytes(std::span(&message, 1)));  // a server that has left needs no answer
 }
 
 template <class Message>
@@ -59,11 +71,11 @@ class Decoders::Decoder {
       throw Error(ErrorCode::corrupt, "staging memory is shorter than it should be");
     staging_ = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, staging, 0);
     if (staging_ == MAP_FAILED) throw Error(ErrorCode::no_memory, std::string("mapping staging memory: ") + std::strerror(errno));
-    char why[kWhy] = "";
-    handle_ = table_.open(device_->number(), setup.data(), setup.size(), staging_, size, why, sizeof why);
+    CudaFailure failure{};
+    handle_ = table_.open(device_->number(), setup.data(), setup.size(), staging_, size, &failure);
     if (handle_ == nullptr) {
       ::munmap(staging_, size_);
-      throw Error(ErrorCode::io, why);
+      throw error_of(failure);
     }
   }
   ~Decoder() {
@@ -115,7 +127,7 @@ class Decoders::Series {
       finisher_.detach();
       return;
     }
-    end("");
+    end();
     starter_.join();
     finisher_.join();
     ::close(socket_);
@@ -124,9 +136,13 @@ class Decoders::Series {
   const std::shared_ptr<const DeviceMemory>& memory() const { return memory_; }
 
  private:
+  void fail(const Error& error) {
+    owner_.failed(error.what());
+    send_failure(socket_, error.code());
+    end();
+  }
   /// Nothing more is started; what runs is waited for.
-  void end(const std::string& why) {
-    if (!why.empty()) owner_.failed(why);
+  void end() {
     {
       const std::lock_guard lock(mutex_);
       ending_ = true;
@@ -140,19 +156,19 @@ class Decoders::Series {
     for (std::uint64_t number = 1;; ++number) {
       try {
         ReceivedMessage received;
-        if (!receive_message(socket_, sizeof(ProgramMessage), received)) return end("");
+        if (!receive_message(socket_, sizeof(ProgramMessage), received)) return end();
         const auto message = read_as<ProgramMessage>(received.bytes, MessageType::program);
         if (received.descriptors.size() != 1 || message.number != number)
           throw Error(ErrorCode::corrupt, "programs came in another order");
         const std::vector<std::byte> bytes = bytes_of_file(received.descriptors[0], message.size);
-        char why[kWhy] = "";
-        if (table_.start(decoder_->handle(), bytes.data(), bytes.size(), why, sizeof why) != 0) {
+        CudaFailure failure{};
+        if (table_.start(decoder_->handle(), bytes.data(), bytes.size(), &failure) != 0) {
           const std::lock_guard lock(mutex_);
-          if (!ending_) throw Error(ErrorCode::io, why);
+          if (!ending_) throw error_of(failure);
           return;
         }
-      } catch (const std::exception& error) {
-        return end(error.what());
+      } catch (...) {
+        return fail(batchfs::error_of(std::current_exception()));
       }
       const std::lock_guard lock(mutex_);
       started_.push_back(number);
@@ -174,9 +190,9 @@ class Decoders::Series {
         EndedMessage message;
         std::uint32_t refused[kMostRefused];
       } out{};
-      char why[kWhy] = "";
-      const std::int64_t count = table_.finish(decoder_->handle(), number, out.refused, kMostRefused, why, sizeof why);
-      if (count < 0) return end(why);
+      CudaFailure failure{};
+      const std::int64_t count = table_.finish(decoder_->handle(), number, out.refused, kMostRefused, &failure);
+      if (count < 0) return fail(error_of(failure));
       const bool all = count > kMostRefused;
       out.message.number = number;
       out.message.count = all ? kAllRefused : static_cast<std::uint32_t>(count);
@@ -243,8 +259,11 @@ void Decoders::receive() {
       auto series = std::make_unique<Series>(*this, message, received.descriptors);
       const std::lock_guard lock(mutex_);
       series_[message.id] = std::move(series);
-    } catch (const std::exception& error) {
-      failed(error.what());  // the socket of its programs ends with the message: the server sees that
+    } catch (...) {
+      const Error error = batchfs::error_of(std::current_exception());
+      failed(error.what());
+      // The socket of its programs ends with the message.
+      if (received.descriptors.size() == 3 && received.descriptors[2] >= 0) send_failure(received.descriptors[2], error.code());
     }
   }
 }

@@ -54,7 +54,7 @@ class Reader {
   std::string mode();
   /// Why it is "files", in "auto"; else empty.
   std::string why_files();
-  /// Why batches are copied to the device although the server could have them there; else empty.
+  /// Why batches were made on the host and copied to the device, with how many for each reason; empty when none was.
   std::string why_copied();
 
   /// How many batches start() of this position gives.

@@ -163,6 +163,11 @@ const char* SocketSource::mode() const {
   return mode_ == Mode::reader ? "reader" : mode_ == Mode::daemon ? "daemon" : "host";
 }
 
+std::string SocketSource::why_copied() const {
+  const std::string counted = fallbacks_.text(), failed = decoders_ != nullptr ? decoders_->why_failed() : std::string();
+  return failed.empty() || counted.empty() ? failed + counted : failed + "; " + counted;
+}
+
 /// One message, in buffer_, with the descriptors that came with it. Empty when there is none and `milliseconds` is 0.
 std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, const Interrupted& interrupted,
                                                  int milliseconds) {
@@ -311,6 +316,7 @@ bool SocketSource::receive_answer(const Interrupted& interrupted, int millisecon
       request = message.request;
       try {
         answer.batch = batch_of(bytes, descriptors.fds);
+        if (device_ != nullptr) fallbacks_.add(message.fallback);
       } catch (const Error&) {  // there is no memory to map it to, or none of its kind
         answer.error = std::current_exception();
       }
@@ -364,6 +370,7 @@ std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
     auto message = make<WantMessage>(MessageType::want);
     message.stream = stream_;
     message.depth = depth_ = depth;
+    message.only_depth = arrived_.empty() ? 0 : 1;
     link_->send(&message, sizeof message);
   }
   while (arrived_.empty()) receive_answer(interrupted);

@@ -12,6 +12,7 @@
 
 #include "gpu/handoff/protocol.h"
 #include "gpu/reader/decoders.h"
+#include "gpu/reader/fallbacks.h"
 #include "gpu/reader/source.h"
 
 namespace batchfs::reader {
@@ -54,7 +55,7 @@ class SocketSource final : public Source {
 
   const std::shared_ptr<const Schema>& schema() const override { return schema_; }
   const char* mode() const override;
-  std::string why_copied() const override { return decoders_ != nullptr ? decoders_->why_failed() : std::string(); }
+  std::string why_copied() const override;
   void start(const Series& series, std::uint32_t ahead) override;
   std::shared_ptr<Batch> next(const Interrupted& interrupted) override;
   std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch, const Interrupted& interrupted) override;
@@ -85,6 +86,7 @@ class SocketSource final : public Source {
   handoff::Mode mode_ = handoff::Mode::host;
   std::unique_ptr<Decoders> decoders_;         // in mode reader
   std::map<handoff::MemoryKind, Piece> kept_;  // memory that comes again: of each kind the last
+  Fallbacks fallbacks_;                        // of batches that a device was wanted for
   std::uint64_t stream_ = 0, last_request_ = 0;
   std::uint32_t ahead_ = 0, depth_ = 0;        // wanted ahead; told to the server
   bool ended_ = true;

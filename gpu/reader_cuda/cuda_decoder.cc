@@ -2,7 +2,6 @@
 
 #include "gpu/reader/cuda_decoder.h"
 
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
@@ -39,26 +38,23 @@ struct Decoder {
                setup.conversions, setup.constants) {}
 };
 
-/// Runs `body`; what it throws becomes `failed` and a text.
+/// Runs `body`; an exception becomes `result` and a failure.
 template <class Body, class Result>
-Result guarded(char* why, std::size_t why_size, Result failed, Body body) {
-  std::string text = "unknown";
+Result guarded(reader::CudaFailure* failure, Result result, Body body) {
   try {
     return body();
-  } catch (const std::exception& error) {
-    text = error.what();
   } catch (...) {
+    const Error error = error_of(std::current_exception());
+    const std::string text = error.what();
+    failure->text[text.copy(failure->text, sizeof failure->text - 1)] = 0;
+    failure->code = static_cast<std::uint32_t>(error.code());
   }
-  if (why_size > 0) {
-    const std::size_t length = std::min(text.size(), why_size - 1);
-    std::memcpy(why, text.data(), length);
-    why[length] = 0;
-  }
-  return failed;
+  return result;
 }
 
-void* open(int device, const void* setup, std::size_t setup_size, void* staging, std::size_t staging_size, char* why, std::size_t why_size) {
-  return guarded(why, why_size, static_cast<void*>(nullptr), [&]() -> void* {
+void* open(int device, const void* setup, std::size_t setup_size, void* staging, std::size_t staging_size,
+           reader::CudaFailure* failure) {
+  return guarded(failure, static_cast<void*>(nullptr), [&]() -> void* {
     ProgramSetup wanted = ProgramSetup::from_bytes({static_cast<const std::byte*>(setup), setup_size});
     if (wanted.sizes.staging > staging_size) throw Error(ErrorCode::corrupt, "staging memory is shorter than it should be");
     return std::make_unique<Decoder>(device, std::move(wanted), staging).release();
@@ -66,8 +62,8 @@ void* open(int device, const void* setup, std::size_t setup_size, void* staging,
 }
 
 void close(void* decoder) {
-  char why[1];
-  guarded(why, 0, 0, [&] {
+  reader::CudaFailure ignored;
+  guarded(&ignored, 0, [&] {
     delete static_cast<Decoder*>(decoder);
     return 0;
   });
@@ -79,8 +75,8 @@ void* slots(void* decoder, std::uint64_t* size) {
   return it.slots.data();
 }
 
-int start(void* decoder, const void* bytes, std::size_t size, char* why, std::size_t why_size) {
-  return guarded(why, why_size, -1, [&] {
+int start(void* decoder, const void* bytes, std::size_t size, reader::CudaFailure* failure) {
+  return guarded(failure, -1, [&] {
     auto& it = *static_cast<Decoder*>(decoder);
     const auto* begin = static_cast<const std::byte*>(bytes);
     const Program program(std::vector<std::byte>(begin, begin + size));
@@ -93,13 +89,14 @@ int start(void* decoder, const void* bytes, std::size_t size, char* why, std::si
   });
 }
 
-std::int64_t finish(void* decoder, std::uint64_t number, std::uint32_t* refused, std::size_t most, char* why, std::size_t why_size) {
-  return guarded(why, why_size, std::int64_t{-1}, [&] {
+std::int64_t finish(void* decoder, std::uint64_t number, std::uint32_t* refused, std::size_t max_refused,
+                    reader::CudaFailure* failure) {
+  return guarded(failure, std::int64_t{-1}, [&] {
     const std::vector<std::uint32_t> statuses = static_cast<Decoder*>(decoder)->runner.finish(number);
     std::int64_t count = 0;
     for (std::size_t i = 0; i < statuses.size(); ++i) {
       if (statuses[i] == kDecoded) continue;
-      if (static_cast<std::size_t>(count) < most) refused[count] = static_cast<std::uint32_t>(i);
+      if (static_cast<std::size_t>(count) < max_refused) refused[count] = static_cast<std::uint32_t>(i);
       ++count;
     }
     return count;

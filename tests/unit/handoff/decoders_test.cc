@@ -31,6 +31,7 @@ struct Decoding {
   std::vector<std::uint32_t> refused;     // by each program
   std::uint32_t refused_more = 0;         // said, and not named
   std::string open_fails, start_fails, finish_fails;
+  ErrorCode code = ErrorCode::io;         // of these
 
   static Decoding* now;
   Decoding() { now = this; }
@@ -54,18 +55,19 @@ struct FakeDecoder {
   bool stopped = false;
 };
 
-int say(const std::string& text, char* why, std::size_t size) {
-  why[text.copy(why, size - 1)] = 0;
+int say(const std::string& text, CudaFailure* failure) {
+  failure->text[text.copy(failure->text, sizeof failure->text - 1)] = 0;
+  failure->code = static_cast<std::uint32_t>(Decoding::now->code);
   return -1;
 }
 
 constexpr CudaDecoderTable kTable{
     .version = CudaDecoderTable::kVersion,
-    .open = [](int, const void* setup, std::size_t size, void* staging, std::size_t staging_size, char* why, std::size_t why_size) -> void* {
+    .open = [](int, const void* setup, std::size_t size, void* staging, std::size_t staging_size, CudaFailure* failure) -> void* {
       Decoding& all = *Decoding::now;
       const std::lock_guard lock(all.mutex);
       if (!all.open_fails.empty()) {
-        say(all.open_fails, why, why_size);
+        say(all.open_fails, failure);
         return nullptr;
       }
       all.setups.emplace_back(static_cast<const char*>(setup), size);
@@ -84,19 +86,19 @@ constexpr CudaDecoderTable kTable{
       *size = batches.size();
       return batches.data();
     },
-    .start = [](void* decoder, const void* program, std::size_t size, char* why, std::size_t why_size) {
+    .start = [](void* decoder, const void* program, std::size_t size, CudaFailure* failure) {
       Decoding& all = *Decoding::now;
       const std::lock_guard lock(all.mutex);
-      if (static_cast<FakeDecoder*>(decoder)->stopped) return say("stopped", why, why_size);
-      if (!all.start_fails.empty()) return say(all.start_fails, why, why_size);
+      if (static_cast<FakeDecoder*>(decoder)->stopped) return say("stopped", failure);
+      if (!all.start_fails.empty()) return say(all.start_fails, failure);
       all.programs.emplace_back(static_cast<const char*>(program), size);
       return 0;
     },
-    .finish = [](void*, std::uint64_t number, std::uint32_t* refused, std::size_t most, char* why, std::size_t why_size) -> std::int64_t {
+    .finish = [](void*, std::uint64_t number, std::uint32_t* refused, std::size_t most, CudaFailure* failure) -> std::int64_t {
       Decoding& all = *Decoding::now;
       std::unique_lock lock(all.mutex);
       all.changed.wait(lock, [&] { return number <= all.may_finish; });
-      if (!all.finish_fails.empty()) return say(all.finish_fails, why, why_size);
+      if (!all.finish_fails.empty()) return say(all.finish_fails, failure);
       all.finished = number;
       for (std::size_t i = 0; i < std::min(most, all.refused.size()); ++i) refused[i] = all.refused[i];
       return static_cast<std::int64_t>(all.refused.size()) + all.refused_more;
@@ -170,6 +172,11 @@ class Server {
     EXPECT_GE(received.bytes.size(), sizeof ended.message);
     std::memcpy(&ended.message, received.bytes.data(), sizeof ended.message);
     EXPECT_EQ(ended.message.header.type, MessageType::ended);
+    if (ended.message.number == 0) {
+      failure = static_cast<ErrorCode>(ended.message.code);
+      EXPECT_FALSE(receive_message(socket_, kLongestMessage, received)) << "the socket goes on";
+      return std::nullopt;
+    }
     ended.refused.resize((received.bytes.size() - sizeof ended.message) / sizeof(std::uint32_t));
     if (!ended.refused.empty())
       std::memcpy(ended.refused.data(), received.bytes.data() + sizeof ended.message, ended.refused.size() * sizeof(std::uint32_t));
@@ -188,6 +195,7 @@ class Server {
 
   Decoding decoding;
   std::unique_ptr<Decoders> decoders;
+  std::optional<ErrorCode> failure;  // what the reader said before it ended a socket
 
  private:
   int channel_ = -1, socket_ = -1;
@@ -265,7 +273,26 @@ TEST(Decoders, WhatTheDecoderRefusesIsSaid) {
   EXPECT_FALSE(server.ended());
   EXPECT_TRUE(eventually([&] { return !server.decoders->why_failed().empty(); }));
   EXPECT_THAT(server.decoders->why_failed(), HasSubstr("the GPU is on fire"));
+  EXPECT_EQ(server.failure, ErrorCode::io);
   EXPECT_EQ(server.decoders->memory(1), nullptr);
+}
+
+TEST(Decoders, TheServerIsToldOfTooLittleMemory) {
+  Server server;
+  server.decoding.open_fails = "the GPU failed to allocate memory";
+  server.decoding.code = ErrorCode::no_memory;
+  server.set_up(1);
+  EXPECT_FALSE(server.ended());
+  EXPECT_EQ(server.failure, ErrorCode::no_memory);
+  server.decoding.set([](Decoding& d) {
+    d.open_fails = "";
+    d.start_fails = "the GPU failed to allocate memory";
+  });
+  server.failure = std::nullopt;
+  server.set_up(2);
+  server.program(1);
+  EXPECT_FALSE(server.ended());
+  EXPECT_EQ(server.failure, ErrorCode::no_memory);
 }
 
 TEST(Decoders, OtherMessagesEndTheSocket) {

@@ -3,6 +3,7 @@
 
 #include "gpu/handoff/device_delivery.h"
 
+#include <deque>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -15,6 +16,8 @@
 namespace batchfs::handoff {
 namespace {
 
+using testing::HasSubstr;
+
 constexpr auto kUuid = reader::FakeDevice::kUuid;
 constexpr std::uint64_t kSlotBytes = 4096;
 
@@ -22,19 +25,34 @@ constexpr std::uint64_t kSlotBytes = 4096;
 struct Device {
   std::atomic<int> streams{0}, alive{0}, taken{0}, released{0};
   std::atomic<bool> fail{false}, refuse{false};
-  std::atomic<std::int64_t> bad_place{-1};
+  std::atomic<std::int64_t> bad_place{-1}, undecoded_place{-1};
+  std::atomic<std::uint64_t> needed{0};      // bytes without which no stream is made
+  std::atomic<std::uint32_t> slots{3};
+  std::mutex mutex;                          // guards what follows
+  std::vector<std::uint64_t> memory;         // that each stream got
+  std::uint64_t last_memory() {
+    const std::lock_guard lock(mutex);
+    return memory.empty() ? 0 : memory.back();
+  }
 };
 
 /// Batches made by the view's engine, in slots of a memory file. Waits for a slot as a GPU's stream does.
 class FakeStream final : public SlotStream {
  public:
-  FakeStream(Device& device, Engine& engine, BatchRequest first)
-      : device_(device), engine_(engine), request_(std::move(first)), file_(::memfd_create("slots", MFD_CLOEXEC)) {
-    if (device_.refuse) throw Error(ErrorCode::no_memory, "there is no room");
+  FakeStream(Device& device, Engine& engine, BatchRequest first, std::uint64_t memory)
+      : device_(device),
+        engine_(engine),
+        request_(std::move(first)),
+        memory_(memory),
+        slots_(device.slots),
+        file_(::memfd_create("slots", MFD_CLOEXEC)) {
+    if (device_.refuse || memory < device_.needed) throw Error(ErrorCode::no_memory, "there is no room");
     if (::ftruncate(file_, static_cast<off_t>(size())) != 0) throw std::runtime_error("ftruncate");
     for (std::uint32_t slot = 0; slot < slots(); ++slot) free_.insert(slot);
     ++device_.streams;
     ++device_.alive;
+    const std::lock_guard lock(device_.mutex);
+    device_.memory.push_back(memory);
   }
   ~FakeStream() override {
     ::close(file_);
@@ -54,6 +72,7 @@ class FakeStream final : public SlotStream {
       ++request_.epoch;
     }
     if (request.batch == device_.bad_place) throw Error(ErrorCode::corrupt, "this batch cannot be made");
+    if (request.batch == device_.undecoded_place) throw Error(ErrorCode::not_supported, "no GPU decodes this");
     free_.erase(slot);
     request.format = &packed_format();
     const auto batch = engine_.open(request);
@@ -66,7 +85,8 @@ class FakeStream final : public SlotStream {
               ++device_.released;
               free_.insert(slot);
               changed_.notify_all();
-            }};
+            },
+            {}};
   }
   bool broken() const override { return device_.fail; }
   void stop() override {
@@ -74,15 +94,17 @@ class FakeStream final : public SlotStream {
     stopped_ = true;
     changed_.notify_all();
   }
-  std::uint32_t slots() const override { return 3; }
+  std::uint32_t slots() const override { return slots_; }
   int fd() const override { return file_; }
   std::uint64_t size() const override { return slots() * kSlotBytes; }
-  std::uint64_t memory() const override { return size(); }
+  std::uint64_t memory() const override { return memory_; }
 
  private:
   Device& device_;
   Engine& engine_;
   BatchRequest request_;
+  const std::uint64_t memory_;
+  const std::uint32_t slots_;
   const int file_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -90,22 +112,26 @@ class FakeStream final : public SlotStream {
   bool stopped_ = false;
 };
 
-/// A server whose device is made up: ten batches of one time step.
+/// A server whose device is made up: views named v0, v1, ... with ten batches of one time step.
 class ServedOnDevice {
  public:
-  explicit ServedOnDevice(const std::string& view = R"({"select": {"time": {"from": "#0", "to": "#10"}}, "window": {"time": 1}, "batch": 1, "epochs": 3})")
+  static constexpr std::uint64_t kMemory = 1 << 20;
+
+  explicit ServedOnDevice(int views = 1, std::chrono::milliseconds idle_time = std::chrono::milliseconds(200))
       : engine({.threads = 2, .memory = 64 << 20}, log),
         host(engine),
         delivery({.uuid = kUuid,
-                  .memory = 1 << 20,
-                  .idle_time = std::chrono::milliseconds(200),
-                  .make_stream = [this](const BatchRequest& first, std::uint64_t) {
-                    return std::make_unique<FakeStream>(device, engine, first);
+                  .memory = kMemory,
+                  .idle_time = idle_time,
+                  .make_stream = [this](const BatchRequest& first, std::uint64_t memory) {
+                    return std::make_unique<FakeStream>(device, engine, first, memory);
                   }},
                  host, log),
         directory(temporary_directory()) {
     HandoffServer::Options options;
-    options.views.push_back(data.view(view));
+    for (int i = 0; i < views; ++i)
+      options.views.push_back(data.view(R"({"name": "v)" + std::to_string(i) +
+                                        R"(", "select": {"time": {"from": "#0", "to": "#10"}}, "window": {"time": 1}, "batch": 1, "epochs": 3})"));
     options.deliveries = {&delivery, &host};
     server = std::make_unique<HandoffServer>(std::move(options), Listener(directory + "/s"), log);
   }
@@ -128,8 +154,9 @@ class ServedOnDevice {
   std::unique_ptr<HandoffServer> server;
 };
 
-std::shared_ptr<reader::Reader> open(const ServedOnDevice& served, std::shared_ptr<reader::FakeDevice> device, const std::string& mode = "auto") {
-  return reader::Reader::open({.place = served.path(), .mode = mode, .device = std::move(device)});
+std::shared_ptr<reader::Reader> open(const ServedOnDevice& served, std::shared_ptr<reader::FakeDevice> device, const std::string& mode = "auto",
+                                     const std::string& view = "v0", std::uint32_t ahead = 2) {
+  return reader::Reader::open({.place = served.path(), .view = view, .ahead = ahead, .mode = mode, .device = std::move(device)});
 }
 
 std::int32_t value_of(const reader::Batch& batch) {
@@ -178,6 +205,8 @@ TEST(DeviceDelivery, BatchesByNumberComeFromTheHost) {
   EXPECT_EQ(value_of(*batch), first_value(7));
   EXPECT_EQ(device->copies, 1);
   EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::by_number), 1u);
+  EXPECT_THAT(reader->why_copied(), HasSubstr("1 of 1 batches were made on the host: 1 because"));
+  EXPECT_THAT(reader->why_copied(), HasSubstr("by_number"));
 }
 
 TEST(DeviceDelivery, AReaderThatHoldsAllSlotsGoesOn) {
@@ -253,7 +282,128 @@ TEST(DeviceDelivery, WhereThereIsNoRoomBatchesComeFromTheHost) {
   const auto reader = open(served, std::make_shared<reader::FakeDevice>());
   reader->start({});
   for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
-  EXPECT_GT(served.from_host(DeviceDelivery::Fallback::no_memory), 0u);
+  EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::no_memory), 10u);
+  EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::failed), 0u);
+  EXPECT_THAT(reader->why_copied(), HasSubstr("10 of 10 batches were made on the host: 10 because there is too little GPU memory"));
+}
+
+TEST(DeviceDelivery, ALateViewGetsTheMemoryOfReadersThatHaveLeft) {
+  ServedOnDevice served(6, std::chrono::minutes(10));
+  for (int i = 0; i < 6; ++i) {
+    const auto reader = open(served, std::make_shared<reader::FakeDevice>(), "auto", "v" + std::to_string(i));
+    reader->start({});
+    EXPECT_EQ(value_of(*reader->next()), first_value(0));
+    EXPECT_GE(served.device.last_memory(), ServedOnDevice::kMemory / 4) << "view " << i;
+    EXPECT_EQ(reader->why_copied(), "");
+  }
+  EXPECT_LE(served.delivery.statistics().memory, ServedOnDevice::kMemory);
+  EXPECT_EQ(served.device.streams, 6);
+}
+
+TEST(DeviceDelivery, StreamsThatFitAreKeptForReadersThatComeBack) {
+  ServedOnDevice served(2, std::chrono::minutes(10));
+  for (int epoch = 0; epoch < 3; ++epoch)
+    for (const char* view : {"v0", "v1"}) {
+      const auto reader = open(served, std::make_shared<reader::FakeDevice>(), "auto", view);
+      reader->start({.epoch = epoch});
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+    }
+  EXPECT_EQ(served.device.streams, 2);
+}
+
+TEST(DeviceDelivery, AViewThatNeedsMoreThanItsShareGetsAllThatIsFree) {
+  ServedOnDevice served(2, std::chrono::minutes(10));
+  for (const char* view : {"v0", "v1"}) {
+    const auto reader = open(served, std::make_shared<reader::FakeDevice>(), "auto", view);
+    reader->start({});
+    EXPECT_EQ(value_of(*reader->next()), first_value(0));
+    EXPECT_EQ(reader->why_copied(), "");
+    served.device.needed = ServedOnDevice::kMemory / 4 * 3;
+  }
+  EXPECT_EQ(served.device.last_memory(), ServedOnDevice::kMemory);
+}
+
+TEST(DeviceDelivery, ReadersKeepTheirMemoryAndALateViewIsTriedAgainWhenTheyLeave) {
+  ServedOnDevice served(2, std::chrono::minutes(10));
+  auto first = open(served, std::make_shared<reader::FakeDevice>(), "auto", "v0");
+  first->start({});
+  auto held = first->next();
+  served.device.needed = ServedOnDevice::kMemory / 4 * 3;
+  const auto second = open(served, std::make_shared<reader::FakeDevice>(), "auto", "v1");
+  second->start({});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(value_of(*second->next()), first_value(i));
+  EXPECT_EQ(served.device.streams, 1);
+  EXPECT_EQ(value_of(*held), first_value(0));
+  EXPECT_GE(served.from_host(DeviceDelivery::Fallback::no_memory), 5u);
+  held = nullptr;
+  first = nullptr;
+  EXPECT_TRUE(eventually([&] { return served.server->statistics().readers == 1; }));
+  second->start({.epoch = 1});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*second->next()), first_value(i));
+  EXPECT_EQ(served.device.streams, 2);
+  EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::failed), 0u);
+}
+
+TEST(DeviceDelivery, ReadingFarAheadDoesNotMakeBatchesOnTheHost) {
+  ServedOnDevice served;
+  const auto device = std::make_shared<reader::FakeDevice>();
+  const auto reader = open(served, device, "auto", "v0", 8);
+  reader->start({});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+  EXPECT_EQ(device->copies, 0);
+  EXPECT_EQ(reader->why_copied(), "");
+}
+
+TEST(DeviceDelivery, HoldingMoreWhileBatchesAreReadyDoesNotMakeBatchesOnTheHost) {
+  ServedOnDevice served;
+  served.device.slots = 5;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>(), "auto", "v0", 8);
+  reader->start({});
+  std::deque<std::shared_ptr<reader::Batch>> held;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(eventually([&] { return served.device.taken >= std::min(i + 3, 10); }));
+    held.push_back(reader->next());
+    EXPECT_EQ(value_of(*held.back()), first_value(i));
+    if (held.size() > 2) held.pop_front();
+  }
+  EXPECT_EQ(reader->why_copied(), "");
+}
+
+TEST(DeviceDelivery, FewerSlotsThanAReaderHoldsDoNotStopIt) {
+  ServedOnDevice served;
+  served.device.slots = 2;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  std::vector<std::shared_ptr<reader::Batch>> held;
+  for (int i = 0; i < 4; ++i) held.push_back(reader->next());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(value_of(*held[static_cast<std::size_t>(i)]), first_value(i));
+  EXPECT_THAT(reader->why_copied(), HasSubstr("slots_held"));
+}
+
+TEST(DeviceDelivery, BeginningAnewWithABatchInHandStaysOnTheDevice) {
+  ServedOnDevice served;
+  const auto device = std::make_shared<reader::FakeDevice>();
+  const auto reader = open(served, device);
+  std::shared_ptr<reader::Batch> batch;
+  for (int pass = 0; pass < 4; ++pass) {
+    reader->start({});
+    for (int i = 0; i < 5; ++i) {
+      batch = reader->next();
+      EXPECT_EQ(value_of(*batch), first_value(i));
+    }
+  }
+  EXPECT_EQ(reader->why_copied(), "");
+  EXPECT_EQ(device->copies, 0);
+}
+
+TEST(DeviceDelivery, WhatTheGpuDoesNotDecodeIsCountedAsThat) {
+  ServedOnDevice served;
+  served.device.undecoded_place = 2;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+  EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::not_decoded), 1u);
+  EXPECT_THAT(reader->why_copied(), HasSubstr("1 of 10 batches were made on the host: 1 because the GPU does not decode"));
 }
 
 TEST(DeviceDelivery, ADeviceThatFailsStopsNobody) {

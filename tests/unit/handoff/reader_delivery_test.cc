@@ -2,6 +2,8 @@
 
 #include "gpu/handoff/reader_delivery.h"
 
+#include <numeric>
+
 #include "gpu/handoff/messages.h"
 #include "gpu/program_setup.h"
 #include "tests/unit/handoff/client.h"
@@ -39,6 +41,13 @@ class Server {
   std::string directory_;
   std::unique_ptr<HandoffServer> server_;
 };
+
+/// Batches that came from the host, for this reason or for any.
+std::uint64_t from_host(const Server& server, Fallback why = Fallback::none) {
+  const auto counts = server.readers.statistics().fallbacks;
+  if (why != Fallback::none) return counts[static_cast<std::size_t>(why)];
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
 
 std::vector<std::byte> bytes_of(int fd, std::uint64_t size) {
   std::vector<std::byte> bytes(size);
@@ -100,6 +109,13 @@ class Decoding {
     message.count = refused;
     send_message(socket_, std::as_bytes(std::span(&message, 1)));
   }
+  /// The decoder has failed.
+  void failed(ErrorCode code) {
+    EndedMessage message{};
+    message.header = {sizeof message, MessageType::ended, kVersion};
+    message.code = static_cast<std::uint32_t>(code);
+    send_message(socket_, std::as_bytes(std::span(&message, 1)));
+  }
   void hang_up() { ::close(std::exchange(socket_, -1)); }
 
   RawClient client;
@@ -137,7 +153,7 @@ TEST(ReaderDelivery, BatchesComeWhenTheirProgramsHaveEnded) {
   }
   reader.client.expect(MessageType::end);
   EXPECT_EQ(server.readers.statistics().batches, 5u);
-  EXPECT_EQ(server.readers.statistics().from_host, 0u);
+  EXPECT_EQ(from_host(server), 0u);
 }
 
 TEST(ReaderDelivery, WhatADecoderRefusesComesFromTheHost) {
@@ -152,7 +168,8 @@ TEST(ReaderDelivery, WhatADecoderRefusesComesFromTheHost) {
   reader.ended(reader.program().header().number);
   // The chunk that it refused is known: batches that use it come from the host all the same.
   EXPECT_EQ(reader.client.expect(MessageType::batch).as<BatchMessage>().batch, 1);
-  EXPECT_GE(server.readers.statistics().from_host, 1u);
+  EXPECT_GE(from_host(server, Fallback::not_decoded), 1u);
+  EXPECT_EQ(from_host(server, Fallback::not_decoded), from_host(server));
 }
 
 TEST(ReaderDelivery, ADecoderThatFailsLeavesTheHost) {
@@ -170,8 +187,24 @@ TEST(ReaderDelivery, ADecoderThatFailsLeavesTheHost) {
       EXPECT_EQ(values_of(batch)[0], first_value(2 * b));
       reader.client.release(batch.as<BatchMessage>().lease);
     }
-    EXPECT_EQ(server.readers.statistics().from_host, 3u);
+    EXPECT_EQ(from_host(server, Fallback::failed), 3u);
   }
+}
+
+TEST(ReaderDelivery, ADecoderWithoutMemoryIsCountedAsThat) {
+  Server server;
+  Decoding reader(server);
+  reader.client.start(0, 1, 3);
+  reader.set_up();
+  reader.failed(ErrorCode::no_memory);
+  for (std::int64_t b = 0; b < 3; ++b) {
+    const auto message = reader.client.expect(MessageType::batch).as<BatchMessage>();
+    EXPECT_EQ(message.batch, b);
+    EXPECT_EQ(message.fallback, Fallback::no_memory);
+    reader.client.release(message.lease);
+  }
+  EXPECT_EQ(from_host(server, Fallback::no_memory), 3u);
+  EXPECT_EQ(from_host(server), 3u);
 }
 
 TEST(ReaderDelivery, ByNumberFromTheHost) {

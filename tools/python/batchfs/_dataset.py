@@ -81,7 +81,7 @@ class Dataset:
 
     @property
     def why_copied(self) -> str:
-        """Why batches are copied to the GPU although the server has them there; empty otherwise."""
+        """Why batches were made on the host and copied to the GPU, with how many for each reason; empty when none was."""
         return self._reader.why_copied
 
     def __len__(self) -> int:
