@@ -59,7 +59,7 @@ void batch(const Options& options, Output& output) {
   const OpenedView opened = open_view(options.store, options.view);
   Log log;
   Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false,
-                 .store = opened.opened.store}, log);
+                 .store = opened.opened.store, .held = opened.opened.held_memory()}, log);
   const std::shared_ptr<const View> shared = find_samples(opened.view, opened.opened, options.store, engine, log);
   const View& view = *shared;
   check_batch(options, view);

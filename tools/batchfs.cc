@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include "engine/base/error.h"
@@ -210,7 +211,21 @@ int main_of_mount_helper(int argc, char** argv) {
 
 }  // namespace batchfs
 
+namespace {
+
+/// What is freed returns to the system rather than to caches of the allocator, which --memory does not count. Large blocks
+/// are mappings of their own, and few arenas serve all threads: batchfs allocates little but large buffers while it runs.
+void bound_heap() {
+  constexpr int kMostArenas = 4, kMapped = 256 << 10, kKeptFree = 1 << 20;
+  ::mallopt(M_ARENA_MAX, kMostArenas);
+  ::mallopt(M_MMAP_THRESHOLD, kMapped);
+  ::mallopt(M_TRIM_THRESHOLD, kKeptFree);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  bound_heap();
   try {
     return batchfs::is_mount_helper(argv[0]) ? batchfs::main_of_mount_helper(argc, argv)
                                              : batchfs::main_of(argc, argv);

@@ -157,7 +157,7 @@ void cat(const Options& options, Output& output) {
                                  : npy_writer(output, values.type(), values.shape());
   Log log;
   Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false,
-                 .store = opened.store}, log);
+                 .store = opened.store, .held = opened.held_memory()}, log);
   // A quarter for what is written, the rest for chunks.
   values.for_each_piece(engine, std::min<std::uint64_t>(engine.budget().limit() / 4, 256 << 20),
                         [&](std::span<const std::byte> elements) { writer->write(elements); });

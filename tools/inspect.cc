@@ -85,10 +85,10 @@ std::string store_json_text(const OpenedStore& opened, const std::vector<Entry>&
   json["snapshot"] = hierarchy.snapshot_id;
   json["groups"] = Json::object();
   for (const auto& [path, group] : hierarchy.groups) {
-    json["groups"][path_text(path)] = {{"attributes", group.attributes}};
+    append_member(json["groups"], path_text(path), {{"attributes", group.attributes}});
   }
   json["arrays"] = Json::object();
-  for (const Entry& entry : entries) json["arrays"][path_text(entry.metadata->path)] = entry_json(entry);
+  for (const Entry& entry : entries) append_member(json["arrays"], path_text(entry.metadata->path), entry_json(entry));
   json["problems"] = Json::array();
   for (const auto& [key, why] : hierarchy.problems) json["problems"].push_back({{"key", key}, {"why", why}});
   return json_text(json) + "\n";

@@ -110,7 +110,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
                  .wait = options.time.wait,
                  .idle = options.time.idle,
                  .served = [&supervised] { supervised.served(); },
-                 .store = opened.store},
+                 .store = opened.store, .held = opened.held_memory()},
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   check_files(views, engine.memory_files(), engine.budget().limit());

@@ -77,7 +77,7 @@ void serve(const Options& options, const std::function<void()>& ready) {
                  .memory = options.store.memory,
                  .wait = options.time.wait,
                  .idle = options.time.idle,
-                 .store = opened.store},
+                 .store = opened.store, .held = opened.held_memory()},
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   handoff::HostDelivery host(engine);

@@ -4,17 +4,21 @@
 #include <cstdio>
 #include <cstring>
 
+#include <malloc.h>
+
 #include "engine/base/strings.h"
 
 namespace batchfs {
 
 CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64_t& bytes,
-                             const std::string& help) {
-  const auto set = [name, &bytes](const std::string& text) {
+                             const std::string& help, std::uint64_t least) {
+  const auto set = [name, &bytes, least](const std::string& text) {
     const std::optional<std::uint64_t> size = parse_size(text);
     if (!size || *size == 0) {
       throw CLI::ValidationError(name, "'" + text + "' is not a size such as 256M or 8G");
     }
+    if (*size < least)
+      throw CLI::ValidationError(name, "'" + text + "' is too little: the minimum is " + format_size(least));
     bytes = *size;
   };
   return app.add_option_function<std::string>(name, set, help)->type_name("SIZE");
@@ -30,7 +34,7 @@ void add_store_options(CLI::App& app, StoreOptions& options) {
 
 void add_engine_options(CLI::App& app, StoreOptions& options) {
   const std::string local = "Memory and processors", remote = "Remote stores";
-  add_size_option(app, "--memory", options.memory, "use at most this much memory (256M, 8G)")->group(local);
+  add_size_option(app, "--memory", options.memory, "use at most this much memory (256M, 8G)", kMinMemory)->group(local);
   app.add_option("--threads", options.threads, "decode with this many threads (default: one per core)")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N")
@@ -76,8 +80,12 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
 
 OpenedStore open_zarr(const StoreOptions& options) {
   OpenedStore opened;
-  opened.store = open_store(options.store, options.config);
-  opened.hierarchy = std::make_shared<const Hierarchy>(open_hierarchy(*opened.store));
+  const std::uint64_t memory = options.memory != 0 ? options.memory : default_memory_budget();
+  StoreConfig config = options.config;
+  config.memory = memory;
+  opened.store = open_store(options.store, config);
+  opened.hierarchy = std::make_shared<const Hierarchy>(open_hierarchy(*opened.store, memory));
+  ::malloc_trim(0);  // of what parsing took
   return opened;
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 // The options of every command that opens a store, and the opening.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "engine/base/limits.h"
 #include "engine/store/store.h"
 #include "engine/zarr/hierarchy.h"
 
@@ -24,13 +26,15 @@ void add_store_options(CLI::App& app, StoreOptions& options);
 /// The options alone: what `mount -o name=value` may name too.
 void add_engine_options(CLI::App& app, StoreOptions& options);
 
-/// Adds `--NAME SIZE` ("256M"); anything else is wrong usage.
+/// Adds `--NAME SIZE` ("256M"); anything else, and less than `least` bytes, is wrong usage.
 CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64_t& bytes,
-                             const std::string& help);
+                             const std::string& help, std::uint64_t least = 1);
 
 struct OpenedStore {
   std::shared_ptr<Store> store;
   std::shared_ptr<const Hierarchy> hierarchy;
+  /// Bytes of the memory budget that the metadata takes as long as it is open: what it takes beyond kFreeMetadata.
+  std::uint64_t held_memory() const { return hierarchy->memory - std::min(hierarchy->memory, kFreeMetadata); }
 };
 OpenedStore open_zarr(const StoreOptions& options);
 

@@ -2,18 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
+
+#include "engine/base/json_builder.h"
+#include "engine/base/json_limits.h"
 
 namespace batchfs {
 
 namespace {
 
-constexpr int kMaxDepth = 64;
+/// Longer names are not typed by hand, and comparing two takes the product of their lengths.
+constexpr std::size_t kMaxCompared = 256;
 
-/// Turns the bare tokens NaN, Infinity and -Infinity into strings. Copies only when there is one.
-std::string quote_nan_tokens(std::string_view text) {
+/// Turns the bare tokens NaN, Infinity and -Infinity into strings. nullopt where there is none.
+std::optional<std::string> quote_nan_tokens(std::string_view text) {
   static constexpr std::string_view kTokens[] = {"-Infinity", "Infinity", "NaN"};
   std::string out;
   std::size_t copied = 0;
@@ -32,33 +35,15 @@ std::string quote_nan_tokens(std::string_view text) {
     if (c != 'N' && c != 'I' && c != '-') continue;
     for (std::string_view token : kTokens) {
       if (text.substr(i, token.size()) != token) continue;
+      if (copied == 0) out.reserve(text.size() + text.size() * 2 / 3 + 2);  // most for "NaN"
       out.append(text.substr(copied, i - copied)).append("\"").append(token).append("\"");
       i += token.size() - 1;
       copied = i + 1;
       break;
     }
   }
+  if (copied == 0) return std::nullopt;
   return out.append(text.substr(copied));
-}
-
-/// Counts nesting before the parser recurses into anything.
-bool deeper_than(std::string_view text, int limit) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      else if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > limit) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
 }
 
 std::string line_and_column(std::string_view text, std::size_t byte) {
@@ -78,39 +63,28 @@ std::string line_and_column(std::string_view text, std::size_t byte) {
 
 Json parse_json(std::string_view text, const std::string& where, JsonOptions options) {
   if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);
-  if (deeper_than(text, kMaxDepth))
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the JSON is nested deeper than {} levels", kMaxDepth), where);
-  std::string quoted;
-  if (options.allow_nan) {
-    quoted = quote_nan_tokens(text);
-    text = quoted;
-  }
-  std::vector<std::set<std::string>> keys;
-  std::string duplicate;
-  Json::parser_callback_t check;
-  if (options.unique_keys) {
-    check = [&](int, Json::parse_event_t event, Json& parsed) {
-      if (event == Json::parse_event_t::object_start) keys.emplace_back();
-      if (event == Json::parse_event_t::object_end) keys.pop_back();
-      if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-        if (duplicate.empty()) duplicate = parsed.get<std::string>();
-      return true;
-    };
-  }
-  Json json;
+  const JsonShape shape = check_json_limits(text, options.memory, where);
+  std::optional<std::string> quoted;
+  if (options.allow_nan) quoted = quote_nan_tokens(text);
+  if (quoted) text = *quoted;
+  BuiltJson built;
   try {
-    json = Json::parse(text, check);
+    built = build_json(text, shape);
   } catch (const Json::parse_error& error) {
     throw Error(ErrorCode::invalid_argument,
                 "not valid JSON at " + line_and_column(text, error.byte), where);
   } catch (const Json::exception&) {
     throw Error(ErrorCode::invalid_argument, "not valid JSON: a number is out of range", where);
   }
-  if (!duplicate.empty())
-    throw Error(ErrorCode::invalid_argument, fmt::format("the key '{}' is given twice", duplicate),
+  if (options.unique_keys && built.duplicate)
+    throw Error(ErrorCode::invalid_argument, fmt::format("the key '{}' is given twice", *built.duplicate),
                 where);
-  return json;
+  return std::move(built.json);
+}
+
+void append_member(Json& object, std::string key, Json value) {
+  Json::object_t::Container& members = object.get_ref<Json::object_t&>();
+  members.emplace_back(std::move(key), std::move(value));
 }
 
 Error JsonRef::error(const std::string& why, ErrorCode code) const {
@@ -196,10 +170,12 @@ void JsonRef::allow_only(std::initializer_list<std::string_view> known) const {
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
-  // Levenshtein distance, two rows. Names are short.
+  // Levenshtein distance, two rows.
   std::string best;
+  if (name.size() > kMaxCompared) return best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
+    if (candidate.size() > kMaxCompared) continue;
     std::vector<std::size_t> previous(candidate.size() + 1), row(candidate.size() + 1);
     for (std::size_t j = 0; j <= candidate.size(); ++j) previous[j] = j;
     for (std::size_t i = 1; i <= name.size(); ++i) {

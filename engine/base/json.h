@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "engine/base/limits.h"
 
 namespace batchfs {
 
@@ -25,11 +26,18 @@ struct JsonOptions {
   bool allow_nan = true;
   /// Refuse an object that names a key twice.
   bool unique_keys = false;
+  /// Bytes that the parsed document and the parser may take.
+  std::uint64_t memory = kMaxJsonMemory;
 };
 
 /// Parses `text`. Throws invalid_argument naming line and column, `where` (a file or key) as the
-/// place. Nesting deeper than 64 is refused.
+/// place; for a text beyond a limit of engine/base/limits.h, too; no_memory beyond `options.memory`.
+/// Takes linear time. Of a key that is given twice the last value counts, at the first place.
 Json parse_json(std::string_view text, const std::string& where, JsonOptions options = {});
+
+/// Adds a member in constant time, where `object[key] = value` compares with every key.
+/// Precondition: `object` is an object without this key.
+void append_member(Json& object, std::string key, Json value);
 
 /// A value and its path in the document, for reading with checks. Cheap to copy; the document must
 /// outlive it. Every accessor throws invalid_argument with the path when the type does not fit.

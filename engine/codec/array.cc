@@ -107,9 +107,11 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
     ByteRange part_range{place->offset + elements.first * itemsize, run};
     std::optional<std::uint64_t> exact = run;
     if (whole) {
-      // More than this is not needed to see that an object is longer than it should be.
-      const std::uint64_t most = store_->is_local() ? chain_->encoded_bound() + 1 : UINT64_MAX;
-      part_range = {place->offset, place->length.value_or(most)};
+      // More than this is not needed to see that an object is longer than it should be. Elsewhere a whole object is one
+      // request, whose answer is not read any further.
+      const std::uint64_t bound = chain_->encoded_bound();
+      part_range = {place->offset, place->length.value_or(store_->is_local() ? bound + 1 : UINT64_MAX)};
+      if (!place->length && !store_->is_local()) part_range.largest = bound;
       exact = place->length;
     }
     const std::uint64_t offset = part_range.offset - place->offset;
@@ -197,6 +199,10 @@ std::uint64_t Array::run_bytes(const Box& part) const {
 
 bool Array::decodes_directly(const Box& part, const Dims& out_strides) const {
   return batchfs::decodes_directly({*chain_, grid_.chunk_shape(), type().itemsize}, part, out_strides);
+}
+
+std::uint64_t Array::scratch_bytes(const Box& part, const Dims& out_strides) const {
+  return batchfs::scratch_bytes({*chain_, grid_.chunk_shape(), type().itemsize}, part, out_strides);
 }
 
 void Array::write_fill(const Box& part, std::byte* out, const Dims& strides) const {

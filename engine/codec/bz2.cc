@@ -16,6 +16,9 @@ class Bz2Codec final : public Codec {
   std::string_view name() const override { return "bz2"; }
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
 
+  /// 100k + 4 x the largest block (bzip2's manual, "Memory management").
+  std::uint64_t scratch_bytes(std::uint64_t) const override { return 3'700'000; }
+
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     std::size_t used = 0, done = 0;
     while (used < in.size()) {

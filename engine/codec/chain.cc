@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include "engine/base/buffer.h"
+#include "engine/base/limits.h"
 
 namespace batchfs {
 
 namespace {
 
-constexpr std::size_t kKeptScratch = 64 << 20;
+/// Of each buffer. Larger ones come from the buffers' own pool, which all threads share.
+constexpr std::size_t kKeptScratch = 256 << 10;
 constexpr std::uint64_t kLargestBound = UINT64_C(1) << 60;  // far above what fits anywhere
 
 /// Two buffers per thread that grow and stay, so that decoding allocates nothing in the long run.
@@ -19,7 +21,7 @@ class Scratch {
  public:
   std::span<std::byte> get(int which, std::size_t size) {
     Buffer& buffer = buffers_[which];
-    if (buffer.size() < size) buffer = Buffer(size + size / 4);
+    if (buffer.size() < size) buffer = Buffer(size);
     return buffer.span().first(size);
   }
   void trim() {
@@ -68,8 +70,9 @@ void check_order(std::string_view name, bool serialized) {
 }  // namespace
 
 std::uint64_t Codec::encoded_bound(std::uint64_t decoded) const {
-  // Twice the input and a page is far above what any compressor writes.
-  return encoded_size(decoded).value_or(2 * decoded + 4096);
+  // Nine bits for a byte are the most that a code in use takes (deflate's fixed one). Compressors store what they would
+  // make longer, so that real data stay below this; a chain of many codecs multiplies it.
+  return encoded_size(decoded).value_or(decoded + decoded / 8 + 4096);
 }
 
 void Codec::decode_range(std::span<const std::byte>, std::uint64_t, std::uint64_t,
@@ -89,6 +92,8 @@ std::optional<std::vector<Codec::Span>> Codec::stored_spans(std::span<const std:
 CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
     : specs_(specs), layout_(std::move(layout)) {
   decoded_size_ = static_cast<std::uint64_t>(element_count(layout_.shape)) * layout_.type.itemsize;
+  if (specs.size() > kMaxCodecs)
+    throw Error(ErrorCode::not_supported, fmt::format("{} codecs in one chain; at most {} are supported", specs.size(), kMaxCodecs));
   ChunkLayout at = layout_;
   at.type.big_endian = false;  // in memory; the codec `bytes` gives the stored order
   at.serialized = false;
@@ -117,6 +122,7 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
     codecs_.push_back(std::move(encode_order[i]));
     sizes_.push_back(sizes[i]);
   }
+  scratch_bytes_ = find_scratch();
   // Ranges: at most one codec that does them, on the stored side; the rest only swaps bytes in place.
   ranged_ = codecs_.front()->has_ranges();
   for (std::size_t i = 1; i < codecs_.size(); ++i)
@@ -141,14 +147,35 @@ Error CodecChain::too_long(std::uint64_t size) const {
                                                decoded_size_));
 }
 
+std::size_t CodecChain::first_direct() const {
+  std::size_t direct = codecs_.size() - 1;
+  while (direct > 0 && codecs_[direct]->in_place() && sizes_[direct - 1] == decoded_size_) --direct;
+  return direct;
+}
+
+/// Follows decode(): two buffers that are used in turn, each as large as its largest use.
+std::uint64_t CodecChain::find_scratch() const {
+  std::uint64_t buffers[2] = {0, 0}, own = 0;
+  int which = 0;
+  bool is_ours = false;
+  const std::size_t direct = first_direct();
+  for (std::size_t i = 0; i < codecs_.size(); ++i) {
+    own = std::max(own, codecs_[i]->scratch_bytes(sizes_[i]));
+    if (i < direct && !(codecs_[i]->in_place() && is_ours)) {
+      which = 1 - which;
+      buffers[which] = std::max(buffers[which], sizes_[i]);
+    }
+    is_ours = true;
+  }
+  return std::min(buffers[0] + buffers[1] + std::min(own, kLargestBound), kLargestBound);
+}
+
 void CodecChain::decode(std::span<const std::byte> encoded, std::span<std::byte> out) const {
   auto check = [](std::size_t got, std::uint64_t expected) {
     if (got != expected)
       throw Error(ErrorCode::corrupt, fmt::format("the chunk decodes to {} bytes, {} were expected", got, expected));
   };
-  // From this codec on, all work in place: its output can go straight to `out`.
-  std::size_t direct = codecs_.size() - 1;
-  while (direct > 0 && codecs_[direct]->in_place() && sizes_[direct - 1] == decoded_size_) --direct;
+  const std::size_t direct = first_direct();
   ScratchLease scratch;
   std::span<const std::byte> in = encoded;
   std::span<std::byte> own;  // `in`, once it is memory of ours

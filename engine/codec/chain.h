@@ -9,7 +9,8 @@
 
 namespace batchfs {
 
-/// Immutable and thread-safe. Decoding uses per-thread scratch memory that is kept between calls.
+/// Immutable and thread-safe. Decoding uses scratch memory for what lies between two codecs: callers
+/// reserve scratch_bytes() for it.
 class CodecChain {
  public:
   /// `specs` in encode order. Throws not_supported naming the codec.
@@ -24,6 +25,9 @@ class CodecChain {
   std::optional<std::uint64_t> encoded_size() const;
   /// The most bytes that a stored chunk may have; more are refused.
   std::uint64_t encoded_bound() const { return encoded_bound_; }
+
+  /// Bytes of memory that decode() takes beside its input and output.
+  std::uint64_t scratch_bytes() const { return scratch_bytes_; }
 
   /// Throws corrupt for a size that no stored chunk has.
   void check_stored_size(std::uint64_t size) const;
@@ -54,6 +58,9 @@ class CodecChain {
   std::uint64_t range_granularity(std::span<const std::byte> encoded) const;
 
  private:
+  /// The first codec, in decode order, from which on all work in place, in the memory for the result.
+  std::size_t first_direct() const;
+  std::uint64_t find_scratch() const;
   std::vector<CodecSpec> specs_;
   std::vector<std::unique_ptr<Codec>> codecs_;  // decode order: stored side first
   std::vector<std::uint64_t> sizes_;            // largest decoded size after each codec
@@ -63,6 +70,7 @@ class CodecChain {
   bool plain_ = false;
   bool identity_ = false;
   bool ranged_ = false;
+  std::uint64_t scratch_bytes_ = 0;
 };
 
 }  // namespace batchfs

@@ -33,6 +33,15 @@ bool decodes_directly(const ChunkForm& form, const Box& part, const Dims& stride
   return part == whole_box(form.shape);
 }
 
+std::uint64_t scratch_bytes(const ChunkForm& form, const Box& part, const Dims& strides) {
+  const CodecChain& chain = form.chain;
+  const std::uint64_t run = part.empty() ? 0 : run_of(form.shape, part).count * static_cast<std::uint64_t>(form.itemsize);
+  if (chain.is_plain()) return chain.is_identity() ? 0 : run;
+  if (decodes_directly(form, part, strides)) return chain.scratch_bytes();
+  if (chain.has_ranges() && run <= chain.decoded_size() / 2) return run;
+  return chain.decoded_size() + chain.scratch_bytes();
+}
+
 std::uint64_t decode_part(const ChunkForm& form, const EncodedChunk& encoded, const Box& part, std::byte* out,
                           const Dims& strides) {
   const CodecChain& chain = form.chain;

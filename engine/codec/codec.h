@@ -27,6 +27,7 @@ struct ChunkLayout {
   DataType type;  // in memory; once serialized, as stored
   std::vector<std::byte> fill_value;
   bool serialized = false;  // a codec has made bytes of the elements
+  int shard_levels = 0;     // of sharding that this lies in
 };
 
 /// Immutable and thread-safe.
@@ -37,7 +38,8 @@ class Codec {
 
   /// Bytes of the encoded form of `decoded` bytes; nullopt when that depends on the data.
   virtual std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const = 0;
-  /// The most that the encoded form may sensibly take: more is not read into memory.
+  /// Bytes that the encoded form takes at most: a longer one is corrupt. An eighth and 4 KB more than `decoded` where
+  /// that depends on the data.
   virtual std::uint64_t encoded_bound(std::uint64_t decoded) const;
 
   /// Decodes `in` into `out` and returns the bytes written. `out.size()` is the most that is allowed.
@@ -68,6 +70,9 @@ class Codec {
   virtual std::optional<std::vector<Span>> stored_spans(std::span<const std::byte> head,
                                                         std::uint64_t stored_size, std::uint64_t offset,
                                                         std::uint64_t length, std::uint64_t* more) const;
+
+  /// Bytes of memory beside input and output that decoding takes at most, where that is much.
+  virtual std::uint64_t scratch_bytes(std::uint64_t /*decoded*/) const { return 0; }
 };
 
 /// Builds a codec for `layout` and changes `layout` to what the next codec (towards the stored bytes)

@@ -1,6 +1,7 @@
 // LZMA as numcodecs and Python's lzma module write it: .xz (format 1), .lzma (2), or raw (3) with the filters
 // in the configuration.
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace batchfs {
 namespace {
 
 constexpr std::uint64_t kMemoryLimit = UINT64_C(1) << 30;
+constexpr std::uint64_t kState = 64 << 10;  // of the decoder, without its dictionary
 
 /// A filter of Python's lzma module: {"id": LZMA_FILTER_..., ...}.
 struct RawFilter {
@@ -67,6 +69,9 @@ class LzmaCodec final : public Codec {
   LzmaCodec(bool raw, std::vector<RawFilter> filters) : raw_(raw), filters_(std::move(filters)) {}
   std::string_view name() const override { return "lzma"; }
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
+
+  /// The dictionary is filled with what is decoded, whatever size the data give it.
+  std::uint64_t scratch_bytes(std::uint64_t decoded) const override { return std::min(decoded, kMemoryLimit) + kState; }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     const auto* from = reinterpret_cast<const std::uint8_t*>(in.data());

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/buffer.h"
+#include "engine/base/limits.h"
 #include "engine/codec/codecs.h"
 
 namespace batchfs {
@@ -38,6 +39,9 @@ ShardLayout::ShardLayout(const JsonRef& configuration, const ChunkLayout& layout
                                     layout.shape[d], inner_shape[d]));
   grid = ChunkGrid(layout.shape, inner_shape);
   ChunkLayout inner_layout = layout;
+  if (++inner_layout.shard_levels > kMaxShardLevels)
+    throw configuration.error(fmt::format("shards inside shards of more than {} levels are not supported", kMaxShardLevels),
+                              ErrorCode::not_supported);
   inner_layout.shape = inner_shape;
   inner = std::make_unique<CodecChain>(parse_codec_list(configuration.at("codecs")), inner_layout);
   if (grid.chunk_count() > kMostChunks)
@@ -97,6 +101,11 @@ class ShardingCodec final : public Codec {
                                &bytes))
       return UINT64_MAX;
     return 2 * (std::min(bytes, UINT64_MAX / 4) + shard_.index_bytes);
+  }
+
+  std::uint64_t scratch_bytes(std::uint64_t) const override {
+    const auto index = static_cast<std::uint64_t>(shard_.grid.chunk_count()) * sizeof(ShardIndex::Entry);
+    return index + shard_.inner->decoded_size() + std::max(shard_.inner->scratch_bytes(), shard_.index->scratch_bytes());
   }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {

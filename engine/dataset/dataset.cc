@@ -91,15 +91,18 @@ std::map<std::string, Json> bounds_attributes(const NamedArrays& arrays) {
   return result;
 }
 
-/// Can the last dimension of a character array be joined? Not one that is used otherwise.
-bool joins_characters(const ArrayMetadata& array, const NamedArrays& arrays) {
-  if (array.shape.empty()) return false;
-  const std::string last = dimension_names(array).back();
-  return !arrays.contains(last) && std::all_of(arrays.begin(), arrays.end(), [&last](const auto& entry) {
-    const std::vector<std::string> dims = dimension_names(*entry.second);
-    const auto at = std::find(dims.begin(), dims.end(), last);
-    return at == dims.end() || (at + 1 == dims.end() && entry.second->type.kind == Kind::bytes);
-  });
+/// Dimensions that are used otherwise than as the last one of character arrays.
+std::set<std::string> dims_of_values(const NamedArrays& arrays) {
+  std::set<std::string> result;
+  for (const auto& [name, metadata] : arrays) {
+    result.insert(name);  // of coordinates
+    std::vector<std::string> dims = dimension_names(*metadata);
+    if (!dims.empty() && metadata->type.kind == Kind::bytes &&
+        std::find(dims.begin(), dims.end() - 1, dims.back()) == dims.end() - 1)
+      dims.pop_back();
+    result.insert(dims.begin(), dims.end());
+  }
+  return result;
 }
 
 }  // namespace
@@ -116,6 +119,11 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
   }
   const NamedArrays arrays = arrays_of(hierarchy, path);
   const std::map<std::string, Json> of_bounds = bounds_attributes(arrays);
+  const std::set<std::string> of_values = dims_of_values(arrays);
+  // Can the last dimension of a character array be joined?
+  const auto joins_characters = [&of_values](const ArrayMetadata& array) {
+    return !array.shape.empty() && !of_values.contains(dimension_names(array).back());
+  };
   std::set<std::string> named_coordinates;
   auto note_coordinates = [&](const Json& attributes) {
     const auto it = attributes.find("coordinates");
@@ -143,7 +151,7 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
         if (metadata.type.is_variable()) variable.strings = std::make_shared<const StringArray>(store, variable.metadata);
         else variable.array = std::make_shared<const Array>(store, variable.metadata);
         const bool characters = metadata.type.kind == Kind::bytes && metadata.type.itemsize == 1;
-        variable.cf = cf_decoding(metadata, characters && joins_characters(metadata, arrays));
+        variable.cf = cf_decoding(metadata, characters && joins_characters(metadata));
       } catch (const Error& error) {
         variable.unsupported = error.why();
         variable.array = nullptr;
@@ -157,7 +165,7 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
     note_coordinates(metadata.attributes);
     for (const auto& [key, value] : metadata.attributes.items())
       if (key != "_ARRAY_DIMENSIONS" && !is_nczarr(key))
-        variable.attributes[key] = value;
+        append_member(variable.attributes, key, value);
     variables_.push_back(std::move(variable));
   }
   for (const Variable& variable : variables_) named_coordinates.insert(variable.dims.begin(), variable.dims.end());

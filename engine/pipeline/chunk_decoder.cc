@@ -96,7 +96,12 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     if (!beyond.owns_lock()) beyond = std::unique_lock(beyond_budget_);
     adjust(memory, bytes, consumers);
   };
-  if (stored == nullptr && !array.chain().is_plain()) reserve(passing, stored_bytes(array, box, false));
+  // And what lies between its codecs.
+  const auto reserve_passing = [&](const Dims& out_strides) {
+    const bool is_read = stored == nullptr && !array.chain().is_plain();
+    const std::uint64_t bytes = (is_read ? stored_bytes(array, box, false) : 0) + array.scratch_bytes(box, out_strides);
+    if (bytes > 0) reserve(passing, bytes);
+  };
   Result result;
   const auto in_place = std::find_if(consumers.begin(), consumers.end(), [&](const ChunkConsumer& consumer) {
     return decodes_in_place(array, *consumer.assembly, *consumer.use, box) &&
@@ -107,6 +112,7 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     const ChunkConsumer& consumer = *in_place;
     const auto parts = consumer.assembly->parts_of(*consumer.use);
     const Assembly::Part& first = parts.front();
+    reserve_passing(first.strides);
     load(first.out, first.strides);
     const bool raw = keeps_stored_values(first);
     if (!raw)
@@ -128,9 +134,10 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
   };
   const std::uint64_t bytes = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
   auto memory = std::make_shared<Memory>();
+  const Dims strides = c_strides(box.shape, array.type().itemsize);
+  reserve_passing(strides);
   reserve(memory->reservation, bytes);
   memory->buffer = Buffer(bytes);
-  const Dims strides = c_strides(box.shape, array.type().itemsize);
   load(memory->buffer.data(), strides);
   std::byte* data = memory->buffer.data();
   result.chunk = DecodedChunk{box, data, strides, std::move(memory)};

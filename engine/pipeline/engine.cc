@@ -37,7 +37,8 @@ Engine::Engine(Options options, Log& log)
       cache_(counters_),
       look_ahead_(cache_, budget_.limit()),
       executor_(default_threads(options.threads)),
-      scheduler_(executor_, budget_, cache_, counters_, trace_, log) {
+      scheduler_(executor_, budget_, cache_, counters_, trace_, log),
+      held_(budget_.reserve(std::min(options.held, budget_.limit()))) {
   constexpr std::uint64_t kPooledShare = 16, kMostPooled = 512 << 20;
   keep_pooled(std::min(budget_.limit() / kPooledShare, kMostPooled));
 }

@@ -45,6 +45,8 @@ class Engine {
     std::function<void()> served;
     /// Stopped with the engine, which would else wait for the network to end it. Null: it goes on.
     std::shared_ptr<Store> store;
+    /// Bytes of `memory` that the caller holds as long as the engine lives: metadata.
+    std::uint64_t held = 0;
   };
 
   Engine(Options options, Log& log);
@@ -213,6 +215,7 @@ class Engine {
   Executor executor_;  // last: its threads use all of the above
   ChunkScheduler scheduler_;
   TimerThread clock_;
+  const Budget::Reservation held_;  // by the caller
 };
 
 }  // namespace batchfs

@@ -105,7 +105,7 @@ ObjectService::Page GcsService::parse_list(const std::string& prefix, const Http
     page.entries.push_back({std::move(key), is_prefix});
   };
   try {
-    const Json document = parse_json(text_of(response), "");
+    const Json document = parse_json(text_of(response), "", {.memory = kMaxListing});
     const JsonRef root(document, "");
     if (const auto prefixes = root.find("prefixes"))
       for (const std::string& name : prefixes->strings()) add(name, true);

@@ -19,6 +19,8 @@ constexpr std::size_t kLargestHeaders = 256 << 10;
 constexpr std::uint64_t kLargestErrorBody = 256 << 10;
 /// Memory is taken in steps, so that a length that a server only claims costs nothing.
 constexpr std::uint64_t kFirstAllocation = 64 << 20;
+/// Bytes of an object's end that are kept beyond those wanted, so that moving them stays rare.
+constexpr std::size_t kSlidingSlack = 1 << 20;
 constexpr double kSlowest = 1024;  // bytes per second
 constexpr double kHurry = 0.2;     // seconds
 
@@ -164,7 +166,7 @@ void HttpTransfer::begin_body() {
   curl_off_t length = -1;
   curl_easy_getinfo(easy_, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
   skip_ = 0;
-  cut_ = false;
+  cut_ = slides_ = false;
   keep_ = request_.largest_body;
   const std::optional<ByteRange>& range = request_.range;
   if (status < 200 || status >= 300) {
@@ -174,6 +176,7 @@ void HttpTransfer::begin_body() {
     keep_ = std::min(keep_, range->length);
   } else if (range && range->from_end) {
     // Without a length the whole must be seen; outcome() then takes its end.
+    slides_ = length < 0;
     if (length >= 0) skip_ = static_cast<std::uint64_t>(length) - std::min<std::uint64_t>(range->length, length);
   } else if (range) {
     skip_ = range->offset;
@@ -204,6 +207,18 @@ void HttpTransfer::append(const char* data, std::size_t size) {
   filled_ += size;
 }
 
+/// Of an object of unknown length only the last bytes are wanted: what can no longer be among them is dropped.
+void HttpTransfer::keep_end() {
+  if (!slides_) return;
+  if (response_.body_received > request_.largest_body)
+    throw Error(ErrorCode::corrupt,
+                fmt::format("the server sends more than the {} that were expected", format_size(request_.largest_body)), place());
+  const std::uint64_t wanted = request_.range->length;
+  if (filled_ <= kSlidingSlack || filled_ / 2 < wanted) return;
+  std::memmove(body_.data(), body_.data() + filled_ - wanted, wanted);
+  filled_ = wanted;
+}
+
 bool HttpTransfer::take_body(const char* data, std::size_t size) {
   note_progress(size);
   try {
@@ -218,6 +233,7 @@ bool HttpTransfer::take_body(const char* data, std::size_t size) {
       throw Error(ErrorCode::corrupt,
                   fmt::format("the server sends more than the {} that were expected", format_size(keep_)), place());
     if (kept > 0) append(data, kept);
+    keep_end();
     // What follows would be thrown away: the rest of a large object is not worth the connection.
     if (cut_ && filled_ == keep_) enough_ = true;
     return !enough_;

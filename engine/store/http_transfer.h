@@ -64,6 +64,7 @@ class HttpTransfer {
   bool take_body(const char* data, std::size_t size);
   void begin_body();
   void append(const char* data, std::size_t size);
+  void keep_end();
   void note_progress(std::size_t bytes);
   Error failure(CURLcode code) const;
   std::string place() const;
@@ -84,6 +85,7 @@ class HttpTransfer {
   std::uint64_t skip_ = 0;    // of the body, before what is kept
   std::uint64_t keep_ = 0;    // at most
   bool cut_ = false;          // what comes after `keep_` is not wanted; else it is an error
+  bool slides_ = false;       // of an object of unknown length, the end is kept
   bool enough_ = false;       // ended by us, with all that was wanted
   std::optional<Error> refused_;
   Buffer body_;

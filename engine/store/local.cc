@@ -67,6 +67,7 @@ class LocalStore final : public Store {
     if (!prefix.empty()) check_key(prefix);
     const auto as_owner = owner_.enter();
     std::vector<Entry> entries;
+    ListingMemory memory;
     const auto opened = stream_of(beneath_.open(prefix.empty() ? "." : prefix, kDirectory));
     if (opened == nullptr) {
       if (errno == ENOENT || errno == ENOTDIR) return entries;
@@ -95,6 +96,7 @@ class LocalStore final : public Store {
         }
       }
       entries.push_back({name, is_directory});
+      memory.add(entries.back(), (root_ / prefix).string());
     }
     std::sort(entries.begin(), entries.end(),
               [](const Entry& a, const Entry& b) { return a.name < b.name; });

@@ -1,10 +1,19 @@
 #include "engine/store/object_service.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+
+#include "engine/base/limits.h"
 
 namespace batchfs {
 
 Verdict ObjectService::classify(const HttpResponse& response) { return classify_status(response); }
+
+bool has_much_markup(std::string_view xml) {
+  const auto is_markup = [](char c) { return c == '<' || c == '='; };  // tags and attributes
+  return static_cast<std::size_t>(std::count_if(xml.begin(), xml.end(), is_markup)) > kMaxListingMarkup;
+}
 
 Verdict classify_status(const HttpResponse& response) {
   const auto error = [&](ErrorCode code, const std::string& why) {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/limits.h"
 #include "engine/base/strings.h"
 #include "engine/store/http_transfer.h"
 #include "engine/store/response_checks.h"
@@ -26,7 +27,6 @@ constexpr std::uint64_t kLargestShared = 8 << 20;
 /// Objects whose contents are remembered, to notice that they have changed.
 constexpr std::size_t kMostRemembered = 1 << 20;
 constexpr std::uint64_t kUntold = 0;  // the version of an object whose server tells none
-constexpr int kMostPages = 100'000;
 
 bool is_whole(const ByteRange& range) { return !range.from_end && range.offset == 0 && range.length == UINT64_MAX; }
 
@@ -131,8 +131,9 @@ class ObjectStore::Reads {
 
   std::vector<Entry> list(const std::string& prefix) {
     std::vector<Entry> entries;
+    ListingMemory memory;
     std::string continuation;
-    for (int page = 0; page < kMostPages; ++page) {
+    for (int page = 0; page < kMaxListingPages; ++page) {
       const std::string where = prefix.empty() ? service_->url() : place(prefix);
       ObjectService::Page answer;
       const auto response = requests_.send_and_wait({[&] { return service_->list(prefix, continuation); }, {}, where, true});
@@ -143,7 +144,10 @@ class ObjectStore::Reads {
         throw error.at(where);
       }
       for (Entry& entry : answer.entries)
-        if (!entry.name.empty() && entry.name.find('/') == std::string::npos) entries.push_back(std::move(entry));
+        if (!entry.name.empty() && entry.name.find('/') == std::string::npos) {
+          memory.add(entry, where);
+          entries.push_back(std::move(entry));
+        }
       if (answer.continuation.empty()) {
         // An object and a prefix of one name are a directory, as in a file system.
         std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
@@ -157,7 +161,7 @@ class ObjectStore::Reads {
         throw Error(ErrorCode::io, "the listing does not come to an end", where);
       continuation = answer.continuation;
     }
-    throw Error(ErrorCode::not_supported, "the listing has too many pages", prefix);
+    throw Error(ErrorCode::no_memory, fmt::format("the listing takes more than {} requests", kMaxListingPages), prefix);
   }
 
   std::optional<Speed> speed() const {
@@ -212,6 +216,7 @@ class ObjectStore::Reads {
     job.build = [this, read, range] {
       HttpRequest request = service_->get(read->key);
       request.range = range;
+      request.largest_body = std::min(request.largest_body, read->range.largest);
       if (!read->known.empty()) request.headers.push_back(unless_version(read->known));
       return request;
     };

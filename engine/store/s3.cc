@@ -97,7 +97,8 @@ ObjectService::Page S3Service::parse_list(const std::string& prefix, const HttpR
   pugi::xml_document document;
   const std::string_view text = text_of(response);
   const Error malformed = error(ErrorCode::corrupt, "the server's answer is not a listing of a bucket");
-  if (!document.load_buffer(text.data(), text.size(), pugi::parse_default | pugi::parse_ws_pcdata_single))
+  if (has_much_markup(text) ||
+      !document.load_buffer(text.data(), text.size(), pugi::parse_default | pugi::parse_ws_pcdata_single))
     throw malformed;
   const pugi::xml_node root = document.child("ListBucketResult");
   if (!root) throw malformed;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <fmt/format.h>
+
+#include "engine/base/limits.h"
 #include "engine/store/cloud_store.h"
 #include "engine/store/disk_cache.h"
 #include "engine/store/http_store.h"
@@ -32,7 +35,7 @@ std::shared_ptr<Store> open_remote_store(const std::string& scheme, const std::s
   if (place.ends_with(".zip") && slash > scheme.size() + 2) {
     const std::string name = place.substr(slash + 1);
     return open_zip_store(open_remote_store(scheme, url.substr(0, slash) + url.substr(end), config),
-                          is_web ? percent_decode(name) : name);
+                          is_web ? percent_decode(name) : name, config.memory);
   }
   CloudStore opened = is_web ? CloudStore{open_http_store(url, config), ""} : open_cloud_store(url, config);
   if (config.cache_dir.empty()) return opened.store;
@@ -78,10 +81,20 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& con
     const std::filesystem::path file = path;
     // The one object that is read there is the path that the user typed: it may be a link to anywhere.
     return open_zip_store(open_local_store(file.has_parent_path() ? file.parent_path() : ".", {.follow_links = true}),
-                          file.filename().string());
+                          file.filename().string(), config.memory);
   }
   refuse_other_file(path);
   return open_local_store(path, {.follow_links = config.follow_links});
+}
+
+void ListingMemory::add(const Store::Entry& entry, const std::string& where) {
+  constexpr std::size_t kWithinString = 15;
+  used_ += sizeof entry + (entry.name.size() > kWithinString ? entry.name.size() + 17 : 0);
+  ++entries_;
+  if (used_ > kMaxListing)
+    throw Error(ErrorCode::no_memory,
+                fmt::format("the directory has more than {} entries, more than are listed; consolidate the store's metadata "
+                            "(zarr.consolidate_metadata)", entries_ - 1), where);
 }
 
 bool is_key(std::string_view key) {

@@ -26,6 +26,8 @@ struct ByteRange {
   std::uint64_t offset = 0;
   std::uint64_t length = UINT64_MAX;
   bool from_end = false;
+  /// Bytes that the object may have where all of it is read: a larger one is an Error, and not read to its end.
+  std::uint64_t largest = UINT64_MAX;
 };
 
 /// What a read ends as: the bytes, nothing (missing), or the error.
@@ -67,7 +69,7 @@ class Store {
     bool is_prefix;    // a directory
   };
   /// The children directly below `prefix` ("" or "a/b", no trailing slash), sorted by name.
-  /// Throws not_supported where the store cannot list.
+  /// Throws not_supported where the store cannot list, no_memory for more names than kMaxListing holds.
   virtual std::vector<Entry> list(const std::string& prefix) = 0;
   virtual bool can_list() const { return true; }
 
@@ -134,11 +136,22 @@ struct StoreConfig {
   bool follow_links = false;     // symbolic links of a local store may lead out of it
   /// Told, once, when the cache can keep nothing more. On another thread. Empty: nobody.
   std::function<void(const std::string&)> warn;
+  std::uint64_t memory = 0;      // bytes that the directory of an archive may take; 0: default_memory_budget()
 };
 
 /// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip archive. Throws
 /// not_found when nothing is there, access_denied, invalid_argument, not_supported.
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config = {});
+
+/// The memory of one listing, counted: of all entries together at most kMaxListing bytes.
+class ListingMemory {
+ public:
+  /// Throws no_memory, `where` is the place.
+  void add(const Store::Entry& entry, const std::string& where);
+
+ private:
+  std::uint64_t used_ = 0, entries_ = 0;
+};
 
 /// Is `key` a safe relative path: no empty component, ".", "..", NUL, leading or trailing slash?
 bool is_key(std::string_view key);

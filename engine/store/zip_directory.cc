@@ -4,8 +4,11 @@
 #include <future>
 #include <tuple>
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
+#include "engine/base/limits.h"
+#include "engine/base/strings.h"
 #include "engine/store/little_endian.h"
 
 namespace batchfs {
@@ -157,13 +160,18 @@ bool is_usable(std::string_view name) {
 
 }  // namespace
 
-ZipDirectory ZipDirectory::read(Store& parent, const std::string& key) {
+ZipDirectory ZipDirectory::read(Store& parent, const std::string& key, std::uint64_t memory) {
   Archive archive(parent, key);
   const Extent extent = find_directory(archive);
   if (extent.offset > extent.end || extent.size > extent.end - extent.offset)
     throw damaged("its directory does not fit into it");
   if (extent.size > kLargestDirectory)
     throw Error(ErrorCode::not_supported, "the archive's directory is larger than 1 GB");
+  // The members, twice while their list grows, their names, and the directory itself meanwhile.
+  constexpr std::uint64_t kPerByte = 2 + (2 * sizeof(ZipMember) + sizeof(std::uint64_t)) / kEntrySize;
+  if (extent.size > std::max(memory, kFreeMetadata) / kPerByte)
+    throw Error(ErrorCode::no_memory, fmt::format("the archive's directory has {}, and takes up to {} of memory; give more with "
+                                                  "--memory", format_size(extent.size), format_size(kPerByte * extent.size)));
   const std::uint64_t offset = extent.end - extent.size;
   ZipDirectory directory;
   directory.parse(archive.at(offset, extent.size), offset, offset - extent.offset);

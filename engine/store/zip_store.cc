@@ -11,6 +11,8 @@
 #include <libdeflate.h>
 #include <zlib.h>
 
+#include "engine/base/budget.h"
+#include "engine/base/strings.h"
 #include "engine/store/little_endian.h"
 #include "engine/store/zip_directory.h"
 
@@ -26,6 +28,9 @@ constexpr std::uint16_t kEncrypted = 1 << 0, kSizesFollow = 1 << 3;
 /// Deflate cannot do better (zlib's technical notes).
 constexpr std::uint64_t kLargestRatio = 1032;
 constexpr std::uint64_t kLargestInflated = std::uint64_t{4} << 30;
+
+/// Deflate takes at most nine bits for a byte, and this many bytes for the description of a block or two.
+constexpr std::uint64_t kDeflateSlack = 4096;
 
 /// A local header's extra field is longer than the directory's by what Info-ZIP adds, and by this at most
 /// in practice; else a second read gets the rest.
@@ -115,10 +120,10 @@ std::string place_in(const Store& parent, const std::string& key) {
 
 class ZipStore final : public Store {
  public:
-  ZipStore(std::shared_ptr<Store> parent, std::string key)
+  ZipStore(std::shared_ptr<Store> parent, std::string key, std::uint64_t memory)
       : key_(std::move(key)),
         url_(place_in(*parent, key_)),
-        directory_(ZipDirectory::read(*parent, key_)),
+        directory_(ZipDirectory::read(*parent, key_, memory != 0 ? memory : default_memory_budget())),
         data_offsets_(directory_.members().size()),
         parent_(std::move(parent)) {}
 
@@ -205,7 +210,12 @@ class ZipStore final : public Store {
   struct Wanted {
     const ZipMember* member;
     Extent part;
-    Extent stored() const { return member->method == kStored ? part : Extent{0, member->compressed_size}; }
+    Extent stored() const {
+      if (member->method == kStored) return part;
+      // No more than what the part can take, if it is compressed at all.
+      const std::uint64_t end = part.begin + part.length;
+      return {0, end < member->size ? std::min(member->compressed_size, end + end / 8 + kDeflateSlack) : member->compressed_size};
+    }
   };
 
   /// nullopt when there is no such member. Throws for one that cannot be read, before anything is.
@@ -213,6 +223,8 @@ class ZipStore final : public Store {
     check_key(key);
     const ZipMember* member = directory_.find(key);
     if (member == nullptr) return std::nullopt;
+    if (member->size > range.largest)
+      throw corrupt(fmt::format("it has {}, at most {} were expected", format_size(member->size), format_size(range.largest)));
     const Wanted wanted{member, clipped(range, member->size)};
     if ((member->flags & kEncrypted) != 0)
       throw Error(ErrorCode::not_supported, "encrypted zip members are not supported");
@@ -391,10 +403,10 @@ class ZipStore final : public Store {
 
 }  // namespace
 
-std::shared_ptr<Store> open_zip_store(std::shared_ptr<Store> parent, std::string key) {
+std::shared_ptr<Store> open_zip_store(std::shared_ptr<Store> parent, std::string key, std::uint64_t memory) {
   const std::string place = place_in(*parent, key);
   try {
-    return std::make_shared<ZipStore>(std::move(parent), std::move(key));
+    return std::make_shared<ZipStore>(std::move(parent), std::move(key), memory);
   } catch (Error& error) {
     throw error.at(place);
   }

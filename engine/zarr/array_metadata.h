@@ -47,9 +47,11 @@ struct ArrayMetadata {
 };
 
 /// `where` is the key, for messages. Throws invalid_argument or corrupt for metadata that is wrong;
-/// what is valid but not handled goes to `unsupported`.
-ArrayMetadata parse_array_v2(const std::string& path, const Json& zarray, const Json& zattrs,
-                             const std::string& where);
-ArrayMetadata parse_array_v3(const std::string& path, const Json& document, const std::string& where);
+/// what is valid but not handled goes to `unsupported`. The documents are kept.
+ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs, const std::string& where);
+ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::string& where);
+
+/// Bytes of memory that it takes.
+std::uint64_t memory_of(const ArrayMetadata& array);
 
 }  // namespace batchfs

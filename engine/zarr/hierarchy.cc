@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_limits.h"
+#include "engine/base/limits.h"
 #include "engine/base/strings.h"
 #include "engine/store/store_kind.h"
 
@@ -14,28 +16,81 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::uint64_t kLargestDocument = 256 << 20;
+/// Of the reason that a problem gives: it may quote what a store holds.
+constexpr std::size_t kMaxReason = 1000;
+/// What a node of the maps takes beside its contents.
+constexpr std::uint64_t kNodeMemory = 96;
 
 std::string join_path(const std::string& parent, const std::string& name) {
   return parent.empty() ? name : parent + "/" + name;
 }
 
-bool is_node_path(const std::string& path) {
-  if (path.empty()) return true;
+/// Throws invalid_argument, not_supported.
+void check_node_path(const std::string& path) {
+  if (path.empty()) return;
+  if (path.size() > kMaxNodePath)
+    throw Error(ErrorCode::not_supported, fmt::format("the path has {} bytes; at most {} are supported", path.size(), kMaxNodePath));
+  if (std::count(path.begin(), path.end(), '/') >= kMaxNodeDepth)
+    throw Error(ErrorCode::not_supported, fmt::format("the path has more than {} levels", kMaxNodeDepth));
   const std::vector<std::string> parts = split(path, '/');
-  return std::all_of(parts.begin(), parts.end(), [](const std::string& p) { return is_file_name(p); });
+  if (!std::all_of(parts.begin(), parts.end(), [](const std::string& p) { return is_file_name(p); }))
+    throw Error(ErrorCode::invalid_argument, "not a usable name");
 }
+
+/// Counts the memory that metadata takes.
+class MetadataMemory {
+ public:
+  explicit MetadataMemory(std::uint64_t limit) : limit_(limit) {}
+
+  /// Throws no_memory.
+  void claim(std::uint64_t bytes) {
+    used_ += bytes;
+    if (used_ > limit_) throw exceeded();
+  }
+  void release(std::uint64_t bytes) { used_ -= std::min(used_, bytes); }
+  std::uint64_t used() const { return used_; }
+  std::uint64_t left() const { return limit_ - std::min(limit_, used_); }
+
+  Error exceeded() const {
+    return Error(ErrorCode::no_memory, fmt::format("reading the store's metadata takes more than {} of memory; "
+                                                   "give more with --memory", format_size(limit_)));
+  }
+
+ private:
+  const std::uint64_t limit_;
+  std::uint64_t used_ = 0;
+};
+
+/// Memory that is needed for a while.
+class Passing {
+ public:
+  Passing(MetadataMemory& memory, std::uint64_t bytes) : memory_(memory), bytes_(bytes) { memory_.claim(bytes_); }
+  ~Passing() { memory_.release(bytes_); }
+  Passing(const Passing&) = delete;
+  Passing& operator=(const Passing&) = delete;
+  /// `bytes` of it are now accounted for elsewhere.
+  void shrink(std::uint64_t bytes) {
+    bytes = std::min(bytes, bytes_);
+    memory_.release(bytes);
+    bytes_ -= bytes;
+  }
+
+ private:
+  MetadataMemory& memory_;
+  std::uint64_t bytes_;
+};
 
 /// Reads and parses documents, remembering a digest of all.
 class Reader {
  public:
-  explicit Reader(Store& store) : store_(store) {}
+  Reader(Store& store, MetadataMemory& memory)
+      : store_(store), memory_(memory), largest_(std::min(kMaxDocument, memory.left())) {}
 
   /// Starts to read a document that is likely to be wanted: both then take one round trip.
   void ask_ahead(const std::string& key) {
     const auto promise = std::make_shared<std::promise<std::optional<Buffer>>>();
     asked_[key] = promise->get_future();
-    store_.read_async(key, {0, kLargestDocument + 1}, [promise](ReadOutcome outcome) {
+    store_.read_async(key, {0, largest_ + 1}, [promise](ReadOutcome outcome) {
       if (auto* error = std::get_if<std::exception_ptr>(&outcome)) promise->set_exception(*error);
       else promise->set_value(std::move(std::get<std::optional<Buffer>>(outcome)));
     });
@@ -44,14 +99,22 @@ class Reader {
   std::optional<Json> document(const std::string& key) {
     const auto asked = asked_.extract(key);
     const std::optional<Buffer> bytes =
-        asked ? asked.mapped().get() : store_.read(key, {0, kLargestDocument + 1});
+        asked ? asked.mapped().get() : store_.read(key, {0, largest_ + 1});
     if (!bytes) return std::nullopt;
-    if (bytes->size() > kLargestDocument)
-      throw Error(ErrorCode::not_supported, "metadata documents of more than 256 MB are not supported", key);
+    if (bytes->size() > kMaxDocument)
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("metadata documents of more than {} are not supported", format_size(kMaxDocument)), key);
+    if (bytes->size() > largest_) throw memory_.exceeded().at(key);
+    const Passing passing(memory_, bytes->size());
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
     add_to_digest(key);
     add_to_digest(text);
-    return parse_json(text, key);
+    try {
+      return parse_json(text, key, {.memory = memory_.left()});
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::no_memory) throw memory_.exceeded().at(key);
+      throw;
+    }
   }
 
   /// The same for a document that is perhaps not there. What some servers answer instead of "missing" (a web
@@ -75,6 +138,8 @@ class Reader {
     for (char c : text) digest_ = (digest_ ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
   }
   Store& store_;
+  MetadataMemory& memory_;
+  const std::uint64_t largest_;  // bytes of one document
   std::map<std::string, std::future<std::optional<Buffer>>> asked_;
   std::optional<Error> refusal_;
   std::uint64_t digest_ = UINT64_C(0xcbf29ce484222325);
@@ -82,19 +147,21 @@ class Reader {
 
 class Opener {
  public:
-  explicit Opener(Store& store) : store_(store), reader_(store) {}
+  Opener(Store& store, std::uint64_t memory)
+      : store_(store), memory_(std::max(memory, kFreeMetadata)), reader_(store, memory_) {}
 
   Hierarchy open() {
     if (!store_.is_local())
       for (const char* key : {"zarr.json", ".zmetadata"}) reader_.ask_ahead(key);
-    if (auto root = reader_.probe("zarr.json")) open_v3(*root);
-    else if (auto consolidated = reader_.probe(".zmetadata")) open_consolidated_v2(*consolidated);
+    if (auto root = reader_.probe("zarr.json")) open_v3(std::move(*root));
+    else if (auto consolidated = reader_.probe(".zmetadata")) open_consolidated_v2(std::move(*consolidated));
     else if (store_.can_list()) walk("", true);
     else open_root_v2();
     if (result_.groups.empty() && result_.arrays.empty()) refuse();
     drop_what_is_below_arrays();
     add_implicit_groups();
     result_.snapshot_id = reader_.digest();
+    result_.memory = memory_.used();
     return std::move(result_);
   }
 
@@ -135,21 +202,41 @@ class Opener {
     try {
       body();
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::io || error.code() == ErrorCode::timed_out) throw;
-      result_.problems.emplace_back(key, error.why());
+      const ErrorCode code = error.code();
+      if (code == ErrorCode::io || code == ErrorCode::timed_out || code == ErrorCode::no_memory) throw;
+      add_problem(key, error.why());
     }
   }
 
+  void add_problem(std::string key, std::string why) {
+    for (std::string* text : {&key, &why})
+      if (text->size() > kMaxReason) *text = text->substr(0, kMaxReason) + "...";
+    memory_.claim(2 * sizeof key + key.size() + why.size() + kNodeMemory);
+    result_.problems.emplace_back(std::move(key), std::move(why));
+  }
+
+  void add_array(const std::string& path, ArrayMetadata array) {
+    memory_.claim(memory_of(array) + path.size() + kNodeMemory);
+    result_.arrays.insert_or_assign(path, std::move(array));
+  }
+
+  void add_group(Group group) {
+    memory_.claim(sizeof group + 2 * group.path.size() + json_memory(group.attributes) + kNodeMemory);
+    result_.groups.insert_or_assign(group.path, std::move(group));
+  }
+
   // ---- v3 ----
-  void open_v3(const Json& root) {
+  void open_v3(Json root) {
     result_.zarr_format = 3;
+    Passing passing(memory_, json_memory(root));
     const JsonRef ref(root, "");
     const auto format = ref.find("zarr_format");
     const bool pre_final = (format && !format->is_number()) || (!format && ref.find("metadata_encoding"));
     if (pre_final)
       throw Error(ErrorCode::not_supported, "Zarr v3 from before the final specification is not supported", "zarr.json");
     if (ref.at("node_type").string() == "array") {
-      result_.arrays.emplace("", parse_array_v3("", root, "zarr.json"));
+      passing.shrink(UINT64_MAX);
+      add_array("", parse_array_v3("", std::move(root), "zarr.json"));
       return;
     }
     try {
@@ -157,19 +244,30 @@ class Opener {
     } catch (Error& error) {
       throw error.at("zarr.json");
     }
-    const auto consolidated = ref.find("consolidated_metadata");
-    if (consolidated && consolidated->is_object()) {
-      if (const auto metadata = consolidated->find("metadata")) {
-        result_.consolidated = true;
-        for (const auto& [path, node] : metadata->members()) {
-          if (path.empty()) result_.problems.emplace_back("zarr.json", "consolidated metadata of a node without a name");
-          else add_node_v3(path, node.value());
+    if (Json* const nodes = consolidated_nodes(root)) {
+      result_.consolidated = true;
+      for (auto& [path, node] : nodes->get_ref<Json::object_t&>()) {
+        if (path.empty()) {
+          add_problem("zarr.json", "consolidated metadata of a node without a name");
+          continue;
         }
-        return;
+        passing.shrink(json_memory(node));
+        add_node_v3(path, std::move(node));
       }
+      return;
     }
     if (!store_.can_list()) refuse_group();
     walk("", false);
+  }
+
+  /// null: there are none.
+  static Json* consolidated_nodes(Json& root) {
+    const auto consolidated = root.find("consolidated_metadata");
+    if (consolidated == root.end() || !consolidated->is_object()) return nullptr;
+    const auto metadata = consolidated->find("metadata");
+    if (metadata == consolidated->end()) return nullptr;
+    if (!metadata->is_object()) throw JsonRef(*metadata, "consolidated_metadata.metadata").error("expected an object");
+    return &*metadata;
   }
 
   void add_group_v3(const std::string& path, const Json& document) {
@@ -177,7 +275,7 @@ class Opener {
     if (root.at("node_type").string() != "group") throw root.at("node_type").error("expected \"array\" or \"group\"");
     if (root.at("zarr_format").integer() != 3) throw root.at("zarr_format").error("expected 3");
     const auto attributes = root.find("attributes");
-    result_.groups[path] = {path, attributes && !attributes->is_null() ? checked_attributes(*attributes) : Json::object()};
+    add_group({path, attributes && !attributes->is_null() ? checked_attributes(*attributes) : Json::object()});
   }
 
   static const Json& checked_attributes(const JsonRef& attributes) {
@@ -185,14 +283,14 @@ class Opener {
     return attributes.value();
   }
 
-  bool add_node_v3(const std::string& path, const Json& document) {
+  bool add_node_v3(const std::string& path, Json document) {
     bool is_array = false;
     const std::string key = join_path(path, "zarr.json");
     guarded(key, [&] {
-      if (!is_node_path(path)) throw Error(ErrorCode::invalid_argument, "not a usable name");
+      check_node_path(path);
       if (JsonRef(document, "").at("node_type").string() == "array") {
         is_array = true;
-        result_.arrays[path] = parse_array_v3(path, document, key);
+        add_array(path, parse_array_v3(path, std::move(document), key));
       } else {
         add_group_v3(path, document);
       }
@@ -201,43 +299,52 @@ class Opener {
   }
 
   // ---- v2 ----
-  void open_consolidated_v2(const Json& consolidated) {
+  void open_consolidated_v2(Json consolidated) {
     result_.consolidated = true;
+    Passing passing(memory_, json_memory(consolidated));
     const JsonRef root(consolidated, ".zmetadata");
     if (root.find("record_size")) throw unread_kind(StoreKind::kerchunk_parquet, store_.url());
-    const JsonRef metadata = root.at("metadata");
-    static const Json kNoAttributes = Json::object();
-    std::map<std::string, const Json*> attributes;
-    const auto members = metadata.members();
-    auto parent_of = [](const std::string& key, std::string_view name) -> std::optional<std::string> {
-      if (key == name) return std::string();
-      if (!key.ends_with("/" + std::string(name))) return std::nullopt;
+    if (!root.at("metadata").is_object()) throw root.at("metadata").error("expected an object");
+    auto& metadata = consolidated["metadata"].get_ref<Json::object_t&>();
+    const Passing index(memory_, metadata.size() * (sizeof(std::string_view) + kNodeMemory));
+    std::map<std::string_view, Json*> attributes;  // by path
+    const auto parent_of = [](std::string_view key, std::string_view name) -> std::optional<std::string_view> {
+      if (key == name) return std::string_view();
+      if (!key.ends_with(name) || key[key.size() - name.size() - 1] != '/') return std::nullopt;
       return key.substr(0, key.size() - name.size() - 1);
     };
-    for (const auto& [key, value] : members)
-      if (const auto path = parent_of(key, ".zattrs")) attributes[*path] = &value.value();
-    for (const auto& [key, value] : members) {
-      auto attributes_of = [&](const std::string& path) -> const Json& {
-        const auto it = attributes.find(path);
-        return it == attributes.end() ? kNoAttributes : *it->second;
-      };
-      guarded(key, [&, &document = value.value(), &key_name = key] {
-        if (const auto path = parent_of(key_name, ".zarray")) {
-          if (!is_node_path(*path)) throw Error(ErrorCode::invalid_argument, "not a usable name");
-          result_.arrays[*path] = parse_array_v2(*path, document, attributes_of(*path), key_name);
-        } else if (const auto group = parent_of(key_name, ".zgroup")) {
-          if (!is_node_path(*group)) throw Error(ErrorCode::invalid_argument, "not a usable name");
-          result_.groups[*group] = Group{*group, checked_attributes(JsonRef(attributes_of(*group), ".zattrs"))};
-        }
+    for (auto& [key, value] : metadata)
+      if (const auto path = parent_of(key, ".zattrs")) attributes[*path] = &value;
+    // Each node's attributes are taken over: an array and a group at one path are an array.
+    const auto take_attributes = [&](std::string_view path) {
+      const auto it = attributes.find(path);
+      if (it == attributes.end()) return Json(Json::object());
+      passing.shrink(json_memory(*it->second));
+      return std::exchange(*it->second, Json::object());
+    };
+    for (auto& [key, document] : metadata)
+      guarded(key, [&, &key_name = key, &value = document] {
+        const auto path = parent_of(key_name, ".zarray");
+        if (!path) return;
+        check_node_path(std::string(*path));
+        passing.shrink(json_memory(value));
+        add_array(std::string(*path), parse_array_v2(std::string(*path), std::move(value), take_attributes(*path), key_name));
       });
-    }
+    for (auto& [key, document] : metadata)
+      guarded(key, [&, &key_name = key] {
+        const auto path = parent_of(key_name, ".zgroup");
+        if (!path) return;
+        check_node_path(std::string(*path));
+        const Json own = take_attributes(*path);
+        add_group(Group{std::string(*path), checked_attributes(JsonRef(own, ".zattrs"))});
+      });
   }
 
   // ---- without listing ----
   void open_root_v2() {
     if (const auto array = reader_.probe(".zarray")) {
-      const Json attributes = reader_.probe(".zattrs").value_or(Json::object());
-      result_.arrays[""] = parse_array_v2("", *array, attributes, ".zarray");
+      Json attributes = reader_.probe(".zattrs").value_or(Json::object());
+      add_array("", parse_array_v2("", *array, std::move(attributes), ".zarray"));
     } else if (reader_.probe(".zgroup")) {
       refuse_group();
     }
@@ -252,52 +359,84 @@ class Opener {
   }
 
   // ---- listing ----
+  static bool has(const std::vector<Store::Entry>& entries, std::string_view name) {
+    return std::any_of(entries.begin(), entries.end(), [name](const Store::Entry& entry) { return entry.name == name; });
+  }
+
+  /// The entries of a directory that matter: below the root documents and directories. One with more entries than are listed may be an
+  /// array with its chunks: its documents are looked for by name, and no directories are found.
+  std::vector<Store::Entry> list(const std::string& path) {
+    std::vector<Store::Entry> entries;
+    std::optional<Error> too_long;
+    try {
+      entries = store_.list(path);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_memory) throw;
+      too_long = error;
+    }
+    static constexpr const char* kDocuments[] = {"zarr.json", ".zarray", ".zgroup", ".zattrs"};
+    if (too_long) {
+      for (const char* name : kDocuments)
+        if (store_.size(join_path(path, name))) entries.push_back({name, false});
+      if (!has(entries, ".zarray") && !has(entries, "zarr.json"))
+        throw Error(ErrorCode::not_supported, too_long->why(), too_long->where());
+      return entries;
+    }
+    if (path.empty()) return entries;  // its other names tell which other kind of store it may be
+    std::erase_if(entries, [](const Store::Entry& entry) {
+      return !entry.is_prefix && std::find(std::begin(kDocuments), std::end(kDocuments), entry.name) == std::end(kDocuments);
+    });
+    entries.shrink_to_fit();
+    return entries;
+  }
+
   /// Reads the node at `path` and goes on below it unless it is an array.
   void walk(const std::string& path, bool is_root) {
     std::vector<Store::Entry> entries;
-    guarded(path, [&] { entries = store_.list(path); });
-    auto has = [&](std::string_view name) {
-      return std::any_of(entries.begin(), entries.end(), [&](const Store::Entry& e) { return e.name == name; });
-    };
+    guarded(path, [&] { entries = list(path); });
     // Before the directories of another kind of store are listed: they may be huge.
-    if (is_root && !has("zarr.json") && !has(".zarray") && !has(".zgroup") && kind_by_listing(entries) == StoreKind::icechunk)
+    if (is_root && !has(entries, "zarr.json") && !has(entries, ".zarray") && !has(entries, ".zgroup") &&
+        kind_by_listing(entries) == StoreKind::icechunk)
       throw unread_kind(StoreKind::icechunk, store_.url());
     bool is_array = false;
-    if (has("zarr.json") && !(is_root == false && path.empty())) {
+    if (has(entries, "zarr.json") && !(is_root == false && path.empty())) {
       const std::string key = join_path(path, "zarr.json");
       guarded(key, [&] {
-        if (const auto document = reader_.document(key)) is_array = add_node_v3(path, *document);
+        if (auto document = reader_.document(key)) is_array = add_node_v3(path, std::move(*document));
       });
-    } else if (has(".zarray")) {
+    } else if (has(entries, ".zarray")) {
       is_array = true;
       const std::string key = join_path(path, ".zarray");
       guarded(key, [&] {
         Json attributes = Json::object();
-        if (has(".zattrs")) attributes = reader_.document(join_path(path, ".zattrs")).value_or(attributes);
-        if (const auto document = reader_.document(key))
-          result_.arrays[path] = parse_array_v2(path, *document, attributes, key);
+        if (has(entries, ".zattrs")) attributes = reader_.document(join_path(path, ".zattrs")).value_or(attributes);
+        if (auto document = reader_.document(key))
+          add_array(path, parse_array_v2(path, std::move(*document), std::move(attributes), key));
       });
-    } else if (has(".zgroup")) {
+    } else if (has(entries, ".zgroup")) {
       guarded(join_path(path, ".zgroup"), [&] {
         Group group{path};
-        if (has(".zattrs"))
+        if (has(entries, ".zattrs"))
           if (const auto attributes = reader_.document(join_path(path, ".zattrs")))
             group.attributes = checked_attributes(JsonRef(*attributes, ".zattrs"));
-        result_.groups[path] = std::move(group);
+        add_group(std::move(group));
       });
     }
     if (is_array) return;
+    std::uint64_t names = 0;
+    for (const Store::Entry& entry : entries) names += sizeof entry + entry.name.capacity();
+    const Passing passing(memory_, names);
     for (const Store::Entry& entry : entries) {
       if (!entry.is_prefix) continue;
       const std::string child = join_path(path, entry.name);
       if (!is_file_name(entry.name)) {
-        result_.problems.emplace_back(child, "not a usable name");
+        add_problem(child, "not a usable name");
         continue;
       }
-      if (std::count(child.begin(), child.end(), '/') >= kDeepest) continue;
-      if (++visited_ > kMostDirectories)
+      if (std::count(child.begin(), child.end(), '/') >= kMaxNodeDepth || child.size() > kMaxNodePath) continue;
+      if (++visited_ > kMaxDirectories)
         throw Error(ErrorCode::not_supported,
-                    fmt::format("more than {} directories without consolidated metadata", kMostDirectories),
+                    fmt::format("more than {} directories without consolidated metadata", kMaxDirectories),
                     store_.url());
       walk(child, false);
     }
@@ -311,7 +450,7 @@ class Opener {
         bool below = !path.empty() && result_.arrays.contains("");
         for (std::size_t slash = path.find('/'); slash != std::string::npos && !below; slash = path.find('/', slash + 1))
           below = result_.arrays.contains(path.substr(0, slash));
-        if (below) result_.problems.emplace_back(path, "this node lies below an array");
+        if (below) add_problem(path, "this node lies below an array");
         it = below ? nodes.erase(it) : std::next(it);
       }
     };
@@ -320,24 +459,24 @@ class Opener {
     for (const auto& [path, array] : result_.arrays) result_.groups.erase(path);
   }
 
+  /// Of every path the groups above it.
   void add_implicit_groups() {
-    std::set<std::string> paths;
-    auto add_parents = [&](std::string path) {
+    const auto add_parents = [this](std::string path) {
       while (!path.empty()) {
         const std::size_t slash = path.rfind('/');
         path.resize(slash == std::string::npos ? 0 : slash);
-        paths.insert(path);
+        if (result_.groups.contains(path)) return;  // and so are those above it, then or later
+        add_group(Group{path, Json::object(), true});
       }
     };
+    std::vector<std::string> explicit_groups;
+    for (const auto& [path, group] : result_.groups) explicit_groups.push_back(path);
+    for (const std::string& path : explicit_groups) add_parents(path);
     for (const auto& [path, array] : result_.arrays) add_parents(path);
-    for (const auto& [path, group] : result_.groups) add_parents(path);
-    for (const std::string& path : paths)
-      result_.groups.try_emplace(path, Group{path, Json::object(), true});
   }
 
-  static constexpr std::ptrdiff_t kDeepest = 64;
-  static constexpr std::uint64_t kMostDirectories = 1'000'000;
   Store& store_;
+  MetadataMemory memory_;
   Reader reader_;
   Hierarchy result_;
   std::uint64_t visited_ = 0;
@@ -375,9 +514,9 @@ std::vector<std::string> Hierarchy::children(const std::string& group_path) cons
   return {names.begin(), names.end()};
 }
 
-Hierarchy open_hierarchy(Store& store) {
+Hierarchy open_hierarchy(Store& store, std::uint64_t memory) {
   try {
-    return Opener(store).open();
+    return Opener(store, memory).open();
   } catch (Error& error) {
     throw error.at(store.url());
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/budget.h"
 #include "engine/store/store.h"
 #include "engine/zarr/array_metadata.h"
 
@@ -27,6 +28,8 @@ struct Hierarchy {
   std::vector<std::pair<std::string, std::string>> problems;
   /// A digest of all metadata read: names this snapshot of the store.
   std::string snapshot_id;
+  /// Bytes of memory that all this takes, estimated.
+  std::uint64_t memory = 0;
 
   /// Why there is nothing at `path`, when there is something that could not be used; else empty.
   std::string problem_of(const std::string& path) const;
@@ -39,7 +42,8 @@ struct Hierarchy {
 /// Reads the metadata of a store: v3 zarr.json (with inline consolidated metadata when it has it), else
 /// v2 .zmetadata, else .zgroup/.zarray found by listing. The store's root may itself be an array (path
 /// ""). A v2 array or group inside a directory that has no .zgroup makes implicit groups.
-/// Throws not_found when the place holds no Zarr store; not_supported for pre-final v3 layouts.
-Hierarchy open_hierarchy(Store& store);
+/// Throws not_found when the place holds no Zarr store; not_supported for pre-final v3 layouts; no_memory when reading
+/// it takes more than `memory` bytes. Limits: engine/base/limits.h. A node beyond one is a problem of that node.
+Hierarchy open_hierarchy(Store& store, std::uint64_t memory = default_memory_budget());
 
 }  // namespace batchfs

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_limits.h"
+#include "engine/base/limits.h"
 #include "engine/base/strings.h"
 #include "engine/zarr/chunk_grid.h"
 
@@ -37,6 +39,19 @@ void check_sizes(const ArrayMetadata& array) {
   if (__builtin_mul_overflow(static_cast<std::uint64_t>(element_count(array.chunk_shape)), itemsize, &bytes) ||
       bytes > kLargestChunk)
     throw Error(ErrorCode::not_supported, "chunks larger than 1 TB are not supported");
+}
+
+void check_codec_count(std::size_t count) {
+  if (count > kMaxCodecs)
+    throw Error(ErrorCode::not_supported, fmt::format("{} codecs in one chain; at most {} are supported", count, kMaxCodecs));
+}
+
+std::uint64_t memory_of(const ArrayMetadata& array) {
+  std::uint64_t bytes = sizeof array + array.path.capacity() + array.fill_value.capacity() + array.unsupported.capacity() +
+                        json_memory(array.document) + json_memory(array.attributes) + json_memory(array.fill_value_json);
+  for (const CodecSpec& codec : array.codecs) bytes += sizeof codec + json_memory(codec.configuration);
+  for (const auto& name : array.dimension_names) bytes += sizeof name + (name ? name->capacity() : 0);
+  return bytes + array.type.fields.size() * sizeof(Field);
 }
 
 std::string ChunkKeyEncoding::key(const Dims& chunk) const {

@@ -14,4 +14,7 @@ char parse_separator(const JsonRef& json);
 /// Throws for shapes and chunks that cannot be: different ranks, chunks or arrays too large to address.
 void check_sizes(const ArrayMetadata& array);
 
+/// Throws not_supported for a chain of more codecs than kMaxCodecs.
+void check_codec_count(std::size_t count);
+
 }  // namespace batchfs

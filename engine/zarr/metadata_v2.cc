@@ -15,23 +15,22 @@ CodecSpec numcodecs_spec(const JsonRef& codec) {
   CodecSpec spec;
   spec.name = codec.at("id").string();
   for (const auto& [key, value] : codec.members())
-    if (key != "id") spec.configuration[key] = value.value();
+    if (key != "id") append_member(spec.configuration, key, value.value());
   return spec;
 }
 
 }  // namespace
 
-ArrayMetadata parse_array_v2(const std::string& path, const Json& zarray, const Json& zattrs,
-                             const std::string& where) {
+ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs, const std::string& where) {
   try {
-    const JsonRef root(zarray, "");
-    if (root.at("zarr_format").integer() != 2) throw root.at("zarr_format").error("expected 2");
     ArrayMetadata array;
+    array.document = std::move(zarray);
+    const JsonRef root(array.document, "");
+    if (root.at("zarr_format").integer() != 2) throw root.at("zarr_format").error("expected 2");
     array.path = path;
     array.zarr_format = 2;
-    array.document = zarray;
     if (!zattrs.is_object()) throw Error(ErrorCode::invalid_argument, ".zattrs is not an object");
-    array.attributes = zattrs;
+    array.attributes = std::move(zattrs);
     array.shape = parse_dims(root.at("shape"), 0);
     array.chunk_shape = parse_dims(root.at("chunks"), 1);
     if (array.chunk_shape.size() != array.shape.size())
@@ -47,6 +46,11 @@ ArrayMetadata parse_array_v2(const std::string& path, const Json& zarray, const 
       array.unsupported = error.what();
     }
     check_sizes(array);
+    try {
+      check_codec_count(filters.size());
+    } catch (const Error& error) {
+      array.unsupported = error.what();
+    }
     if (!array.unsupported.empty()) return array;
     if (array.type.kind == Kind::variable_bytes) array.unsupported = "byte strings of any length are not supported";
     if (const auto fill = root.find("fill_value")) {

@@ -67,15 +67,15 @@ bool has_big_endian(const Json& codecs) {
 
 }  // namespace
 
-ArrayMetadata parse_array_v3(const std::string& path, const Json& document, const std::string& where) {
+ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::string& where) {
   try {
-    const JsonRef root(document, "");
+    ArrayMetadata array;
+    array.document = std::move(document);
+    const JsonRef root(array.document, "");
     if (root.at("zarr_format").integer() != 3) throw root.at("zarr_format").error("expected 3");
     if (root.at("node_type").string() != "array") throw root.at("node_type").error("expected \"array\"");
-    ArrayMetadata array;
     array.path = path;
     array.zarr_format = 3;
-    array.document = document;
     if (const auto attributes = root.find("attributes"); attributes && !attributes->is_null()) {
       if (!attributes->is_object()) throw attributes->error("expected an object");
       array.attributes = attributes->value();
@@ -113,6 +113,7 @@ ArrayMetadata parse_array_v3(const std::string& path, const Json& document, cons
         throw lengths.error("as many lengths as dimensions are needed");
       parse_key_encoding(root.at("chunk_key_encoding"), array);
       const JsonRef codecs = root.at("codecs");
+      if (codecs.value().is_array()) check_codec_count(codecs.value().size());
       for (const JsonRef& codec : codecs.elements()) {
         Extension extension = parse_extension(codec);
         array.codecs.push_back({plain_codec_name(extension.name), std::move(extension.configuration)});

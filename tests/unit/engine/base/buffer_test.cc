@@ -44,7 +44,7 @@ TEST(Buffer, LargeOnesAreSeparateAlignedAndReused) {
 
 TEST(Buffer, AsManyAreReusedAsThePoolKeeps) {
   if (!kPoolsBuffers) GTEST_SKIP() << "AddressSanitizer watches";
-  constexpr std::size_t kSize = 16 << 20;  // four of them are what is kept unless more is asked for
+  constexpr std::size_t kSize = 4 << 20;  // four of them are what is kept unless more is asked for
   const auto reused = [&] {
     std::vector<Buffer> buffers;
     // Mapping anew gives the same addresses back as often as not: what is kept is known by its bytes.

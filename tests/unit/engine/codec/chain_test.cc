@@ -202,11 +202,29 @@ TEST(CodecChain, ChecksTheOrderOfCodecs) {
             "the codec 'bytes' takes arrays, the codec before it gives bytes");
 }
 
-TEST(CodecChain, ALongChainOfCompressorsNeedsNoMemoryOfItsOwn) {
-  std::string codecs = R"([{"name": "bytes"})";
-  for (int i = 0; i < 200; ++i) codecs += R"(, {"name": "zstd"})";
-  const CodecChain c = chain(codecs + "]");
-  EXPECT_LE(c.encoded_bound(), UINT64_C(1) << 60);
+std::string compressors(int count) {
+  std::string codecs = R"([{"name": "bytes", "configuration": {"endian": "little"}})";
+  for (int i = 0; i < count; ++i) codecs += R"(, {"name": "zstd"})";
+  return codecs + "]";
+}
+
+TEST(CodecChain, OfManyCompressorsEachAddsAnEighthAtMost) {
+  const auto of_a_megabyte = [](int count) {
+    return CodecChain(specs(compressors(count)), {{1 << 20}, make_type(Kind::unsigned_int, 1), Bytes(1)});
+  };
+  EXPECT_EQ(of_a_megabyte(1).encoded_bound(), (1u << 20) + (1u << 17) + 4096);
+  EXPECT_LT(of_a_megabyte(21).encoded_bound(), 13u << 20);
+  EXPECT_LT(of_a_megabyte(21).scratch_bytes(), 26u << 20);
+  EXPECT_EQ(refusal(compressors(32)), "33 codecs in one chain; at most 32 are supported");
+}
+
+TEST(CodecChain, KnowsTheMemoryBetweenItsCodecs) {
+  EXPECT_EQ(chain(R"([{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "zstd"}])").scratch_bytes(), 0u);
+  EXPECT_EQ(chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "shuffle", "configuration": {"elementsize": 4}}, {"name": "zstd"}])").scratch_bytes(), 96u);
+  const std::uint64_t encoded = 96 + 12 + 4096;
+  EXPECT_EQ(chain(compressors(2)).scratch_bytes(), encoded);
+  EXPECT_EQ(chain(compressors(3)).scratch_bytes(), encoded + encoded + encoded / 8 + 4096);
+  EXPECT_GT(chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "bz2"}])").scratch_bytes(), 3'000'000u);
 }
 
 TEST(CodecChain, OfNoDimensions) {

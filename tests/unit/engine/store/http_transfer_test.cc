@@ -109,6 +109,18 @@ TEST(HttpTransfer, AnObjectThatIsShorterThanTheRangesOffsetIsEmpty) {
   EXPECT_EQ(tail.response(tail.perform()).body.size(), 10u);
 }
 
+TEST(HttpTransfer, OfAnObjectOfUnknownLengthOnlyTheEndIsKept) {
+  std::string object(20 << 20, 'x');
+  object += "the end";
+  LoopbackServer server([&](const Request&) -> Answer { return {.body = object, .chunked = true}; });
+  Played tail({.url = server.url(), .range = ByteRange{0, 7, true}});
+  const HttpResponse response = tail.response(tail.perform());
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(response.body.data()), response.body.size()), "the end");
+  EXPECT_EQ(response.body_received, object.size());
+  Played refused({.url = server.url(), .range = ByteRange{0, 7, true}, .largest_body = 4 << 20});
+  EXPECT_EQ(refused.error(refused.perform()).code(), ErrorCode::corrupt);
+}
+
 TEST(HttpTransfer, ARedirectNamesTheNewPlaceAndStartsAnew) {
   LoopbackServer* self = nullptr;
   LoopbackServer server([&](const Request& request) -> Answer {

@@ -66,6 +66,7 @@ class MemoryStore final : public Store {
   std::vector<Entry> list(const std::string& prefix) override {
     if (!listable) throw Error(ErrorCode::not_supported, "this store cannot be listed");
     if (failing.contains(prefix)) throw Error(ErrorCode::io, "the disk is on fire", prefix);
+    if (overfull.contains(prefix)) throw Error(ErrorCode::no_memory, "the directory has more than 3 entries", prefix);
     std::map<std::string, bool> names;
     const std::string begin = prefix.empty() ? "" : prefix + "/";
     for (const auto& [key, bytes] : objects) {
@@ -81,6 +82,7 @@ class MemoryStore final : public Store {
 
   std::map<std::string, std::vector<std::byte>> objects;
   std::set<std::string> failing;  // keys whose reading fails
+  std::set<std::string> overfull; // directories with too many entries
   std::vector<Read> reads;
   bool local = true;
   bool listable = true;

@@ -216,6 +216,13 @@ TEST_F(ObjectStoreTest, HugeAnswersAreRefused) {
   EXPECT_EQ(code_of([&] { store->read("a"); }), ErrorCode::corrupt);
 }
 
+TEST_F(ObjectStoreTest, AWholeObjectIsReadUpToTheLargestSizeThatIsAskedFor) {
+  there.objects["/a"] = std::string(1000, 'x');
+  const auto store = open();
+  EXPECT_EQ(text(store->read("a", {.largest = 1000})), std::string(1000, 'x'));
+  EXPECT_EQ(code_of([&] { store->read("a", {.largest = 999}); }), ErrorCode::corrupt);
+}
+
 TEST_F(ObjectStoreTest, VersionsAreAskedAbout) {
   std::string tag = "\"one\"", body = "first";
   there.fault = [&](const Request& request, int) -> Answer {

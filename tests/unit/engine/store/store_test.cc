@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/unit/engine/store/memory_store.h"
@@ -70,6 +71,23 @@ TEST(ReadAsync, EndsAsTheReadDoes) {
     EXPECT_THROW(std::rethrow_exception(std::get<std::exception_ptr>(outcome)), Error);
   });
   EXPECT_EQ(calls, 3);
+}
+
+TEST(ListingMemory, CountsLongAndShortNames) {
+  const auto entries_of = [](std::size_t length) {
+    ListingMemory memory;
+    for (int count = 0;; ++count) {
+      try {
+        memory.add({std::string(length, 'x'), false}, "where");
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::no_memory);
+        EXPECT_THAT(error.what(), testing::HasSubstr("more than " + std::to_string(count) + " entries"));
+        return count;
+      }
+    }
+  };
+  EXPECT_GT(entries_of(10), 500'000);
+  EXPECT_LT(entries_of(1000), 40'000);
 }
 
 }  // namespace

@@ -283,6 +283,72 @@ TEST(Hierarchy, TheSnapshotChangesWithTheMetadata) {
   EXPECT_NE(open_hierarchy(store).snapshot_id, second);
 }
 
+TEST(HierarchyLimits, PathsThatAreTooLongOrTooDeepAreProblems) {
+  std::string deep = "a", deepest = "a", longest = std::string(200, 'x');
+  for (int i = 0; i < 30'000; ++i) deep += "/a";
+  for (int i = 0; i < 63; ++i) deepest += "/a";
+  while (longest.size() < 4095) longest += "/" + std::string(std::min<std::size_t>(200, 4094 - longest.size()), 'x');
+  MemoryStore store;
+  Json nodes;
+  for (const std::string& path : {deep, deepest, deepest + "/a", longest, longest + "x"}) nodes[path] = Json::parse(kArray3);
+  store.set("zarr.json", Json{{"zarr_format", 3}, {"node_type", "group"}, {"consolidated_metadata", {{"metadata", nodes}}}}.dump());
+  const Hierarchy hierarchy = open_hierarchy(store);
+  EXPECT_THAT(arrays(hierarchy), testing::UnorderedElementsAre(deepest, longest));
+  ASSERT_EQ(hierarchy.problems.size(), 3u);
+  EXPECT_EQ(hierarchy.problems[0].second, "the path has 60001 bytes; at most 4095 are supported");
+  EXPECT_EQ(hierarchy.problems[1].second, "the path has more than 64 levels");
+  EXPECT_EQ(hierarchy.problems[2].second, "the path has 4096 bytes; at most 4095 are supported");
+  EXPECT_LE(hierarchy.problems[0].first.size(), 1100u);
+  EXPECT_LE(hierarchy.memory, 1u << 20);
+}
+
+TEST(HierarchyLimits, MetadataThatTakesMoreMemoryThanIsGivenIsRefused) {
+  MemoryStore store;
+  std::string attributes = "[0";
+  for (int i = 0; i < 2'000'000; ++i) attributes += ",0";
+  const std::string group = R"({"zarr_format": 3, "node_type": "group", "attributes": {"a": )" + attributes + "]}}";
+  store.set("zarr.json", group);
+  EXPECT_GT(open_hierarchy(store, 256 << 20).memory, 32u << 20);
+  try {
+    open_hierarchy(store, 1 << 20);
+    ADD_FAILURE() << "was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::no_memory);
+    EXPECT_THAT(error.what(), HasSubstr("takes more than 16.0 MB of memory; give more with --memory (zarr.json)"));
+  }
+  // Many small documents, too.
+  MemoryStore many;
+  std::string part = "[0";
+  for (int i = 0; i < 100'000; ++i) part += ",0";
+  for (int i = 0; i < 20; ++i)
+    many.set("g" + std::to_string(i) + "/zarr.json", R"({"zarr_format": 3, "node_type": "group", "attributes": {"a": )" + part + "]}}");
+  EXPECT_EQ(open_hierarchy(many, 256 << 20).groups.size(), 21u);
+  EXPECT_THROW(open_hierarchy(many, 1 << 20), Error);
+}
+
+TEST(HierarchyLimits, AnArrayWithTooManyChunksToListIsFoundByItsMetadata) {
+  MemoryStore store;
+  store.set(".zgroup", kGroup2);
+  store.set("a/.zarray", kArray2);
+  store.set("a/.zattrs", R"({"units": "K"})");
+  store.set("b/zarr.json", kArray3);
+  store.set("c/x/.zarray", kArray2);
+  store.overfull = {"a", "b", "c"};
+  const Hierarchy hierarchy = open_hierarchy(store);
+  EXPECT_THAT(arrays(hierarchy), ElementsAre("a", "b"));
+  EXPECT_EQ(hierarchy.array("a").attributes["units"], "K");
+  EXPECT_EQ(hierarchy.problems, (Problems{{"c", "the directory has more than 3 entries"}}));
+}
+
+TEST(HierarchyLimits, OfAttributesOfAnArrayAndAGroupAtOnePathTheArrayHasThem) {
+  MemoryStore store;
+  store.set(".zmetadata", std::string(R"({"metadata": {".zgroup": {"zarr_format": 2}, "a/.zgroup": {"zarr_format": 2}, "a/.zarray": )") +
+                              kArray2 + R"(, "a/.zattrs": {"units": "K"}}})");
+  const Hierarchy hierarchy = open_hierarchy(store);
+  EXPECT_EQ(hierarchy.array("a").attributes["units"], "K");
+  EXPECT_THAT(groups(hierarchy), ElementsAre(""));
+}
+
 TEST(Hierarchy, DeepDirectoriesHaveAnEnd) {
   MemoryStore store;
   std::string path = "d";

@@ -1,0 +1,23 @@
+#pragma once
+// Builds a Json from the parser's events, in linear time and without growing anything: nlohmann's own builder looks
+// through all keys of an object for each new one, and moves members by copying whole subtrees.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/base/json.h"
+#include "engine/base/json_limits.h"
+
+namespace batchfs {
+
+struct BuiltJson {
+  Json json;
+  /// A key that an object names twice; its last value counts, at its first place.
+  std::optional<std::string> duplicate;
+};
+
+/// `shape` is of this text. Throws what Json::parse() throws: Json::parse_error, Json::out_of_range.
+BuiltJson build_json(std::string_view text, const JsonShape& shape);
+
+}  // namespace batchfs
