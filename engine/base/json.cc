@@ -7,6 +7,7 @@
 
 #include "engine/base/json_builder.h"
 #include "engine/base/json_limits.h"
+#include "engine/base/json_mistake.h"
 
 namespace batchfs {
 
@@ -71,6 +72,8 @@ Json parse_json(std::string_view text, const std::string& where, JsonOptions opt
   try {
     built = build_json(text, shape);
   } catch (const Json::parse_error& error) {
+    if (const auto mistake = find_json_mistake(text))
+      throw Error(ErrorCode::invalid_argument, "not valid JSON at " + describe_json_mistake(text, *mistake), where);
     throw Error(ErrorCode::invalid_argument,
                 "not valid JSON at " + line_and_column(text, error.byte), where);
   } catch (const Json::exception&) {

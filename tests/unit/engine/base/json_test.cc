@@ -25,7 +25,7 @@ TEST(ParseJson, TurnsBareNanTokensIntoStringsOutsideStringsOnly) {
 
 TEST(ParseJson, NamesLineColumnAndPlaceOfASyntaxError) {
   EXPECT_EQ(failure([] { parse_json("{\n  \"a\": }", "view.json"); }),
-            "not valid JSON at line 2, column 8 (view.json)");
+            "not valid JSON at line 2, column 8: a value is expected here: `\"a\": ^}` (view.json)");
   EXPECT_THAT(failure([] { parse_json("", "k"); }), testing::HasSubstr("not valid JSON"));
   EXPECT_THAT(failure([] { parse_json("{\"a\": 1", "k"); }), testing::HasSubstr("not valid JSON"));
 }
