@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
+#include "engine/base/key_hints.h"
 #include "engine/base/strings.h"
+#include "engine/dataset/circle.h"
 #include "engine/dataset/labels.h"
 
 namespace batchfs {
@@ -65,14 +68,45 @@ std::string scalar_text(const JsonRef& json) {
   throw json.error("expected a label or a position like \"#3\"");
 }
 
+/// Labels are numbers where they look like numbers.
+Json label_as_json(const std::string& text) {
+  const Json number = Json::parse(text, nullptr, false);
+  return number.is_number() ? number : Json(text);
+}
+
+/// How a range is written in a view.
+std::string range_in_view(const std::string& from, const std::string& to, bool wrap) {
+  return fmt::format("{{\"from\": {}, \"to\": {}{}}}", label_as_json(from).dump(), label_as_json(to).dump(),
+                     wrap ? ", \"wrap\": true" : "");
+}
+
+/// Keys of slices in other programs.
+constexpr KeyHint kRangeHints[] = {
+    {"start", "the first label of a range is \"from\""}, {"begin", "the first label of a range is \"from\""},
+    {"min", "the first label of a range is \"from\""},   {"stop", "the last label of a range is \"to\", included"},
+    {"end", "the last label of a range is \"to\", included"}, {"max", "the last label of a range is \"to\", included"},
+    {"until", "the last label of a range is \"to\", included"},
+    {"step", "a selection has no step; thin out samples with \"stride\" in \"window\""},
+    {"stride", "a selection has no stride; thin out samples with \"stride\" in \"window\""},
+    {"slice", "a range is {\"from\": A, \"to\": B}"}, {"values", "a list of labels is written as [500, 850]"},
+    {"cyclic", "a range that goes over the end has \"wrap\": true"},
+    {"periodic", "a range that goes over the end has \"wrap\": true"}};
+
 }  // namespace
 
 Selector parse_selector(const std::string& text, const std::string& where) {
   Selector selector;
   selector.where = where;
   if (text.empty()) throw Error(ErrorCode::invalid_argument, "the selection is empty", where);
-  if (const auto range = split_range(text)) {
+  constexpr std::string_view kWrap = ":wrap";
+  std::optional<std::pair<std::string, std::string>> range;
+  if (text.ends_with(kWrap)) range = split_range(text.substr(0, text.size() - kWrap.size()));
+  selector.wrap = range.has_value();
+  if (!range) range = split_range(text);
+  if (range) {
     selector.form = Selector::Form::range;
+    selector.with_wrap = fmt::format("{}:{}:wrap (in a view {})", range->first, range->second,
+                                     range_in_view(range->first, range->second, true));
     if (!range->first.empty()) selector.from = range->first;
     if (!range->second.empty()) selector.to = range->second;
     return selector;
@@ -88,10 +122,12 @@ Selector parse_selector(const JsonRef& json) {
   Selector selector;
   selector.where = json.path();
   if (json.is_object()) {
-    json.allow_only({"from", "to"});
+    allow_only(json, {"from", "to", "wrap"}, kRangeHints);
     selector.form = Selector::Form::range;
     if (const auto from = json.find("from"); from && !from->is_null()) selector.from = scalar_text(*from);
     if (const auto to = json.find("to"); to && !to->is_null()) selector.to = scalar_text(*to);
+    if (const auto wrap = json.find("wrap")) selector.wrap = wrap->boolean();
+    if (selector.from && selector.to) selector.with_wrap = range_in_view(*selector.from, *selector.to, true);
   } else if (json.is_array()) {
     selector.form = Selector::Form::list;
     for (const JsonRef& element : json.elements()) selector.values.push_back(scalar_text(element));
@@ -234,8 +270,15 @@ class Lookup {
     if (values().type.kind == Kind::timedelta && (failed != std::errc() || rest != end))
       throw error(ErrorCode::invalid_argument, fmt::format("'{}' is no length of time; write 6h, 30m or 2D", text));
     if (failed != std::errc() || rest != end)
-      throw error(ErrorCode::invalid_argument, fmt::format("'{}' is not a number, as '{}' needs{}", text, dim_, note()));
+      throw error(ErrorCode::invalid_argument, fmt::format("'{}' is not a number, as '{}' needs{}{}", text, dim_, note(), meant_range(text)));
     return value;
+  }
+
+  /// For a range that was written as one label in a view.
+  static std::string meant_range(const std::string& text) {
+    const auto range = split_range(text);
+    if (!range || range->first.empty() || range->second.empty()) return "";
+    return fmt::format("; a range is {}", range_in_view(range->first, range->second, false));
   }
 
   /// Why times are numbers.
@@ -256,7 +299,7 @@ class Lookup {
     const auto parsed = parse_date(text);
     if (!parsed)
       throw error(ErrorCode::invalid_argument,
-                  fmt::format("'{}' is not a date; write 2000-01-31 or 2000-01-31T06:00", text));
+                  fmt::format("'{}' is not a date; write 2000-01-31 or 2000-01-31T06:00{}", text, meant_range(text)));
     return *parsed;
   }
 
@@ -286,44 +329,121 @@ class Lookup {
       found = Positions::list(std::move(at));
     }
     if (found.size() == 0)
-      throw error(ErrorCode::not_found,
-                  fmt::format("no '{}' in '{}', which goes from {} to {}{}", text, dim_,
-                              size_ > 0 ? label_text(v, 0) : "nothing", size_ > 0 ? label_text(v, size_ - 1) : "nothing",
-                              is_time() || is_text() ? "" : nearest_number(parse_number(text))));
+      throw error(ErrorCode::not_found, fmt::format("no '{}' in '{}', which {}{}", text, dim_, extent(), nearest_label(text)));
     return found;
   }
 
-  std::string nearest_number(double wanted) const {
-    std::int64_t nearest = -1;
-    for (std::int64_t i = 0; i < size_; ++i) {
-      const auto distance = [&](std::int64_t k) { return std::fabs(label_number(values(), k) - wanted); };
-      if (!std::isnan(distance(i)) && (nearest < 0 || distance(i) < distance(nearest))) nearest = i;
+  /// "goes from 0 to 359".
+  std::string extent() const {
+    if (size_ == 0) return "goes from nothing to nothing";
+    return fmt::format("goes from {} to {}", label_text(values(), 0), label_text(values(), size_ - 1));
+  }
+
+  /// "; the nearest is 500", or nothing.
+  std::string nearest_label(const std::string& text) const {
+    if (is_text()) {
+      constexpr std::int64_t kMaxCompared = 4096;
+      std::vector<std::string> labels;
+      for (std::int64_t i = 0; i < std::min(size_, kMaxCompared); ++i) labels.push_back(label_text(values(), i));
+      return did_you_mean(text, labels);
     }
+    std::function<double(std::int64_t)> distance;
+    if (is_time()) {
+      const __int128 wanted = date(text).first;
+      distance = [this, wanted](std::int64_t i) {
+        const auto time = nanoseconds(values(), i);
+        return time ? std::fabs(static_cast<double>(*time - wanted)) : NAN;
+      };
+    } else {
+      const double wanted = parse_number(text);
+      const double period = this->period().value_or(0);
+      distance = [this, wanted, period](std::int64_t i) {
+        const double straight = std::fabs(label_number(values(), i) - wanted);
+        return period > 0 ? std::fabs(std::remainder(straight, period)) : straight;
+      };
+    }
+    std::int64_t nearest = -1;
+    double least = INFINITY;
+    for (std::int64_t i = 0; i < size_; ++i)
+      if (const double here = distance(i); here < least) {
+        nearest = i;
+        least = here;
+      }
     return nearest < 0 ? "" : "; the nearest is " + label_text(values(), nearest);
   }
 
   /// What lies in a range; throws when it is nothing.
   Positions some(Positions found) const {
-    const NdArray& v = values();
     if (found.size() == 0)
-      throw error(ErrorCode::not_found, fmt::format("nothing of '{}' lies in this range; it goes from {} to {}", dim_,
-                                                    size_ > 0 ? label_text(v, 0) : "nothing",
-                                                    size_ > 0 ? label_text(v, size_ - 1) : "nothing"));
+      throw error(ErrorCode::not_found, fmt::format("nothing of '{}' lies in this range; it {}", dim_, extent()));
     return found;
   }
 
+  /// The period of a cyclic coordinate.
+  std::optional<double> period() const {
+    const Variable* index = dataset_.index_of(dim_);
+    return index == nullptr ? std::nullopt : period_of(*index, values());
+  }
+
+  /// From one position to another, going on at the beginning. The end is not included.
+  Positions positions_round() const {
+    const std::int64_t begin = position(*selector_.from), end = position_number(*selector_.to);
+    if (end < 0 || end > size_)
+      throw error(ErrorCode::not_found,
+                  fmt::format("position '{}' is outside of '{}', which has {}", *selector_.to, dim_, size_));
+    if (begin == end) throw error(ErrorCode::invalid_argument, "the range of positions is empty");
+    std::vector<std::int64_t> positions;
+    for (std::int64_t i = begin; i != end; i = i + 1 == size_ && end != size_ ? 0 : i + 1) positions.push_back(i);
+    return Positions::list(std::move(positions));
+  }
+
+  /// A range of numbers with `wrap`.
+  Positions circle_range() const {
+    const auto circle = period();
+    if (!circle)
+      throw error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' is not cyclic: \"wrap\" is for longitudes and other angles in degrees, and for "
+                              "ranges of positions", dim_));
+    const double from = parse_number(*selector_.from), to = parse_number(*selector_.to);
+    if (!(std::fabs(to - from) <= *circle))
+      throw error(ErrorCode::invalid_argument,
+                  fmt::format("{} to {} is more than once round; the ends differ by at most {}", *selector_.from,
+                              *selector_.to, *circle));
+    return some(Positions::list(positions_on_circle(values(), *circle, from, to)));
+  }
+
+  /// Throws if a range without `wrap` means something else on a circle than between two numbers.
+  void check_circle(double from, double to, bool descending, std::size_t found) const {
+    const auto circle = period();
+    if (!circle) return;
+    if (from > to && !descending)
+      throw error(ErrorCode::invalid_argument,
+                  fmt::format("{} is more than {}, so this range of '{}' goes round; write {}, or the smaller one first for "
+                              "all between them", *selector_.from, *selector_.to, dim_, selector_.with_wrap));
+    const double low = std::min(from, to), high = std::max(from, to);
+    const auto round = positions_on_circle(values(), *circle, low, std::min(high, low + *circle));
+    if (round.size() > found)
+      throw error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' {}, so {} to {} goes over its end; write {}", dim_, extent(), *selector_.from,
+                              *selector_.to, selector_.with_wrap));
+  }
+
   Positions range() const {
+    if (selector_.wrap && (!selector_.from || !selector_.to))
+      throw error(ErrorCode::invalid_argument, "a range with \"wrap\" needs both ends");
     const bool from_position = selector_.from && is_position(*selector_.from);
     const bool to_position = selector_.to && is_position(*selector_.to);
     if (from_position || to_position) {
       if ((selector_.from && !from_position) || (selector_.to && !to_position))
         throw error(ErrorCode::invalid_argument, "a range is of labels or of positions, not of both");
+      if (selector_.wrap) return positions_round();
       const std::int64_t begin = from_position ? std::clamp<std::int64_t>(position_number(*selector_.from), 0, size_) : 0;
       const std::int64_t end = to_position ? std::clamp<std::int64_t>(position_number(*selector_.to), 0, size_) : size_;
       if (end <= begin) throw error(ErrorCode::invalid_argument, "the range of positions is empty");
       return Positions::range(begin, end - begin);
     }
     if (!selector_.from && !selector_.to) return Positions::range(0, size_);
+    if (selector_.wrap) return circle_range();
     const NdArray& v = values();
     std::vector<std::int64_t> found;
     if (is_time()) {
@@ -336,9 +456,11 @@ class Lookup {
       if (from && to ? to->last < from->first : descending) std::swap(from, to);
       return some(matching([&](__int128 t) { return (!from || t >= from->first) && (!to || t <= to->last); }));
     } else if (is_text()) {
+      std::optional<std::string> from = selector_.from, to = selector_.to;
+      if (from && to && *to < *from) std::swap(from, to);
       for (std::int64_t i = 0; i < size_; ++i) {
         const std::string text = label_text(v, i);
-        if ((!selector_.from || text >= *selector_.from) && (!selector_.to || text <= *selector_.to)) found.push_back(i);
+        if ((!from || text >= *from) && (!to || text <= *to)) found.push_back(i);
       }
     } else {
       double low = -INFINITY, high = INFINITY;
@@ -346,6 +468,7 @@ class Lookup {
       const bool descending = size_ > 1 && label_number(v, size_ - 1) < label_number(v, 0);
       if (selector_.from) (descending && !selector_.to ? high : low) = parse_number(*selector_.from);
       if (selector_.to) (descending && !selector_.from ? low : high) = parse_number(*selector_.to);
+      const double from = low, to = high;
       if (low > high) std::swap(low, high);
       low = as_stored(low);
       high = as_stored(high);
@@ -353,6 +476,7 @@ class Lookup {
         const double number = label_number(v, i);
         if (number >= low && number <= high) found.push_back(i);
       }
+      if (selector_.from && selector_.to) check_circle(from, to, descending, found.size());
     }
     return some(Positions::list(std::move(found)));
   }

@@ -164,6 +164,108 @@ TEST_F(SelectionTest, Positions) {
   EXPECT_EQ(list(json("plain", {"#1", "#-1"})), (List{1, 9}));
 }
 
+/// Longitudes from 0 to 350, and the same from -180 on; a latitude and an index without a period.
+struct CircleSelectionTest : testing::Test {
+  CircleSelectionTest() {
+    std::vector<double> east, both, plain;
+    for (int i = 0; i < 36; ++i) {
+      east.push_back(10 * i);
+      both.push_back(10 * i - 180);
+      plain.push_back(i);
+    }
+    data.index("lon", "<f8", east).index("x", "<f8", both, {{"units", "degrees_east"}}).index("lat", "<f8", plain);
+    dataset = data.dataset();
+  }
+  List text(const std::string& dim, const std::string& selection) const {
+    return list(select(*dataset, dim, parse_selector(selection, "--select " + dim + "=" + selection)));
+  }
+  List json(const std::string& dim, const Json& selection) const {
+    return list(select(*dataset, dim, parse_selector(JsonRef(selection, "select." + dim))));
+  }
+  MemoryData data;
+  std::shared_ptr<const Dataset> dataset;
+};
+
+TEST_F(CircleSelectionTest, WithWrapARangeGoesOnAtTheBeginning) {
+  EXPECT_EQ(text("lon", "330:20:wrap"), (List{33, 34, 35, 0, 1, 2}));
+  EXPECT_EQ(text("lon", "-30:20:wrap"), (List{33, 34, 35, 0, 1, 2}));
+  EXPECT_EQ(json("lon", {{"from", 330}, {"to", 20}, {"wrap", true}}), (List{33, 34, 35, 0, 1, 2}));
+  EXPECT_EQ(text("lon", "20:40:wrap"), (List{2, 3, 4}));
+  EXPECT_EQ(text("x", "150:-160:wrap"), (List{33, 34, 35, 0, 1, 2}));
+  EXPECT_EQ(text("x", "150:200:wrap"), (List{33, 34, 35, 0, 1, 2}));
+  EXPECT_EQ(text("lon", "20:20:wrap"), List{2});
+  const List round = text("lon", "-180:180:wrap");
+  EXPECT_EQ(round.size(), 36u);
+  EXPECT_EQ(round.front(), 18);
+  EXPECT_EQ(round.back(), 17);
+}
+
+TEST_F(CircleSelectionTest, PositionsGoRoundInAnyDimension) {
+  EXPECT_EQ(text("lat", "#34:#2:wrap"), (List{34, 35, 0, 1}));
+  EXPECT_EQ(text("lat", "#-2:#2:wrap"), (List{34, 35, 0, 1}));
+  EXPECT_EQ(text("lat", "#34:#0:wrap"), (List{34, 35}));
+  EXPECT_EQ(text("lat", "#3:#36:wrap").size(), 33u);
+}
+
+TEST_F(CircleSelectionTest, WithoutWrapARangeOverTheEndIsAnErrorThatShowsIt) {
+  const std::pair<Json, const char*> cases[] = {
+      {{{"from", 350}, {"to", 30}},
+       "select.lon: 350 is more than 30, so this range of 'lon' goes round; write {\"from\": 350, \"to\": 30, \"wrap\": true}, "
+       "or the smaller one first for all between them"},
+      {{{"from", -10}, {"to", 30}},
+       "select.lon: 'lon' goes from 0.0 to 350.0, so -10 to 30 goes over its end; write {\"from\": -10, \"to\": 30, \"wrap\": true}"},
+      {{{"from", -180}, {"to", 180}}, "write {\"from\": -180, \"to\": 180, \"wrap\": true}"},
+      {{{"from", -180}, {"to", -90}}, "write {\"from\": -180, \"to\": -90, \"wrap\": true}"},
+  };
+  for (const auto& [selection, says] : cases)
+    EXPECT_THAT(error_of([&, &s = selection] { json("lon", s); }).why(), HasSubstr(says)) << selection.dump();
+  EXPECT_THAT(error_of([&] { text("lon", "350:30"); }).why(), HasSubstr("write 350:30:wrap (in a view {\"from\": 350"));
+  EXPECT_THAT(error_of([&] { text("x", "150:200"); }).why(), HasSubstr("write 150:200:wrap"));
+}
+
+TEST_F(CircleSelectionTest, RangesThatMissNothingNeedNoWrap) {
+  EXPECT_EQ(text("lon", "0:360").size(), 36u);
+  EXPECT_EQ(text("lon", "-5:20"), (List{0, 1, 2}));
+  EXPECT_EQ(text("lon", "-5:355").size(), 36u);
+  EXPECT_EQ(text("x", "-180:180").size(), 36u);
+  EXPECT_EQ(text("lon", "340:"), (List{34, 35}));
+  EXPECT_EQ(text("lat", "30:20").size(), 11u);  // either order: not cyclic
+  EXPECT_EQ(text("lat", "-10:3"), (List{0, 1, 2, 3}));
+}
+
+TEST_F(CircleSelectionTest, WrapNeedsACircleAndBothEnds) {
+  struct {
+    const char *dim, *selection, *says;
+  } const cases[] = {
+      {"lat", "30:20:wrap", "'lat' is not cyclic"},
+      {"lon", "350::wrap", "needs both ends"},
+      {"lon", "0:361:wrap", "more than once round"},
+      {"lon", "351:359:wrap", "nothing of 'lon' lies in this range"},
+      {"lat", "#4:#4:wrap", "empty"},
+      {"lat", "#40:#4:wrap", "position '#40' is outside"},
+      {"lat", "#4:#40:wrap", "position '#40' is outside"},
+      {"lon", "-10", "the nearest is 350.0"},
+  };
+  for (const auto& c : cases)
+    EXPECT_THAT(error_of([&] { text(c.dim, c.selection); }).why(), HasSubstr(c.says)) << c.dim << "=" << c.selection;
+}
+
+TEST_F(SelectionTest, RangesOfTextTakeTheirEndsInEitherOrder) { EXPECT_EQ(list(text("name", "o:a")), List{1}); }
+
+TEST_F(SelectionTest, AnAbsentLabelIsAnsweredWithTheNearest) {
+  EXPECT_THAT(error_of([&] { text("time", "2000-01-31T05"); }).why(), HasSubstr("the nearest is 2000-01-31T06:00:00"));
+  EXPECT_THAT(error_of([&] { text("name", "tromsoe"); }).why(), HasSubstr("did you mean 'tromso'?"));
+  EXPECT_THAT(error_of([&] { text("lev", "501"); }).why(), HasSubstr("the nearest is 500"));
+}
+
+TEST_F(SelectionTest, ARangeInOneStringOfAViewIsAnsweredWithTheObject) {
+  EXPECT_THAT(error_of([&] { json("lev", "500:850"); }).why(), HasSubstr("a range is {\"from\": 500, \"to\": 850}"));
+  EXPECT_THAT(error_of([&] { json("time", "2000-01-30:2000-02-01"); }).why(),
+              HasSubstr("a range is {\"from\": \"2000-01-30\", \"to\": \"2000-02-01\"}"));
+  EXPECT_THAT(error_of([&] { json("lev", {{"start", 500}, {"stop", 850}}); }).why(),
+              HasSubstr("unknown key 'start': the first label of a range is \"from\""));
+}
+
 TEST_F(SelectionTest, WhatIsNotThereIsAnErrorThatSaysWhatIs) {
   struct {
     const char *dim, *selection, *says;
