@@ -376,7 +376,7 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
   }
   if (!refused.empty()) {
     fuse_session_destroy(self.session);
-    throw Error(ErrorCode::access_denied, refused, self.options.mountpoint);
+    throw Error(ErrorCode::access_denied, refused, "the mount point '" + self.options.mountpoint + "'");
   }
   self.mounted = true;
   static constexpr fuse_custom_io kIo{Impl::write_reply, Impl::read_request, nullptr, nullptr};

@@ -14,14 +14,10 @@ namespace {
 
 std::string size_text(double bytes) { return format_size(static_cast<std::uint64_t>(bytes)); }
 
-/// Chunks of other batches are kept in about half of the memory.
-double kept_bytes(double budget) { return budget / 2; }
-
 /// A block order in place of a global one that decodes chunks again and again.
 void advise_on_global(const View& view, const ViewCost& cost, double budget, std::vector<std::string>& lines) {
   if (cost.view_bytes <= kept_bytes(budget)) return;
-  const double missed = 1 - kept_bytes(budget) / cost.view_bytes;
-  const double decoded = std::max(cost.view_bytes, cost.decoded_bytes * static_cast<double>(view.batches()) * missed);
+  const double decoded = epoch_decoded(view, cost, kept_bytes(budget));
   const auto block = view.with_order({.shuffle = Order::Shuffle::block, .seed = view.order()->seed, .window = 0});
   const BlockCost block_cost = estimate_block_cost(*block);
   if (block_cost.run_decoded > kept_bytes(budget) || decoded < 1.5 * block_cost.epoch_decoded) return;
@@ -71,25 +67,24 @@ void advise_on_absent(const ViewCost& cost, std::vector<std::string>& lines) {
 
 }  // namespace
 
+std::optional<std::string> memory_advice(double need, std::uint64_t budget) {
+  if (need <= static_cast<double>(budget)) return std::nullopt;
+  return fmt::format("A batch needs {} while it is made and the memory budget is {}: take a smaller batch size, or give "
+                     "more with --memory.", size_text(need), format_size(budget));
+}
+
 std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory) {
   std::vector<std::string> lines;
   const auto budget = static_cast<double>(memory);
   advise_on_absent(cost, lines);
-  if (cost.memory_need > budget) {
-    lines.push_back(fmt::format(
-        "A batch needs {} while it is made and the memory budget is {}: take a smaller batch size, or give "
-        "more with --memory.", size_text(cost.memory_need), format_size(memory)));
-  }
+  if (const auto line = memory_advice(cost.memory_need, memory)) lines.push_back(*line);
   advise_on_order(view, cost, budget, lines);
-  if (cost.waste && cost.decode_amplification() >= 2) {
+  if (cost.waste && epoch_amplification(view, cost, kept_bytes(budget)) >= 2) {
     const ViewCost::Waste& waste = *cost.waste;
-    const bool kept = cost.view_bytes <= budget;
     lines.push_back(fmt::format(
-        "A batch takes about {:.0f} of the {} that a chunk of {} has along {}{} A store with chunks of about "
-        "{:.0f} there, or a batch that takes more, reads less.",
-        std::max(1.0, waste.used), waste.chunk, waste.variable, waste.dim,
-        kept ? "; the rest is kept in memory for other batches, so this costs only at the start." : ".",
-        std::max(1.0, std::ceil(waste.used))));
+        "A batch uses about {:.0f} of the {} positions that a chunk of {} has along {}, and the rest is decoded in vain. "
+        "A store with chunks of about {:.0f} there, or a larger batch, decodes less.",
+        std::max(1.0, waste.used), waste.chunk, waste.variable, waste.dim, std::max(1.0, std::ceil(waste.used))));
   }
   if (cost.batch_bytes > 0 && cost.batch_bytes < 256 << 10 && view.batches() > 1) {
     const double factor = std::ceil((4 << 20) / cost.batch_bytes);

@@ -99,9 +99,9 @@ Checks check_fuse() {
   Checks checks;
   const bool is_root = ::geteuid() == 0;
   if (::access("/dev/fuse", F_OK) != 0) {
-    checks.push_back({problem, "/dev/fuse", "it is not there: nothing can be mounted",
-                      "load the module with `modprobe fuse`; in a container, run it with --device /dev/fuse. Without a mount, "
-                      "`batchfs serve` hands batches over"});
+    checks.push_back({problem, "/dev/fuse", "it is missing: `batchfs mount` cannot work",
+                      "load the module with `modprobe fuse`; start a container with --device /dev/fuse --cap-add SYS_ADMIN. "
+                      "`batchfs serve` hands batches to programs without a mount"});
   } else if (::access("/dev/fuse", R_OK | W_OK) != 0) {
     checks.push_back({problem, "/dev/fuse", "this user may not open it: nothing can be mounted",
                       "allow it with `chmod 666 /dev/fuse`, the usual mode"});

@@ -31,6 +31,7 @@ namespace batchfs {
 namespace {
 
 std::string check_directory(const std::string& directory, bool takes_over) {
+  const std::string place = "the mount point '" + directory + "'";
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::absolute(directory).parent_path(), error)) {
     // Perhaps nobody answers there until this process does: it is not looked into.
@@ -39,12 +40,20 @@ std::string check_directory(const std::string& directory, bool takes_over) {
   }
   const std::filesystem::path path = std::filesystem::canonical(directory, error);
   if (error == std::errc::not_connected)
-    throw Error(ErrorCode::io, "what was mounted there has died; end it with umount", directory);
-  if (error) throw Error(ErrorCode::not_found, error.message() + "; make it with mkdir", directory);
-  if (!std::filesystem::is_directory(path, error)) {
-    throw Error(ErrorCode::invalid_argument, "is not a directory", directory);
-  }
+    throw Error(ErrorCode::io, "what was mounted there has died; end it with umount", place);
+  if (error == std::errc::no_such_file_or_directory)
+    throw Error(ErrorCode::not_found, "no such directory; make it with mkdir", place);
+  if (error) throw Error(ErrorCode::io, error.message(), place);
+  if (!std::filesystem::is_directory(path, error)) throw Error(ErrorCode::invalid_argument, "it is not a directory", place);
   return path.string();
+}
+
+/// Throws if this machine cannot mount anything.
+void check_device() {
+  std::error_code error;
+  if (!std::filesystem::exists("/dev/fuse", error))
+    throw Error(ErrorCode::not_supported, "nothing can be mounted without /dev/fuse; `batchfs doctor` says how to get it, "
+                                          "`batchfs serve` hands batches to programs without a mount");
 }
 
 /// What .batchfs/config.json shows: nothing secret.
@@ -114,6 +123,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   check_files(views, engine.memory_files(), engine.budget().limit());
+  warn_of_memory(views, engine.budget().limit(), log);
   handoff::HostDelivery host(engine);
   const GpuDeliveries gpus(views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host, log);
   const auto handoff = start_handoff(views, gpus.before(host), log);
@@ -178,6 +188,7 @@ Run setup_mount(CLI::App& app) {
     MountOptions& mount = options->mount;
     for (const std::string& list : options->lists) apply_mount_list(list, mount);
     mount.store.store = absolute_store(mount.store.store);
+    check_device();
     mount.directory = check_directory(mount.directory, mount.replace || StoredDescriptors::are_there());
     check_apart(mount);
     for (std::string& view : mount.views) view = std::filesystem::absolute(view).string();

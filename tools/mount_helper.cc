@@ -49,7 +49,7 @@ void check_directory(const std::string& directory) {
   }
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error)) {
-    throw Error(ErrorCode::not_found, "there is no such directory; make it with mkdir", directory);
+    throw Error(ErrorCode::not_found, "no such directory; make it with mkdir", "the mount point '" + directory + "'");
   }
 }
 

@@ -57,12 +57,12 @@ std::string mount_path(const std::string& directory) {
   std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // "/mnt/era5/"
   const std::filesystem::path parent = std::filesystem::canonical(path.parent_path(), error);
-  if (error) throw Error(ErrorCode::not_found, "there is no such directory", directory);
+  if (error) throw Error(ErrorCode::not_found, "no such directory", "the mount point '" + directory + "'");
   // A symbolic link to a mount is followed; a mount itself is not looked into, its daemon may be gone.
   std::filesystem::path real = parent / path.filename();
   if (!mounted_type(real.string()) && std::filesystem::is_symlink(real, error)) {
     real = std::filesystem::canonical(real, error);
-    if (error) throw Error(ErrorCode::not_found, "there is no such directory", directory);
+    if (error) throw Error(ErrorCode::not_found, "no such directory", "the mount point '" + directory + "'");
   }
   return real.string();
 }

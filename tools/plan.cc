@@ -42,6 +42,24 @@ Json absent_json(const ViewCost& cost) {
   return names;
 }
 
+/// Estimates below this are said to be one.
+constexpr double kNoticeable = 1.25;
+
+/// How often a chunk is read in an epoch, with what `memory` keeps.
+double expected_reads(const View& view, const ViewCost& cost, std::uint64_t memory) {
+  if (cost.view_bytes == 0) return 1;
+  return epoch_decoded(view, cost, kept_bytes(static_cast<double>(memory))) / cost.view_bytes;
+}
+
+/// "each is read once", "each is read about 6.7 times: ...".
+std::string reads_text(const View& view, const ViewCost& cost, std::uint64_t memory) {
+  const double kept = kept_bytes(static_cast<double>(memory)), reads = expected_reads(view, cost, memory);
+  if (cost.view_bytes <= kept) return "each is read once and stays in memory";
+  if (reads < kNoticeable) return "each is read about once an epoch";
+  return fmt::format("each is read about {:.{}f} times an epoch: about {} of them stay in memory", reads, reads < 10 ? 1 : 0,
+                     size_text(kept));
+}
+
 Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
   Json json = view.schema();
   if (scan)
@@ -58,6 +76,7 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, con
   json["fetch_amplification"] = fetch ? Json(rounded(*fetch)) : Json();
   json["variables_without_chunks"] = absent_json(cost);
   json["chunk_reads_per_epoch"] = rounded(cost.reads_per_chunk);
+  json["expected_chunk_reads_per_epoch"] = rounded(expected_reads(view, cost, memory));
   json["shuffle_quality"] = cost.shuffle_quality ? Json(rounded(*cost.shuffle_quality)) : Json();
   json["chunks"] = cost.view_chunks;
   json["decoded_bytes"] = static_cast<std::int64_t>(cost.view_bytes);
@@ -79,27 +98,29 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   }
   out += tensors.text();
 
-  const std::optional<double> fetch = cost.fetch_amplification();
-  out += fmt::format("\nOne batch, estimated from {} of them\n", cost.planned.size());
+  out += cost.planned.size() > 1 ? fmt::format("\nOne batch, as {} of them are on average\n", cost.planned.size()) : "\nOne batch\n";
   Table table({"size", size_text(cost.batch_bytes)});
   table.add({"chunks", fmt::format("{:.4g}, {} decoded", cost.chunks, size_text(cost.decoded_bytes))});
-  table.add({"decode amplification", fmt::format("{:.3g}  bytes decoded per byte used, at most; chunks kept "
-                                                 "from other batches lower it", cost.decode_amplification())});
-  table.add({"fetch amplification",
-             !fetch                       ? "unknown: no chunk could be read"
-             : cost.fetched_bytes == 0.0 ? "none: no chunk that was looked at exists"
-                                         : fmt::format("{:.3g}  bytes fetched per byte used", *fetch)});
-  table.add({"memory", fmt::format("{} of the {} that may be used", size_text(cost.memory_need),
-                                   format_size(memory))});
+  table.add({"memory", fmt::format("{} of the {} that may be used", size_text(cost.memory_need), format_size(memory))});
   out += table.text();
 
   out += "\nAn epoch\n";
+  const double kept = kept_bytes(static_cast<double>(memory));
   Table epoch({"size", size_text(cost.epoch_bytes)});
-  epoch.add({"chunks", fmt::format("{} that it selects from, {} decoded", count_text(cost.view_chunks),
-                                   size_text(cost.view_bytes))});
-  epoch.add({"reads of a chunk", fmt::format("{:.3g}  if none were kept between batches", cost.reads_per_chunk)});
+  epoch.add({"chunks", fmt::format("{}, {} decoded; {}", count_text(cost.view_chunks), size_text(cost.view_bytes),
+                                   reads_text(view, cost, memory))});
+  if (const double factor = epoch_amplification(view, cost, kept); factor >= kNoticeable)
+    epoch.add({"decoding", fmt::format("{:.3g} bytes for each byte that batches use", factor)});
+  if (cost.fetched_bytes == 0.0) {
+    epoch.add({"fetching", "none: no chunk that was looked at exists"});
+  } else if (cost.fetched_bytes && cost.decoded_bytes > 0) {
+    const double fetched = epoch_decoded(view, cost, kept) * *cost.fetched_bytes / cost.decoded_bytes;
+    epoch.add({"fetching", fmt::format("{} from the store", size_text(fetched))});
+  } else {
+    epoch.add({"fetching", "unknown: no chunk could be read"});
+  }
   if (cost.shuffle_quality)
-    epoch.add({"shuffle quality", fmt::format("{:.2f}  from 0, batches of neighbours, to 1, of samples from anywhere",
+    epoch.add({"shuffle quality", fmt::format("{:.2f} (0: a batch holds neighbours, 1: samples from anywhere)",
                                               *cost.shuffle_quality)});
   out += epoch.text();
 

@@ -80,6 +80,7 @@ void serve(const Options& options, const std::function<void()>& ready) {
                  .store = opened.store, .held = opened.held_memory()},
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
+  warn_of_memory(views, engine.budget().limit(), log);
   handoff::HostDelivery host(engine);
   check_handed_over(views, host);
   const GpuDeliveries gpus(options.gpu, engine, host, log);

@@ -12,6 +12,7 @@
 #include "fs/formats.h"
 #include "gpu/device_decoder.h"
 #include "gpu/handoff/batch_slots.h"
+#include "tools/advice.h"
 
 namespace batchfs {
 
@@ -62,6 +63,11 @@ void check_files(const std::vector<std::shared_ptr<const View>>& views, const Me
 void check_handed_over(const std::vector<std::shared_ptr<const View>>& views, const handoff::Delivery& host) {
   for (const auto& view : views)
     if (view->batches() > 0) check_memory(*view, host.bytes(*view, 0), host.limit());
+}
+
+void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::uint64_t budget, Log& log) {
+  for (const auto& view : views)
+    if (const auto line = memory_advice(memory_need(*view), budget)) log.warning("view " + view->name() + ": " + *line);
 }
 
 bool is_stderr_read(bool foreground) {

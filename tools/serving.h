@@ -33,6 +33,9 @@ void check_files(const std::vector<std::shared_ptr<const View>>& views, const Me
 /// For views whose batches are only handed over. Throws no_memory.
 void check_handed_over(const std::vector<std::shared_ptr<const View>>& views, const handoff::Delivery& host);
 
+/// Logs, in the words of `batchfs plan`, that a view needs more memory while a batch is made than the budget.
+void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::uint64_t budget, Log& log);
+
 /// Is what a daemon writes to standard error read by anyone: a terminal in the foreground, or the system's journal?
 bool is_stderr_read(bool foreground);
 

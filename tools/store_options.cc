@@ -83,20 +83,30 @@ OpenedStore open_zarr(const StoreOptions& options) {
   const std::uint64_t memory = options.memory != 0 ? options.memory : default_memory_budget();
   StoreConfig config = options.config;
   config.memory = memory;
-  opened.store = open_store(options.store, config);
-  opened.hierarchy = std::make_shared<const Hierarchy>(open_hierarchy(*opened.store, memory));
+  try {
+    opened.store = open_store(options.store, config);
+    opened.hierarchy = std::make_shared<const Hierarchy>(open_hierarchy(*opened.store, memory));
+  } catch (const Error& error) {
+    // A place inside the store names itself.
+    const std::string url = opened.store != nullptr ? opened.store->url() : options.store;
+    const std::string path = options.store.starts_with("file://") ? options.store.substr(7) : options.store;
+    if (error.where() != url && error.where() != path && !error.where().empty()) throw;
+    if (error.where().empty() && opened.store == nullptr) throw;  // the URL as typed may hold secrets
+    throw Error(error.code(), error.why(), "the store '" + (error.where().empty() ? url : error.where()) + "'");
+  }
   ::malloc_trim(0);  // of what parsing took
   return opened;
 }
 
-std::string read_text_file(const std::string& path) {
+std::string read_text_file(const std::string& path, const std::string& what) {
   constexpr std::size_t kLargest = 16 << 20;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
-  const auto fail = [&path](int error) {
+  const std::string where = what.empty() ? path : what + " '" + path + "'";
+  const auto fail = [&where](int error) {
     const ErrorCode code = error == ENOENT   ? ErrorCode::not_found
                            : error == EACCES ? ErrorCode::access_denied
                                              : ErrorCode::io;
-    return Error(code, std::strerror(error), path);
+    return Error(code, std::strerror(error), where);
   };
   if (file == nullptr) throw fail(errno);
   std::string text;
@@ -105,7 +115,7 @@ std::string read_text_file(const std::string& path) {
   while ((n = std::fread(block, 1, sizeof block, file.get())) > 0) {
     text.append(block, n);
     if (text.size() > kLargest) {
-      throw Error(ErrorCode::invalid_argument, "larger than 16 MB: this is no view file", path);
+      throw Error(ErrorCode::invalid_argument, "larger than 16 MB: this is no view file", where);
     }
   }
   if (std::ferror(file.get()) != 0) throw fail(errno);

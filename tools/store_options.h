@@ -39,6 +39,7 @@ struct OpenedStore {
 OpenedStore open_zarr(const StoreOptions& options);
 
 /// A text file that the user named. Throws not_found, access_denied, io; invalid_argument past 16 MiB.
-std::string read_text_file(const std::string& path);
+/// `what`, as "the view file", names it in errors.
+std::string read_text_file(const std::string& path, const std::string& what = "");
 
 }  // namespace batchfs

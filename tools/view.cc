@@ -1,6 +1,11 @@
 // batchfs view: a starter view for a store.
 
+#include <cstdio>
+
+#include <fmt/format.h>
+
 #include "engine/base/strings.h"
+#include "engine/view/starter.h"
 #include "tools/command.h"
 #include "tools/store_options.h"
 #include "tools/text.h"
@@ -28,7 +33,14 @@ Run setup_view(CLI::App& app) {
   return [options](Output& output) {
     const OpenedStore opened = open_zarr(options->store);
     const Dataset dataset(opened.store, *opened.hierarchy);
-    output.write(json_text(starter_view(dataset, options->name)) + "\n");
+    const StarterView starter = starter_view(dataset, options->name);
+    if (!starter.reduced.empty()) {
+      std::fputs(fmt::format("batchfs: a batch of everything would take {}; the view has {}. Change it as memory allows; "
+                             "`batchfs plan` says what it takes\n",
+                             format_size(static_cast<std::uint64_t>(starter.full_bytes)), join(starter.reduced, ", ")).c_str(),
+                 stderr);
+    }
+    output.write(json_text(starter.view) + "\n");
   };
 }
 

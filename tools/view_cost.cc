@@ -1,6 +1,7 @@
 #include "tools/view_cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
 #include "engine/pipeline/sweep.h"
@@ -13,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kPlannedBatches = 8;
 constexpr int kMeasuredChunks = 3;  // per variable
+
+double need(double batch_bytes, double decoded_bytes) { return 2 * batch_bytes + decoded_bytes; }
 
 /// Of all tensors of a batch.
 double bytes_of(const View& view, const std::vector<Dims>& shapes) {
@@ -98,6 +101,58 @@ bool has_no_objects(const Array& array) {
                      [](const Store::Entry& entry) { return entry.name.starts_with('.') || entry.name == "zarr.json"; });
 }
 
+using ChunkSets = std::vector<std::unordered_set<std::int64_t>>;  // per variable
+
+double chunk_bytes(const View& view, std::uint32_t variable) {
+  return static_cast<double>(view.variables()[variable]->array->chunk_bytes());
+}
+
+/// Bytes that a batch decodes of chunks that `before` lacks.
+double new_bytes(const View& view, const BatchPlan& plan, const ChunkSets& before) {
+  double bytes = 0;
+  for (const ChunkUse& use : plan.chunks)
+    if (!before[use.variable].contains(use.chunk)) bytes += chunk_bytes(view, use.variable);
+  return bytes;
+}
+
+void enter(const BatchPlan& plan, ChunkSets& chunks) {
+  for (const ChunkUse& use : plan.chunks) chunks[use.variable].insert(use.chunk);
+}
+
+/// Bytes that an epoch decodes if the chunks of each batch are kept for the next one.
+double decoded_with_the_last_batch(const View& view) {
+  constexpr int kPairs = 32;
+  constexpr double kGolden = 0.6180339887498949;  // spreads without a period that chunks could have too
+  double bytes = 0;
+  for (int i = 1; i <= kPairs; ++i) {
+    const double place = kGolden * i - std::floor(kGolden * i);
+    const auto batch = static_cast<std::int64_t>(place * static_cast<double>(view.batches() - 1));
+    ChunkSets before(view.variables().size());
+    enter(view.plan(0, batch), before);
+    bytes += new_bytes(view, view.plan(0, batch + 1), before);
+  }
+  return bytes / kPairs * static_cast<double>(view.batches());
+}
+
+/// Bytes that an epoch decodes if the chunks of as many successive batches are kept as fit.
+double decoded_in_runs(const View& view, double kept) {
+  constexpr std::int64_t kMaxBatches = 512;
+  constexpr std::size_t kMaxParts = 1 << 20;
+  ChunkSets chunks(view.variables().size());
+  double bytes = 0;
+  std::size_t parts = 0;
+  std::int64_t batch = 0;
+  for (; batch < std::min(view.batches(), kMaxBatches) && parts < kMaxParts; ++batch) {
+    const BatchPlan plan = view.plan(0, batch);
+    const double more = new_bytes(view, plan, chunks);
+    if (batch > 0 && bytes + more > kept) break;
+    bytes += more;
+    parts += plan.parts.size();
+    enter(plan, chunks);
+  }
+  return bytes * static_cast<double>(view.batches()) / static_cast<double>(batch);
+}
+
 }  // namespace
 
 std::optional<double> ViewCost::fetch_amplification() const {
@@ -153,9 +208,39 @@ ViewCost estimate_cost(const View& view) {
                      bytes_of(view, view.shapes(view.batches() - 1));
   cost.reads_per_chunk = std::max(1.0, cost.chunks * static_cast<double>(view.batches()) /
                                            static_cast<double>(std::max<std::int64_t>(cost.view_chunks, 1)));
-  cost.memory_need = 2 * cost.batch_bytes + cost.decoded_bytes;
+  cost.memory_need = need(cost.batch_bytes, cost.decoded_bytes);
   cost.shuffle_quality = shuffle_quality(view);
   return cost;
+}
+
+double kept_bytes(double budget) { return budget / 2; }
+
+double epoch_decoded(const View& view, const ViewCost& cost, double kept) {
+  if (cost.view_bytes <= kept) return cost.view_bytes;
+  const double unkept = cost.decoded_bytes * static_cast<double>(view.batches());
+  const Order* order = view.order();
+  double decoded = unkept;
+  if (order != nullptr && order->shuffle == Order::Shuffle::global) {
+    decoded = unkept * (1 - kept / cost.view_bytes);
+  } else if (order != nullptr && order->shuffle == Order::Shuffle::block) {
+    const BlockCost block = estimate_block_cost(view);
+    if (block.run_decoded <= kept) decoded = block.epoch_decoded;
+  } else if (view.batches() > 1 && 2 * cost.decoded_bytes <= kept) {
+    decoded = std::min(decoded_with_the_last_batch(view), decoded_in_runs(view, kept));
+  }
+  return std::max(cost.view_bytes, std::min(decoded, unkept));
+}
+
+double epoch_amplification(const View& view, const ViewCost& cost, double kept) {
+  const double used = cost.used_bytes * static_cast<double>(view.batches());
+  return used > 0 ? epoch_decoded(view, cost, kept) / used : 1;
+}
+
+double memory_need(const View& view) {
+  const BatchPlan plan = view.plan(0, 0);
+  double decoded = 0;
+  for (const ChunkUse& use : plan.chunks) decoded += chunk_bytes(view, use.variable);
+  return need(bytes_of(view, plan.shapes), decoded);
 }
 
 BlockCost estimate_block_cost(const View& view) {

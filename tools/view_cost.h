@@ -31,7 +31,7 @@ struct ViewCost {
 
   std::int64_t view_chunks = 0;             // chunks that hold what the view selects
   double view_bytes = 0;                    // decoded
-  /// How often a chunk is read in an epoch when none is kept between batches.
+  /// How often a chunk is read in an epoch when none is kept between batches: see epoch_decoded() for the truth.
   double reads_per_chunk = 1;
   double epoch_bytes = 0;                   // of the tensors of all batches
   double memory_need = 0;                   // a batch being read, one ahead, and the chunks of one
@@ -49,6 +49,19 @@ struct ViewCost {
 
 /// `view` has its samples, or is View::with_samples(nullptr).
 ViewCost estimate_cost(const View& view);
+
+/// Bytes of decoded chunks that stay in memory between batches, with a memory budget of so many bytes.
+double kept_bytes(double budget);
+
+/// Bytes that an epoch decodes if up to `kept` bytes of decoded chunks stay in memory between batches. At least
+/// cost.view_bytes: then every chunk is read once.
+double epoch_decoded(const View& view, const ViewCost& cost, double kept);
+
+/// Bytes that an epoch decodes for each byte of stored elements that goes into its batches.
+double epoch_amplification(const View& view, const ViewCost& cost, double kept);
+
+/// Bytes of memory to read a view: a batch being read, one ahead, and the chunks of one; from its first batch.
+double memory_need(const View& view);
 
 /// Bytes decoded in an epoch of a view with a block order when the chunks of one run of groups are kept, and the
 /// bytes of those chunks.

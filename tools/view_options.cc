@@ -10,9 +10,10 @@ std::shared_ptr<const View> load_view(const std::shared_ptr<const Dataset>& data
   options.read_file = [&](const std::string& name) {
     const std::filesystem::path named = path.parent_path() / name;
     if (check_file) check_file(named);
-    return read_text_file(named);
+    return read_text_file(named, "the statistics file");
   };
-  return View::parse(dataset, read_text_file(file), path.stem().string(), file, options);
+  const std::string what = "the view file";
+  return View::parse(dataset, read_text_file(file, what), path.stem().string(), what + " '" + file + "'", options);
 }
 
 OpenedView open_view(const StoreOptions& store, const std::string& file, const ViewOptions& options) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/view/view_hints.h"
 
 namespace batchfs {
 
@@ -22,13 +23,17 @@ std::string checked_name(const JsonRef& json, const std::string& name) {
   return name;
 }
 
-/// One of `choices`.
-std::string choice(const JsonRef& json, std::initializer_list<std::string_view> choices) {
-  const std::string text = json.string();
+/// One of `choices`. `hints` are words of other programs for them.
+std::string choice(const JsonRef& json, std::initializer_list<std::string_view> choices,
+                   std::span<const KeyHint> hints = {}) {
   const std::vector<std::string> names(choices.begin(), choices.end());
-  if (std::find(names.begin(), names.end(), text) == names.end())
-    throw json.error(fmt::format("'{}' is none of {}{}", text, join(names, ", "), did_you_mean(text, names)));
-  return text;
+  if (!json.is_string() && !json.value().is_boolean())
+    throw json.error(fmt::format("expected a string, one of {}", join(names, ", ")));
+  const std::string text = json.is_string() ? json.string() : json.value().dump();
+  if (json.is_string() && std::find(names.begin(), names.end(), text) != names.end()) return text;
+  const std::string_view advice = advice_for(text, hints);
+  throw json.error(fmt::format("'{}' is none of {}{}", text, join(names, ", "),
+                               advice.empty() ? did_you_mean(text, names) : fmt::format(": {}", advice)));
 }
 
 /// `pad_value`: what the dimensions say of it, once.
@@ -38,7 +43,7 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
     using Edge = WindowSpec::Edge;
     WindowSpec spec{dim};
     if (value.is_object()) {
-      value.allow_only({"size", "stride", "wrap", "edge", "pad_value"});
+      allow_only(value, {"size", "stride", "wrap", "edge", "pad_value"}, view_hints::kWindow);
       spec.size = value.at("size").integer(1, kMost);
       spec.stride = spec.size;
       if (const auto stride = value.find("stride")) spec.stride = stride->integer(1, kMost);
@@ -66,6 +71,7 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
 }
 
 std::vector<std::string> unique_strings(const JsonRef& json) {
+  if (json.is_string()) throw json.error(fmt::format("expected a list; write [{}]", json.value().dump()));
   const std::vector<std::string> strings = json.strings();
   if (strings.empty()) throw json.error("the list is empty");
   std::set<std::string> seen;
@@ -78,7 +84,7 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
   TensorDefinition tensor;
   tensor.name = checked_name(json, name);
   tensor.path = json.path();
-  json.allow_only({"variables", "offsets", "stack", "dims"});
+  allow_only(json, {"variables", "offsets", "stack", "dims"}, view_hints::kTensor);
   tensor.variables = unique_strings(json.at("variables"));
   if (const auto offsets = json.find("offsets"))
     for (const auto& [dim, list] : offsets->members()) {
@@ -159,8 +165,8 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     spec.document = parse_json(text, where, {.allow_nan = false, .unique_keys = true});
     const JsonRef root(spec.document, "");
     if (!root.is_object()) throw root.error("a view is a JSON object");
-    root.allow_only({"name", "variables", "select", "window", "tensors", "batch", "order", "epochs", "dtype",
-                     "normalize", "missing", "formats", "xbatcher"});
+    allow_only(root, {"name", "variables", "select", "window", "tensors", "batch", "order", "epochs", "dtype",
+                      "normalize", "missing", "formats", "xbatcher"}, view_hints::kView);
     const auto name_json = root.find("name");
     spec.name = name_json ? checked_name(*name_json, name_json->string()) : name;
     if (!is_file_name(spec.name)) throw root.error(fmt::format("'{}' cannot be a view's name", spec.name));
@@ -183,10 +189,10 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     }
     if (const auto batch = root.find("batch")) {
       if (batch->is_object()) {
-        batch->allow_only({"size", "remainder"});
+        allow_only(*batch, {"size", "remainder"}, view_hints::kBatch);
         if (const auto size = batch->find("size")) spec.batch_size = size->integer(1, kLargestBatch);
         if (const auto remainder = batch->find("remainder")) {
-          const std::string value = choice(*remainder, {"keep", "drop", "pad"});
+          const std::string value = choice(*remainder, {"keep", "drop", "pad"}, view_hints::kRemainders);
           spec.remainder = value == "keep"   ? ViewSpec::Remainder::keep
                            : value == "drop" ? ViewSpec::Remainder::drop
                                              : ViewSpec::Remainder::pad;
@@ -196,9 +202,11 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       }
     }
     if (const auto order = root.find("order")) {
-      order->allow_only({"shuffle", "seed", "window"});
+      if (order->is_string())
+        throw order->error(fmt::format("expected an object; write {{\"shuffle\": {}}}", order->value().dump()));
+      allow_only(*order, {"shuffle", "seed", "window"}, view_hints::kOrder);
       if (const auto shuffle = order->find("shuffle")) {
-        const std::string value = choice(*shuffle, {"none", "global", "block"});
+        const std::string value = choice(*shuffle, {"none", "global", "block"}, view_hints::kShuffles);
         spec.order.shuffle = value == "none"     ? Order::Shuffle::none
                              : value == "global" ? Order::Shuffle::global
                                                  : Order::Shuffle::block;
@@ -210,15 +218,17 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     }
     if (const auto epochs = root.find("epochs")) spec.epochs = epochs->integer(1, 1'000'000'000);
     if (const auto dtype = root.find("dtype"); dtype && !options.as_decoded) {
-      const std::string value = choice(*dtype, {"float16", "bfloat16", "float32", "float64"});
+      const std::string value = choice(*dtype, {"float16", "bfloat16", "float32", "float64"}, view_hints::kTypes);
       spec.dtype = value == "bfloat16" ? bfloat16() : parse_numpy_type(value);
     }
     if (const auto normalize = root.find("normalize"); normalize && !options.as_decoded)
       spec.normalize = parse_normalize(*normalize, options.read_file);
     if (const auto missing = root.find("missing"); missing && !options.as_decoded) {
-      missing->allow_only({"nan", "value"});
+      if (missing->is_string())
+        throw missing->error(fmt::format("expected an object; write {{\"nan\": {}}}", missing->value().dump()));
+      allow_only(*missing, {"nan", "value"}, view_hints::kMissing);
       if (const auto nan = missing->find("nan")) {
-        const std::string value = choice(*nan, {"keep", "fill", "skip"});
+        const std::string value = choice(*nan, {"keep", "fill", "skip"}, view_hints::kMissingValues);
         spec.missing = value == "keep"   ? ViewSpec::Missing::keep
                        : value == "fill" ? ViewSpec::Missing::fill
                                          : ViewSpec::Missing::skip;
@@ -232,7 +242,8 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     }
     if (const auto formats = root.find("formats")) {
       spec.formats = unique_strings(*formats);
-      for (const JsonRef& format : formats->elements()) choice(format, {"npy", "safetensors", "npz", "zarr", "png"});
+      for (const JsonRef& format : formats->elements())
+        choice(format, {"npy", "safetensors", "npz", "zarr", "png"}, view_hints::kFormats);
     }
     for (const WindowSpec& window : spec.window)
       if (window.edge == WindowSpec::Edge::partial && spec.order.shuffle != Order::Shuffle::none)

@@ -137,7 +137,4 @@ class View {
   virtual std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const = 0;
 };
 
-/// A starter view for a dataset, as `batchfs view` writes it.
-Json starter_view(const Dataset& dataset, const std::string& name);
-
 }  // namespace batchfs

@@ -35,7 +35,18 @@ TEST(Advice, ABatchThatDoesNotFitComesFirst) {
 
 TEST(Advice, ChunksOfWhichLittleIsUsed) {
   const auto lines = advice_on(R"({"window": {"time": {"size": 1, "stride": 10}}, "batch": 4})");
-  EXPECT_THAT(lines, Contains(HasSubstr("A batch takes about 1 of the 10 that a chunk of v has along time")));
+  EXPECT_THAT(lines, Contains(HasSubstr("A batch uses about 1 of the 10 positions that a chunk of v has along time")));
+}
+
+TEST(Advice, PartsOfChunksThatOtherBatchesUseAreNoReason) {
+  const char* const view = R"({"window": {"time": 1}, "batch": 4})";
+  EXPECT_THAT(advice_on(view, std::uint64_t{8} << 30), IsEmpty());  // everything is kept
+  EXPECT_THAT(advice_on(view, 64 << 20), IsEmpty());                // a chunk is kept until the next batch
+}
+
+TEST(Advice, MemoryIsOneSentence) {
+  EXPECT_EQ(memory_advice(64 << 20, 64 << 20), std::nullopt);
+  EXPECT_THAT(*memory_advice(65 << 20, 64 << 20), HasSubstr("A batch needs 65.0 MB while it is made and the memory budget is 64.0 MB"));
 }
 
 TEST(Advice, BatchesThatAreTooSmall) {

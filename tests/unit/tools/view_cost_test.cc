@@ -1,5 +1,6 @@
 #include "tools/view_cost.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/unit/engine/view/assembled.h"
@@ -55,6 +56,32 @@ TEST(ViewCost, FetchedAreStoredBytes) {
   ASSERT_TRUE(cost.fetched_bytes);
   EXPECT_EQ(*cost.fetched_bytes, 64);  // all of the one chunk
   EXPECT_EQ(cost.fetch_amplification(), 4);
+}
+
+TEST(ViewCost, AnEpochDecodesWhatTheMemoryDoesNotKeep) {
+  constexpr double kChunk = 10 * 64 * 4, kAll = 10 * kChunk;
+  const auto decoded = [](const char* order, double kept) {
+    const auto of = view(fmt::format(R"({{"window": {{"time": 1}}, "batch": 4, "order": {{"shuffle": "{}"}}}})", order));
+    return epoch_decoded(*of, estimate_cost(*of), kept);
+  };
+  for (const char* order : {"none", "global", "block"}) EXPECT_EQ(decoded(order, kAll), kAll) << order;
+  // In order, each chunk is kept until the last batch that needs it.
+  EXPECT_NEAR(decoded("none", 4 * kChunk), kAll, 0.2 * kAll);
+  EXPECT_GT(decoded("none", 0), 1.2 * kAll);
+  // Of four samples from anywhere, half find their chunk in memory.
+  EXPECT_NEAR(decoded("global", kAll / 2), decoded("global", 0) / 2, 0.01 * kAll);
+  EXPECT_GT(decoded("global", 0), 5 * kAll);
+}
+
+TEST(ViewCost, AmplificationIsOfTheWholeEpoch) {
+  const auto all = view(R"({"window": {"time": 1}, "batch": 5})");
+  EXPECT_DOUBLE_EQ(epoch_amplification(*all, estimate_cost(*all), 1e9), 1);
+  const auto tenth = view(R"({"window": {"time": {"size": 1, "stride": 10}}, "batch": 5})");
+  EXPECT_DOUBLE_EQ(epoch_amplification(*tenth, estimate_cost(*tenth), 1e9), 10);
+}
+
+TEST(ViewCost, MemoryIsThatOfTheFirstBatch) {
+  EXPECT_EQ(memory_need(*view(R"({"window": {"time": 1}, "batch": 10})")), 3 * 10 * 64 * 4);
 }
 
 TEST(ViewCost, ABlockOrderDecodesARunOfGroupsOnce) {

@@ -7,45 +7,6 @@
 namespace batchfs {
 namespace {
 
-using testing::HasSubstr;
-
-MemoryData weather() {
-  MemoryData data;
-  data.declare("orography", "<f4", {"lat", "lon"}, {721, 1440}, {721, 1440})
-      .declare("t", "<f4", {"lat", "time", "lon"}, {721, 100, 1440}, {721, 1, 1440})
-      .declare("label", "|S20", {"time"}, {100}, {100})
-      .declare("q", "<f4", {"time", "lat"}, {100, 721}, {1, 721});
-  return data;
-}
-
-TEST(View, StarterIsAViewOfItsDataset) {
-  const auto dataset = weather().dataset();
-  const Json starter = starter_view(*dataset, "mine");
-  EXPECT_EQ(starter["name"], "mine");
-  EXPECT_EQ(starter["variables"], Json::array({"q", "t"}));  // not the names, which no tensor holds
-  EXPECT_EQ(starter["window"], parse_json(R"({"time": 1})", ""));
-  EXPECT_EQ(starter["batch"]["size"], 32);
-  const auto view = parse_view(dataset, starter.dump());
-  EXPECT_EQ(view->name(), "mine");
-  EXPECT_EQ(view->samples(), 100);
-}
-
-TEST(View, StarterSamplesAlongTheFirstDimensionWithoutTime) {
-  MemoryData data;
-  data.declare("image", "|u1", {"item", "y", "x"}, {7, 4, 4}, {1, 4, 4});
-  const Json starter = starter_view(*data.dataset(), "v");
-  EXPECT_EQ(starter["window"], parse_json(R"({"item": 1})", ""));
-  EXPECT_EQ(starter["batch"]["size"], 7);
-}
-
-TEST(View, StarterOfNothingSaysWhatToDo) {
-  MemoryData data;
-  data.index<double>("x", "<f8", {1, 2}).declare("scalar", "<f4", {}, {}, {}).declare("s", "|S4", {"x"}, {2}, {2});
-  const Error error = error_of([&] { starter_view(*data.dataset(), "v"); });
-  EXPECT_EQ(error.code(), ErrorCode::not_found);
-  EXPECT_THAT(error.why(), HasSubstr("name a group"));
-}
-
 TEST(View, NoVariableWithTheDimensionsSaysWhichThereAre) {
   const Error error = error_of([&] {
     MemoryData data;

@@ -1,0 +1,151 @@
+#pragma once
+// Keys and values that other loaders have (PyTorch, TensorFlow, xbatcher, xarray), each with what a view says for it.
+
+#include "engine/base/key_hints.h"
+
+namespace batchfs::view_hints {
+
+inline constexpr KeyHint kView[] = {
+    {"batch_size", "write \"batch\": {\"size\": 32}"},
+    {"size", "write \"batch\": {\"size\": 32}"},
+    {"drop_last", "write \"batch\": {\"size\": 32, \"remainder\": \"drop\"}"},
+    {"drop_remainder", "write \"batch\": {\"size\": 32, \"remainder\": \"drop\"}"},
+    {"remainder", "write \"batch\": {\"size\": 32, \"remainder\": \"drop\"}"},
+    {"shuffle", "write \"order\": {\"shuffle\": \"global\", \"seed\": 0}"},
+    {"seed", "write \"order\": {\"shuffle\": \"global\", \"seed\": 0}"},
+    {"sampler", "write \"order\": {\"shuffle\": \"global\", \"seed\": 0}"},
+    {"num_workers", "there are no workers; --threads of the command sets how many threads decode"},
+    {"workers", "there are no workers; --threads of the command sets how many threads decode"},
+    {"threads", "--threads of the command sets how many threads decode"},
+    {"prefetch", "batches are made ahead of the reader in any case, as --memory of the command allows"},
+    {"prefetch_factor", "batches are made ahead of the reader in any case, as --memory of the command allows"},
+    {"pin_memory", "the reader chooses its memory; leave the key out"},
+    {"collate_fn", "samples are stacked along a first dimension 'sample'; other changes belong to the training program"},
+    {"transform", "a view has \"normalize\", \"missing\" and \"dtype\"; other transforms belong to the training program"},
+    {"transforms", "a view has \"normalize\", \"missing\" and \"dtype\"; other transforms belong to the training program"},
+    {"preprocess", "a view has \"normalize\", \"missing\" and \"dtype\"; other transforms belong to the training program"},
+    {"fill_value", "write \"missing\": {\"nan\": \"fill\", \"value\": 0}"},
+    {"fillna", "write \"missing\": {\"nan\": \"fill\", \"value\": 0}"},
+    {"dropna", "write \"missing\": {\"nan\": \"skip\"}"},
+    {"overlap", "write it per dimension: \"window\": {\"time\": {\"size\": 8, \"stride\": 4}}"},
+    {"stride", "write it per dimension: \"window\": {\"time\": {\"size\": 8, \"stride\": 4}}"},
+    {"step", "write it per dimension: \"window\": {\"time\": {\"size\": 8, \"stride\": 4}}"},
+    {"patch_size", "write it per dimension: \"window\": {\"latitude\": 48, \"longitude\": 48}"},
+    {"sel", "labels and positions are chosen with \"select\""},
+    {"isel", "positions are chosen with \"select\": {\"time\": {\"from\": \"#0\", \"to\": \"#9\"}}"},
+    {"data_vars", "write \"variables\": [\"t2m\"]"},
+    {"vars", "write \"variables\": [\"t2m\"]"},
+    {"features", "write \"tensors\": {\"x\": {\"variables\": [\"t2m\"]}}"},
+    {"inputs", "write \"tensors\": {\"x\": {\"variables\": [\"t2m\"]}}"},
+    {"targets", "write \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": {\"time\": [1]}}}"},
+    {"offsets", "they belong to a tensor: \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": {\"time\": [1]}}}"},
+    {"stack", "it belongs to a tensor: \"tensors\": {\"x\": {\"variables\": [\"u\", \"v\"], \"stack\": \"channel\"}}"},
+    {"input_dims", "xbatcher's arguments stand in \"xbatcher\": {\"input_dims\": {...}}"},
+    {"input_overlap", "xbatcher's arguments stand in \"xbatcher\": {\"input_overlap\": {...}}"},
+    {"batch_dims", "xbatcher's arguments stand in \"xbatcher\": {\"batch_dims\": {...}}"},
+    {"type", "write \"dtype\": \"float32\""},
+    {"precision", "write \"dtype\": \"float32\""},
+    {"store", "the store is given to the command, not in the view"},
+    {"path", "the store is given to the command, not in the view"},
+    {"group", "name the group in the store's path: store.zarr/group"},
+    {"comment", "a view has no comments"},
+    {"_comment", "a view has no comments"},
+    {"//", "a view has no comments"},
+    {"description", "a view has no comments"},
+};
+
+inline constexpr KeyHint kWindow[] = {
+    {"overlap", "write \"stride\": the size less the overlap"},
+    {"step", "write \"stride\""},
+    {"length", "write \"size\""},
+    {"len", "write \"size\""},
+    {"width", "write \"size\""},
+    {"start", "limits of a dimension belong to \"select\": {\"time\": {\"from\": A, \"to\": B}}"},
+    {"stop", "limits of a dimension belong to \"select\": {\"time\": {\"from\": A, \"to\": B}}"},
+    {"from", "limits of a dimension belong to \"select\": {\"time\": {\"from\": A, \"to\": B}}"},
+    {"to", "limits of a dimension belong to \"select\": {\"time\": {\"from\": A, \"to\": B}}"},
+    {"offset", "offsets belong to a tensor: \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": {\"time\": [1]}}}"},
+    {"offsets", "they belong to a tensor: \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": {\"time\": [1]}}}"},
+    {"cyclic", "write \"wrap\": true"},
+    {"periodic", "write \"wrap\": true"},
+    {"circular", "write \"wrap\": true"},
+    {"padding", "write \"edge\": \"pad\""},
+    {"pad", "write \"edge\": \"pad\""},
+    {"drop_last", "write \"edge\": \"drop\", which is the default"},
+};
+
+inline constexpr KeyHint kBatch[] = {
+    {"batch_size", "write \"size\""},
+    {"samples", "write \"size\""},
+    {"drop_last", "write \"remainder\": \"drop\""},
+    {"drop_remainder", "write \"remainder\": \"drop\""},
+    {"drop", "write \"remainder\": \"drop\""},
+    {"pad", "write \"remainder\": \"pad\""},
+    {"shuffle", "it belongs to \"order\": {\"shuffle\": \"global\", \"seed\": 0}"},
+    {"seed", "it belongs to \"order\": {\"shuffle\": \"global\", \"seed\": 0}"},
+};
+
+inline constexpr KeyHint kOrder[] = {
+    {"type", "write \"shuffle\": \"global\""},
+    {"method", "write \"shuffle\": \"global\""},
+    {"mode", "write \"shuffle\": \"global\""},
+    {"random", "write \"shuffle\": \"global\""},
+    {"random_state", "write \"seed\""},
+    {"epochs", "it stands beside \"order\", not in it"},
+};
+
+inline constexpr KeyHint kTensor[] = {
+    {"vars", "write \"variables\""},
+    {"channels", "variables are joined with \"stack\": \"channel\""},
+    {"lag", "write \"offsets\": {\"time\": [-1]}"},
+    {"lags", "write \"offsets\": {\"time\": [-1, 0]}"},
+    {"lead", "write \"offsets\": {\"time\": [1]}"},
+    {"leads", "write \"offsets\": {\"time\": [1, 2]}"},
+    {"shift", "write \"offsets\": {\"time\": [1]}"},
+    {"select", "a selection is for all tensors: it stands beside \"tensors\""},
+    {"window", "a window is for all tensors: it stands beside \"tensors\""},
+    {"dtype", "the type is one for all tensors: it stands beside \"tensors\""},
+    {"normalize", "it is one for all tensors: it stands beside \"tensors\""},
+};
+
+inline constexpr KeyHint kMissing[] = {
+    {"fill_value", "write \"nan\": \"fill\", \"value\": 0"},
+    {"fill", "write \"nan\": \"fill\", \"value\": 0"},
+    {"skip", "write \"nan\": \"skip\""},
+    {"drop", "write \"nan\": \"skip\""},
+};
+
+inline constexpr KeyHint kMissingValues[] = {
+    {"drop", "write \"skip\""}, {"zero", "write \"fill\""}, {"replace", "write \"fill\""},
+};
+
+inline constexpr KeyHint kTypes[] = {
+    {"float", "write \"float32\""},  {"single", "write \"float32\""}, {"f4", "write \"float32\""},   {"<f4", "write \"float32\""},
+    {"fp32", "write \"float32\""},   {"double", "write \"float64\""}, {"f8", "write \"float64\""},   {"<f8", "write \"float64\""},
+    {"fp64", "write \"float64\""},   {"half", "write \"float16\""},   {"f2", "write \"float16\""},   {"<f2", "write \"float16\""},
+    {"fp16", "write \"float16\""},   {"bf16", "write \"bfloat16\""},  {"torch.float32", "write \"float32\""},
+    {"torch.float16", "write \"float16\""}, {"torch.bfloat16", "write \"bfloat16\""}, {"torch.float64", "write \"float64\""},
+    {"int", "only tensors of floats are cast; integers stay as they are"},
+    {"int32", "only tensors of floats are cast; integers stay as they are"},
+    {"int64", "only tensors of floats are cast; integers stay as they are"},
+};
+
+inline constexpr KeyHint kShuffles[] = {
+    {"random", "write \"global\""}, {"full", "write \"global\""},   {"true", "write \"global\", or \"block\", which reads chunks less often"},
+    {"yes", "write \"global\""},    {"false", "write \"none\""},    {"no", "write \"none\""},
+    {"sequential", "write \"none\""}, {"local", "write \"block\""}, {"chunk", "write \"block\""},
+    {"chunks", "write \"block\""},
+};
+
+inline constexpr KeyHint kFormats[] = {
+    {"numpy", "write \"npy\""}, {".npy", "write \"npy\""}, {"safetensor", "write \"safetensors\""},
+    {"torch", "torch reads \"npy\" and \"safetensors\""}, {"pt", "torch reads \"npy\" and \"safetensors\""},
+    {"hdf5", "xarray reads \"zarr\""}, {"netcdf", "xarray reads \"zarr\""}, {"nc", "xarray reads \"zarr\""},
+};
+
+inline constexpr KeyHint kRemainders[] = {
+    {"true", "write \"keep\", \"drop\" or \"pad\""}, {"drop_last", "write \"drop\""}, {"skip", "write \"drop\""},
+    {"fill", "write \"pad\""},
+};
+
+}  // namespace batchfs::view_hints

@@ -1,0 +1,156 @@
+"""What people read when something is wrong, or large: one line that says what to do."""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+PROGRAM = os.environ.get("BATCHFS", "build/batchfs")
+
+
+@pytest.fixture
+def said_of(fails, weather, tmp_path):
+    """said_of(text): what `plan` says of a view file with this text."""
+
+    def said(text):
+        (tmp_path / "view.json").write_text(text)
+        return fails(1, "plan", weather, "--view", tmp_path / "view.json")
+
+    return said
+
+
+# ---- view files ----
+
+@pytest.mark.parametrize("text, words", [
+    ('{"window": {"time": 1}\n "batch": 4}', 'at line 2, column 2: a comma is missing before this: `^"batch": 4}`'),
+    ('{"window": {"time": 1},}', 'column 23: there must be no comma before \'}\': `{"window": {"time": 1}^,}`'),
+    ('{"window": {"time": 1} // hours\n}', "JSON has no comments: `{\"window\": {\"time\": 1} ^// hours`"),
+    ('{"window": {"lon": {"size": 4, "wrap": True}}}', 'JSON writes true: `{"window": {"lon": {"size": 4, "wrap": ^True}}}`'),
+    ("{'window': {'time': 1}}", "JSON wants double quotes: `{^'window': {'time': 1}}`"),
+    ('{"select": {"level": None}}', "JSON writes null"),
+])
+def test_the_line_that_is_not_json_is_quoted(said_of, text, words):
+    assert words in said_of(text)
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"batch_size": 8}, 'unknown key \'batch_size\': write "batch": {"size": 32}'),
+    ({"shuffle": True}, '"order": {"shuffle": "global"'),
+    ({"drop_last": True}, '"remainder": "drop"'),
+    ({"num_workers": 8}, "there are no workers"),
+    ({"transforms": []}, '"normalize"'),
+    ({"window": {"time": {"size": 8, "overlap": 4}}}, 'window.time: unknown key \'overlap\': write "stride"'),
+    ({"window": {"time": {"size": 8, "step": 4}}}, 'write "stride"'),
+    ({"select": {"time": {"start": "2000", "stop": "2001"}}}, 'the first label of a range is "from"'),
+    ({"dtype": "float"}, 'write "float32"'),
+])
+def test_what_other_loaders_call_it_is_answered(said_of, change, words):
+    assert words in said_of(json.dumps({"window": {"time": 1}, **change}))
+
+
+# ---- which path is meant ----
+
+def test_an_error_says_which_path_it_means(fails, good, weather, tmp_path):
+    view = tmp_path / "view.json"
+    view.write_text('{"window": {"time": 1}}')
+    assert f"(the view file '{tmp_path}/none.json')" in fails(1, "plan", weather, "--view", tmp_path / "none.json")
+    assert f"(the view file '{tmp_path}')" in fails(1, "plan", weather, "--view", tmp_path)
+    assert f"no such directory (the store '{tmp_path}/none.zarr')" in fails(1, "plan", tmp_path / "none.zarr", "--view", view)
+    assert f"(the store '{view}')" in fails(1, "inspect", view)
+    (tmp_path / "empty").mkdir()
+    assert f"(the store '{tmp_path}/empty')" in fails(1, "inspect", tmp_path / "empty")
+    view.write_text('{"window": {"tim": 1}}')
+    assert f"did you mean 'time'? (the view file '{view}')" in fails(1, "plan", weather, "--view", view)
+    if os.path.exists("/dev/fuse"):
+        assert f"no such directory; make it with mkdir (the mount point '{tmp_path}/mnt')" in fails(
+            1, "mount", weather, tmp_path / "mnt")
+        assert f"it is not a directory (the mount point '{view}')" in fails(1, "mount", weather, view)
+
+
+def without_fuse(*arguments):
+    """The program where /dev is empty but for what programs need."""
+    script = 'mount -t tmpfs none /dev && : > /dev/null && exec "$@"'
+    return subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", PROGRAM, *map(str, arguments)], capture_output=True,
+                          timeout=60, check=False)
+
+
+@pytest.mark.skipif(subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/dev"], capture_output=True,
+                                   check=False).returncode != 0, reason="needs a mount namespace: root")
+def test_without_dev_fuse_mount_and_doctor_refer_to_each_other(weather, tmp_path):
+    done = without_fuse("mount", weather, tmp_path)
+    line = done.stderr.decode()
+    assert done.returncode == 1 and line.count("\n") == 1
+    assert "/dev/fuse" in line and "`batchfs doctor`" in line and "`batchfs serve`" in line
+    report = without_fuse("doctor").stdout.decode()
+    for words in ("`batchfs mount` cannot work", "modprobe fuse", "--device /dev/fuse", "`batchfs serve`"):
+        assert words in report
+
+
+# ---- sizes ----
+
+def test_the_starter_view_of_a_large_store_is_not_large(batchfs, tmp_path):
+    group = zarr.create_group(tmp_path / "era5.zarr")
+    grid = {"latitude": 721, "longitude": 1440}
+    for name in ("geopotential", "temperature"):
+        group.create_array(name, shape=(350000, 37, 721, 1440), chunks=(1, 37, 721, 1440), dtype="f4",
+                           dimension_names=["time", "level", *grid])
+    for name in ("10m_u_component_of_wind", "2m_temperature"):
+        group.create_array(name, shape=(350000, 721, 1440), chunks=(1, 721, 1440), dtype="f4", dimension_names=["time", *grid])
+    done = batchfs("view", tmp_path / "era5.zarr")
+    note = done.stderr.decode()
+    assert done.returncode == 0 and note.count("\n") == 1
+    assert "2 of 4 variables" in note and "9.4 GB" in note
+    (tmp_path / "v.json").write_bytes(done.stdout)
+    view = json.loads(done.stdout)
+    assert view["variables"] == ["10m_u_component_of_wind", "2m_temperature"]
+    plan = json.loads(batchfs("plan", tmp_path / "era5.zarr", "--view", tmp_path / "v.json", "--json").stdout)
+    assert plan["batch_bytes"] <= 256 << 20
+
+
+@pytest.fixture
+def planned(good, tmp_path):
+    """planned(view, memory): the text and the JSON of `plan` of 100 steps of 100 KB in chunks of ten."""
+    xr.Dataset({"t": (("time", "x"), np.ones((100, 25600), "f4"))}).to_zarr(
+        tmp_path / "t.zarr", zarr_format=2, encoding={"t": {"chunks": (10, 25600), "compressors": None}})
+
+    def plan(view, memory):
+        (tmp_path / "v.json").write_text(json.dumps(view))
+        arguments = ("plan", tmp_path / "t.zarr", "--view", tmp_path / "v.json", "--memory", memory)
+        return good(*arguments).decode(), json.loads(good(*arguments, "--json"))
+
+    return plan
+
+
+def test_plan_does_not_alarm_where_nothing_is_wrong(planned):
+    # Four steps of ten in each chunk: in memory, or kept for the next batch, they cost nothing.
+    for memory, words in (("1G", "each is read once and stays in memory"), ("8M", "each is read about once an epoch")):
+        text, numbers = planned({"window": {"time": 1}, "batch": 4}, memory)
+        assert words in text and "Nothing to change" in text
+        assert "amplification" not in text and "if none were kept" not in text
+        assert numbers["chunk_reads_per_epoch"] > 2 and numbers["expected_chunk_reads_per_epoch"] == pytest.approx(1, abs=0.2)
+
+
+def test_plan_says_what_a_shuffle_costs_with_the_memory_there_is(planned):
+    text, numbers = planned({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}}, "8M")
+    assert "times an epoch: about 4.0 MB of them stay in memory" in text
+    assert "bytes for each byte that batches use" in text
+    assert numbers["expected_chunk_reads_per_epoch"] > 1.5
+
+
+def test_mount_and_serve_warn_of_memory_as_plan_does(planned, tmp_path):
+    text, numbers = planned({"window": {"time": 1}, "batch": 20}, "5M")
+    line = next(line for line in numbers["advice"] if "needs" in line)
+    assert "while it is made and the memory budget is 5.0 MB" in line
+    with subprocess.Popen([PROGRAM, "serve", str(tmp_path / "t.zarr"), "--view", str(tmp_path / "v.json"), "--memory", "5M",
+                           "--socket", str(tmp_path / "s")], stderr=subprocess.PIPE, text=True) as server:
+        said = []
+        for logged in server.stderr:
+            said.append(logged)
+            if "serving batches" in logged:
+                break
+        server.terminate()
+    assert any(line in logged for logged in said), said
