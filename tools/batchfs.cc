@@ -28,6 +28,8 @@ constexpr Command kCommands[] = {
      "batchfs inspect era5.zarr", setup_inspect},
     {"cat", "Look at a store", "write the values of an array to standard output",
      "batchfs cat era5.zarr t2m --select time=2000-01 --select latitude=35:60 > t2m.npy", setup_cat},
+    {"check", "Look at a store", "read and verify every chunk, shard index and checksum of a store",
+     "batchfs check era5.zarr", setup_check},
     {"view", "Prepare batches", "write a starter view for a store, to edit",
      "batchfs view era5.zarr > view.json", setup_view},
     {"plan", "Prepare batches", "say what a view gives and what it costs to read",

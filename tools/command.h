@@ -31,6 +31,7 @@ Run setup_plan(CLI::App& app);
 Run setup_statistics(CLI::App& app);
 Run setup_batch(CLI::App& app);
 Run setup_warm(CLI::App& app);
+Run setup_check(CLI::App& app);
 Run setup_mount(CLI::App& app);
 Run setup_serve(CLI::App& app);
 Run setup_umount(CLI::App& app);

@@ -14,7 +14,6 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::uint64_t kLargestChunk = UINT64_C(256) << 20;  // bytes, stored or decoded
 constexpr std::int64_t kMostElements = INT64_C(1) << 22;
 constexpr std::uint64_t kLargestArray = UINT64_C(256) << 20;  // bytes of all strings
 constexpr std::size_t kMostPending = 64;
@@ -22,13 +21,13 @@ constexpr std::size_t kMostPending = 64;
 /// What a codec makes of bytes whose decoded size nobody knows: with more and more room.
 Buffer decode_bytes(const Codec& codec, std::span<const std::byte> in) {
   for (std::uint64_t room = std::max<std::uint64_t>(4096, 4 * in.size());; room *= 8) {
-    room = std::min(room, kLargestChunk);
+    room = std::min(room, StringArray::kMaxChunk);
     Buffer out(room);
     try {
       out.truncate(codec.decode(in, out.span()));
       return out;
     } catch (const Error&) {
-      if (room == kLargestChunk) throw;
+      if (room == StringArray::kMaxChunk) throw;
     }
   }
 }
@@ -110,7 +109,7 @@ std::vector<std::string> StringArray::read() const {
     const std::string key = metadata_->path.empty() ? name : metadata_->path + "/" + name;
     const auto promise = std::make_shared<std::promise<std::optional<Buffer>>>();
     pending.push_back({chunk, key, promise->get_future()});
-    store_->read_async(key, {0, kLargestChunk + 1}, [promise](ReadOutcome outcome) {
+    store_->read_async(key, {0, StringArray::kMaxChunk + 1}, [promise](ReadOutcome outcome) {
       if (auto* error = std::get_if<std::exception_ptr>(&outcome)) promise->set_exception(*error);
       else promise->set_value(std::move(std::get<std::optional<Buffer>>(outcome)));
     });
@@ -120,7 +119,7 @@ std::vector<std::string> StringArray::read() const {
     pending.pop_front();
     const std::optional<Buffer> stored = next.stored.get();
     if (!stored) return;
-    if (stored->size() > kLargestChunk)
+    if (stored->size() > StringArray::kMaxChunk)
       throw Error(ErrorCode::not_supported, "chunks of strings of more than 256 MB are not supported", next.key);
     std::vector<std::string> strings;
     try {

@@ -25,8 +25,12 @@ class StringArray {
   /// sensibly into memory.
   std::vector<std::string> read() const;
 
- private:
+  /// Chunks of more bytes than this, stored or decoded, are not read.
+  static constexpr std::uint64_t kMaxChunk = std::uint64_t{256} << 20;
+  /// The strings of one stored chunk, C order. Throws corrupt.
   std::vector<std::string> decode(const Buffer& stored) const;
+
+ private:
   std::string fill() const;
 
   const std::shared_ptr<Store> store_;

@@ -96,6 +96,48 @@ Error failure(const std::string& directory) {
                fmt::format("the cache directory cannot be used: {}", std::strerror(errno)), directory);
 }
 
+/// Why get() would drop the entry in this file; empty: it would not.
+std::string damage_of(int fd, const std::string& path) {
+  constexpr std::size_t kBlockRead = 1 << 20;
+  const auto read_at = [fd](void* to, std::size_t size, std::uint64_t offset) {
+    std::size_t done = 0;
+    while (done < size) {
+      const ssize_t got = ::pread(fd, static_cast<char*>(to) + done, size - done, static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) throw Error(ErrorCode::io, std::strerror(errno));
+      if (got == 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
+  };
+  try {
+    Header header{};
+    if (read_at(&header, sizeof header, 0) != sizeof header) return "shorter than its header";
+    constexpr std::size_t kFamily = sizeof kMagic - 1;  // the last byte is the version of the format
+    if (std::memcmp(header.magic, kMagic, kFamily) != 0) return "not an entry of a cache";
+    if (header.magic[kFamily] != kMagic[kFamily]) return {};  // of another batchfs: never read, in time evicted
+    const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
+    if (!state) throw std::bad_alloc();
+    XXH3_128bits_reset(state.get());
+    XXH3_128bits_update(state.get(), reinterpret_cast<const char*>(&header) + kDigested, sizeof header - kDigested);
+    Buffer block(kBlockRead);
+    std::uint64_t size = 0;
+    for (;;) {
+      const std::size_t got = read_at(block.data(), block.size(), sizeof header + size);
+      XXH3_128bits_update(state.get(), block.data(), got);
+      size += got;
+      if (got < block.size()) break;
+    }
+    const XXH128_hash_t digest = XXH3_128bits_digest(state.get());
+    if (header.digest_low != digest.low64 || header.digest_high != digest.high64) return "the checksum does not match";
+    if (header.size != size || header.version_length > CacheFiles::kLongestVersion) return "the header is wrong";
+    if (path_of(header.name) != path) return "the entry of another name";
+    return {};
+  } catch (const Error& error) {
+    return error.why();
+  }
+}
+
 struct Found {
   timespec used;
   std::uint64_t size;
@@ -157,6 +199,20 @@ CacheFiles::Name CacheFiles::name_of(std::string_view text) {
   const std::string digest = sha256(text);
   digest.copy(reinterpret_cast<char*>(name.words.data()), sizeof name.words);
   return name;
+}
+
+void CacheFiles::check_folder(const std::string& directory, int folder, const TakeEntry& take) {
+  const Descriptor outer(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor root(outer.get() < 0 ? -1 : ::openat(outer.get(), kFormat, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (root.get() < 0 && (errno == ENOENT || errno == ENOTDIR))
+    throw Error(ErrorCode::not_found, "there is no cache of batchfs in this directory", directory);
+  if (root.get() < 0) throw failure(directory);
+  for_each_file(root.get(), fmt::format("{:02x}", folder), [&](const std::string& path, const struct stat& status) {
+    const Descriptor file(::openat(root.get(), path.c_str(), O_RDONLY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC));
+    if (file.get() < 0 && errno == ENOENT) return;  // evicted meanwhile
+    const std::string why = file.get() < 0 ? std::strerror(errno) : damage_of(file.get(), path);
+    take(std::string(kFormat) + "/" + path, static_cast<std::uint64_t>(status.st_size), why);
+  });
 }
 
 std::optional<CacheFiles::Entry> CacheFiles::get(const Name& name, std::uint64_t largest) {
@@ -267,7 +323,7 @@ void CacheFiles::evict() {
   const auto before = static_cast<std::int64_t>(add_usage(0));
   std::vector<Found> found;
   std::uint64_t total = 0;
-  for (int folder = 0; folder < 256; ++folder) {
+  for (int folder = 0; folder < kFolders; ++folder) {
     for_each_file(root_, fmt::format("{:02x}", folder), [&](std::string path, const struct stat& status) {
       const std::uint64_t size = on_disk(static_cast<std::uint64_t>(status.st_size));
       found.push_back({status.st_atim, size, std::move(path)});

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,6 +69,14 @@ class CacheFiles {
   /// Removes the least recently used entries until nine tenths of the limit are left; nothing when another
   /// process is at it.
   void evict();
+
+  /// Entries lie in this many folders.
+  static constexpr int kFolders = 256;
+  /// Called for each entry: its path below the directory, its bytes on the disk, and why it is damaged; empty: it is not.
+  using TakeEntry = std::function<void(const std::string& path, std::uint64_t bytes, const std::string& why)>;
+  /// Compares the entries of one of the folders of a cache with their checksums, in constant memory, and changes
+  /// nothing. Throws not_found where `directory` holds no cache, access_denied, io.
+  static void check_folder(const std::string& directory, int folder, const TakeEntry& take);
 
   std::uint64_t damaged() const { return damaged_; }
   std::uint64_t evicted() const { return evicted_; }
