@@ -51,7 +51,11 @@ def test_what_a_batch_says_of_itself(dataset, mounted):
     assert len(data) == data.schema["batches"] == 14
     batch = data[13]
     assert (batch.epoch, batch.number, batch.samples) == (0, 13, 1)  # 40 samples in batches of 3
-    assert list(batch) == ["t", "q"] and len(batch) == 2
+    assert list(batch.keys()) == ["t", "q"] and len(batch) == 2
+    assert list(dict(batch)) == [name for name, _ in batch.items()] == ["t", "q"]
+    assert "t" in batch and "x" not in batch and batch.get("x") is None
+    first, second = batch  # as `for x, y in dataset` does
+    assert (first.name, second.name) == ("t", "q") and batch.values() == [first, second]
     assert batch["t"].shape == (1, 1, 3, 8, 16) and batch["t"].dims[0] == "sample"
     assert batch["t"].dtype == "float32" and batch["t"].nbytes == 4 * 3 * 8 * 16
     assert batch["t"].strides == batch["t"].numpy().strides

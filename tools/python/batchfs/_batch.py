@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from . import _core
+from ._copied import CopiedBatch, CopiedTensor
 
 
 class Tensor:
     """One tensor of a batch, read-only and not copied.
 
-    It speaks DLPack (`torch.from_dlpack(t)`, `jax.dlpack.from_dlpack(t)`), in host memory the buffer protocol and
+    It implements DLPack (`torch.from_dlpack(t)`, `jax.dlpack.from_dlpack(t)`), in host memory the buffer protocol and
     numpy's `__array_interface__` (`np.asarray(t)`), on a GPU `__cuda_array_interface__`. Its memory is valid as long
     as it, or any array made from it, lives.
 
     On a GPU, the memory is used again after what the stream that took it, the consumer's current one for torch, CuPy
     and JAX, has to do when the last array goes. Work of another stream must have ended by then. Nothing keeps a program
     from writing to it: it must not, other readers have the same memory.
+
+    Pickling copies it to host memory: between processes it travels whole.
     """
 
     __slots__ = ("_core",)
 
-    def __init__(self, core: _core.Tensor):
+    def __init__(self, core: _core.Tensor | CopiedTensor):
         self._core = core
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _tensor_of, _parts_of(self)
 
     @property
     def name(self) -> str:
@@ -149,14 +155,39 @@ def _of_torch(on_gpu: bool) -> tuple[Any, Any]:
     return take, current_stream or (lambda device: torch.cuda.current_stream(device).cuda_stream)
 
 
-class Batch(Mapping[str, Tensor]):
-    """A batch: its tensors by name, in the view's order."""
+def _parts_of(tensor: Tensor) -> tuple[Any, ...]:
+    """The arguments of a CopiedTensor."""
+    if tensor.__dlpack_device__()[0] == 1:
+        array = np.asarray(tensor._core)
+    else:
+        array = np.empty(tensor.shape, tensor._core.typestr)
+        tensor._core.copy_to(array.reshape(-1).view(np.uint8))
+    return tensor.name, tensor.dtype, tensor.dims, array.view(np.int16) if tensor.dtype == "bfloat16" else array
+
+
+def _tensor_of(*parts: Any) -> Tensor:
+    return Tensor(CopiedTensor(*parts))
+
+
+def _batch_of(epoch: int, number: int, samples: int, tensors: list[tuple[Any, ...]]) -> Batch:
+    return Batch(CopiedBatch(epoch, number, samples, [CopiedTensor(*parts) for parts in tensors]))
+
+
+class Batch:
+    """A batch: its tensors by name, in the view's order.
+
+    `batch["x"]` is a tensor, and `keys`, `values`, `items`, `get` and `in` are as a dict's. Iterating gives the tensors, not
+    their names, so that `for x, y in dataset` does what it says. Pickling copies the tensors.
+    """
 
     __slots__ = ("_core", "_tensors")
 
-    def __init__(self, core: _core.Batch):
+    def __init__(self, core: _core.Batch | CopiedBatch):
         self._core = core
         self._tensors: dict[str, Tensor] = {}  # those that were asked for
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _batch_of, (self.epoch, self.number, self.samples, [_parts_of(tensor) for tensor in self])
 
     @property
     def epoch(self) -> int:
@@ -173,16 +204,38 @@ class Batch(Mapping[str, Tensor]):
         return self._core.samples
 
     def __getitem__(self, name: str) -> Tensor:
+        if not isinstance(name, str):
+            names = ", ".join(map(repr, self.keys()))
+            raise TypeError(f"the tensors of a batch are found by name, {names}, not by {name!r}")
+        tensor = self.get(name)
+        if tensor is None:
+            raise KeyError(name)
+        return tensor
+
+    def get(self, name: str, default: Any = None) -> Any:
         tensor = self._tensors.get(name)
         if tensor is None:
-            core = self._core.tensor(name)
+            core = self._core.tensor(name) if isinstance(name, str) else None
             if core is None:
-                raise KeyError(name)
+                return default
             tensor = self._tensors[name] = Tensor(core)
         return tensor
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._core.names)
+    def __contains__(self, name: object) -> bool:
+        return name in self._core.names
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the tensors."""
+        return tuple(self._core.names)
+
+    def values(self) -> list[Tensor]:
+        return [self[name] for name in self._core.names]
+
+    def items(self) -> list[tuple[str, Tensor]]:
+        return [(name, self[name]) for name in self._core.names]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.values())
 
     def __len__(self) -> int:
         return len(self._core.names)

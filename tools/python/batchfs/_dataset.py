@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -22,10 +23,16 @@ class Dataset:
 
     Thread-safe in the reader below; but one iteration at a time: beginning another ends the first. A forked child
     (a DataLoader worker) gets its own connection with its first call; pickling opens the place again.
+
+    For a torch DataLoader take `batchfs.torch.BatchDataset`. `DataLoader(dataset, batch_size=None)` works too, but its
+    workers send every batch to the parent as a pickled copy.
     """
 
     def __init__(self, place: str | os.PathLike[str], view: str | None = None, *, device: str = "cpu", rank: int = 0,
                  world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto", device_memory: int = 0):
+        rank, world, epoch, prefetch, device_memory = (
+            _whole_number(name, value) for name, value in (("rank", rank), ("world", world), ("epoch", epoch),
+                                                           ("prefetch", prefetch), ("device_memory", device_memory)))
         if prefetch < 0:
             raise InvalidArgument("prefetch is a number of batches, 0 or more")
         core_device = device_of(device)
@@ -101,6 +108,7 @@ class Dataset:
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration reads this epoch, from its start. A running one ends."""
+        epoch = _whole_number("epoch", epoch)
         if epoch < 0:
             raise InvalidArgument("an epoch is 0 or more")
         self._epoch = epoch
@@ -115,6 +123,7 @@ class Dataset:
         return _Pass(self)
 
     def __getitem__(self, index: int) -> Batch:
+        index = _whole_number("the number of a batch", index)
         count = len(self)
         if not -count <= index < count:
             raise IndexError(f"there are {count} batches, not one of number {index}")
@@ -165,6 +174,13 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._arguments, self.state_dict(), self._resumed)
+
+
+def _whole_number(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is a whole number, not {value!r} ({type(value).__name__})") from None
 
 
 class _Position:
