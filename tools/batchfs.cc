@@ -215,8 +215,9 @@ int main_of_mount_helper(int argc, char** argv) {
 
 namespace {
 
-/// What is freed returns to the system rather than to caches of the allocator, which --memory does not count. Large blocks
-/// are mappings of their own, and few arenas serve all threads: batchfs allocates little but large buffers while it runs.
+/// What is freed returns to the system rather than to caches of the allocator, which --memory does
+/// not count. Large blocks are mappings of their own, and few arenas serve all threads: batchfs
+/// allocates little but large buffers while it runs.
 void bound_heap() {
   constexpr int kMostArenas = 4, kMapped = 256 << 10, kKeptFree = 1 << 20;
   ::mallopt(M_ARENA_MAX, kMostArenas);

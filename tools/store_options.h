@@ -33,7 +33,8 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64
 struct OpenedStore {
   std::shared_ptr<Store> store;
   std::shared_ptr<const Hierarchy> hierarchy;
-  /// Bytes of the memory budget that the metadata takes as long as it is open: what it takes beyond kFreeMetadata.
+  /// Bytes of the memory budget that the metadata takes as long as it is open: what it takes beyond
+  /// kFreeMetadata.
   std::uint64_t held_memory() const { return hierarchy->memory - std::min(hierarchy->memory, kFreeMetadata); }
 };
 OpenedStore open_zarr(const StoreOptions& options);

@@ -14,7 +14,8 @@ inline constexpr bool kPoolsBuffers = !__has_feature(address_sanitizer);
 inline constexpr bool kPoolsBuffers = true;
 #endif
 
-/// At least this much is, unless more is asked for. Part of what a process takes beside its memory budget.
+/// At least this much is, unless more is asked for. Part of what a process takes beside its memory
+/// budget.
 inline constexpr std::size_t kLeastPooled = 16 << 20;
 
 /// Of the whole process. As many chunks as are on their way from a store at once should fit: each that does not costs the

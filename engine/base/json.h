@@ -31,8 +31,9 @@ struct JsonOptions {
 };
 
 /// Parses `text`. Throws invalid_argument naming line and column, `where` (a file or key) as the
-/// place; for a text beyond a limit of engine/base/limits.h, too; no_memory beyond `options.memory`.
-/// Takes linear time. Of a key that is given twice the last value counts, at the first place.
+/// place; for a text beyond a limit of engine/base/limits.h, too; no_memory beyond
+/// `options.memory`. Takes linear time. Of a key that is given twice the last value counts, at the
+/// first place.
 Json parse_json(std::string_view text, const std::string& where, JsonOptions options = {});
 
 /// Adds a member in constant time, where `object[key] = value` compares with every key.

@@ -1,6 +1,7 @@
 #pragma once
-// Builds a Json from the parser's events, in linear time and without growing anything: nlohmann's own builder looks
-// through all keys of an object for each new one, and moves members by copying whole subtrees.
+// Builds a Json from the parser's events, in linear time and without growing anything: nlohmann's
+// own builder looks through all keys of an object for each new one, and moves members by copying
+// whole subtrees.
 
 #include <optional>
 #include <string>
@@ -17,7 +18,8 @@ struct BuiltJson {
   std::optional<std::string> duplicate;
 };
 
-/// `shape` is of this text. Throws what Json::parse() throws: Json::parse_error, Json::out_of_range.
+/// `shape` is of this text. Throws what Json::parse() throws: Json::parse_error,
+/// Json::out_of_range.
 BuiltJson build_json(std::string_view text, const JsonShape& shape);
 
 }  // namespace batchfs

@@ -21,7 +21,8 @@ constexpr std::uint64_t kMember = sizeof(Json::object_t::value_type);
 constexpr std::uint64_t kContainer = sizeof(Json::object_t) + 2 * kAllocation + 3 * sizeof(std::uint32_t);
 constexpr std::uint64_t kString = sizeof(std::string) + kAllocation;
 constexpr std::size_t kShortString = 15;  // bytes that std::string holds without a block of its own
-/// The parser keeps the token as it is written and what it means, in buffers that double as they grow.
+/// The parser keeps the token as it is written and what it means, in buffers that double as they
+/// grow.
 constexpr std::uint64_t kTokenBuffers = 4;
 
 class Scan {

@@ -1,6 +1,6 @@
 #pragma once
-// Limits of JSON texts, checked in one pass before anything is parsed: a parsed document takes up to 25 times the
-// memory of its text.
+// Limits of JSON texts, checked in one pass before anything is parsed: a parsed document takes up
+// to 25 times the memory of its text.
 
 #include <cstdint>
 #include <string>
@@ -11,15 +11,16 @@
 
 namespace batchfs {
 
-/// What one pass over a text finds. Of a text that is not valid JSON it is an upper bound of what a parser sees before
-/// it finds the error.
+/// What one pass over a text finds. Of a text that is not valid JSON it is an upper bound of what a
+/// parser sees before it finds the error.
 struct JsonShape {
   std::vector<std::uint32_t> sizes;  // values of each object and list, in the order in which they open
   std::uint64_t memory = 0;          // bytes: the parsed document and what parsing takes meanwhile
 };
 
-/// Throws invalid_argument for a text that exceeds a limit of engine/base/limits.h, no_memory for one that takes more
-/// than `memory` bytes; `where` is the place. Takes at most `memory` bytes itself.
+/// Throws invalid_argument for a text that exceeds a limit of engine/base/limits.h, no_memory for
+/// one that takes more than `memory` bytes; `where` is the place. Takes at most `memory` bytes
+/// itself.
 JsonShape check_json_limits(std::string_view text, std::uint64_t memory, const std::string& where);
 
 /// Bytes that a value takes, with all below it. Takes linear time.

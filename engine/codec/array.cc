@@ -107,8 +107,8 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
     ByteRange part_range{place->offset + elements.first * itemsize, run};
     std::optional<std::uint64_t> exact = run;
     if (whole) {
-      // More than this is not needed to see that an object is longer than it should be. Elsewhere a whole object is one
-      // request, whose answer is not read any further.
+      // More than this is not needed to see that an object is longer than it should be. Elsewhere a
+      // whole object is one request, whose answer is not read any further.
       const std::uint64_t bound = chain_->encoded_bound();
       part_range = {place->offset, place->length.value_or(store_->is_local() ? bound + 1 : UINT64_MAX)};
       if (!place->length && !store_->is_local()) part_range.largest = bound;

@@ -38,7 +38,8 @@ class Array {
   const CodecChain& chain() const { return *chain_; }
   /// Bytes of the run of elements, in C order, from the first of `part` (chunk coordinates) to its last.
   std::uint64_t run_bytes(const Box& part) const;
-  /// Bytes of memory that decode() of `part` to `out_strides` takes beside its input and output, at most.
+  /// Bytes of memory that decode() of `part` to `out_strides` takes beside its input and output, at
+  /// most.
   std::uint64_t scratch_bytes(const Box& part, const Dims& out_strides) const;
   bool is_sharded() const { return locator_->is_sharded(); }
 

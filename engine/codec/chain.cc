@@ -70,8 +70,9 @@ void check_order(std::string_view name, bool serialized) {
 }  // namespace
 
 std::uint64_t Codec::encoded_bound(std::uint64_t decoded) const {
-  // Nine bits for a byte are the most that a code in use takes (deflate's fixed one). Compressors store what they would
-  // make longer, so that real data stay below this; a chain of many codecs multiplies it.
+  // Nine bits for a byte are the most that a code in use takes (deflate's fixed one). Compressors
+  // store what they would make longer, so that real data stay below this; a chain of many codecs
+  // multiplies it.
   return encoded_size(decoded).value_or(decoded + decoded / 8 + 4096);
 }
 

@@ -9,8 +9,8 @@
 
 namespace batchfs {
 
-/// Immutable and thread-safe. Decoding uses scratch memory for what lies between two codecs: callers
-/// reserve scratch_bytes() for it.
+/// Immutable and thread-safe. Decoding uses scratch memory for what lies between two codecs:
+/// callers reserve scratch_bytes() for it.
 class CodecChain {
  public:
   /// `specs` in encode order. Throws not_supported naming the codec.
@@ -58,7 +58,8 @@ class CodecChain {
   std::uint64_t range_granularity(std::span<const std::byte> encoded) const;
 
  private:
-  /// The first codec, in decode order, from which on all work in place, in the memory for the result.
+  /// The first codec, in decode order, from which on all work in place, in the memory for the
+  /// result.
   std::size_t first_direct() const;
   std::uint64_t find_scratch() const;
   std::vector<CodecSpec> specs_;

@@ -32,7 +32,8 @@ struct ChunkForm {
 /// Would decode_part() write `part` straight to memory with these strides, without a scratch copy?
 bool decodes_directly(const ChunkForm& form, const Box& part, const Dims& strides);
 
-/// Bytes of memory that decode_part() takes beside its input and output, at most, from a chunk that is not in pieces.
+/// Bytes of memory that decode_part() takes beside its input and output, at most, from a chunk that
+/// is not in pieces.
 std::uint64_t scratch_bytes(const ChunkForm& form, const Box& part, const Dims& strides);
 
 /// Writes the elements of `part` (chunk coordinates, not empty) to `out`, native byte order, at `strides` in bytes.

@@ -38,8 +38,8 @@ class Codec {
 
   /// Bytes of the encoded form of `decoded` bytes; nullopt when that depends on the data.
   virtual std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const = 0;
-  /// Bytes that the encoded form takes at most: a longer one is corrupt. An eighth and 4 KB more than `decoded` where
-  /// that depends on the data.
+  /// Bytes that the encoded form takes at most: a longer one is corrupt. An eighth and 4 KB more
+  /// than `decoded` where that depends on the data.
   virtual std::uint64_t encoded_bound(std::uint64_t decoded) const;
 
   /// Decodes `in` into `out` and returns the bytes written. `out.size()` is the most that is allowed.

@@ -207,7 +207,8 @@ void HttpTransfer::append(const char* data, std::size_t size) {
   filled_ += size;
 }
 
-/// Of an object of unknown length only the last bytes are wanted: what can no longer be among them is dropped.
+/// Of an object of unknown length only the last bytes are wanted: what can no longer be among them
+/// is dropped.
 void HttpTransfer::keep_end() {
   if (!slides_) return;
   if (response_.body_received > request_.largest_body)

@@ -59,7 +59,8 @@ class ObjectService {
   virtual Verdict classify(const HttpResponse& response);
 };
 
-/// Has an XML text more markup than any page of a listing has? The parser takes far more memory for it than for text.
+/// Has an XML text more markup than any page of a listing has? The parser takes far more memory for
+/// it than for text.
 bool has_much_markup(std::string_view xml);
 
 /// By status alone: 2xx ok; 404 and 410 missing; 401 and 403 failed (access_denied); 408, 425, 429, 500, 502,

@@ -26,7 +26,8 @@ struct ByteRange {
   std::uint64_t offset = 0;
   std::uint64_t length = UINT64_MAX;
   bool from_end = false;
-  /// Bytes that the object may have where all of it is read: a larger one is an Error, and not read to its end.
+  /// Bytes that the object may have where all of it is read: a larger one is an Error, and not read
+  /// to its end.
   std::uint64_t largest = UINT64_MAX;
 };
 
@@ -68,8 +69,8 @@ class Store {
     std::string name;  // one path component
     bool is_prefix;    // a directory
   };
-  /// The children directly below `prefix` ("" or "a/b", no trailing slash), sorted by name.
-  /// Throws not_supported where the store cannot list, no_memory for more names than kMaxListing holds.
+  /// The children directly below `prefix` ("" or "a/b", no trailing slash), sorted by name. Throws
+  /// not_supported where the store cannot list, no_memory for more names than kMaxListing holds.
   virtual std::vector<Entry> list(const std::string& prefix) = 0;
   virtual bool can_list() const { return true; }
 

@@ -35,9 +35,9 @@ struct ZipMember {
 /// Immutable.
 class ZipDirectory {
  public:
-  /// Reads the directory of the archive `key` of `parent`, in one round trip where it is small. Throws
-  /// not_found, corrupt, not_supported (several disks, an encrypted directory), no_memory when it would take more than
-  /// `memory` bytes.
+  /// Reads the directory of the archive `key` of `parent`, in one round trip where it is small.
+  /// Throws not_found, corrupt, not_supported (several disks, an encrypted directory), no_memory
+  /// when it would take more than `memory` bytes.
   static ZipDirectory read(Store& parent, const std::string& key, std::uint64_t memory = UINT64_MAX);
 
   /// Sorted by name, each name once. Names that end in '/' are directories.

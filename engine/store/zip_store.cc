@@ -29,7 +29,8 @@ constexpr std::uint16_t kEncrypted = 1 << 0, kSizesFollow = 1 << 3;
 constexpr std::uint64_t kLargestRatio = 1032;
 constexpr std::uint64_t kLargestInflated = std::uint64_t{4} << 30;
 
-/// Deflate takes at most nine bits for a byte, and this many bytes for the description of a block or two.
+/// Deflate takes at most nine bits for a byte, and this many bytes for the description of a block
+/// or two.
 constexpr std::uint64_t kDeflateSlack = 4096;
 
 /// A local header's extra field is longer than the directory's by what Info-ZIP adds, and by this at most

@@ -16,8 +16,8 @@
 
 namespace batchfs {
 
-/// Throws not_found, corrupt, not_supported, and what reading `parent` throws.
-/// `memory`: bytes that the archive's directory may take; 0: default_memory_budget(). Throws no_memory beyond.
+/// Throws not_found, corrupt, not_supported, and what reading `parent` throws. `memory`: bytes that
+/// the archive's directory may take; 0: default_memory_budget(). Throws no_memory beyond.
 std::shared_ptr<Store> open_zip_store(std::shared_ptr<Store> parent, std::string key, std::uint64_t memory = 0);
 
 }  // namespace batchfs

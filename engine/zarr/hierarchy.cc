@@ -11,6 +11,7 @@
 #include "engine/base/limits.h"
 #include "engine/base/strings.h"
 #include "engine/store/store_kind.h"
+#include "engine/zarr/metadata_memory.h"
 
 namespace batchfs {
 
@@ -36,49 +37,6 @@ void check_node_path(const std::string& path) {
   if (!std::all_of(parts.begin(), parts.end(), [](const std::string& p) { return is_file_name(p); }))
     throw Error(ErrorCode::invalid_argument, "not a usable name");
 }
-
-/// Counts the memory that metadata takes.
-class MetadataMemory {
- public:
-  explicit MetadataMemory(std::uint64_t limit) : limit_(limit) {}
-
-  /// Throws no_memory.
-  void claim(std::uint64_t bytes) {
-    used_ += bytes;
-    if (used_ > limit_) throw exceeded();
-  }
-  void release(std::uint64_t bytes) { used_ -= std::min(used_, bytes); }
-  std::uint64_t used() const { return used_; }
-  std::uint64_t left() const { return limit_ - std::min(limit_, used_); }
-
-  Error exceeded() const {
-    return Error(ErrorCode::no_memory, fmt::format("reading the store's metadata takes more than {} of memory; "
-                                                   "give more with --memory", format_size(limit_)));
-  }
-
- private:
-  const std::uint64_t limit_;
-  std::uint64_t used_ = 0;
-};
-
-/// Memory that is needed for a while.
-class Passing {
- public:
-  Passing(MetadataMemory& memory, std::uint64_t bytes) : memory_(memory), bytes_(bytes) { memory_.claim(bytes_); }
-  ~Passing() { memory_.release(bytes_); }
-  Passing(const Passing&) = delete;
-  Passing& operator=(const Passing&) = delete;
-  /// `bytes` of it are now accounted for elsewhere.
-  void shrink(std::uint64_t bytes) {
-    bytes = std::min(bytes, bytes_);
-    memory_.release(bytes);
-    bytes_ -= bytes;
-  }
-
- private:
-  MetadataMemory& memory_;
-  std::uint64_t bytes_;
-};
 
 /// Reads and parses documents, remembering a digest of all.
 class Reader {
@@ -363,8 +321,9 @@ class Opener {
     return std::any_of(entries.begin(), entries.end(), [name](const Store::Entry& entry) { return entry.name == name; });
   }
 
-  /// The entries of a directory that matter: below the root documents and directories. One with more entries than are listed may be an
-  /// array with its chunks: its documents are looked for by name, and no directories are found.
+  /// The entries of a directory that matter: below the root documents and directories. One with
+  /// more entries than are listed may be an array with its chunks: its documents are looked for by
+  /// name, and no directories are found.
   std::vector<Store::Entry> list(const std::string& path) {
     std::vector<Store::Entry> entries;
     std::optional<Error> too_long;

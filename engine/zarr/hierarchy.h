@@ -39,11 +39,12 @@ struct Hierarchy {
   std::vector<std::string> children(const std::string& group_path) const;
 };
 
-/// Reads the metadata of a store: v3 zarr.json (with inline consolidated metadata when it has it), else
-/// v2 .zmetadata, else .zgroup/.zarray found by listing. The store's root may itself be an array (path
-/// ""). A v2 array or group inside a directory that has no .zgroup makes implicit groups.
-/// Throws not_found when the place holds no Zarr store; not_supported for pre-final v3 layouts; no_memory when reading
-/// it takes more than `memory` bytes. Limits: engine/base/limits.h. A node beyond one is a problem of that node.
+/// Reads the metadata of a store: v3 zarr.json (with inline consolidated metadata when it has it),
+/// else v2 .zmetadata, else .zgroup/.zarray found by listing. The store's root may itself be an
+/// array (path ""). A v2 array or group inside a directory that has no .zgroup makes implicit
+/// groups. Throws not_found when the place holds no Zarr store; not_supported for pre-final v3
+/// layouts; no_memory when reading it takes more than `memory` bytes. Limits: engine/base/limits.h.
+/// A node beyond one is a problem of that node.
 Hierarchy open_hierarchy(Store& store, std::uint64_t memory = default_memory_budget());
 
 }  // namespace batchfs

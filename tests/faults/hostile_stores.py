@@ -56,7 +56,7 @@ def many_arrays_v2(path, size):
 
 
 def zipped(text):
-    """The text in chunks: what is made of it must not count as this process's memory."""
+    """A zarr.json of 15 MB times the size, and a thousandth of that as it is stored."""
     def make(path, size):
         path = path.with_suffix(".zip")
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("zarr.json", "w") as out:
@@ -67,6 +67,15 @@ def zipped(text):
             out.write(tail)
         return path
     return make
+
+
+def many_members(path, size):
+    path = path.with_suffix(".zip")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("zarr.json", json.dumps(GROUP))
+        for i in range(4000 * size):
+            archive.writestr(f"{i:06}{'x' * 400}", b"")
+    return path
 
 
 def stacked_gzip(path, size):
@@ -87,6 +96,7 @@ METADATA = {
     "an object of many keys": many_keys,
     "many arrays": many_arrays,
     "many arrays of characters": many_arrays_v2,
+    "a zip of many members": many_members,
     "a zip of blanks": zipped((b'{"zarr_format": 3,', b" ", b'"node_type": "group"}')),
     "a zip of brackets": zipped((b'{"zarr_format": 3, "node_type": "group", "attributes": {"a": [0', b",[]", b"]}}")),
     "a zip of one string": zipped((b'{"zarr_format": 3, "node_type": "group", "attributes": {"a": "', b"x", b'"}}')),
