@@ -7,6 +7,7 @@
 
 #include "engine/base/strings.h"
 #include "engine/view/shuffle_quality.h"
+#include "tools/text.h"
 
 namespace batchfs {
 
@@ -76,6 +77,9 @@ std::optional<std::string> memory_advice(double need, std::uint64_t budget) {
 std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory) {
   std::vector<std::string> lines;
   const auto budget = static_cast<double>(memory);
+  for (const std::string& why : cost.unreadable)
+    lines.push_back("A chunk cannot be read, and batches that need it will fail: " + printable(why) +
+                    ". `batchfs check STORE` finds all such chunks.");
   advise_on_absent(cost, lines);
   if (const auto line = memory_advice(cost.memory_need, memory)) lines.push_back(*line);
   advise_on_order(view, cost, budget, lines);

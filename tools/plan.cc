@@ -75,6 +75,7 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, con
   json["decode_amplification"] = rounded(cost.decode_amplification());
   json["fetch_amplification"] = fetch ? Json(rounded(*fetch)) : Json();
   json["variables_without_chunks"] = absent_json(cost);
+  json["unreadable"] = cost.unreadable;
   json["chunk_reads_per_epoch"] = rounded(cost.reads_per_chunk);
   json["expected_chunk_reads_per_epoch"] = rounded(expected_reads(view, cost, memory));
   json["shuffle_quality"] = cost.shuffle_quality ? Json(rounded(*cost.shuffle_quality)) : Json();

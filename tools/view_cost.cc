@@ -38,10 +38,12 @@ class StoredRatio {
       found_ = found_ || !encoded.missing;
       stored_ += static_cast<double>(encoded.bytes.size());
       decoded_ += static_cast<double>(array.chunk_bytes());
-    } catch (const Error&) {
-      // A chunk that cannot be read says nothing about the others; reading the batch will report it.
+    } catch (const Error& error) {
+      if (!unreadable_) unreadable_ = error.what();
     }
   }
+  /// Why the first chunk that cannot be read cannot; it says nothing about the others.
+  const std::optional<std::string>& unreadable() const { return unreadable_; }
   std::optional<double> ratio() const {
     return decoded_ > 0 ? std::optional<double>(stored_ / decoded_) : std::nullopt;
   }
@@ -52,6 +54,7 @@ class StoredRatio {
   int measured_ = 0;
   bool found_ = false;
   double stored_ = 0, decoded_ = 0;
+  std::optional<std::string> unreadable_;
 };
 
 /// Sums over the planned batches, per variable.
@@ -190,6 +193,7 @@ ViewCost estimate_cost(const View& view) {
     cost.decoded_bytes += sums[v].chunks * chunk_bytes;
     fetched += sums[v].chunks * chunk_bytes * ratio.value_or(0);
     all_measured = all_measured && ratio.has_value();
+    if (sums[v].ratio.unreadable()) cost.unreadable.push_back(*sums[v].ratio.unreadable());
     if (sums[v].ratio.all_missing()) cost.absent.push_back({variables[v]->name, has_no_objects(array)});
     std::vector<const Positions*> selected;
     for (const std::string& dim : variables[v]->dims) selected.push_back(&view.selected(dim));

@@ -28,6 +28,7 @@ struct ViewCost {
     bool all = false;                       // the store has no chunk of it at all
   };
   std::vector<Absent> absent;
+  std::vector<std::string> unreadable;      // errors, one a variable at most, of chunks that could not be read
 
   std::int64_t view_chunks = 0;             // chunks that hold what the view selects
   double view_bytes = 0;                    // decoded

@@ -100,6 +100,18 @@ def test_plan_says_when_there_are_no_chunks(good, weather, write, tmp_path):
     assert "none: no chunk that was looked at exists" in text
 
 
+def test_plan_names_a_chunk_that_cannot_be_read(good, weather, write, tmp_path):
+    store = tmp_path / "copy.zarr"
+    shutil.copytree(weather, store)
+    assert json.loads(good("plan", store, "--view", write(), "--json"))["unreadable"] == []
+    for path in (store / "t").rglob("*"):
+        if path.is_file() and path.name not in ("zarr.json", ".zarray", ".zattrs"):
+            path.write_bytes(b"")
+    plan = json.loads(good("plan", store, "--view", write(), "--json"))
+    assert len(plan["unreadable"]) == 1 and "t/" in plan["unreadable"][0]
+    assert "A chunk cannot be read" in good("plan", store, "--view", write()).decode()
+
+
 @pytest.mark.parametrize("batch", [0, 3, 6])
 def test_npy_is_xarrays(good, weather, write, batch):
     view = write()
