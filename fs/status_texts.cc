@@ -37,7 +37,8 @@ Json waits_json(const Waits& waits) {
 }
 
 bool is_level(const std::string& store_counter) {
-  return store_counter == "requests_in_flight" || store_counter == "requests_waiting" || store_counter == "request_limit";
+  return store_counter == "requests_in_flight" || store_counter == "requests_waiting" ||
+         store_counter == "request_limit" || store_counter.ends_with("object_versions");
 }
 
 /// What fades away and never is zero.

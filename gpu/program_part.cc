@@ -103,8 +103,8 @@ void stage(const StagedChunk& staged, std::uint64_t offset, std::uint64_t size, 
   if (staged.way == StagedChunk::Way::cpu) {
     const Box whole = whole_box(array.grid().chunk_shape());
     const Dims strides = c_strides(whole.shape, array.type().itemsize);
-    std::uint64_t fetched = 0;
-    if (staged.stored) array.load(staged.index, whole, to, strides, &fetched);
+    Array::Loaded loaded;
+    if (staged.stored) array.load(staged.index, whole, to, strides, &loaded);
     else array.decode(staged.index, std::get<EncodedChunk>(*staged.fetched), whole, to, strides);
   } else if (staged.stored) {
     array.read_stored(staged.index, *staged.stored, staged.begin + offset, {to, size});

@@ -110,6 +110,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
   const LogLevelSignal log_level(log);
   StoreOptions store = options.store;
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
+  store.config.versions = SessionState::versions(supervised.state);
   const OpenedStore opened = open_zarr(store);
   const auto dataset = open_dataset(opened, !options.views.empty(), log);
   auto views = load_views(dataset, options.views,

@@ -1,11 +1,13 @@
 #include "tools/store_options.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include <malloc.h>
 
+#include "engine/base/budget.h"
 #include "engine/base/strings.h"
 
 namespace batchfs {
@@ -78,11 +80,15 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
       ->group(remote);
 }
 
+/// Of --memory, for the versions of objects that were read; and a floor, which holds 49152 objects.
+constexpr std::uint64_t kVersionsShare = 32, kMinVersionMemory = 1 << 20;
+
 OpenedStore open_zarr(const StoreOptions& options) {
   OpenedStore opened;
   const std::uint64_t memory = options.memory != 0 ? options.memory : default_memory_budget();
   StoreConfig config = options.config;
   config.memory = memory;
+  config.version_memory = std::max(memory / kVersionsShare, kMinVersionMemory);
   try {
     opened.store = open_store(options.store, config);
     opened.hierarchy = std::make_shared<const Hierarchy>(open_hierarchy(*opened.store, memory));

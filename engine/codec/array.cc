@@ -71,21 +71,53 @@ FetchDone Array::naming(const Dims& chunk, FetchDone done) const {
   };
 }
 
+void Array::give_missing(const std::string& key, FetchDone done) const {
+  locator_->confirm_missing(key, [done = std::move(done)](std::exception_ptr error) {
+    if (error) return done(std::move(error));
+    EncodedChunk missing;
+    missing.object_missing = true;
+    done(std::move(missing));
+  });
+}
+
+EncodedChunk Array::local_missing(const std::string& key) const {
+  EncodedChunk missing;
+  std::exception_ptr failed;
+  give_missing(key, [&](std::variant<EncodedChunk, std::exception_ptr> outcome) {  // called before it returns
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) failed = *error;
+    else missing = std::move(std::get<EncodedChunk>(outcome));
+  });
+  if (failed) std::rethrow_exception(failed);
+  return missing;
+}
+
+std::int64_t Array::object_number(std::int64_t chunk) const {
+  if (!is_sharded()) return chunk;
+  const Dims index = grid_.chunk(chunk);
+  std::int64_t number = 0;
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    const std::int64_t per_shard = metadata_->chunk_shape[d] / grid_.chunk_shape()[d];
+    const std::int64_t shards = (shape()[d] + metadata_->chunk_shape[d] - 1) / metadata_->chunk_shape[d];
+    number = number * shards + index[d] / per_shard;
+  }
+  return number;
+}
+
 void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
   const FetchDone done = naming(chunk, std::move(unnamed));
-  auto give = [this, done](ReadOutcome outcome, std::uint64_t offset, std::optional<std::uint64_t> exact) {
+  auto give = [this, done](const std::string& key, ReadOutcome outcome, std::uint64_t offset,
+                           std::optional<std::uint64_t> exact) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
     auto& bytes = std::get<std::optional<Buffer>>(outcome);
+    if (!bytes) return give_missing(key, done);
+    if (exact && bytes->size() != *exact)
+      return done(std::make_exception_ptr(ends_early(bytes->size(), *exact)));
+    if (bytes->size() > chain_->encoded_bound())
+      return done(std::make_exception_ptr(chain_->too_long(bytes->size())));
     EncodedChunk encoded;
-    if (bytes) {
-      if (exact && bytes->size() != *exact)
-        return done(std::make_exception_ptr(ends_early(bytes->size(), *exact)));
-      if (bytes->size() > chain_->encoded_bound())
-        return done(std::make_exception_ptr(chain_->too_long(bytes->size())));
-      encoded.missing = false;
-      encoded.bytes = std::move(*bytes);
-      encoded.offset = offset;
-    }
+    encoded.missing = false;
+    encoded.bytes = std::move(*bytes);
+    encoded.offset = offset;
     done(std::move(encoded));
   };
   const bool partial = chain_->is_plain();
@@ -93,8 +125,8 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
   const std::uint64_t itemsize = type().itemsize;
   locator_->locate(chunk, [this, give, partial, elements, itemsize, done](ChunkLocator::Outcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
-    const auto& place = std::get<std::optional<ChunkPlace>>(outcome);
-    if (!place) return done(EncodedChunk{});
+    const auto& [place, object_missing] = std::get<ChunkLocator::Location>(outcome);
+    if (!place) return done(EncodedChunk{.object_missing = object_missing});
     const std::uint64_t run = elements.count * itemsize;
     const bool whole = !partial || run == chain_->decoded_size();
     try {
@@ -116,7 +148,7 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
     }
     const std::uint64_t offset = part_range.offset - place->offset;
     const bool in_shard = place->length.has_value();
-    store_->read_version_async(place->key, part_range, {}, [this, give, exact, offset, in_shard](auto answer) {
+    const auto arrive = [this, give, exact, offset, in_shard, key = place->key](auto answer) {
       ReadOutcome read;
       if (auto* error = std::get_if<std::exception_ptr>(&answer)) {
         read = std::move(*error);
@@ -133,8 +165,9 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
           read = std::current_exception();
         }
       }
-      give(std::move(read), offset, exact);
-    });
+      give(key, std::move(read), offset, exact);
+    };
+    store_->read_version_async(place->key, part_range, {}, arrive);
   });
 }
 
@@ -144,10 +177,11 @@ void Array::fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<con
   const FetchDone done = naming(chunk, std::move(unnamed));
   locator_->locate(chunk, [this, chunk, have, done, run](ChunkLocator::Outcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
-    auto& place = std::get<std::optional<ChunkPlace>>(outcome);
-    if (!place) return done(EncodedChunk{});
+    auto& [place, object_missing] = std::get<ChunkLocator::Location>(outcome);
+    if (!place) return done(EncodedChunk{.object_missing = object_missing});
+    const auto missing = [this, key = place->key](FetchDone to) { give_missing(key, std::move(to)); };
     const auto whole = [this, chunk](FetchDone to) { fetch(chunk, whole_box(grid_.chunk_shape()), std::move(to)); };
-    fetch_run({*store_, *chain_, std::move(*place), run.first, run.count}, have.get(), whole, done);
+    fetch_run({*store_, *chain_, std::move(*place), run.first, run.count}, have.get(), {whole, missing}, done);
   });
 }
 
@@ -172,10 +206,13 @@ EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const { return sta
 
 std::optional<Array::Stored> Array::find_stored(const Dims& chunk) const {
   try {
-    const std::optional<ChunkPlace> place = locator_->locate_local(chunk);
+    const std::optional<ChunkPlace> place = locator_->locate_local(chunk).place;
     if (!place) return std::nullopt;
     const std::optional<std::uint64_t> size = place->length ? place->length : store_->size(place->key);
-    if (!size) return std::nullopt;
+    if (!size) {
+      local_missing(place->key);
+      return std::nullopt;
+    }
     chain_->check_stored_size(*size);
     return Stored{place->key, place->offset, *size, !place->length};
   } catch (const Error& error) {
@@ -224,33 +261,35 @@ std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, cons
 }
 
 std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, const Dims& strides,
-                          std::uint64_t* bytes_fetched) const {
-  if (!is_sharded() && chain_->is_identity() && !part.empty() && decodes_directly(part, strides)) {
-    const auto [first, count] = run_of(grid_.chunk_shape(), part);
-    const std::uint64_t bytes = count * type().itemsize;
-    const auto got = store_->read_into(locator_->object_key(chunk), first * type().itemsize, {out, bytes});
-    if (!got) {
-      write_fill(part, out, strides);
-    } else if (got->object_size != chain_->decoded_size() || got->bytes != bytes) {
-      throw Error(ErrorCode::corrupt,
-                  fmt::format("the stored chunk has {} bytes, {} were expected", got->object_size,
-                              chain_->decoded_size()),
-                  chunk_name(chunk));
-    } else {
-      *bytes_fetched += bytes;
-    }
-    return bytes;
-  }
+                          Loaded* loaded) const {
   std::optional<EncodedChunk> encoded;
   try {
-    encoded = read_spans(chunk, part, bytes_fetched);
+    if (!is_sharded() && chain_->is_identity() && !part.empty() && decodes_directly(part, strides)) {
+      const auto [first, count] = run_of(grid_.chunk_shape(), part);
+      const std::uint64_t bytes = count * type().itemsize;
+      const std::string key = locator_->object_key(chunk);
+      const auto got = store_->read_into(key, first * type().itemsize, {out, bytes});
+      if (got) {
+        if (got->object_size != chain_->decoded_size() || got->bytes != bytes)
+          throw Error(ErrorCode::corrupt,
+                      fmt::format("the stored chunk has {} bytes, {} were expected", got->object_size,
+                                  chain_->decoded_size()),
+                      chunk_name(chunk));
+        loaded->fetched += bytes;
+        return bytes;
+      }
+      encoded = local_missing(key);
+    } else {
+      encoded = read_spans(chunk, part, &loaded->fetched);
+    }
   } catch (const Error& error) {
     throw at_chunk(error, chunk);
   }
   if (!encoded) {
     encoded = fetch(chunk, part);
-    *bytes_fetched += encoded->bytes.size();
+    loaded->fetched += encoded->bytes.size();
   }
+  loaded->object_missing = encoded->object_missing;
   return decode(chunk, *encoded, part, out, strides);
 }
 
@@ -261,12 +300,12 @@ std::optional<EncodedChunk> Array::read_spans(const Dims& chunk, const Box& part
   if (!chain_->has_ranges() || part.empty()) return std::nullopt;
   const auto [first, count] = run_of(grid_.chunk_shape(), part);
   if (count * type().itemsize > chain_->decoded_size() / 2) return std::nullopt;
-  const std::optional<ChunkPlace> place = locator_->locate_local(chunk);
-  if (!place) return EncodedChunk{};
+  const auto [place, object_missing] = locator_->locate_local(chunk);
+  if (!place) return EncodedChunk{.object_missing = object_missing};
   // Room for the whole, of which only what is read is ever touched.
   std::byte first_head[kFirstHead];
   auto got = store_->read_into(place->key, place->offset, {first_head, kFirstHead});
-  if (!got) return place->length ? std::nullopt : std::optional(EncodedChunk{});
+  if (!got) return place->length ? std::nullopt : std::optional(local_missing(place->key));
   const std::uint64_t stored = place->length.value_or(got->object_size);
   if (stored > chain_->encoded_bound()) return std::nullopt;
   std::uint64_t head = std::min<std::uint64_t>(got->bytes, stored), more = 0;
@@ -302,7 +341,7 @@ void Array::read(const Box& box, std::byte* out) const {
     first[d] = box.start[d] / grid_.chunk_shape()[d];
     last[d] = (box.start[d] + box.shape[d] - 1) / grid_.chunk_shape()[d];
   }
-  std::uint64_t fetched = 0;
+  Loaded loaded;
   // Where a read is a round trip, many are under way at once.
   struct Pending {
     Dims chunk;
@@ -341,7 +380,7 @@ void Array::read(const Box& box, std::byte* out) const {
       to += (begin - box.start[d]) * strides[d];
     }
     if (most_pending == 0) {
-      load(chunk, part, to, strides, &fetched);
+      load(chunk, part, to, strides, &loaded);
     } else {
       if (pending.size() == most_pending) finish_first();
       pending.push_back({chunk, part, to, start_fetch(chunk, part)});

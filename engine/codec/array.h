@@ -81,9 +81,16 @@ class Array {
                        std::byte* out, const Dims& strides) const;
 
   /// fetch() and decode() in one, blocking, in the cheapest way for a local store: what goes unchanged from
-  /// the file to `out` is read straight there. Adds what was read to `*bytes_fetched`.
+  /// the file to `out` is read straight there.
+  struct Loaded {
+    std::uint64_t fetched = 0;    // bytes
+    bool object_missing = false;  // see EncodedChunk
+  };
   std::uint64_t load(const Dims& chunk, const Box& part, std::byte* out, const Dims& strides,
-                     std::uint64_t* bytes_fetched) const;
+                     Loaded* loaded) const;
+
+  /// A number of the object in which the chunk lies, among the array's objects.
+  std::int64_t object_number(std::int64_t chunk) const;
 
   /// Reads a box of the array (array coordinates) into `out`, C order. Blocking, decoding one chunk after the
   /// other: for coordinates and tests; the pipeline decodes in parallel.
@@ -94,6 +101,10 @@ class Array {
   /// not save anything or is not possible.
   std::optional<EncodedChunk> read_spans(const Dims& chunk, const Box& part,
                                          std::uint64_t* bytes_fetched) const;
+  /// A chunk whose object does not exist: fill values, once the array's presence is confirmed. Errors
+  /// name no chunk.
+  void give_missing(const std::string& key, FetchDone done) const;
+  EncodedChunk local_missing(const std::string& key) const;
   std::future<EncodedChunk> start_fetch(const Dims& chunk, const Box& part) const;
   Error at_chunk(const Error& error, const Dims& chunk) const;
   /// Errors then name the chunk.

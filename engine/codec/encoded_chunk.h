@@ -16,6 +16,9 @@ namespace batchfs {
 
 struct EncodedChunk {
   bool missing = true;         // not in the store: the chunk is all fill value
+  /// And its object (a shard, or the chunk's own) does not exist, which may change. An index without
+  /// the chunk does not change.
+  bool object_missing = false;
   Buffer bytes;
   /// Plain chunks may be fetched in part: the C-order byte offset in the decoded chunk of bytes[0].
   std::uint64_t offset = 0;

@@ -27,8 +27,8 @@ std::optional<std::vector<Span>> spans_of(const CodecChain& chain, const Encoded
 /// Alive for as long as a request of it is under way.
 class RunFetch : public std::enable_shared_from_this<RunFetch> {
  public:
-  RunFetch(WantedRun wanted, std::function<void(FetchDone)> fetch_whole, FetchDone done)
-      : wanted_(std::move(wanted)), fetch_whole_(std::move(fetch_whole)), done_(std::move(done)) {}
+  RunFetch(WantedRun wanted, OtherEnds other, FetchDone done)
+      : wanted_(std::move(wanted)), other_(std::move(other)), done_(std::move(done)) {}
 
   void start(const EncodedChunk* have) {
     if (have == nullptr || have->pieces.empty()) return fetch_head(kFirstHead);
@@ -51,9 +51,9 @@ class RunFetch : public std::enable_shared_from_this<RunFetch> {
     auto& read = std::get<Store::VersionedRead>(outcome);
     const bool in_shard = wanted_.place.length.has_value();
     if (!read.bytes && in_shard) return fail(Error(ErrorCode::stale, "the shard has gone while it was read"));
-    if (!read.bytes) return done_(EncodedChunk{});
+    if (!read.bytes) return other_.missing(done_);
     const std::optional<std::uint64_t> stored = in_shard ? wanted_.place.length : read.object_size;
-    if (!stored) return fetch_whole_(done_);
+    if (!stored) return other_.whole(done_);
     try {
       wanted_.chain.check_stored_size(*stored);
     } catch (...) {
@@ -75,7 +75,7 @@ class RunFetch : public std::enable_shared_from_this<RunFetch> {
     std::uint64_t more = 0;
     const auto spans = lacking_spans(wanted_.chain, result_, wanted_.first, wanted_.count, &more);
     if (!spans && more > result_.pieces.front().bytes->size() && more < result_.stored_size) return fetch_head(more);
-    if (!spans) return fetch_whole_(done_);
+    if (!spans) return other_.whole(done_);
     if (spans->empty()) return done_(std::move(result_));
     waiting_ = spans->size();
     for (const Span& span : *spans) {
@@ -109,7 +109,7 @@ class RunFetch : public std::enable_shared_from_this<RunFetch> {
   void fail(const Error& error) { done_(std::make_exception_ptr(error)); }
 
   const WantedRun wanted_;
-  const std::function<void(FetchDone)> fetch_whole_;
+  const OtherEnds other_;
   const FetchDone done_;
 
   std::mutex mutex_;  // guards what follows while pieces are under way
@@ -125,8 +125,8 @@ Error ends_early(std::uint64_t got, std::uint64_t expected) {
                fmt::format("the stored chunk ends early: {} bytes, {} were expected", got, expected));
 }
 
-void fetch_run(WantedRun wanted, const EncodedChunk* have, std::function<void(FetchDone)> fetch_whole, FetchDone done) {
-  std::make_shared<RunFetch>(std::move(wanted), std::move(fetch_whole), std::move(done))->start(have);
+void fetch_run(WantedRun wanted, const EncodedChunk* have, OtherEnds other, FetchDone done) {
+  std::make_shared<RunFetch>(std::move(wanted), std::move(other), std::move(done))->start(have);
 }
 
 std::optional<std::vector<Span>> lacking_spans(const CodecChain& chain, const EncodedChunk& chunk, std::uint64_t first,

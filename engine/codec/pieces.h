@@ -27,8 +27,12 @@ struct WantedRun {
 /// Fetches what decode_elements() of the run looks at: two round trips, the chunk's beginning, which says where the
 /// rest lies, and what is lacking then; or one when `have`, an earlier outcome for this chunk (it may be null), is in
 /// pieces: then its pieces are taken over. `done` is called once, from any thread, possibly before this returns.
-/// `fetch_whole` is called instead, with `done`, where the chunk cannot be taken apart.
-void fetch_run(WantedRun wanted, const EncodedChunk* have, std::function<void(FetchDone)> fetch_whole, FetchDone done);
+/// Other ends are called instead, with `done`: `whole` where the chunk cannot be taken apart, `missing`
+/// where its object does not exist.
+struct OtherEnds {
+  std::function<void(FetchDone)> whole, missing;
+};
+void fetch_run(WantedRun wanted, const EncodedChunk* have, OtherEnds other, FetchDone done);
 
 /// What is wrong when less came than the store said there is.
 Error ends_early(std::uint64_t got, std::uint64_t expected);

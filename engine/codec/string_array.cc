@@ -9,6 +9,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/utf8.h"
+#include "engine/codec/array_presence.h"
 
 namespace batchfs {
 
@@ -97,6 +98,7 @@ std::vector<std::string> StringArray::read() const {
   std::vector<std::string> all(static_cast<std::size_t>(elements), fill());
   const Dims strides = c_strides(shape, 1), chunk_strides = c_strides(grid_.chunk_shape(), 1);
   std::uint64_t total = 0;
+  ArrayPresence presence(store_, metadata_);
   struct Pending {
     Dims chunk;
     std::string key;
@@ -118,7 +120,7 @@ std::vector<std::string> StringArray::read() const {
     Pending next = std::move(pending.front());
     pending.pop_front();
     const std::optional<Buffer> stored = next.stored.get();
-    if (!stored) return;
+    if (!stored) return presence.confirm();
     if (stored->size() > StringArray::kMaxChunk)
       throw Error(ErrorCode::not_supported, "chunks of strings of more than 256 MB are not supported", next.key);
     std::vector<std::string> strings;

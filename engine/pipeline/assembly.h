@@ -4,8 +4,10 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "engine/base/budget.h"
@@ -63,6 +65,20 @@ class Assembly {
     return ahead_.split(bytes);
   }
 
+  /// To be called when a chunk of a sharded `array` is taken: from its shard, or as missing because
+  /// the shard is. When the shard appeared in between, the assembly fails: a batch never mixes versions.
+  void observe(const Array& array, std::int64_t shard, bool missing) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto [seen, is_new] = shards_.try_emplace({&array, shard}, missing);
+      if (is_new || seen->second == missing || error_) return;
+      error_ = std::make_exception_ptr(Error(ErrorCode::stale, kAppeared, array.metadata().path));
+    }
+    if (mixed) mixed(Error(ErrorCode::stale, kAppeared, array.metadata().path));
+  }
+  /// Called when observe() finds a mixture, under no lock. Set before the first use can complete.
+  std::function<void(const Error&)> mixed;
+
   /// One use is done, or failed.
   void complete(std::exception_ptr error) {
     if (error) {
@@ -84,6 +100,9 @@ class Assembly {
   std::mutex mutex_;  // guards what follows
   Budget::Reservation ahead_;
   std::exception_ptr error_;
+  std::map<std::pair<const Array*, std::int64_t>, bool> shards_;  // was it missing?
+  static constexpr const char* kAppeared =
+      "a shard appeared while its chunks were read; open it again to see the new one";
 };
 
 }  // namespace batchfs

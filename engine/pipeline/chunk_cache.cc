@@ -26,6 +26,7 @@ void ChunkCache::rerank(const ChunkKey& key) {
 
 void ChunkCache::put(const ChunkKey& key, Entry entry) {
   if (const auto old = entries_.find(key); old != entries_.end()) erase(old);
+  if (entry.chunk.object_missing) entry.since = Clock::now();
   ++touched_;
   bytes_ += entry.bytes;
   const auto it = entries_.emplace(key, std::move(entry)).first;
@@ -44,6 +45,10 @@ std::optional<DecodedChunk> ChunkCache::find(const ChunkKey& key, const Box& nee
   const auto it = entries_.find(key);
   if (it == entries_.end()) return std::nullopt;
   if (it->second.stored) return std::nullopt;
+  if (is_outdated(it->second)) {
+    erase(it);
+    return std::nullopt;
+  }
   DecodedChunk chunk = it->second.chunk;
   if (chunk.memory == nullptr) {
     chunk.memory = it->second.weak.lock();
@@ -98,6 +103,7 @@ bool ChunkCache::holds(const ChunkKey& key, const Box& need) const {
   const auto it = entries_.find(key);
   if (it == entries_.end()) return false;
   const Entry& entry = it->second;
+  if (is_outdated(entry)) return false;
   if (entry.stored)
     return entry.stored->encoded.pieces.empty() || entry.array->holds(entry.stored->encoded, need);
   return contains(entry.chunk.box, need) && (entry.bytes > 0 || !entry.weak.expired());

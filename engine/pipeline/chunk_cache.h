@@ -8,10 +8,13 @@
 // Chunks of which little is needed at a time are kept as they are stored: more of them fit, and a part is
 // decoded when it is needed.
 //
+// Fill values of objects that do not exist are kept for five seconds: the objects may appear.
+//
 // A chunk that was decoded straight into a batch is remembered where it lies there, for as long as that
 // batch lives: the cache then holds no memory of its own for it.
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -45,6 +48,7 @@ struct DecodedChunk {
   const std::byte* data = nullptr;  // of the element at box.start
   Dims strides;                     // bytes
   std::shared_ptr<const void> memory;
+  bool object_missing = false;      // fill values, since its object does not exist
 
   const std::byte* at(const Dims& index) const {
     const std::byte* p = data;
@@ -62,7 +66,10 @@ struct KeptChunk {
 /// Thread-safe. Times are the engine's count of batches opened; a use lies at now + its distance.
 class ChunkCache {
  public:
-  explicit ChunkCache(Counters& counters) : counters_(counters) {}
+  using Clock = std::chrono::steady_clock;
+  /// `absence`: for so long fill values of an object that does not exist are kept.
+  explicit ChunkCache(Counters& counters, Clock::duration absence = std::chrono::seconds(5))
+      : counters_(counters), absence_(absence) {}
 
   /// The chunk, if what is kept holds all of `need`.
   std::optional<DecodedChunk> find(const ChunkKey& key, const Box& need);
@@ -113,7 +120,11 @@ class ChunkCache {
     std::shared_ptr<const KeptChunk> stored;  // instead of a decoded chunk
     std::uint64_t bytes = 0;  // 0 for weak entries
     std::uint64_t rank = 0;  // its place in by_rank_
+    Clock::time_point since = {};  // of what does not exist
   };
+  bool is_outdated(const Entry& entry) const {
+    return entry.chunk.object_missing && Clock::now() - entry.since >= absence_;
+  }
   using Entries = std::unordered_map<ChunkKey, Entry, ChunkKeyHash>;
   std::uint64_t rank_of(const ChunkKey& key) const;
   void rerank(const ChunkKey& key);
@@ -136,6 +147,7 @@ class ChunkCache {
   std::uint64_t touched_ = 0;       // counts accesses, for the least recently used
   std::uint64_t bytes_ = 0;
   Counters& counters_;
+  const Clock::duration absence_;
 };
 
 }  // namespace batchfs

@@ -37,7 +37,14 @@ Trace::Batch batch_of(std::span<const ChunkConsumer> consumers) {
   return consumers.empty() ? Trace::Batch{} : consumers.front().assembly->of;
 }
 
+void observe(const ChunkConsumer& consumer, bool object_missing) {
+  const Array& array = *consumer.use->array;
+  if (!array.is_sharded()) return;
+  consumer.assembly->observe(array, array.object_number(consumer.use->chunk), object_missing);
+}
+
 void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk) {
+  observe(consumer, chunk.object_missing);
   const Array& array = *consumer.use->array;
   const std::size_t itemsize = array.type().itemsize;
   for (const Assembly::Part& part : consumer.assembly->parts_of(*consumer.use)) {
@@ -76,14 +83,16 @@ void ChunkDecoder::adjust(Budget::Reservation& memory, std::uint64_t bytes, std:
 ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t number, const Box& box,
                                           std::span<const ChunkConsumer> consumers, const KeptChunk* stored) {
   const Dims chunk = array.grid().chunk(number);
+  bool object_missing = stored != nullptr && stored->encoded.object_missing;
   auto load = [&](std::byte* out, const Dims& strides) {
-    std::uint64_t fetched = 0;
+    Array::Loaded loaded{.object_missing = object_missing};
     Trace::Event event{.kind = Trace::Kind::decode, .begin = Trace::now(), .of = batch_of(consumers)};
     event.bytes = stored != nullptr ? array.decode(chunk, stored->encoded, box, out, strides)
-                                    : array.load(chunk, box, out, strides, &fetched);
+                                    : array.load(chunk, box, out, strides, &loaded);
     trace_.add(event, array.metadata().path, chunk);
     counters_.bytes_decoded += event.bytes;
-    counters_.bytes_fetched += fetched;
+    counters_.bytes_fetched += loaded.fetched;
+    object_missing = loaded.object_missing;
     if (stored == nullptr) ++counters_.chunks_fetched;
     ++counters_.chunks_decoded;
   };
@@ -114,6 +123,7 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     const Assembly::Part& first = parts.front();
     reserve_passing(first.strides);
     load(first.out, first.strides);
+    observe(consumer, object_missing);
     const bool raw = keeps_stored_values(first);
     if (!raw)
       first.converter->convert(box.shape, first.out, first.strides, first.out, first.strides,
@@ -121,7 +131,8 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     for (const Assembly::Part& part : parts.subspan(1))
       copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out, part.strides);
     if (raw) {
-      DecodedChunk decoded{box, first.out, first.strides, consumer.assembly->memory};
+      DecodedChunk decoded{box, first.out, first.strides, consumer.assembly->memory,
+                           object_missing};
       for (const ChunkConsumer& other : consumers)
         if (&other != &consumer) gather(other, decoded);
       if (consumer.assembly->shares_memory) result.chunk = std::move(decoded);
@@ -140,7 +151,7 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
   memory->buffer = Buffer(bytes);
   load(memory->buffer.data(), strides);
   std::byte* data = memory->buffer.data();
-  result.chunk = DecodedChunk{box, data, strides, std::move(memory)};
+  result.chunk = DecodedChunk{box, data, strides, std::move(memory), object_missing};
   result.cache_bytes = bytes;
   for (const ChunkConsumer& consumer : consumers) gather(consumer, *result.chunk);
   return result;

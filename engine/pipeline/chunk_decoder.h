@@ -24,7 +24,8 @@ struct ChunkConsumer {
 /// The first one's, for the trace.
 Trace::Batch batch_of(std::span<const ChunkConsumer> consumers);
 
-/// Copies what `consumer` needs of the chunk to where it wants it.
+/// Copies what `consumer` needs of the chunk to where it wants it. Fails its assembly when the chunk's
+/// shard appeared in between.
 void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk);
 
 /// Thread-safe.

@@ -98,6 +98,10 @@ void ChunkScheduler::wait() {
 }
 
 void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) {
+  assembly->mixed = [this](const Error& error) {
+    ++counters_.errors;
+    log_.error(fmt::format("putting a batch together failed: {}", error.what()));
+  };
   assembly->begin();
   if (assembly->uses.empty()) {
     const auto done = std::move(assembly->finished);
@@ -313,7 +317,8 @@ void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vec
     finish(task, consumers, std::current_exception());
     return;
   }
-  if (stored && array.chain().has_ranges() && box != whole_chunk(array, task->key.chunk)) {
+  if (stored && !stored->encoded.object_missing && array.chain().has_ranges() &&
+      box != whole_chunk(array, task->key.chunk)) {
     serve_others(task, *stored);
     // The whole as it is stored serves the next use better than a part of it.
     if (budget_.used() <= budget_.limit()) cache_.insert_stored(task->key, task->array, std::move(stored));

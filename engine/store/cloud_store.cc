@@ -29,7 +29,9 @@ CloudStore open_cloud_store(const std::string& url, const StoreConfig& config) {
   const Surroundings surroundings = process_surroundings(client);
   std::shared_ptr<ObjectService> service = make(url, config, surroundings);
   const std::string realm = service->realm();
-  return {std::make_shared<ObjectStore>(std::move(service), std::move(client), request_options(config)), realm};
+  return {std::make_shared<ObjectStore>(std::move(service), std::move(client), request_options(config),
+                                        version_options(config)),
+          realm};
 }
 
 }  // namespace batchfs

@@ -9,6 +9,8 @@
 //   has the version that is kept: one short round trip, in which unchanged bytes do not travel. After that,
 //   whatever is kept of that version is taken without asking: a mount shows the store as it found it. An
 //   object that turns out to have changed in between is Error{stale}.
+// - An object that goes on the server while it is kept here is still served from here: its version is the one that the
+//   mount began with. When it must be fetched again, it is Error{stale}.
 // - With `trust`, chunks are taken without asking at all; metadata is still asked about.
 // - That an object is missing is never kept: what appears later must be seen, and it costs the same round trip.
 // - Objects of servers that tell no version are not kept.
@@ -21,6 +23,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/store/object_versions.h"
 #include "engine/store/store.h"
 
 namespace batchfs {
@@ -37,6 +40,7 @@ struct DiskCacheOptions {
   std::string realm;
   std::uint64_t queue = 128 << 20;  // bytes that may wait for being written
   double touch_after = 600;         // seconds that the order of use may be behind
+  ObjectVersions::Options versions = {};
 };
 
 /// Throws access_denied or io when the directory cannot be used. The store that is returned writes what it

@@ -84,7 +84,8 @@ void HttpService::find_out() {
 std::shared_ptr<Store> open_http_store(const std::string& url, const StoreConfig& config) {
   auto client = std::make_shared<HttpClient>(HttpClient::Options{.timeout = config.timeout});
   auto service = std::make_shared<HttpService>(url, client, config.missing);
-  return std::make_shared<ObjectStore>(std::move(service), std::move(client), request_options(config));
+  return std::make_shared<ObjectStore>(std::move(service), std::move(client), request_options(config),
+                                       version_options(config));
 }
 
 }  // namespace batchfs

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -21,10 +22,46 @@ namespace batchfs {
 
 namespace {
 
+/// A file's time stamps are at most this much coarser than the clock: a tick of the slowest kernels, twice; or, where no
+/// fraction of a second is stored, the two seconds of FAT.
+constexpr std::int64_t kFine = 20'000'000, kCoarse = 2'000'000'000;  // nanoseconds
+/// A file that does not stop changing is given up after so many looks at it.
+constexpr int kMaxLooks = 50;
+
+std::int64_t nanoseconds(const struct timespec& time) { return time.tv_sec * INT64_C(1'000'000'000) + time.tv_nsec; }
+
+std::uint64_t version_of(const struct stat& file) {
+  const std::uint64_t facts[] = {file.st_dev, file.st_ino, static_cast<std::uint64_t>(file.st_size),
+                                 static_cast<std::uint64_t>(nanoseconds(file.st_mtim)),
+                                 static_cast<std::uint64_t>(nanoseconds(file.st_ctim))};
+  return std::max<std::uint64_t>(1, XXH3_64bits(facts, sizeof facts));
+}
+
+/// How long it takes until a further change must change the version, too; 0 for a file that has been as it is for a
+/// while. A time stamp in the future tells nothing: another machine's clock made it.
+std::int64_t unsettled_nanoseconds(const struct stat& file) {
+  struct timespec now {};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock that stamps files
+  const std::int64_t granularity = file.st_mtim.tv_nsec == 0 && file.st_ctim.tv_nsec == 0 ? kCoarse : kFine;
+  std::int64_t longest = 0;
+  for (const std::int64_t stamp : {nanoseconds(file.st_mtim), nanoseconds(file.st_ctim)}) {
+    const std::int64_t age = nanoseconds(now) - stamp;
+    if (age > -granularity && age < granularity) longest = std::max(longest, granularity - age);
+  }
+  return longest;
+}
+
+void wait_for(std::int64_t nanoseconds) {
+  struct timespec left {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
+  while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
+}
+
 class LocalStore final : public Store {
  public:
-  LocalStore(std::filesystem::path root, const LocalStoreOptions& options)
+  LocalStore(std::filesystem::path root, LocalStoreOptions options)
       : root_(std::move(root)),
+        versions_(std::move(options.versions)),
         beneath_(root_, options.follow_links ? Beneath::Links::anywhere : Beneath::Links::inside) {
     if (beneath_.descriptor() < 0) {
       if (errno == EACCES)
@@ -40,27 +77,30 @@ class LocalStore final : public Store {
   std::string url() const override { return root_.string(); }
   bool is_local() const override { return true; }
 
+  std::vector<Counter> counters() const override { return versions_.counters(); }
+
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
-    const Descriptor file = open(key);
-    const std::optional<std::uint64_t> total = size_of(file, key);
-    if (!total) return std::nullopt;
-    if (range.from_end) range.offset = *total - std::min(range.length, *total);
-    const std::uint64_t available = *total - std::min(range.offset, *total);
-    Buffer bytes(std::min(range.length, available));
-    bytes.truncate(read_fully(file, key, range.offset, bytes.span()));
+    std::optional<Buffer> bytes;
+    with_object(key, [&](const Descriptor& file, std::uint64_t total) {
+      const std::uint64_t offset = range.from_end ? total - std::min(range.length, total) : range.offset;
+      const std::uint64_t available = total - std::min(offset, total);
+      bytes.emplace(std::min(range.length, available));
+      bytes->truncate(read_fully(file, key, offset, bytes->span()));
+    });
     return bytes;
   }
 
   std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
                                     std::span<std::byte> out) override {
-    const Descriptor file = open(key);
-    const std::optional<std::uint64_t> total = size_of(file, key);
-    if (!total) return std::nullopt;
-    return PartRead{read_fully(file, key, offset, out), *total};
+    std::size_t got = 0;
+    const auto total = with_object(key, [&](const Descriptor& file, std::uint64_t) {
+      got = read_fully(file, key, offset, out);
+    });
+    return total ? std::optional<PartRead>({got, *total}) : std::nullopt;
   }
 
   std::optional<std::uint64_t> size(const std::string& key) override {
-    return size_of(open(key), key);
+    return with_object(key, [](const Descriptor&, std::uint64_t) {});
   }
 
   std::vector<Entry> list(const std::string& prefix) override {
@@ -192,8 +232,42 @@ class LocalStore final : public Store {
     }
   }
 
+  /// Calls `read` with the open file and its size, which it returns; nullopt when there is no such object. What was
+  /// read is of the version that the object had when it was first read, or stale is thrown. Of a file that was never
+  /// read before and changes meanwhile, `read` is called again.
+  template <class Read>
+  std::optional<std::uint64_t> with_object(const std::string& key, Read&& read) {
+    for (int look = 0; look < kMaxLooks; ++look) {
+      const std::optional<std::uint64_t> known = versions_.find(key);
+      const Descriptor file = open(key);
+      const std::optional<struct stat> before = stat_of(file, key);
+      if (!before) {
+        if (known) throw ObjectVersions::vanished((root_ / key).string());
+        return std::nullopt;
+      }
+      const std::uint64_t version = version_of(*before);
+      if (known && *known != version) throw ObjectVersions::changed((root_ / key).string());
+      if (!known) {
+        if (const std::int64_t unsettled = unsettled_nanoseconds(*before); unsettled > 0) {
+          wait_for(unsettled);
+          continue;
+        }
+      }
+      read(file, static_cast<std::uint64_t>(before->st_size));
+      struct stat after {};
+      if (::fstat(file.get(), &after) != 0) throw failure("reading", key);
+      if (version_of(after) == version) {
+        if (!known && !versions_.accept(key, version)) throw ObjectVersions::changed((root_ / key).string());
+        return static_cast<std::uint64_t>(before->st_size);
+      }
+      if (known) throw ObjectVersions::changed((root_ / key).string());
+    }
+    throw Error(ErrorCode::stale, "the file does not stop changing; read it when its writer has finished",
+                (root_ / key).string());
+  }
+
   /// nullopt when there is no such object: absent, below a file, or a directory.
-  std::optional<std::uint64_t> size_of(const Descriptor& file, const std::string& key) const {
+  std::optional<struct stat> stat_of(const Descriptor& file, const std::string& key) const {
     if (file.get() < 0) {
       if (errno != ENOENT && errno != ENOTDIR) throw failure("opening", key);
       check_links(key);
@@ -203,7 +277,7 @@ class LocalStore final : public Store {
     if (::fstat(file.get(), &info) != 0) throw failure("reading", key);
     if (S_ISDIR(info.st_mode)) return std::nullopt;
     if (!S_ISREG(info.st_mode)) throw Error(ErrorCode::io, "not a regular file", key);
-    return static_cast<std::uint64_t>(info.st_size);
+    return info;
   }
 
   /// Throws when a link leads nowhere: what it stands for is not missing, but cannot be reached.
@@ -241,14 +315,15 @@ class LocalStore final : public Store {
   }
 
   const std::filesystem::path root_;
+  ObjectVersions versions_;
   const Beneath beneath_;
   FileOwner owner_;  // constant after construction
 };
 
 }  // namespace
 
-std::shared_ptr<Store> open_local_store(const std::filesystem::path& root, const LocalStoreOptions& options) {
-  return std::make_shared<LocalStore>(root, options);
+std::shared_ptr<Store> open_local_store(const std::filesystem::path& root, LocalStoreOptions options) {
+  return std::make_shared<LocalStore>(root, std::move(options));
 }
 
 }  // namespace batchfs

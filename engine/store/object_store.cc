@@ -24,9 +24,6 @@ constexpr std::int64_t kMoment = 1'000'000;
 /// requests, which come in parallel.
 constexpr std::uint64_t kWidestGap = 256 << 10;
 constexpr std::uint64_t kLargestShared = 8 << 20;
-/// Objects whose contents are remembered, to notice that they have changed.
-constexpr std::size_t kMostRemembered = 1 << 20;
-constexpr std::uint64_t kUntold = 0;  // the version of an object whose server tells none
 
 bool is_whole(const ByteRange& range) { return !range.from_end && range.offset == 0 && range.length == UINT64_MAX; }
 
@@ -56,8 +53,12 @@ class ObjectStore::Reads {
   using PartOutcome = std::variant<std::optional<Part>, std::exception_ptr>;
   using PartDone = std::function<void(PartOutcome)>;
 
-  Reads(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client, RequestOptions options)
-      : service_(std::move(service)), client_(std::move(client)), requests_(service_, client_, options) {}
+  Reads(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client, RequestOptions options,
+        ObjectVersions::Options versions)
+      : service_(std::move(service)),
+        client_(std::move(client)),
+        versions_(std::move(versions)),
+        requests_(service_, client_, options) {}
 
   ~Reads() { stop(); }
 
@@ -171,6 +172,7 @@ class ObjectStore::Reads {
   std::vector<Counter> counters() const {
     std::vector<Counter> all = requests_.counters();
     all.push_back({"shared_reads", shared_});
+    for (Store::Counter& counter : versions_.counters()) all.push_back(std::move(counter));
     return all;
   }
 
@@ -222,10 +224,10 @@ class ObjectStore::Reads {
     };
     job.where = place(read->key);
     job.verify = [this, read, range, where = job.where](const HttpResponse& response) {
-      if (response.status == 304) return check_unchanged(read->key, read->known);
+      if (response.status == 304) return check_unchanged(read->key, read->known, std::nullopt);
       if (range && response.status == 200 && response.body_received > response.body.size()) ignores_ranges_ = true;
-      check_object(response, range, where);
-      if (response.status != 416) check_unchanged(read->key, version_of(response));
+      const std::optional<std::uint64_t> size = check_object(response, range, where);
+      if (response.status != 416) check_unchanged(read->key, version_of(response), size);
     };
     job.hedge = true;
     requests_.send(std::move(job), [this, read, range](ObjectRequests::Outcome outcome) {
@@ -233,30 +235,18 @@ class ObjectStore::Reads {
     });
   }
 
-  /// Throws stale when the object is not what it was when it was read first. Not every server tells versions.
-  void check_unchanged(const std::string& key, std::string_view version) {
-    // Weak and strong tags of one object differ in the prefix only (a server that compresses, or not).
-    if (version.starts_with("W/")) version.remove_prefix(2);
-    const std::uint64_t name = std::hash<std::string>{}(key), contents = version.empty() ? kUntold : std::hash<std::string_view>{}(version);
-    const std::lock_guard lock(mutex_);
-    const auto it = seen_.find(name);
-    if (it == seen_.end()) {
-      if (seen_.size() < kMostRemembered) seen_.emplace(name, contents);
-    } else if (it->second == kUntold) {
-      it->second = contents;
-    } else if (contents != kUntold && it->second != contents) {
-      throw Error(ErrorCode::stale, "the object has changed since it was first read; mount again to see the new one");
-    }
+  /// Throws stale when the object has another version than when it was first read.
+  void check_unchanged(const std::string& key, std::string_view version,
+                       std::optional<std::uint64_t> size) {
+    if (!versions_.accept(key, ObjectVersions::digest(identity_of(version, size))))
+      throw ObjectVersions::changed(place(key));
   }
 
   /// An object that was there and is missing now must not be taken for one that never was, whose values are known.
   ObjectRequests::Outcome unless_gone(const std::string& key, ObjectRequests::Outcome outcome) {
     const auto* response = std::get_if<std::optional<HttpResponse>>(&outcome);
-    if (response == nullptr || response->has_value()) return outcome;
-    const std::lock_guard lock(mutex_);
-    if (!seen_.contains(std::hash<std::string>{}(key))) return outcome;
-    return std::make_exception_ptr(
-        Error(ErrorCode::stale, "the object has gone since it was first read; mount again to see what is there", place(key)));
+    if (response == nullptr || response->has_value() || !versions_.contains(key)) return outcome;
+    return std::make_exception_ptr(ObjectVersions::vanished(place(key)));
   }
 
   void deliver(const std::shared_ptr<Read>& read, const std::optional<ByteRange>& range,
@@ -316,20 +306,21 @@ class ObjectStore::Reads {
 
   const std::shared_ptr<ObjectService> service_;
   const std::shared_ptr<HttpClient> client_;
+  ObjectVersions versions_;
   std::atomic<std::uint64_t> shared_{0};
   std::atomic<bool> ignores_ranges_{false};
 
   std::mutex mutex_;  // guards what follows; never held while calling out
   std::unordered_map<std::string, std::vector<std::shared_ptr<Read>>> reads_;
-  std::unordered_map<std::uint64_t, std::uint64_t> seen_;  // hashes of key and version, or kUntold
   bool stopping_ = false;
 
   ObjectRequests requests_;  // last: its callbacks use all of the above
 };
 
 ObjectStore::ObjectStore(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
-                         RequestOptions options)
-    : service_(std::move(service)), reads_(std::make_unique<Reads>(service_, std::move(client), options)) {}
+                         RequestOptions options, ObjectVersions::Options versions)
+    : service_(std::move(service)),
+      reads_(std::make_unique<Reads>(service_, std::move(client), options, std::move(versions))) {}
 ObjectStore::~ObjectStore() = default;
 
 std::string ObjectStore::url() const { return service_->url(); }

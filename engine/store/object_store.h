@@ -9,6 +9,7 @@
 
 #include "engine/store/object_requests.h"
 #include "engine/store/object_service.h"
+#include "engine/store/object_versions.h"
 #include "engine/store/store.h"
 
 namespace batchfs {
@@ -17,7 +18,7 @@ class ObjectStore final : public Store {
  public:
   /// The client is shared, so that a service can fetch its tokens with it.
   ObjectStore(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
-              RequestOptions options);
+              RequestOptions options, ObjectVersions::Options versions = {});
   /// Reads that are not done end with Error{interrupted}. Not to be called by a read's callback.
   ~ObjectStore() override;
 

@@ -112,7 +112,13 @@ std::optional<std::uint64_t> check_object(const HttpResponse& response, const st
 std::string version_of(const HttpResponse& response) {
   if (const std::string* tag = find_header(response.headers, "etag"); tag != nullptr && !tag->empty()) return *tag;
   const std::string* time = find_header(response.headers, "last-modified");
-  return time != nullptr ? kModified + *time : std::string();
+  return time != nullptr && !time->empty() ? kModified + *time : std::string();
+}
+
+std::string identity_of(std::string_view version, std::optional<std::uint64_t> object_size) {
+  if (version.starts_with("W/")) version.remove_prefix(2);
+  if (!version.empty() && !version.starts_with(kModified)) return std::string(version);
+  return object_size ? fmt::format("{} size {}", version, *object_size) : std::string();
 }
 
 std::pair<std::string, std::string> unless_version(const std::string& version) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/store/http_client.h"
 
@@ -19,6 +20,10 @@ std::optional<std::uint64_t> check_object(const HttpResponse& response, const st
 /// What changes when the object does: its ETag as it was sent, else "modified " and its modification time. Empty
 /// when the answer names neither.
 std::string version_of(const HttpResponse& response);
+/// What changes when the object does, as far as the answer tells: the ETag without the mark of a weak one, which a server
+/// that compresses adds; else the modification time, which counts seconds, and the size; else the size. Empty when that
+/// is not known.
+std::string identity_of(std::string_view version, std::optional<std::uint64_t> object_size);
 /// The condition under which an object is to be sent again: that it no longer is this version (RFC 9110, 13.1).
 std::pair<std::string, std::string> unless_version(const std::string& version);
 

@@ -10,6 +10,7 @@
 #include "engine/store/disk_cache.h"
 #include "engine/store/http_store.h"
 #include "engine/store/local.h"
+#include "engine/store/object_versions.h"
 #include "engine/store/store_kind.h"
 #include "engine/store/uri.h"
 #include "engine/store/zip_store.h"
@@ -17,6 +18,9 @@
 namespace batchfs {
 
 namespace {
+
+/// The cache's objects in a table of versions, beside those of the store that it keeps objects of.
+constexpr std::uint64_t kCacheVersions = 1;
 
 bool is_directory(const std::string& path) {
   std::error_code ignored;
@@ -44,7 +48,8 @@ std::shared_ptr<Store> open_remote_store(const std::string& scheme, const std::s
                                                    .trust = config.cache_trust,
                                                    .wait_for_disk = config.cache_waits,
                                                    .warn = config.warn,
-                                                   .realm = opened.realm});
+                                                   .realm = opened.realm,
+                                                   .versions = version_options(config, kCacheVersions)});
 }
 
 }  // namespace
@@ -80,11 +85,14 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& con
   if (path.ends_with(".zip") && !is_directory(path)) {
     const std::filesystem::path file = path;
     // The one object that is read there is the path that the user typed: it may be a link to anywhere.
-    return open_zip_store(open_local_store(file.has_parent_path() ? file.parent_path() : ".", {.follow_links = true}),
-                          file.filename().string(), config.memory);
+    const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+    return open_zip_store(
+        open_local_store(folder, {.follow_links = true, .versions = version_options(config)}),
+        file.filename().string(), config.memory);
   }
   refuse_other_file(path);
-  return open_local_store(path, {.follow_links = config.follow_links});
+  return open_local_store(
+      path, {.follow_links = config.follow_links, .versions = version_options(config)});
 }
 
 void ListingMemory::add(const Store::Entry& entry, const std::string& where) {

@@ -20,6 +20,8 @@
 
 namespace batchfs {
 
+class VersionTable;
+
 /// A run of bytes of an object. `length` may reach past the end: the read is then short.
 /// With `from_end`, the last `length` bytes (offset is ignored).
 struct ByteRange {
@@ -83,7 +85,8 @@ class Store {
   };
   using VersionedDone = std::function<void(std::variant<VersionedRead, std::exception_ptr>)>;
   /// As read_async(), for callers that keep what they read: without bytes when the object still has the
-  /// version `known`, unless that is empty. The default cannot tell versions.
+  /// version `known`, unless that is empty. With `known` the object's origin is asked, past every
+  /// cache. The default cannot tell versions.
   virtual void read_version_async(const std::string& key, ByteRange range, const std::string& known,
                                   VersionedDone done);
 
@@ -111,6 +114,9 @@ class Store {
   };
   /// What the store has done so far: requests, retries, bytes on the wire. Empty where nothing is counted.
   virtual std::vector<Counter> counters() const { return {}; }
+
+  /// Are the objects fixed when the store is opened (an archive)? Then none appears or vanishes alone.
+  virtual bool is_fixed() const { return false; }
 };
 
 /// Which answers to the request for an object mean that it is not there. Servers may say "forbidden" (403) of what
@@ -135,9 +141,12 @@ struct StoreConfig {
   bool cache_trust = false;      // take what is kept without asking whether it has changed
   bool cache_waits = false;      // a read is done when its bytes are in the cache: for filling it
   bool follow_links = false;     // symbolic links of a local store may lead out of it
-  /// Told, once, when the cache can keep nothing more. On another thread. Empty: nobody.
+  /// Called with a line for the log when the cache can keep nothing more, and when versions are
+  /// forgotten: once each, on any thread. May be empty.
   std::function<void(const std::string&)> warn;
   std::uint64_t memory = 0;      // bytes that the directory of an archive may take; 0: default_memory_budget()
+  std::uint64_t version_memory = 0;  // bytes for the versions of objects that were read; 0: 64 MiB
+  std::shared_ptr<VersionTable> versions;  // of a session, for these; null: of the store's own
 };
 
 /// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip archive. Throws

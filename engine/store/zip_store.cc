@@ -130,6 +130,7 @@ class ZipStore final : public Store {
 
   std::string url() const override { return url_; }
   bool is_local() const override { return parent_->is_local(); }
+  bool is_fixed() const override { return true; }
   void stop() override { parent_->stop(); }
   std::vector<Counter> counters() const override { return parent_->counters(); }
 

@@ -44,6 +44,7 @@ struct ArrayMetadata {
   /// Why values of this array cannot be read, naming the feature; empty when they can be. Metadata is
   /// shown all the same, so one such array does not spoil a store.
   std::string unsupported;
+  std::string source;              // key of the object that held the document; empty: of none
 };
 
 /// `where` is the key, for messages. Throws invalid_argument or corrupt for metadata that is wrong;

@@ -118,6 +118,10 @@ class Opener {
     if (result_.groups.empty() && result_.arrays.empty()) refuse();
     drop_what_is_below_arrays();
     add_implicit_groups();
+    for (auto& [path, array] : result_.arrays)
+      array.source = !result_.consolidated   ? join_path(path, array.zarr_format == 3 ? "zarr.json" : ".zarray")
+                     : result_.zarr_format == 3 ? "zarr.json"
+                                                : ".zmetadata";
     result_.snapshot_id = reader_.digest();
     result_.memory = memory_.used();
     return std::move(result_);

@@ -193,7 +193,7 @@ def test_what_is_mapped_after_it_was_closed_is_seen(mount_at, tmp_path):
 
 # ---- when the store changes ----
 
-@pytest.mark.says("store-open", "store-chunk")
+@pytest.mark.says("store-open", "store-one-version")
 def test_a_chunk_that_is_written_over(mount_at, tmp_path):
     array = zarr.create_group(tmp_path / "s.zarr").create_array("v", data=np.zeros((40, 2048), "f4"), chunks=(1, 2048),
                                                               dimension_names=["time", "x"])

@@ -257,15 +257,15 @@ TEST(Array, WritesPartsAtAnyStrides) {
   const Written written = write_v2("C", true, ".");
   const Array array = written.array();
   std::vector<std::int32_t> out(40, 77);
-  std::uint64_t fetched = 0;
+  Array::Loaded loaded;
   // The last two columns of chunk (0, 1), transposed and ten elements apart.
-  array.load({0, 1}, {{0, 1}, {2, 2}}, reinterpret_cast<std::byte*>(out.data()), {4, 40}, &fetched);
+  array.load({0, 1}, {{0, 1}, {2, 2}}, reinterpret_cast<std::byte*>(out.data()), {4, 40}, &loaded);
   EXPECT_EQ(out[0], value(0, 4));
   EXPECT_EQ(out[1], value(1, 4));
   EXPECT_EQ(out[2], 77);
   EXPECT_EQ(out[10], value(0, 5));
   EXPECT_EQ(out[11], value(1, 5));
-  EXPECT_EQ(fetched, 20u);  // from element 1 to element 5
+  EXPECT_EQ(loaded.fetched, 20u);  // from element 1 to element 5
 }
 
 TEST(Array, KnowsWhatDecodesDirectly) {

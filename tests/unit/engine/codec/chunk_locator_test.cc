@@ -39,7 +39,8 @@ struct Shards {
   std::shared_ptr<const ShardLayout> layout;
 };
 
-void expect(const std::optional<ChunkPlace>& place, const std::string& key, std::uint64_t offset, std::uint64_t length) {
+void expect(const ChunkLocator::Location& location, const std::string& key, std::uint64_t offset, std::uint64_t length) {
+  const std::optional<ChunkPlace>& place = location.place;
   ASSERT_TRUE(place);
   EXPECT_EQ(place->key, key);
   EXPECT_EQ(place->offset, offset);
@@ -51,7 +52,7 @@ TEST(ChunkLocator, AChunkOfItsOwnIsAWholeObjectThatIsNotLookedAt) {
   const Json bytes = Json::array({{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}});
   const ChunkLocator locator(store, metadata_v3(bytes), nullptr);
   EXPECT_FALSE(locator.is_sharded());
-  const auto place = locator.locate_local({1, 0});
+  const auto place = locator.locate_local({1, 0}).place;
   ASSERT_TRUE(place);
   EXPECT_EQ(place->key, "a/c/1/0");
   EXPECT_EQ(place->offset, 0u);
@@ -69,9 +70,10 @@ TEST(ChunkLocator, FindsChunksInTheirShards) {
   expect(locator->locate_local({0, 0}), "a/c/0/0", 0, 24);
   expect(locator->locate_local({0, 1}), "a/c/0/0", 24, 30);
   expect(locator->locate_local({1, 0}), "a/c/0/0", 60, 10);
-  EXPECT_EQ(locator->locate_local({1, 1}), std::nullopt);
+  EXPECT_EQ(locator->locate_local({1, 1}).place, std::nullopt);
   expect(locator->locate_local({1, 2}), "a/c/0/1", 8, 2);
-  EXPECT_EQ(locator->locate_local({2, 0}), std::nullopt);  // no such shard
+  EXPECT_TRUE(locator->locate_local({2, 0}).object_missing);  // no such shard
+  EXPECT_FALSE(locator->locate_local({1, 1}).object_missing);
 }
 
 TEST(ChunkLocator, ReadsAnIndexOnce) {
@@ -80,9 +82,37 @@ TEST(ChunkLocator, ReadsAnIndexOnce) {
   const auto locator = shards.locator();
   for (int i = 0; i < 3; ++i) locator->locate_local({1, 0});
   EXPECT_EQ(shards.store->reads, (std::vector<MemoryStore::Read>{{"a/c/0/0", 136, 64}}));
-  EXPECT_EQ(locator->locate_local({2, 0}), std::nullopt);
+}
+
+TEST(ChunkLocator, AShardMayAppear) {
+  const Shards shards;
+  const auto locator = shards.locator();
+  EXPECT_EQ(locator->locate_local({2, 0}).place, std::nullopt);
   shards.set("a/c/1/0", {0, 24, 0, 24, 0, 24, 0, 24});
-  EXPECT_EQ(locator->locate_local({2, 0}), std::nullopt);  // it was missing: a mount does not change
+  expect(locator->locate_local({2, 0}), "a/c/1/0", 0, 24);
+}
+
+TEST(ChunkLocator, AMissingObjectFromAfarIsAskedForOnce) {
+  Shards shards;
+  shards.store->local = false;
+  const Json bytes = Json::array({{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}});
+  const ChunkLocator plain(shards.store, metadata_v3(bytes), nullptr);
+  plain.confirm_missing("a/c/1/0", [](std::exception_ptr error) { EXPECT_EQ(error, nullptr); });
+  EXPECT_TRUE(plain.locate_local({1, 0}).object_missing);
+  EXPECT_TRUE(plain.locate_local({0, 1}).place);
+  const auto locator = shards.locator();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(locator->locate_local({2, 0}).object_missing);
+  EXPECT_EQ(shards.store->asked["a/c/1/0"], 1);
+}
+
+TEST(ChunkLocator, AShardThatGoesIsStaleEvenForChunksThatItDoesNotHave) {
+  const Shards shards;
+  shards.set("a/c/0/0", {0, 24, 24, 30, 60, 10, kMissing, kMissing});
+  const auto locator = shards.locator();
+  EXPECT_EQ(locator->locate_local({1, 1}).place, std::nullopt);
+  shards.store->objects.clear();
+  EXPECT_EQ(failure([&] { locator->locate_local({1, 1}); }),
+            "the object has gone since it was first read; mount again to see what is there (a/c/0/0)");
 }
 
 TEST(ChunkLocator, AFailureIsNoMissingChunkAndIsNotKept) {
@@ -115,7 +145,7 @@ TEST(ChunkLocator, FromAfarAsksForTheIndexOnly) {
   shards.store->local = false;
   shards.set("a/c/0/0", {0, 24, 24, 30, 60, 10, kMissing, kMissing});
   const auto locator = shards.locator();
-  std::optional<ChunkPlace> place;
+  ChunkLocator::Location place;
   locator->locate({0, 1}, [&](ChunkLocator::Outcome outcome) { place = std::get<0>(outcome); });
   expect(place, "a/c/0/0", 24, 30);
   EXPECT_EQ(shards.store->reads, (std::vector<MemoryStore::Read>{{"a/c/0/0", 136, 64}}));

@@ -1,5 +1,7 @@
 #include "engine/codec/shard_index_cache.h"
 
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/engine/codec/damage.h"
@@ -33,6 +35,27 @@ TEST(ShardIndexCache, KeepsTheFirstOfAKey) {
   cache.insert("a/0", index());
   cache.insert("a/0", nullptr);
   EXPECT_EQ(*cache.find("a/0"), first);
+}
+
+TEST(ShardIndexCache, AnIndexTakesThePlaceOfAnAbsence) {
+  ShardIndexCache cache;
+  const auto first = index();
+  cache.insert("a/0", nullptr);
+  cache.insert("a/0", first);
+  EXPECT_EQ(*cache.find("a/0"), first);
+  cache.insert("a/0", nullptr);
+  EXPECT_EQ(*cache.find("a/0"), first);
+}
+
+TEST(ShardIndexCache, AnAbsenceIsForgottenInTime) {
+  ShardIndexCache never(1000, std::chrono::seconds(0));
+  never.insert("a", nullptr);
+  EXPECT_FALSE(never.find("a"));
+  ShardIndexCache soon(1000, std::chrono::milliseconds(50));
+  soon.insert("a", nullptr);
+  soon.insert("b", index());
+  while (soon.find("a")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(soon.find("b"));
 }
 
 TEST(ShardIndexCache, TheLeastRecentlyUsedGo) {

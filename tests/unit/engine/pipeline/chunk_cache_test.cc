@@ -25,6 +25,23 @@ TEST(ChunkCache, FindsOnlyWhatHoldsTheNeed) {
   EXPECT_EQ(cache.bytes(), 16u);
 }
 
+TEST(ChunkCache, FillValuesOfWhatDoesNotExistAreKeptForAWhileOnly) {
+  Counters counters;
+  ChunkCache cache(counters), forgetful(counters, std::chrono::seconds(0));
+  const ChunkKey key{array_number(1), 7};
+  DecodedChunk missing = chunk();
+  missing.object_missing = true;
+  cache.insert(key, nullptr, missing, 16);
+  EXPECT_TRUE(cache.holds(key, kBox));
+  EXPECT_TRUE(cache.find(key, kBox));
+  forgetful.insert(key, nullptr, missing, 16);
+  EXPECT_FALSE(forgetful.holds(key, kBox));
+  EXPECT_FALSE(forgetful.find(key, kBox));
+  EXPECT_EQ(forgetful.bytes(), 0u);
+  forgetful.insert(key, nullptr, chunk(), 16);
+  EXPECT_TRUE(forgetful.find(key, kBox));
+}
+
 TEST(ChunkCache, DropsTheFarthestNextUseFirstAndTheUnknownBeforeAll) {
   Counters counters;
   ChunkCache cache(counters);

@@ -49,6 +49,37 @@ struct Wanted {
   std::shared_ptr<std::vector<std::int32_t>> values;
 };
 
+TEST(ChunkDecoder, WhatDoesNotExistIsToldFromWhatIsFillValue) {
+  Decoding d;
+  d.data.store->missing = 3;
+  for (const bool shares_memory : {false, true}) {
+    const Wanted one(d, 3, {kWhole}, shares_memory), other(d, 3, {kSecondStep}, shares_memory);
+    const auto result = d.decoder.decode(*d.array, 3, kWhole, std::vector{one.consumer(), other.consumer()}, nullptr);
+    ASSERT_TRUE(result.chunk);
+    EXPECT_TRUE(result.chunk->object_missing);
+  }
+}
+
+TEST(ChunkDecoder, AShardThatAppearsInBetweenFailsItsBatchOnce) {
+  const Decoding d;
+  const Wanted batch(d, 3, {kWhole});
+  std::vector<std::string> mixed;
+  std::exception_ptr failed;
+  batch.assembly->mixed = [&](const Error& error) { mixed.push_back(error.what()); };
+  batch.assembly->finished = [&](std::exception_ptr error) { failed = error; };
+  batch.assembly->begin();
+  batch.assembly->observe(*d.array, 0, true);
+  batch.assembly->observe(*d.array, 0, true);
+  batch.assembly->observe(*d.array, 1, false);
+  EXPECT_TRUE(mixed.empty());
+  batch.assembly->observe(*d.array, 0, false);
+  batch.assembly->observe(*d.array, 1, true);
+  EXPECT_EQ(mixed.size(), 1u);
+  batch.assembly->complete(nullptr);
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(error_of(failed).code(), ErrorCode::stale);
+}
+
 TEST(ChunkDecoder, OneWhoWantsItAllGetsItInItsOwnMemory) {
   Decoding d;
   const Wanted reader(d, 3, {kWhole});

@@ -1,7 +1,9 @@
 #include "engine/store/local.h"
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -287,6 +289,98 @@ TEST_F(LocalStoreTest, KeepsItsDirectoryWhenThatIsRenamed) {
   const auto store = open_local_store(directory_.path() / "store");
   std::filesystem::rename(directory_.path() / "store", directory_.path() / "other");
   EXPECT_EQ(text_of(store->read("a")), "x");
+}
+
+TEST_F(LocalStoreTest, AnObjectHasOneVersion) {
+  for (const char* key : {"a", "b", "c", "d"}) write(key, "0123456789");
+  const auto store = open();
+  for (const char* key : {"a", "b", "c", "d"}) EXPECT_EQ(text_of(store->read(key, {2, 3})), "234");
+  write("a", "9876543210");
+  write("new", "9876543210");
+  std::filesystem::rename(directory_.path() / "new", directory_.path() / "b");
+  std::filesystem::remove(directory_.path() / "c");
+  for (const char* key : {"a", "b", "c"}) {
+    std::byte out[2];
+    EXPECT_EQ(code_of([&] { store->read(key, {}); }), ErrorCode::stale) << key;
+    EXPECT_EQ(code_of([&] { store->read_into(key, 0, out); }), ErrorCode::stale) << key;
+    EXPECT_EQ(code_of([&] { store->size(key); }), ErrorCode::stale) << key;
+  }
+  EXPECT_EQ(text_of(store->read("d")), "0123456789");
+  write("c", "0123456789");
+  EXPECT_EQ(code_of([&] { store->read("c", {}); }), ErrorCode::stale);  // it came back: another file
+  EXPECT_EQ(text_of(open()->read("a")), "9876543210");
+}
+
+TEST_F(LocalStoreTest, WhatWasAbsentMayAppear) {
+  const auto store = open();
+  EXPECT_EQ(store->size("a/b"), std::nullopt);
+  EXPECT_EQ(store->read("a/b", {}), std::nullopt);
+  write("a/b", "0123");
+  EXPECT_EQ(text_of(store->read("a/b")), "0123");
+}
+
+TEST_F(LocalStoreTest, EachChangeOfAFileIsNoticedHoweverSoonItComes) {
+  // Of one size, in place, within a tick of the kernel's clock: the time stamp alone could stay.
+  for (int i = 0; i < 20; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    write(key, "before");
+    const auto store = open();
+    EXPECT_EQ(text_of(store->read(key)), "before");
+    std::fstream(directory_.path() / key, std::ios::in | std::ios::out | std::ios::binary) << "behind";
+    EXPECT_EQ(code_of([&] { store->read(key, {}); }), ErrorCode::stale);
+  }
+}
+
+TEST_F(LocalStoreTest, AFileThatIsRewrittenDuringTheReadIsNoMixture) {
+  constexpr std::size_t kSize = 8 << 20;
+  write("a", std::string(kSize, 'x'));
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (char c = 'a'; !stop; c = c == 'z' ? 'a' : static_cast<char>(c + 1)) {
+      write("new", std::string(kSize, c));
+      std::filesystem::rename(directory_.path() / "new", directory_.path() / "a");
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    const auto store = open();
+    std::string first;
+    try {
+      for (std::uint64_t offset = 0; offset < kSize; offset += kSize / 4) {
+        const std::string part = text_of(store->read("a", {offset, kSize / 4}));
+        if (first.empty()) first = part;
+        EXPECT_TRUE(part == first);
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::stale);
+    }
+  }
+  stop = true;
+  writer.join();
+}
+
+TEST_F(LocalStoreTest, AnotherStoreInItsPlaceIsNotRead) {
+  write("store/a", "0123");
+  write("store/b", "0123");
+  const auto store = open_local_store(directory_.path() / "store");
+  EXPECT_EQ(text_of(store->read("a")), "0123");
+  std::filesystem::remove_all(directory_.path() / "store");
+  write("store/a", "4567");
+  write("store/b", "4567");
+  EXPECT_EQ(code_of([&] { store->read("a", {}); }), ErrorCode::stale);
+  EXPECT_EQ(store->read("b", {}), std::nullopt);  // whoever takes it for fill values looks for the array first
+}
+
+TEST_F(LocalStoreTest, CountsTheVersions) {
+  write("a", "0");
+  write("b", "0");
+  const auto store = open();
+  store->read("a");
+  store->read("a");
+  store->size("b");
+  ASSERT_EQ(store->counters().size(), 2u);
+  EXPECT_EQ(store->counters()[0].name, "object_versions");
+  EXPECT_EQ(store->counters()[0].value, 2u);
 }
 
 TEST_F(LocalStoreTest, SaysWhyItCannotBeOpened) {

@@ -33,6 +33,7 @@ class MemoryStore final : public Store {
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
     const auto object = find(key);
+    ++asked[key];
     if (object == objects.end()) return std::nullopt;
     const std::vector<std::byte>& all = object->second;
     if (range.from_end) range.offset = all.size() - std::min<std::uint64_t>(range.length, all.size());
@@ -84,6 +85,7 @@ class MemoryStore final : public Store {
   std::set<std::string> failing;  // keys whose reading fails
   std::set<std::string> overfull; // directories with too many entries
   std::vector<Read> reads;
+  std::map<std::string, int> asked;  // by key, missing ones too
   bool local = true;
   bool listable = true;
 

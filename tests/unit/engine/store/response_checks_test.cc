@@ -113,4 +113,15 @@ TEST(RetryAfter, SecondsOrADate) {
 
 }  // namespace
 
+TEST(ResponseChecks, TellVersionsApartByWhatTheServerSays) {
+  EXPECT_EQ(identity_of("\"a\"", 5), "\"a\"");
+  EXPECT_EQ(identity_of("W/\"a\"", std::nullopt), "\"a\"");
+  const std::string modified = "modified Sun, 22 Nov 2026 12:00:00 GMT";
+  EXPECT_EQ(identity_of(modified, 5), identity_of(modified, 5));
+  EXPECT_NE(identity_of(modified, 5), identity_of(modified, 6));  // within the same second
+  EXPECT_NE(identity_of("", 5), identity_of("", 6));
+  EXPECT_EQ(identity_of("", std::nullopt), "");
+  EXPECT_EQ(identity_of(modified, std::nullopt), "");
+}
+
 }  // namespace batchfs

@@ -1,0 +1,63 @@
+#pragma once
+// The versions of the objects that a store has read, so that each object has one version for as long as
+// the store is open, or the session of a mount lasts.
+//
+// The table holds 16 bytes an object, see version_table.h, up to a number of bytes. An object that finds
+// no room is not remembered: that it changes or vanishes is not noticed. The first one is reported, and
+// all such reads are counted.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/store/store.h"
+#include "engine/store/version_table.h"
+
+namespace batchfs {
+
+/// Thread-safe.
+class ObjectVersions {
+ public:
+  struct Options {
+    std::uint64_t memory = 64 << 20;               // bytes of the table, at most
+    std::function<void(const std::string&)> warn;  // called once, when there is no room; may be empty
+    std::shared_ptr<VersionTable> table;           // of a session; null: one of its own
+    std::uint64_t space = 0;                       // tells users of one table apart
+  };
+  explicit ObjectVersions(Options options);
+
+  /// The version of an object whose store reports none. Only that the object exists is remembered.
+  static constexpr std::uint64_t kUnknown = VersionTable::kUnknown;
+  /// A hash of what the store reports as the version; kUnknown when that is empty.
+  static std::uint64_t digest(std::string_view version);
+
+  /// Remembers the version of an object that is not in the table. False when the table has another
+  /// version of it. kUnknown matches every version.
+  bool accept(std::string_view key, std::uint64_t version);
+  /// nullopt: never read, or not remembered.
+  std::optional<std::uint64_t> find(std::string_view key) const { return table_->find(key, space_); }
+  bool contains(std::string_view key) const { return find(key).has_value(); }
+
+  /// As stats.json shows them.
+  std::vector<Store::Counter> counters() const;
+
+  /// The errors that every store reports in the same words. `where`: the object.
+  static Error changed(const std::string& where);
+  static Error vanished(const std::string& where);
+
+ private:
+  const std::function<void(const std::string&)> warn_;
+  const std::shared_ptr<VersionTable> table_;
+  const std::uint64_t space_;
+  std::atomic<std::uint64_t> not_kept_{0};
+};
+
+/// What a store is given of `config`. `space` as above.
+ObjectVersions::Options version_options(const StoreConfig& config, std::uint64_t space = 0);
+
+}  // namespace batchfs
