@@ -10,6 +10,7 @@
 #include "engine/codec/chunk_part.h"
 #include "engine/codec/pieces.h"
 #include "engine/codec/sharding.h"
+#include "engine/store/object_versions.h"
 
 namespace batchfs {
 
@@ -80,6 +81,14 @@ void Array::give_missing(const std::string& key, FetchDone done) const {
   });
 }
 
+void Array::give_short(const std::string& key, const Error& damaged, FetchDone done) const {
+  store_->read_async(key, {0, 1}, [this, key, damaged, done = std::move(done)](ReadOutcome outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
+    const bool exists = std::get<std::optional<Buffer>>(outcome).has_value();
+    done(std::make_exception_ptr(exists ? damaged : ObjectVersions::vanished(store_->url() + "/" + key)));
+  });
+}
+
 EncodedChunk Array::local_missing(const std::string& key) const {
   EncodedChunk missing;
   std::exception_ptr failed;
@@ -111,7 +120,7 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
     auto& bytes = std::get<std::optional<Buffer>>(outcome);
     if (!bytes) return give_missing(key, done);
     if (exact && bytes->size() != *exact)
-      return done(std::make_exception_ptr(ends_early(bytes->size(), *exact)));
+      return give_short(key, ends_early(bytes->size(), *exact), done);
     if (bytes->size() > chain_->encoded_bound())
       return done(std::make_exception_ptr(chain_->too_long(bytes->size())));
     EncodedChunk encoded;
@@ -180,8 +189,12 @@ void Array::fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<con
     auto& [place, object_missing] = std::get<ChunkLocator::Location>(outcome);
     if (!place) return done(EncodedChunk{.object_missing = object_missing});
     const auto missing = [this, key = place->key](FetchDone to) { give_missing(key, std::move(to)); };
+    const auto cut_short = [this, key = place->key](const Error& damaged, FetchDone to) {
+      give_short(key, damaged, std::move(to));
+    };
     const auto whole = [this, chunk](FetchDone to) { fetch(chunk, whole_box(grid_.chunk_shape()), std::move(to)); };
-    fetch_run({*store_, *chain_, std::move(*place), run.first, run.count}, have.get(), {whole, missing}, done);
+    fetch_run({*store_, *chain_, std::move(*place), run.first, run.count}, have.get(),
+              {whole, missing, cut_short}, done);
   });
 }
 

@@ -60,7 +60,7 @@ class RunFetch : public std::enable_shared_from_this<RunFetch> {
       return done_(std::current_exception());
     }
     if (read.bytes->size() != std::min(*stored, length))
-      return fail(ends_early(read.bytes->size(), std::min(*stored, length)));
+      return other_.cut_short(ends_early(read.bytes->size(), std::min(*stored, length)), done_);
     result_.missing = false;
     if (*stored <= length) {
       result_.bytes = std::move(*read.bytes);
@@ -94,13 +94,14 @@ class RunFetch : public std::enable_shared_from_this<RunFetch> {
       } else if (auto& bytes = std::get<std::optional<Buffer>>(outcome); !bytes) {
         error_ = std::make_exception_ptr(Error(ErrorCode::stale, "the chunk has gone while it was read"));
       } else if (bytes->size() != span.length) {
-        error_ = std::make_exception_ptr(ends_early(span.offset + bytes->size(), span.offset + span.length));
+        short_ = ends_early(span.offset + bytes->size(), span.offset + span.length);
       } else {
         result_.pieces.push_back({span.offset, std::make_shared<const Buffer>(std::move(*bytes))});
       }
       if (--waiting_ > 0) return;
     }
     if (error_) return done_(error_);
+    if (short_) return other_.cut_short(*short_, done_);
     std::stable_sort(result_.pieces.begin(), result_.pieces.end(),
                      [](const auto& a, const auto& b) { return a.offset < b.offset; });
     done_(std::move(result_));
@@ -116,6 +117,7 @@ class RunFetch : public std::enable_shared_from_this<RunFetch> {
   EncodedChunk result_;
   std::size_t waiting_ = 0;
   std::exception_ptr error_;
+  std::optional<Error> short_;
 };
 
 }  // namespace

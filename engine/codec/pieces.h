@@ -28,9 +28,10 @@ struct WantedRun {
 /// rest lies, and what is lacking then; or one when `have`, an earlier outcome for this chunk (it may be null), is in
 /// pieces: then its pieces are taken over. `done` is called once, from any thread, possibly before this returns.
 /// Other ends are called instead, with `done`: `whole` where the chunk cannot be taken apart, `missing`
-/// where its object does not exist.
+/// where its object does not exist, `cut_short` where it has fewer bytes than it should.
 struct OtherEnds {
   std::function<void(FetchDone)> whole, missing;
+  std::function<void(const Error& damaged, FetchDone)> cut_short;
 };
 void fetch_run(WantedRun wanted, const EncodedChunk* have, OtherEnds other, FetchDone done);
 
