@@ -37,16 +37,16 @@ constexpr std::uint8_t kLetters[95][5] = {
 Canvas::Canvas(std::int64_t width, std::int64_t height)
     : width_(width), height_(height), pixels_(static_cast<std::size_t>(width * height)) {}
 
-void Canvas::set(std::int64_t x, std::int64_t y, std::uint8_t colour) {
+void Canvas::set(std::int64_t x, std::int64_t y, Pixel colour) {
   if (x >= 0 && x < width_ && y >= 0 && y < height_) pixels_[static_cast<std::size_t>(y * width_ + x)] = colour;
 }
 
-void Canvas::fill(std::int64_t x, std::int64_t y, std::int64_t width, std::int64_t height, std::uint8_t colour) {
+void Canvas::fill(std::int64_t x, std::int64_t y, std::int64_t width, std::int64_t height, Pixel colour) {
   for (std::int64_t j = y; j < y + height; ++j)
     for (std::int64_t i = x; i < x + width; ++i) set(i, j, colour);
 }
 
-void Canvas::write(std::int64_t x, std::int64_t y, std::string_view text, std::uint8_t colour) {
+void Canvas::write(std::int64_t x, std::int64_t y, std::string_view text, Pixel colour) {
   for (const char letter : text) {
     const auto code = static_cast<unsigned char>(letter);
     if ((code & 0xc0) == 0x80) continue;  // the rest of a character of several bytes

@@ -1,11 +1,15 @@
 #pragma once
-// A picture of indexed colours that one can write on.
+// A picture that one can draw and write on. A pixel is an index of a palette, or a colour of its own.
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 namespace batchfs {
+
+/// Below 256: an index of the palette; else from true_colour().
+using Pixel = std::uint32_t;
+constexpr Pixel true_colour(unsigned red, unsigned green, unsigned blue) { return 1u << 24 | red << 16 | green << 8 | blue; }
 
 class Canvas {
  public:
@@ -17,18 +21,18 @@ class Canvas {
 
   std::int64_t width() const { return width_; }
   std::int64_t height() const { return height_; }
-  const std::vector<std::uint8_t>& pixels() const { return pixels_; }
-  std::uint8_t at(std::int64_t x, std::int64_t y) const { return pixels_[static_cast<std::size_t>(y * width_ + x)]; }
+  const std::vector<Pixel>& pixels() const { return pixels_; }
+  Pixel at(std::int64_t x, std::int64_t y) const { return pixels_[static_cast<std::size_t>(y * width_ + x)]; }
 
   /// What lies outside is left out.
-  void set(std::int64_t x, std::int64_t y, std::uint8_t colour);
-  void fill(std::int64_t x, std::int64_t y, std::int64_t width, std::int64_t height, std::uint8_t colour);
+  void set(std::int64_t x, std::int64_t y, Pixel colour);
+  void fill(std::int64_t x, std::int64_t y, std::int64_t width, std::int64_t height, Pixel colour);
   /// From its upper left corner. What is not ASCII is a question mark, one per character.
-  void write(std::int64_t x, std::int64_t y, std::string_view text, std::uint8_t colour);
+  void write(std::int64_t x, std::int64_t y, std::string_view text, Pixel colour);
 
  private:
   std::int64_t width_, height_;
-  std::vector<std::uint8_t> pixels_;
+  std::vector<Pixel> pixels_;
 };
 
 }  // namespace batchfs

@@ -108,7 +108,7 @@ class NpzFormat final : public BatchFormat {
     file.size = directory_at + directory.size();
     file.literals.push_back({directory_at, directory.take()});
     layout.files.push_back(std::move(file));
-    layout.finish = [members = std::move(members)](std::vector<MemoryFile>& files) {
+    layout.finish = [members = std::move(members)](std::vector<MemoryFile>& files, std::int64_t) {
       std::byte* data = files.front().data();
       for (const Member& member : members) {
         const std::uint32_t crc = libdeflate_crc32(0, data + member.data_at, member.size);

@@ -22,7 +22,7 @@ class PngFormat final : public BatchFormat {
     const std::vector<Dims> shapes = view.shapes(batch);
     BatchLayout layout;
     layout.files.resize(2);
-    layout.files[0].size = png_size(width, height);
+    layout.files[0].size = png_size(width, height, preview->colours());
     std::uint64_t& end = layout.files[1].size;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
     for (std::size_t t = 0; t < shapes.size(); ++t) {
@@ -32,12 +32,13 @@ class PngFormat final : public BatchFormat {
       places.emplace_back(end, bytes);
       end += (bytes + kAligned - 1) / kAligned * kAligned;
     }
-    layout.finish = [preview, width, height, places](std::vector<MemoryFile>& files) {
+    // The view outlives the layouts of its batches.
+    layout.finish = [preview, width, height, places, &view, batch](std::vector<MemoryFile>& files, std::int64_t epoch) {
       std::vector<std::span<const std::byte>> tensors;
       for (const auto& [offset, bytes] : places)
         tensors.push_back(bytes == 0 ? std::span<const std::byte>{} : files[1].span().subspan(offset, bytes));
-      const Canvas canvas = preview->draw(tensors);
-      write_png({files[0].data(), files[0].size()}, width, height, preview_palette(), canvas.pixels());
+      const Canvas canvas = preview->draw(tensors, sample_captions(view, epoch, batch));
+      write_png({files[0].data(), files[0].size()}, width, height, preview_palette(), canvas.pixels(), preview->colours());
     };
     return layout;
   }

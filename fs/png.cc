@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include <libdeflate.h>
 
@@ -14,7 +15,12 @@ constexpr std::uint64_t kSignature = 8, kFrame = 12;  // a chunk's length, name 
 constexpr std::uint64_t kHeader = 13, kColours = 3 * 256;
 
 /// Every row begins with the number of its filter.
-std::uint64_t image_bytes(std::uint32_t width, std::uint32_t height) { return (std::uint64_t{width} + 1) * height; }
+std::uint64_t image_bytes(std::uint32_t width, std::uint32_t height, PngColours colours) {
+  return (std::uint64_t{width} * (colours == PngColours::full ? 3 : 1) + 1) * height;
+}
+
+/// The palette's chunk: pictures of true colours have none.
+std::uint64_t palette_bytes(PngColours colours) { return colours == PngColours::full ? 0 : kFrame + kColours; }
 
 std::uint64_t stream_bytes(std::uint64_t image) { return 2 + 5 * ((image + kBlock - 1) / kBlock) + image + 4; }
 
@@ -74,32 +80,42 @@ class StoredBlocks {
 
 }  // namespace
 
-std::uint64_t png_size(std::uint32_t width, std::uint32_t height) {
-  return kSignature + (kFrame + kHeader) + (kFrame + kColours) + (kFrame + stream_bytes(image_bytes(width, height))) +
-         kFrame;
+std::uint64_t png_size(std::uint32_t width, std::uint32_t height, PngColours colours) {
+  return kSignature + (kFrame + kHeader) + palette_bytes(colours) +
+         (kFrame + stream_bytes(image_bytes(width, height, colours))) + kFrame;
 }
 
 void write_png(std::span<std::byte> out, std::uint32_t width, std::uint32_t height, const Palette& palette,
-               std::span<const std::uint8_t> pixels) {
+               std::span<const Pixel> pixels, PngColours colours) {
+  const bool full = colours == PngColours::full;
   Writer writer(out);
   writer.bytes("\x89PNG\r\n\x1a\n", kSignature);
   writer.begin_chunk("IHDR", kHeader);
   writer.big_endian(width);
   writer.big_endian(height);
-  for (const unsigned value : {8u, 3u, 0u, 0u, 0u}) writer.byte(value);  // 8 bits, indexed, not interlaced
+  for (const unsigned value : {8u, full ? 2u : 3u, 0u, 0u, 0u}) writer.byte(value);  // 8 bits, not interlaced
   writer.end_chunk();
-  writer.begin_chunk("PLTE", kColours);
-  for (const auto& colour : palette) writer.bytes(colour.data(), colour.size());
-  writer.end_chunk();
-  const std::uint64_t image = image_bytes(width, height);
+  if (!full) {
+    writer.begin_chunk("PLTE", kColours);
+    for (const auto& colour : palette) writer.bytes(colour.data(), colour.size());
+    writer.end_chunk();
+  }
+  const std::uint64_t image = image_bytes(width, height, colours);
   writer.begin_chunk("IDAT", stream_bytes(image));
   writer.byte(0x78);  // deflate, a window of 32 KiB
   writer.byte(0x01);  // makes the two a multiple of 31
   StoredBlocks blocks(writer, image);
   const std::uint8_t no_filter = 0;
+  std::vector<std::uint8_t> line;
   for (std::uint32_t y = 0; y < height; ++y) {
+    line.clear();
+    for (const Pixel pixel : pixels.subspan(std::size_t{y} * width, width)) {
+      if (!full) line.push_back(static_cast<std::uint8_t>(pixel));
+      else if (pixel < palette.size()) line.insert(line.end(), palette[pixel].begin(), palette[pixel].end());
+      else for (const int shift : {16, 8, 0}) line.push_back(static_cast<std::uint8_t>(pixel >> shift));
+    }
     blocks.append(&no_filter, 1);
-    blocks.append(pixels.data() + std::size_t{y} * width, width);
+    blocks.append(line.data(), line.size());
   }
   writer.big_endian(blocks.checksum());
   writer.end_chunk();

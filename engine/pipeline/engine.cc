@@ -282,10 +282,10 @@ void Engine::assemble(const std::shared_ptr<Entry>& entry) {
     batch->view = request.view;
     assembly->memory = batch;
     assembly->shares_memory = true;
-    assembly->finished = [this, entry, batch, finish = layout.finish](std::exception_ptr error) {
+    assembly->finished = [this, entry, batch, finish = layout.finish, epoch = request.epoch](std::exception_ptr error) {
       if (!error) {
         try {
-          if (finish) finish(batch->files);
+          if (finish) finish(batch->files, epoch);
           for (MemoryFile& file : batch->files) file.seal();
         } catch (...) {
           error = std::current_exception();

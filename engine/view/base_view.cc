@@ -205,7 +205,8 @@ void BaseView::collect_coordinates() {
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
     if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kLargestCoordinate) continue;
-    coordinates_.push_back({dim, {dim}, take(dataset_->index_values(dim), selected(dim)), index->cf.note});
+    coordinates_.push_back({dim, {dim}, take(dataset_->index_values(dim), selected(dim)), index->cf.note,
+                            index->attributes});
   }
 }
 

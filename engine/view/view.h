@@ -131,6 +131,7 @@ class View {
     std::vector<std::string> dims;
     NdArray values;
     std::string note;  // as CfDecoding's
+    Json attributes = Json::object();  // as stored, without those of the encoding
   };
   virtual const std::vector<Coordinate>& coordinates() const = 0;
   /// Coordinates of the tensors of one batch, for the zarr format: along "sample" and the tensor dims.

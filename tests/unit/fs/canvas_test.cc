@@ -30,7 +30,7 @@ TEST(Canvas, WritesLetters) {
             "..#...#....\n"
             "......#....\n"
             "...........\n");
-  EXPECT_EQ(canvas.at(0, 0), 3);
+  EXPECT_EQ(canvas.at(0, 0), 3u);
 }
 
 TEST(Canvas, EveryPrintableCharacterHasItsOwnShape) {
@@ -60,7 +60,7 @@ TEST(Canvas, WhatIsOutsideIsLeftOut) {
   canvas.set(0, 3, 7);
   canvas.write(-2, -2, "WWW", 8);
   canvas.write(100, 100, "W", 8);
-  EXPECT_EQ(canvas.at(3, 2), 5);
+  EXPECT_EQ(canvas.at(3, 2), 5u);
   EXPECT_EQ(canvas.pixels().size(), 12u);
 }
 

@@ -33,8 +33,9 @@ TEST(PngFormat, DrawsWhatWasAssembledInItsSecondFile) {
       for (std::size_t i = 0; i < values[t].size(); ++i) values[t][i] = static_cast<float>(t * 1000 + i * i);
       std::memcpy(files[1].data() + layout.tensors[t].offset, values[t].data(), values[t].size() * 4);
     }
-    layout.finish(files);
-    const Canvas canvas = preview.draw({std::as_bytes(std::span(values[0])), std::as_bytes(std::span(values[1]))});
+    layout.finish(files, 0);
+    const Canvas canvas = preview.draw({std::as_bytes(std::span(values[0])), std::as_bytes(std::span(values[1]))},
+                                       sample_captions(*view, 0, number));
     std::vector<std::byte> expected(layout.files[0].size);
     write_png(expected, static_cast<std::uint32_t>(preview.width()), static_cast<std::uint32_t>(preview.height()), preview_palette(),
               canvas.pixels());

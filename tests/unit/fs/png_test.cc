@@ -43,8 +43,8 @@ Palette greys() {
 TEST(Png, IsWhatWasDrawn) {
   for (const auto& [width, height] : {std::pair{1u, 1u}, {65534u, 1u}, {65535u, 1u}, {254u, 257u}, {300u, 700u}, {1u, 40000u}}) {
     SCOPED_TRACE(std::to_string(width) + " x " + std::to_string(height));
-    std::vector<std::uint8_t> pixels(std::size_t{width} * height);
-    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
+    std::vector<Pixel> pixels(std::size_t{width} * height);
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = (i * 7 + i / 251) % 256;
     std::string file(png_size(width, height), 'x');
     write_png(std::as_writable_bytes(std::span(file)), width, height, greys(), pixels);
     const std::vector<Chunk> parts = chunks(file);
@@ -69,6 +69,21 @@ TEST(Png, IsWhatWasDrawn) {
                              image.begin() + static_cast<std::ptrdiff_t>(y * (width + 1) + 1)));
     }
   }
+}
+
+TEST(Png, HasColoursOfItsOwn) {
+  const std::vector<Pixel> pixels = {true_colour(1, 2, 3), 200, true_colour(255, 254, 0), 0, 7, true_colour(0, 0, 0)};
+  std::string file(png_size(3, 2, PngColours::full), 'x');
+  write_png(std::as_writable_bytes(std::span(file)), 3, 2, greys(), pixels, PngColours::full);
+  const std::vector<Chunk> parts = chunks(file);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0].data.substr(8), std::string("\x08\x02\x00\x00\x00", 5));
+  EXPECT_EQ(parts[1].name, "IDAT");
+  std::vector<Bytef> image(100);
+  uLongf size = image.size();
+  ASSERT_EQ(uncompress(image.data(), &size, reinterpret_cast<const Bytef*>(parts[1].data.data()), parts[1].data.size()), Z_OK);
+  image.resize(size);
+  EXPECT_EQ(image, (std::vector<Bytef>{0, 1, 2, 3, 200, 200, 200, 255, 254, 0, 0, 0, 0, 0, 7, 7, 7, 0, 0, 0}));
 }
 
 }  // namespace
