@@ -122,8 +122,10 @@ ArrayPresence::ArrayPresence(std::shared_ptr<Store> store, std::shared_ptr<const
   } else if (state.is_local) {
     try {
       state.document = store_->size(state.own) ? state.own : state.metadata->source;
-    } catch (const Error&) {  // it is of no use: what it says was not asked for
-      state.document = state.metadata->source;
+    } catch (const Error& error) {
+      // Stale: a daemon before this one read it, so it exists no more, or not as it was. Any other error: it is of no
+      // use, and what it says was not asked for.
+      state.document = error.code() == ErrorCode::stale ? state.own : state.metadata->source;
     }
   }
 }

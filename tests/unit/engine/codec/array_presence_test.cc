@@ -1,7 +1,12 @@
 #include "engine/codec/array_presence.h"
 
+#include <filesystem>
+#include <fstream>
+
+#include "engine/store/local.h"
 #include "tests/unit/engine/codec/damage.h"
 #include "tests/unit/engine/store/memory_store.h"
+#include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
 namespace {
@@ -111,6 +116,18 @@ TEST(ArrayPresence, ConsolidatedMetadataStandForAnArrayWithoutADocument) {
     store->objects.clear();
     EXPECT_NE(answer(alone), "there");
   }
+}
+
+TEST(ArrayPresence, AnArrayThatWasRemovedBeforeTheNextDaemonOpenedItIsGone) {
+  TemporaryDirectory directory;
+  std::filesystem::create_directory(directory.path() / "a");
+  std::ofstream(directory.path() / "a/zarr.json") << kDocument;
+  const LocalStoreOptions options{.versions = {.table = std::make_shared<VersionTable>()}};
+  ArrayPresence before(open_local_store(directory.path(), options), metadata("zarr.json"));
+  EXPECT_EQ(answer(before), "there");
+  std::filesystem::remove_all(directory.path() / "a");
+  ArrayPresence next(open_local_store(directory.path(), options), metadata("zarr.json"));
+  EXPECT_NE(answer(next).find("has gone since it was first read"), std::string::npos) << answer(next);
 }
 
 TEST(ArrayPresence, AFailureToAskIsAFailure) {
