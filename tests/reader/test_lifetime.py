@@ -360,7 +360,7 @@ def test_a_reader_that_holds_more_than_the_memory_is_told(store, tmp_path, serve
     # 40 batches of one sample, 3 KB and a page each; memory for some of them.
     small = serve("--memory", "40K", views={"two": VIEWS["two"] | {"batch": {"size": 1}}})
     data = batchfs.open(small.socket, "two", prefetch=1)
-    with pytest.raises(MemoryError, match="let go of earlier batches"):
+    with pytest.raises(MemoryError, match="release earlier batches"):
         held = list(data)
         assert len(held) == 0
     del data
