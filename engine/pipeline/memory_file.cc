@@ -275,12 +275,6 @@ MemoryFile MemoryFiles::create_in_mount(std::uint64_t size) const {
   return file;
 }
 
-MemoryFile MemoryFiles::create_shared(const char* name, std::uint64_t size) const {
-  MemoryFile file = create_memfd(name, size);
-  if (::fcntl(file.fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) cannot("a memory file of fixed size");
-  return file;
-}
-
 MemoryFile MemoryFiles::create_reusable(const char* name, std::uint64_t size) const {
   std::optional<MemoryFile> spare = spares_->take(size);
   MemoryFile file = spare ? std::move(*spare) : create(name, size);

@@ -39,8 +39,8 @@ class MemoryFile {
   const std::byte* data() const { return data_; }
   std::span<const std::byte> span() const { return {data_, size_}; }
 
-  /// From here on nobody can write, resize or map writable through fd(), or a descriptor opened from it. data() must not
-  /// be written any more.
+  /// From here on nobody can write, resize or map writable through fd(), or a descriptor opened from it. Readers see what
+  /// is still written to data(): nothing, of batches.
   void seal();
 
  private:
@@ -70,9 +70,6 @@ class MemoryFiles {
   MemoryFile create(const char* name, std::uint64_t size) const;
   /// For readers that map the file and do nothing else with it. It may have been used before, and then holds what it held.
   MemoryFile create_reusable(const char* name, std::uint64_t size) const;
-  /// For another process that writes to it too, as to memory that its device reads: what it holds is for either to change,
-  /// its size is fixed. Not to be sealed. Never in huge pages of the tmpfs, whose files anybody who may write can truncate.
-  MemoryFile create_shared(const char* name, std::uint64_t size) const;
   /// Of reusable files whose end has come, keep this much memory; 0, as at first, lets go of them.
   void keep_spares(std::uint64_t bytes) const;
   /// Lets go of those that are kept now; the memory that they took.

@@ -50,8 +50,7 @@ inline bool can_splice_into(int fd) {
 }
 
 /// The names of the ways in which contents or size can be changed through this descriptor; empty when there is none.
-/// `contents`: they may be changed by design, the size not.
-inline std::string attacks_that_work(int fd, bool contents = false) {
+inline std::string attacks_that_work(int fd) {
   std::string worked;
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   struct stat before {};
@@ -67,24 +66,22 @@ inline std::string attacks_that_work(int fd, bool contents = false) {
   attempt("truncate", ::truncate(path.c_str(), 1) == 0);
   attempt("fallocate", ::fallocate(fd, 0, size, 4 << 20) == 0 || ::fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, 4096) == 0);
   attempt("O_TRUNC", ::open(path.c_str(), O_RDONLY | O_TRUNC | O_CLOEXEC) >= 0 && ::fstat(fd, &before) == 0 && before.st_size != size);
-  if (!contents) {
-    attempt("write", ::write(fd, "x", 1) > 0 || ::pwrite(fd, "x", 1, 0) > 0);
-    attempt("a mapping", can_write_mapping(fd));
-    attempt("splice", can_splice_into(fd));
-    off_t zero = 0;
-    ::lseek(fd, 0, SEEK_SET);
-    attempt("sendfile", ::sendfile(fd, other, &zero, 4) > 0);
-    loff_t from = 0, to = 0;
-    attempt("copy_file_range", ::copy_file_range(other, &from, fd, &to, 4, 0) > 0);
-    attempt("FICLONE", ::ioctl(fd, FICLONE, other) == 0);
-    attempt("punching a hole", ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0 ||
-                                   ::fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, 4096) == 0);
-    for (const int flags : {O_RDWR, O_WRONLY}) {
-      const int again = ::open(path.c_str(), flags | O_CLOEXEC);
-      if (again < 0) continue;
-      attempt("writing after opening again", ::pwrite(again, "x", 1, 0) > 0 || ::ftruncate(again, 1) == 0 || can_write_mapping(again));
-      ::close(again);
-    }
+  attempt("write", ::write(fd, "x", 1) > 0 || ::pwrite(fd, "x", 1, 0) > 0);
+  attempt("a mapping", can_write_mapping(fd));
+  attempt("splice", can_splice_into(fd));
+  off_t zero = 0;
+  ::lseek(fd, 0, SEEK_SET);
+  attempt("sendfile", ::sendfile(fd, other, &zero, 4) > 0);
+  loff_t from = 0, to = 0;
+  attempt("copy_file_range", ::copy_file_range(other, &from, fd, &to, 4, 0) > 0);
+  attempt("FICLONE", ::ioctl(fd, FICLONE, other) == 0);
+  attempt("punching a hole", ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0 ||
+                                 ::fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, 4096) == 0);
+  for (const int flags : {O_RDWR, O_WRONLY}) {
+    const int again = ::open(path.c_str(), flags | O_CLOEXEC);
+    if (again < 0) continue;
+    attempt("writing after opening again", ::pwrite(again, "x", 1, 0) > 0 || ::ftruncate(again, 1) == 0 || can_write_mapping(again));
+    ::close(again);
   }
   ::close(other);
   struct stat after {};
