@@ -31,6 +31,7 @@ class Scan {
       : text_(text), limit_(memory), where_(where) {}
 
   JsonShape run() {
+    claim(kValue);
     for (std::size_t i = 0; i < text_.size();) {
       switch (const char c = text_[i]) {
         case '"': i = string(i); break;
