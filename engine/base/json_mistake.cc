@@ -1,11 +1,11 @@
 #include "engine/base/json_mistake.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "engine/base/utf8.h"
 
@@ -13,7 +13,10 @@ namespace batchfs {
 
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || static_cast<signed char>(c) < 0; }
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
+         static_cast<signed char>(c) < 0;
+}
 
 /// A part of a line that may be printed: spaces for control characters, '?' for what is not UTF-8.
 std::string shown(std::string_view part) {
@@ -33,7 +36,8 @@ class Scanner {
 
   std::optional<JsonMistake> run() {
     skip_spaces();
-    if (at_end()) return JsonMistake{0, text_.empty() ? "the file is empty" : "there is nothing but spaces"};
+    if (at_end())
+      return JsonMistake{0, text_.empty() ? "the file is empty" : "there is nothing but spaces"};
     // A value may stand here; after it, what `open_` says.
     if (!value()) return mistake_;
     while (!open_.empty()) {
@@ -55,7 +59,8 @@ class Scanner {
   bool is_comment() const { return starts("//") || starts("/*") || here() == '#'; }
 
   void skip_spaces() {
-    while (!at_end() && (here() == ' ' || here() == '\t' || here() == '\n' || here() == '\r')) ++at_;
+    while (!at_end() && (here() == ' ' || here() == '\t' || here() == '\n' || here() == '\r'))
+      ++at_;
   }
 
   bool wrong(std::size_t offset, std::string why) {
@@ -66,27 +71,37 @@ class Scanner {
   /// The text ends inside of an object or a list.
   bool unclosed() {
     const auto [offset, bracket] = open_.back();
-    const auto line = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(offset), '\n') + 1;
+    const auto line =
+        std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(offset), '\n') + 1;
     return wrong(at_, fmt::format("the '{}' of line {} is not closed", bracket, line));
   }
 
   /// What must not stand where a value or a key is expected, with its name.
   bool wrong_start(const char* expected) {
-    if (at_end()) return open_.empty() ? wrong(at_, fmt::format("{} is missing", expected)) : unclosed();
+    if (at_end())
+      return open_.empty() ? wrong(at_, fmt::format("{} is missing", expected)) : unclosed();
     if (is_comment()) return wrong(at_, kComment);
     if (here() == '\'') return wrong(at_, "JSON wants double quotes");
-    if (starts("\xe2\x80\x9c") || starts("\xe2\x80\x9d") || starts("\xe2\x80\x98") || starts("\xe2\x80\x99"))
+    if (starts("\xe2\x80\x9c") || starts("\xe2\x80\x9d") || starts("\xe2\x80\x98") ||
+        starts("\xe2\x80\x99"))
       return wrong(at_, "JSON wants straight double quotes");
-    static constexpr std::array<std::array<const char*, 2>, 9> kWords = {{
-        {"True", "JSON writes true"}, {"TRUE", "JSON writes true"}, {"False", "JSON writes false"},
-        {"FALSE", "JSON writes false"}, {"None", "JSON writes null"}, {"Null", "JSON writes null"},
-        {"NULL", "JSON writes null"}, {"nan", "JSON has no NaN"}, {"NaN", "JSON has no NaN"}}};
+    static constexpr std::array<std::array<const char*, 2>, 9> kWords = {
+        {{"True", "JSON writes true"},
+         {"TRUE", "JSON writes true"},
+         {"False", "JSON writes false"},
+         {"FALSE", "JSON writes false"},
+         {"None", "JSON writes null"},
+         {"Null", "JSON writes null"},
+         {"NULL", "JSON writes null"},
+         {"nan", "JSON has no NaN"},
+         {"NaN", "JSON has no NaN"}}};
     std::size_t end = at_;
     while (end < text_.size() && is_word(text_[end])) ++end;
     const std::string_view word = text_.substr(at_, end - at_);
     for (const auto& [wrong_word, why] : kWords)
       if (word == wrong_word) return wrong(at_, why);
-    if (word == "Infinity" || word == "inf" || (here() == '-' && text_.substr(at_).starts_with("-Infinity")))
+    if (word == "Infinity" || word == "inf" ||
+        (here() == '-' && text_.substr(at_).starts_with("-Infinity")))
       return wrong(at_, "JSON has no Infinity");
     if (!word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) == 0)
       return wrong(at_, "strings and keys stand in double quotes");
@@ -98,7 +113,9 @@ class Scanner {
     while (!at_end() && here() != '"') {
       const auto c = static_cast<unsigned char>(here());
       if (c == '\n' || c == '\r') return wrong(begin, "this string is not closed on its line");
-      if (c < 0x20) return wrong(at_, c == '\t' ? "a tab in a string is written \\t" : "a control character in a string");
+      if (c < 0x20)
+        return wrong(at_, c == '\t' ? "a tab in a string is written \\t"
+                                    : "a control character in a string");
       if (c != '\\') {
         ++at_;
         continue;
@@ -141,7 +158,9 @@ class Scanner {
     if (!good || is_word(here()) || here() == '.') {
       at_ = begin;
       if (starts("-Infinity")) return wrong_start("a value");
-      return wrong(begin, "this is not a number in JSON: no leading zero or '+', digits on both sides of the point");
+      return wrong(begin,
+                   "this is not a number in JSON: no leading zero or '+', digits on both sides of "
+                   "the point");
     }
     return true;
   }
@@ -152,9 +171,11 @@ class Scanner {
     const char c = here();
     if (at_end()) return wrong_start("a value");
     if (c == '"') return string();
-    if (c == '-' || std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '.') return number();
+    if (c == '-' || std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '+' || c == '.')
+      return number();
     for (const std::string_view word : {"true", "false", "null"})
-      if (starts(word) && (at_ + word.size() == text_.size() || !is_word(text_[at_ + word.size()]))) {
+      if (starts(word) &&
+          (at_ + word.size() == text_.size() || !is_word(text_[at_ + word.size()]))) {
         at_ += word.size();
         return true;
       }
@@ -177,7 +198,8 @@ class Scanner {
       return true;
     }
     if (here() == '=') return wrong(at_, "a ':' stands between a key and its value");
-    return at_end() ? unclosed() : wrong(at_, fmt::format("a ':' is missing after the key {}", shown(name)));
+    return at_end() ? unclosed()
+                    : wrong(at_, fmt::format("a ':' is missing after the key {}", shown(name)));
   }
 
   bool close() {
@@ -191,16 +213,19 @@ class Scanner {
     const char bracket = open_.back().bracket, closing = bracket == '{' ? '}' : ']';
     if (at_end()) return unclosed();
     if (here() == closing) return close();
-    if (here() == '}' || here() == ']') return wrong(at_, fmt::format("'{}' closes a '{}'", here(), bracket));
+    if (here() == '}' || here() == ']')
+      return wrong(at_, fmt::format("'{}' closes a '{}'", here(), bracket));
     if (is_comment()) return wrong(at_, kComment);
     if (here() != ',') {
       if (here() == ';') return wrong(at_, "values are separated by commas");
-      if (here() == ':') return wrong(at_, bracket == '[' ? "a list has no keys; write {...}" : "a ':' too many");
+      if (here() == ':')
+        return wrong(at_, bracket == '[' ? "a list has no keys; write {...}" : "a ':' too many");
       return wrong(at_, "a comma is missing before this");
     }
     const std::size_t comma = at_++;
     skip_spaces();
-    if (here() == '}' || here() == ']') return wrong(comma, fmt::format("there must be no comma before '{}'", here()));
+    if (here() == '}' || here() == ']')
+      return wrong(comma, fmt::format("there must be no comma before '{}'", here()));
     if (here() == ',') return wrong(at_, "a comma too many");
     return bracket == '{' ? key() && value() : value();
   }
@@ -230,19 +255,22 @@ std::string describe_json_mistake(std::string_view text, const JsonMistake& mist
   const std::size_t newline = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
   std::size_t begin = newline == std::string_view::npos ? 0 : newline + 1;
   std::size_t end = std::min(text.find('\n', offset), text.size());
-  const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n') + 1;
+  const auto line =
+      std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n') + 1;
   const std::size_t column = offset - begin + 1;
   while (begin < offset && (text[begin] == ' ' || text[begin] == '\t')) ++begin;
   const bool cut_before = offset - begin > kBefore, cut_after = end - offset > kAfter;
   if (cut_before) begin = offset - kBefore;
   if (cut_after) end = offset + kAfter;
   // Cut between characters.
-  const auto inside = [&](std::size_t i) { return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80; };
+  const auto inside = [&](std::size_t i) {
+    return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
+  };
   while (begin < offset && cut_before && inside(begin)) ++begin;
   while (end > offset && cut_after && inside(end)) --end;
-  return fmt::format("line {}, column {}: {}: `{}{}^{}{}`", line, column, mistake.why, cut_before ? "..." : "",
-                     shown(text.substr(begin, offset - begin)), shown(text.substr(offset, end - offset)),
-                     cut_after ? "..." : "");
+  return fmt::format("line {}, column {}: {}: `{}{}^{}{}`", line, column, mistake.why,
+                     cut_before ? "..." : "", shown(text.substr(begin, offset - begin)),
+                     shown(text.substr(offset, end - offset)), cut_after ? "..." : "");
 }
 
 }  // namespace batchfs

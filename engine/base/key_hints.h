@@ -1,5 +1,6 @@
 #pragma once
-// Keys that other programs have: an unknown key of theirs is answered with the key that does the same here.
+// Keys that other programs have: an unknown key of theirs is answered with the key that does the
+// same here.
 
 #include <initializer_list>
 #include <span>
@@ -15,7 +16,8 @@ struct KeyHint {
 };
 
 /// As JsonRef::allow_only, but an unknown key of `hints` is answered with its advice.
-void allow_only(const JsonRef& json, std::initializer_list<std::string_view> known, std::span<const KeyHint> hints);
+void allow_only(const JsonRef& json, std::initializer_list<std::string_view> known,
+                std::span<const KeyHint> hints);
 
 /// The advice for a word; empty if there is none.
 std::string_view advice_for(std::string_view word, std::span<const KeyHint> hints);

@@ -14,15 +14,17 @@ constexpr double kDegrees = 360;
 
 std::string_view attribute(const Variable& variable, const char* name) {
   const auto it = variable.attributes.find(name);
-  return it != variable.attributes.end() && it->is_string() ? std::string_view(it->get_ref<const std::string&>())
-                                                            : std::string_view();
+  return it != variable.attributes.end() && it->is_string()
+             ? std::string_view(it->get_ref<const std::string&>())
+             : std::string_view();
 }
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> choices) {
   return std::find(choices.begin(), choices.end(), text) != choices.end();
 }
 
-/// Half the distance of neighbouring numbers of the type near a period: labels are rounded by so much.
+/// Half the distance of neighbouring numbers of the type near a period: labels are rounded by so
+/// much.
 double tolerance_of(const DataType& type, double period) {
   const int mantissa = !type.is_float() || type.itemsize == 8 ? 40 : type.itemsize == 4 ? 23 : 10;
   return std::ldexp(period, -mantissa) * 0.51;
@@ -32,10 +34,14 @@ double tolerance_of(const DataType& type, double period) {
 bool goes_round(const NdArray& values, double period) {
   const std::int64_t n = values.shape[0];
   if (n < 4) return false;
-  const double step = (label_number(values, n - 1) - label_number(values, 0)) / static_cast<double>(n - 1);
-  if (!(std::fabs(std::fabs(step) * static_cast<double>(n) - period) < 0.01 * std::fabs(step))) return false;
+  const double step =
+      (label_number(values, n - 1) - label_number(values, 0)) / static_cast<double>(n - 1);
+  if (!(std::fabs(std::fabs(step) * static_cast<double>(n) - period) < 0.01 * std::fabs(step)))
+    return false;
   for (std::int64_t i = 1; i < n; ++i)
-    if (!(std::fabs(label_number(values, i) - label_number(values, i - 1) - step) < 0.01 * std::fabs(step))) return false;
+    if (!(std::fabs(label_number(values, i) - label_number(values, i - 1) - step) <
+          0.01 * std::fabs(step)))
+      return false;
   return true;
 }
 
@@ -43,17 +49,23 @@ bool goes_round(const NdArray& values, double period) {
 
 std::optional<double> period_of(const Variable& index, const NdArray& values) {
   const Kind kind = values.type.kind;
-  if (kind != Kind::signed_int && kind != Kind::unsigned_int && kind != Kind::floating) return std::nullopt;
+  if (kind != Kind::signed_int && kind != Kind::unsigned_int && kind != Kind::floating)
+    return std::nullopt;
   const std::string_view units = attribute(index, "units");
-  if (is_one_of(units, {"degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE"})) return kDegrees;
+  if (is_one_of(units,
+                {"degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE"}))
+    return kDegrees;
   const bool degrees = is_one_of(units, {"degrees", "degree", "deg"});
   if (!degrees && !units.empty()) return std::nullopt;
-  const bool longitude = is_one_of(attribute(index, "standard_name"), {"longitude", "grid_longitude"}) ||
-                         is_one_of(index.name, {"lon", "longitude"}) || (degrees && attribute(index, "axis") == "X");
-  return longitude || (degrees && goes_round(values, kDegrees)) ? std::optional(kDegrees) : std::nullopt;
+  const bool longitude =
+      is_one_of(attribute(index, "standard_name"), {"longitude", "grid_longitude"}) ||
+      is_one_of(index.name, {"lon", "longitude"}) || (degrees && attribute(index, "axis") == "X");
+  return longitude || (degrees && goes_round(values, kDegrees)) ? std::optional(kDegrees)
+                                                                : std::nullopt;
 }
 
-std::vector<std::int64_t> positions_on_circle(const NdArray& values, double period, double from, double to) {
+std::vector<std::int64_t> positions_on_circle(const NdArray& values, double period, double from,
+                                              double to) {
   const double tolerance = tolerance_of(values.type, period);
   const bool whole = to != from && std::fabs(std::fabs(to - from) - period) <= tolerance;
   const double length = whole ? period : to >= from ? to - from : to - from + period;
@@ -68,7 +80,8 @@ std::vector<std::int64_t> positions_on_circle(const NdArray& values, double peri
     if (way >= period - tolerance) way = 0;
     if (way <= length + tolerance) stops.push_back({way, i});  // not NaN
   }
-  std::stable_sort(stops.begin(), stops.end(), [](const Stop& a, const Stop& b) { return a.way < b.way; });
+  std::stable_sort(stops.begin(), stops.end(),
+                   [](const Stop& a, const Stop& b) { return a.way < b.way; });
   std::vector<std::int64_t> positions;
   for (std::size_t i = 0, kept = 0; i < stops.size(); ++i) {
     if (i > 0 && stops[i].way - stops[kept].way <= tolerance) continue;

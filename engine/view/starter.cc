@@ -1,8 +1,8 @@
 #include "engine/view/starter.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/view/base_view.h"
 
@@ -10,9 +10,9 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kSamples = 32;   // of a batch, if there is no reason for fewer
-constexpr std::int64_t kMinSamples = 4; // before variables are left out
-constexpr std::int64_t kMinWindow = 16; // along space
+constexpr std::int64_t kSamples = 32;    // of a batch, if there is no reason for fewer
+constexpr std::int64_t kMinSamples = 4;  // before variables are left out
+constexpr std::int64_t kMinWindow = 16;  // along space
 
 bool has_dim(const Variable& variable, const std::string& dim) {
   return std::find(variable.dims.begin(), variable.dims.end(), dim) != variable.dims.end();
@@ -23,10 +23,12 @@ std::string sample_dim(const Dataset& dataset) {
   const Variable* largest = nullptr;
   for (const Variable& variable : dataset.variables()) {
     if (variable.is_coordinate || !fits_tensor(variable) || variable.dims.empty()) continue;
-    if (largest == nullptr || element_count(variable.shape) > element_count(largest->shape)) largest = &variable;
+    if (largest == nullptr || element_count(variable.shape) > element_count(largest->shape))
+      largest = &variable;
   }
   if (largest == nullptr)
-    throw Error(ErrorCode::not_found, "there is no variable to make batches of; name a group of the store");
+    throw Error(ErrorCode::not_found,
+                "there is no variable to make batches of; name a group of the store");
   std::string dim = largest->dims.front();
   for (const std::string& candidate : largest->dims)
     if (candidate == "time" || candidate == "init_time" || candidate == "date") dim = candidate;
@@ -39,24 +41,28 @@ using Window = std::vector<std::pair<std::string, std::int64_t>>;
 double sample_bytes(const Variable& variable, const Window& window) {
   double bytes = variable.cf.decoded.is_float() ? 4 : variable.cf.decoded.itemsize;
   for (std::size_t d = 0; d < variable.dims.size(); ++d) {
-    const auto windowed = std::find_if(window.begin(), window.end(), [&](const auto& w) { return w.first == variable.dims[d]; });
+    const auto windowed = std::find_if(window.begin(), window.end(),
+                                       [&](const auto& w) { return w.first == variable.dims[d]; });
     bytes *= static_cast<double>(windowed == window.end() ? variable.shape[d] : windowed->second);
   }
   return bytes;
 }
 
-/// Halves the longest dimensions of a variable, first the last two, until a sample of it takes at most `bytes`.
+/// Halves the longest dimensions of a variable, first the last two, until a sample of it takes at
+/// most `bytes`.
 void cut_space(const Variable& variable, double bytes, Window& window) {
   std::vector<std::pair<std::string, std::int64_t>> space;
   for (std::size_t d = 0; d < variable.dims.size(); ++d)
-    if (variable.dims[d] != window.front().first) space.emplace_back(variable.dims[d], variable.shape[d]);
+    if (variable.dims[d] != window.front().first)
+      space.emplace_back(variable.dims[d], variable.shape[d]);
   const std::size_t inner = space.size() - std::min<std::size_t>(space.size(), 2);
   const Window given = window;
   for (const std::int64_t least : {kMinWindow, std::int64_t{1}}) {
     for (const std::size_t first : {inner, std::size_t{0}})
       while (sample_bytes(variable, window) > bytes) {
-        const auto longest = std::max_element(space.begin() + static_cast<std::ptrdiff_t>(first), space.end(),
-                                              [](const auto& a, const auto& b) { return a.second < b.second; });
+        const auto longest =
+            std::max_element(space.begin() + static_cast<std::ptrdiff_t>(first), space.end(),
+                             [](const auto& a, const auto& b) { return a.second < b.second; });
         if (longest == space.end() || longest->second / 2 < least) break;
         // Powers of two, as patches usually are.
         std::int64_t size = 1;
@@ -64,8 +70,10 @@ void cut_space(const Variable& variable, double bytes, Window& window) {
         longest->second = size;
         window = given;
         for (std::size_t d = 0; d < space.size(); ++d)
-          if (space[d].second < variable.shape[static_cast<std::size_t>(
-                  std::find(variable.dims.begin(), variable.dims.end(), space[d].first) - variable.dims.begin())])
+          if (space[d].second <
+              variable.shape[static_cast<std::size_t>(
+                  std::find(variable.dims.begin(), variable.dims.end(), space[d].first) -
+                  variable.dims.begin())])
             window.push_back(space[d]);
       }
   }
@@ -73,7 +81,8 @@ void cut_space(const Variable& variable, double bytes, Window& window) {
 
 }  // namespace
 
-StarterView starter_view(const Dataset& dataset, const std::string& name, std::uint64_t max_batch_bytes) {
+StarterView starter_view(const Dataset& dataset, const std::string& name,
+                         std::uint64_t max_batch_bytes) {
   const std::string dim = sample_dim(dataset);
   const auto limit = static_cast<double>(max_batch_bytes);
   Window window = {{dim, 1}};
@@ -108,12 +117,16 @@ StarterView starter_view(const Dataset& dataset, const std::string& name, std::u
     bytes = sample_bytes(*chosen.front(), window);
   }
   std::int64_t samples = full;
-  while (samples > 1 && bytes * static_cast<double>(samples) > limit) samples /= 2;
+  if (bytes * static_cast<double>(full) > limit)
+    for (samples = 1; bytes * static_cast<double>(samples * 2) <= limit;) samples *= 2;
 
-  if (samples < full) result.reduced.push_back(fmt::format("{} samples in a batch instead of {}", samples, full));
-  if (chosen.size() < all.size()) result.reduced.push_back(fmt::format("{} of {} variables", chosen.size(), all.size()));
+  if (samples < full)
+    result.reduced.push_back(fmt::format("{} samples in a batch instead of {}", samples, full));
+  if (chosen.size() < all.size())
+    result.reduced.push_back(fmt::format("{} of {} variables", chosen.size(), all.size()));
   for (std::size_t w = 1; w < window.size(); ++w)
-    result.reduced.push_back(fmt::format("a window of {} along {} instead of all {}", window[w].second, window[w].first,
+    result.reduced.push_back(fmt::format("a window of {} along {} instead of all {}",
+                                         window[w].second, window[w].first,
                                          dataset.dim_size(window[w].first)));
   Json variables = Json::array(), windows = Json::object();
   for (const Variable* variable : chosen) variables.push_back(variable->name);

@@ -11,14 +11,17 @@ namespace batchfs {
 
 struct StarterView {
   Json view;
-  /// What was made smaller so that a batch fits, each a clause: "4 samples in a batch instead of 32".
+  /// What was made smaller so that a batch fits, each a clause: "4 samples in a batch instead of
+  /// 32".
   std::vector<std::string> reduced;
   double full_bytes = 0;  // of a batch before that
 };
 
-/// Batches of up to 32 samples along time (or the first dimension of the largest variable) of every variable that has
-/// this dimension. If such a batch takes more than `max_batch_bytes`, it has fewer samples, then fewer variables, then
-/// a window along space. Throws not_found if no variable can be in a tensor.
-StarterView starter_view(const Dataset& dataset, const std::string& name, std::uint64_t max_batch_bytes = 256 << 20);
+/// Batches of up to 32 samples along time (or the first dimension of the largest variable) of every
+/// variable that has this dimension. If such a batch takes more than `max_batch_bytes`, it has
+/// fewer samples, then fewer variables, then a window along space. Throws not_found if no variable
+/// can be in a tensor.
+StarterView starter_view(const Dataset& dataset, const std::string& name,
+                         std::uint64_t max_batch_bytes = 256 << 20);
 
 }  // namespace batchfs

@@ -1,5 +1,6 @@
 #pragma once
-// Keys and values that other loaders have (PyTorch, TensorFlow, xbatcher, xarray), each with what a view says for it.
+// Keys and values that other loaders have (PyTorch, TensorFlow, xbatcher, xarray), each with what a
+// view says for it.
 
 #include "engine/base/key_hints.h"
 
@@ -17,13 +18,23 @@ inline constexpr KeyHint kView[] = {
     {"num_workers", "there are no workers; --threads of the command sets how many threads decode"},
     {"workers", "there are no workers; --threads of the command sets how many threads decode"},
     {"threads", "--threads of the command sets how many threads decode"},
-    {"prefetch", "batches are made ahead of the reader in any case, as --memory of the command allows"},
-    {"prefetch_factor", "batches are made ahead of the reader in any case, as --memory of the command allows"},
+    {"prefetch",
+     "batches are made ahead of the reader in any case, as --memory of the command allows"},
+    {"prefetch_factor",
+     "batches are made ahead of the reader in any case, as --memory of the command allows"},
     {"pin_memory", "the reader chooses its memory; leave the key out"},
-    {"collate_fn", "samples are stacked along a first dimension 'sample'; other changes belong to the training program"},
-    {"transform", "a view has \"normalize\", \"missing\" and \"dtype\"; other transforms belong to the training program"},
-    {"transforms", "a view has \"normalize\", \"missing\" and \"dtype\"; other transforms belong to the training program"},
-    {"preprocess", "a view has \"normalize\", \"missing\" and \"dtype\"; other transforms belong to the training program"},
+    {"collate_fn",
+     "samples are stacked along a first dimension 'sample'; other changes belong to the training "
+     "program"},
+    {"transform",
+     "a view has \"normalize\", \"missing\" and \"dtype\"; other transforms belong to the training "
+     "program"},
+    {"transforms",
+     "a view has \"normalize\", \"missing\" and \"dtype\"; other transforms belong to the training "
+     "program"},
+    {"preprocess",
+     "a view has \"normalize\", \"missing\" and \"dtype\"; other transforms belong to the training "
+     "program"},
     {"fill_value", "write \"missing\": {\"nan\": \"fill\", \"value\": 0}"},
     {"fillna", "write \"missing\": {\"nan\": \"fill\", \"value\": 0}"},
     {"dropna", "write \"missing\": {\"nan\": \"skip\"}"},
@@ -32,14 +43,20 @@ inline constexpr KeyHint kView[] = {
     {"step", "write it per dimension: \"window\": {\"time\": {\"size\": 8, \"stride\": 4}}"},
     {"patch_size", "write it per dimension: \"window\": {\"latitude\": 48, \"longitude\": 48}"},
     {"sel", "labels and positions are chosen with \"select\""},
-    {"isel", "positions are chosen with \"select\": {\"time\": {\"from\": \"#0\", \"to\": \"#9\"}}"},
+    {"isel",
+     "positions are chosen with \"select\": {\"time\": {\"from\": \"#0\", \"to\": \"#9\"}}"},
     {"data_vars", "write \"variables\": [\"t2m\"]"},
     {"vars", "write \"variables\": [\"t2m\"]"},
     {"features", "write \"tensors\": {\"x\": {\"variables\": [\"t2m\"]}}"},
     {"inputs", "write \"tensors\": {\"x\": {\"variables\": [\"t2m\"]}}"},
-    {"targets", "write \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": {\"time\": [1]}}}"},
-    {"offsets", "they belong to a tensor: \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": {\"time\": [1]}}}"},
-    {"stack", "it belongs to a tensor: \"tensors\": {\"x\": {\"variables\": [\"u\", \"v\"], \"stack\": \"channel\"}}"},
+    {"targets",
+     "write \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": {\"time\": [1]}}}"},
+    {"offsets",
+     "they belong to a tensor: \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": "
+     "{\"time\": [1]}}}"},
+    {"stack",
+     "it belongs to a tensor: \"tensors\": {\"x\": {\"variables\": [\"u\", \"v\"], \"stack\": "
+     "\"channel\"}}"},
     {"input_dims", "xbatcher's arguments stand in \"xbatcher\": {\"input_dims\": {...}}"},
     {"input_overlap", "xbatcher's arguments stand in \"xbatcher\": {\"input_overlap\": {...}}"},
     {"batch_dims", "xbatcher's arguments stand in \"xbatcher\": {\"batch_dims\": {...}}"},
@@ -64,8 +81,12 @@ inline constexpr KeyHint kWindow[] = {
     {"stop", "limits of a dimension belong to \"select\": {\"time\": {\"from\": A, \"to\": B}}"},
     {"from", "limits of a dimension belong to \"select\": {\"time\": {\"from\": A, \"to\": B}}"},
     {"to", "limits of a dimension belong to \"select\": {\"time\": {\"from\": A, \"to\": B}}"},
-    {"offset", "offsets belong to a tensor: \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": {\"time\": [1]}}}"},
-    {"offsets", "they belong to a tensor: \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": {\"time\": [1]}}}"},
+    {"offset",
+     "offsets belong to a tensor: \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": "
+     "{\"time\": [1]}}}"},
+    {"offsets",
+     "they belong to a tensor: \"tensors\": {\"y\": {\"variables\": [\"t2m\"], \"offsets\": "
+     "{\"time\": [1]}}}"},
     {"cyclic", "write \"wrap\": true"},
     {"periodic", "write \"wrap\": true"},
     {"circular", "write \"wrap\": true"},
@@ -86,12 +107,9 @@ inline constexpr KeyHint kBatch[] = {
 };
 
 inline constexpr KeyHint kOrder[] = {
-    {"type", "write \"shuffle\": \"global\""},
-    {"method", "write \"shuffle\": \"global\""},
-    {"mode", "write \"shuffle\": \"global\""},
-    {"random", "write \"shuffle\": \"global\""},
-    {"random_state", "write \"seed\""},
-    {"epochs", "it stands beside \"order\", not in it"},
+    {"type", "write \"shuffle\": \"global\""}, {"method", "write \"shuffle\": \"global\""},
+    {"mode", "write \"shuffle\": \"global\""}, {"random", "write \"shuffle\": \"global\""},
+    {"random_state", "write \"seed\""},        {"epochs", "it stands beside \"order\", not in it"},
 };
 
 inline constexpr KeyHint kTensor[] = {
@@ -116,35 +134,63 @@ inline constexpr KeyHint kMissing[] = {
 };
 
 inline constexpr KeyHint kMissingValues[] = {
-    {"drop", "write \"skip\""}, {"zero", "write \"fill\""}, {"replace", "write \"fill\""},
+    {"drop", "write \"skip\""},
+    {"zero", "write \"fill\""},
+    {"replace", "write \"fill\""},
 };
 
 inline constexpr KeyHint kTypes[] = {
-    {"float", "write \"float32\""},  {"single", "write \"float32\""}, {"f4", "write \"float32\""},   {"<f4", "write \"float32\""},
-    {"fp32", "write \"float32\""},   {"double", "write \"float64\""}, {"f8", "write \"float64\""},   {"<f8", "write \"float64\""},
-    {"fp64", "write \"float64\""},   {"half", "write \"float16\""},   {"f2", "write \"float16\""},   {"<f2", "write \"float16\""},
-    {"fp16", "write \"float16\""},   {"bf16", "write \"bfloat16\""},  {"torch.float32", "write \"float32\""},
-    {"torch.float16", "write \"float16\""}, {"torch.bfloat16", "write \"bfloat16\""}, {"torch.float64", "write \"float64\""},
+    {"float", "write \"float32\""},
+    {"single", "write \"float32\""},
+    {"f4", "write \"float32\""},
+    {"<f4", "write \"float32\""},
+    {"fp32", "write \"float32\""},
+    {"double", "write \"float64\""},
+    {"f8", "write \"float64\""},
+    {"<f8", "write \"float64\""},
+    {"fp64", "write \"float64\""},
+    {"half", "write \"float16\""},
+    {"f2", "write \"float16\""},
+    {"<f2", "write \"float16\""},
+    {"fp16", "write \"float16\""},
+    {"bf16", "write \"bfloat16\""},
+    {"torch.float32", "write \"float32\""},
+    {"torch.float16", "write \"float16\""},
+    {"torch.bfloat16", "write \"bfloat16\""},
+    {"torch.float64", "write \"float64\""},
     {"int", "only tensors of floats are cast; integers stay as they are"},
     {"int32", "only tensors of floats are cast; integers stay as they are"},
     {"int64", "only tensors of floats are cast; integers stay as they are"},
 };
 
 inline constexpr KeyHint kShuffles[] = {
-    {"random", "write \"global\""}, {"full", "write \"global\""},   {"true", "write \"global\", or \"block\", which reads chunks less often"},
-    {"yes", "write \"global\""},    {"false", "write \"none\""},    {"no", "write \"none\""},
-    {"sequential", "write \"none\""}, {"local", "write \"block\""}, {"chunk", "write \"block\""},
+    {"random", "write \"global\""},
+    {"full", "write \"global\""},
+    {"true", "write \"global\", or \"block\", which reads chunks less often"},
+    {"yes", "write \"global\""},
+    {"false", "write \"none\""},
+    {"no", "write \"none\""},
+    {"sequential", "write \"none\""},
+    {"local", "write \"block\""},
+    {"chunk", "write \"block\""},
     {"chunks", "write \"block\""},
 };
 
 inline constexpr KeyHint kFormats[] = {
-    {"numpy", "write \"npy\""}, {".npy", "write \"npy\""}, {"safetensor", "write \"safetensors\""},
-    {"torch", "torch reads \"npy\" and \"safetensors\""}, {"pt", "torch reads \"npy\" and \"safetensors\""},
-    {"hdf5", "xarray reads \"zarr\""}, {"netcdf", "xarray reads \"zarr\""}, {"nc", "xarray reads \"zarr\""},
+    {"numpy", "write \"npy\""},
+    {".npy", "write \"npy\""},
+    {"safetensor", "write \"safetensors\""},
+    {"torch", "torch reads \"npy\" and \"safetensors\""},
+    {"pt", "torch reads \"npy\" and \"safetensors\""},
+    {"hdf5", "xarray reads \"zarr\""},
+    {"netcdf", "xarray reads \"zarr\""},
+    {"nc", "xarray reads \"zarr\""},
 };
 
 inline constexpr KeyHint kRemainders[] = {
-    {"true", "write \"keep\", \"drop\" or \"pad\""}, {"drop_last", "write \"drop\""}, {"skip", "write \"drop\""},
+    {"true", "write \"keep\", \"drop\" or \"pad\""},
+    {"drop_last", "write \"drop\""},
+    {"skip", "write \"drop\""},
     {"fill", "write \"pad\""},
 };
 

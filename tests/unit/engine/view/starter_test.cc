@@ -78,7 +78,7 @@ TEST(StarterView, ThenFewerVariables) {
   const auto dataset = data.dataset();
   const StarterView starter = starter_view(*dataset, "v");
   EXPECT_EQ(starter.view["variables"], Json::array({"t2m", "u10"}));
-  EXPECT_THAT(starter.reduced, ElementsAre(HasSubstr("samples"), "2 of 5 variables"));
+  EXPECT_THAT(starter.reduced, ElementsAre("2 of 5 variables"));
   EXPECT_LE(batch_bytes(dataset, starter.view), kLimit);
 }
 
@@ -98,7 +98,7 @@ TEST(StarterView, ThenAWindowAlongTheRest) {
   data.declare("a", "<f4", {"time", "member", "y", "x"}, {10, 1000000000, 20, 20}, {1, 1000, 20, 20});
   const auto dataset = data.dataset();
   const StarterView starter = starter_view(*dataset, "v");
-  EXPECT_EQ(starter.view["window"]["y"], 16);
+  EXPECT_EQ(starter.view["window"], parse_json(R"({"time": 1, "member": 32768})", ""));
   EXPECT_LE(batch_bytes(dataset, starter.view), kLimit);
 }
 
