@@ -179,7 +179,7 @@ const Wrong kWrong[] = {
     {R"("order": {"shuffle": true})", "order.shuffle: 'true' is none of none, global, block: write \"global\""},
     {R"("order": {"shuffle": "random"})", "order.shuffle: 'random' is none of none, global, block: write \"global\""},
     {R"("dtype": "float")", "dtype: 'float' is none of float16, bfloat16, float32, float64: write \"float32\""},
-    {R"("dtype": "<f8")", "write \"float64\""},
+    {R"("dtype": "<f8")", "dtype: '<f8' is none of float16, bfloat16, float32, float64: write \"float64\""},
     {R"("formats": ["numpy"])", "formats[0]: 'numpy' is none of npy, safetensors, npz, zarr, png: write \"npy\""},
     {R"("variables": "t2m")", "variables: expected a list; write [\"t2m\"]"},
     // order
