@@ -89,6 +89,7 @@ class Scan {
     const std::int64_t before = done_;
     const bool lists = form->selects_all && store_->can_list();
     const auto take = [&](const Dims& object, const std::string& key) {
+      if (!tick()) return false;
       if (form->shards) return start_index(form, object, key, lists);
       const bool going = start_object(form, object, key, lists);
       if (done_ < INT64_MAX) ++done_;
