@@ -136,7 +136,8 @@ class Scan {
     if (!slots_.acquire(memory)) return false;
     const std::uint64_t most =
         form->strings ? StringArray::kMaxChunk : form->chain->encoded_bound();
-    const ByteRange range{0, store_->is_local() ? most + 1 : UINT64_MAX};
+    ByteRange range{0, store_->is_local() ? most + 1 : UINT64_MAX};
+    range.largest = 2 * most + 4096;  // a wrong size is told exactly, a hostile one is not read
     read(key, range, memory, [this, form, name, key, listed](Answer& answer) {
       verify_object(*form, name, key, listed, answer);
     });

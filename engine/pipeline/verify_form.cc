@@ -61,10 +61,8 @@ std::string VerifyForm::chunk_name(const Dims& chunk) const {
 std::uint64_t VerifyForm::memory_for(std::uint64_t stored) const {
   if (strings)
     return 4 * stored;  // strings compress well; a chunk that is larger alone is read alone
-  const std::uint64_t decoded = chain->decoded_size();
   if (chain->is_plain()) return stored;
-  return stored + decoded +
-         (chain->specs().size() > 2 ? decoded + decoded / 4 : 0);  // and the chain's own
+  return stored + chain->decoded_size() + chain->scratch_bytes();
 }
 
 Dims VerifyForm::per_object() const {
