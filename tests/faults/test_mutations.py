@@ -1,5 +1,6 @@
-"""The model of mutations.py."""
+"""A store that changes under a mount: some seconds of mutations.py for each kind of store."""
 
+import os
 import pathlib
 import sys
 
@@ -8,6 +9,20 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # importlib mode does not
 import mutation_model
 import mutation_stores
+import mutations
+
+OPERATIONS = 300
+
+
+@pytest.mark.parametrize("name", mutation_stores.NAMES)
+def test_every_read_is_of_one_version(name, tmp_path):
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        pytest.skip("/dev/fuse cannot be opened: nothing can be mounted on this machine")
+    known = mutations.run(name, OPERATIONS, True, 1, tmp_path)
+    print(known.counts)
+    assert not known.violations
+    assert known.counts["kills"] > 0 and sum(n for what, n in known.counts.items() if what.startswith("changes")) > 0
+
 
 def test_the_encoded_objects_are_zarrs(tmp_path):
     import numpy as np

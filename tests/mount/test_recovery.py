@@ -1,13 +1,11 @@
 """The process that serves a mount dies: another takes over, and readers notice a pause at most."""
 
 import contextlib
-import errno
 import json
 import mmap
 import os
 import pathlib
 import random
-import shutil
 import signal
 import socket
 import subprocess
@@ -195,45 +193,6 @@ def test_open_files_go_on(mount, expected, good, store, mode):
     for name, contents in known.items():  # all were closed: made anew
         assert (directory / name).read_bytes() == contents
     ends_with(good, directory, serving_pid(directory))
-
-
-def change_chunks(array):
-    """Gives every chunk the contents of another."""
-    files = sorted(path for path in array.rglob("*") if path.is_file() and path.name not in ("zarr.json", ".zarray", ".zattrs"))
-    contents = [path.read_bytes() for path in files]
-    for path, data in zip(files, contents[1:] + contents[:1]):
-        fresh = path.with_name("fresh")
-        fresh.write_bytes(data)
-        fresh.rename(path)
-
-
-@pytest.mark.says("death-changed")
-def test_an_open_batch_never_becomes_another(mount, store, good, tmp_path):
-    """Without passthrough the next daemon makes what is open again: from what the store holds then."""
-    copy = tmp_path / "copy.zarr"
-    shutil.copytree(store, copy)
-    directory = mount.directory
-    good("mount", copy, directory, *mount.views, "--no-passthrough")
-    known = {name: (directory / f"views/{name}").read_bytes()
-             for name in ("one/epoch-0000/batch-000000.npy", "one/epoch-0000/batch-000001.npy", "two/epoch-0000/batch-000000/q.npy")}
-    changed, mapped, same = known
-    with contextlib.ExitStack() as stack:
-        files = {name: stack.enter_context(open(directory / f"views/{name}", "rb", buffering=0)) for name in known}
-        for name, file in files.items():
-            assert os.pread(file.fileno(), 5000, 0) == known[name][:5000]
-        change_chunks(copy / "t")
-        for name, file in files.items():
-            assert os.pread(file.fileno(), 5000, 5000) == known[name][5000:10000]
-        for _ in range(2):
-            kill(directory)
-            assert os.pread(files[same].fileno(), 1 << 20, 5000) == known[same][5000:]
-            for name in (changed, mapped):
-                for read in (lambda: os.pread(files[name].fileno(), 5000, 5000), lambda: open(directory / f"views/{name}", "rb")):
-                    with pytest.raises(OSError) as error:
-                        read()
-                    assert error.value.errno == errno.ESTALE
-    lines = [line for line in (directory / ".batchfs/log").read_text().splitlines() if "the store changed" in line or "has changed" in line]
-    assert lines and len(lines) == len(set(lines)), lines
 
 
 @pytest.mark.says("death-control")
