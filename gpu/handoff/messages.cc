@@ -38,7 +38,7 @@ ReceivedMessage::~ReceivedMessage() {
 
 bool receive_message(int socket, std::size_t longest, ReceivedMessage& message) {
   message.bytes.resize(longest);
-  for (;;) {
+  for (bool was_reset = false;;) {
     iovec part{message.bytes.data(), message.bytes.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];
     msghdr out{};
@@ -48,6 +48,10 @@ bool receive_message(int socket, std::size_t longest, ReceivedMessage& message) 
     out.msg_controllen = sizeof control;
     const ssize_t got = ::recvmsg(socket, &out, MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == ECONNRESET && !was_reset) {  // the peer left messages unread: its own are still here
+      was_reset = true;
+      continue;
+    }
     if (got <= 0) return false;
     for (cmsghdr* header = CMSG_FIRSTHDR(&out); header != nullptr; header = CMSG_NXTHDR(&out, header)) {
       if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;

@@ -207,8 +207,10 @@ class ReaderSlots final : public SlotStream {
       const MemoryFile file = file_of(program->bytes(), "batchfs-program");
       const int descriptors[] = {file.fd()};
       if (!send_struct(socket_, ProgramMessage{{}, program->header().number, program->bytes().size()}, MessageType::program,
-                       descriptors))
-        return fail("the reader is gone");
+                       descriptors)) {
+        ::shutdown(socket_, SHUT_RDWR);  // complete() reads what the reader said last
+        return;
+      }
     }
   }
 

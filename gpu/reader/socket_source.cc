@@ -122,7 +122,7 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   const CudaDecoderTable* decoder = nullptr;
   if (device_ != nullptr && (options.mode == Mode::automatic || options.mode == Mode::reader)) {
     const char* why = nullptr;
-    decoder = cuda_decoder(&why);
+    decoder = options.decoder != nullptr ? options.decoder : cuda_decoder(&why);
     if (decoder == nullptr && options.mode == Mode::reader) throw Error(ErrorCode::not_supported, why);
     if (decoder != nullptr) {
       const std::uint64_t memory =

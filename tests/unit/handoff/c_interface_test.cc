@@ -43,6 +43,7 @@ TEST(CInterface, ReadsBatches) {
   EXPECT_EQ(batchfs_batches(reader), 10);
   EXPECT_EQ(batchfs_rank_batches(reader, 3), 3);
   EXPECT_STREQ(batchfs_mode(reader), "host");
+  EXPECT_STREQ(batchfs_why_copied(reader), "");
   EXPECT_THAT(batchfs_schema(reader), HasSubstr("\"batches\""));
   ASSERT_EQ(batchfs_start(reader, 0, 0), 0);
   batchfs_batch* batch = nullptr;

@@ -79,6 +79,17 @@ TEST_F(Messages, TheEndIsTheEnd) {
   EXPECT_FALSE(send_message(ends_[1], message(100, 100)));  // and no SIGPIPE
 }
 
+TEST_F(Messages, WhatAPeerSaidLastArrivesThoughItLeftMessagesUnread) {
+  ASSERT_TRUE(send_message(ends_[0], message(16, 16)));
+  ASSERT_TRUE(send_message(ends_[1], message(24, 24)));
+  ::close(std::exchange(ends_[1], -1));  // the next call on the other end fails with ECONNRESET
+  ReceivedMessage received;
+  ASSERT_TRUE(receive_message(ends_[0], 64, received));
+  EXPECT_EQ(received.bytes.size(), 24u);
+  ReceivedMessage none;
+  EXPECT_FALSE(receive_message(ends_[0], 64, none));
+}
+
 TEST_F(Messages, SendingWaitsForRoom) {
   constexpr int kCount = 2000;
   std::thread sender([this] {

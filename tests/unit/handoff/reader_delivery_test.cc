@@ -109,6 +109,10 @@ class Decoding {
     message.count = refused;
     send_message(socket_, std::as_bytes(std::span(&message, 1)));
   }
+  void wait_for_program() const {
+    pollfd waiting{socket_, POLLIN, 0};
+    EXPECT_EQ(::poll(&waiting, 1, 20'000), 1);
+  }
   /// The decoder has failed.
   void failed(ErrorCode code) {
     EndedMessage message{};
@@ -196,7 +200,9 @@ TEST(ReaderDelivery, ADecoderWithoutMemoryIsCountedAsThat) {
   Decoding reader(server);
   reader.client.start(0, 1, 3);
   reader.set_up();
+  reader.wait_for_program();  // it is left unread
   reader.failed(ErrorCode::no_memory);
+  reader.hang_up();
   for (std::int64_t b = 0; b < 3; ++b) {
     const auto message = reader.client.expect(MessageType::batch).as<BatchMessage>();
     EXPECT_EQ(message.batch, b);
