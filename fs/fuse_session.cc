@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/system_error.h"
 #include "engine/pipeline/memory_file.h"
 #include "fs/fuse_abi.h"
 #include "fs/fuse_init.h"
@@ -396,7 +397,11 @@ int FuseSession::descriptor() const { return fuse_session_fd(impl_->session); }
 
 void FuseSession::run(std::function<void()> ready, const std::function<void()>& ending) {
   Impl& self = *impl_;
-  self.ready = std::move(ready);
+  std::atomic<bool> is_ready = false;
+  self.ready = [&is_ready, ready = std::move(ready)] {
+    is_ready = true;
+    ready();
+  };
   fuse_set_signal_handlers(self.session);
   if (self.options.taken_over >= 0) {
     self.replay_init();
@@ -407,11 +412,14 @@ void FuseSession::run(std::function<void()> ready, const std::function<void()>& 
   // Requests are answered by callbacks, so few threads do; libfuse's default of 10 would be a silent cap.
   fuse_loop_cfg_set_max_threads(config, std::max(4u, std::thread::hardware_concurrency()));
   fuse_loop_cfg_set_clone_fd(config, 0);
-  fuse_session_loop_mt(self.session, config);
+  const bool failed = fuse_session_loop_mt(self.session, config) < 0;
   fuse_loop_cfg_destroy(config);
   ending();
   fuse_remove_signal_handlers(self.session);
   self.end();
+  self.ready = nullptr;
+  // The kernel asks as soon as there is a thread that listens: there was none.
+  if (failed && !is_ready) throw Error(ErrorCode::no_memory, describe_thread_limit(), "serving the mount");
 }
 
 }  // namespace batchfs
