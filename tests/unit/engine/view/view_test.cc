@@ -19,7 +19,9 @@ TEST(View, NoVariableWithTheDimensionsSaysWhichThereAre) {
 }
 
 TEST(View, IsThereForEveryFormOfTheFile) {
-  const auto dataset = weather().dataset();
+  MemoryData data;
+  data.declare("q", "<f4", {"time", "lat"}, {100, 721}, {1, 721});
+  const auto dataset = data.dataset();
   EXPECT_EQ(parse_view(dataset, R"({"variables": ["q"], "window": {"time": 10}})")->samples(), 10);
   EXPECT_EQ(parse_view(dataset, R"({"variables": ["q"], "xbatcher": {"input_dims": {"time": 10}}})")->samples(), 10);
   EXPECT_EQ(parse_view(dataset, R"({"variables": ["q"], "window": {"time": 10}})")->name(), "given");
