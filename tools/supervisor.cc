@@ -4,9 +4,11 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <poll.h>
@@ -130,29 +132,36 @@ class Supervisor {
       notify_service_manager(fmt::format("FDSTOREREMOVE=1\nFDNAME={}", name));
   }
 
-  /// Is the daemon killed, with a thread that cannot end before it has an answer of the mount itself? The watchdog's may be
-  /// caught so. The next daemon gives it the answer.
-  bool is_stuck() const {
+  /// The wait status of a daemon that has died with a thread that cannot end before it has an answer of the mount itself
+  /// (the watchdog's), so that waitpid(2) says nothing yet; nullopt for any other. The next daemon gives the answer. A crash
+  /// that writes a core waits for such a thread too; readers need not wait for the core.
+  std::optional<int> stuck() const {
     std::ifstream file(fmt::format("/proc/{}/stat", daemon_));
     std::string line;
     std::getline(file, line);
     const std::size_t name_end = line.rfind(')');
-    return name_end != std::string::npos && name_end + 2 < line.size() && line[name_end + 2] == 'Z';
+    if (name_end == std::string::npos || name_end + 2 >= line.size()) return std::nullopt;
+    if (line[name_end + 2] == 'Z') return W_EXITCODE(0, SIGKILL);
+    if (!is_set("CoreDumping:")) return std::nullopt;
+    // The last field, exit_code: the signal. 0 where the kernel does not tell.
+    const int signal = std::atoi(line.c_str() + line.rfind(' ')) & 0x7f;
+    return W_EXITCODE(0, signal != 0 ? signal : SIGABRT);
+  }
+
+  /// Is a number of /proc/PID/status not 0?
+  bool is_set(std::string_view name) const {
+    std::ifstream file(fmt::format("/proc/{}/status", daemon_));
+    for (std::string line; std::getline(file, line);)
+      if (line.starts_with(name)) return line.find_first_of("123456789") != std::string::npos;
+    return false;
   }
 
   /// The daemon has been silent for too long.
   void end_hang() {
-    if (is_traced()) return silence_.heard();
+    // A debugger may stop the daemon for as long as somebody thinks.
+    if (is_set("TracerPid:")) return silence_.heard();
     hung_ = true;
     ::kill(daemon_, SIGKILL);
-  }
-
-  /// A debugger may stop the daemon for as long as somebody thinks.
-  bool is_traced() const {
-    std::ifstream file(fmt::format("/proc/{}/status", daemon_));
-    for (std::string line; std::getline(file, line);)
-      if (line.starts_with("TracerPid:")) return line.find_first_of("123456789") != std::string::npos;
-    return false;
   }
 
   /// Until the daemon has ended. Returns its wait status.
@@ -177,11 +186,13 @@ class Supervisor {
       if (events[2].revents != 0) meet_successor();
       if (take_signals()) ::kill(daemon_, SIGTERM);
       int status = 0;
-      if (::waitpid(daemon_, &status, WNOHANG) == daemon_) {
+      for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+        if (ended != daemon_) continue;  // one that was stuck
         hear();
         return status;
       }
-      if (nothing && is_stuck()) return W_EXITCODE(0, SIGKILL);
+      if (nothing)
+        if (const auto died = stuck()) return *died;
     }
   }
 

@@ -62,7 +62,7 @@ def test_what_is_not_there_is_an_error(fails, weather, selection, words):
     assert words in fails(1, "cat", weather, "t", "--select", selection)
 
 
-@pytest.mark.parametrize("memory", ["1", "777", "16K", "70K", "150K"])
+@pytest.mark.parametrize("memory", ["16K", "16777", "70K", "150K"])
 @pytest.mark.parametrize("selections, isel", [
     ([], {}),
     (["time=#3:#38"], {"time": slice(3, 38)}),  # begins and ends inside of chunks
@@ -70,7 +70,7 @@ def test_what_is_not_there_is_an_error(fails, weather, selection, words):
     (["level=#2"], {"level": 2}),
 ])
 def test_reading_in_pieces_gives_the_same(good, weather, memory, selections, isel):
-    # Pieces of a quarter of the memory: their borders fall between chunks, inside of rows, at each element.
+    # Pieces of a quarter of the memory: their borders fall between chunks and inside of rows.
     arguments = [word for selection in selections for word in ("--select", selection)]
     ours = load(good("cat", weather, "t", "--memory", memory, "--threads", "1", *arguments))
     assert_same(ours, xr.open_zarr(weather).t.isel(isel).values)
@@ -214,9 +214,10 @@ def test_links_that_lead_nowhere(fails, good, tmp_path):
     (tmp_path / "a.zarr/1").rename(tmp_path / "elsewhere")
     assert good("cat", tmp_path / "a.zarr", "/", "--format", "json", "--decode", "raw") == b"[1.0, 1.0, 7.0, 7.0]\n"
     (tmp_path / "a.zarr/1").symlink_to(tmp_path / "elsewhere")
-    assert good("cat", tmp_path / "a.zarr", "/", "--format", "json", "--decode", "raw") == b"[1.0, 1.0, 1.0, 1.0]\n"
+    assert good("cat", tmp_path / "a.zarr", "/", "--format", "json", "--decode", "raw",
+                "--follow-links") == b"[1.0, 1.0, 1.0, 1.0]\n"
     (tmp_path / "elsewhere").unlink()
-    line = fails(1, "cat", tmp_path / "a.zarr", "/")
+    line = fails(1, "cat", tmp_path / "a.zarr", "/", "--follow-links")
     assert "a symbolic link leads to what is not there" in line and "a.zarr/1" in line
 
 

@@ -76,14 +76,14 @@ def test_an_array_that_is_a_link_outside_is_not_missing(store, fails, good, tmp_
     (store / "x").symlink_to(tmp_path / "x")
     told = good("inspect", store).decode()
     assert "x: the symbolic link 'x' leads outside the store; --follow-links" in told
-    assert "x: the symbolic link 'x' leads outside the store; --follow-links" in fails(1, "cat", store, "x")
+    assert "the symbolic link 'x' leads outside the store; --follow-links" in fails(1, "cat", store, "x")
     assert b" x " in good("inspect", "--follow-links", store)
 
 
-def test_metadata_that_is_a_link_outside(store, fails, tmp_path):
+def test_metadata_that_is_a_link_outside(store, good, tmp_path):
     shutil.move(store / "zarr.json", tmp_path / "zarr.json")
     (store / "zarr.json").symlink_to("../zarr.json")
-    told = fails(1, "inspect", store)
+    told = good("inspect", store).decode()
     assert "the symbolic link 'zarr.json' leads outside the store; --follow-links" in told
 
 

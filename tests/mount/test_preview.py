@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 VIEW = {"name": "seen", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 3}, "formats": ["npy", "png"]}
-FIRST, MISSING, LEFT, MAPS_AT = 16, 2, 8, 8 + 11 + 6  # of the palette; of the first tensor's first row
+FIRST, LAST, MISSING = 16, 135, 2  # of the palette
+LEFT, MAPS_AT = 8, 8 + 11 + 6 + 11  # of the first tensor's first row, below its title and the dates
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def expected(fields):
     fields = fields.astype("float64")
     least, most = np.nanmin(fields), np.nanmax(fields)
     place = (fields[0] - least) / (most - least)
-    return np.where(np.isnan(fields[0]), MISSING, FIRST + np.round(np.nan_to_num(place) * (255 - FIRST)))
+    return np.where(np.isnan(fields[0]), MISSING, FIRST + np.round(np.nan_to_num(place) * (LAST - FIRST)))
 
 
 @pytest.mark.parametrize("batch", range(3))
