@@ -79,7 +79,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   must(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
   {
     std::vector<Completion> completions;
-    Connection connection(1, ends[0], offer, [&](Completion completion) { completions.push_back(std::move(completion)); });
+    const auto share = std::make_shared<ProcessShare>(1 << 16);
+    Connection connection(1, ends[0], offer, share, [&](Completion completion) { completions.push_back(std::move(completion)); });
     Input input(data, size);
     const auto drain = [&] {
       std::byte answer[kLongestMessage];

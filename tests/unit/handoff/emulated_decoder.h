@@ -46,7 +46,8 @@ struct EmulatedDecoder {
     try {
       return body();
     } catch (...) {
-      const Error error = error_of(std::current_exception());
+      const std::exception_ptr caught = std::current_exception();  // not of the tests' error_of()
+      const Error error = error_of(caught);
       std::snprintf(failure->text, sizeof failure->text, "%s", error.what());
       failure->code = static_cast<std::uint32_t>(error.code());
       return failed;
