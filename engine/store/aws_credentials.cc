@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
-#include "engine/base/json.h"
 #include "engine/store/uri.h"
+#include "engine/store/secret_json.h"
 
 namespace batchfs {
 
@@ -27,7 +27,7 @@ std::string without_line_end(std::string text) {
 Found parse_service_answer(const HttpResponse& response, const std::string& who) {
   if (response.status != 200) throw refused(who, fmt::format("status {}", response.status));
   try {
-    const Json document = parse_json(text_of(response), who);
+    const Json document = parse_secret_json(text_of(response), who);
     const JsonRef answer(document, "");
     Expiring<std::optional<AwsKeys>> found;
     found.value = AwsKeys{answer.at("AccessKeyId").string(), answer.at("SecretAccessKey").string(), ""};

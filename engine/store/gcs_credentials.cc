@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/json.h"
 #include "engine/store/crypto.h"
 #include "engine/store/query.h"
 #include "engine/store/uri.h"
+#include "engine/store/secret_json.h"
 
 namespace batchfs {
 
@@ -70,7 +70,7 @@ GcsCredentials::Token GcsCredentials::find() const {
 
 GcsCredentials::Token GcsCredentials::from_file(const std::string& path, const std::string& text) const {
   try {
-    const Json document = parse_json(text, path);
+    const Json document = parse_secret_json(text, path);
     const JsonRef file(document, "");
     const std::string type = file.at("type").string();
     const auto token_uri = file.find("token_uri");
@@ -103,7 +103,7 @@ GcsCredentials::Token GcsCredentials::from_file(const std::string& path, const s
 GcsCredentials::Token GcsCredentials::parse_token(const HttpResponse& response, const std::string& who) const {
   Json document;
   try {
-    document = parse_json(text_of(response), who);
+    document = parse_secret_json(text_of(response), who);
   } catch (const Error&) {
     throw refused(who, fmt::format("status {}", response.status));
   }

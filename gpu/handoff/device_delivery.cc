@@ -198,8 +198,8 @@ std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchReques
     if (feed->left || !feed->is_of(request)) continue;
     if (feed->dead) {
       // It is not tried again before its time, but where memory has become free since, or can be made so.
-      const bool has_memory = feed->ended_before != ended_ || std::any_of(feeds_.begin(), feeds_.end(), [](const auto& other) {
-                                return other->memory > 0 && other->idle();
+      const bool has_memory = feed->ended_before != ended_ || std::any_of(feeds_.begin(), feeds_.end(), [&](const auto& other) {
+                                return other != feed && other->memory > 0 && other->idle();
                               });
       if (feed->why_dead != Fallback::no_memory || !has_memory) {
         why_not = feed->why_dead;

@@ -43,7 +43,7 @@ TEST(Text, CodecsOfAStoreThatMakesNoSense) {
   EXPECT_EQ(of("sharding_indexed", "{}"), "sharding()");
   EXPECT_EQ(of("sharding_indexed", R"({"codecs": 7})"), "sharding()");
   EXPECT_EQ(of("sharding_indexed", R"({"codecs": [null, 3, [], {}, {"name": 4}]})"), "sharding()");
-  EXPECT_EQ(of("a\x1b[2Jb", R"({"cname": "\u0007"})"), "a?[2Jb(?)");
+  EXPECT_EQ(of("a\x1b[2Jb", R"({"cname": "\u0007"})"), "a\\x1b[2Jb(\\x07)");
   EXPECT_EQ(of("x", R"({"cname": {"deep": [1]}})"), R"(x({"deep":[1]}))");
 }
 

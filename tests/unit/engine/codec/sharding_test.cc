@@ -1,5 +1,6 @@
 #include "engine/codec/sharding.h"
 
+#include "engine/base/limits.h"
 #include "tests/unit/engine/codec/damage.h"
 
 // The vectors, in Python:
@@ -196,14 +197,18 @@ TEST(Sharding, RefusesMoreInnerChunksThanAnIndexCanHold) {
 }
 
 TEST(Sharding, DeepNestingHasAnEnd) {
-  // Twenty levels of shards with one chunk each.
-  std::string configuration = R"({"chunk_shape": [4, 6], "codecs": [{"name": "bytes"}]})";
-  for (int i = 0; i < 19; ++i)
-    configuration = R"({"chunk_shape": [4, 6], "codecs": [{"name": "sharding_indexed", "configuration": )" +
-                    configuration + "}]}";
-  const auto codec = sharding(configuration);
+  // Levels of shards with one chunk each.
+  const auto nested = [](int levels) {
+    std::string configuration = R"({"chunk_shape": [4, 6], "codecs": [{"name": "bytes"}]})";
+    for (int i = 1; i < levels; ++i)
+      configuration = R"({"chunk_shape": [4, 6], "codecs": [{"name": "sharding_indexed", "configuration": )" +
+                      configuration + "}]}";
+    return sharding(configuration);
+  };
+  const auto codec = nested(kMaxShardLevels);
   EXPECT_TRUE(fails(*codec, Bytes(1000), 96));
   EXPECT_TRUE(fails(*codec, {}, 96));
+  EXPECT_THROW(nested(kMaxShardLevels + 1), Error);
 }
 
 TEST(ParseCodecList, TakesNamesAloneAndDropsThePrefixOfNumcodecs) {

@@ -154,7 +154,8 @@ TEST(Hierarchy, WhatIsWrongWithOneNodeIsAProblemOfThatNode) {
   EXPECT_THAT(arrays(hierarchy), ElementsAre("good"));
   EXPECT_EQ(hierarchy.problems,
             (Problems{{"attributes/.zarray", ".zattrs is not an object"},
-                      {"cut/.zarray", "not valid JSON at line 1, column 41"},
+                      {"cut/.zarray", "not valid JSON at line 1, column 34: this string is not closed: "
+                               "`{\"zarr_format\": 2, \"shape\": [4], ^\"chunks`"},
                       {"deep/.zarray", "the JSON is nested deeper than 64 levels"},
                       {"group/.zgroup", ".zattrs: expected an object"},
                       {"v3/zarr.json", "node_type: expected \"array\" or \"group\""},
@@ -224,8 +225,10 @@ TEST(Hierarchy, RefusesRootsThatCannotBeRead) {
     store.set(key, text);
     return refusal(store);
   };
-  EXPECT_EQ(of("zarr.json", ""), "not valid JSON at line 1, column 1 (zarr.json)");
-  EXPECT_EQ(of("zarr.json", "{\"zarr_format\": 3,"), "not valid JSON at line 1, column 19 (zarr.json)");
+  EXPECT_EQ(of("zarr.json", ""), "not valid JSON at line 1, column 1: the file is empty: `^` (zarr.json)");
+  EXPECT_EQ(of("zarr.json", "{\"zarr_format\": 3,"),
+            "not valid JSON at line 1, column 19: the '{' of line 1 is not closed: "
+            "`{\"zarr_format\": 3,^` (zarr.json)");
   EXPECT_EQ(of("zarr.json", "[]"), "expected an object (memory)");
   EXPECT_EQ(of("zarr.json", R"({"zarr_format": 3})"), "the key 'node_type' is missing (memory)");
   EXPECT_EQ(of("zarr.json", R"({"zarr_format": 3, "node_type": 7})"), "node_type: expected a string (memory)");
