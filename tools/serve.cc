@@ -80,9 +80,9 @@ void serve(const Options& options, const std::function<void()>& ready) {
                  .store = opened.store, .held = opened.held_memory()},
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
-  warn_of_memory(views, engine.budget().limit(), log);
   handoff::HostDelivery host(engine);
   check_handed_over(views, host);
+  warn_of_memory(views, engine.budget().limit(), log);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
   ending.serving();  // the socket is to be removed at the end
   const handoff::HandoffServer server({.views = views, .deliveries = gpus.before(host)}, handoff::Listener(options.socket), log);
