@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 namespace batchfs::handoff {
@@ -28,9 +29,15 @@ bool unix_address(const std::string& path, int directory, sockaddr_un& address) 
          fill("/proc/self/fd/" + std::to_string(directory) + path.substr(slash), address);
 }
 
-int connect_to(const std::string& path) {
+int connect_to(const std::string& path, std::chrono::milliseconds patience) {
   const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
+  // connect(2) waits for as long as sending may take where the server's backlog is full.
+  const auto limit_sending = [fd](std::chrono::milliseconds longest) {
+    const timeval time{longest.count() / 1000, longest.count() % 1000 * 1000};
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+  };
+  limit_sending(patience);
   // The socket itself, found once: a symbolic link's target may be longer than an address too.
   const int file = ::open(path.c_str(), O_PATH | O_CLOEXEC);
   sockaddr_un address;
@@ -45,7 +52,10 @@ int connect_to(const std::string& path) {
   }
   const int cause = errno;
   if (file >= 0) ::close(file);
-  if (status == 0) return fd;
+  if (status == 0) {
+    limit_sending({});
+    return fd;
+  }
   ::close(fd);
   errno = cause;
   return -1;

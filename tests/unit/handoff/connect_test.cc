@@ -102,5 +102,17 @@ TEST(ConnectTo, SaysWhyItCannot) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
+TEST(ConnectTo, AServerThatLetsNobodyInIsNotWaitedForLong) {
+  const Directory directory;
+  const std::string path = directory.top() + "/s";
+  const Listening server(path);
+  std::vector<int> waiting;
+  int fd;
+  while ((fd = connect_to(path, std::chrono::milliseconds(1))) >= 0 && waiting.size() < 1000) waiting.push_back(fd);
+  EXPECT_EQ(errno, EAGAIN);
+  EXPECT_LT(waiting.size(), 1000u);
+  for (const int one : waiting) ::close(one);
+}
+
 }  // namespace
 }  // namespace batchfs::handoff
