@@ -38,11 +38,9 @@ def fault_kinds(proxy):
         "304": Fault(status=304),
         "416": Fault(status=416),
         "206 with nothing": Fault(status=206),
-        "200 with nothing": Fault(status=200),
         "a web page": Fault(status=200, headers={"Content-Type": "text/html"}, body=b"<html>Log in</html>"),
         "no answer": Fault(hang_up=True),
         "no HTTP": Fault(raw=b"SSH-2.0-OpenSSH_9.2p1\r\n"),
-        "half a header": Fault(raw=b"HTTP/1.1 200 OK\r\nContent-Le"),
         "a header without end": Fault(headers={"X-Long": "a" * 400000}),
         "a reset": Fault(cut=10, reset=True),
         "a short body": Fault(cut=10),
@@ -50,6 +48,9 @@ def fault_kinds(proxy):
         "half of the pieces": Fault(chunked=True, cut=500),
         "another encoding": Fault(encoding=True),
         "a redirect to nobody": Fault(redirect=lambda path: f"http://127.0.0.1:9/{path}"),
+    }) | kinds({errno.EIO, errno.ESTALE}, {  # of an object that was seen before, an empty answer is another version
+        "200 with nothing": Fault(status=200),
+        "half a header": Fault(raw=b"HTTP/1.1 200 OK\r\nContent-Le"),
     }) | kinds({errno.EIO, errno.ETIMEDOUT}, {  # finding out may take longer than the connection has
         "an unknown host": Fault(redirect=lambda path: f"http://no-such-host.invalid/{path}"),
         "no TLS": Fault(redirect=lambda path: f"https://127.0.0.1:{proxy.port}/{path}"),
