@@ -210,12 +210,13 @@ class Supervisor {
           lasting_ = packet->text.size() > 1 && packet->text[1] == '+';
           if (!was_ready_) store_descriptors();
           ready_ = was_ready_ = true;
+          probed_ = options_.hang_timeout.count() > 0;
+          silence_.heard();
           restarts_.got_ready();
           if (predecessor_ >= 0) ::close(std::exchange(predecessor_, -1));
           if (listener_ < 0) listener_ = listen_for_successor(options_.mountpoint);
           break;
         case kAlive:
-          probed_ = options_.hang_timeout.count() > 0;
           silence_.heard();
           break;
         case kEnding:

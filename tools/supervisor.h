@@ -41,7 +41,7 @@ struct Supervised {
   void mounted(int session_descriptor) const;
   /// Requests are served. `lasting`: another daemon could take the session over.
   void ready(bool lasting) const;
-  /// The kernel got an answer from the mount. From the first of these on, the supervisor wants them at least every
+  /// The kernel got an answer from the mount. From ready() on, the supervisor wants these at least every
   /// `SupervisorOptions::hang_timeout`. Does not block.
   void alive() const;
   /// No more signs of life: the daemon is ending.

@@ -73,11 +73,11 @@ Watchdog::Watchdog(std::function<bool()> alive, std::optional<std::chrono::micro
   if (!interval) return;
   thread_ = std::thread([this, alive = std::move(alive), pause = *interval / 2] {
     std::unique_lock lock(mutex_);
-    while (!stopped_) {
+    // Not at once: a mount that is ended as soon as it is made must not be busy with the question.
+    while (!stopping_.wait_for(lock, pause, [this] { return stopped_; })) {
       lock.unlock();
       if (alive()) notify_service_manager("WATCHDOG=1");
       lock.lock();
-      stopping_.wait_for(lock, pause, [this] { return stopped_; });
     }
   });
 }
