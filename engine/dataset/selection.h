@@ -36,7 +36,7 @@ struct Selector {
   enum class Form : std::uint8_t { one, list, range } form = Form::one;
   std::vector<std::string> values;          // one: 1, list: n
   std::optional<std::string> from, to;      // range; open ends are nullopt
-  bool wrap = false;                        // range: goes on at the beginning of a cyclic coordinate
+  bool wrap = false;                        // range: continues at the beginning of a cyclic coordinate
   std::string with_wrap;                    // range: how to write it with `wrap`, for messages
   std::string where;                        // JSON path or option text, for messages
 };

@@ -1,7 +1,7 @@
 #pragma once
 // Opening files below a directory, without leaving it.
 //
-// Whoever can write into a store can place symbolic links in it. A link is followed as long as it stays below the
+// Any user who can write into a store can place symbolic links in it. A link is followed as long as it stays below the
 // store's root; one that leads outside is an error that names it, unless links were allowed to lead anywhere. The kernel
 // resolves the path (openat2(2), RESOLVE_BENEATH); where it is too old, or a sandbox forbids the call, each component is
 // opened on its own and links are resolved here.

@@ -9,7 +9,7 @@
 //   has the version that is kept: one short round trip, in which unchanged bytes do not travel. After that,
 //   whatever is kept of that version is taken without asking: a mount shows the store as it found it. An
 //   object that turns out to have changed in between is Error{stale}.
-// - An object that goes on the server while it is kept here is still served from here: its version is the one that the
+// - An object deleted on the server while it is kept here is still served from here: its version is the one that the
 //   mount began with. When it must be fetched again, it is Error{stale}.
 // - With `trust`, chunks are taken without asking at all; metadata is still asked about.
 // - That an object is missing is never kept: what appears later must be seen, and it costs the same round trip.

@@ -25,7 +25,7 @@ namespace {
 /// A file's time stamps are at most this much coarser than the clock: a tick of the slowest kernels, twice; or, where no
 /// fraction of a second is stored, the two seconds of FAT.
 constexpr std::int64_t kFine = 20'000'000, kCoarse = 2'000'000'000;  // nanoseconds
-/// A file that does not stop changing is given up after so many looks at it.
+/// Looks at a file that keeps changing, before the read fails.
 constexpr int kMaxLooks = 50;
 
 std::int64_t nanoseconds(const struct timespec& time) { return time.tv_sec * INT64_C(1'000'000'000) + time.tv_nsec; }

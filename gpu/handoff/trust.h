@@ -1,5 +1,5 @@
 #pragma once
-// Whether a Unix socket can be relied on: batches, and the memory that they lie in, come from whoever listens there.
+// Whether a Unix socket can be trusted: batches, and their memory, come from the process that listens there.
 
 #include <string>
 

@@ -121,7 +121,7 @@ def test_no_reader_changes_what_others_read(serve_fields, fields, view, variable
         assert stat.S_ISREG(os.fstat(fd).st_mode)
         assert what_works(fd) == []
         assert os.fstat(fd).st_size == size
-        try:  # a lease on a file stops whoever opens it
+        try:  # a lease on a file blocks open(2)
             fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
         except OSError:
             pass
