@@ -158,6 +158,8 @@ void warm(const Options& options, Output& output) {
     }
     fetching.wait();
   }
+  // What missing chunks are checked against belongs into the cache too: the document of each array.
+  for (const auto& variable : view->variables()) variable->array->confirm_present();
   const Fetching::Result result = fetching.result();
   if (result.failed > 0) {
     try {

@@ -59,6 +59,9 @@ class Array {
   /// Can `part` be decoded from what was fetched?
   bool holds(const EncodedChunk& encoded, const Box& part) const;
 
+  /// Throws stale unless the array is still in its store with the metadata that it was opened with. Blocks.
+  void confirm_present() const { locator_->confirm_array(); }
+
   /// Where the stored form of a chunk lies, for callers that read it to memory of their own.
   struct Stored {
     std::string key;

@@ -50,6 +50,9 @@ class ChunkLocator {
   /// Confirms that a missing object means fill values, and remembers it; `done` as for locate().
   void confirm_missing(const std::string& key, std::function<void(std::exception_ptr)> done) const;
 
+  /// Throws stale unless the array is still in its store, unchanged. Blocks; not for a store's callback.
+  void confirm_array() const { presence_->confirm(); }
+
  private:
   const std::shared_ptr<Store> store_;
   const std::shared_ptr<const ArrayMetadata> metadata_;

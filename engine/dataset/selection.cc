@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_text.h"
 #include "engine/base/key_hints.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/circle.h"
@@ -64,7 +65,7 @@ std::optional<std::pair<std::string, std::string>> split_range(const std::string
 
 std::string scalar_text(const JsonRef& json) {
   if (json.is_string()) return json.string();
-  if (json.is_number() || json.value().is_boolean()) return json.value().dump();
+  if (json.is_number() || json.value().is_boolean()) return json_text(json.value(), -1);
   throw json.error("expected a label or a position like \"#3\"");
 }
 
@@ -76,7 +77,7 @@ Json label_as_json(const std::string& text) {
 
 /// How a range is written in a view.
 std::string range_in_view(const std::string& from, const std::string& to, bool wrap) {
-  return fmt::format("{{\"from\": {}, \"to\": {}{}}}", label_as_json(from).dump(), label_as_json(to).dump(),
+  return fmt::format("{{\"from\": {}, \"to\": {}{}}}", json_text(label_as_json(from), -1), json_text(label_as_json(to), -1),
                      wrap ? ", \"wrap\": true" : "");
 }
 

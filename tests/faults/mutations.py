@@ -378,7 +378,8 @@ def run(name, operations, kills, seed, scratch):
         for layout in model.LAYOUTS:
             (scratch / f"{layout.name}.json").write_text(json.dumps(model.view_of(layout)))
         mutator = Mutator(store, known, chance)
-        while operations_of(known) < operations and len(known.violations) < 100:
+        # Few operations may end before the first kill.
+        while (operations_of(known) < operations or (kills and "kills" not in known.counts)) and len(known.violations) < 100:
             Round(store, mutator, known, chance, scratch, kills).run()
             known.count("mounts")
     finally:

@@ -55,6 +55,12 @@ struct SelectionTest : testing::Test {
   std::shared_ptr<const Dataset> dataset;
 };
 
+TEST_F(SelectionTest, TextThatIsNotUtf8IsAnErrorThatCanBeShown) {
+  EXPECT_THROW(text("lev", "\xff:700"), Error);
+  EXPECT_THROW(text("lev", "500:\xc3"), Error);
+  EXPECT_THROW(text("name", "\xff"), Error);
+}
+
 // The expectations are those of
 //   a = xarray.DataArray(numpy.arange(n), dims=dim, coords={dim: values}); a.sel({dim: label}).values
 // with slices for ranges; a 0-d answer is a dropped dimension.
