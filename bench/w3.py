@@ -1,7 +1,7 @@
 """w3: single steps of a field, shuffled, from chunks of 1, 8 or 32 steps, read by 1, 2 or 4 ranks at once.
 
-What insitubatch is made for: with many steps in a chunk, whoever decodes a chunk for each step loses. All
-ranks together must give the same order of samples, and a reader that was killed must be able to go on.
+The workload that insitubatch is made for: with many steps in a chunk, decoding a chunk for each step is slow. All
+ranks together must deliver the same order of samples, and a killed reader must be able to resume.
 """
 
 import numpy as np

@@ -114,7 +114,7 @@ struct FuseSession::Impl {
   void ask_for_unanswered() {
     const fuse_abi::OutHeader notification{sizeof notification, fuse_abi::kNotifyResend, 0};
     if (::write(fuse_session_fd(session), &notification, sizeof notification) < 0 && !has_session_ended(fuse_session_fd(session)))
-      log.warning(fmt::format("requests that were under way cannot be had again: {}", std::strerror(errno)));
+      log.warning(fmt::format("cannot ask the kernel to resend in-flight requests: {}", std::strerror(errno)));
   }
 
   /// The kernel has the protocol now: see whether it lets us use what it offered.

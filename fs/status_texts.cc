@@ -120,7 +120,7 @@ std::string FileSystem::metrics_text() const {
   text.gauge("memory_used_bytes", "Memory reserved for chunks and batches", static_cast<double>(engine_.budget().used()));
   text.gauge("memory_resident_bytes", "Memory of the process, mapped batches included",
              static_cast<double>(resident_bytes()));
-  text.gauge("memory_spare_bytes", "Memory of batches that readers of the hand-off gave back, kept to be used again",
+  text.gauge("memory_spare_bytes", "Memory of released hand-off batches, kept for the next ones",
              static_cast<double>(engine_.memory_files().spare_bytes()));
   text.gauge("memory_mapped_after_close_bytes", "Memory of batches that readers closed and still map, at least",
              static_cast<double>(engine_.memory_files().mapped_by_others()));

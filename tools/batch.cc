@@ -89,13 +89,13 @@ Run setup_batch(CLI::App& app) {
   };
   number("--epoch", options->epoch, 0, "the epoch (default: 0)");
   number("--batch", options->batch, 0, "the batch's number in the epoch, or in its rank (default: 0)");
-  number("--rank", options->rank, 0, "of the batches of this rank (default: 0)");
-  number("--world", options->world, 1, "among this many ranks (default: 1)");
+  number("--rank", options->rank, 0, "the rank whose batches are numbered (default: 0)");
+  number("--world", options->world, 1, "the number of ranks (default: 1)");
   app.add_option("--format", options->format,
-                 "npy (the default, one tensor), npz, safetensors, png: what it looks like, or json: where it comes from")
+                 "npy (the default, one tensor), npz, safetensors, png (a picture) or json (the provenance)")
       ->check(CLI::IsMember({"npy", "npz", "safetensors", "png", "json"}).description(""))
       ->type_name("npy|npz|safetensors|png|json");
-  app.add_option("--tensor", options->tensor, "the tensor to write as npy, of several")->type_name("NAME");
+  app.add_option("--tensor", options->tensor, "the tensor to write as npy, when the view has several")->type_name("NAME");
   return [options](Output& output) { batch(*options, output); };
 }
 

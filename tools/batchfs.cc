@@ -32,7 +32,7 @@ constexpr Command kCommands[] = {
      "batchfs check era5.zarr", setup_check},
     {"view", "Prepare batches", "write a starter view for a store, to edit",
      "batchfs view era5.zarr > view.json", setup_view},
-    {"plan", "Prepare batches", "say what a view gives and what it costs to read",
+    {"plan", "Prepare batches", "show the batches of a view and what they cost to read",
      "batchfs plan era5.zarr --view view.json", setup_plan},
     {"statistics", "Prepare batches", "compute what a view's \"normalize\" needs: mean, std, min, max",
      "batchfs statistics era5.zarr --view view.json -o stats.json", setup_statistics},
@@ -42,19 +42,19 @@ constexpr Command kCommands[] = {
      "batchfs warm s3://bucket/era5.zarr --view view.json --cache-dir /scratch/batchfs", setup_warm},
     {"mount", "Use batches", "mount a store: its batches become files",
      "batchfs mount era5.zarr /mnt/era5 --view view.json", setup_mount},
-    {"serve", "Use batches", "hand batches over without a mount: to the Python package and C programs",
+    {"serve", "Use batches", "serve batches without a mount, to the Python package and C programs",
      "batchfs serve era5.zarr --view view.json --socket /tmp/era5.sock", setup_serve},
     {"umount", "Use batches", "end a mount", "batchfs umount /mnt/era5", setup_umount},
     {"stats", "Use batches", "show the counters of a mount", "batchfs stats /mnt/era5", setup_stats},
-    {"top", "Use batches", "show what a mount does, live: readers, waits, store, memory", "batchfs top /mnt/era5",
+    {"top", "Use batches", "show the activity of a mount, live: readers, waits, store, memory", "batchfs top /mnt/era5",
      setup_top},
-    {"report", "Use batches", "write a page that shows what readers of a mount waited for",
+    {"report", "Use batches", "write an HTML page about what readers of a mount waited for",
      "batchfs report /mnt/era5 -o report.html", setup_report},
-    {"log", "Use batches", "show the log of a mount, or change what it logs", "batchfs log /mnt/era5 --level debug",
+    {"log", "Use batches", "show the log of a mount, or set its level", "batchfs log /mnt/era5 --level debug",
      setup_log},
-    {"doctor", "Use batches", "say what this machine has for batchfs, and what is missing", "batchfs doctor era5.zarr",
+    {"doctor", "Use batches", "check what this machine supports, and what is missing", "batchfs doctor era5.zarr",
      setup_doctor},
-    {"completion", "", "write what a shell needs to complete command lines of batchfs: bash, zsh or fish",
+    {"completion", "", "write the completion script for bash, zsh or fish",
      "batchfs completion bash > /etc/bash_completion.d/batchfs", setup_completion},
 };
 
@@ -109,8 +109,8 @@ void describe(CLI::App& app) {
   app.set_help_flag("-h,--help", "print this help");
   app.footer(
       "Start with:\n"
-      "  batchfs inspect STORE                         what is in it\n"
-      "  batchfs view STORE > view.json                which batches there are, to edit\n"
+      "  batchfs inspect STORE                         its contents\n"
+      "  batchfs view STORE > view.json                the definition of the batches, to edit\n"
       "  batchfs mount STORE DIR --view view.json      and read DIR/views/...\n\n"
       "batchfs COMMAND --help says more; see also batchfs(1), batchfs-view(5), batchfs-layout(7).");
 }

@@ -173,16 +173,16 @@ Run setup_cat(CLI::App& app) {
       ->required()
       ->type_name("");
   app.add_option("--select", options->select,
-                 "along dimension D, only these: labels (time=2000-01-01:2000-01-31, level=500,850) or "
-                 "positions (time=#0:#4); may be given for several dimensions")
+                 "select along dimension D by labels (time=2000-01-01:2000-01-31, level=500,850) or "
+                 "positions (time=#0:#4); may be given once for each dimension")
       ->type_name("D=SEL")
       ->allow_extra_args(false);
   app.add_option("--decode", options->decode,
-                 "cf: values as xarray.open_zarr gives them (the default); raw: as stored")
+                 "cf: values as of xarray.open_zarr (the default); raw: as stored")
       ->check(CLI::IsMember({"raw", "cf"}).description(""))
       ->type_name("raw|cf");
   app.add_option("--format", options->format,
-                 "npy (the default): numpy.load reads it; text: to look at; json: a nested list, NaN as null")
+                 "npy (the default): for numpy.load; text: for people; json: a nested list, NaN as null")
       ->check(CLI::IsMember({"npy", "text", "json"}).description(""))
       ->type_name("npy|text|json");
   return [options](Output& output) { cat(*options, output); };

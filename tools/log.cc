@@ -70,7 +70,7 @@ void show(const Options& options, Output& output) {
 Run setup_log(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
-  app.add_option("--level", options->level, "log these lines and what is more important from here on: debug, info, warning, error")
+  app.add_option("--level", options->level, "log lines of this level and above from now on: debug, info, warning, error")
       ->type_name("LEVEL")
       ->check([](const std::string& text) {
         return parse_log_level(text) ? "" : "it is debug, info, warning or error, not '" + text + "'";

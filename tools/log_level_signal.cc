@@ -51,7 +51,7 @@ void LogLevelSignal::run() {
                            : log_.level() == LogLevel::debug ? LogLevel::info
                                                               : LogLevel::debug;
     log_.set_level(LogLevel::info);  // so that the log tells of it whatever comes
-    log_.info("the log's level is " + std::string(log_level_name(level)) + " from here on");
+    log_.info("the log's level is " + std::string(log_level_name(level)) + " from now on");
     log_.set_level(level);
   }
 }

@@ -59,17 +59,17 @@ void add_mount_options(CLI::App& app, MountOptions& options) {
       ->allow_extra_args(false);
   app.add_flag("-f,--foreground", options.foreground, "stay in the foreground and log to standard error");
   app.add_flag("--no-passthrough", options.no_passthrough,
-               "serve all reads from batchfs, also where the kernel could read batches itself");
+               "serve all reads from batchfs, even where the kernel could read batches itself");
   app.add_flag("--allow-other,--allow_other", options.allow_other,
                "let other users read the mount (ordinary users: needs user_allow_other in /etc/fuse.conf)");
   app.add_flag("--no-supervisor,--no_supervisor", options.no_supervisor,
-               "when the process that serves the mount dies, end the mount instead of starting it again");
+               "when the daemon dies, end the mount instead of starting the daemon again");
   app.add_option("--hang-timeout,--hang_timeout", options.hang_timeout,
-                 "replace the process that serves the mount when it has not answered for so long (default 30; 0: never)")
+                 "replace the daemon when it has not answered for this long (default 30; 0: never)")
       ->check(CLI::Range(0.0, 1e6).description(""))
       ->type_name("SECONDS");
   app.add_flag("--replace", options.replace,
-               "take over the mount that is there, of the same store and views, under programs that read it");
+               "take over a live mount of the same store and views while programs read it");
   add_time_options(app, options.time);
   add_engine_options(app, options.store);
   add_gpu_options(app, options.gpu);

@@ -126,7 +126,7 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   out += epoch.text();
 
   if (scan)
-    out += fmt::format("\nMissing values\n  Which samples are skipped is found out before the first batch: a scan reads {} chunks, "
+    out += fmt::format("\nMissing values\n  A scan before the first batch determines which samples are skipped: it reads {} chunks, "
                        "{} decoded,\n  once; its result is kept in the cache directory. The numbers here are without it.\n",
                        count_text(scan->chunks), size_text(scan->decoded_bytes));
 

@@ -89,7 +89,7 @@ std::string html(const std::string& text) {
 std::string report_page(const Report& r) {
   std::string page = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>batchfs: " + html(r.mount) +
                      "</title>\n<style>" + kStyle + "</style></head><body>\n";
-  page += "<h1>Who waits for whom: " + html(r.mount) + "</h1>\n<p class=\"of\">" + html(r.store) + " &middot; " + html(r.made) +
+  page += "<h1>Where readers wait: " + html(r.mount) + "</h1>\n<p class=\"of\">" + html(r.store) + " &middot; " + html(r.made) +
           fmt::format(" &middot; pictures: the last {:.0f} s &middot; figures: since the mount began, {} ago</p>\n",
                       r.timeline.seconds, html(duration_text(r.activity.uptime)));
   page += "<h2>Advice</h2>\n<ul>\n";

@@ -101,7 +101,7 @@ Run setup_serve(CLI::App& app) {
       ->required()
       ->type_name("FILE")
       ->allow_extra_args(false);
-  app.add_option("--socket", options->socket, "where readers connect; made here, removed at the end")
+  app.add_option("--socket", options->socket, "path of the socket that readers connect to; removed at the end")
       ->required()
       ->type_name("PATH");
   add_time_options(app, options->time);

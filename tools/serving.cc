@@ -78,7 +78,7 @@ void add_time_options(CLI::App& app, TimeOptions& options) {
   app.add_option("--wait", options.wait, "a reader that has waited this long for its data gets an error (default 600)")
       ->check(CLI::Range(0.001, 1e6).description(""))
       ->type_name("SECONDS");
-  app.add_option("--idle", options.idle, "when nobody has opened anything for so long, all memory is given back (default 300)")
+  app.add_option("--idle", options.idle, "release cached memory after SECONDS without a file being opened (default 300)")
       ->check(CLI::Range(0.001, 1e6).description(""))
       ->type_name("SECONDS");
 }
@@ -91,7 +91,7 @@ void raise_file_limit() {
 }
 
 void add_gpu_options(CLI::App& app, GpuOptions& options) {
-  app.add_option("--gpu", options.gpu, "make batches in GPU memory for readers that ask: auto, off, or the number of one GPU")
+  app.add_option("--gpu", options.gpu, "make batches in GPU memory for readers that request it: auto, off, or the number of one GPU")
       ->type_name("auto|off|N")
       ->check([](const std::string& text) {
         int number = 0;

@@ -114,18 +114,18 @@ void statistics(const Options& options, Output& output) {
 Run setup_statistics(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   add_store_options(app, options->store);
-  app.add_option("--view", options->view, "the view file: its selection and its variables count")
+  app.add_option("--view", options->view, "the view file; only its selection and variables are used")
       ->required()
       ->type_name("FILE");
   app.add_option("-o,--output", options->file, "write JSON for \"normalize\" to this file")->type_name("FILE");
   app.add_flag("--json", options->json, "write the JSON to standard output, for programs");
   app.add_option("--per", options->per,
-                 "a dimension that keeps numbers of its own for each position; may be repeated; none for none "
+                 "keep separate numbers for each position along this dimension; may be repeated; \"none\" for one number "
                  "(default: levels and channels)")
       ->type_name("DIM")
       ->allow_extra_args(false);
   app.add_option("--tendency", options->tendency,
-                 "the dimension of the differences from step to step; none for none (default: time)")
+                 "the dimension of the differences between neighbours; \"none\" for no tendencies (default: time)")
       ->type_name("DIM");
   return [options](Output& output) { statistics(*options, output); };
 }

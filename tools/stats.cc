@@ -53,7 +53,7 @@ void show(const Options& options, Output& output) {
 Run setup_stats(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
-  app.add_flag("--json", options->json, "write JSON, as .batchfs/stats.json has it");
+  app.add_flag("--json", options->json, "write the JSON of .batchfs/stats.json");
   return [options](Output& output) { show(*options, output); };
 }
 

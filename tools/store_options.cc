@@ -44,18 +44,18 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
   app.add_flag("--follow-links,--follow_links", options.config.follow_links,
                "follow symbolic links that lead out of the store")
       ->group("Local stores");
-  app.add_option("--cache-dir", options.config.cache_dir, "keep what was fetched in this directory")
+  app.add_option("--cache-dir", options.config.cache_dir, "cache fetched objects in this directory")
       ->type_name("DIR")
       ->group(remote);
   app.add_flag("--cache-trust", options.config.cache_trust,
-               "take what the cache has of chunks without asking whether it has changed")
+               "use cached chunks without asking the store whether they changed")
       ->group(remote);
-  add_size_option(app, "--cache-size", options.config.cache_size, "keep at most this much (default: what the disk has)")->group(remote);
+  add_size_option(app, "--cache-size", options.config.cache_size, "size of the cache at most (default: the free space of the disk)")->group(remote);
   app.add_option("--timeout", options.config.timeout, "give up on a request after this many seconds (default: 30)")
       ->check(CLI::Range(0.001, 3600.0).description(""))
       ->type_name("SECONDS")
       ->group(remote);
-  app.add_option("--retries", options.config.retries, "try a failed request again this often (default: 3)")
+  app.add_option("--retries", options.config.retries, "repeat a failed request this often (default: 3)")
       ->check(CLI::Range(0, 100).description(""))
       ->type_name("N")
       ->group(remote);
@@ -66,8 +66,8 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
     options.config.missing = answer == "403" ? MissingAnswers::also_403 : MissingAnswers::only_404;
   };
   app.add_option_function<std::string>("--missing", set_missing,
-                                       "which answer says that a chunk does not exist: 404 alone, or 403 too "
-                                       "(default: found out)")
+                                       "answer that means a missing chunk: 404 alone, or 403 too (default: determined by a "
+                                       "request for an object that cannot exist)")
       ->check(CLI::IsMember({"404", "403"}).description(""))
       ->type_name("404|403")
       ->group(remote);
@@ -121,7 +121,7 @@ std::string read_text_file(const std::string& path, const std::string& what) {
   while ((n = std::fread(block, 1, sizeof block, file.get())) > 0) {
     text.append(block, n);
     if (text.size() > kLargest) {
-      throw Error(ErrorCode::invalid_argument, "larger than 16 MB: this is no view file", where);
+      throw Error(ErrorCode::invalid_argument, "larger than 16 MB: not a view file", where);
     }
   }
   if (std::ferror(file.get()) != 0) throw fail(errno);

@@ -138,11 +138,11 @@ void show(const Options& options, Output& output) {
 Run setup_top(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
-  app.add_option("--interval", options->interval, "seconds between two looks; the default is 1")
+  app.add_option("--interval", options->interval, "seconds between updates; the default is 1")
       ->check(CLI::Range(0.1, 3600.0))
       ->type_name("SECONDS");
-  app.add_flag("--once", options->once, "write it once, after one interval, and end");
-  app.add_flag("--json", options->json, "the same as JSON");
+  app.add_flag("--once", options->once, "write the state once, after one interval, and end");
+  app.add_flag("--json", options->json, "write JSON, for programs");
   return [options](Output& output) { show(*options, output); };
 }
 

@@ -73,7 +73,7 @@ void require_no_batches_held(const std::string& path) {
   const std::uint64_t readers = now.value("readers", std::uint64_t{0}), held = now.value("leases", std::uint64_t{0});
   if (held == 0) return;
   throw Error(ErrorCode::io,
-              fmt::format("{} of the hand-off {} {}; close {}, or add --lazy to end the mount all the same",
+              fmt::format("{} of the hand-off {} {}; close {}, or add --lazy to end the mount anyway",
                           readers == 1 ? "a reader" : fmt::format("{} readers", readers), readers == 1 ? "holds" : "hold",
                           held == 1 ? "a batch" : fmt::format("{} batches", held), readers == 1 ? "it" : "them"),
               path);
@@ -85,9 +85,9 @@ Run setup_umount(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_flag("--lazy", options->lazy,
-               "also with programs that still read it: the name goes now, the mount when they are done");
+               "detach a mount that programs still read; it ends when they are done");
   app.add_flag("--dead", options->dead,
-               "only if its processes have died and none takes over, as a service does; else do nothing");
+               "end it only if all its processes have died; otherwise do nothing");
   return [options](Output&) {
     if (options->dead) return end_dead_mount(options->directory);
     const std::string path = require_batchfs_mount(options->directory);

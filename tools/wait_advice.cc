@@ -50,7 +50,7 @@ void explain_waits(const Timeline& timeline, WaitFacts& facts) {
 }
 
 std::string decode_advice(const WaitFacts& f) {
-  std::string text = fmt::format("Readers waited {} of their time, mostly for decoding: all {} threads were at it.",
+  std::string text = fmt::format("Readers waited {} of their time, mostly for decoding: all {} threads were busy.",
                                  percent(f.wait_share), f.threads);
   if (f.threads < f.processors) {
     const double needed = static_cast<double>(f.threads) / std::max(0.1, 1 - f.wait_share);

@@ -82,7 +82,7 @@ def codec(name, zarr_format):
 
 
 def make_store(folder, spec):
-    """The store that `spec` describes, made unless it is there. Gives its path.
+    """Makes the store that `spec` describes, unless it exists. Returns its path.
 
     spec: {"name", "format": 2|3, "codec", "steps", "variables": {name: {"grid", "dims", "chunk"}},
     "coordinates": {dim: size}, "random": bool}

@@ -79,8 +79,8 @@ class Watch:
 
 
 def get_memory_from_host(most=4 << 30):
-    """Uses memory once and gives it back. On a virtual machine the first use of memory takes the host as long as some
-    contenders take for their work, and whoever runs first, or keeps most, would pay for all."""
+    """Touches memory once and releases it. On a virtual machine the first use of memory takes the host as long as some
+    contenders take for their work; the first contender, or the one that keeps most, would pay for all."""
     size = min(most, psutil.virtual_memory().free // 2) // mmap.PAGESIZE * mmap.PAGESIZE
     with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
         memory.madvise(mmap.MADV_HUGEPAGE)

@@ -46,7 +46,7 @@ class Reader:
         return arrays
 
     def epoch(self, number):
-        """The batches of an epoch; each is given back when the next is asked for."""
+        """The batches of an epoch; each is released when the next is requested."""
         batch = ctypes.c_void_p()
         self.check(self.api.batchfs_start(self.handle, ctypes.c_int64(number), ctypes.c_int64(0)))
         while True:

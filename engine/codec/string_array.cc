@@ -40,7 +40,7 @@ StringArray::StringArray(std::shared_ptr<Store> store, std::shared_ptr<const Arr
   const std::vector<CodecSpec>& specs = metadata_->codecs;
   const auto refuse = [](const std::string& why) { return Error(ErrorCode::not_supported, "strings of any length " + why); };
   if (!metadata_->unsupported.empty()) throw Error(ErrorCode::not_supported, metadata_->unsupported);
-  if (metadata_->type.kind != Kind::variable_string) throw Error(ErrorCode::internal, "this is no array of strings");
+  if (metadata_->type.kind != Kind::variable_string) throw Error(ErrorCode::internal, "not an array of strings");
   if (specs.empty() || specs.front().name != "vlen-utf8")
     throw refuse(specs.empty() ? "without a codec are not supported"
                                : fmt::format("under the codec '{}' are not supported", specs.front().name));

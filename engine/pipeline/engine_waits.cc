@@ -288,7 +288,7 @@ void Engine::tick() {
     ++counters_.errors;
     const std::string why =
         fmt::format("not ready after {:.4g} seconds (--wait)", static_cast<double>(wait_ns_) * 1e-9);
-    log_.error("a reader was sent away: " + why);
+    log_.error("a reader timed out: " + why);
     leave(id, std::make_exception_ptr(Error(ErrorCode::timed_out, why)));
   }
   const std::lock_guard lock(mutex_);

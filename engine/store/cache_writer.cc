@@ -98,7 +98,7 @@ void CacheWriter::put(const Job& job) {
     else ++counters_.dropped;
     if (!why.empty()) broken_ = true;
   }
-  if (!why.empty() && options_.warn) options_.warn(fmt::format("{}; going on without keeping more in it", why));
+  if (!why.empty() && options_.warn) options_.warn(fmt::format("{}; nothing more is kept in it", why));
 }
 
 CacheWriter::Counters CacheWriter::counters() const {

@@ -35,7 +35,7 @@ std::optional<FileText> read_small_file(const std::string& path) {
     if (got == 0) return file;
     file.text.append(block, static_cast<std::size_t>(got));
     if (file.text.size() > kLargestFile)
-      throw Error(ErrorCode::invalid_argument, "larger than 1 MB: this is no file of settings or credentials", path);
+      throw Error(ErrorCode::invalid_argument, "larger than 1 MB: not a file of settings or credentials", path);
   }
 }
 

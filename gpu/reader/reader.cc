@@ -39,7 +39,7 @@ std::string only_view(const std::string& mount) {
   if (names.size() == 1) return names[0];
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  if (names.empty()) throw Error(ErrorCode::not_found, "this is no batchfs mount with views, no view and no socket", mount);
+  if (names.empty()) throw Error(ErrorCode::not_found, "not a batchfs mount with views, not a view and not a socket", mount);
   throw Error(ErrorCode::invalid_argument, "say which view: there are " + list, mount);
 }
 
@@ -164,7 +164,7 @@ std::int64_t Reader::count(const Position& position) const {
 /// A new source at the same position. Throws Gone.
 void Reader::reconnect(const std::string& why) {
   const Gone gone("the batchfs process is gone (" + why +
-                      "); what was read stays valid. Start it again and go on from the saved state",
+                      "); what was read stays valid. Start it again and continue from the saved state",
                   options_.place);
   try {
     connect();

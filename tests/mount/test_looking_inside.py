@@ -242,8 +242,8 @@ def test_the_log_and_its_level(weather, mount_at, tmp_path, good, fails):
         return False
 
     good("log", mount, "--level", "debug")
-    assert eventually_in_log(b"the log's level is debug from here on")
+    assert eventually_in_log(b"the log's level is debug from now on")
     os.kill(json.loads((mount / ".batchfs/stats.json").read_text())["pid"], signal.SIGUSR1)
-    assert eventually_in_log(b"the log's level is info from here on")
+    assert eventually_in_log(b"the log's level is info from now on")
     assert "debug, info, warning or error" in fails(2, "log", mount, "--level", "loud")
     assert np.load(mount / "views/v/epoch-0000/batch-000000.npy").size > 0  # it serves as before

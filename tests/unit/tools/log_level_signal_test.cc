@@ -21,7 +21,7 @@ TEST(LogLevelSignal, TurnsDebugOnAndOff) {
   EXPECT_TRUE(becomes(log, LogLevel::debug));
   ::kill(::getpid(), kLogLevelSignal);
   EXPECT_TRUE(becomes(log, LogLevel::info));
-  EXPECT_THAT(log.text(), testing::HasSubstr("the log's level is debug from here on"));
+  EXPECT_THAT(log.text(), testing::HasSubstr("the log's level is debug from now on"));
 }
 
 TEST(LogLevelSignal, SetsTheLevelThatItBrings) {

@@ -149,7 +149,7 @@ class Dataset:
         return (self._position.count - self._reader.left()) * self.world * self._worker[1] if self._position else 0
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iteration goes on where `state` was taken, with any world size.
+        """The next iteration resumes where `state` was taken, with any world size.
 
         With D batches of the epoch done, rank R of W reads the batches D + R, D + R + W, ... of it: every batch that
         was not read is read once, by one rank. The ranks then differ by at most one batch, or by none where the
@@ -158,13 +158,13 @@ class Dataset:
         a whole number of the new batches.
         """
         if state.get("version") != 1 or state.get("view") != self.name:
-            raise InvalidArgument(f"this is no state of the view '{self.name}'")
+            raise InvalidArgument(f"not a state of the view '{self.name}'")
         done = state["batches_done"]
         if state["batch_size"] != self._schema["batch_size"]:
             samples = done * state["batch_size"]
             if samples % self._schema["batch_size"] != 0:
                 raise InvalidArgument(f"{samples} samples were read, no whole number of batches of "
-                                      f"{self._schema['batch_size']}; go on with batches of {state['batch_size']}")
+                                      f"{self._schema['batch_size']}; continue with batches of {state['batch_size']}")
             done = samples // self._schema["batch_size"]
         if not 0 <= done <= self._schema["batches"]:
             raise InvalidArgument(f"an epoch has {self._schema['batches']} batches, the state says that {done} are done")
@@ -193,7 +193,7 @@ class _Position:
 
 
 class _Pass(Iterator[Batch]):
-    """One way through an epoch. A batch that cannot be made raises; the next call goes on behind it."""
+    """One pass over an epoch. A batch that cannot be made raises; the next call returns the batch after it."""
 
     __slots__ = ("_dataset", "_position", "_ended")
 

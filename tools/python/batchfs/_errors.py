@@ -1,12 +1,12 @@
-"""What goes wrong, as Python exceptions. Each is an `Error`, and what Python itself would raise."""
+"""Failures as Python exceptions. Each is an `Error`, and the exception that Python itself would raise."""
 
 
 class Error(RuntimeError):
-    """A batch cannot be had; the text says why, and what to do about it."""
+    """A batch is not available; the text says why, and what to do."""
 
 
 class InvalidArgument(Error, ValueError):
-    """What was asked for makes no sense: a rank beyond the world, a view that the place has not."""
+    """An invalid argument: a rank beyond the world, a view that the mount lacks."""
 
 
 class NotFound(Error, FileNotFoundError):

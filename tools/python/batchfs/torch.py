@@ -34,7 +34,7 @@ def rank_and_world() -> tuple[int, int]:
 
 
 class BatchDataset(torch.utils.data.IterableDataset):
-    """The batches of a view: `batchfs.open`'s arguments, with the rank found out where none is given.
+    """The batches of a view: `batchfs.open`'s arguments, with the rank from torch.distributed or the environment by default.
 
     To be used with `DataLoader(dataset, batch_size=None)`. `transform` is applied to the dict of tensors. Call
     `set_epoch` before each epoch when there are workers, which start anew each time.

@@ -105,7 +105,7 @@ TEST_F(CacheWriterTest, ABrokenDiskIsToldOnceAndStopsNobody) {
       });
     while (served < 20 || writer.counters().dropped < 20) std::this_thread::yield();
     EXPECT_EQ(warnings, 1);
-    EXPECT_NE(warning.find("going on without keeping more in it"), std::string::npos);
+    EXPECT_NE(warning.find("nothing more is kept in it"), std::string::npos);
     EXPECT_EQ(writer.counters().bytes, 0u);
     EXPECT_EQ(write(writer, "later", "bytes"), "bytes") << "at once: nothing is written any more";
   }
