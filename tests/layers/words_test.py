@@ -1,0 +1,79 @@
+"""Documents and texts are in plain technical English, and their links lead somewhere."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LINT = ROOT / "tools" / "lint_words"
+
+
+def lint(*files):
+    return subprocess.run([sys.executable, LINT, *files], capture_output=True, text=True, check=False)
+
+
+def found(tmp_path, name, text):
+    """(line, phrase) of each finding in a file of this name."""
+    file = tmp_path / name
+    file.write_text(text)
+    done = lint(file)
+    assert done.stderr == "" and done.returncode == (1 if done.stdout else 0)
+    return [(int(line), phrase) for line, phrase in re.findall(rf'^{re.escape(str(file))}:(\d+): "(.*?)": ', done.stdout, re.M)]
+
+
+BAD = ["Whoever opens it waits.", "Where FUSE is not to be had, take serve.", "The memory is given back.", "A reader was sent away.",
+       "It stays as long as it is there.", "The mount goes on.", "All threads were at it.", "The kernel is told once.",
+       "The mount must be one's own.", "Requests cannot be had again.", "Tensors speak DLPack.", "this is no batchfs mount",
+       "There are as many as there are cores.", "Nothing happened for so long.", "It ends all the same."]
+GOOD = ["The mount exists.", "Put a header on the device.", "Kernels go on the GPU.", "Look at a store.", "Give each backing file a name.",
+        "There is a chunk.", "They had no memory.", "The same view gives the same batches.", "It is no longer mounted.",
+        "A page that shows what readers waited for.", "as long as it lives", "batches are given to readers", "not all the same type"]
+
+
+@pytest.mark.parametrize("sentence", BAD)
+@pytest.mark.parametrize(("name", "form"), [("a.md", "{}"), ("a.1", ".Nm\n{}"), ("a.cc", 'f("{}");'), ("a.py", 'f("{}")')])
+def test_a_bad_sentence_is_found(tmp_path, name, form, sentence):
+    assert [line for line, _ in found(tmp_path, name, form.format(sentence))] == [form.count("\n") + 1]
+
+
+def test_good_sentences_are_not(tmp_path):
+    assert found(tmp_path, "a.md", "\n\n".join(GOOD)) == []
+
+
+def test_a_phrase_is_found_across_lines_and_macros_and_literals(tmp_path):
+    assert found(tmp_path, "a.md", "one\n\nThe mount goes\non.\n") == [(3, "goes on")]
+    assert found(tmp_path, "a.1", ".Sh A\nThe mount goes\n.Em on .\n") == [(2, "goes on")]
+    assert found(tmp_path, "a.cc", 'f("it goes "\n  "on");\n') == [(1, "goes on")]
+
+
+def test_no_phrase_goes_over_two_texts(tmp_path):
+    assert found(tmp_path, "a.md", "- where it goes\n\n- on Linux\n\n| goes | on |\n") == []
+    assert found(tmp_path, "a.1", ".It where it goes\n.It on Linux\n") == []
+    assert found(tmp_path, "a.cc", 'f("goes ", "on");\n') == []
+
+
+def test_code_and_comments_are_not_looked_at(tmp_path):
+    assert found(tmp_path, "a.md", "`goes on`\n\n    goes on\n\n```\ngoes on\n```\n") == []
+    assert found(tmp_path, "a.1", '.\\" goes on\n.Bd -literal\ngoes on\n.Ed\n') == []
+    assert found(tmp_path, "a.cc", "// goes on\n/* goes on */ int goes_on = '\"'; f(on);\n") == []
+    assert found(tmp_path, "a.py", "# goes on\ngoes = on\n") == []
+
+
+def test_the_checkout_has_none():
+    done = lint()
+    assert done.stdout == "" and done.returncode == 0
+
+
+DOCUMENTS = [*ROOT.glob("*.md"), *(path for folder in ("man", "bench", "tests", "tools/python") for path in (ROOT / folder).rglob("*.md"))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_and_columns(document):
+    text = document.read_text()
+    prose = re.sub(r"^    .*$|`[^`]*`", "", text, flags=re.M)
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", prose) if "://" not in link]
+    assert [link for link in links if not (document.parent / link).exists()] == []
+    assert [number for number, line in enumerate(text.splitlines(), 1) if len(line) > 100] == []
