@@ -33,10 +33,11 @@ GOOD = ["The mount exists.", "Put a header on the device.", "Kernels go on the G
         "A page that shows what readers waited for.", "as long as it lives", "batches are given to readers", "not all the same type"]
 
 
-@pytest.mark.parametrize("sentence", BAD)
-@pytest.mark.parametrize(("name", "form"), [("a.md", "{}"), ("a.1", ".Nm\n{}"), ("a.cc", 'f("{}");'), ("a.py", 'f("{}")')])
-def test_a_bad_sentence_is_found(tmp_path, name, form, sentence):
-    assert [line for line, _ in found(tmp_path, name, form.format(sentence))] == [form.count("\n") + 1]
+@pytest.mark.parametrize(("name", "form"), [("a.md", "{}\n\n"), ("a.1", ".Pp\n{}\n"), ("a.cc", 'f("{}");\n\n'), ("a.py", 'f("{}")\n\n')])
+def test_every_bad_sentence_is_found(tmp_path, name, form):
+    lines = [line for line, _ in found(tmp_path, name, "".join(form.format(sentence) for sentence in BAD))]
+    first = 2 if name == "a.1" else 1
+    assert lines == [first + 2 * number for number in range(len(BAD))]
 
 
 def test_good_sentences_are_not(tmp_path):
