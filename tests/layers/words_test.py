@@ -12,7 +12,8 @@ LINT = ROOT / "tools" / "lint_words"
 
 
 def lint(*files):
-    return subprocess.run([sys.executable, LINT, *files], capture_output=True, text=True, check=False)
+    command = [sys.executable, LINT, *files]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def found(tmp_path, name, text):
@@ -21,21 +22,54 @@ def found(tmp_path, name, text):
     file.write_text(text)
     done = lint(file)
     assert done.stderr == "" and done.returncode == (1 if done.stdout else 0)
-    return [(int(line), phrase) for line, phrase in re.findall(rf'^{re.escape(str(file))}:(\d+): "(.*?)": ', done.stdout, re.M)]
+    lines = re.findall(rf'^{re.escape(str(file))}:(\d+): "(.*?)": ', done.stdout, re.M)
+    return [(int(line), phrase) for line, phrase in lines]
 
 
-BAD = ["Whoever opens it waits.", "Where FUSE is not to be had, take serve.", "The memory is given back.", "A reader was sent away.",
-       "It stays as long as it is there.", "The mount goes on.", "All threads were at it.", "The kernel is told once.",
-       "The mount must be one's own.", "Requests cannot be had again.", "Tensors speak DLPack.", "this is no batchfs mount",
-       "There are as many as there are cores.", "Nothing happened for so long.", "It ends all the same."]
-GOOD = ["The mount exists.", "Put a header on the device.", "Kernels go on the GPU.", "Look at a store.", "Give each backing file a name.",
-        "There is a chunk.", "They had no memory.", "The same view gives the same batches.", "It is no longer mounted.",
-        "A page that shows what readers waited for.", "as long as it lives", "batches are given to readers", "not all the same type"]
+BAD = """
+Whoever opens it waits.
+Where FUSE is not to be had, take serve.
+The memory is given back.
+A reader was sent away.
+It stays as long as it is there.
+The mount goes on.
+All threads were at it.
+The kernel is told once.
+The mount must be one's own.
+Requests cannot be had again.
+Tensors speak DLPack.
+this is no batchfs mount
+There are as many as there are cores.
+Nothing happened for so long.
+It ends all the same.
+""".strip().splitlines()
+GOOD = """
+The mount exists.
+Put a header on the device.
+Kernels go on the GPU.
+Look at a store.
+Give each backing file a name.
+There is a chunk.
+They had no memory.
+The same view gives the same batches.
+It is no longer mounted.
+A page that shows what readers waited for.
+as long as it lives
+batches are given to readers
+not all the same type
+""".strip().splitlines()
+FORMS = [
+    ("a.md", "{}\n\n"),
+    ("a.1", ".Pp\n{}\n"),
+    ("a.cc", 'f("{}");\n\n'),
+    ("a.py", 'f("{}")\n\n'),
+]
 
 
-@pytest.mark.parametrize(("name", "form"), [("a.md", "{}\n\n"), ("a.1", ".Pp\n{}\n"), ("a.cc", 'f("{}");\n\n'), ("a.py", 'f("{}")\n\n')])
+@pytest.mark.parametrize(("name", "form"), FORMS)
 def test_every_bad_sentence_is_found(tmp_path, name, form):
-    lines = [line for line, _ in found(tmp_path, name, "".join(form.format(sentence) for sentence in BAD))]
+    text = "".join(form.format(sentence) for sentence in BAD)
+    lines = [line for line, _ in found(tmp_path, name, text)]
     first = 2 if name == "a.1" else 1
     assert lines == [first + 2 * number for number in range(len(BAD))]
 
@@ -68,7 +102,9 @@ def test_the_checkout_has_none():
     assert done.stdout == "" and done.returncode == 0
 
 
-DOCUMENTS = [*ROOT.glob("*.md"), *(path for folder in ("man", "bench", "tests", "tools/python") for path in (ROOT / folder).rglob("*.md"))]
+FOLDERS = ("man", "bench", "tests", "tools/python")
+DOCUMENTS = list(ROOT.glob("*.md"))
+DOCUMENTS += [path for name in FOLDERS for path in (ROOT / name).rglob("*.md")]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
