@@ -44,7 +44,7 @@ void advise_on_block(const View& view, const ViewCost& cost, double budget, std:
   const double quality = shuffle_quality(*view.with_order(order)).value_or(1);
   if (quality < *cost.shuffle_quality + 0.02) return;
   lines.push_back(fmt::format("A \"window\" of {} groups in \"order\" would mix samples better: a shuffle quality of {:.2f} "
-                              "in place of {:.2f}. It keeps about {} of decoded chunks.",
+                              "instead of {:.2f}. It keeps about {} of decoded chunks.",
                               order.window, quality, *cost.shuffle_quality, size_text(now.run_decoded * better / window)));
 }
 
@@ -62,7 +62,7 @@ void advise_on_absent(const ViewCost& cost, std::vector<std::string>& lines) {
       if (absent.all == all) names.push_back(absent.variable);
     if (names.empty()) continue;
     lines.push_back(fmt::format("No chunk of {} {}, so the values are fill values. Check that the store was written, or "
-                                "copied, completely.", join(names, ", "), all ? "exists" : "that was looked at exists"));
+                                "copied, completely.", join(names, ", "), all ? "exists" : "that was examined exists"));
   }
 }
 
@@ -70,8 +70,8 @@ void advise_on_absent(const ViewCost& cost, std::vector<std::string>& lines) {
 
 std::optional<std::string> memory_advice(double need, std::uint64_t budget) {
   if (need <= static_cast<double>(budget)) return std::nullopt;
-  return fmt::format("A batch needs {} while it is made and the memory budget is {}: take a smaller batch size, or give "
-                     "more with --memory.", size_text(need), format_size(budget));
+  return fmt::format("A batch needs {} while it is made and the memory budget is {}: use a smaller batch size or a "
+                     "larger --memory.", size_text(need), format_size(budget));
 }
 
 std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory) {
@@ -86,7 +86,7 @@ std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uin
   if (cost.waste && epoch_amplification(view, cost, kept_bytes(budget)) >= 2) {
     const ViewCost::Waste& waste = *cost.waste;
     lines.push_back(fmt::format(
-        "A batch uses about {:.0f} of the {} positions that a chunk of {} has along {}, and the rest is decoded in vain. "
+        "A batch uses about {:.0f} of the {} positions that a chunk of {} has along {}, and the rest is decoded for nothing. "
         "A store with chunks of about {:.0f} there, or a larger batch, decodes less.",
         std::max(1.0, waste.used), waste.chunk, waste.variable, waste.dim, std::max(1.0, std::ceil(waste.used))));
   }

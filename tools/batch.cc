@@ -27,7 +27,7 @@ std::uint32_t file_of(const Options& options, const View& view, const BatchLayou
   if (options.tensor.empty()) {
     if (names.size() == 1) return layout.tensors[0].file;
     throw UsageError{"a batch of view '" + view.name() + "' has several tensors; name one with --tensor (" +
-                     join(names, ", ") + ") or take --format npz or safetensors"};
+                     join(names, ", ") + ") or use --format npz or safetensors"};
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == options.tensor) return layout.tensors[i].file;
@@ -55,7 +55,7 @@ void batch(const Options& options, Output& output) {
   if (!options.tensor.empty() && options.format != "npy") {
     throw UsageError{"--tensor goes with --format npy: " + options.format + " holds all tensors"};
   }
-  if (options.format != "json") output.expect_binary("take --format json, which tells where it comes from");
+  if (options.format != "json") output.expect_binary("use --format json for the provenance");
   const OpenedView opened = open_view(options.store, options.view);
   Log log;
   Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false,

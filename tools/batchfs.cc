@@ -136,7 +136,7 @@ int run(const Command& command, const Run& chosen) {
   } catch (const Error& error) {
     return complain(command.name, error.what(), kFailed);
   } catch (const std::bad_alloc&) {
-    return complain(command.name, "out of memory; select less, or give it a smaller --memory", kFailed);
+    return complain(command.name, "out of memory; select less, or use a smaller --memory", kFailed);
   } catch (const std::exception&) {
     const Error error = explain(std::current_exception());
     return complain(command.name, (error.code() == ErrorCode::internal ? "internal error: " : "") + std::string(error.what()), kFailed);

@@ -17,7 +17,7 @@ Checks check_gpu() {
   Checks checks;
   for (int number = 0; number < gpu::device_count(); ++number)
     checks.push_back({ok, fmt::format("GPU {}", number),
-                      fmt::format("{}, {}: decodes, and hands batches over in its memory to readers on the same GPU",
+                      fmt::format("{}, {}: decodes, and serves batches in its memory to readers on the same GPU",
                                   printable(gpu::device_name(number)), format_size(gpu::total_device_memory(number))), ""});
   return checks;
 }

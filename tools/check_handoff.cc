@@ -33,7 +33,7 @@ Check check_reader(const std::string& no_gpu) {
   const char* why = nullptr;
   if (!no_gpu.empty()) return {note, "hand-off, reader", "not here: " + printable(no_gpu), ""};
   if (reader::cuda_decoder(&why) != nullptr)
-    return {ok, "hand-off, reader", "batches are decoded in the reader's process, on its GPU; batchfs itself needs none for that", ""};
+    return {ok, "hand-off, reader", "batches are decoded in the reader's process, on its GPU; batchfs itself needs no GPU", ""};
   return {note, "hand-off, reader", "not here: " + printable(why), "install libbatchfs_reader_cuda.so, or set LD_LIBRARY_PATH to its folder"};
 }
 
@@ -42,7 +42,7 @@ Check check_reader(const std::string& no_gpu) {
 Checks check_handoff() {
   const std::string no_gpu = gpu::why_no_device();
   return {check_daemon(no_gpu), check_reader(no_gpu),
-          {ok, "hand-off, host", "batches are in memory that readers map; to one with a GPU the reader copies them", ""}};
+          {ok, "hand-off, host", "batches are in memory that readers map; a reader with a GPU copies them to it", ""}};
 }
 
 }  // namespace batchfs

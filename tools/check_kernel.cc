@@ -42,8 +42,8 @@ constexpr Feature kFeatures[] = {
     {"direct-io mmap", {6, 6}, "batches that the kernel does not read itself can be mapped",
      "without passthrough, batches cannot be mapped (numpy's mmap_mode, safetensors)"},
     {"passthrough", {6, 9}, "the kernel reads batches itself, without copies", "every read goes through batchfs"},
-    {"resend", {6, 9}, "a daemon that is started again answers what was asked before",
-     "a read that was under way when the daemon died fails"},
+    {"resend", {6, 9}, "a restarted daemon answers the requests of the one before",
+     "reads in flight fail when the daemon dies"},
 };
 
 std::string read_first_line(const std::string& path) {
@@ -70,7 +70,7 @@ Checks check_kernel_release(const std::string& release) {
   for (const Feature& feature : kFeatures) {
     const bool has = !(version < feature.since);
     checks.push_back({has ? Check::State::ok : Check::State::note, feature.name,
-                      has ? feature.with : fmt::format("Linux {} does not have it: {}", release, feature.without),
+                      has ? feature.with : fmt::format("Linux {} lacks it: {}", release, feature.without),
                       has ? "" : fmt::format("Linux {}.{} or later has it", feature.since.major, feature.since.minor)});
   }
   return checks;
@@ -99,9 +99,9 @@ Checks check_fuse() {
   Checks checks;
   const bool is_root = ::geteuid() == 0;
   if (::access("/dev/fuse", F_OK) != 0) {
-    checks.push_back({problem, "/dev/fuse", "it is missing: `batchfs mount` cannot work",
+    checks.push_back({problem, "/dev/fuse", "missing: `batchfs mount` cannot work",
                       "load the module with `modprobe fuse`; start a container with --device /dev/fuse --cap-add SYS_ADMIN. "
-                      "`batchfs serve` hands batches to programs without a mount"});
+                      "`batchfs serve` serves batches without a mount"});
   } else if (::access("/dev/fuse", R_OK | W_OK) != 0) {
     checks.push_back({problem, "/dev/fuse", "this user may not open it: nothing can be mounted",
                       "allow it with `chmod 666 /dev/fuse`, the usual mode"});
@@ -111,7 +111,7 @@ Checks check_fuse() {
   if (on_path("fusermount3")) {
     checks.push_back({ok, "fusermount3", "is there", ""});
   } else {
-    checks.push_back({is_root ? note : problem, "fusermount3", "it is not there: ordinary users cannot mount",
+    checks.push_back({is_root ? note : problem, "fusermount3", "missing: ordinary users cannot mount",
                       "install the package fuse3"});
   }
   std::ifstream file("/etc/fuse.conf");

@@ -58,10 +58,10 @@ Check check_huge_pages() {
 
 Check check_memory() {
   const std::uint64_t budget = default_memory_budget();
-  const std::string found = fmt::format("mounts use up to {} unless --memory says otherwise, half of what the machine or its "
-                                        "control group has; {} processors", format_size(budget), std::thread::hardware_concurrency());
+  const std::string found = fmt::format("mounts use up to {} unless --memory says otherwise, half of the memory of the machine "
+                                        "or its control group; {} processors", format_size(budget), std::thread::hardware_concurrency());
   if (budget >= kLittleMemory) return {Check::State::ok, "memory", found, ""};
-  return {Check::State::note, "memory", found + ". That is little: few batches are made ahead",
+  return {Check::State::note, "memory", found + ". That is little: few batches are prefetched",
           "give the container or the job more memory, and --memory to the mount"};
 }
 

@@ -90,7 +90,7 @@ std::string run(std::vector<std::string> arguments, const std::string& errors) {
   std::ifstream file(errors);
   std::string line;
   std::getline(file, line);
-  return line.empty() ? "it ended without a word" : line;
+  return line.empty() ? "it ended without a message" : line;
 }
 
 /// An open batch.

@@ -49,7 +49,7 @@ std::optional<double> usual_latency(Store& store) {
 /// A text of a mount. Throws after a while where nobody answers.
 std::string read_soon(const std::string& path) {
   if (auto text = answer_within(kPatience, [path] { return read_text_file(path); })) return *std::move(text);
-  throw Error(ErrorCode::timed_out, fmt::format("nothing came within {} seconds", kPatience.count()), path);
+  throw Error(ErrorCode::timed_out, fmt::format("no answer within {} seconds", kPatience.count()), path);
 }
 
 }  // namespace

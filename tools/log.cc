@@ -47,13 +47,13 @@ pid_t server_of(const std::string& mount) {
 void set_level(const std::string& mount, LogLevel level) {
   const pid_t pid = server_of(mount);
   if (pid <= 0 || !takes_signal(pid, kLogLevelSignal))
-    throw Error(ErrorCode::not_supported, "the process that serves it cannot be told from here: it is in another container, or "
-                "of another version", "process " + std::to_string(pid));
+    throw Error(ErrorCode::not_supported, "the daemon cannot be reached from here: it runs in another container, or is of "
+                "another version", "process " + std::to_string(pid));
   sigval value{};
   value.sival_int = static_cast<int>(level);
   if (::sigqueue(pid, kLogLevelSignal, value) != 0) {
     throw Error(errno == EPERM ? ErrorCode::access_denied : ErrorCode::io,
-                errno == EPERM ? "it is another user's; be that user, or root" : std::strerror(errno),
+                errno == EPERM ? "it belongs to another user; run this as that user or as root" : std::strerror(errno),
                 "process " + std::to_string(pid));
   }
 }

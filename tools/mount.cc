@@ -53,7 +53,7 @@ void check_device() {
   std::error_code error;
   if (!std::filesystem::exists("/dev/fuse", error))
     throw Error(ErrorCode::not_supported, "nothing can be mounted without /dev/fuse; `batchfs doctor` says how to get it, "
-                                          "`batchfs serve` hands batches to programs without a mount");
+                                          "`batchfs serve` serves batches without a mount");
 }
 
 /// What .batchfs/config.json shows: nothing secret.

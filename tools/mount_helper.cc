@@ -45,7 +45,7 @@ void describe(CLI::App& app, Request& request) {
 void check_directory(const std::string& directory) {
   end_dead_mount(directory);
   if (mounted_type(mount_path(directory)) == "fuse.batchfs") {
-    throw Error(ErrorCode::invalid_argument, "batchfs is mounted there already; end that mount with umount first", directory);
+    throw Error(ErrorCode::invalid_argument, "already mounted; run umount first", directory);
   }
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error)) {

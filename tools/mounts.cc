@@ -82,7 +82,7 @@ std::string require_batchfs_mount(const std::string& directory) {
   const std::optional<std::string> type = mounted_type(path);
   if (!type) throw Error(ErrorCode::invalid_argument, "nothing is mounted there", directory);
   if (*type != "fuse.batchfs") {
-    throw Error(ErrorCode::invalid_argument, "what is mounted there is not batchfs but " + *type, directory);
+    throw Error(ErrorCode::invalid_argument, "not a batchfs mount but " + *type, directory);
   }
   return path;
 }

@@ -99,10 +99,10 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   }
   out += tensors.text();
 
-  out += cost.planned.size() > 1 ? fmt::format("\nOne batch, as {} of them are on average\n", cost.planned.size()) : "\nOne batch\n";
+  out += cost.planned.size() > 1 ? fmt::format("\nOne batch, the average of {}\n", cost.planned.size()) : "\nOne batch\n";
   Table table({"size", size_text(cost.batch_bytes)});
   table.add({"chunks", fmt::format("{:.4g}, {} decoded", cost.chunks, size_text(cost.decoded_bytes))});
-  table.add({"memory", fmt::format("{} of the {} that may be used", size_text(cost.memory_need), format_size(memory))});
+  table.add({"memory", fmt::format("{} of a budget of {}", size_text(cost.memory_need), format_size(memory))});
   out += table.text();
 
   out += "\nAn epoch\n";
@@ -113,7 +113,7 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   if (const double factor = epoch_amplification(view, cost, kept); factor >= kNoticeable)
     epoch.add({"decoding", fmt::format("{:.3g} bytes for each byte that batches use", factor)});
   if (cost.fetched_bytes == 0.0) {
-    epoch.add({"fetching", "none: no chunk that was looked at exists"});
+    epoch.add({"fetching", "none: no chunk that was examined exists"});
   } else if (cost.fetched_bytes && cost.decoded_bytes > 0) {
     const double fetched = epoch_decoded(view, cost, kept) * *cost.fetched_bytes / cost.decoded_bytes;
     epoch.add({"fetching", fmt::format("{} from the store", size_text(fetched))});

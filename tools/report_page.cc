@@ -38,13 +38,13 @@ std::string figures(const Report& r) {
   const Activity& a = r.activity;
   std::string rows = row("Batches given", fmt::format("{:.1f}/s, {}", a.batches, rate(a.delivered)));
   rows += row("Fetched", rate(a.fetched)) + row("Decoded", rate(a.decoded));
-  rows += row("Bytes decoded for each that was used", times(r.decode_amplification));
-  rows += row("Bytes fetched for each that was used", times(r.fetch_amplification));
-  rows += row("Chunks that were found decoded", fmt::format("{:.0f} %", 100 * a.cache_hits));
+  rows += row("Bytes decoded for each byte used", times(r.decode_amplification));
+  rows += row("Bytes fetched for each byte used", times(r.fetch_amplification));
+  rows += row("Chunks found in memory", fmt::format("{:.0f} %", 100 * a.cache_hits));
   rows += row("Threads", std::to_string(a.threads));
   rows += row("Memory", fmt::format("{} of {}", format_size(a.memory_used), format_size(a.memory_budget)));
   rows += row("Read by", a.passthrough ? "the kernel (passthrough)" : "batchfs");
-  if (a.remote) rows += row("Requests", fmt::format("{:.0f}/s, {} made again, {} failed", a.requests, a.retries, a.failures));
+  if (a.remote) rows += row("Requests", fmt::format("{:.0f}/s, {} repeated, {} failed", a.requests, a.retries, a.failures));
   rows += row("Errors", format_count(a.errors));
   return "<table>" + rows + "</table>\n";
 }
@@ -96,9 +96,9 @@ std::string report_page(const Report& r) {
   for (const std::string& sentence : r.advice) page += "<li>" + html(sentence) + "</li>\n";
   page += "</ul>\n<h2>Getting batches and using them</h2>\n<p class=\"of\">" + key("wait", "waits for a batch") +
           key("use", "uses it") + "</p>\n" + readers_picture(r.timeline);
-  page += "<h2>What was done meanwhile</h2>\n<p class=\"of\">" + key("fetch", "fetches under way") +
+  page += "<h2>Work in the same time</h2>\n<p class=\"of\">" + key("fetch", "fetches under way") +
           key("decode", "threads that decode") + "</p>\n" + work_picture(r.timeline);
-  page += "<h2>How long batches were waited for</h2>\n" + waits_picture(r.timeline);
+  page += "<h2>Waits for batches</h2>\n" + waits_picture(r.timeline);
   page += "<h2>Throughput</h2>\n" + throughput_picture(r.timeline);
   page += "<h2>Readers</h2>\n" + readers_table(r.activity) + "<h2>Figures</h2>\n" + figures(r);
   return page + "</body></html>\n";

@@ -36,14 +36,14 @@ std::optional<std::string> Restarts::ended(const End& end, Time now) {
   if (ends_.size() >= kMostEnds)
     return fmt::format("the daemon ended {} times within a minute and is not started again; the last one {}", ends_.size(), end.how);
   if (kills_.size() >= kMostKills)
-    return fmt::format("the daemon was killed {} times within {} minutes before a reader had got anything from it, and is not "
-                       "started again; where the kernel does that, memory is short: mount with a smaller --memory",
+    return fmt::format("the daemon was killed {} times within {} minutes before any reader received data, and is not "
+                       "started again; if the kernel kills it for lack of memory, mount with a smaller --memory",
                        kills_.size(), kKillsWithin.count());
   if (hangs_.size() >= kMostHangs)
-    return fmt::format("the daemon hung {} times within an hour before a reader had got anything from it, and is not started "
+    return fmt::format("the daemon hung {} times within an hour before any reader received data, and is not started "
                        "again; the last one {}", hangs_.size(), end.how);
   if (!end.ready && now - *down_since_ >= kLongestPause)
-    return fmt::format("no daemon got ready for {} seconds; the last one {}", kLongestPause.count(), end.how);
+    return fmt::format("no daemon became ready for {} seconds; the last one {}", kLongestPause.count(), end.how);
   delay_ = end.ready || end.killed || end.hung ? 0ms : kFirstDelay * (1 << (ends_.size() - 1));
   return std::nullopt;
 }

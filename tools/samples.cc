@@ -46,13 +46,13 @@ std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view
     index = std::make_shared<const SampleIndex>(scan_samples(
         engine, *view, [&](std::int64_t done, std::int64_t all) { progress.show(done, all); }));
   }
-  log.info(fmt::format("view {}: {} of {} windows are without missing values", view->name(),
+  log.info(fmt::format("view {}: {} of {} windows have no missing values", view->name(),
                        format_count(static_cast<std::uint64_t>(index->samples())),
                        format_count(static_cast<std::uint64_t>(index->windows()))));
   try {
     cache.keep(key, *index);
   } catch (const Error& error) {
-    log.warning(std::string("which windows are without missing values cannot be kept for the next time: ") + error.what());
+    log.warning(std::string("the list of windows without missing values cannot be stored for the next mount: ") + error.what());
   }
   return view->with_samples(index);
 }

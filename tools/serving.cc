@@ -40,7 +40,7 @@ std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_
     return std::make_shared<const Dataset>(opened.store, *opened.hierarchy);
   } catch (const Error& error) {
     if (has_views) throw;
-    log.warning(std::string("the arrays make no dataset, views of them are not possible: ") + error.what());
+    log.warning(std::string("the arrays do not form a dataset, so views are not possible: ") + error.what());
     return std::make_shared<const Dataset>(opened.store, Hierarchy{});
   }
 }
@@ -110,7 +110,7 @@ GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff:
   const int wanted = options.gpu == "auto" ? -1 : std::stoi(options.gpu);
   if (const std::string why = gpu::why_no_device(); !why.empty()) {
     if (wanted >= 0) throw Error(ErrorCode::not_supported, "there is no GPU: " + why + "; leave --gpu out");
-    log.debug("batches are not made on a GPU: " + why);
+    log.debug("no batches are made on a GPU: " + why);
     return;
   }
   if (wanted >= gpu::device_count())

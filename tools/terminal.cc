@@ -29,7 +29,7 @@ sigset_t handled_signals() {
 
 Terminal::Terminal() {
   if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1 || ::tcgetattr(STDIN_FILENO, &before_) != 0)
-    throw UsageError{"this is not a terminal; --once or --json write what it shows"};
+    throw UsageError{"standard output is not a terminal; use --once or --json"};
   const sigset_t set = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -35,8 +35,8 @@ Run setup_view(CLI::App& app) {
     const Dataset dataset(opened.store, *opened.hierarchy);
     const StarterView starter = starter_view(dataset, options->name);
     if (!starter.reduced.empty()) {
-      std::fputs(fmt::format("batchfs: a batch of everything would take {}; the view has {}. Change it as memory allows; "
-                             "`batchfs plan` says what it takes\n",
+      std::fputs(fmt::format("batchfs: a batch of everything would take {}; the view has {}. Edit it as memory allows; "
+                             "`batchfs plan` shows the costs\n",
                              format_size(static_cast<std::uint64_t>(starter.full_bytes)), join(starter.reduced, ", ")).c_str(),
                  stderr);
     }

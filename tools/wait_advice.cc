@@ -59,7 +59,7 @@ std::string decode_advice(const WaitFacts& f) {
                         f.threads + std::max<std::int64_t>(1, more));
   }
   if (f.decode_amplification > 1.5)
-    text += fmt::format(" {:.1f} bytes were decoded for each that was used: the order \"block\", or windows and strides "
+    text += fmt::format(" {:.1f} bytes were decoded for each byte used: the order \"block\", or windows and strides "
                         "that follow the chunks, decode fewer; `batchfs plan` compares.", f.decode_amplification);
   else if (f.threads >= f.processors)
     text += " A machine with more processors, a codec that is faster to decode (lz4, zstd), or decoding on a GPU "
@@ -70,12 +70,12 @@ std::string decode_advice(const WaitFacts& f) {
 std::string fetch_advice(const WaitFacts& f) {
   std::string text = fmt::format("Readers waited {} of their time, mostly for the store.", percent(f.wait_share));
   if (f.fetch_amplification > 1.5)
-    text += fmt::format(" {:.1f} bytes were fetched for each that was used: the order \"block\", or windows that follow "
+    text += fmt::format(" {:.1f} bytes were fetched for each byte used: the order \"block\", or windows that follow "
                         "the chunks, fetch fewer.", f.fetch_amplification);
-  if (f.remote && !f.disk_cache) text += " With --cache-dir the next epochs come from this machine's disk.";
+  if (f.remote && !f.disk_cache) text += " With --cache-dir the next epochs are read from this machine's disk.";
   if (f.memory_share > 0.9) text += " A larger --memory lets more be fetched ahead.";
   if (f.throttled > 0)
-    text += fmt::format(" The store turned {} requests away because there were too many.", format_count(f.throttled));
+    text += fmt::format(" The store rejected {} requests because there were too many.", format_count(f.throttled));
   return text;
 }
 
@@ -131,13 +131,13 @@ std::vector<std::string> wait_advice(const WaitFacts& f) {
   if (f.gets == 0) {
     advice.emplace_back("No batch was read in the last minute. Make the report while the training runs.");
   } else if (f.wait_share < kHardly) {
-    advice.push_back(fmt::format("Readers waited {:.1f} % of their time: batches were ready when they were asked for. What "
-                                 "uses the batches sets the pace.", 100 * f.wait_share));
+    advice.push_back(fmt::format("Readers waited {:.1f} % of their time: batches were ready when they were requested. The "
+                                 "training sets the pace.", 100 * f.wait_share));
   } else if (f.first_share > 0.8) {
-    advice.emplace_back("Nearly all of the waiting was for the first batch, before anything could be made ahead.");
+    advice.emplace_back("Nearly all waiting was for the first batch, before anything could be prefetched.");
   } else if (f.jumping > 0) {
-    advice.push_back(fmt::format("{} of {} readers read{} batches in no order, so that none could be made ahead. Read batch "
-                                 "after batch of an epoch: the view shuffles.", f.jumping, std::max(f.readers, f.jumping),
+    advice.push_back(fmt::format("{} of {} readers read{} batches out of order, so that none could be prefetched. Read "
+                                 "the batches of an epoch in order: the view shuffles.", f.jumping, std::max(f.readers, f.jumping),
                                  f.jumping == 1 ? "s" : ""));
   } else if (f.decode_bound >= kMost || (f.decode_bound >= f.fetch_bound && f.decode_bound >= f.decode_few && f.decode_bound >= f.idle)) {
     advice.push_back(decode_advice(f));
@@ -145,11 +145,11 @@ std::vector<std::string> wait_advice(const WaitFacts& f) {
     advice.push_back(fetch_advice(f));
   } else if (f.decode_few >= f.idle) {
     advice.push_back(fmt::format("Readers waited {} of their time while {:.1f} of {} threads decoded: a batch has few chunks, "
-                                 "and too few batches were made ahead. A larger --memory makes more ahead; smaller chunks "
+                                 "and too few batches were prefetched. A larger --memory prefetches more; smaller chunks "
                                  "decode in parallel.", percent(f.wait_share), f.decoding, f.threads));
   } else {
     advice.push_back(fmt::format("Readers waited {} of their time while little was fetched or decoded: batches were being "
-                                 "laid out, or the machine was busy with something else.", percent(f.wait_share)));
+                                 "laid out, or other programs kept the machine busy.", percent(f.wait_share)));
   }
   if (f.evictions > f.chunks / 4 && f.chunks > 0 && f.decode_amplification > 1.5)
     advice.push_back(fmt::format("{} of {} decoded chunks were dropped for lack of memory and may have been decoded again. A "
@@ -158,7 +158,7 @@ std::vector<std::string> wait_advice(const WaitFacts& f) {
   if (f.errors > 0)
     advice.push_back(fmt::format("{} read{} failed; .batchfs/log says of which chunk and why.", format_count(f.errors),
                                  f.errors == 1 ? "" : "s"));
-  if (f.retries > 100) advice.push_back(fmt::format("{} requests to the store were made again: the network or the store is unsteady.", format_count(f.retries)));
+  if (f.retries > 100) advice.push_back(fmt::format("{} requests to the store were repeated: the network or the store is unreliable.", format_count(f.retries)));
   if (f.gets > 0 && !f.passthrough)
     advice.emplace_back("Batches are read through this program, not by the kernel alone: `batchfs doctor` says what is missing for passthrough.");
   return advice;

@@ -131,7 +131,7 @@ std::uint64_t counter(const Store& store, const std::string& name) {
 }
 
 void warm(const Options& options, Output& output) {
-  if (options.store.config.cache_dir.empty()) throw UsageError{"it needs --cache-dir: where to keep what is fetched"};
+  if (options.store.config.cache_dir.empty()) throw UsageError{"it needs --cache-dir, the directory of the cache"};
   StoreOptions with = options.store;
   with.config.cache_waits = true;
   std::mutex mutex;

@@ -98,7 +98,7 @@ def test_plan_says_when_there_are_no_chunks(good, weather, write, tmp_path):
         assert sorted(plan["variables_without_chunks"]) == without
         text = good("plan", store, "--view", write()).decode()
         assert f"No chunk of {', '.join(plan['variables_without_chunks'])} exists, so" in text
-    assert "none: no chunk that was looked at exists" in text
+    assert "none: no chunk that was examined exists" in text
 
 
 def test_plan_names_a_chunk_that_cannot_be_read(good, weather, write, tmp_path):

@@ -198,4 +198,4 @@ def test_a_store_whose_arrays_do_not_fit_together_can_be_mounted(mount_at, tmp_p
     directory = mount_at(tmp_path / "a.zarr", tmp_path / "mnt", {})
     assert np.array_equal(np.load(directory / "arrays/a/values.npy"), np.arange(3))
     assert np.array_equal(np.load(directory / "arrays/b/values.npy"), np.arange(5))
-    assert "make no dataset" in (directory / ".batchfs/log").read_text()
+    assert "do not form a dataset" in (directory / ".batchfs/log").read_text()

@@ -81,7 +81,7 @@ TEST_F(RestartsTest, ReadersWaitAMinuteForOneThatGetsReady) {
   now_ += 20s;
   const auto why = restarts_.ended(failure(), now_);
   ASSERT_TRUE(why);
-  EXPECT_EQ(*why, "no daemon got ready for 60 seconds; the last one gave up: no store");
+  EXPECT_EQ(*why, "no daemon became ready for 60 seconds; the last one gave up: no store");
 }
 
 TEST_F(RestartsTest, TheMinuteBeginsAnewWithOneThatIs) {

@@ -77,7 +77,7 @@ TEST(WaitAdvice, NoOrder) {
   WaitFacts facts = waiting();
   facts.jumping = 1;
   facts.decode_bound = 1;
-  EXPECT_THAT(wait_advice(facts)[0], HasSubstr("1 of 1 readers reads batches in no order"));
+  EXPECT_THAT(wait_advice(facts)[0], HasSubstr("1 of 1 readers reads batches out of order"));
 }
 
 TEST(WaitAdvice, OnlyTheFirst) {
