@@ -193,7 +193,7 @@ def test_what_cannot_be_opened(server, mounted, tmp_path):
         batchfs.open(mounted)
     with pytest.raises(batchfs.NotFound, match="no view"):
         batchfs.open(mounted, "three")
-    with pytest.raises(batchfs.NotFound, match="no batchfs mount"):
+    with pytest.raises(batchfs.NotFound, match="not a batchfs mount"):
         batchfs.open(tmp_path)
     with pytest.raises(ValueError, match="no rank 4 of 4"):
         batchfs.open(server.socket, "two", rank=4, world=4)
