@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 11> kLines = {
     "y", "nav_lat", "rlat", "northing", "south_north", "row", "rows", "line", "lines", "j", "nj"};
 constexpr std::array<std::string_view, 11> kColumns = {
     "x", "nav_lon", "rlon", "easting", "west_east", "col", "cols", "column", "columns", "i", "ni"};
-constexpr std::array<std::string_view, 8> kColours = {"c",    "channel", "channels", "rgb",
+constexpr std::array<std::string_view, 8> kColourDims = {"c",    "channel", "channels", "rgb",
                                                       "rgba", "band",    "bands",    "color"};
 constexpr std::array<std::string_view, 16> kOthers = {
     "t",           "z",           "colour",         "level",
@@ -62,7 +62,7 @@ Role role_of(const View& view, const TensorSpec& tensor, std::size_t dim) {
       std::find(tensor.dims.begin(), tensor.dims.end(), "width") != tensor.dims.end();
   if (has_width && name == "height") return Role::line;
   if (has_width && name == "width") return Role::column;
-  if (is_one_of(name, kColours) || is_one_of(name, kOthers) || name == "height" ||
+  if (is_one_of(name, kColourDims) || is_one_of(name, kOthers) || name == "height" ||
       name.starts_with("time"))
     return Role::other;
   return Role::unknown;
@@ -99,7 +99,7 @@ bool holds_bytes(const View& view, const TensorSpec& tensor) {
 bool are_colours(const View& view, const TensorSpec& tensor, const Dims& shape, std::size_t dim) {
   if ((shape[dim] != 3 && shape[dim] != 4) || !holds_bytes(view, tensor)) return false;
   if (static_cast<int>(dim) != tensor.stack_axis)
-    return is_one_of(tensor.dims[dim], kColours) || dim + 1 == shape.size();
+    return is_one_of(tensor.dims[dim], kColourDims) || dim + 1 == shape.size();
   const auto is_named = [&](std::size_t i, const char* letter, const char* word) {
     return tensor.channels.size() > i &&
            (tensor.channels[i] == letter || tensor.channels[i] == word);

@@ -10,9 +10,9 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::uint64_t kBlock = 65535;  // the most that a stored block holds
+constexpr std::uint64_t kMaxStoredBlock = 65535;  // the most that a stored block holds
 constexpr std::uint64_t kSignature = 8, kFrame = 12;  // a chunk's length, name and checksum
-constexpr std::uint64_t kHeader = 13, kColours = 3 * 256;
+constexpr std::uint64_t kHeader = 13, kPalette = 3 * 256;
 
 /// Every row begins with the number of its filter.
 std::uint64_t image_bytes(std::uint32_t width, std::uint32_t height, PngColours colours) {
@@ -20,9 +20,9 @@ std::uint64_t image_bytes(std::uint32_t width, std::uint32_t height, PngColours 
 }
 
 /// The palette's chunk: pictures of true colours have none.
-std::uint64_t palette_bytes(PngColours colours) { return colours == PngColours::full ? 0 : kFrame + kColours; }
+std::uint64_t palette_bytes(PngColours colours) { return colours == PngColours::full ? 0 : kFrame + kPalette; }
 
-std::uint64_t stream_bytes(std::uint64_t image) { return 2 + 5 * ((image + kBlock - 1) / kBlock) + image + 4; }
+std::uint64_t stream_bytes(std::uint64_t image) { return 2 + 5 * ((image + kMaxStoredBlock - 1) / kMaxStoredBlock) + image + 4; }
 
 class Writer {
  public:
@@ -67,7 +67,7 @@ class StoredBlocks {
 
  private:
   void begin_block() {
-    in_block_ = std::min(left_, kBlock);
+    in_block_ = std::min(left_, kMaxStoredBlock);
     const auto size = static_cast<unsigned>(in_block_);
     writer_.byte(left_ == in_block_ ? 1 : 0);  // the last one
     for (const unsigned field : {size, ~size})
@@ -96,7 +96,7 @@ void write_png(std::span<std::byte> out, std::uint32_t width, std::uint32_t heig
   for (const unsigned value : {8u, full ? 2u : 3u, 0u, 0u, 0u}) writer.byte(value);  // 8 bits, not interlaced
   writer.end_chunk();
   if (!full) {
-    writer.begin_chunk("PLTE", kColours);
+    writer.begin_chunk("PLTE", kPalette);
     for (const auto& colour : palette) writer.bytes(colour.data(), colour.size());
     writer.end_chunk();
   }

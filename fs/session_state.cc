@@ -17,11 +17,11 @@ namespace batchfs {
 
 namespace {
 
+constexpr std::uint64_t kStatePage = 4096;
 constexpr std::uint64_t kMagic = 0x3265746174736662;  // "bfstate2": changes with the layout
 constexpr std::size_t kMostInit = 256;                // the request has 104 bytes
 constexpr std::size_t kMostIdentity = 64;
 constexpr std::uint32_t kSlots = 32768;
-constexpr std::uint64_t kPage = 4096;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ struct SessionState::Layout {
   char identity[kMostIdentity];
   Slot slots[kSlots];
 
-  static constexpr std::uint64_t versions_offset() { return (sizeof(Layout) + kPage - 1) / kPage * kPage; }
+  static constexpr std::uint64_t versions_offset() { return (sizeof(Layout) + kStatePage - 1) / kStatePage * kStatePage; }
   static off_t file_bytes() { return static_cast<off_t>(versions_offset() + VersionTable::kBytes); }
 };
 

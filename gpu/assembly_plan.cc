@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/round_up.h"
+
 namespace batchfs::gpu {
 
 namespace {
@@ -51,8 +53,7 @@ AssemblyTables::AssemblyTables(const View& view) {
 }
 
 std::uint64_t AssemblyTables::add(const void* data, std::size_t size) {
-  constexpr std::size_t kAlignment = 16;
-  const std::size_t at = (constants_.size() + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t at = round_up<std::size_t>(constants_.size(), 16);
   constants_.resize(at + size);
   if (size > 0) std::memcpy(constants_.data() + at, data, size);
   return at;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/round_up.h"
 #include "engine/base/strings.h"
 #include "gpu/device_decoder.h"
 #include "gpu/device_runner.h"
@@ -20,7 +21,6 @@ constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kTensorAlignment = 256;
 constexpr std::uint64_t kLargestPart = 64 * kMiB, kSmallestPart = 4 * kMiB;
 
-std::uint64_t rounded(std::uint64_t size, std::uint64_t to) { return (size + to - 1) / to * to; }
 
 /// A batch as it lies in a slot: what the engine makes where the GPU can't.
 class SlotFormat final : public BatchFormat {
@@ -41,7 +41,7 @@ const SlotFormat kSlotFormat;
 std::vector<std::uint64_t> tensor_offsets(const View& view, const std::vector<Dims>& shapes) {
   std::vector<std::uint64_t> offsets{0};
   for (std::size_t t = 0; t < shapes.size(); ++t)
-    offsets.push_back(rounded(offsets.back() + static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize,
+    offsets.push_back(round_up<std::uint64_t>(offsets.back() + static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize,
                               kTensorAlignment));
   return offsets;
 }

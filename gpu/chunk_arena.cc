@@ -6,14 +6,14 @@ namespace batchfs::gpu {
 
 namespace {
 
-constexpr std::uint64_t kAlignment = 256;
+constexpr std::uint64_t kArenaAlignment = 256;
 /// Ranks order chunks, the largest first to go. A known next use ranks by its batch; without one the rank is above
 /// every batch, and larger the longer ago the chunk was used.
 constexpr std::uint64_t kNoKnownUse = UINT64_MAX;
 
 }  // namespace
 
-ChunkArena::ChunkArena(std::uint64_t size) { free_[0] = {size / kAlignment * kAlignment, {}}; }
+ChunkArena::ChunkArena(std::uint64_t size) { free_[0] = {size / kArenaAlignment * kArenaAlignment, {}}; }
 
 std::shared_ptr<DecodedChunk> ChunkArena::find(const Key& key) const {
   const auto it = entries_.find(key);
@@ -30,7 +30,7 @@ void ChunkArena::merge(ProgramNumbers& to, const ProgramNumbers& from) const {
 }
 
 std::optional<std::uint64_t> ChunkArena::allocate(std::uint64_t size, ProgramNumbers& after) {
-  size = std::max<std::uint64_t>(1, (size + kAlignment - 1) / kAlignment) * kAlignment;
+  size = std::max<std::uint64_t>(1, (size + kArenaAlignment - 1) / kArenaAlignment) * kArenaAlignment;
   for (;;) {
     for (auto it = free_.begin(); it != free_.end(); ++it) {
       if (it->second.size < size) continue;
@@ -71,7 +71,7 @@ void ChunkArena::release(std::uint64_t offset, std::uint64_t size, ProgramNumber
 void ChunkArena::insert(const Key& key, std::shared_ptr<DecodedChunk> chunk) {
   drop(key);
   ++touched_;
-  chunk->size = std::max<std::uint64_t>(1, (chunk->size + kAlignment - 1) / kAlignment) * kAlignment;
+  chunk->size = std::max<std::uint64_t>(1, (chunk->size + kArenaAlignment - 1) / kArenaAlignment) * kArenaAlignment;
   const std::uint64_t rank = rank_of(key);
   by_rank_.insert({rank, key});
   entries_[key] = {std::move(chunk), rank};

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/base/round_up.h"
+
 namespace batchfs::gpu {
 
 namespace {
 
-constexpr std::uint64_t kAlignment = 16;
+constexpr std::uint64_t kPlaneAlignment = 16;
 
-std::uint64_t aligned(std::uint64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
@@ -102,7 +103,7 @@ void DecodePlan::unshuffle(Unshuffle row) {
 
 Place DecodePlan::new_planes(std::uint64_t size) {
   const Place place{Area::planes, planes};
-  planes += aligned(size);
+  planes += round_up<std::uint64_t>(size, kPlaneAlignment);
   return place;
 }
 

@@ -3,14 +3,14 @@
 #include <cstring>
 
 #include "engine/base/error.h"
+#include "engine/base/round_up.h"
 
 namespace batchfs::gpu {
 
 namespace {
 
-constexpr std::uint64_t kAlignment = 16;
+constexpr std::uint64_t kSectionAlignment = 16;
 
-std::uint64_t aligned(std::uint64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
@@ -38,10 +38,10 @@ Program ProgramBuilder::build(std::span<const Gather> gathers, std::uint32_t sli
   header.slot = slot;
   header.slices = slices;
   header.chunks = chunks_;
-  std::uint64_t size = aligned(sizeof header);
+  std::uint64_t size = round_up<std::uint64_t>(sizeof header, kSectionAlignment);
   const auto place = [&](const auto& rows, ProgramHeader::Table& table) {
     table = {size, rows.size()};
-    size += aligned(rows.size() * sizeof rows[0]);
+    size += round_up<std::uint64_t>(rows.size() * sizeof rows[0], kSectionAlignment);
   };
   place(copies, header.copies);
   place(rounds_, header.rounds);

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/round_up.h"
+
 namespace batchfs::gpu {
 
 namespace {
@@ -19,7 +21,6 @@ constexpr std::uint64_t kPiece = 4 << 20;
 /// A raw chunk from this size on is copied to its place on its own; smaller ones together, and from there.
 constexpr std::uint64_t kDirect = 256 << 10;
 
-std::uint64_t rounded(std::uint64_t size, std::uint64_t to) { return (size + to - 1) / to * to; }
 
 /// The first and one-past-last C-order byte of what a batch takes from a chunk.
 std::pair<std::uint64_t, std::uint64_t> run_of(const Array& array, const BatchPlan& plan, const ChunkUse& use) {
@@ -162,7 +163,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<con
         chunk->size = chunk->bytes;
         chunk->decoded_by = part->number;
         staged.staging = part->staging_size;
-        part->staging_size = rounded(staged.staging + staged.size, staged.size >= kDirect ? kPage : 16);
+        part->staging_size = round_up<std::uint64_t>(staged.staging + staged.size, staged.size >= kDirect ? kPage : 16);
         if (decodes) part->decoded += chunk->bytes;
         const std::lock_guard lock(mutex_);
         arena_.insert(key, chunk);
@@ -282,7 +283,7 @@ std::optional<std::uint64_t> ProgramSource::reserve_staging(std::uint64_t size) 
   const std::uint64_t ring = options_.sizes.staging;
   std::unique_lock lock(mutex_);
   std::uint64_t begin = staging_head_;
-  if (begin % ring + size > ring) begin = rounded(begin, ring);
+  if (begin % ring + size > ring) begin = round_up<std::uint64_t>(begin, ring);
   changed_.wait(lock, [&] { return stopping_ || begin + size - staging_tail_ <= ring; });
   if (stopping_) return std::nullopt;
   staging_head_ = begin + size;
@@ -294,7 +295,7 @@ bool ProgramSource::close(std::shared_ptr<ProgramPart>& part) {
   std::sort(part->assemble_after.begin(), part->assemble_after.end());
   part->assemble_after.erase(std::unique(part->assemble_after.begin(), part->assemble_after.end()), part->assemble_after.end());
   for (const auto& chunk : part->pinned) chunk->pinned = false;
-  const auto begin = reserve_staging(rounded(part->staging_size, kPage));
+  const auto begin = reserve_staging(round_up<std::uint64_t>(part->staging_size, kPage));
   if (!begin) return false;
   {
     const std::lock_guard lock(mutex_);

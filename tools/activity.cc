@@ -3,51 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/json_fields.h"
+
 namespace batchfs {
 
 namespace {
-
-double number(const Json& json, const char* key) {
-  if (!json.is_object()) return 0;
-  const auto it = json.find(key);
-  return it != json.end() && it->is_number() ? it->get<double>() : 0;
-}
-
-std::uint64_t count(const Json& json, const char* key) {
-  const double value = number(json, key);
-  return value > 0 && value < 1e19 ? static_cast<std::uint64_t>(value) : 0;
-}
-
-std::int64_t integer(const Json& json, const char* key) {
-  const double value = number(json, key);
-  return std::fabs(value) < 9e18 ? static_cast<std::int64_t>(value) : 0;
-}
-
-std::string text(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_string() ? it->get<std::string>() : "";
-}
-
-const Json& object(const Json& json, const char* key) {
-  static const Json kNone = Json::object();
-  if (!json.is_object()) return kNone;
-  const auto it = json.find(key);
-  return it != json.end() && it->is_object() ? *it : kNone;
-}
-
-const Json& list(const Json& json, const char* key) {
-  static const Json kNone = Json::array();
-  if (!json.is_object()) return kNone;
-  const auto it = json.find(key);
-  return it != json.end() && it->is_array() ? *it : kNone;
-}
 
 /// How fast a counter grew between two looks.
 class Growth {
  public:
   explicit Growth(double seconds) : seconds_(seconds) {}
   double of(const Json& earlier, const Json& later, const char* key) const {
-    return std::max(0.0, number(later, key) - number(earlier, key)) / seconds_;
+    return std::max(0.0, number_field(later, key) - number_field(earlier, key)) / seconds_;
   }
 
  private:
@@ -59,29 +26,29 @@ double share(double part, double rest) { return part + rest > 0 ? part / (part +
 const Json& same_stream(const Json& streams, const Json& stream) {
   static const Json kNone = Json::object();
   for (const Json& other : streams)
-    if (text(other, "view") == text(stream, "view") && text(other, "format") == text(stream, "format") &&
-        integer(other, "rank") == integer(stream, "rank") && integer(other, "world") == integer(stream, "world"))
+    if (text_field(other, "view") == text_field(stream, "view") && text_field(other, "format") == text_field(stream, "format") &&
+        integer_field(other, "rank") == integer_field(stream, "rank") && integer_field(other, "world") == integer_field(stream, "world"))
       return other;
   return kNone;
 }
 
 Activity::Reader reader(const Json& earlier, const Json& later, const Growth& growth) {
   Activity::Reader r;
-  r.view = text(later, "view");
-  r.format = text(later, "format");
-  r.rank = integer(later, "rank");
-  r.world = integer(later, "world");
-  r.epoch = integer(later, "epoch");
-  r.batch = integer(later, "batch");
-  r.epoch_batches = integer(later, "epoch_batches");
-  r.window = integer(later, "window");
+  r.view = text_field(later, "view");
+  r.format = text_field(later, "format");
+  r.rank = integer_field(later, "rank");
+  r.world = integer_field(later, "world");
+  r.epoch = integer_field(later, "epoch");
+  r.batch = integer_field(later, "batch");
+  r.epoch_batches = integer_field(later, "epoch_batches");
+  r.window = integer_field(later, "window");
   r.batches = growth.of(earlier, later, "batches");
   r.bytes = growth.of(earlier, later, "bytes");
-  r.wait_share = growth.of(object(earlier, "wait_seconds"), object(later, "wait_seconds"), "sum");
-  r.median = number(object(later, "wait_seconds"), "p50");
-  r.p99 = number(object(later, "wait_seconds"), "p99");
-  r.idle = number(later, "idle_seconds");
-  r.failures = count(later, "failures");
+  r.wait_share = growth.of(object_field(earlier, "wait_seconds"), object_field(later, "wait_seconds"), "sum");
+  r.median = number_field(object_field(later, "wait_seconds"), "p50");
+  r.p99 = number_field(object_field(later, "wait_seconds"), "p99");
+  r.idle = number_field(later, "idle_seconds");
+  r.failures = count_field(later, "failures");
   return r;
 }
 
@@ -89,16 +56,16 @@ Activity::Reader reader(const Json& earlier, const Json& later, const Growth& gr
 
 Activity activity(const Json& earlier_look, const Json& later) {
   static const Json kStart = Json::object();
-  const bool same = integer(earlier_look, "pid") == integer(later, "pid") &&
-                    number(earlier_look, "uptime_seconds") < number(later, "uptime_seconds");
+  const bool same = integer_field(earlier_look, "pid") == integer_field(later, "pid") &&
+                    number_field(earlier_look, "uptime_seconds") < number_field(later, "uptime_seconds");
   const Json& earlier = same ? earlier_look : kStart;
   Activity a;
-  a.pid = integer(later, "pid");
-  a.uptime = number(later, "uptime_seconds");
-  a.seconds = std::max(1e-6, a.uptime - number(earlier, "uptime_seconds"));
+  a.pid = integer_field(later, "pid");
+  a.uptime = number_field(later, "uptime_seconds");
+  a.seconds = std::max(1e-6, a.uptime - number_field(earlier, "uptime_seconds"));
   const auto passthrough = later.find("passthrough");
   a.passthrough = passthrough != later.end() && passthrough->is_boolean() && passthrough->get<bool>();
-  a.threads = integer(later, "threads");
+  a.threads = integer_field(later, "threads");
   const Growth growth(a.seconds);
   a.fetched = growth.of(earlier, later, "bytes_fetched");
   a.decoded = growth.of(earlier, later, "bytes_decoded");
@@ -107,30 +74,30 @@ Activity activity(const Json& earlier_look, const Json& later) {
   a.batches = growth.of(earlier, later, "batches_opened");
   a.cache_hits = share(growth.of(earlier, later, "chunk_cache_hits"), a.chunks);
 
-  const Json& store = object(later, "store");
-  const Json& store_before = object(earlier, "store");
+  const Json& store = object_field(later, "store");
+  const Json& store_before = object_field(earlier, "store");
   a.remote = !store.empty();
   a.requests = growth.of(store_before, store, "requests");
   a.received = growth.of(store_before, store, "bytes_received");
-  a.in_flight = count(store, "requests_in_flight");
-  a.waiting = count(store, "requests_waiting");
-  a.limit = count(store, "request_limit");
-  a.retries = count(store, "retries");
-  a.hedges = count(store, "hedges");
-  a.failures = count(store, "failures");
+  a.in_flight = count_field(store, "requests_in_flight");
+  a.waiting = count_field(store, "requests_waiting");
+  a.limit = count_field(store, "request_limit");
+  a.retries = count_field(store, "retries");
+  a.hedges = count_field(store, "hedges");
+  a.failures = count_field(store, "failures");
   a.disk_cache = store.contains("disk_cache_hits");
   a.disk_hits = share(growth.of(store_before, store, "disk_cache_hits"), growth.of(store_before, store, "disk_cache_misses"));
 
-  a.memory_used = count(later, "memory_used");
-  a.memory_budget = count(later, "memory_budget");
-  a.memory_resident = count(later, "memory_resident");
-  a.chunk_cache = count(later, "chunk_cache_bytes");
-  a.errors = count(later, "errors");
-  a.handoff_readers = integer(object(later, "handoff"), "readers");
-  for (const Json& gpu : list(object(later, "handoff"), "gpus"))
-    if (gpu.is_object()) a.gpus.push_back({text(gpu, "name"), count(gpu, "memory_used"), count(gpu, "memory_limit")});
-  for (const Json& stream : list(later, "streams"))
-    if (stream.is_object()) a.readers.push_back(reader(same_stream(list(earlier, "streams"), stream), stream, growth));
+  a.memory_used = count_field(later, "memory_used");
+  a.memory_budget = count_field(later, "memory_budget");
+  a.memory_resident = count_field(later, "memory_resident");
+  a.chunk_cache = count_field(later, "chunk_cache_bytes");
+  a.errors = count_field(later, "errors");
+  a.handoff_readers = integer_field(object_field(later, "handoff"), "readers");
+  for (const Json& gpu : list_field(object_field(later, "handoff"), "gpus"))
+    if (gpu.is_object()) a.gpus.push_back({text_field(gpu, "name"), count_field(gpu, "memory_used"), count_field(gpu, "memory_limit")});
+  for (const Json& stream : list_field(later, "streams"))
+    if (stream.is_object()) a.readers.push_back(reader(same_stream(list_field(earlier, "streams"), stream), stream, growth));
   std::stable_sort(a.readers.begin(), a.readers.end(),
                    [](const Activity::Reader& x, const Activity::Reader& y) { return x.bytes > y.bytes; });
   return a;

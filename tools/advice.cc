@@ -13,8 +13,6 @@ namespace batchfs {
 
 namespace {
 
-std::string size_text(double bytes) { return format_size(static_cast<std::uint64_t>(bytes)); }
-
 /// A block order in place of a global one that decodes chunks again and again.
 void advise_on_global(const View& view, const ViewCost& cost, double budget, std::vector<std::string>& lines) {
   if (cost.view_bytes <= kept_bytes(budget)) return;
@@ -26,7 +24,7 @@ void advise_on_global(const View& view, const ViewCost& cost, double budget, std
   lines.push_back(fmt::format(
       "The global order decodes about {} an epoch, since the data ({}) is larger than what the memory budget ({}) can "
       "keep: \"order\": {{\"shuffle\": \"block\"}} would decode {:.{}f} times less, at a shuffle quality of {:.2f}.",
-      size_text(decoded), size_text(cost.view_bytes), size_text(budget), less, less < 10 ? 1 : 0,
+      estimated_size(decoded), estimated_size(cost.view_bytes), estimated_size(budget), less, less < 10 ? 1 : 0,
       shuffle_quality(*block).value_or(1)));
 }
 
@@ -45,7 +43,7 @@ void advise_on_block(const View& view, const ViewCost& cost, double budget, std:
   if (quality < *cost.shuffle_quality + 0.02) return;
   lines.push_back(fmt::format("A \"window\" of {} groups in \"order\" would mix samples better: a shuffle quality of {:.2f} "
                               "instead of {:.2f}. It keeps about {} of decoded chunks.",
-                              order.window, quality, *cost.shuffle_quality, size_text(now.run_decoded * better / window)));
+                              order.window, quality, *cost.shuffle_quality, estimated_size(now.run_decoded * better / window)));
 }
 
 void advise_on_order(const View& view, const ViewCost& cost, double budget, std::vector<std::string>& lines) {
@@ -71,7 +69,7 @@ void advise_on_absent(const ViewCost& cost, std::vector<std::string>& lines) {
 std::optional<std::string> memory_advice(double need, std::uint64_t budget) {
   if (need <= static_cast<double>(budget)) return std::nullopt;
   return fmt::format("A batch needs {} while it is made and the memory budget is {}: use a smaller batch size or a "
-                     "larger --memory.", size_text(need), format_size(budget));
+                     "larger --memory.", estimated_size(need), format_size(budget));
 }
 
 std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory) {
@@ -96,7 +94,7 @@ std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uin
                                  static_cast<double>(view.samples()));
     lines.push_back(fmt::format(
         "A batch is only {}: opening the file takes longer than reading it. A batch size of about {:.0f} "
-        "is read faster.", size_text(cost.batch_bytes), size));
+        "is read faster.", estimated_size(cost.batch_bytes), size));
   }
   return lines;
 }

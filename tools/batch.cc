@@ -13,14 +13,14 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct BatchOptions {
   StoreOptions store;
   std::string view, format = "npy", tensor;
   std::int64_t epoch = 0, batch = 0, rank = 0, world = 1;
 };
 
 /// Which of the batch's files is written.
-std::uint32_t file_of(const Options& options, const View& view, const BatchLayout& layout) {
+std::uint32_t file_of(const BatchOptions& options, const View& view, const BatchLayout& layout) {
   if (options.format != "npy") return 0;
   std::vector<std::string> names;
   for (const TensorSpec& tensor : view.tensors()) names.push_back(tensor.name);
@@ -37,7 +37,7 @@ std::uint32_t file_of(const Options& options, const View& view, const BatchLayou
 }
 
 /// Throws unless the batch exists.
-void check_batch(const Options& options, const View& view) {
+void check_batch(const BatchOptions& options, const View& view) {
   if (options.rank >= options.world) {
     throw UsageError{"--rank " + std::to_string(options.rank) + " is not below --world " +
                      std::to_string(options.world)};
@@ -51,7 +51,7 @@ void check_batch(const Options& options, const View& view) {
               options.view);
 }
 
-void batch(const Options& options, Output& output) {
+void batch(const BatchOptions& options, Output& output) {
   if (!options.tensor.empty() && options.format != "npy") {
     throw UsageError{"--tensor goes with --format npy: " + options.format + " holds all tensors"};
   }
@@ -79,7 +79,7 @@ void batch(const Options& options, Output& output) {
 }  // namespace
 
 Run setup_batch(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<BatchOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
   const auto number = [&app](const char* name, std::int64_t& value, std::int64_t low, const char* help) {

@@ -16,7 +16,7 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct CatOptions {
   StoreOptions store;
   std::string array;
   std::vector<std::string> select;
@@ -130,7 +130,7 @@ std::string heading(const std::string& path, const NamedDims& dims, const std::v
   return printable(line) + "\n" + (note.empty() ? "" : printable(note) + "\n");
 }
 
-void cat(const Options& options, Output& output) {
+void cat(const CatOptions& options, Output& output) {
   if (options.format == "npy") output.expect_binary("take --format text");
   const std::map<std::string, Selector> selectors = parse_selections(options.select);
   const std::string path = path_of(options.array);
@@ -167,7 +167,7 @@ void cat(const Options& options, Output& output) {
 }  // namespace
 
 Run setup_cat(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CatOptions>();
   add_store_options(app, options->store);
   app.add_option("ARRAY", options->array, "the array's path in the store; / when STORE is an array itself")
       ->required()

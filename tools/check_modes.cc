@@ -18,6 +18,7 @@
 #include "engine/base/strings.h"
 #include "tools/activity.h"
 #include "tools/checks.h"
+#include "tools/whole_file.h"
 
 namespace batchfs {
 
@@ -48,25 +49,19 @@ class Scratch {
   std::string path_;
 };
 
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  if (!file.flush()) throw Error(ErrorCode::io, "cannot be written", path);
-}
-
 /// Zarr 3, not compressed: what is measured is reading batches, not decoding them.
 void make_store(const std::string& path) {
   fs::create_directories(path + "/a");
-  write_file(path + "/zarr.json", R"({"zarr_format": 3, "node_type": "group", "attributes": {}})");
-  write_file(path + "/a/zarr.json",
+  write_whole_file(path + "/zarr.json", R"({"zarr_format": 3, "node_type": "group", "attributes": {}})");
+  write_whole_file(path + "/a/zarr.json",
              fmt::format(R"({{"zarr_format": 3, "node_type": "array", "shape": [{0}, {1}], "data_type": "float32",
 "chunk_grid": {{"name": "regular", "configuration": {{"chunk_shape": [1, {1}]}}}},
 "chunk_key_encoding": {{"name": "default", "configuration": {{"separator": "."}}}}, "fill_value": 0,
 "codecs": [{{"name": "bytes", "configuration": {{"endian": "little"}}}}], "attributes": {{}},
 "dimension_names": ["time", "x"]}})", kChunks, kChunkFloats));
   std::string values(static_cast<std::size_t>(kChunkFloats) * 4, '\1');
-  for (std::int64_t i = 0; i < kChunks; ++i) write_file(fmt::format("{}/a/c.{}.0", path, i), values);
-  write_file(path + "/view.json", fmt::format(R"({{"name": "v", "variables": ["a"], "window": {{"time": 1}},
+  for (std::int64_t i = 0; i < kChunks; ++i) write_whole_file(fmt::format("{}/a/c.{}.0", path, i), values);
+  write_whole_file(path + "/view.json", fmt::format(R"({{"name": "v", "variables": ["a"], "window": {{"time": 1}},
 "batch": {{"size": {}}}, "epochs": 1, "formats": ["npy"]}})", kChunks));
 }
 

@@ -20,7 +20,7 @@ namespace batchfs {
 namespace {
 
 constexpr double kSlow = 0.3;  // seconds for a small object: batches must be made far ahead
-constexpr std::chrono::seconds kPatience{5};  // with a mount, which answers at once or not at all
+constexpr std::chrono::seconds kAnswerTimeout{5};  // with a mount, which answers at once or not at all
 
 class Watch {
  public:
@@ -48,8 +48,8 @@ std::optional<double> usual_latency(Store& store) {
 
 /// A text of a mount. Throws after a while where nobody answers.
 std::string read_soon(const std::string& path) {
-  if (auto text = answer_within(kPatience, [path] { return read_text_file(path); })) return *std::move(text);
-  throw Error(ErrorCode::timed_out, fmt::format("no answer within {} seconds", kPatience.count()), path);
+  if (auto text = answer_within(kAnswerTimeout, [path] { return read_text_file(path); })) return *std::move(text);
+  throw Error(ErrorCode::timed_out, fmt::format("no answer within {} seconds", kAnswerTimeout.count()), path);
 }
 
 }  // namespace

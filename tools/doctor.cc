@@ -13,7 +13,7 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct DoctorOptions {
   StoreOptions store;
   bool json = false;
 };
@@ -61,7 +61,7 @@ Json json_of(const Checks& checks) {
   return list;
 }
 
-void show(const Options& options, Output& output) {
+void show(const DoctorOptions& options, Output& output) {
   const Checks checks = all_checks(options.store);
   const auto problems = std::count_if(checks.begin(), checks.end(), [](const Check& c) { return c.state == Check::State::problem; });
   output.write(options.json ? json_text({{"problems", problems}, {"checks", json_of(checks)}}) + "\n" : report(checks));
@@ -73,7 +73,7 @@ void show(const Options& options, Output& output) {
 }  // namespace
 
 Run setup_doctor(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DoctorOptions>();
   app.add_option("STORE", options->store.store, "a store to reach, or a directory where one is mounted")->type_name("");
   add_engine_options(app, options->store);
   app.add_flag("--json", options->json, "write JSON");

@@ -15,7 +15,7 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct InspectOptions {
   StoreOptions store;
   bool json = false;
 };
@@ -158,7 +158,7 @@ std::string summary_text(const OpenedStore& opened, const std::vector<Entry>& en
 }  // namespace
 
 Run setup_inspect(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InspectOptions>();
   add_store_options(app, options->store);
   app.add_flag("--json", options->json, "write JSON, for programs");
   return [options](Output& output) {

@@ -19,7 +19,7 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct LogOptions {
   std::string directory, level;
 };
 
@@ -58,7 +58,7 @@ void set_level(const std::string& mount, LogLevel level) {
   }
 }
 
-void show(const Options& options, Output& output) {
+void show(const LogOptions& options, Output& output) {
   const std::string mount = require_batchfs_mount(options.directory);
   if (!options.level.empty()) return set_level(mount, *parse_log_level(options.level));
   // The mount may be another user's, and its daemon any program.
@@ -68,7 +68,7 @@ void show(const Options& options, Output& output) {
 }  // namespace
 
 Run setup_log(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LogOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_option("--level", options->level, "log lines of this level and above from now on: debug, info, warning, error")
       ->type_name("LEVEL")

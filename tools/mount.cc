@@ -97,7 +97,7 @@ std::string identity(const OpenedStore& opened, const std::vector<std::shared_pt
 }
 
 /// Seconds that reads of the store may take to end with the mount.
-constexpr double kPatience = 10;
+constexpr double kStopTimeout = 10;
 
 /// Serves until the mount ends. `ready` is called when it can be used.
 void serve(const MountOptions& options, const Supervised& supervised, const std::function<void()>& ready) {
@@ -162,7 +162,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
       [&] {
         service.stopping();
         supervised.ending();
-        ended = engine.stop_within(kPatience);
+        ended = engine.stop_within(kStopTimeout);
       });
   supervised.ended();  // or the watchdog's question has no answer
   // A read of a store on a network disk may never return: nothing here can wait for it.

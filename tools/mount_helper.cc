@@ -14,7 +14,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr int kDone = 0, kWrongUsage = 1, kMountFailure = 32;  // mount(8), EXIT STATUS
+constexpr int kMountSuccess = 0, kWrongMountUsage = 1, kMountFailure = 32;  // mount(8), EXIT STATUS
 
 struct Request {
   std::string store, directory, mount_namespace, type;
@@ -83,11 +83,11 @@ int run_mount_helper(std::vector<std::string> arguments,
     command.insert(command.end(), {"-o", own});
   }
   check_directory(request.directory);
-  if (request.fake) return kDone;
+  if (request.fake) return kMountSuccess;
   command.insert(command.end(), {"--", request.store, request.directory});
-  if (const int code = batchfs(command); code != kDone) return code == 2 ? kWrongUsage : kMountFailure;
+  if (const int code = batchfs(command); code != kMountSuccess) return code == 2 ? kWrongMountUsage : kMountFailure;
   if (request.verbose) std::printf("mount.batchfs: mounted at %s\n", request.directory.c_str());
-  return kDone;
+  return kMountSuccess;
 }
 
 }  // namespace batchfs

@@ -19,13 +19,11 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct PlanOptions {
   StoreOptions store;
   std::string view;
   bool json = false;
 };
-
-std::string size_text(double bytes) { return format_size(static_cast<std::uint64_t>(bytes)); }
 
 std::string count_text(std::int64_t count) { return format_count(static_cast<std::uint64_t>(count)); }
 
@@ -57,7 +55,7 @@ std::string reads_text(const View& view, const ViewCost& cost, std::uint64_t mem
   if (cost.view_bytes <= kept) return "each is read once and stays in memory";
   if (reads < kNoticeable) return "each is read about once an epoch";
   return fmt::format("each is read about {:.{}f} times an epoch: about {} of them stay in memory", reads, reads < 10 ? 1 : 0,
-                     size_text(kept));
+                     estimated_size(kept));
 }
 
 Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
@@ -100,15 +98,15 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   out += tensors.text();
 
   out += cost.planned.size() > 1 ? fmt::format("\nOne batch, the average of {}\n", cost.planned.size()) : "\nOne batch\n";
-  Table table({"size", size_text(cost.batch_bytes)});
-  table.add({"chunks", fmt::format("{:.4g}, {} decoded", cost.chunks, size_text(cost.decoded_bytes))});
-  table.add({"memory", fmt::format("{} of a budget of {}", size_text(cost.memory_need), format_size(memory))});
+  Table table({"size", estimated_size(cost.batch_bytes)});
+  table.add({"chunks", fmt::format("{:.4g}, {} decoded", cost.chunks, estimated_size(cost.decoded_bytes))});
+  table.add({"memory", fmt::format("{} of a budget of {}", estimated_size(cost.memory_need), format_size(memory))});
   out += table.text();
 
   out += "\nAn epoch\n";
   const double kept = kept_bytes(static_cast<double>(memory));
-  Table epoch({"size", size_text(cost.epoch_bytes)});
-  epoch.add({"chunks", fmt::format("{}, {} decoded; {}", count_text(cost.view_chunks), size_text(cost.view_bytes),
+  Table epoch({"size", estimated_size(cost.epoch_bytes)});
+  epoch.add({"chunks", fmt::format("{}, {} decoded; {}", count_text(cost.view_chunks), estimated_size(cost.view_bytes),
                                    reads_text(view, cost, memory))});
   if (const double factor = epoch_amplification(view, cost, kept); factor >= kNoticeable)
     epoch.add({"decoding", fmt::format("{:.3g} bytes for each byte that batches use", factor)});
@@ -116,7 +114,7 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
     epoch.add({"fetching", "none: no chunk that was examined exists"});
   } else if (cost.fetched_bytes && cost.decoded_bytes > 0) {
     const double fetched = epoch_decoded(view, cost, kept) * *cost.fetched_bytes / cost.decoded_bytes;
-    epoch.add({"fetching", fmt::format("{} from the store", size_text(fetched))});
+    epoch.add({"fetching", fmt::format("{} from the store", estimated_size(fetched))});
   } else {
     epoch.add({"fetching", "unknown: no chunk could be read"});
   }
@@ -128,7 +126,7 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   if (scan)
     out += fmt::format("\nMissing values\n  A scan before the first batch determines which samples are skipped: it reads {} chunks, "
                        "{} decoded,\n  once; its result is kept in the cache directory. The numbers here are without it.\n",
-                       count_text(scan->chunks), size_text(scan->decoded_bytes));
+                       count_text(scan->chunks), estimated_size(scan->decoded_bytes));
 
   out += "\nAdvice\n";
   const std::vector<std::string> lines = advice(view, cost, memory);
@@ -154,7 +152,7 @@ std::shared_ptr<const View> view_to_plan(const OpenedView& opened, const StoreOp
 }  // namespace
 
 Run setup_plan(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PlanOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
   app.add_flag("--json", options->json, "write JSON, for programs");

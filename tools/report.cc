@@ -13,12 +13,13 @@
 #include "tools/report_page.h"
 #include "tools/store_options.h"
 #include "tools/wait_advice.h"
+#include "tools/whole_file.h"
 
 namespace batchfs {
 
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::string directory, output;
 };
 
@@ -32,14 +33,7 @@ std::string local_time() {
   return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &parts));
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "we"), std::fclose);
-  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-                       std::fflush(file.get()) == 0;
-  if (!written) throw Error(errno == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(errno), path);
-}
-
-void make(const Options& options, Output& output) {
+void make(const ReportOptions& options, Output& output) {
   const std::string mount = require_batchfs_mount(options.directory);
   const std::string control = mount + "/.batchfs/";
   // The trace first: what the statistics count, it may not have yet, but what it has, they do.
@@ -56,14 +50,14 @@ void make(const Options& options, Output& output) {
   report.advice = wait_advice(facts);
   const std::string page = report_page(report);
   if (options.output.empty()) return output.write(page);
-  write_file(options.output, page);
+  write_whole_file(options.output, page);
   for (const std::string& sentence : report.advice) output.write(sentence + "\n");
 }
 
 }  // namespace
 
 Run setup_report(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReportOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_option("-o,--output", options->output, "write the page to this file, and its advice to standard output")
       ->type_name("FILE");

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kWidth = 1000, kLeft = 130;  // user units; the rest is for names and scales
 constexpr std::size_t kMostReaders = 16, kMostGets = 1500;
-constexpr std::size_t kBins = 240;
+constexpr std::size_t kPictureBins = 240;
 
 std::string svg(double height, const std::string& inside) {
   return fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">\n{}</svg>\n", kWidth, height, inside);
@@ -105,7 +105,7 @@ std::string work_picture(const Timeline& timeline) {
   std::string inside;
   double top = 6;
   for (const auto& [kind, spans] : {std::pair{"fetch", &timeline.fetches}, std::pair{"decode", &timeline.decodes}}) {
-    const std::vector<double> busy = under_way(*spans, timeline.seconds, kBins);
+    const std::vector<double> busy = under_way(*spans, timeline.seconds, kPictureBins);
     const double most = largest(busy);
     inside += area(kind, busy, most, top, kHeight) + axis(top + kHeight);
     inside += label(kLeft - 8, top + 10, fmt::format("{:.1f}", most), "end") + label(0, top + kHeight, kind);

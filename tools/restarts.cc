@@ -17,7 +17,7 @@ constexpr std::chrono::hours kHangsWithin = 1h;
 constexpr std::chrono::seconds kLongestPause = 1min;
 constexpr std::chrono::milliseconds kFirstDelay = 100ms;  // doubled each time
 
-void note(std::deque<Restarts::Time>& times, Restarts::Time now, std::chrono::seconds within, bool add) {
+void note_end(std::deque<Restarts::Time>& times, Restarts::Time now, std::chrono::seconds within, bool add) {
   if (add) times.push_back(now);
   while (!times.empty() && now - times.front() > within) times.pop_front();
 }
@@ -30,9 +30,9 @@ std::optional<std::string> Restarts::ended(const End& end, Time now) {
     kills_.clear();
     hangs_.clear();
   }
-  note(ends_, now, kEndsWithin, !end.killed && !end.hung);
-  note(kills_, now, kKillsWithin, end.killed && !end.hung && !end.served);
-  note(hangs_, now, kHangsWithin, end.hung && !end.served);
+  note_end(ends_, now, kEndsWithin, !end.killed && !end.hung);
+  note_end(kills_, now, kKillsWithin, end.killed && !end.hung && !end.served);
+  note_end(hangs_, now, kHangsWithin, end.hung && !end.served);
   if (ends_.size() >= kMostEnds)
     return fmt::format("the daemon ended {} times within a minute and is not started again; the last one {}", ends_.size(), end.how);
   if (kills_.size() >= kMostKills)

@@ -21,7 +21,7 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct ServeOptions {
   StoreOptions store;
   GpuOptions gpu;
   std::vector<std::string> views;  // files
@@ -64,7 +64,7 @@ class Ending {
 };
 
 /// Serves until a signal comes. `ready` is called when readers can connect.
-void serve(const Options& options, const std::function<void()>& ready) {
+void serve(const ServeOptions& options, const std::function<void()>& ready) {
   Log log(is_stderr_read(!options.background));
   const LogLevelSignal log_level(log);
   Ending ending;
@@ -94,7 +94,7 @@ void serve(const Options& options, const std::function<void()>& ready) {
 }  // namespace
 
 Run setup_serve(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ServeOptions>();
   add_store_options(app, options->store);
   add_gpu_options(app, options->gpu);
   app.add_option("--view", options->views, "serve the batches of this view; may be given several times")

@@ -17,12 +17,13 @@
 #include "tools/progress.h"
 #include "tools/text.h"
 #include "tools/view_options.h"
+#include "tools/whole_file.h"
 
 namespace batchfs {
 
 namespace {
 
-struct Options {
+struct StatisticsCommandOptions {
   StoreOptions store;
   std::string view, file, tendency;
   std::vector<std::string> per;
@@ -71,23 +72,7 @@ std::string table_text(const std::vector<VariableStatistics>& statistics, const 
   return table.text(0);
 }
 
-/// Writes a file whole or not at all.
-void write_file(const std::string& path, const std::string& text) {
-  const std::string part = path + ".part-" + std::to_string(::getpid());
-  const auto fail = [&](int error) {
-    std::remove(part.c_str());
-    return Error(error == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(error), path);
-  };
-  std::FILE* file = std::fopen(part.c_str(), "we");
-  if (file == nullptr) throw fail(errno);
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const int write_error = errno;
-  if (std::fclose(file) != 0) throw fail(errno);
-  if (!written) throw fail(write_error);
-  if (std::rename(part.c_str(), path.c_str()) != 0) throw fail(errno);
-}
-
-void statistics(const Options& options, Output& output) {
+void statistics(const StatisticsCommandOptions& options, Output& output) {
   const OpenedView opened = open_view(options.store, options.view, {.as_decoded = true});
   StatisticsOptions asked;
   const bool none = options.per == std::vector<std::string>{"none"};
@@ -105,14 +90,14 @@ void statistics(const Options& options, Output& output) {
   if (found.empty())
     throw Error(ErrorCode::invalid_argument, "no variable of the view holds numbers", options.view);
   const std::string json = json_text(document(opened, found)) + "\n";
-  if (!options.file.empty()) write_file(options.file, json);
+  if (!options.file.empty()) write_whole_file(options.file, json);
   output.write(options.json ? json : table_text(found, *opened.view));
 }
 
 }  // namespace
 
 Run setup_statistics(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StatisticsCommandOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view, "the view file; only its selection and variables are used")
       ->required()

@@ -11,7 +11,7 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct StatsOptions {
   std::string directory;
   bool json = false;
 };
@@ -28,7 +28,7 @@ std::string value_text(const std::string& name, const Json& value) {
   return json_text(value, -1);
 }
 
-void show(const Options& options, Output& output) {
+void show(const StatsOptions& options, Output& output) {
   const std::string path = require_batchfs_mount(options.directory);
   const std::string text = read_text_file(path + "/.batchfs/stats.json");
   if (options.json) return output.write(text);
@@ -51,7 +51,7 @@ void show(const Options& options, Output& output) {
 }  // namespace
 
 Run setup_stats(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StatsOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_flag("--json", options->json, "write the JSON of .batchfs/stats.json");
   return [options](Output& output) { show(*options, output); };

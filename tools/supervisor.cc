@@ -48,7 +48,7 @@ constexpr std::chrono::seconds kTimeToEnd{15};
 constexpr char kSessionName[] = "batchfs-session", kStateName[] = "batchfs-state";
 
 /// What the daemon tells, the first byte of a packet.
-constexpr char kMounted = 'm', kTurn = 't', kReady = 'r', kServed = 's', kFailed = 'e', kEnded = 'x',
+constexpr char kMounted = 'm', kTurn = 't', kDaemonReady = 'r', kServed = 's', kDaemonFailed = 'e', kEnded = 'x',
                kAlive = 'a', kEnding = 'q';
 
 bool is_request_to_end(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
@@ -206,7 +206,7 @@ class Supervisor {
         case kTurn:
           asked_for_turn_ = true;
           break;
-        case kReady:
+        case kDaemonReady:
           lasting_ = packet->text.size() > 1 && packet->text[1] == '+';
           if (!was_ready_) store_descriptors();
           ready_ = was_ready_ = true;
@@ -230,7 +230,7 @@ class Supervisor {
           forget_stored();
           if (session_ >= 0) ::close(std::exchange(session_, -1));
           break;
-        case kFailed:
+        case kDaemonFailed:
           why_ = packet->text.substr(1);
           break;
         default:
@@ -413,7 +413,7 @@ void Supervised::mounted(int session_descriptor) const {
   send_packet(channel, std::string(1, kMounted), {session_descriptor});
 }
 
-void Supervised::ready(bool lasting) const { send_packet(channel, std::string{kReady, lasting ? '+' : '-'}); }
+void Supervised::ready(bool lasting) const { send_packet(channel, std::string{kDaemonReady, lasting ? '+' : '-'}); }
 
 void Supervised::alive() const {
   // Not waited for: a supervisor that is stopped hears enough of them.
@@ -426,7 +426,7 @@ void Supervised::served() const { send_packet(channel, std::string(1, kServed));
 
 void Supervised::ended() const { send_packet(channel, std::string(1, kEnded)); }
 
-void Supervised::failed(const std::string& why) const { send_packet(channel, kFailed + why.substr(0, 1000)); }
+void Supervised::failed(const std::string& why) const { send_packet(channel, kDaemonFailed + why.substr(0, 1000)); }
 
 Supervised supervise(const SupervisorOptions& options, const std::function<void()>& in_supervisor) {
   return Supervisor(options).run(in_supervisor);

@@ -20,7 +20,7 @@ namespace batchfs {
 namespace {
 
 /// What the other side has to answer; a supervisor does nothing that takes long.
-constexpr timeval kPatience{30, 0};
+constexpr timeval kTakeoverTimeout{30, 0};
 
 /// The device's number tells mounts apart. False where the path is too long for an address.
 bool address_in(const std::string& directory, const std::string& device, sockaddr_un& address) {
@@ -100,7 +100,7 @@ TakenSession ask_for_session(const std::string& mountpoint) {
   }
   if (connection < 0)
     throw fail(ErrorCode::access_denied, "no supervisor of this user answers for the mount; unmount it and mount again");
-  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kTakeoverTimeout, sizeof kTakeoverTimeout);
   const auto answer = receive_packet(connection, true);
   if (!answer || answer->descriptors.size() != 2) {
     for (const int descriptor : answer ? answer->descriptors : std::vector<int>{}) ::close(descriptor);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "engine/base/strings.h"
 
 namespace batchfs {
@@ -76,6 +78,10 @@ std::string codecs_text(const std::vector<CodecSpec>& codecs) {
   }
   return parts.empty() ? "none" : printable(join(parts, ", "));
 }
+
+std::string estimated_size(double bytes) { return format_size(static_cast<std::uint64_t>(bytes)); }
+
+std::string percent_text(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
 Json shape_json(const Dims& shape) { return Json(std::vector<std::int64_t>(shape.begin(), shape.end())); }
 

@@ -29,6 +29,12 @@ std::string shape_text(const Dims& shape);
 /// "blosc(lz4)", "sharding(zstd)", "zlib"; what only states the byte order is left out.
 std::string codecs_text(const std::vector<CodecSpec>& codecs);
 
+/// 0.25 -> "25 %".
+std::string percent_text(double share);
+
+/// As format_size(), of an estimate.
+std::string estimated_size(double bytes);
+
 /// JSON of a list of lengths.
 Json shape_json(const Dims& shape);
 

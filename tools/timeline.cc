@@ -6,24 +6,11 @@
 #include <map>
 #include <tuple>
 
+#include "tools/json_fields.h"
+
 namespace batchfs {
 
 namespace {
-
-double number(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_number() ? it->get<double>() : 0;
-}
-
-std::int64_t integer(const Json& json, const char* key) {
-  const double value = number(json, key);
-  return std::fabs(value) < 9e15 ? static_cast<std::int64_t>(value) : 0;
-}
-
-std::string text(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_string() ? it->get<std::string>() : "";
-}
 
 /// A complete event, of those that this knows.
 struct Event {
@@ -36,11 +23,11 @@ std::vector<Event> complete_events(const Json& trace) {
   if (!trace.is_array()) throw Error(ErrorCode::corrupt, "is no list of events", "trace.json");
   std::vector<Event> events;
   for (const Json& json : trace) {
-    if (!json.is_object() || text(json, "ph") != "X") continue;
+    if (!json.is_object() || text_field(json, "ph") != "X") continue;
     const auto args = json.find("args");
-    const double begin = number(json, "ts") * 1e-6, took = number(json, "dur") * 1e-6;
+    const double begin = number_field(json, "ts") * 1e-6, took = number_field(json, "dur") * 1e-6;
     if (args == json.end() || !args->is_object() || !std::isfinite(begin) || !(took >= 0)) continue;
-    events.push_back({text(json, "name"), {begin, begin + took}, &*args});
+    events.push_back({text_field(json, "name"), {begin, begin + took}, &*args});
   }
   std::stable_sort(events.begin(), events.end(),
                    [](const Event& a, const Event& b) { return a.span.begin < b.span.begin; });
@@ -61,12 +48,12 @@ Timeline timeline(const Json& trace) {
     if (event.name == "fetch") line.fetches.push_back(span);
     else if (event.name == "decode") line.decodes.push_back(span);
     else if (event.name == "assemble") line.assemblies.push_back(span);
-    else if (event.name == "wait" && text(*event.args, "end") != "the reader left") {
-      Timeline::Reader& reader = readers[{text(*event.args, "view"), integer(*event.args, "world"), integer(*event.args, "rank")}];
+    else if (event.name == "wait" && text_field(*event.args, "end") != "the reader left") {
+      Timeline::Reader& reader = readers[{text_field(*event.args, "view"), integer_field(*event.args, "world"), integer_field(*event.args, "rank")}];
       if (!reader.gets.empty()) reader.gets.back().used_until = std::max(span.begin, reader.gets.back().wait.end);
-      reader.gets.push_back({span, -1, integer(*event.args, "epoch"), integer(*event.args, "batch"),
-                             static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer(*event.args, "bytes"))),
-                             text(*event.args, "end") == "failed"});
+      reader.gets.push_back({span, -1, integer_field(*event.args, "epoch"), integer_field(*event.args, "batch"),
+                             static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer_field(*event.args, "bytes"))),
+                             text_field(*event.args, "end") == "failed"});
     }
   }
   for (auto& [key, reader] : readers) {

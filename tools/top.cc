@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kCtrlC = 3, kCtrlD = 4;
 
-struct Options {
+struct TopOptions {
   std::string directory;
   double interval = 1;
   bool once = false, json = false;
@@ -103,7 +103,7 @@ class Watcher {
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
-void show_live(const Options& options, const std::string& mount, const std::string& title) {
+void show_live(const TopOptions& options, const std::string& mount, const std::string& title) {
   Terminal terminal;
   Watcher watcher(mount, std::chrono::duration<double>(options.interval));
   Watcher::State shown;
@@ -122,7 +122,7 @@ void show_live(const Options& options, const std::string& mount, const std::stri
   }
 }
 
-void show(const Options& options, Output& output) {
+void show(const TopOptions& options, Output& output) {
   const std::string mount = require_batchfs_mount(options.directory);
   if (!options.once && !options.json) return show_live(options, mount, title_of(mount));
   const std::string title = title_of(mount);
@@ -136,7 +136,7 @@ void show(const Options& options, Output& output) {
 }  // namespace
 
 Run setup_top(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TopOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_option("--interval", options->interval, "seconds between updates; the default is 1")
       ->check(CLI::Range(0.1, 3600.0))

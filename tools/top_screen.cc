@@ -14,8 +14,6 @@ namespace {
 
 std::string rate_text(double bytes) { return format_size(static_cast<std::uint64_t>(std::max(0.0, bytes))) + "/s"; }
 
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
-
 std::string uptime_text(double seconds) {
   const auto s = static_cast<std::int64_t>(std::clamp(seconds, 0.0, 1e12));
   const std::string clock = fmt::format("{}:{:02}:{:02}", s / 3600 % 24, s / 60 % 60, s % 60);
@@ -28,14 +26,14 @@ std::string store_line(const Activity& a) {
                                  a.in_flight, a.limit);
   if (a.waiting > 0) line += fmt::format(", {} wait", a.waiting);
   line += fmt::format("  retries {}  hedges {}  failures {}", a.retries, a.hedges, a.failures);
-  if (a.disk_cache) line += fmt::format("  disk cache {}", percent(a.disk_hits));
+  if (a.disk_cache) line += fmt::format("  disk cache {}", percent_text(a.disk_hits));
   return line;
 }
 
 std::string memory_line(const Activity& a) {
   const double budget = std::max<double>(1, static_cast<double>(a.memory_budget));
   return fmt::format("Memory   {} of {} ({})  chunks {}  process {}", format_size(a.memory_used),
-                     format_size(a.memory_budget), percent(static_cast<double>(a.memory_used) / budget),
+                     format_size(a.memory_budget), percent_text(static_cast<double>(a.memory_used) / budget),
                      format_size(a.chunk_cache), format_size(a.memory_resident));
 }
 
@@ -51,7 +49,7 @@ constexpr Column kColumns[] = {
     {"BATCH", [](const Activity::Reader& r) { return fmt::format("{}/{}", r.batch, r.epoch_batches); }},
     {"BATCH/S", [](const Activity::Reader& r) { return fmt::format("{:.1f}", r.batches); }},
     {"RATE", [](const Activity::Reader& r) { return rate_text(r.bytes); }},
-    {"WAITS", [](const Activity::Reader& r) { return percent(r.wait_share); }},
+    {"WAITS", [](const Activity::Reader& r) { return percent_text(r.wait_share); }},
     {"P50", [](const Activity::Reader& r) { return duration_text(r.median); }, 2},
     {"P99", [](const Activity::Reader& r) { return duration_text(r.p99); }},
     {"AHEAD", [](const Activity::Reader& r) { return std::to_string(r.window); }, 3},
@@ -109,7 +107,7 @@ std::vector<std::string> top_screen(const Activity& a, const std::string& title,
       fmt::format("batchfs top  {}  up {}  pid {}", printable(title), uptime_text(a.uptime), a.pid),
       store_line(a),
       fmt::format("Decode   {}  {:.0f} chunks/s  {} threads  {} of chunks were in memory", rate_text(a.decoded), a.chunks,
-                  a.threads, percent(a.cache_hits)),
+                  a.threads, percent_text(a.cache_hits)),
       fmt::format("Batches  {:.1f}/s  {}{}{}", a.batches, rate_text(a.delivered),
                   a.passthrough ? "  passthrough" : "",
                   a.handoff_readers > 0 ? fmt::format("  {} by hand-off", a.handoff_readers) : ""),

@@ -22,13 +22,13 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct UmountOptions {
   std::string directory;
   bool lazy = false, dead = false;
 };
 
 /// A daemon that hangs must not keep its mount from being ended.
-constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::seconds kStatusTimeout{2};
 
 /// A small file's text, empty where it cannot be read in time. A process of its own reads it: a thread that hangs in the mount
 /// would keep it in use.
@@ -67,7 +67,7 @@ std::string read_within(std::chrono::milliseconds patience, const std::string& p
 /// Readers of the hand-off have no file of the mount open: the kernel would let it end. Throws io where one of them holds
 /// batches.
 void require_no_batches_held(const std::string& path) {
-  const Json stats = Json::parse(read_within(kPatience, path + "/.batchfs/stats.json"), nullptr, false);
+  const Json stats = Json::parse(read_within(kStatusTimeout, path + "/.batchfs/stats.json"), nullptr, false);
   if (stats.is_discarded() || !stats.contains("handoff")) return;
   const Json& now = stats["handoff"];
   const std::uint64_t readers = now.value("readers", std::uint64_t{0}), held = now.value("leases", std::uint64_t{0});
@@ -82,7 +82,7 @@ void require_no_batches_held(const std::string& path) {
 }  // namespace
 
 Run setup_umount(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<UmountOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_flag("--lazy", options->lazy,
                "detach a mount that programs still read; it ends when they are done");

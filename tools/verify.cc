@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxListed = 1000;  // findings, and notes, that are kept
 
-struct Options {
+struct VerifyCommandOptions {
   StoreOptions store;
   std::string view;
   bool json = false;
@@ -24,7 +24,7 @@ struct Options {
 
 std::string array_name(const std::string& path) { return path.empty() ? "/" : path; }
 
-Json document(const VerifyReport& report, const std::string& url, const Options& options) {
+Json document(const VerifyReport& report, const std::string& url, const VerifyCommandOptions& options) {
   Json findings = Json::array(), notes = Json::array(), not_checked = Json::array();
   for (const Finding& f : report.findings)
     findings.push_back(
@@ -65,7 +65,7 @@ void add_notes(std::string& text, const std::string& heading, const std::vector<
     text += fmt::format("  and {} more\n", format_count(count - notes.size()));
 }
 
-std::string report_text(const VerifyReport& report, const Options& options) {
+std::string report_text(const VerifyReport& report, const VerifyCommandOptions& options) {
   std::string text;
   if (report.problems > 0) {
     Table table({"array", "chunk", "what", "why", "object"});
@@ -95,7 +95,7 @@ std::string report_text(const VerifyReport& report, const Options& options) {
 }
 
 /// Returns the store's URL.
-std::string verify_store(const Options& options, const VerifyOptions& asked,
+std::string verify_store(const VerifyCommandOptions& options, const VerifyOptions& asked,
                          Interruption& interruption, VerifyCollector& collector) {
   // The cache would answer in place of the store, and be filled with all of it.
   StoreOptions direct = options.store;
@@ -123,7 +123,7 @@ std::string verify_store(const Options& options, const VerifyOptions& asked,
   return store->url();
 }
 
-void check(const Options& options, Output& output) {
+void check(const VerifyCommandOptions& options, Output& output) {
   Interruption interruption;
   VerifyCollector collector(kMaxListed);
   VerifyOptions asked{.threads = options.store.threads, .memory = options.store.memory};
@@ -158,7 +158,7 @@ void check(const Options& options, Output& output) {
 }  // namespace
 
 Run setup_check(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<VerifyCommandOptions>();
   add_store_options(app, options->store);
   app.get_option("--cache-dir")
       ->description("check the entries of the cache in this directory, too");

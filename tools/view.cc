@@ -15,7 +15,7 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct ViewCommandOptions {
   StoreOptions store;
   std::string name = "train";
 };
@@ -23,7 +23,7 @@ struct Options {
 }  // namespace
 
 Run setup_view(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ViewCommandOptions>();
   add_store_options(app, options->store);
   app.add_option("--name", options->name, "the view's name, a directory in the mount (default: train)")
       ->check([](const std::string& name) {

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "tools/json_fields.h"
+#include "tools/text.h"
 
 namespace batchfs {
 
@@ -13,31 +15,20 @@ namespace {
 
 constexpr double kHardly = 0.02;       // of the time: not worth a word
 constexpr double kMost = 0.5;          // of the waiting
-constexpr std::size_t kBins = 2000;
+constexpr std::size_t kWaitBins = 2000;
 constexpr double kAllThreads = 0.85;   // of them are all of them: between two chunks a thread has other things to do
-
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
-
-double number(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_number() ? it->get<double>() : 0;
-}
-
-std::uint64_t count(const Json& json, const char* key) {
-  return static_cast<std::uint64_t>(std::clamp(number(json, key), 0.0, 1e19));
-}
 
 /// What the mount did while readers waited.
 void explain_waits(const Timeline& timeline, WaitFacts& facts) {
   std::vector<Timeline::Span> waits;
   for (const Timeline::Reader& reader : timeline.readers)
     for (const Timeline::Get& get : reader.gets) waits.push_back(get.wait);
-  const auto waiting = under_way(waits, timeline.seconds, kBins);
-  const auto decoding = under_way(timeline.decodes, timeline.seconds, kBins);
-  const auto fetching = under_way(timeline.fetches, timeline.seconds, kBins);
+  const auto waiting = under_way(waits, timeline.seconds, kWaitBins);
+  const auto decoding = under_way(timeline.decodes, timeline.seconds, kWaitBins);
+  const auto fetching = under_way(timeline.fetches, timeline.seconds, kWaitBins);
   const double all_threads = kAllThreads * static_cast<double>(std::max<std::int64_t>(1, facts.threads));
   double sum = 0;
-  for (std::size_t i = 0; i < kBins; ++i) {
+  for (std::size_t i = 0; i < kWaitBins; ++i) {
     sum += waiting[i];
     facts.decoding += waiting[i] * decoding[i];
     (decoding[i] >= all_threads ? facts.decode_bound
@@ -51,7 +42,7 @@ void explain_waits(const Timeline& timeline, WaitFacts& facts) {
 
 std::string decode_advice(const WaitFacts& f) {
   std::string text = fmt::format("Readers waited {} of their time, mostly for decoding: all {} threads were busy.",
-                                 percent(f.wait_share), f.threads);
+                                 percent_text(f.wait_share), f.threads);
   if (f.threads < f.processors) {
     const double needed = static_cast<double>(f.threads) / std::max(0.1, 1 - f.wait_share);
     const std::int64_t more = std::min(f.processors, static_cast<std::int64_t>(std::ceil(needed))) - f.threads;
@@ -68,7 +59,7 @@ std::string decode_advice(const WaitFacts& f) {
 }
 
 std::string fetch_advice(const WaitFacts& f) {
-  std::string text = fmt::format("Readers waited {} of their time, mostly for the store.", percent(f.wait_share));
+  std::string text = fmt::format("Readers waited {} of their time, mostly for the store.", percent_text(f.wait_share));
   if (f.fetch_amplification > 1.5)
     text += fmt::format(" {:.1f} bytes were fetched for each byte used: the order \"block\", or windows that follow "
                         "the chunks, fetch fewer.", f.fetch_amplification);
@@ -98,29 +89,29 @@ WaitFacts wait_facts(const Timeline& timeline, const Json& stats, std::int64_t p
   f.processors = processors;
   f.readers = static_cast<std::int64_t>(timeline.readers.size());
   if (stats.is_object()) {
-    f.threads = static_cast<std::int64_t>(count(stats, "threads"));
-    const double delivered = number(stats, "bytes_delivered");
+    f.threads = static_cast<std::int64_t>(count_field(stats, "threads"));
+    const double delivered = number_field(stats, "bytes_delivered");
     if (delivered > 0) {
-      f.decode_amplification = number(stats, "bytes_decoded") / delivered;
-      f.fetch_amplification = number(stats, "bytes_fetched") / delivered;
+      f.decode_amplification = number_field(stats, "bytes_decoded") / delivered;
+      f.fetch_amplification = number_field(stats, "bytes_fetched") / delivered;
     }
-    f.evictions = count(stats, "chunk_cache_evictions");
-    f.chunks = count(stats, "chunks_decoded");
-    f.memory_share = number(stats, "memory_used") / std::max(1.0, number(stats, "memory_budget"));
-    f.errors = count(stats, "errors");
+    f.evictions = count_field(stats, "chunk_cache_evictions");
+    f.chunks = count_field(stats, "chunks_decoded");
+    f.memory_share = number_field(stats, "memory_used") / std::max(1.0, number_field(stats, "memory_budget"));
+    f.errors = count_field(stats, "errors");
     const auto passthrough = stats.find("passthrough");
     f.passthrough = passthrough == stats.end() || !passthrough->is_boolean() || passthrough->get<bool>();
     const auto store = stats.find("store");
     if (store != stats.end() && store->is_object()) {
       f.remote = true;
       f.disk_cache = store->contains("disk_cache_hits");
-      f.throttled = count(*store, "throttled");
-      f.retries = count(*store, "retries");
+      f.throttled = count_field(*store, "throttled");
+      f.retries = count_field(*store, "retries");
     }
     const auto streams = stats.find("streams");
     if (streams != stats.end() && streams->is_array())
       for (const Json& stream : *streams)
-        if (stream.is_object() && number(stream, "batches") > 4 && number(stream, "window") == 0) ++f.jumping;
+        if (stream.is_object() && number_field(stream, "batches") > 4 && number_field(stream, "window") == 0) ++f.jumping;
   }
   explain_waits(timeline, f);
   return f;
@@ -146,10 +137,10 @@ std::vector<std::string> wait_advice(const WaitFacts& f) {
   } else if (f.decode_few >= f.idle) {
     advice.push_back(fmt::format("Readers waited {} of their time while {:.1f} of {} threads decoded: a batch has few chunks, "
                                  "and too few batches were prefetched. A larger --memory prefetches more; smaller chunks "
-                                 "decode in parallel.", percent(f.wait_share), f.decoding, f.threads));
+                                 "decode in parallel.", percent_text(f.wait_share), f.decoding, f.threads));
   } else {
     advice.push_back(fmt::format("Readers waited {} of their time while little was fetched or decoded: batches were being "
-                                 "laid out, or other programs kept the machine busy.", percent(f.wait_share)));
+                                 "laid out, or other programs kept the machine busy.", percent_text(f.wait_share)));
   }
   if (f.evictions > f.chunks / 4 && f.chunks > 0 && f.decode_amplification > 1.5)
     advice.push_back(fmt::format("{} of {} decoded chunks were dropped for lack of memory and may have been decoded again. A "

@@ -21,7 +21,7 @@ namespace batchfs {
 
 namespace {
 
-struct Options {
+struct WarmOptions {
   StoreOptions store;
   std::string view;
   bool json = false;
@@ -200,7 +200,7 @@ void warm(const Options& options, Output& output) {
 }  // namespace
 
 Run setup_warm(CLI::App& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<WarmOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
   app.add_flag("--json", options->json, "write JSON, for programs");

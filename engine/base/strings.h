@@ -2,6 +2,7 @@
 // Text that people type and read: sizes, durations, lists.
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,12 @@ std::string format_size(std::uint64_t bytes);
 
 /// 1104504 -> "1,104,504".
 std::string format_count(std::uint64_t count);
+
+/// A to Z become a to z, whatever the locale; other bytes stay.
+std::string to_lower(std::string text);
+
+/// "" when all are empty.
+std::string first_nonempty(std::initializer_list<std::string> texts);
 
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);

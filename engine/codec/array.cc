@@ -17,7 +17,6 @@ namespace batchfs {
 namespace {
 
 /// Enough for the block offsets of most Blosc frames.
-constexpr std::uint64_t kFirstHead = 4096;
 
 }  // namespace
 

@@ -15,7 +15,6 @@ using Span = Codec::Span;
 /// A request costs more than these bytes.
 constexpr std::uint64_t kNear = 16 << 10;
 /// Enough for the block offsets of most Blosc frames.
-constexpr std::uint64_t kFirstHead = 4096;
 
 std::optional<std::vector<Span>> spans_of(const CodecChain& chain, const EncodedChunk& chunk, std::uint64_t first,
                                           std::uint64_t count, std::uint64_t* more) {

@@ -12,6 +12,9 @@
 
 namespace batchfs {
 
+/// Bytes of a stored chunk that are read first, to learn where its parts are.
+inline constexpr std::uint64_t kFirstHead = 4096;
+
 /// What decode_elements() of [first, first + count) looks at in the stored form and is in no piece of `chunk`, by
 /// offset; what lies close together is one span. nullopt: as CodecChain::stored_spans().
 std::optional<std::vector<Codec::Span>> lacking_spans(const CodecChain& chain, const EncodedChunk& chunk,

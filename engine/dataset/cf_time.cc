@@ -7,19 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/base/strings.h"
 #include "engine/dataset/cf.h"
 
 namespace batchfs {
 
 namespace {
-
-constexpr std::int64_t kSecond = 1'000'000'000;
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 /// Reads a number from the front of `text`, with a sign only if that is allowed.
 std::optional<std::int64_t> take_number(std::string_view& text, bool with_sign = false) {
@@ -80,24 +73,24 @@ void civil_from_days(std::int64_t days, std::int64_t& year, int& month, int& day
 
 std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit) {
   static constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
-      {"nanosecond", 1},        {"microsecond", 1'000},     {"millisecond", 1'000'000}, {"second", kSecond},
-      {"minute", 60 * kSecond}, {"hour", 3600 * kSecond},   {"day", 86400 * kSecond}};
-  std::string name = lower(unit);
+      {"nanosecond", 1},        {"microsecond", 1'000},     {"millisecond", 1'000'000}, {"second", kNanosecondsPerSecond},
+      {"minute", 60 * kNanosecondsPerSecond}, {"hour", 3600 * kNanosecondsPerSecond},   {"day", 86400 * kNanosecondsPerSecond}};
+  std::string name = to_lower(unit);
   if (name.ends_with('s')) name.pop_back();
   for (const auto& [known, ns] : kUnits)
     if (name == known) return ns;
   // cftime's short names.
   static constexpr std::pair<std::string_view, std::int64_t> kShort[] = {
-      {"h", 3600 * kSecond}, {"hr", 3600 * kSecond}, {"d", 86400 * kSecond}, {"min", 60 * kSecond},
-      {"sec", kSecond},      {"msec", 1'000'000},    {"millisec", 1'000'000}, {"microsec", 1'000}};
+      {"h", 3600 * kNanosecondsPerSecond}, {"hr", 3600 * kNanosecondsPerSecond}, {"d", 86400 * kNanosecondsPerSecond}, {"min", 60 * kNanosecondsPerSecond},
+      {"sec", kNanosecondsPerSecond},      {"msec", 1'000'000},    {"millisec", 1'000'000}, {"microsec", 1'000}};
   for (const auto& [known, ns] : kShort)
     if (name == known) return ns;
-  if (lower(unit) == "s") return kSecond;
+  if (to_lower(unit) == "s") return kNanosecondsPerSecond;
   return std::nullopt;
 }
 
 std::optional<std::int64_t> resolution_nanoseconds(const std::string& unit) {
-  if (unit == "s") return kSecond;
+  if (unit == "s") return kNanosecondsPerSecond;
   if (unit == "ms") return 1'000'000;
   if (unit == "us") return 1'000;
   if (unit == "ns") return 1;
@@ -111,7 +104,7 @@ bool is_time_units(const std::string& units) {
 std::optional<TimeReference> parse_time_units(const std::string& units, const std::string& calendar) {
   const bool standard = calendar.empty() || calendar == "standard" || calendar == "gregorian";
   if (!standard && calendar != "proleptic_gregorian") return std::nullopt;
-  const std::size_t since = lower(units).find(" since ");
+  const std::size_t since = to_lower(units).find(" since ");
   if (since == std::string::npos) return std::nullopt;
   std::string unit = units.substr(0, since);
   unit.erase(std::remove_if(unit.begin(), unit.end(), [](unsigned char c) { return std::isspace(c); }),
@@ -143,7 +136,7 @@ std::optional<TimeReference> parse_time_units(const std::string& units, const st
       if (take(text, ':')) {
         second = take_number(text).value_or(-1);
         if (take(text, '.')) {
-          std::int64_t digit = kSecond / 10;
+          std::int64_t digit = kNanosecondsPerSecond / 10;
           for (; !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())); text.remove_prefix(1)) {
             nanoseconds += (text.front() - '0') * digit;
             digit /= 10;
@@ -153,7 +146,7 @@ std::optional<TimeReference> parse_time_units(const std::string& units, const st
     }
   }
   skip_spaces(text);
-  if (lower(std::string(text)) == "utc" || lower(std::string(text)) == "z" || lower(std::string(text)) == "gmt")
+  if (to_lower(std::string(text)) == "utc" || to_lower(std::string(text)) == "z" || to_lower(std::string(text)) == "gmt")
     text = {};
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) {
     const bool west = text.front() == '-';

@@ -8,6 +8,8 @@
 
 namespace batchfs {
 
+inline constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+
 /// "hours", "Hour", "days" ...: nanoseconds in one. nullopt for anything else (months and years have no
 /// fixed length).
 std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit);

@@ -8,12 +8,11 @@
 #include <fmt/format.h>
 
 #include "engine/base/utf8.h"
+#include "engine/dataset/cf_time.h"
 
 namespace batchfs {
 
 namespace {
-
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 template <class T>
 T element(const NdArray& values, std::int64_t i) {
@@ -68,7 +67,7 @@ std::optional<DateRange> parse_date(const std::string& input) {
   }
   if (!text.empty()) {
     if (text.size() < 2 || text[0] != '.' || text.size() > 10) return std::nullopt;
-    std::int64_t digit = kSecond / 10;
+    std::int64_t digit = kNanosecondsPerSecond / 10;
     for (char c : text.substr(1)) {
       if (c < '0' || c > '9') return std::nullopt;
       fraction += (c - '0') * digit;
@@ -90,15 +89,15 @@ std::optional<DateRange> parse_date(const std::string& input) {
     case 4: next = begin + 60; break;
     default: break;
   }
-  const __int128 first = static_cast<__int128>(begin) * kSecond + fraction;
-  const __int128 last = level >= 5 ? first : static_cast<__int128>(next) * kSecond - 1;
+  const __int128 first = static_cast<__int128>(begin) * kNanosecondsPerSecond + fraction;
+  const __int128 last = level >= 5 ? first : static_cast<__int128>(next) * kNanosecondsPerSecond - 1;
   return DateRange{first, last, std::min(level, 5)};
 }
 
 std::optional<std::int64_t> unit_nanoseconds(const DataType& type) {
   static constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
-      {"W", 604800 * kSecond}, {"D", 86400 * kSecond}, {"h", 3600 * kSecond}, {"m", 60 * kSecond},
-      {"s", kSecond},          {"ms", 1'000'000},      {"us", 1'000},         {"ns", 1}};
+      {"W", 604800 * kNanosecondsPerSecond}, {"D", 86400 * kNanosecondsPerSecond}, {"h", 3600 * kNanosecondsPerSecond}, {"m", 60 * kNanosecondsPerSecond},
+      {"s", kNanosecondsPerSecond},          {"ms", 1'000'000},      {"us", 1'000},         {"ns", 1}};
   for (const auto& [name, nanoseconds] : kUnits) {
     std::int64_t all = 0;
     if (type.unit == name && !__builtin_mul_overflow(nanoseconds, std::int64_t{type.multiplier}, &all)) return all;
@@ -115,15 +114,15 @@ std::optional<__int128> time_nanoseconds(std::int64_t count, const DataType& typ
   const __int128 months = std::clamp<__int128>(static_cast<__int128>(count) * type.multiplier * (type.unit == "Y" ? 12 : 1), -kFar, kFar);
   const auto since_0 = static_cast<std::int64_t>(months) + 1970 * 12;
   const std::int64_t year = since_0 >= 0 ? since_0 / 12 : (since_0 - 11) / 12;
-  return static_cast<__int128>(days_from_civil(year, static_cast<int>(since_0 - year * 12) + 1, 1)) * 86400 * kSecond;
+  return static_cast<__int128>(days_from_civil(year, static_cast<int>(since_0 - year * 12) + 1, 1)) * 86400 * kNanosecondsPerSecond;
 }
 
 std::string format_time(std::int64_t count, const DataType& type) {
   if (count == INT64_MIN) return "NaT";
   if (type.unit != "Y" && type.unit != "M" && !unit_nanoseconds(type)) return std::to_string(count);
   const __int128 time = *time_nanoseconds(count, type);
-  const __int128 whole = time / kSecond - (time % kSecond < 0 ? 1 : 0);
-  const auto rest = static_cast<std::int64_t>(time - whole * kSecond);
+  const __int128 whole = time / kNanosecondsPerSecond - (time % kNanosecondsPerSecond < 0 ? 1 : 0);
+  const auto rest = static_cast<std::int64_t>(time - whole * kNanosecondsPerSecond);
   const auto days = static_cast<std::int64_t>(whole / 86400 - (whole % 86400 < 0 ? 1 : 0));
   const auto of_day = static_cast<std::int64_t>(whole - static_cast<__int128>(days) * 86400);
   std::int64_t year;

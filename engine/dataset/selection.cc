@@ -10,6 +10,7 @@
 #include "engine/base/json_text.h"
 #include "engine/base/key_hints.h"
 #include "engine/base/strings.h"
+#include "engine/dataset/cf_time.h"
 #include "engine/dataset/circle.h"
 #include "engine/dataset/labels.h"
 
@@ -225,14 +226,13 @@ class Lookup {
 
   /// How fine the index is, in DateRange's levels; daily and coarser data are of level 2.
   int index_level() const {
-    constexpr std::int64_t kSecond = 1'000'000'000;
     int level = 2;
     const NdArray& v = values();
     for (std::int64_t i = 0; i < size_ && level < 5; ++i) {
       const std::optional<__int128> time = nanoseconds(v, i);
-      if (!time || *time % (86400 * kSecond) == 0) continue;
+      if (!time || *time % (86400 * kNanosecondsPerSecond) == 0) continue;
       const __int128 t = *time;
-      level = std::max(level, t % (3600 * kSecond) == 0 ? 3 : t % (60 * kSecond) == 0 ? 4 : 5);
+      level = std::max(level, t % (3600 * kNanosecondsPerSecond) == 0 ? 3 : t % (60 * kNanosecondsPerSecond) == 0 ? 4 : 5);
     }
     return level;
   }

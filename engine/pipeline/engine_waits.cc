@@ -20,7 +20,7 @@ constexpr std::uint64_t kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 /// How often the queue for memory is looked at.
 constexpr std::uint64_t kQueueTick = 5 * kMillisecond;
 /// Who waits for memory has no hope left when none was given back for so long.
-constexpr std::uint64_t kPatience = 30 * kSecond;
+constexpr std::uint64_t kMemoryPatience = 30 * kSecond;
 
 }  // namespace
 
@@ -220,7 +220,7 @@ void Engine::serve_queue() {
       // What is being made comes to an end by itself, be it that its store does not answer: only readers may hold memory for ever.
       if (memory || used < short_used_ || is_at_work()) short_since_ = now;
       short_used_ = used;
-      if (!memory && now - short_since_ < std::min(kPatience, wait_ns_ / 2)) return;
+      if (!memory && now - short_since_ < std::min(kMemoryPatience, wait_ns_ / 2)) return;
       // Only this thread takes from the queue, unless the engine ends.
       served = std::move(short_.front());
       short_.pop_front();

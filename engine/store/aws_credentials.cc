@@ -10,11 +10,9 @@ namespace batchfs {
 
 namespace {
 
-using Found = std::optional<Expiring<std::optional<AwsKeys>>>;
+constexpr std::uint64_t kMaxAwsAnswer = 1 << 20;
 
-constexpr std::uint64_t kLargestAnswer = 1 << 20;
-
-Error refused(const std::string& who, const std::string& why) {
+Error no_aws_credentials(const std::string& who, const std::string& why) {
   return Error(ErrorCode::access_denied, fmt::format("{} gave no AWS credentials: {}", who, why));
 }
 
@@ -24,8 +22,8 @@ std::string without_line_end(std::string text) {
 }
 
 /// The JSON of the container and instance services.
-Found parse_service_answer(const HttpResponse& response, const std::string& who) {
-  if (response.status != 200) throw refused(who, fmt::format("status {}", response.status));
+std::optional<Expiring<std::optional<AwsKeys>>> parse_service_answer(const HttpResponse& response, const std::string& who) {
+  if (response.status != 200) throw no_aws_credentials(who, fmt::format("status {}", response.status));
   try {
     const Json document = parse_secret_json(text_of(response), who);
     const JsonRef answer(document, "");
@@ -37,7 +35,7 @@ Found parse_service_answer(const HttpResponse& response, const std::string& who)
       found.expires = parse_utc_time(end->string());
     return found;
   } catch (const Error&) {  // its text could repeat the answer
-    throw refused(who, "the answer has no AccessKeyId and SecretAccessKey");
+    throw no_aws_credentials(who, "the answer has no AccessKeyId and SecretAccessKey");
   }
 }
 
@@ -47,7 +45,7 @@ HttpRequest metadata_request(const std::string& method, const std::string& url, 
   request.url = url;
   request.headers = std::move(headers);
   request.timeout = kMetadataTimeout;
-  request.largest_body = kLargestAnswer;
+  request.largest_body = kMaxAwsAnswer;
   request.follow_redirects = false;
   return request;
 }
@@ -76,7 +74,7 @@ Expiring<std::optional<AwsKeys>> AwsCredentials::find() const {
   return {std::nullopt, std::nullopt};
 }
 
-Found AwsCredentials::from_environment() const {
+AwsCredentials::Found AwsCredentials::from_environment() const {
   const auto id = surroundings_.variable("AWS_ACCESS_KEY_ID");
   const auto secret = surroundings_.variable("AWS_SECRET_ACCESS_KEY");
   if (!id && !secret) return std::nullopt;
@@ -88,7 +86,7 @@ Found AwsCredentials::from_environment() const {
 }
 
 // https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html
-Found AwsCredentials::from_web_identity() const {
+AwsCredentials::Found AwsCredentials::from_web_identity() const {
   const bool by_option = !options_.profile.empty();
   std::optional<std::string> token_file, role, session;
   if (!by_option) {
@@ -103,7 +101,7 @@ Found AwsCredentials::from_web_identity() const {
     if (!profile_.get("role_session_name").empty()) session = profile_.get("role_session_name");
   }
   const std::string who = "the token service (STS)";
-  if (!role || role->empty()) throw refused(who, "a web identity token needs a role: set AWS_ROLE_ARN");
+  if (!role || role->empty()) throw no_aws_credentials(who, "a web identity token needs a role: set AWS_ROLE_ARN");
   const auto token = surroundings_.file(*token_file);
   if (!token) throw Error(ErrorCode::not_found, "no such web identity token file", *token_file);
 
@@ -118,7 +116,7 @@ Found AwsCredentials::from_web_identity() const {
   request.body = encode_query({{"Action", "AssumeRoleWithWebIdentity"}, {"Version", "2011-06-15"}, {"RoleArn", *role},
                                {"RoleSessionName", session.value_or("batchfs")},
                                {"WebIdentityToken", without_line_end(token->text)}});
-  request.largest_body = kLargestAnswer;
+  request.largest_body = kMaxAwsAnswer;
   request.follow_redirects = false;
   const HttpResponse response = surroundings_.fetch(std::move(request));
 
@@ -127,17 +125,17 @@ Found AwsCredentials::from_web_identity() const {
   const bool is_xml = document.load_buffer(text.data(), text.size());
   if (response.status != 200) {
     const std::string code = document.child("ErrorResponse").child("Error").child_value("Code");
-    throw refused(who, is_xml && !code.empty() ? code : fmt::format("status {}", response.status));
+    throw no_aws_credentials(who, is_xml && !code.empty() ? code : fmt::format("status {}", response.status));
   }
   const pugi::xml_node given = document.child("AssumeRoleWithWebIdentityResponse")
                                    .child("AssumeRoleWithWebIdentityResult").child("Credentials");
   AwsKeys keys{given.child_value("AccessKeyId"), given.child_value("SecretAccessKey"),
                given.child_value("SessionToken")};
-  if (keys.access_key_id.empty() || keys.secret_access_key.empty()) throw refused(who, "the answer has no keys");
+  if (keys.access_key_id.empty() || keys.secret_access_key.empty()) throw no_aws_credentials(who, "the answer has no keys");
   return {{std::move(keys), parse_utc_time(given.child_value("Expiration"))}};
 }
 
-Found AwsCredentials::from_profile() const {
+AwsCredentials::Found AwsCredentials::from_profile() const {
   const std::string id = profile_.get("aws_access_key_id"), secret = profile_.get("aws_secret_access_key");
   // What else a profile can say would need other programs or a browser.
   for (const char* setting : {"role_arn", "credential_process", "sso_session", "sso_start_url", "login_session"}) {
@@ -160,7 +158,7 @@ Found AwsCredentials::from_profile() const {
 }
 
 // https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
-Found AwsCredentials::from_container() const {
+AwsCredentials::Found AwsCredentials::from_container() const {
   std::string url;
   if (const auto relative = surroundings_.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
     url = "http://169.254.170.2" + *relative;
@@ -185,7 +183,7 @@ Found AwsCredentials::from_container() const {
 }
 
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html (version 2 only)
-Found AwsCredentials::from_instance() const {
+AwsCredentials::Found AwsCredentials::from_instance() const {
   const auto disabled = surroundings_.variable("AWS_EC2_METADATA_DISABLED");
   if (disabled && (*disabled == "true" || *disabled == "True" || *disabled == "TRUE" || *disabled == "1"))
     return std::nullopt;

@@ -15,7 +15,7 @@ namespace batchfs {
 namespace {
 
 constexpr const char* kVersion = "2021-12-02";    // of the REST interface
-constexpr std::uint64_t kLargestPage = 64 << 20;  // of a listing: 5000 blobs with their properties
+constexpr std::uint64_t kMaxAzurePage = 64 << 20;  // of a listing: 5000 blobs with their properties
 
 /// RFC 9110, 5.6.7; not by the locale.
 std::string http_date(WallTime now) {
@@ -74,7 +74,7 @@ HttpRequest AzureService::list(const std::string& prefix, const std::string& con
   if (!below.empty()) query.emplace_back("prefix", below + "/");
   if (!continuation.empty()) query.emplace_back("marker", continuation);
   HttpRequest made = request("GET", "?" + encode_query(query));
-  made.largest_body = kLargestPage;
+  made.largest_body = kMaxAzurePage;
   return made;
 }
 

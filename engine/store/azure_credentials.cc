@@ -21,12 +21,6 @@ constexpr const char* kEmulatorKey =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 constexpr const char* kEmulatorEndpoint = "http://127.0.0.1:10000/devstoreaccount1";
 
-std::string first_of(std::initializer_list<std::string> texts) {
-  for (const std::string& text : texts)
-    if (!text.empty()) return text;
-  return "";
-}
-
 bool is_name(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -122,7 +116,7 @@ AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config
   place.container = parts.container;
   place.prefix = parts.prefix;
   place.missing = config.missing;
-  place.account = first_of({parts.account, connection["AccountName"],
+  place.account = first_nonempty({parts.account, connection["AccountName"],
                             variable({"AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT"}),
                             setting("account")});
   // A connection string speaks of its own account only.
@@ -130,7 +124,7 @@ AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config
   if (!place.account.empty() && !is_name(place.account))
     throw Error(ErrorCode::invalid_argument, "an Azure account's name has lower-case letters and digits only");
 
-  place.endpoint = first_of({config.endpoint, connection["BlobEndpoint"],
+  place.endpoint = first_nonempty({config.endpoint, connection["BlobEndpoint"],
                              parts.host.empty() ? "" : "https://" + parts.host,
                              variable({"AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"}),
                              setting("endpoint")});
@@ -140,7 +134,7 @@ AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config
                   "no Azure account is named; set AZURE_STORAGE_ACCOUNT_NAME, or type "
                   "az://ACCOUNT.blob.core.windows.net/CONTAINER/…", "az://" + place.container);
     place.endpoint = fmt::format("https://{}.blob.{}", place.account,
-                                 first_of({connection["EndpointSuffix"], "core.windows.net"}));
+                                 first_nonempty({connection["EndpointSuffix"], "core.windows.net"}));
   }
   place.endpoint = normal_endpoint(place.endpoint);
   const Uri endpoint = parse_uri(place.endpoint);
@@ -149,10 +143,10 @@ AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config
   if (endpoint.path.empty() && !endpoint.host.starts_with(place.account + ".")) place.endpoint += "/" + place.account;
   if (config.anon) return place;
 
-  const std::string key = first_of({connection["AccountKey"],
+  const std::string key = first_nonempty({connection["AccountKey"],
                                     variable({"AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY",
                                          "AZURE_STORAGE_ACCESS_KEY"})});
-  const std::string sas = first_of({connection["SharedAccessSignature"],
+  const std::string sas = first_nonempty({connection["SharedAccessSignature"],
                                     variable({"AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY"})});
   if (!parts.sas.empty()) place.sas = parse_sas(parts.sas);
   else if (!key.empty()) place.key = decode_key(key);

@@ -29,7 +29,7 @@ namespace {
 /// Beside a version of the format there may be others: a change needs no clearing.
 constexpr const char* kFormat = "batchfs-1";
 constexpr const char* kUnfinished = "unfinished";
-constexpr char kMagic[8] = {'b', 'a', 't', 'c', 'h', 'f', 's', '\2'};
+constexpr char kEntryMagic[8] = {'b', 'a', 't', 'c', 'h', 'f', 's', '\2'};
 constexpr int kAbandonedAfter = 3600;  // seconds
 constexpr std::uint64_t kBlock = 4096;
 
@@ -113,9 +113,9 @@ std::string damage_of(int fd, const std::string& path) {
   try {
     Header header{};
     if (read_at(&header, sizeof header, 0) != sizeof header) return "shorter than its header";
-    constexpr std::size_t kFamily = sizeof kMagic - 1;  // the last byte is the version of the format
-    if (std::memcmp(header.magic, kMagic, kFamily) != 0) return "not an entry of a cache";
-    if (header.magic[kFamily] != kMagic[kFamily]) return {};  // of another batchfs: never read, in time evicted
+    constexpr std::size_t kFamily = sizeof kEntryMagic - 1;  // the last byte is the version of the format
+    if (std::memcmp(header.magic, kEntryMagic, kFamily) != 0) return "not an entry of a cache";
+    if (header.magic[kFamily] != kEntryMagic[kFamily]) return {};  // of another batchfs: never read, in time evicted
     const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
     if (!state) throw std::bad_alloc();
     XXH3_128bits_reset(state.get());
@@ -138,7 +138,7 @@ std::string damage_of(int fd, const std::string& path) {
   }
 }
 
-struct Found {
+struct CachedFile {
   timespec used;
   std::uint64_t size;
   std::string path;
@@ -230,7 +230,7 @@ std::optional<CacheFiles::Entry> CacheFiles::get(const Name& name, std::uint64_t
   }
   if (good) {
     const XXH128_hash_t digest = digest_of(header, entry.bytes.span());
-    good = std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 && header.digest_low == digest.low64 &&
+    good = std::memcmp(header.magic, kEntryMagic, sizeof kEntryMagic) == 0 && header.digest_low == digest.low64 &&
            header.digest_high == digest.high64 && header.name == name && header.size == entry.bytes.size() && header.version_length <= kLongestVersion;
   }
   if (!good) {
@@ -255,7 +255,7 @@ bool CacheFiles::put(const Name& name, const Version& version, std::span<const s
     if (add_usage(0) + size > options_.limit) return false;
   }
   Header header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  std::memcpy(header.magic, kEntryMagic, sizeof kEntryMagic);
   header.name = name;
   header.size = bytes.size();
   header.object_size = version.object_size;
@@ -321,7 +321,7 @@ void CacheFiles::evict() {
   const Descriptor lock(::openat(root_, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (lock.get() < 0 || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;
   const auto before = static_cast<std::int64_t>(add_usage(0));
-  std::vector<Found> found;
+  std::vector<CachedFile> found;
   std::uint64_t total = 0;
   for (int folder = 0; folder < kFolders; ++folder) {
     for_each_file(root_, fmt::format("{:02x}", folder), [&](std::string path, const struct stat& status) {
@@ -330,11 +330,11 @@ void CacheFiles::evict() {
       total += size;
     });
   }
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+  std::sort(found.begin(), found.end(), [](const CachedFile& a, const CachedFile& b) {
     return std::pair(a.used.tv_sec, a.used.tv_nsec) < std::pair(b.used.tv_sec, b.used.tv_nsec);
   });
   const std::uint64_t target = options_.limit / 10 * 9;
-  for (const Found& entry : found) {
+  for (const CachedFile& entry : found) {
     if (options_.limit == 0 || total <= target) break;
     if (::unlinkat(root_, entry.path.c_str(), 0) != 0 && errno != ENOENT) continue;
     total -= entry.size;

@@ -18,8 +18,6 @@ namespace {
 constexpr std::uint64_t kLargestForPart = 16 << 20;
 constexpr std::uint64_t kLargestEntry = std::uint64_t{4} << 30;
 
-bool is_whole(const ByteRange& range) { return !range.from_end && range.offset == 0 && range.length == UINT64_MAX; }
-
 bool is_metadata(std::string_view key) {
   const std::string_view name = key.substr(key.rfind('/') + 1);
   return name == "zarr.json" || name == ".zarray" || name == ".zgroup" || name == ".zattrs" || name == ".zmetadata";
@@ -153,7 +151,7 @@ class DiskCache final : public Store {
   /// Of the version `current`, if that is known; what is of another one is removed.
   std::optional<Kept> find(const std::string& key, const ByteRange& range, std::optional<std::uint64_t> current) {
     for (const ByteRange& kept_range : {range, ByteRange{}}) {
-      const bool part = is_whole(kept_range) && !is_whole(range);
+      const bool part = kept_range.is_whole() && !range.is_whole();
       const CacheFiles::Name name = name_of(key, kept_range);
       std::optional<CacheFiles::Entry> entry = files_.get(name, part ? kLargestForPart : kLargestEntry);
       if (entry && current && digest(entry->version) != *current) {
@@ -162,7 +160,7 @@ class DiskCache final : public Store {
       }
       if (entry)
         return Kept{std::move(entry->version), part ? cut(std::move(entry->bytes), range) : std::move(entry->bytes), name};
-      if (is_whole(range)) break;
+      if (range.is_whole()) break;
     }
     return std::nullopt;
   }

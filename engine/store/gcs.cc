@@ -14,7 +14,7 @@ namespace batchfs {
 namespace {
 
 constexpr const char* kEndpoint = "https://storage.googleapis.com";
-constexpr std::uint64_t kLargestPage = 16 << 20;  // of a listing: 1000 names of 1 KiB, escaped
+constexpr std::uint64_t kMaxGcsPage = 16 << 20;  // of a listing: 1000 names of 1 KiB, escaped
 constexpr std::chrono::seconds kRefreshPause{30};
 
 struct GcsError {
@@ -22,7 +22,7 @@ struct GcsError {
 };
 
 /// The body of an error ("HTTP status and error codes for JSON"); downloads may answer plain text.
-GcsError parse_error(const HttpResponse& response) {
+GcsError parse_gcs_error(const HttpResponse& response) {
   const std::string_view text = text_of(response).substr(0, 64 << 10);
   if (!text.starts_with('{')) return {};
   try {
@@ -87,7 +87,7 @@ HttpRequest GcsService::list(const std::string& prefix, const std::string& conti
   if (!below.empty()) query.emplace_back("prefix", below + "/");
   if (!continuation.empty()) query.emplace_back("pageToken", continuation);
   HttpRequest made = request("", std::move(query));
-  made.largest_body = kLargestPage;
+  made.largest_body = kMaxGcsPage;
   return made;
 }
 
@@ -172,7 +172,7 @@ void GcsService::probe() {
 
 Verdict GcsService::classify(const HttpResponse& response) {
   if (response.status < 400 || response.status == 412) return classify_status(response);
-  const GcsError told = parse_error(response);
+  const GcsError told = parse_gcs_error(response);
   const bool is_listing = response.effective_url.find("/o?delimiter=") != std::string::npos;
   if (response.status == 404) {
     if (!is_listing && told.message.find("bucket does not exist") == std::string::npos)

@@ -13,9 +13,9 @@ namespace {
 
 constexpr const char* kScope = "https://www.googleapis.com/auth/devstorage.read_only";
 constexpr const char* kTokenService = "https://oauth2.googleapis.com/token";
-constexpr std::uint64_t kLargestAnswer = 1 << 20;
+constexpr std::uint64_t kMaxGcsAnswer = 1 << 20;
 
-Error refused(const std::string& who, const std::string& why) {
+Error no_access_token(const std::string& who, const std::string& why) {
   return Error(ErrorCode::access_denied, fmt::format("{} gave no access token: {}", who, why));
 }
 
@@ -29,7 +29,7 @@ HttpRequest token_request(const std::string& url, const QueryParameters& form) {
   request.url = url;
   request.headers = {{"Content-Type", "application/x-www-form-urlencoded"}};
   request.body = encode_query(form);
-  request.largest_body = kLargestAnswer;
+  request.largest_body = kMaxGcsAnswer;
   request.follow_redirects = false;
   return request;
 }
@@ -105,18 +105,18 @@ GcsCredentials::Token GcsCredentials::parse_token(const HttpResponse& response, 
   try {
     document = parse_secret_json(text_of(response), who);
   } catch (const Error&) {
-    throw refused(who, fmt::format("status {}", response.status));
+    throw no_access_token(who, fmt::format("status {}", response.status));
   }
   const JsonRef answer(document, "");
   if (response.status != 200 || !answer.is_object()) {
     const auto reason = answer.is_object() ? answer.find("error") : std::nullopt;  // RFC 6749, 5.2
-    throw refused(who, reason && reason->is_string() ? reason->string() : fmt::format("status {}", response.status));
+    throw no_access_token(who, reason && reason->is_string() ? reason->string() : fmt::format("status {}", response.status));
   }
   const auto token = answer.find("access_token");
-  if (!token || !token->is_string() || token->string().empty()) throw refused(who, "the answer has none");
+  if (!token || !token->is_string() || token->string().empty()) throw no_access_token(who, "the answer has none");
   Token found{token->string(), std::nullopt};
   // A token with a line break would be a header of its own.
-  if (found.value->find_first_of("\r\n") != std::string::npos) throw refused(who, "the answer is malformed");
+  if (found.value->find_first_of("\r\n") != std::string::npos) throw no_access_token(who, "the answer is malformed");
   if (const auto life = answer.find("expires_in"); life && life->is_number())
     found.expires = surroundings_.now() + std::chrono::seconds(life->integer(0, 1 << 30));
   return found;
@@ -135,7 +135,7 @@ std::optional<GcsCredentials::Token> GcsCredentials::from_metadata_server() cons
   request.url = fmt::format("http://{}/computeMetadata/v1/instance/service-accounts/default/token", *host);
   request.headers = {{"Metadata-Flavor", "Google"}};
   request.timeout = kMetadataTimeout;
-  request.largest_body = kLargestAnswer;
+  request.largest_body = kMaxGcsAnswer;
   request.follow_redirects = false;
   HttpResponse response;
   try {

@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "engine/base/descriptor.h"
 #include "engine/base/system_error.h"
 #include "engine/store/concurrency_limit.h"
 #include "engine/store/http_transfer.h"
@@ -33,20 +34,10 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// A file descriptor that is closed in the end.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {
-    if (fd < 0) throw Error(ErrorCode::io, describe_system_error(errno), "the event loop of the HTTP client");
-  }
-  ~Descriptor() { ::close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
+Descriptor opened(int fd) {
+  if (fd < 0) throw Error(ErrorCode::io, describe_system_error(errno), "the event loop of the HTTP client");
+  return Descriptor(fd);
+}
 
 Error interrupted() { return Error(ErrorCode::interrupted, "the request was cancelled"); }
 
@@ -71,8 +62,8 @@ class HttpClient::Loop {
   explicit Loop(Options options)
       : settings_{.timeout = options.timeout, .connect_timeout = options.connect_timeout, .ca_file = {}, .ca_path = {}},
         limit_(options.first_in_flight, options.most_in_flight),
-        poll_(::epoll_create1(EPOLL_CLOEXEC)),
-        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+        poll_(opened(::epoll_create1(EPOLL_CLOEXEC))),
+        wake_(opened(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
     initialize_curl();
     settings_.ca_file = environment("SSL_CERT_FILE");
     if (settings_.ca_file.empty()) settings_.ca_file = environment("CURL_CA_BUNDLE");

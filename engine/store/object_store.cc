@@ -25,15 +25,13 @@ constexpr std::int64_t kMoment = 1'000'000;
 constexpr std::uint64_t kWidestGap = 256 << 10;
 constexpr std::uint64_t kLargestShared = 8 << 20;
 
-bool is_whole(const ByteRange& range) { return !range.from_end && range.offset == 0 && range.length == UINT64_MAX; }
-
 std::uint64_t end_of(const ByteRange& range) {
   return range.length > UINT64_MAX - range.offset ? UINT64_MAX : range.offset + range.length;
 }
 
 /// Are the bytes of `inner` in what a request for `outer` gives?
 bool covers(const ByteRange& outer, const ByteRange& inner) {
-  if (is_whole(outer)) return true;
+  if (outer.is_whole()) return true;
   if (outer.from_end || inner.from_end)
     return outer.from_end && inner.from_end && inner.length <= outer.length;
   return outer.offset <= inner.offset && end_of(inner) <= end_of(outer);
@@ -213,7 +211,7 @@ class ObjectStore::Reads {
   std::string place(const std::string& key) const { return service_->url() + "/" + key; }
 
   void send(const std::shared_ptr<Read>& read) {
-    const std::optional<ByteRange> range = is_whole(read->range) ? std::nullopt : std::optional(read->range);
+    const std::optional<ByteRange> range = read->range.is_whole() ? std::nullopt : std::optional(read->range);
     ObjectRequests::Job job;
     job.build = [this, read, range] {
       HttpRequest request = service_->get(read->key);

@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::chrono::seconds kRefusalLasts{30};  // then it is looked into again
 constexpr std::chrono::seconds kRefreshSettles{5};
-constexpr std::uint64_t kLargestPage = 16 << 20;  // of a listing: 1000 keys of 1 KiB, escaped
+constexpr std::uint64_t kMaxS3Page = 16 << 20;  // of a listing: 1000 keys of 1 KiB, escaped
 
 /// The body of an error (Amazon S3 API Reference, "REST error responses"); all empty without one.
 struct S3Error {
   std::string code, message, region;
 };
 
-S3Error parse_error(const HttpResponse& response) {
+S3Error parse_s3_error(const HttpResponse& response) {
   pugi::xml_document document;
   const std::string_view text = text_of(response).substr(0, 64 << 10);
   if (text.empty() || !document.load_buffer(text.data(), text.size())) return {};
@@ -89,7 +89,7 @@ HttpRequest S3Service::list(const std::string& prefix, const std::string& contin
   if (!below.empty()) query.emplace_back("prefix", below + "/");
   if (!continuation.empty()) query.emplace_back("continuation-token", continuation);
   HttpRequest made = request("GET", "", query);
-  made.largest_body = kLargestPage;
+  made.largest_body = kMaxS3Page;
   return made;
 }
 
@@ -192,7 +192,7 @@ void S3Service::probe() {
     HttpRequest made = get(absent_name());
     sign(made);
     const HttpResponse response = surroundings_.fetch(std::move(made));
-    const S3Error told = parse_error(response);
+    const S3Error told = parse_s3_error(response);
     std::unique_lock lock(mutex_);
     if (told.code == "AccessDenied" || (response.status == 403 && told.code.empty())) {
       denial_ = Denial::is_missing;
@@ -228,7 +228,7 @@ Verdict S3Service::classify(const HttpResponse& response) {
   if (!is_redirect && (response.status < 400 || response.status == 416 || response.status == 412))
     return classify_status(response);
 
-  const S3Error told = parse_error(response);
+  const S3Error told = parse_s3_error(response);
   const auto is = [&](std::initializer_list<const char*> codes) {
     return std::find(codes.begin(), codes.end(), told.code) != codes.end();
   };

@@ -12,12 +12,6 @@ namespace batchfs {
 
 namespace {
 
-std::string first_of(std::initializer_list<std::string> texts) {
-  for (const std::string& text : texts)
-    if (!text.empty()) return text;
-  return "";
-}
-
 void check_bucket(const std::string& bucket, const std::string& url) {
   const bool named = bucket.size() >= 3 && bucket.size() <= 255 &&
                      std::all_of(bucket.begin(), bucket.end(), [](char c) {
@@ -44,11 +38,11 @@ S3Place resolve_s3_place(const std::string& url, const StoreConfig& config, cons
   place.bucket = parts.bucket;
   place.prefix = parts.prefix;
   check_bucket(place.bucket, url);
-  place.endpoint = first_of({config.endpoint, variable("AWS_ENDPOINT_URL_S3"), variable("AWS_ENDPOINT_URL"),
+  place.endpoint = first_nonempty({config.endpoint, variable("AWS_ENDPOINT_URL_S3"), variable("AWS_ENDPOINT_URL"),
                              settings.text("s3", "endpoint"), profile.get("s3.endpoint_url"),
                              profile.get("endpoint_url")});
   if (!place.endpoint.empty()) place.endpoint = normal_endpoint(place.endpoint);
-  place.region = first_of({config.region, variable("AWS_REGION"), variable("AWS_DEFAULT_REGION"),
+  place.region = first_nonempty({config.region, variable("AWS_REGION"), variable("AWS_DEFAULT_REGION"),
                            settings.text("s3", "region"), profile.get("region")});
   for (const char c : place.region)
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_'))

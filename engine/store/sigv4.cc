@@ -7,18 +7,13 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "engine/base/strings.h"
 #include "engine/store/crypto.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {
 
 namespace {
-
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
 
 /// Trims, and makes one space of runs of them.
 std::string canonical_value(const std::string& value) {
@@ -40,7 +35,7 @@ std::string canonical_value(const std::string& value) {
 std::map<std::string, std::string> canonical_headers(const SigV4Request& request) {
   std::map<std::string, std::string> headers{{"host", canonical_value(request.host)}};
   for (const auto& [name, value] : request.headers) {
-    auto [it, added] = headers.emplace(lower(name), canonical_value(value));
+    auto [it, added] = headers.emplace(to_lower(name), canonical_value(value));
     if (!added) it->second += "," + canonical_value(value);
   }
   return headers;

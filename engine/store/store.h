@@ -31,6 +31,8 @@ struct ByteRange {
   /// Bytes that the object may have where all of it is read: a larger one is an Error, and not read
   /// to its end.
   std::uint64_t largest = UINT64_MAX;
+
+  bool is_whole() const { return !from_end && offset == 0 && length == UINT64_MAX; }
 };
 
 /// What a read ends as: the bytes, nothing (missing), or the error.

@@ -7,13 +7,15 @@
 #include <initializer_list>
 #include <utility>
 
+#include "engine/base/strings.h"
+
 namespace batchfs {
 
 namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::pair<std::string_view, StoreKind> kMagic[] = {
+constexpr std::pair<std::string_view, StoreKind> kKindMagic[] = {
     {"\x89HDF\r\n\x1a\n"sv, StoreKind::hdf5}, {"CDF\x01"sv, StoreKind::netcdf3},  {"CDF\x02"sv, StoreKind::netcdf3},
     {"CDF\x05"sv, StoreKind::netcdf3},        {"GRIB"sv, StoreKind::grib},         {"II*\0"sv, StoreKind::tiff},
     {"MM\0*"sv, StoreKind::tiff},             {"II+\0"sv, StoreKind::tiff},        {"MM\0+"sv, StoreKind::tiff},
@@ -53,7 +55,7 @@ std::pair<std::string_view, std::string_view> words(StoreKind kind) {
 
 std::optional<StoreKind> kind_of_file(std::span<const std::byte> head) {
   const std::string_view text(reinterpret_cast<const char*>(head.data()), std::min(head.size(), kKindBytes));
-  for (const auto& [magic, kind] : kMagic)
+  for (const auto& [magic, kind] : kKindMagic)
     if (text.starts_with(magic)) return kind;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || (text[first] != '{' && text[first] != '[')) return std::nullopt;
@@ -77,7 +79,7 @@ std::optional<StoreKind> kind_of_directory(const std::vector<std::string>& names
 
 std::optional<StoreKind> kind_of_name(std::string_view url) {
   std::string name(url.substr(0, url.find_first_of("?#")));
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  name = to_lower(std::move(name));
   for (const auto& [ending, kind] : kEndings)
     if (name.ends_with(ending)) return kind;
   return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/error.h"
+#include "engine/base/strings.h"
 
 namespace batchfs {
 
@@ -20,12 +21,6 @@ int hex_digit(char c) {
   return -1;
 }
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
 }  // namespace
 
 Uri parse_uri(const std::string& text) {
@@ -37,7 +32,7 @@ Uri parse_uri(const std::string& text) {
   const std::size_t colon = text.find("://");
   if (colon == std::string::npos || colon == 0) throw refuse("not a URL such as https://host/path");
   Uri uri;
-  uri.scheme = lower(text.substr(0, colon));
+  uri.scheme = to_lower(text.substr(0, colon));
   const std::size_t begin = colon + 3;
   const std::size_t end = std::min(text.find_first_of("/?#", begin), text.size());
   std::string authority = text.substr(begin, end - begin);
@@ -53,7 +48,7 @@ Uri parse_uri(const std::string& text) {
     if (uri.port.size() > 5 || uri.port.find_first_not_of("0123456789") != std::string::npos)
       throw refuse("the URL's port is not a number");
   }
-  uri.host = lower(authority);
+  uri.host = to_lower(authority);
   if (uri.host.empty()) throw refuse("the URL names no host");
   const std::size_t fragment = std::min(text.find('#', end), text.size());
   const std::size_t question = std::min(text.find('?', end), fragment);

@@ -39,11 +39,11 @@ constexpr std::uint64_t kExtraSlack = 64;
 /// Bytes between a member's beginning and the wanted part that are read along to save a second read.
 constexpr std::uint64_t kNear = 64 << 10;
 
-struct Extent {
+struct ClippedRange {
   std::uint64_t begin = 0, length = 0;
 };
 
-Extent clipped(ByteRange range, std::uint64_t size) {
+ClippedRange clipped(ByteRange range, std::uint64_t size) {
   if (range.from_end) range.offset = size - std::min(range.length, size);
   const std::uint64_t begin = std::min(range.offset, size);
   return {begin, std::min(range.length, size - begin)};
@@ -84,7 +84,7 @@ Buffer inflate_whole(std::span<const std::byte> in, std::uint64_t size) {
 }
 
 /// Only as far as the part reaches, in memory of the part's size.
-Buffer inflate_part(std::span<const std::byte> in, Extent part) {
+Buffer inflate_part(std::span<const std::byte> in, ClippedRange part) {
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> ender(&stream, inflateEnd);
@@ -154,7 +154,7 @@ class ZipStore final : public Store {
         if (!wanted) return std::nullopt;
         if (wanted->part.length == 0) return Buffer();
         const std::uint64_t data = locate(*wanted->member);
-        const Extent stored = wanted->stored();
+        const ClippedRange stored = wanted->stored();
         return finish(*wanted, take(parent_->read(key_, {data + stored.begin, stored.length}), stored.length));
       });
     }
@@ -171,7 +171,7 @@ class ZipStore final : public Store {
       const std::optional<Wanted> wanted = want(key, {offset, out.size()});
       if (!wanted) return std::nullopt;
       const ZipMember& member = *wanted->member;
-      const Extent part = wanted->part;
+      const ClippedRange part = wanted->part;
       if (member.method != kStored) {
         const std::optional<Buffer> bytes = read(key, {offset, out.size()});
         std::copy_n(bytes->data(), bytes->size(), out.data());
@@ -211,8 +211,8 @@ class ZipStore final : public Store {
   /// A part of a member: what the caller gets, and what must be read for it.
   struct Wanted {
     const ZipMember* member;
-    Extent part;
-    Extent stored() const {
+    ClippedRange part;
+    ClippedRange stored() const {
       if (member->method == kStored) return part;
       // No more than what the part can take, if it is compressed at all.
       const std::uint64_t end = part.begin + part.length;
@@ -299,7 +299,7 @@ class ZipStore final : public Store {
   }
 
   void read_at(const Wanted& wanted, std::uint64_t data, ReadDone done) {
-    const Extent stored = wanted.stored();
+    const ClippedRange stored = wanted.stored();
     parent_->read_async(key_, {data + stored.begin, stored.length},
                         [wanted, done = std::move(done)](ReadOutcome outcome) {
       try {
@@ -314,7 +314,7 @@ class ZipStore final : public Store {
   /// Reads the local header and what follows at once.
   void read_with_header(const Wanted& wanted, ReadDone done) {
     const ZipMember& member = *wanted.member;
-    const Extent stored = wanted.stored();
+    const ClippedRange stored = wanted.stored();
     const std::uint64_t length =
         std::min(header_length(member) + member.extra_length + kExtraSlack + stored.begin + stored.length,
                  member.end - member.header_offset);
@@ -343,7 +343,7 @@ class ZipStore final : public Store {
   /// Reads the local header, and the part from where it is if the archive has no gaps, at the same time.
   void read_at_guess(const Wanted& wanted, ReadDone done) {
     const ZipMember& member = *wanted.member;
-    const Extent stored = wanted.stored();
+    const ClippedRange stored = wanted.stored();
     const std::uint64_t earliest = member.header_offset + header_length(member);
     const std::uint64_t latest = member.end - member.compressed_size;
     const std::uint64_t guess =

@@ -6,7 +6,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kSamples = 32768;
+constexpr std::int64_t kMeasuredSamples = 32768;
 constexpr std::int64_t kRuns = 2048;
 constexpr std::int64_t kMostEpochs = 64;
 
@@ -46,7 +46,7 @@ std::optional<double> shuffle_quality(const View& view) {
   const bool shuffled = view.order()->shuffle != Order::Shuffle::none;
   const std::int64_t runs = (view.samples() + view.mixed_samples() - 1) / view.mixed_samples();
   const std::int64_t epochs = shuffled ? std::clamp<std::int64_t>(kRuns / runs, 1, kMostEpochs) : 1;
-  const std::int64_t wanted = std::max<std::int64_t>(8, kSamples / stretches.samples / epochs);
+  const std::int64_t wanted = std::max<std::int64_t>(8, kMeasuredSamples / stretches.samples / epochs);
   const std::int64_t taken = std::min(wanted, stretches.count);
 
   std::vector<std::vector<std::int64_t>> any, here;

@@ -10,7 +10,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kSamples = 32;    // of a batch, if there is no reason for fewer
+constexpr std::int64_t kStarterSamples = 32;    // of a batch, if there is no reason for fewer
 constexpr std::int64_t kMinSamples = 4;  // before variables are left out
 constexpr std::int64_t kMinWindow = 16;  // along space
 
@@ -93,7 +93,7 @@ StarterView starter_view(const Dataset& dataset, const std::string& name,
       all.push_back(&variable);
       bytes += sample_bytes(variable, window);
     }
-  const std::int64_t full = std::max<std::int64_t>(std::min(kSamples, dataset.dim_size(dim)), 1);
+  const std::int64_t full = std::max<std::int64_t>(std::min(kStarterSamples, dataset.dim_size(dim)), 1);
   StarterView result;
   result.full_bytes = bytes * static_cast<double>(full);
 

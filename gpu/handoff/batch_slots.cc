@@ -8,9 +8,6 @@ namespace batchfs::handoff {
 
 namespace {
 
-/// What a reader asks for at first (three), and two that are made meanwhile.
-constexpr std::uint32_t kMostSlots = 5, kFewestSlots = 2;
-
 class BatchSlots final : public SlotStream {
  public:
   BatchSlots(std::shared_ptr<const View> view, Engine& engine, const gpu::BatchStream::Options& options)
@@ -50,7 +47,7 @@ std::unique_ptr<SlotStream> batch_slots(Engine& engine, int device, const BatchR
   options.world = first.world;
   options.first_epoch = first.epoch;
   options.first_batch = first.batch;
-  for (options.slots = kMostSlots; options.slots > kFewestSlots; --options.slots) {
+  for (options.slots = kMaxSlots; options.slots > kMinSlots; --options.slots) {
     try {
       return std::make_unique<BatchSlots>(first.view, engine, options);
     } catch (const Error& error) {

@@ -30,6 +30,9 @@
 
 namespace batchfs::handoff {
 
+/// Slots of a stream: what a reader asks for at first (three), and two that are made meanwhile; fewer where memory is short.
+constexpr std::uint32_t kMaxSlots = 5, kMinSlots = 2;
+
 /// Batches of one rank, in order, in slots. next() and the constructor's work wait; the rest does not.
 class SlotStream {
  public:

@@ -19,8 +19,6 @@ namespace batchfs::handoff {
 
 namespace {
 
-/// What a reader asks for at first (three), and two that are made meanwhile.
-constexpr std::uint32_t kMostSlots = 5, kFewestSlots = 2;
 /// Staging memory, in programs' worth: as many as the lanes work on, and two that are read meanwhile.
 constexpr std::uint64_t kStagedParts = 6;
 
@@ -296,11 +294,11 @@ class ReaderSlots final : public SlotStream {
 
 std::unique_ptr<SlotStream> reader_slots(Engine& engine, int channel, std::uint64_t id, const BatchRequest& first,
                                          std::uint64_t memory) {
-  for (std::uint32_t slots = kMostSlots;; --slots) {
+  for (std::uint32_t slots = kMaxSlots;; --slots) {
     try {
       return std::make_unique<ReaderSlots>(engine, channel, id, first, memory, slots);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_memory || slots == kFewestSlots) throw;
+      if (error.code() != ErrorCode::no_memory || slots == kMinSlots) throw;
     }
   }
 }

@@ -13,7 +13,7 @@
 #include "tests/unit/gpu/coded_data.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace batch_stream_test {
 
 const RawTestFormat kRaw;
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -182,5 +182,5 @@ TEST_F(Streams, SlotsAreHandedOnAsADescriptor) {
   EXPECT_NE(mapped.data(), memory.data());
 }
 
-}  // namespace
+}  // namespace batch_stream_test
 }  // namespace batchfs::gpu

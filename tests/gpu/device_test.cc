@@ -13,7 +13,7 @@
 #include "tests/unit/gpu/emulate.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace device_test {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -167,5 +167,5 @@ TEST_F(Device, ADecoderIsUsedAgain) {
   }
 }
 
-}  // namespace
+}  // namespace device_test
 }  // namespace batchfs::gpu

@@ -70,7 +70,7 @@ std::vector<std::string> names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Corpus, testing::ValuesIn(names()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Targets, Corpus, testing::ValuesIn(names()), [](const auto& each) { return each.param; });
 
 TEST(FuzzTargets, AllAreKnownHere) {
   std::set<std::string> found;

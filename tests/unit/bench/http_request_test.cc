@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace bench {
-namespace {
+namespace http_request_test {
 
 using testing::ElementsAre;
 using testing::Pair;
@@ -45,5 +45,5 @@ TEST(HttpRequest, RangesAreOfWhatThereIs) {
 
 TEST(HttpRequest, XmlHasNoMarkupOfItsOwn) { EXPECT_EQ(xml_escaped("a<b>&c"), "a&lt;b>&amp;c"); }
 
-}  // namespace
+}  // namespace http_request_test
 }  // namespace bench

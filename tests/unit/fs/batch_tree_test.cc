@@ -6,7 +6,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace batch_tree_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -80,5 +80,5 @@ TEST(BatchTree, TextsAreFoundByTheirSlot) {
   }
 }
 
-}  // namespace
+}  // namespace batch_tree_test
 }  // namespace batchfs

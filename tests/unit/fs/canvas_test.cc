@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace canvas_test {
 
 /// '#' where the colour is not 0.
 std::string shown(const Canvas& canvas) {
@@ -64,5 +64,5 @@ TEST(Canvas, WhatIsOutsideIsLeftOut) {
   EXPECT_EQ(canvas.pixels().size(), 12u);
 }
 
-}  // namespace
+}  // namespace canvas_test
 }  // namespace batchfs

@@ -8,7 +8,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace file_system_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -208,5 +208,5 @@ TEST(FileSystem, WhatCannotBeReadIsLoggedOnceAtTheStart) {
   EXPECT_THAT(mounted.log().text(), HasSubstr("broken/.zarray: not usable: not valid JSON"));
 }
 
-}  // namespace
+}  // namespace file_system_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace format_npy_test {
 
 std::shared_ptr<const View> two_tensors() {
   MemoryData data;
@@ -45,5 +45,5 @@ TEST(RawFormat, IsTheBytesAlone) {
   EXPECT_EQ(layout.tensors[1].offset, 0u);
 }
 
-}  // namespace
+}  // namespace format_npy_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace format_npz_test {
 
 struct Member {
   std::string name;
@@ -143,5 +143,5 @@ TEST(NpzFormat, BeyondFourGigabytesUsesZip64) {
   for (std::size_t t = 0; t < 3; ++t) EXPECT_EQ(layout.tensors[t].offset, all[t].data_at + header);
 }
 
-}  // namespace
+}  // namespace format_npz_test
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace format_png_test {
 
 TEST(PngFormat, DrawsWhatWasAssembledInItsSecondFile) {
   MemoryData data;
@@ -43,5 +43,5 @@ TEST(PngFormat, DrawsWhatWasAssembledInItsSecondFile) {
   }
 }
 
-}  // namespace
+}  // namespace format_png_test
 }  // namespace batchfs

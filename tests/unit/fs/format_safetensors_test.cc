@@ -5,7 +5,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace format_safetensors_test {
 
 struct Parsed {
   Json header;
@@ -74,5 +74,5 @@ TEST(SafetensorsFormat, NamesOfAnyBytesMakeValidJson) {
   EXPECT_TRUE(parsed.header.contains("latin\xef\xbf\xbd"));
 }
 
-}  // namespace
+}  // namespace format_safetensors_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace formats_test {
 
 TEST(BatchMemory, IsThatOfTheLargestFormat) {
   MemoryData data;
@@ -25,5 +25,5 @@ TEST(FormatNamed, IsTheFormatOfAView) {
   EXPECT_EQ(&format_named("zarr"), &raw_format());
 }
 
-}  // namespace
+}  // namespace formats_test
 }  // namespace batchfs

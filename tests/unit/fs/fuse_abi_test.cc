@@ -6,7 +6,7 @@
 #include <linux/fuse.h>
 
 namespace batchfs::fuse_abi {
-namespace {
+namespace fuse_abi_test {
 
 // The system's <linux/fuse.h> knows most of it; what came with Linux 6.9 is compared with the numbers of its
 // include/uapi/linux/fuse.h.
@@ -47,5 +47,5 @@ TEST(FuseAbi, FlagsAreTheKernels) {
   EXPECT_EQ(kBackingClose, 0x4004e502u);
 }
 
-}  // namespace
+}  // namespace fuse_abi_test
 }  // namespace batchfs::fuse_abi

@@ -7,7 +7,7 @@
 #include <linux/fuse.h>
 
 namespace batchfs {
-namespace {
+namespace fuse_init_test {
 
 using namespace fuse_abi;
 
@@ -84,5 +84,5 @@ TEST(AmendInit, AnyOfTheHighFlagsBringsTheFlagForThem) {
   }
 }
 
-}  // namespace
+}  // namespace fuse_init_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace npy_test {
 
 DataType v2_type(const Json& dtype) { return parse_v2_type(JsonRef(dtype, "dtype"), ""); }
 
@@ -67,5 +67,5 @@ TEST(NpyHeader, NamesThatAreNotAsciiAreVersion3InUtf8) {
   EXPECT_EQ(parsed.header, "{'descr': [('température', '<i2')], 'fortran_order': False, 'shape': (1,), }");
 }
 
-}  // namespace
+}  // namespace npy_test
 }  // namespace batchfs

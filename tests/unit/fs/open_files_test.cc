@@ -6,7 +6,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace open_files_test {
 
 std::string text_of(const std::vector<std::int32_t>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4);
@@ -123,5 +123,5 @@ TEST(ValuesFile, OfEmptyArraysIsAHeader) {
   EXPECT_EQ(mounted.read("arrays/v/values.npy"), npy_header(float64(), {0, 3}));
 }
 
-}  // namespace
+}  // namespace open_files_test
 }  // namespace batchfs

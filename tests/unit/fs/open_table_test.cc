@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 namespace batchfs {
-namespace {
+namespace open_table_test {
 
 /// A file of so many bytes in memory, or none.
 class FakeFile final : public OpenFile {
@@ -235,5 +235,5 @@ TEST_F(OpenTableTest, AnUnknownHandleTakesNothingAway) {
   EXPECT_EQ(backings_, std::set{41});
 }
 
-}  // namespace
+}  // namespace open_table_test
 }  // namespace batchfs

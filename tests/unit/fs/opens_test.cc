@@ -9,7 +9,7 @@
 #include "tests/unit/engine/pipeline/fake_store.h"
 
 namespace batchfs {
-namespace {
+namespace opens_test {
 
 using namespace std::chrono_literals;
 
@@ -101,5 +101,5 @@ TEST_F(OpensTest, ASignalBeforeTheStart) {
   EXPECT_EQ(answer.get().error, EINTR);
 }
 
-}  // namespace
+}  // namespace opens_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace picture_axes_test {
 
 /// The names of the lines and the columns, and of the colours.
 Names axes(MemoryData& data, const std::string& view_json = R"({"window": {"s": 1}, "variables": ["a"]})") {
@@ -74,5 +74,5 @@ TEST(PictureAxes, AStackIsNoMap) {
       "dims": ["p", "q", "channel"]}}})"), (Names{"p", "q"}));
 }
 
-}  // namespace
+}  // namespace picture_axes_test
 }  // namespace batchfs

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 namespace batchfs {
-namespace {
+namespace png_test {
 
 struct Chunk {
   std::string name, data;
@@ -86,5 +86,5 @@ TEST(Png, HasColoursOfItsOwn) {
   EXPECT_EQ(image, (std::vector<Bytef>{0, 1, 2, 3, 200, 200, 200, 255, 254, 0, 0, 0, 0, 0, 7, 7, 7, 0, 0, 0}));
 }
 
-}  // namespace
+}  // namespace png_test
 }  // namespace batchfs

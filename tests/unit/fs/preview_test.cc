@@ -9,7 +9,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace preview_test {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
@@ -286,5 +286,5 @@ TEST(Preview, ThePaletteIsViridis) {
   EXPECT_EQ(palette[Preview::kLastDiverging], (std::array<std::uint8_t, 3>{103, 0, 31}));
 }
 
-}  // namespace
+}  // namespace preview_test
 }  // namespace batchfs

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace prometheus_test {
 
 TEST(Prometheus, Counters) {
   PrometheusText text;
@@ -49,5 +49,5 @@ TEST(Prometheus, UnitsComeLast) {
   EXPECT_EQ(prometheus_name("chunk_cache_bytes"), "chunk_cache_bytes");
 }
 
-}  // namespace
+}  // namespace prometheus_test
 }  // namespace batchfs

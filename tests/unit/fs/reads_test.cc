@@ -8,7 +8,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace reads_test {
 
 using namespace std::chrono_literals;
 
@@ -129,5 +129,5 @@ TEST_F(ReadsTest, AnInodeThatIsNoneIsStale) {
   EXPECT_EQ(answer_.error, ESTALE);
 }
 
-}  // namespace
+}  // namespace reads_test
 }  // namespace batchfs

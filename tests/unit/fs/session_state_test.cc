@@ -8,7 +8,7 @@
 #include "engine/base/error.h"
 
 namespace batchfs {
-namespace {
+namespace session_state_test {
 
 class SessionStateTest : public testing::Test {
  protected:
@@ -116,5 +116,5 @@ TEST_F(SessionStateTest, NonsenseIsRefused) {
   EXPECT_EQ(code_of_opening(), ErrorCode::corrupt);
 }
 
-}  // namespace
+}  // namespace session_state_test
 }  // namespace batchfs

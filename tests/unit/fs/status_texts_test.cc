@@ -11,7 +11,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace status_texts_test {
 
 using testing::HasSubstr;
 
@@ -96,5 +96,5 @@ TEST(StatusTexts, TheTraceHasWhatWasDoneForEachBatch) {
   EXPECT_GE(events["wait"]["dur"].get<double>(), events["decode"]["dur"].get<double>());
 }
 
-}  // namespace
+}  // namespace status_texts_test
 }  // namespace batchfs

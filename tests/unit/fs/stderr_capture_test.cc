@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 namespace batchfs {
-namespace {
+namespace stderr_capture_test {
 
 void say(std::string_view text) {
   ASSERT_EQ(::write(STDERR_FILENO, text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -39,5 +39,5 @@ TEST(StderrCapture, KeepsNoMoreThanALine) {
   EXPECT_EQ(told.text(), std::string(1000, 'x'));
 }
 
-}  // namespace
+}  // namespace stderr_capture_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace texts_test {
 
 using testing::HasSubstr;
 
@@ -73,5 +73,5 @@ TEST(Texts, NamesThatAreNotUtf8DoNotBreakThem) {
   EXPECT_EQ(mounted.read("arrays/latin\xe9/values.npy").size(), 4096u + 12);
 }
 
-}  // namespace
+}  // namespace texts_test
 }  // namespace batchfs

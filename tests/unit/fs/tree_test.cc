@@ -7,7 +7,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace tree_test {
 
 using testing::ElementsAre;
 
@@ -225,5 +225,5 @@ TEST(Tree, NumbersStayTheSameForTheSameStore) {
   }
 }
 
-}  // namespace
+}  // namespace tree_test
 }  // namespace batchfs

@@ -10,7 +10,7 @@
 #include "engine/base/error.h"
 
 namespace batchfs {
-namespace {
+namespace unmount_test {
 
 class UnmountTest : public testing::Test {
  protected:
@@ -88,5 +88,5 @@ TEST(Unmount, ADescriptorWithoutASessionHasEnded) {
   for (const int end : pipe) ::close(end);
 }
 
-}  // namespace
+}  // namespace unmount_test
 }  // namespace batchfs

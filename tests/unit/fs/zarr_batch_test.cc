@@ -8,7 +8,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace {
+namespace zarr_batch_test {
 
 using testing::ElementsAre;
 
@@ -144,5 +144,5 @@ TEST(ZarrBatch, ACoordinateNeverHasATensorsName) {
   files(*parse_view(both.dataset(), R"({"window": {"time": 2, "time_start": 1}})"), 0, 0);
 }
 
-}  // namespace
+}  // namespace zarr_batch_test
 }  // namespace batchfs

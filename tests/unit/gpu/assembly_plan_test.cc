@@ -12,7 +12,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace assembly_plan_test {
 
 /// Where an element comes from and goes to, and its entry of the normalisation's numbers.
 using Element = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
@@ -249,5 +249,5 @@ TEST(AddUse, TakesPartsFromTheirPlaceInTheChunk) {
   EXPECT_THAT(targets, testing::UnorderedElementsAreArray(all));
 }
 
-}  // namespace
+}  // namespace assembly_plan_test
 }  // namespace batchfs::gpu

@@ -13,7 +13,7 @@
 #include "tests/unit/engine/pipeline/raw_format.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace assembly_test {
 
 const RawTestFormat kRaw;
 
@@ -199,5 +199,5 @@ TEST(Assembly, RandomViewsGiveTheEnginesBytes) {
   EXPECT_GT(batches, 1000);
 }
 
-}  // namespace
+}  // namespace assembly_test
 }  // namespace batchfs::gpu

@@ -7,7 +7,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace batch_stream_test {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
@@ -50,5 +50,5 @@ TEST(TensorOffsets, AreAligned) {
   EXPECT_EQ(offsets[1], 512u);  // 480 bytes
 }
 
-}  // namespace
+}  // namespace batch_stream_test
 }  // namespace batchfs::gpu

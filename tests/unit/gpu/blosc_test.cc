@@ -6,7 +6,7 @@
 #include "tests/unit/gpu/emulate.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace blosc_test {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -174,5 +174,5 @@ TEST(Raw, CopiesAndUnshuffles) {
     }
 }
 
-}  // namespace
+}  // namespace blosc_test
 }  // namespace batchfs::gpu

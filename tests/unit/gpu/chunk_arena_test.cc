@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs::gpu {
-namespace {
+namespace chunk_arena_test {
 
 using testing::ElementsAre;
 using Key = ChunkArena::Key;
@@ -98,5 +98,5 @@ TEST(ChunkArena, RoomsNeverOverlapAndNoneIsLost) {
   EXPECT_EQ(arena.allocate(1 << 20, after), 0u);
 }
 
-}  // namespace
+}  // namespace chunk_arena_test
 }  // namespace batchfs::gpu

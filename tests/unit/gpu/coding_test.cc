@@ -6,7 +6,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace coding_test {
 
 Coding coding(const Json& changes) {
   Json zarray = {{"zarr_format", 2}, {"shape", {8, 6, 10}}, {"chunks", {4, 3, 5}}, {"dtype", "<f4"}, {"compressor", nullptr},
@@ -44,5 +44,5 @@ TEST(Coding, ByteOrderAndOrderOfDimensionsAreTheForm) {
   EXPECT_EQ(coding({{"dtype", "|u1"}}).form.swap, 1);
 }
 
-}  // namespace
+}  // namespace coding_test
 }  // namespace batchfs::gpu

@@ -9,7 +9,7 @@
 #include "tests/unit/gpu/emulate.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace lz4_test {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -142,5 +142,5 @@ TEST(Lz4, RefusesHugeLengthsAndNoise) {
   }
 }
 
-}  // namespace
+}  // namespace lz4_test
 }  // namespace batchfs::gpu

@@ -10,7 +10,7 @@
 #include "gpu/program.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace program_check_test {
 
 constexpr std::uint64_t kHuge = ~std::uint64_t{0} - 7;
 
@@ -373,5 +373,5 @@ TEST(Program, TablesLieInside) {
   EXPECT_THROW(Program(std::vector<std::byte>{}), Error);
 }
 
-}  // namespace
+}  // namespace program_check_test
 }  // namespace batchfs::gpu

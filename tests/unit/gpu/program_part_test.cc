@@ -5,7 +5,7 @@
 #include "tests/unit/gpu/coded_data.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace program_part_test {
 
 constexpr std::int64_t kSteps = 3, kRows = 20, kColumns = 50;
 constexpr std::uint64_t kChunkBytes = kSteps * kRows * kColumns * 4;
@@ -140,5 +140,5 @@ TEST(ProgramPart, APartThatFailedKeepsItsPlaceAndDoesNothing) {
   EXPECT_EQ(staged.part.why_failed, "the store is gone");
 }
 
-}  // namespace
+}  // namespace program_part_test
 }  // namespace batchfs::gpu

@@ -7,7 +7,7 @@
 #include "engine/base/error.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace program_setup_test {
 
 ProgramSetup setup() {
   ProgramSetup made;
@@ -66,5 +66,5 @@ TEST(ProgramSetup, RefusesWhatMakesNoSense) {
     EXPECT_THROW(ProgramSetup::from_bytes(std::span(bytes).first(size)), Error) << size;
 }
 
-}  // namespace
+}  // namespace program_setup_test
 }  // namespace batchfs::gpu

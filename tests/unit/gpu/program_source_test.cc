@@ -12,7 +12,7 @@
 #include "tests/unit/gpu/coded_data.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace program_source_test {
 
 const RawTestFormat kRaw;
 
@@ -275,5 +275,5 @@ TEST(ProgramSource, ADamagedProgramIsRefusedOrStaysInsideOfItsAreas) {
   EXPECT_GT(ran, 50);
 }
 
-}  // namespace
+}  // namespace program_source_test
 }  // namespace batchfs::gpu

@@ -10,7 +10,7 @@
 #include "tests/unit/gpu/coded_data.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace program_trace_test {
 
 constexpr std::uint64_t kPart = 64 << 10;
 
@@ -96,5 +96,5 @@ TEST(ProgramTrace, ABatchThatFailsIsSaidToHaveFailed) {
   EXPECT_EQ(failed, std::set<std::int64_t>{1});
 }
 
-}  // namespace
+}  // namespace program_trace_test
 }  // namespace batchfs::gpu

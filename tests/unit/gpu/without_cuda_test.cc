@@ -11,7 +11,7 @@
 #include "gpu/slot_memory.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace without_cuda_test {
 
 class WithoutCuda : public testing::Test {
  protected:
@@ -49,5 +49,5 @@ TEST_F(WithoutCuda, NothingOfTheirsIsMade) {
   expect_refused([] { SlotMemory::import_fd(0, -1, 4096); });
 }
 
-}  // namespace
+}  // namespace without_cuda_test
 }  // namespace batchfs::gpu

@@ -9,7 +9,7 @@
 #include "tests/unit/gpu/emulate.h"
 
 namespace batchfs::gpu {
-namespace {
+namespace zstd_test {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -267,5 +267,5 @@ TEST(Zstd, RefusesSectionsOfNoise) {
   }
 }
 
-}  // namespace
+}  // namespace zstd_test
 }  // namespace batchfs::gpu

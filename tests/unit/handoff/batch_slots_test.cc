@@ -6,7 +6,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace batch_slots_test {
 
 TEST(BatchSlots, WithoutAGpuItIsRefusedByName) {
   if (gpu::device_count() > 0) GTEST_SKIP() << "there is a GPU";
@@ -26,5 +26,5 @@ TEST(BatchSlots, WithoutAGpuItIsRefusedByName) {
   EXPECT_EQ(engine.counters().batches_assembled.load(), 0u);
 }
 
-}  // namespace
+}  // namespace batch_slots_test
 }  // namespace batchfs::handoff

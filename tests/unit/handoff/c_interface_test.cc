@@ -9,7 +9,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::reader {
-namespace {
+namespace c_interface_test {
 
 using namespace handoff;
 using testing::HasSubstr;
@@ -149,5 +149,5 @@ TEST(CInterface, ACallerThatKnowsLessIsGivenLess) {
   batchfs_close(reader);
 }
 
-}  // namespace
+}  // namespace c_interface_test
 }  // namespace batchfs::reader

@@ -6,7 +6,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace connect_test {
 
 /// A directory whose path is longer than a socket's address, and everything in it while it lasts.
 class Directory {
@@ -114,5 +114,5 @@ TEST(ConnectTo, AServerThatLetsNobodyInIsNotWaitedForLong) {
   for (const int one : waiting) ::close(one);
 }
 
-}  // namespace
+}  // namespace connect_test
 }  // namespace batchfs::handoff

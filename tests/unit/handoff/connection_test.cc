@@ -9,7 +9,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace connection_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -385,5 +385,5 @@ TEST_F(Connected, ItsEndGivesBackItsPartOfTheShare) {
   EXPECT_EQ(process->connections, 0u);
 }
 
-}  // namespace
+}  // namespace connection_test
 }  // namespace batchfs::handoff

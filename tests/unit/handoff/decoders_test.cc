@@ -14,7 +14,7 @@
 #include "tests/unit/handoff/fake_device.h"
 
 namespace batchfs::reader {
-namespace {
+namespace decoders_test {
 
 using namespace handoff;
 using testing::ElementsAre;
@@ -397,5 +397,5 @@ TEST(Decoders, TheServerMayGoAtAnyMoment) {
   }
 }
 
-}  // namespace
+}  // namespace decoders_test
 }  // namespace batchfs::reader

@@ -14,7 +14,7 @@
 #include "tests/unit/handoff/fake_device.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace device_delivery_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -491,5 +491,5 @@ TEST(DeviceDelivery, BatchesOutliveTheServer) {
   EXPECT_THROW({ while (reader->next()) {} }, Error);
 }
 
-}  // namespace
+}  // namespace device_delivery_test
 }  // namespace batchfs::handoff

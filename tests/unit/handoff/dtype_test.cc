@@ -5,7 +5,7 @@
 #include "engine/base/error.h"
 
 namespace batchfs::reader {
-namespace {
+namespace dtype_test {
 
 TEST(Dtype, NumpysNamesAndDlpacksCodes) {
   struct {
@@ -27,5 +27,5 @@ TEST(Dtype, NumpysNamesAndDlpacksCodes) {
     EXPECT_THROW(parse_dtype(name), Error) << name;
 }
 
-}  // namespace
+}  // namespace dtype_test
 }  // namespace batchfs::reader

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace batchfs::reader {
-namespace {
+namespace fallbacks_test {
 
 using handoff::Fallback;
 using testing::HasSubstr;
@@ -32,5 +32,5 @@ TEST(Fallbacks, AReasonOfANewerServerIsAFailure) {
   EXPECT_THAT(fallbacks.text(), HasSubstr("(failed)"));
 }
 
-}  // namespace
+}  // namespace fallbacks_test
 }  // namespace batchfs::reader

@@ -11,7 +11,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::reader {
-namespace {
+namespace file_source_test {
 
 using handoff::temporary_directory;
 using testing::HasSubstr;
@@ -159,5 +159,5 @@ TEST(FileSource, TextsAreReadWhole) {
   EXPECT_EQ(error_of([&] { read_text(files.path() + "/nothing"); }).code(), ErrorCode::not_found);
 }
 
-}  // namespace
+}  // namespace file_source_test
 }  // namespace batchfs::reader

@@ -7,7 +7,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace host_delivery_test {
 
 class HostDeliveryTest : public testing::Test {
  protected:
@@ -89,5 +89,5 @@ TEST_F(HostDeliveryTest, IsForThoseWhoMapMemoryOfTheHost) {
   EXPECT_EQ(delivery.session(hello).delivery, nullptr) << "one for all";
 }
 
-}  // namespace
+}  // namespace host_delivery_test
 }  // namespace batchfs::handoff

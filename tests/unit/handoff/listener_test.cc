@@ -9,7 +9,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace listener_test {
 
 class Listening : public testing::Test {
  protected:
@@ -108,5 +108,5 @@ TEST_F(Listening, TheRuntimeDirectoryIsPrivateAndSweptClean) {
   else ::unsetenv("XDG_RUNTIME_DIR");
 }
 
-}  // namespace
+}  // namespace listener_test
 }  // namespace batchfs::handoff

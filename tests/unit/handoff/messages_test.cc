@@ -14,7 +14,7 @@
 #include "gpu/handoff/protocol.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace messages_test {
 
 class Messages : public testing::Test {
  protected:
@@ -104,5 +104,5 @@ TEST_F(Messages, SendingWaitsForRoom) {
   EXPECT_EQ(got, kCount);
 }
 
-}  // namespace
+}  // namespace messages_test
 }  // namespace batchfs::handoff

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/pipeline/fake_store.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace packed_format_test {
 
 TEST(PackedFormat, EachTensorBeginsAPage) {
   FakeData data(10, 4, 6);
@@ -18,5 +18,5 @@ TEST(PackedFormat, EachTensorBeginsAPage) {
   EXPECT_EQ(layout.files[0].size, 2 * 4096u + 96);
 }
 
-}  // namespace
+}  // namespace packed_format_test
 }  // namespace batchfs::handoff

@@ -8,7 +8,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace private_directory_test {
 
 TEST(PrivateDirectory, IsMadeForThisUserAloneAndPassedOverWhereItIsNot) {
   const std::string top = temporary_directory();
@@ -34,5 +34,5 @@ TEST(PrivateDirectory, IsMadeForThisUserAloneAndPassedOverWhereItIsNot) {
   std::filesystem::remove_all(top);
 }
 
-}  // namespace
+}  // namespace private_directory_test
 }  // namespace batchfs::handoff

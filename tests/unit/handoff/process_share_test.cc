@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 namespace batchfs::handoff {
-namespace {
+namespace process_share_test {
 
 TEST(ProcessShare, IsHalfOfTheMemory) {
   ProcessShare share(1000);
@@ -69,5 +69,5 @@ TEST(ProcessShare, LeavesDescriptorsForOthers) {
   EXPECT_LE(most_batches_of_process(), 32765u);
 }
 
-}  // namespace
+}  // namespace process_share_test
 }  // namespace batchfs::handoff

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 namespace batchfs::reader {
-namespace {
+namespace process_test {
 
 TEST(Process, AChildIsAnother) {
   EXPECT_EQ(this_process(), ::getpid());
@@ -17,5 +17,5 @@ TEST(Process, AChildIsAnother) {
   EXPECT_EQ(this_process(), ::getpid());
 }
 
-}  // namespace
+}  // namespace process_test
 }  // namespace batchfs::reader

@@ -9,7 +9,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace reader_delivery_test {
 
 /// An engine on made-up data, and a server whose readers decode for themselves where they can.
 class Server {
@@ -280,5 +280,5 @@ TEST(ReaderDelivery, OnlyForThoseWhoCan) {
   EXPECT_EQ(values_of(small.client.expect(MessageType::batch))[0], first_value(0));
 }
 
-}  // namespace
+}  // namespace reader_delivery_test
 }  // namespace batchfs::handoff

@@ -9,7 +9,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace reader_slots_test {
 
 using testing::HasSubstr;
 
@@ -150,5 +150,5 @@ TEST(ReaderSlots, WithoutTheMemoryOrTheReaderThereIsNone) {
   EXPECT_EQ(code(kMemory), ErrorCode::interrupted);
 }
 
-}  // namespace
+}  // namespace reader_slots_test
 }  // namespace batchfs::handoff

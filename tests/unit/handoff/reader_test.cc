@@ -10,7 +10,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::reader {
-namespace {
+namespace reader_test {
 
 using namespace handoff;
 using testing::HasSubstr;
@@ -253,5 +253,5 @@ TEST(LyingServer, AnyBytesAtAllAreAnErrorAndLeaveNoDescriptors) {
   EXPECT_EQ(open_files(), before);
 }
 
-}  // namespace
+}  // namespace reader_test
 }  // namespace batchfs::reader

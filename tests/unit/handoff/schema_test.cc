@@ -5,7 +5,7 @@
 #include "engine/base/error.h"
 
 namespace batchfs::reader {
-namespace {
+namespace schema_test {
 
 constexpr const char* kSchema = R"({"view": "v", "samples": 40, "batch_size": 3, "batches": 14, "epochs": 2,
   "tensors": [{"name": "x", "dtype": "float32", "shape": [3, 2], "dims": ["sample", "a"]}], "formats": ["npy"]})";
@@ -49,5 +49,5 @@ TEST(Schema, RanksShareWhatIsLeft) {
   }
 }
 
-}  // namespace
+}  // namespace schema_test
 }  // namespace batchfs::reader

@@ -12,7 +12,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace server_test {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
@@ -560,5 +560,5 @@ TEST(HandoffServer, CountsWhatItDelivers) {
   EXPECT_EQ(served.engine.counters().bytes_delivered.load(), 5u * 4 * 6 * 4);
 }
 
-}  // namespace
+}  // namespace server_test
 }  // namespace batchfs::handoff

@@ -16,7 +16,7 @@
 #include "tests/unit/handoff/fake_device.h"
 
 namespace batchfs::reader {
-namespace {
+namespace socket_source_test {
 
 using namespace handoff;
 using testing::HasSubstr;
@@ -126,5 +126,5 @@ TEST(SocketSource, BatchesOfTheHostAreCountedByTheirReason) {
   EXPECT_EQ(decoded.from_host(), 3u);
 }
 
-}  // namespace
+}  // namespace socket_source_test
 }  // namespace batchfs::reader

@@ -10,7 +10,7 @@
 #include "engine/base/error.h"
 
 namespace batchfs::reader {
-namespace {
+namespace tensor_files_test {
 
 std::shared_ptr<const Mapping> mapped(const std::string& bytes) {
   const int fd = ::memfd_create("test", 0);
@@ -127,5 +127,5 @@ TEST(Bytes, AreCountedWithoutOverflow) {
   EXPECT_THROW(bytes_of({-1}, 4), Error);
 }
 
-}  // namespace
+}  // namespace tensor_files_test
 }  // namespace batchfs::reader

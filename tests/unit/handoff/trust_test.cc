@@ -12,7 +12,7 @@
 #include "tests/unit/handoff/client.h"
 
 namespace batchfs::handoff {
-namespace {
+namespace trust_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -108,5 +108,5 @@ TEST_F(Trust, OnesOwnServerIsTrusted) {
   ::close(fd);
 }
 
-}  // namespace
+}  // namespace trust_test
 }  // namespace batchfs::handoff

@@ -5,7 +5,7 @@
 #include "engine/base/json_text.h"
 
 namespace batchfs {
-namespace {
+namespace activity_test {
 
 Json stats(double uptime, int batches, double waited, int pid = 7) {
   return {{"pid", pid}, {"uptime_seconds", uptime}, {"passthrough", true}, {"threads", 4},
@@ -69,5 +69,5 @@ TEST(Activity, AsJson) {
   EXPECT_FALSE(activity_json(activity(nullptr, Json::object())).contains("store"));
 }
 
-}  // namespace
+}  // namespace activity_test
 }  // namespace batchfs

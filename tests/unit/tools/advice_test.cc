@@ -5,7 +5,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace advice_test {
 
 using testing::AllOf;
 using testing::Contains;
@@ -67,5 +67,5 @@ TEST(Advice, ABlockOrderThatMixesLittle) {
   EXPECT_THAT(lines, Contains(HasSubstr("groups in \"order\" would mix samples better")));
 }
 
-}  // namespace
+}  // namespace advice_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace box_union_test {
 
 TEST(BoxUnion, NothingAndOne) {
   EXPECT_EQ(covered_elements({}), 0);
@@ -54,5 +54,5 @@ TEST(BoxUnion, WhatWouldTakeTooLongIsNotCounted) {
             (INT64_C(1) << 32) + (INT64_C(1) << 32) - (INT64_C(1) << 30));
 }
 
-}  // namespace
+}  // namespace box_union_test
 }  // namespace batchfs

@@ -4,7 +4,7 @@
 #include "tools/checks.h"
 
 namespace batchfs {
-namespace {
+namespace check_handoff_test {
 
 TEST(CheckHandoff, EveryModeIsToldAndTheHostsAlwaysWorks) {
   const Checks checks = check_handoff();
@@ -30,5 +30,5 @@ TEST(CheckHandoff, WithAGpuItsMemoryCanBeHandedOn) {
   EXPECT_EQ(check_handoff()[0].state, Check::State::ok) << check_handoff()[0].found;
 }
 
-}  // namespace
+}  // namespace check_handoff_test
 }  // namespace batchfs

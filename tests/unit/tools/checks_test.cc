@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace checks_test {
 
 Check::State state_of(const Checks& checks, const std::string& topic) {
   const auto found = std::find_if(checks.begin(), checks.end(), [&](const Check& c) { return c.topic == topic; });
@@ -48,5 +48,5 @@ TEST(Checks, LimitsAreToldWhereverThisRuns) {
   for (const Check& check : checks) EXPECT_FALSE(check.found.empty()) << check.topic;
 }
 
-}  // namespace
+}  // namespace checks_test
 }  // namespace batchfs

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 namespace batchfs {
-namespace {
+namespace inherited_descriptors_test {
 
 bool is_open(int descriptor) { return ::fcntl(descriptor, F_GETFD) >= 0; }
 
@@ -35,5 +35,5 @@ TEST(InheritedDescriptors, PathsMayNameThem) {
               testing::ElementsAre(63, 5));
 }
 
-}  // namespace
+}  // namespace inherited_descriptors_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace log_level_signal_test {
 
 /// Waits until the level is this one; false after ten seconds.
 bool becomes(const Log& log, LogLevel level) {
@@ -41,5 +41,5 @@ TEST(LogLevelSignal, EndsAtOnce) {
   for (int i = 0; i < 50; ++i) const LogLevelSignal signal(log);
 }
 
-}  // namespace
+}  // namespace log_level_signal_test
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 namespace batchfs {
-namespace {
+namespace packets_test {
 
 class Packets : public testing::Test {
  protected:
@@ -54,5 +54,5 @@ TEST_F(Packets, ToAPeerThatIsGone) {
   EXPECT_FALSE(receive_packet(ends_[1], true));
 }
 
-}  // namespace
+}  // namespace packets_test
 }  // namespace batchfs

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace report_page_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -51,5 +51,5 @@ TEST(ReportPage, OfNothing) {
   EXPECT_THAT(page, Not(HasSubstr("inf")));
 }
 
-}  // namespace
+}  // namespace report_page_test
 }  // namespace batchfs

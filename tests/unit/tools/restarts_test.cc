@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace restarts_test {
 
 using namespace std::chrono_literals;
 
@@ -107,5 +107,5 @@ TEST_F(RestartsTest, PausesDouble) {
   EXPECT_EQ(restarts_.delay(), 0ms);
 }
 
-}  // namespace
+}  // namespace restarts_test
 }  // namespace batchfs

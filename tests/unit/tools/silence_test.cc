@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace silence_test {
 
 using namespace std::chrono_literals;
 
@@ -42,5 +42,5 @@ TEST_F(SilenceTest, BeginsAnewAfterTimeThatDoesNotCount) {
   EXPECT_EQ(silence_.length(), 1s);
 }
 
-}  // namespace
+}  // namespace silence_test
 }  // namespace batchfs

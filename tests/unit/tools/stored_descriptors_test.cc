@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 namespace batchfs {
-namespace {
+namespace stored_descriptors_test {
 
 /// Is `check` true in a process that was given the descriptors 3 to 5 under these names?
 bool holds(const char* names, const char* count, bool for_it, const std::function<bool()>& check) {
@@ -78,5 +78,5 @@ TEST(StoredDescriptors, NumbersThatMakeNoSense) {
   EXPECT_TRUE(holds(nullptr, "1", true, [] { return StoredDescriptors().take("") == 3; }));
 }
 
-}  // namespace
+}  // namespace stored_descriptors_test
 }  // namespace batchfs

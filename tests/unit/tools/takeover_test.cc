@@ -15,7 +15,7 @@
 #include "tools/mounts.h"
 
 namespace batchfs {
-namespace {
+namespace takeover_test {
 
 /// With a runtime directory of its own.
 class Takeover : public testing::Test {
@@ -104,5 +104,5 @@ TEST_F(Takeover, OnlyABatchfsMountCanBeAsked) {
   }
 }
 
-}  // namespace
+}  // namespace takeover_test
 }  // namespace batchfs

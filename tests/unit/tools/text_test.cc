@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace text_test {
 
 TEST(Table, ColumnsAreAlignedAndLinesEndWithoutSpaces) {
   Table table({"name", "shape", "unit"});
@@ -51,5 +51,5 @@ TEST(Text, PrintableHasNoControlCharacters) {
   EXPECT_EQ(printable(std::string("a\0b\n\x7f\xc3\xa4", 7)), "a\\x00b \\x7f\xc3\xa4");
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "engine/base/json_text.h"
 
 namespace batchfs {
-namespace {
+namespace timeline_test {
 
 /// Times in seconds.
 Json span(const char* name, double begin, double took, int batch = 0, int rank = 0, const char* end = nullptr) {
@@ -62,5 +62,5 @@ TEST(Timeline, UnderWay) {
   EXPECT_TRUE(under_way({{0, 1}}, 1, 0).empty());
 }
 
-}  // namespace
+}  // namespace timeline_test
 }  // namespace batchfs

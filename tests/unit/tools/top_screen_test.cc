@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace top_screen_test {
 
 using testing::HasSubstr;
 
@@ -95,5 +95,5 @@ TEST(TopScreen, CutsWholeCharacters) {
   EXPECT_EQ(cut_to("abc", 0), "");
 }
 
-}  // namespace
+}  // namespace top_screen_test
 }  // namespace batchfs

@@ -11,7 +11,7 @@
 #include "engine/base/json.h"
 
 namespace batchfs {
-namespace {
+namespace value_text_test {
 
 template <class T>
 std::string text(const DataType& type, const T& value, TextStyle style = TextStyle::people) {
@@ -129,5 +129,5 @@ TEST(ValueText, RawBytesAreHexAndStructuresHaveTheirFields) {
   EXPECT_EQ(text(type, element), "(-1, [[1, 2], [3, 4]])");
 }
 
-}  // namespace
+}  // namespace value_text_test
 }  // namespace batchfs

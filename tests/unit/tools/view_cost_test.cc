@@ -6,7 +6,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace view_cost_test {
 
 /// v(time, x) of float32, 100 by 64, in chunks of 10 steps.
 std::shared_ptr<const View> view(const std::string& json) {
@@ -91,5 +91,5 @@ TEST(ViewCost, ABlockOrderDecodesARunOfGroupsOnce) {
   EXPECT_EQ(cost.epoch_decoded, 100 * 64 * 4);
 }
 
-}  // namespace
+}  // namespace view_cost_test
 }  // namespace batchfs

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace wait_advice_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -126,5 +126,5 @@ TEST(WaitFacts, SayWhatWasDoneWhileReadersWaited) {
   EXPECT_EQ(wait_facts({}, nullptr, 8).gets, 0);
 }
 
-}  // namespace
+}  // namespace wait_advice_test
 }  // namespace batchfs

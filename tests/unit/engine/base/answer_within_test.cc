@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace answer_within_test {
 
 using namespace std::chrono_literals;
 
@@ -27,5 +27,5 @@ TEST(AnswerWithin, LeavesACallThatTakesLonger) {
   EXPECT_EQ(ended->get_future().wait_for(10s), std::future_status::ready);
 }
 
-}  // namespace
+}  // namespace answer_within_test
 }  // namespace batchfs

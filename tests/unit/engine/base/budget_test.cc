@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace budget_test {
 
 TEST(Budget, GrantsUpToTheLimitAndTakesBack) {
   Budget budget(100);
@@ -107,5 +107,5 @@ TEST(Budget, AReservationMayOutliveIt) {
   left.release();
 }
 
-}  // namespace
+}  // namespace budget_test
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace buffer_test {
 
 TEST(Buffer, IsAlignedOwnedAndTruncates) {
   Buffer a(100);
@@ -68,5 +68,5 @@ TEST(Buffer, AsManyAreReusedAsThePoolKeeps) {
 
 TEST(Buffer, AnImpossibleSizeThrows) { EXPECT_THROW(Buffer(SIZE_MAX / 2), std::bad_alloc); }
 
-}  // namespace
+}  // namespace buffer_test
 }  // namespace batchfs

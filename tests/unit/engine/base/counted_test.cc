@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace counted_test {
 
 TEST(Counted, OneIsNotSeveral) {
   EXPECT_EQ(counted(0, "group"), "0 groups");
@@ -12,5 +12,5 @@ TEST(Counted, OneIsNotSeveral) {
   EXPECT_EQ(counted(12345, "batch", "batches"), "12,345 batches");
 }
 
-}  // namespace
+}  // namespace counted_test
 }  // namespace batchfs

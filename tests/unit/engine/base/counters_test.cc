@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace counters_test {
 
 TEST(CounterTable, NamesEveryCounterOnce) {
   std::set<std::string_view> names;
@@ -16,5 +16,5 @@ TEST(CounterTable, NamesEveryCounterOnce) {
   EXPECT_EQ(names.size() * sizeof(std::atomic<std::uint64_t>), sizeof(Counters));
 }
 
-}  // namespace
+}  // namespace counters_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace dims_test {
 
 TEST(ElementCount, MultipliesAndRefusesOverflow) {
   EXPECT_EQ(element_count({}), 1);
@@ -74,5 +74,5 @@ TEST(Dims, FillsAStridedBox) {
   EXPECT_EQ(values[0], 0);
 }
 
-}  // namespace
+}  // namespace dims_test
 }  // namespace batchfs

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace error_test {
 
 TEST(Error, SaysWhyAndWhereOnce) {
   Error error(ErrorCode::corrupt, "the chunk is short");
@@ -43,5 +43,5 @@ TEST(ToErrno, StoreFailuresAreEio) {
   EXPECT_EQ(to_errno(ErrorCode::timed_out), ETIMEDOUT);
 }
 
-}  // namespace
+}  // namespace error_test
 }  // namespace batchfs

@@ -7,7 +7,7 @@
 #include "engine/base/limits.h"
 
 namespace batchfs {
-namespace {
+namespace json_limits_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -64,5 +64,5 @@ TEST(JsonLimits, TheMemoryIsAtLeastThatOfTheParsedValue) {
     EXPECT_GE(shape(text).memory, json_memory(parse_json(text, "k"))) << text;
 }
 
-}  // namespace
+}  // namespace json_limits_test
 }  // namespace batchfs

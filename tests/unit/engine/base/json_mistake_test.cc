@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 namespace batchfs {
-namespace {
+namespace json_mistake_test {
 
 std::string mistake_in(std::string_view text) {
   const auto mistake = find_json_mistake(text);
@@ -83,5 +83,5 @@ TEST(JsonMistake, AgreesWithTheParser) {
   }
 }
 
-}  // namespace
+}  // namespace json_mistake_test
 }  // namespace batchfs

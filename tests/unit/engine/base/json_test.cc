@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace json_test {
 
 std::string failure(const std::function<void()>& body) {
   try {
@@ -78,5 +78,5 @@ TEST(Nearest, OrAllThereAre) {
   EXPECT_EQ(nearest_or_all("zz", {}), "");
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace batchfs

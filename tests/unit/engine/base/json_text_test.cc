@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace json_text_test {
 
 TEST(JsonText, IsIndentedOrOneLine) {
   const Json json = {{"b", {1, 2}}, {"a", "ü"}};
@@ -23,5 +23,5 @@ TEST(JsonText, EscapesWhatIsHarmfulOnATerminal) {
   EXPECT_EQ(Json::parse(text), json);
 }
 
-}  // namespace
+}  // namespace json_text_test
 }  // namespace batchfs

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace key_hints_test {
 
 constexpr KeyHint kHints[] = {{"batch_size", "write \"batch\": {\"size\": 32}"}};
 
@@ -23,5 +23,5 @@ TEST(KeyHints, AKeyOfOtherProgramsIsAnsweredWithItsAdvice) {
   EXPECT_EQ(failure({{"batch", 3}}), "");
 }
 
-}  // namespace
+}  // namespace key_hints_test
 }  // namespace batchfs

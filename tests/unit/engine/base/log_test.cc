@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace log_test {
 
 TEST(Log, KeepsLinesAtOrAboveItsLevel) {
   Log log(false, LogLevel::info);
@@ -81,5 +81,5 @@ TEST(Log, ForTheJournalLinesBeginWithTheirPriority) {
   EXPECT_EQ(text, "<7>a\n<6>b\n<4>c\n<3>d\n");
 }
 
-}  // namespace
+}  // namespace log_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "engine/base/utf8.h"
 
 namespace batchfs {
-namespace {
+namespace printable_test {
 
 TEST(Printable, OrdinaryTextStays) {
   for (const char* text : {"", "t2m/c/0.0", "K\xc3\xa4se \xe6\xb8\xa9\xe5\xba\xa6 \xd8\xad\xd8\xb1\xd8\xa7\xd8\xb1\xd8\xa9", "\xf0\x9f\x8c\x8d", "a\\b 'c' \"d\""})
@@ -45,5 +45,5 @@ TEST(Printable, LineBreaks) {
   EXPECT_EQ(printable("a\nb\tc\rd", LineBreaks::keep), "a\nb\tc d");
 }
 
-}  // namespace
+}  // namespace printable_test
 }  // namespace batchfs

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 namespace batchfs {
-namespace {
+namespace service_manager_test {
 
 using std::chrono::milliseconds;
 
@@ -156,5 +156,5 @@ TEST_F(ServiceManager, NothingIsAskedAfterAStop) {
   EXPECT_EQ(asked, before);
 }
 
-}  // namespace
+}  // namespace service_manager_test
 }  // namespace batchfs

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace strings_test {
 
 TEST(ParseSize, TakesPowersOf1024) {
   EXPECT_EQ(parse_size("0"), 0u);
@@ -48,5 +48,5 @@ TEST(IsFileName, RefusesWhatAPathCouldMisread) {
     EXPECT_FALSE(is_file_name(name)) << name;
 }
 
-}  // namespace
+}  // namespace strings_test
 }  // namespace batchfs

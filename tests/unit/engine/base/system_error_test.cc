@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 
 namespace batchfs {
-namespace {
+namespace system_error_test {
 
 TEST(SystemError, NamesTheLimitOfOpenFiles) {
   rlimit before{};
@@ -37,5 +37,5 @@ TEST(SystemError, ExplainsThreadsThatCouldNotBeStarted) {
 
 TEST(SystemError, OthersAreAsTheSystemSays) { EXPECT_EQ(describe_system_error(EIO), std::strerror(EIO)); }
 
-}  // namespace
+}  // namespace system_error_test
 }  // namespace batchfs

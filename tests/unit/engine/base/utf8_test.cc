@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace utf8_test {
 
 TEST(Utf8, EveryLengthThereAndBack) {
   const std::string text = "a\u00e9\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff";
@@ -32,5 +32,5 @@ TEST(Utf8, WhatIsNoCodePoint) {
   }
 }
 
-}  // namespace
+}  // namespace utf8_test
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
-namespace {
+namespace array_presence_test {
 
 constexpr std::string_view kDocument = R"({"zarr_format": 3, "node_type": "array", "shape": [5], "data_type": "int32",
     "fill_value": 0, "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
@@ -167,5 +167,5 @@ TEST(ArrayPresence, WhatIsFoundMissingWhileARequestIsUnderWayIsForTheNextOne) {
   EXPECT_TRUE(store->waiting.empty());
 }
 
-}  // namespace
+}  // namespace array_presence_test
 }  // namespace batchfs

@@ -4,7 +4,7 @@
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
-namespace {
+namespace array_test {
 
 constexpr std::int64_t kRows = 5, kColumns = 7;
 
@@ -300,5 +300,5 @@ TEST(Array, RefusesByNameWhatItCannotRead) {
             "delta.dtype: filters of the data type <U3 are not supported (a)");
 }
 
-}  // namespace
+}  // namespace array_test
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 // far = np.array([3e9, -3e9, 1e19, np.nan], "<f8")
 
 namespace batchfs {
-namespace {
+namespace astype_test {
 
 Bytes cast(const std::string& decoded, const std::string& encoded, const Bytes& stored, std::size_t room) {
   const auto codec = make_codec(
@@ -126,5 +126,5 @@ TEST(AsType, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(fails(*codec, Bytes(6), 23));
 }
 
-}  // namespace
+}  // namespace astype_test
 }  // namespace batchfs

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace blosc_blocks_test {
 
 BloscBlocks blocks(const std::vector<std::uint32_t>& starts, std::uint64_t size) {
   return {std::as_bytes(std::span(starts)), size};
@@ -48,5 +48,5 @@ TEST(BloscBlocks, LargeBlocksOfSmallItemsAreSplitByBytes) {  // c-blosc 1.21, bl
   EXPECT_EQ(blosc_streams(0x21, 1, 1 << 20), 1u);
 }
 
-}  // namespace
+}  // namespace blosc_blocks_test
 }  // namespace batchfs

@@ -8,7 +8,7 @@
 // b = (np.arange(40000) // 4000).astype("<u2")
 
 namespace batchfs {
-namespace {
+namespace blosc_test {
 
 Bytes small() {
   std::vector<std::int32_t> a;
@@ -392,5 +392,5 @@ TEST(Blosc, AnEmptyFrameIsNothing) {
   EXPECT_EQ(decode(*codec, hex("02013301000000000100000010000000"), 8).size(), 0u);
 }
 
-}  // namespace
+}  // namespace blosc_test
 }  // namespace batchfs

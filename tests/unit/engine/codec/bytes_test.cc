@@ -7,7 +7,7 @@
 // both = lambda values, dtype: (np.array(values, dtype).tobytes(), np.array(values, dtype).astype(np.dtype(dtype).newbyteorder("<")).tobytes())
 
 namespace batchfs {
-namespace {
+namespace bytes_test {
 
 void expect_swapped(const DataType& type, const Bytes& big, const Bytes& little) {
   const auto codec = make_codec("bytes", R"({"endian": "big"})", type);
@@ -95,5 +95,5 @@ TEST(BytesCodec, RefusesConfigurationsThatCannotBe) {
 
 TEST(BytesCodec, HasAnOldName) { EXPECT_EQ(make_codec("endian", R"({"endian": "big"})")->name(), "bytes"); }
 
-}  // namespace
+}  // namespace bytes_test
 }  // namespace batchfs

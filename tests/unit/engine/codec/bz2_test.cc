@@ -7,7 +7,7 @@
 // a = (np.arange(96) // 5).astype("<i4")
 
 namespace batchfs {
-namespace {
+namespace bz2_test {
 
 Bytes values() {
   std::vector<std::int32_t> a;
@@ -60,5 +60,5 @@ TEST(Bz2, TheChecksumsShowChanges) {
   EXPECT_EQ(unseen_changes(*codec, encoded, values()), 0);
 }
 
-}  // namespace
+}  // namespace bz2_test
 }  // namespace batchfs

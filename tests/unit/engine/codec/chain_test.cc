@@ -20,7 +20,7 @@
 // a = np.arange(24, dtype="<i4").reshape(4, 6) * 7
 
 namespace batchfs {
-namespace {
+namespace chain_test {
 
 Bytes ramp() {
   std::vector<std::int32_t> a;
@@ -234,5 +234,5 @@ TEST(CodecChain, OfNoDimensions) {
   EXPECT_EQ(decode(c, hex("01000000")), hex("01000000"));
 }
 
-}  // namespace
+}  // namespace chain_test
 }  // namespace batchfs

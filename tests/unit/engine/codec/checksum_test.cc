@@ -7,7 +7,7 @@
 // a = np.arange(20, dtype="<i4")
 
 namespace batchfs {
-namespace {
+namespace checksum_test {
 
 Bytes values() {
   std::vector<std::int32_t> a;
@@ -61,5 +61,5 @@ TEST(Checksums, TheLocationIsChecked) {
   EXPECT_EQ(refusal("adler32", R"({"location": 4})"), "adler32.location: expected a string");
 }
 
-}  // namespace
+}  // namespace checksum_test
 }  // namespace batchfs

@@ -4,7 +4,7 @@
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
-namespace {
+namespace chunk_locator_test {
 
 constexpr std::uint64_t kMissing = UINT64_MAX;
 
@@ -151,5 +151,5 @@ TEST(ChunkLocator, FromAfarAsksForTheIndexOnly) {
   EXPECT_EQ(shards.store->reads, (std::vector<MemoryStore::Read>{{"a/c/0/0", 136, 64}}));
 }
 
-}  // namespace
+}  // namespace chunk_locator_test
 }  // namespace batchfs

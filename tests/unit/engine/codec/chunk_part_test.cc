@@ -7,7 +7,7 @@
 #include "tests/unit/engine/codec/damage.h"
 
 namespace batchfs {
-namespace {
+namespace chunk_part_test {
 
 using testing::ElementsAre;
 
@@ -123,5 +123,5 @@ TEST(ChunkPart, GoesToItsStridesAndNowhereElse) {
   }
 }
 
-}  // namespace
+}  // namespace chunk_part_test
 }  // namespace batchfs

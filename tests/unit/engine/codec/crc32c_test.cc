@@ -7,7 +7,7 @@
 // a = np.arange(20, dtype="<i4")
 
 namespace batchfs {
-namespace {
+namespace crc32c_test {
 
 Bytes values(int count) {
   Bytes a;
@@ -62,5 +62,5 @@ TEST(Crc32c, RefusesTooLittleAndTooMuch) {
       "0000000c0000000d0000000e0000000f00000010000000110000001200000013000000e8cf06a9"), 79));
 }
 
-}  // namespace
+}  // namespace crc32c_test
 }  // namespace batchfs

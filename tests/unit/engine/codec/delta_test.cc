@@ -9,7 +9,7 @@
 // f = np.array([0.1, 0.25, 1e6, -3.5, 1e-3], "<f4")
 
 namespace batchfs {
-namespace {
+namespace delta_test {
 
 TEST(Delta, SumsWrapInTheDecodedType) {
   const auto codec = make_codec("delta", R"({"dtype": "|u1"})");
@@ -76,5 +76,5 @@ TEST(Delta, RefusesTypesThatAreNoNumbers) {
   EXPECT_EQ(refusal("delta", R"({"dtype": ">i4"})"), "delta.dtype: big-endian types in filters of Zarr v3 are not supported");
 }
 
-}  // namespace
+}  // namespace delta_test
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 // f2 = np.array([-1.5, 0.1, 60000, 7], "<f2"); f4 = f2.astype("<f4") / 3
 
 namespace batchfs {
-namespace {
+namespace fixedscaleoffset_test {
 
 TEST(FixedScaleOffset, IntegersGoByWayOfDouble) {
   const auto to_float = make_codec("fixedscaleoffset",
@@ -79,5 +79,5 @@ TEST(FixedScaleOffset, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(fails(*codec, Bytes(6), 8));
 }
 
-}  // namespace
+}  // namespace fixedscaleoffset_test
 }  // namespace batchfs

@@ -7,7 +7,7 @@
 // a = (np.arange(96) // 5).astype("<i4")
 
 namespace batchfs {
-namespace {
+namespace gzip_test {
 
 Bytes values() {
   std::vector<std::int32_t> a;
@@ -89,5 +89,5 @@ TEST(Zlib, RefusesNothingTooMuchAndDictionaries) {
   EXPECT_TRUE(fails(*codec, preset, 10));
 }
 
-}  // namespace
+}  // namespace gzip_test
 }  // namespace batchfs

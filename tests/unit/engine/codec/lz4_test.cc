@@ -7,7 +7,7 @@
 // a = (np.arange(96) // 5).astype("<i4")
 
 namespace batchfs {
-namespace {
+namespace lz4_test {
 
 Bytes values() {
   std::vector<std::int32_t> a;
@@ -56,5 +56,5 @@ TEST(Lz4, ALengthThatDisagreesWithTheBlockIsRefused) {
   EXPECT_TRUE(fails(*codec, encoded, values().size()));
 }
 
-}  // namespace
+}  // namespace lz4_test
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 // lzma1 = [dict(id=lzma.FILTER_LZMA1, dict_size=4096, lc=2, lp=1, pb=0)]
 
 namespace batchfs {
-namespace {
+namespace lzma_test {
 
 Bytes values() {
   std::vector<std::int32_t> a;
@@ -109,5 +109,5 @@ TEST(Lzma, RefusesConfigurationsThatCannotBe) {
               "lzma: these LZMA filters do not go together or need more than 1 GB of memory");
 }
 
-}  // namespace
+}  // namespace lzma_test
 }  // namespace batchfs

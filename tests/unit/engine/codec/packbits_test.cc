@@ -7,7 +7,7 @@
 // b = np.arange(19) % 3 == 0
 
 namespace batchfs {
-namespace {
+namespace packbits_test {
 
 Bytes booleans(int count) {
   Bytes b;
@@ -42,5 +42,5 @@ TEST(PackBits, RefusesOtherTypesAndTheOptionsOfItsNamesake) {
             "packbits.padding_encoding: this option of packbits is not supported");
 }
 
-}  // namespace
+}  // namespace packbits_test
 }  // namespace batchfs

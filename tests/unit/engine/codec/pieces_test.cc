@@ -7,7 +7,7 @@
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
-namespace {
+namespace pieces_test {
 
 constexpr std::int64_t kRows = 400, kColumns = 500;
 
@@ -179,5 +179,5 @@ TEST(Pieces, OfDamagedChunksAreErrorsOrStayInside) {
   }
 }
 
-}  // namespace
+}  // namespace pieces_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace registry_test {
 
 TEST(Registry, KnowsEveryCodecByItsName) {
   const std::vector<std::string> names = codec_names();
@@ -26,5 +26,5 @@ TEST(Registry, KnowsWhatCodecsTakeAndGive) {
   EXPECT_EQ(codec_stage("shuffle"), CodecStage::bytes);
 }
 
-}  // namespace
+}  // namespace registry_test
 }  // namespace batchfs

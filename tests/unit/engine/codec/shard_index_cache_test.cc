@@ -7,7 +7,7 @@
 #include "tests/unit/engine/codec/damage.h"
 
 namespace batchfs {
-namespace {
+namespace shard_index_cache_test {
 
 /// An index of 4 inner chunks, 64 bytes.
 ShardIndexCache::IndexPtr index() {
@@ -82,5 +82,5 @@ TEST(ShardIndexCache, OneThatIsTooLargeIsKeptAlone) {
   EXPECT_TRUE(cache.find("b"));
 }
 
-}  // namespace
+}  // namespace shard_index_cache_test
 }  // namespace batchfs

@@ -15,7 +15,7 @@
 //   return store["c/0/0"].to_bytes()
 
 namespace batchfs {
-namespace {
+namespace sharding_test {
 
 Bytes ramp() {
   std::vector<std::int32_t> a;
@@ -222,5 +222,5 @@ TEST(ParseCodecList, TakesNamesAloneAndDropsThePrefixOfNumcodecs) {
   EXPECT_TRUE(specs[2].configuration.empty());
 }
 
-}  // namespace
+}  // namespace sharding_test
 }  // namespace batchfs

@@ -7,7 +7,7 @@
 // a = np.arange(23, dtype="u1")
 
 namespace batchfs {
-namespace {
+namespace shuffle_test {
 
 TEST(Shuffle, DecodesWhatNumcodecsWrites) {
   Bytes a;
@@ -43,5 +43,5 @@ TEST(Shuffle, RefusesTooMuchAndSizesThatCannotBe) {
   EXPECT_EQ(refusal("shuffle", R"({"elementsize": "4"})"), "shuffle.elementsize: expected a whole number");
 }
 
-}  // namespace
+}  // namespace shuffle_test
 }  // namespace batchfs

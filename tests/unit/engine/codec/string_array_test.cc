@@ -5,7 +5,7 @@
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
-namespace {
+namespace string_array_test {
 
 using Strings = std::vector<std::string>;
 using testing::HasSubstr;
@@ -128,5 +128,5 @@ TEST(StringArray, WhatIsNotReadIsRefusedByName) {
   EXPECT_THAT(stored.refusal(), HasSubstr("2^22"));
 }
 
-}  // namespace
+}  // namespace string_array_test
 }  // namespace batchfs

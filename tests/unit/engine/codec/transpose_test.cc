@@ -7,7 +7,7 @@
 // a = np.arange(24, dtype="u1").reshape(2, 3, 4)
 
 namespace batchfs {
-namespace {
+namespace transpose_test {
 
 Bytes ramp() {
   Bytes a;
@@ -100,5 +100,5 @@ TEST(Transpose, RefusesWhatIsNoPermutation) {
   EXPECT_EQ(failure([&] { make_codec("transpose", "{}", seen); }), "transpose: the key 'order' is missing");
 }
 
-}  // namespace
+}  // namespace transpose_test
 }  // namespace batchfs

@@ -10,7 +10,7 @@
 // stream = lambda data: subprocess.run(["zstd", "-c"], input=data, stdout=subprocess.PIPE).stdout  # no size
 
 namespace batchfs {
-namespace {
+namespace zstd_test {
 
 Bytes values() {
   std::vector<std::int32_t> a;
@@ -78,5 +78,5 @@ TEST(Zstd, AFrameThatClaimsExabytesIsRefused) {
   EXPECT_TRUE(fails(*codec, encoded, 4096));
 }
 
-}  // namespace
+}  // namespace zstd_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace cf_test {
 
 using testing::HasSubstr;
 
@@ -226,5 +226,5 @@ TEST(Cf, DaysMayBeAsManyAsThereAre) {
   EXPECT_EQ(std::tuple(year, month, day), std::tuple(std::int64_t{-25252734927764585}, 6, 7));
 }
 
-}  // namespace
+}  // namespace cf_test
 }  // namespace batchfs

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace cf_time_test {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
@@ -89,5 +89,5 @@ TEST(TimeUnits, NanosecondsInUnits) {
   EXPECT_FALSE(resolution_nanoseconds("D"));
 }
 
-}  // namespace
+}  // namespace cf_time_test
 }  // namespace batchfs

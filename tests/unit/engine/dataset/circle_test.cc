@@ -5,7 +5,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace circle_test {
 
 using List = std::vector<std::int64_t>;
 
@@ -74,5 +74,5 @@ TEST(Circle, RoundingOfTheTypeLosesNoEnd) {
   EXPECT_EQ(taken<double>("<f8", {0.1, 180.1, 349.9}, -10.0999, 0.1), (List{0}));
 }
 
-}  // namespace
+}  // namespace circle_test
 }  // namespace batchfs

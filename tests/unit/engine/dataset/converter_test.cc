@@ -7,7 +7,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace converter_test {
 
 CfDecoding decoding(const std::string& dtype, const Json& attributes) {
   const MemoryData data = MemoryData().declare("v", dtype, {"x"}, {4}, {4}, attributes);
@@ -194,5 +194,5 @@ TEST(Converter, OnlyFloatsAreCast) {
   }
 }
 
-}  // namespace
+}  // namespace converter_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace dataset_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -170,5 +170,5 @@ TEST(Dataset, CharacterArraysAreStrings) {
   EXPECT_EQ(values_of<char>(values), (std::vector<char>{'a', 'b', '\0', 'c', 'd', 'e'}));
 }
 
-}  // namespace
+}  // namespace dataset_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace labels_test {
 
 struct DateCase {
   const char* text;
@@ -116,5 +116,5 @@ TEST(Labels, StringsLoseTheirPadding) {
             "\xc3\xa9\xe2\x82\xac\xf0\x9d\x84\x9e");
 }
 
-}  // namespace
+}  // namespace labels_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace selection_test {
 
 using testing::HasSubstr;
 
@@ -354,5 +354,5 @@ TEST(Select, TypesWithoutLabelsAreSelectedByPositionOnly) {
   EXPECT_EQ(select(*dataset, "x", parse_selector("#3", "x"))[0], 3);
 }
 
-}  // namespace
+}  // namespace selection_test
 }  // namespace batchfs

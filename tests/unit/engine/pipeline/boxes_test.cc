@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace boxes_test {
 
 TEST(BoxesOfRun, CoverTheRunInOrderWithFewBoxes) {
   const Dims shape{3, 4, 5};
@@ -40,5 +40,5 @@ TEST(ForEachChunk, CutsABoxAlongTheGrid) {
   EXPECT_EQ(seen.size(), 42u);
 }
 
-}  // namespace
+}  // namespace boxes_test
 }  // namespace batchfs

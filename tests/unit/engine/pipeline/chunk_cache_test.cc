@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace chunk_cache_test {
 
 const Array* array_number(int i) { return reinterpret_cast<const Array*>(static_cast<std::uintptr_t>(i) * 64); }
 const Box kBox{{0}, {4}};
@@ -137,5 +137,5 @@ TEST(ChunkCache, KeepsFewChunksOfAReaderThatPasses) {
   EXPECT_EQ(cache.bytes(), 3 * bytes);
 }
 
-}  // namespace
+}  // namespace chunk_cache_test
 }  // namespace batchfs

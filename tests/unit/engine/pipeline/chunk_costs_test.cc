@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace chunk_costs_test {
 
 /// Says how fast it is, and holds nothing.
 class SpeedStore final : public Store {
@@ -119,5 +119,5 @@ TEST(ChunkCosts, StoredBytesAreKnownOrGuessed) {
   EXPECT_EQ(stored_bytes(*data.array, steps(2, 3), true), 600u);
 }
 
-}  // namespace
+}  // namespace chunk_costs_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/engine/pipeline/fake_store.h"
 
 namespace batchfs {
-namespace {
+namespace chunk_decoder_test {
 
 using testing::ElementsAre;
 
@@ -180,5 +180,5 @@ TEST(ChunkDecoder, MemoryIsWhatWasReservedAheadThenWhatIsFreeThenWhatTheCacheGiv
   EXPECT_EQ(d.budget.used(), 5 * kBytes);
 }
 
-}  // namespace
+}  // namespace chunk_decoder_test
 }  // namespace batchfs

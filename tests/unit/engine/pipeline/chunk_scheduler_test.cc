@@ -9,7 +9,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace chunk_scheduler_test {
 
 using namespace std::chrono_literals;
 
@@ -425,5 +425,5 @@ TEST(ChunkScheduler, SaysWhatMemoryIsNeededAhead) {
       << "chunk 3 is kept";
 }
 
-}  // namespace
+}  // namespace chunk_scheduler_test
 }  // namespace batchfs

@@ -12,7 +12,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace engine_test {
 
 using namespace std::chrono_literals;
 
@@ -296,5 +296,5 @@ TEST_P(EngineTest, ReadsRunsOfElementsAndBoxes) {
     }
 }
 
-}  // namespace
+}  // namespace engine_test
 }  // namespace batchfs

@@ -10,7 +10,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace engine_waits_test {
 
 using namespace std::chrono_literals;
 
@@ -268,5 +268,5 @@ TEST_P(EngineWaitsTest, ManyReadersHoldTheBudget) {
   EXPECT_LE(engine.budget().used(), limit);
 }
 
-}  // namespace
+}  // namespace engine_waits_test
 }  // namespace batchfs

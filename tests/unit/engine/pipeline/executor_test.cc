@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace executor_test {
 
 TEST(Executor, RunsTheMostUrgentFirst) {
   std::promise<void> hold, begun;
@@ -113,5 +113,5 @@ TEST(Executor, StoppingWaitsNoLongerThanItIsTold) {
   EXPECT_TRUE(executor.stop(20));
 }
 
-}  // namespace
+}  // namespace executor_test
 }  // namespace batchfs

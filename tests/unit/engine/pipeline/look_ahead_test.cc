@@ -8,7 +8,7 @@
 #include "tests/unit/engine/pipeline/raw_format.h"
 
 namespace batchfs {
-namespace {
+namespace look_ahead_test {
 
 const RawTestFormat kRaw;
 constexpr std::uint64_t kMuchMemory = 1 << 30;
@@ -180,5 +180,5 @@ TEST_F(LongLookAheadTest, FromManyThreads) {
   for (std::int64_t chunk = 0; chunk < 150; ++chunk) EXPECT_EQ(uses(*v, chunk), 0u) << chunk;
 }
 
-}  // namespace
+}  // namespace look_ahead_test
 }  // namespace batchfs

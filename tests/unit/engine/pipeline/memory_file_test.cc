@@ -20,7 +20,7 @@
 #include "tests/unit/descriptor_attacks.h"
 
 namespace batchfs {
-namespace {
+namespace memory_file_test {
 
 /// In huge pages where this process may have them, and without.
 class MemoryFileTest : public testing::TestWithParam<bool> {
@@ -272,5 +272,5 @@ TEST_P(MemoryFileTest, NoMoreIsKeptThanWasSaid) {
   EXPECT_EQ(files_.spare_bytes(), kSize);  // dropping those of now does not end it
 }
 
-}  // namespace
+}  // namespace memory_file_test
 }  // namespace batchfs

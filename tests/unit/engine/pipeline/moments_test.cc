@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace moments_test {
 
 /// In blocks of this size.
 Moments moments_of(const std::vector<double>& values, std::size_t block_size) {
@@ -91,5 +91,5 @@ TEST(Moments, ACompensatedSumKeepsWhatIsSmall) {
   EXPECT_EQ(sum.value(), 2);
 }
 
-}  // namespace
+}  // namespace moments_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/engine/pipeline/raw_format.h"
 
 namespace batchfs {
-namespace {
+namespace prefetcher_test {
 
 const RawTestFormat kRaw;
 
@@ -89,5 +89,5 @@ TEST_F(PrefetcherTest, KnowsWhatLiesBehindTheWindow) {
   EXPECT_FALSE(prefetcher_.wanted({view_, &kRaw, 0, 3}));
 }
 
-}  // namespace
+}  // namespace prefetcher_test
 }  // namespace batchfs

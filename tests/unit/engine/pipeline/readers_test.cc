@@ -6,7 +6,7 @@
 #include "tests/unit/engine/pipeline/raw_format.h"
 
 namespace batchfs {
-namespace {
+namespace readers_test {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 const RawTestFormat kRaw;
@@ -80,5 +80,5 @@ TEST_F(ReadersTest, ForgetsWhoCameLongestAgo) {
   EXPECT_EQ(readers_.waits().count(), 300u);
 }
 
-}  // namespace
+}  // namespace readers_test
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace sample_cache_test {
 
 class SampleCacheTest : public testing::Test {
  protected:
@@ -109,5 +109,5 @@ TEST(SampleKey, SaysWhatSamplesDependOn) {
   EXPECT_NE(plain, key(R"("window": {"time": 1})"));
 }
 
-}  // namespace
+}  // namespace sample_cache_test
 }  // namespace batchfs

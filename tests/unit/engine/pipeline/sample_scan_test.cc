@@ -9,7 +9,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace sample_scan_test {
 
 std::shared_ptr<const Dataset> dataset() {
   std::vector<float> t(6 * 4, 1);
@@ -61,5 +61,5 @@ TEST(SampleScan, ViewsThatSkipNothingNeedNone) {
   EXPECT_EQ(keeps->plan(0, 2).samples.size(), 1u);
 }
 
-}  // namespace
+}  // namespace sample_scan_test
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 #include "engine/base/json.h"
 
 namespace batchfs {
-namespace {
+namespace shard_members_test {
 
 using ::testing::ElementsAre;
 
@@ -78,5 +78,5 @@ TEST(MemberRuns, AreNearAndNotTooLong) {
   EXPECT_TRUE(member_runs({}).empty());
 }
 
-}  // namespace
+}  // namespace shard_members_test
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 #include "tests/unit/engine/pipeline/fake_store.h"
 
 namespace batchfs {
-namespace {
+namespace statistics_test {
 
 std::vector<VariableStatistics> compute(const Dataset& dataset, const View& view, const StatisticsOptions& options = {},
                                         int threads = 2) {
@@ -104,5 +104,5 @@ TEST(Statistics, UnknownDimensionsAreRefused) {
   EXPECT_THROW(compute(*data.dataset, *view, {.tendency = "y"}), Error);
 }
 
-}  // namespace
+}  // namespace statistics_test
 }  // namespace batchfs

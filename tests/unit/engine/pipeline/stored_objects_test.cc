@@ -6,7 +6,7 @@
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
-namespace {
+namespace stored_objects_test {
 
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
@@ -71,5 +71,5 @@ TEST(StoredObjects, SelectedChunksAreRowMajor) {
   EXPECT_EQ(count, 1);
 }
 
-}  // namespace
+}  // namespace stored_objects_test
 }  // namespace batchfs

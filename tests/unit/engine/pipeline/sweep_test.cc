@@ -10,7 +10,7 @@
 #include "tests/unit/engine/pipeline/fake_store.h"
 
 namespace batchfs {
-namespace {
+namespace sweep_test {
 
 // FakeData(4, 3, 5): "v" (time 12, x 5) in 4 chunks of 3 times; element i of chunk c is 1000 c + i.
 
@@ -100,5 +100,5 @@ TEST(Sweep, WhatUseThrowsIsThrown) {
                           }, {}), Error);
 }
 
-}  // namespace
+}  // namespace sweep_test
 }  // namespace batchfs

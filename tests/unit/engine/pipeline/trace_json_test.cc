@@ -8,7 +8,7 @@
 #include "engine/base/json_text.h"
 
 namespace batchfs {
-namespace {
+namespace trace_json_test {
 
 Trace::Event span(Trace::Kind kind, std::uint64_t begin, std::uint64_t duration, Trace::Batch of) {
   Trace::Event event{.kind = kind, .begin = begin, .duration = duration, .bytes = 3, .of = of};
@@ -54,5 +54,5 @@ TEST(TraceJson, OfNothing) {
   EXPECT_EQ(Json::parse(trace_json({{}, {""}}, "p", 1)).size(), 1u);
 }
 
-}  // namespace
+}  // namespace trace_json_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace trace_test {
 
 constexpr std::uint64_t kMinute = 60'000'000'000;
 
@@ -108,5 +108,5 @@ TEST(Trace, ManyThreadsAndAReader) {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace
+}  // namespace trace_test
 }  // namespace batchfs

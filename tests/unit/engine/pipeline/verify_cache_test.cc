@@ -8,7 +8,7 @@
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
-namespace {
+namespace verify_cache_test {
 
 TEST(VerifyCache, ComparesChecksums) {
   const TemporaryDirectory directory;
@@ -38,5 +38,5 @@ TEST(VerifyCache, ComparesChecksums) {
   EXPECT_THROW(verify_cache(directory / "none", {}, collector), Error);
 }
 
-}  // namespace
+}  // namespace verify_cache_test
 }  // namespace batchfs

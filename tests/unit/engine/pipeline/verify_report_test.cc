@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace verify_report_test {
 
 TEST(VerifyReport, ListsAreBoundedAndSorted) {
   VerifyCollector collector(3);
@@ -24,5 +24,5 @@ TEST(VerifyReport, SumsOfHostileGridsDoNotWrap) {
   EXPECT_EQ(collector.report().missing_chunks, UINT64_MAX);
 }
 
-}  // namespace
+}  // namespace verify_report_test
 }  // namespace batchfs

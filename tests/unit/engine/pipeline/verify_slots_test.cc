@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace verify_slots_test {
 
 TEST(WorkSlots, HasRoomByMemoryAndByNumber) {
   int ticks = 0;
@@ -36,5 +36,5 @@ TEST(WorkSlots, WaitsForWhatRuns) {
   last.join();
 }
 
-}  // namespace
+}  // namespace verify_slots_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
-namespace {
+namespace verify_test {
 
 using ::testing::ElementsAre;
 
@@ -127,5 +127,5 @@ TEST(Verify, SaysHowFarItIs) {
   EXPECT_EQ(last, 4);
 }
 
-}  // namespace
+}  // namespace verify_test
 }  // namespace batchfs

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace waits_test {
 
 TEST(Waits, Edges) {
   EXPECT_EQ(Waits::edges()[0], 1'000u);
@@ -50,5 +50,5 @@ TEST(Waits, AQuantileIsNeverMoreThanTheLongest) {
   EXPECT_LE(waits.quantile(0.99), 11'000);
 }
 
-}  // namespace
+}  // namespace waits_test
 }  // namespace batchfs

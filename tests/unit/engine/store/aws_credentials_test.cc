@@ -6,7 +6,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace aws_credentials_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -156,5 +156,5 @@ TEST_F(AwsCredentialsTest, InstanceMetadataVersion2) {
   EXPECT_EQ(keys(), "none");
 }
 
-}  // namespace
+}  // namespace aws_credentials_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace aws_profile_test {
 
 constexpr const char* kConfig =
     "# comment\n[default]\nregion = us-west-2\n\n[profile work]\nregion=eu-central-1   # here\n"
@@ -69,5 +69,5 @@ TEST(AwsProfile, BrokenFilesDoNoHarm) {
   EXPECT_EQ(read_aws_profile(fake.surroundings(), "").get("region"), "");
 }
 
-}  // namespace
+}  // namespace aws_profile_test
 }  // namespace batchfs

@@ -7,7 +7,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace azure_credentials_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -143,5 +143,5 @@ TEST_F(AzurePlaceTest, MistakesAreNamedWithoutSecrets) {
   refusal("az://c/p");
 }
 
-}  // namespace
+}  // namespace azure_credentials_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace azure_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -120,5 +120,5 @@ TEST_F(AzureTest, ErrorsMeanWhatTheyMean) {
   EXPECT_EQ(service->classify(refusal(404, "BlobNotFound")).kind, Verdict::missing);
 }
 
-}  // namespace
+}  // namespace azure_test
 }  // namespace batchfs

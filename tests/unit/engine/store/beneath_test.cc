@@ -13,7 +13,7 @@
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
-namespace {
+namespace beneath_test {
 
 /// By the kernel and by hand: both resolve alike.
 class BeneathTest : public testing::TestWithParam<Beneath::Resolver> {
@@ -60,8 +60,8 @@ class BeneathTest : public testing::TestWithParam<Beneath::Resolver> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Resolvers, BeneathTest,
-                         testing::Values(Beneath::Resolver::automatic, Beneath::Resolver::by_hand), [](const auto& info) {
-                           return info.param == Beneath::Resolver::automatic ? "Kernel" : "ByHand";
+                         testing::Values(Beneath::Resolver::automatic, Beneath::Resolver::by_hand), [](const auto& each) {
+                           return each.param == Beneath::Resolver::automatic ? "Kernel" : "ByHand";
                          });
 
 TEST_P(BeneathTest, OpensWhatIsThere) {
@@ -148,5 +148,5 @@ TEST_P(BeneathTest, ManyLinksOfOnePathAreTooMany) {
   EXPECT_EQ(outcome(beneath(), "link40"), number(ELOOP));
 }
 
-}  // namespace
+}  // namespace beneath_test
 }  // namespace batchfs

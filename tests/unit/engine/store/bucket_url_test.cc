@@ -6,7 +6,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace bucket_url_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -43,5 +43,5 @@ TEST(BucketUrl, JoinsKeys) {
   EXPECT_EQ(join_key("a", ""), "a");
 }
 
-}  // namespace
+}  // namespace bucket_url_test
 }  // namespace batchfs

@@ -12,7 +12,7 @@
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
-namespace {
+namespace cache_files_test {
 
 namespace fs = std::filesystem;
 
@@ -215,5 +215,5 @@ TEST(CacheFiles, AbandonedFilesAreRemovedWhenTheyAreOld) {
   EXPECT_TRUE(fs::exists(folder / "new"));
 }
 
-}  // namespace
+}  // namespace cache_files_test
 }  // namespace batchfs

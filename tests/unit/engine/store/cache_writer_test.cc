@@ -12,7 +12,7 @@
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
-namespace {
+namespace cache_writer_test {
 
 constexpr std::uint64_t kMuch = 1 << 20;
 
@@ -124,5 +124,5 @@ TEST_F(CacheWriterTest, FromManyThreads) {
   for (int i = 0; i < 200; ++i) EXPECT_EQ(kept(std::to_string(i)), std::string(100, static_cast<char>('a' + i / 50)));
 }
 
-}  // namespace
+}  // namespace cache_writer_test
 }  // namespace batchfs

@@ -7,7 +7,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace cloud_store_test {
 
 struct CloudStoreTest : testing::Test {
   CloudStoreTest() {
@@ -43,5 +43,5 @@ TEST_F(CloudStoreTest, ServersAndAccountsAreToldApart) {
             open_cloud_store("az://b.blob.core.windows.net/c/p", config).realm);
 }
 
-}  // namespace
+}  // namespace cloud_store_test
 }  // namespace batchfs

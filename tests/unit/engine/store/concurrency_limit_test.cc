@@ -4,7 +4,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace concurrency_limit_test {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
@@ -54,6 +54,6 @@ TEST(ConcurrencyLimit, HalvesWhenThrottledAndComesBack) {
   EXPECT_GE(limit.limit(), 64);
 }
 
-}  // namespace
+}  // namespace concurrency_limit_test
 
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace config_file_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -61,5 +61,5 @@ TEST(ConfigFile, MistakesAreNamed) {
   refusal("{");
 }
 
-}  // namespace
+}  // namespace config_file_test
 }  // namespace batchfs

@@ -10,7 +10,7 @@
 #include "engine/base/error.h"
 
 namespace batchfs {
-namespace {
+namespace crypto_test {
 
 TEST(Crypto, Sha256) {  // FIPS 180-4 examples
   EXPECT_EQ(hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -74,5 +74,5 @@ TEST(Crypto, AWrongKeyIsRefusedWithoutRepeatingIt) {
   }
 }
 
-}  // namespace
+}  // namespace crypto_test
 }  // namespace batchfs

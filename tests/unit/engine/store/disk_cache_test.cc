@@ -16,7 +16,7 @@
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
-namespace {
+namespace disk_cache_test {
 
 /// Objects with versions, in memory; counts what is asked and what is sent.
 class Origin final : public Store {
@@ -436,5 +436,5 @@ TEST_F(DiskCache, ReadsAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
-}  // namespace
+}  // namespace disk_cache_test
 }  // namespace batchfs

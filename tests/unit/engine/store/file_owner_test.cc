@@ -14,7 +14,7 @@
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
-namespace {
+namespace file_owner_test {
 
 constexpr uid_t kOwner = 54321;
 
@@ -79,5 +79,5 @@ TEST_F(FileOwnerTest, OtherThreadsKeepTheirs) {
   EXPECT_FALSE(wrong);
 }
 
-}  // namespace
+}  // namespace file_owner_test
 }  // namespace batchfs

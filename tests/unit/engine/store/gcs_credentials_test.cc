@@ -15,7 +15,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace gcs_credentials_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -144,5 +144,5 @@ TEST_F(GcsCredentialsTest, RefusalsAndMistakesRepeatNoSecret) {
   failure(ErrorCode::not_found);
 }
 
-}  // namespace
+}  // namespace gcs_credentials_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace gcs_test {
 
 using testing::HasSubstr;
 
@@ -114,5 +114,5 @@ TEST_F(GcsTest, ForbiddenIsMissingOnlyWhereMissingIsForbidden) {
   }
 }
 
-}  // namespace
+}  // namespace gcs_test
 }  // namespace batchfs

@@ -11,7 +11,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace http_client_test {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
@@ -284,6 +284,6 @@ TEST(HttpClient, ACallbackMaySendTheNext) {
   EXPECT_FALSE(client.is_own_thread());
 }
 
-}  // namespace
+}  // namespace http_client_test
 
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace http_store_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -102,6 +102,6 @@ TEST(HttpStore, UnknownSchemesAreRefused) {
   EXPECT_EQ(code_of([] { open_store("http://", {}); }), ErrorCode::invalid_argument);
 }
 
-}  // namespace
+}  // namespace http_store_test
 
 }  // namespace batchfs

@@ -9,7 +9,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace http_transfer_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -304,6 +304,6 @@ TEST(HttpTransfer, FinishesOnce) {
   EXPECT_EQ(played.transfer.received(), 1u);
 }
 
-}  // namespace
+}  // namespace http_transfer_test
 
 }  // namespace batchfs

@@ -4,7 +4,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace latency_quantile_test {
 
 TEST(LatencyQuantile, IsUnknownAtFirst) {
   LatencyQuantile latency;
@@ -27,6 +27,6 @@ TEST(LatencyQuantile, FollowsTheTimes) {
   EXPECT_EQ(latency.p99(), 50);
 }
 
-}  // namespace
+}  // namespace latency_quantile_test
 
 }  // namespace batchfs

@@ -14,7 +14,7 @@
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
-namespace {
+namespace local_test {
 
 std::string text_of(const std::optional<Buffer>& bytes) {
   if (!bytes) return "(missing)";
@@ -398,5 +398,5 @@ TEST_F(LocalStoreTest, SaysWhyItCannotBeOpened) {
   EXPECT_EQ(message(directory_.path() / "file"), "this is a file; a Zarr store is a directory");
 }
 
-}  // namespace
+}  // namespace local_test
 }  // namespace batchfs

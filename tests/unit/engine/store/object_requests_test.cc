@@ -8,7 +8,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace object_requests_test {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
@@ -266,6 +266,6 @@ TEST_F(ObjectRequestsTest, NeverAuthorizesOnTheClientsThread) {
   EXPECT_FALSE(service->on_client_thread);
 }
 
-}  // namespace
+}  // namespace object_requests_test
 
 }  // namespace batchfs

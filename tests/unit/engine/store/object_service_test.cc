@@ -4,7 +4,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace object_service_test {
 
 Verdict verdict(int status) {
   HttpResponse response;
@@ -28,6 +28,6 @@ TEST(ClassifyStatus, SaysWhatAnAnswerMeans) {
   }
 }
 
-}  // namespace
+}  // namespace object_service_test
 
 }  // namespace batchfs

@@ -8,7 +8,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace object_store_test {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
@@ -372,6 +372,6 @@ TEST_F(ObjectStoreTest, ListsPageByPage) {
   EXPECT_EQ(code_of([&] { store.list("none"); }), ErrorCode::not_found);
 }
 
-}  // namespace
+}  // namespace object_store_test
 
 }  // namespace batchfs

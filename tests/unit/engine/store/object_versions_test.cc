@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace object_versions_test {
 
 std::uint64_t counter(const ObjectVersions& versions, const std::string& name) {
   for (const Store::Counter& each : versions.counters())
@@ -76,5 +76,5 @@ TEST(ObjectVersions, ManyThreadsAgree) {
   EXPECT_EQ(counter(versions, "object_versions"), 2000u);
 }
 
-}  // namespace
+}  // namespace object_versions_test
 }  // namespace batchfs

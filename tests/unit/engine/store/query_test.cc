@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace query_test {
 
 using testing::ElementsAre;
 using testing::Pair;
@@ -21,5 +21,5 @@ TEST(Query, Decodes) {
   EXPECT_TRUE(decode_query("").empty());
 }
 
-}  // namespace
+}  // namespace query_test
 }  // namespace batchfs

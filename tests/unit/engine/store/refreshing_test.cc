@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace refreshing_test {
 
 using std::chrono::seconds;
 
@@ -78,5 +78,5 @@ TEST(Refreshing, ManyThreadsFetchOnce) {
   EXPECT_EQ(fetched, 1);
 }
 
-}  // namespace
+}  // namespace refreshing_test
 }  // namespace batchfs

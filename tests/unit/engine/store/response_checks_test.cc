@@ -6,7 +6,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace response_checks_test {
 
 HttpResponse answer(int status, HttpHeaders headers, const std::string& body) {
   HttpResponse response;
@@ -111,7 +111,7 @@ TEST(RetryAfter, SecondsOrADate) {
   EXPECT_EQ(retry_after(answer(503, {{"retry-after", "soon"}}, "")), std::nullopt);
 }
 
-}  // namespace
+}  // namespace response_checks_test
 
 TEST(ResponseChecks, TellVersionsApartByWhatTheServerSays) {
   EXPECT_EQ(identity_of("\"a\"", 5), "\"a\"");

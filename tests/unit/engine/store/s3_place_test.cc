@@ -4,7 +4,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace s3_place_test {
 
 struct S3PlaceTest : testing::Test {
   FakeSurroundings fake;
@@ -110,5 +110,5 @@ TEST_F(S3PlaceTest, ARegionIsPartOfAHostsName) {
   }
 }
 
-}  // namespace
+}  // namespace s3_place_test
 }  // namespace batchfs

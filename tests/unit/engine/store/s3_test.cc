@@ -6,7 +6,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace s3_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -289,5 +289,5 @@ TEST_F(S3ProbeTest, AnExpiredTokenIsFetchedAnewOnce) {
   EXPECT_EQ(token(), "third");
 }
 
-}  // namespace
+}  // namespace s3_test
 }  // namespace batchfs

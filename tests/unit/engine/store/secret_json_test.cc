@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace batchfs {
-namespace {
+namespace secret_json_test {
 
 TEST(SecretJson, ErrorsQuoteNothing) {
   for (const char* text : {"{\"private_key\": \"HUSH\",}", "HUSH", "{\"HUSH", "['HUSH']"}) {
@@ -17,5 +17,5 @@ TEST(SecretJson, ErrorsQuoteNothing) {
   EXPECT_EQ(parse_secret_json("{\"a\": 1}", "key.json")["a"], 1);
 }
 
-}  // namespace
+}  // namespace secret_json_test
 }  // namespace batchfs

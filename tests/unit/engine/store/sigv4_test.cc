@@ -8,7 +8,7 @@
 #include "engine/store/uri.h"
 
 namespace batchfs {
-namespace {
+namespace sigv4_test {
 
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -102,5 +102,5 @@ TEST(SigV4, UnsignedPayload) {
   EXPECT_EQ(sign_v4(request, kSuiteKeys, {"us-east-1"}, kAugust2015).front().second, "UNSIGNED-PAYLOAD");
 }
 
-}  // namespace
+}  // namespace sigv4_test
 }  // namespace batchfs

@@ -8,7 +8,7 @@
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
-namespace {
+namespace store_kind_test {
 
 using namespace std::string_view_literals;
 
@@ -68,5 +68,5 @@ TEST(StoreKindTest, TheRefusalSaysWhatToDo) {
   refuse_other_file((directory.path() / "nothing").string());
 }
 
-}  // namespace
+}  // namespace store_kind_test
 }  // namespace batchfs

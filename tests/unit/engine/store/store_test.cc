@@ -9,7 +9,7 @@
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {
-namespace {
+namespace store_test {
 
 std::string refusal(const std::string& url) {
   try {
@@ -90,5 +90,5 @@ TEST(ListingMemory, CountsLongAndShortNames) {
   EXPECT_LT(entries_of(1000), 40'000);
 }
 
-}  // namespace
+}  // namespace store_test
 }  // namespace batchfs

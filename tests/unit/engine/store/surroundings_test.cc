@@ -11,7 +11,7 @@
 #include "tests/unit/engine/store/fake_surroundings.h"
 
 namespace batchfs {
-namespace {
+namespace surroundings_test {
 
 TEST(Surroundings, ParsesUtcTimes) {
   EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00Z"), std::chrono::system_clock::from_time_t(1440938160));
@@ -56,5 +56,5 @@ TEST(Surroundings, AnEmptyVariableIsUnset) {
   EXPECT_EQ(real.first_variable({"BATCHFS_ABSENT", "BATCHFS_TEST_VARIABLE"}), "x");
 }
 
-}  // namespace
+}  // namespace surroundings_test
 }  // namespace batchfs

@@ -8,7 +8,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace timer_thread_test {
 
 std::int64_t in(std::chrono::milliseconds time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -51,6 +51,6 @@ TEST(TimerThread, StopDropsTheRest) {
   EXPECT_FALSE(ran);
 }
 
-}  // namespace
+}  // namespace timer_thread_test
 
 }  // namespace batchfs

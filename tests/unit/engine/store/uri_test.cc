@@ -6,7 +6,7 @@
 
 namespace batchfs {
 
-namespace {
+namespace uri_test {
 
 TEST(Uri, HasParts) {
   const Uri uri = parse_uri("HTTPS://me:pa%40ss@Example.ORG:8443/a/b%20c?sig=x&y#part");
@@ -52,6 +52,6 @@ TEST(PercentCoding, KeepsTheUnreserved) {
   EXPECT_EQ(percent_decode("%zz%41"), "%zzA");
 }
 
-}  // namespace
+}  // namespace uri_test
 
 }  // namespace batchfs

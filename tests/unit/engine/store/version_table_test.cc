@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 namespace batchfs {
-namespace {
+namespace version_table_test {
 
 using Accepted = VersionTable::Accepted;
 
@@ -87,5 +87,5 @@ TEST(VersionTableTest, WhatHasNoRoomIsNotKept) {
   EXPECT_EQ(table.find(key_of(count)), 1u);
 }
 
-}  // namespace
+}  // namespace version_table_test
 }  // namespace batchfs

@@ -8,7 +8,7 @@
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
-namespace {
+namespace zip_directory_test {
 
 using Bytes = std::vector<std::byte>;
 
@@ -410,5 +410,5 @@ TEST(ZipDirectory, NoiseGivesErrorsOrMembersInside) {
   EXPECT_GT(read_well, 1000);
 }
 
-}  // namespace
+}  // namespace zip_directory_test
 }  // namespace batchfs

@@ -13,7 +13,7 @@
 #include "tests/unit/engine/store/zip_archives.h"
 
 namespace batchfs {
-namespace {
+namespace zip_store_test {
 
 using Bytes = std::vector<unsigned char>;
 
@@ -391,5 +391,5 @@ TEST(ZipStoreLocal, OpenStoreKnowsArchivesFromDirectories) {
   std::filesystem::remove_all(directory);
 }
 
-}  // namespace
+}  // namespace zip_store_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace base_view_test {
 
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
@@ -149,5 +149,5 @@ TEST_F(BaseViewTest, WhatFitsATensor) {
   EXPECT_THAT(fit, ElementsAre("b", "c", "f", "t"));
 }
 
-}  // namespace
+}  // namespace base_view_test
 }  // namespace batchfs

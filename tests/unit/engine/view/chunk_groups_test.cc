@@ -5,7 +5,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace chunk_groups_test {
 
 /// Every variable of a dataset, under windows of one position along "time".
 struct Times {
@@ -72,5 +72,5 @@ TEST(ChunkGroups, AsManyAreMixedAsDecodeTo128Megabytes) {
   EXPECT_EQ(Times(huge, {{0}, {100}, {1}}).mixing(), 1);
 }
 
-}  // namespace
+}  // namespace chunk_groups_test
 }  // namespace batchfs

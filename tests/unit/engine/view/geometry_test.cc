@@ -5,7 +5,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace geometry_test {
 
 using testing::ElementsAre;
 
@@ -82,5 +82,5 @@ TEST(Geometry, EveryWindowOfEveryGridIsExact) {
       }
 }
 
-}  // namespace
+}  // namespace geometry_test
 }  // namespace batchfs

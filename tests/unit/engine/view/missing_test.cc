@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace missing_test {
 
 /// One dimension, in a window.
 AxisPlacement axis(Positions selected, std::int64_t size, bool wrap, std::vector<std::int64_t> offsets, int window = 0) {
@@ -79,5 +79,5 @@ TEST(Missing, WhatNoWindowHolds) {
   EXPECT_TRUE(marked(placement, {{0}, {3}, {4}}, {{{2, 3, 6, 7}}, {1, 1, 1, 1}}).empty());
 }
 
-}  // namespace
+}  // namespace missing_test
 }  // namespace batchfs

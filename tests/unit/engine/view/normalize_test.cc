@@ -8,7 +8,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace normalize_test {
 
 std::shared_ptr<const Dataset> dataset() {
   return MemoryData()
@@ -141,5 +141,5 @@ TEST(Normalize, TheViewShowsTheNumbersItUses) {
   EXPECT_EQ(view->tensors()[1].type.name(), "int32");
 }
 
-}  // namespace
+}  // namespace normalize_test
 }  // namespace batchfs

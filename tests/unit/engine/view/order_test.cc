@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace order_test {
 
 using List = std::vector<std::int64_t>;
 
@@ -139,5 +139,5 @@ TEST(Order, BlockOfManySamplesDoesNotOverflow) {
   EXPECT_EQ(seen.size(), 1000u);
 }
 
-}  // namespace
+}  // namespace order_test
 }  // namespace batchfs

@@ -7,7 +7,7 @@
 #include "engine/base/error.h"
 
 namespace batchfs {
-namespace {
+namespace sample_index_test {
 
 /// All windows but those for which `skipped` says so.
 template <class Skipped>
@@ -62,5 +62,5 @@ TEST(SampleIndex, MarksMayComeFromSeveralThreads) {
 
 TEST(SampleIndex, TooManyWindowsAreRefused) { EXPECT_THROW(MissingMarks((INT64_C(1) << 36) + 1), Error); }
 
-}  // namespace
+}  // namespace sample_index_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace shuffle_quality_test {
 
 /// A variable of `times` by `points`, in chunks of `chunk` times.
 std::shared_ptr<const View> view(std::int64_t times, std::int64_t points, std::int64_t chunk, const std::string& rest) {
@@ -80,5 +80,5 @@ TEST(ShuffleQuality, WhatHasNoneIsNothing) {
   EXPECT_EQ(shuffle_quality(*view(8, 1, 1, R"("xbatcher": {"input_dims": {"time": 2}})")), std::nullopt);
 }
 
-}  // namespace
+}  // namespace shuffle_quality_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace skipping_order_test {
 
 using List = std::vector<std::int64_t>;
 
@@ -83,5 +83,5 @@ TEST(SkippingOrder, WithNothingSkippedIsTheBlockOrder) {
     for (std::int64_t i = 0; i < 60; ++i) ASSERT_EQ(skipping.window(i, epoch), order.sample(i, 60, epoch, groups));
 }
 
-}  // namespace
+}  // namespace skipping_order_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace spec_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -264,5 +264,5 @@ TEST(ViewSpec, NamesOfChoices) {
   EXPECT_EQ(shuffle_name(Order::Shuffle::block), "block");
 }
 
-}  // namespace
+}  // namespace spec_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace starter_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -102,5 +102,5 @@ TEST(StarterView, ThenAWindowAlongTheRest) {
   EXPECT_LE(batch_bytes(dataset, starter.view), kLimit);
 }
 
-}  // namespace
+}  // namespace starter_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace {
+namespace tensor_layout_test {
 
 using testing::ElementsAre;
 using testing::StartsWith;
@@ -180,5 +180,5 @@ TEST(TensorLayout, AStoredDimensionCalledSampleIsRenamed) {
   EXPECT_EQ(tensor_dim("time"), "time");
 }
 
-}  // namespace
+}  // namespace tensor_layout_test
 }  // namespace batchfs

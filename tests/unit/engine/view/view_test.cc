@@ -5,7 +5,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace view_test {
 
 TEST(View, NoVariableWithTheDimensionsSaysWhichThereAre) {
   const Error error = error_of([&] {
@@ -36,5 +36,5 @@ TEST(View, DoesNotReadItsVariables) {
   assembled(*view, 0, view->batches() / 2);
 }
 
-}  // namespace
+}  // namespace view_test
 }  // namespace batchfs

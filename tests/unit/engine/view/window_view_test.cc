@@ -4,7 +4,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace window_view_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -326,5 +326,5 @@ TEST(WindowView, NamesThatDimensionsHaveAlready) {
   }
 }
 
-}  // namespace
+}  // namespace window_view_test
 }  // namespace batchfs

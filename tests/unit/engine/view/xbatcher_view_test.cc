@@ -4,7 +4,7 @@
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
-namespace {
+namespace xbatcher_view_test {
 
 using testing::ElementsAre;
 using testing::StartsWith;
@@ -139,5 +139,5 @@ TEST(XbatcherView, AStoredDimensionCalledSample) {
             (std::vector<std::string>{"sample", "y", "x"}));
 }
 
-}  // namespace
+}  // namespace xbatcher_view_test
 }  // namespace batchfs

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace chunk_grid_test {
 
 TEST(ChunkGrid, CountsChunksWithShortOnesAtTheEdge) {
   const ChunkGrid grid({5, 7, 4}, {2, 3, 4});
@@ -53,5 +53,5 @@ TEST(ChunkGrid, RefusesWhatCannotBe) {
   EXPECT_THROW(ChunkGrid({INT64_C(1) << 40, INT64_C(1) << 40}, {1, 1}), Error);
 }
 
-}  // namespace
+}  // namespace chunk_grid_test
 }  // namespace batchfs

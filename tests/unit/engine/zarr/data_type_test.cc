@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace data_type_test {
 
 template <class Body>
 std::string failure(Body&& body) {
@@ -201,5 +201,5 @@ TEST(DataTypeEquality, SeesOrderUnitsAndFields) {
   EXPECT_EQ(v2(R"([["a", "<f4", [2]]])"), v2(R"([["a", "<f4", 2]])"));
 }
 
-}  // namespace
+}  // namespace data_type_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 namespace batchfs {
-namespace {
+namespace fill_value_test {
 
 std::string digits_of(const std::vector<std::byte>& bytes) {
   std::string digits;
@@ -181,5 +181,5 @@ TEST(FillValue, OfAWrongTypeIsRefused) {
             "fill_value: fill values given field by field are not supported");
 }
 
-}  // namespace
+}  // namespace fill_value_test
 }  // namespace batchfs

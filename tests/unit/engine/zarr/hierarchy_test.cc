@@ -6,7 +6,7 @@
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
-namespace {
+namespace hierarchy_test {
 
 constexpr const char* kArray2 = R"({"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<f4", "order": "C",
   "compressor": null, "fill_value": null, "filters": null})";
@@ -361,5 +361,5 @@ TEST(Hierarchy, DeepDirectoriesHaveAnEnd) {
   EXPECT_THAT(arrays(open_hierarchy(store)), ElementsAre("a"));
 }
 
-}  // namespace
+}  // namespace hierarchy_test
 }  // namespace batchfs

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace metadata_memory_test {
 
 TEST(MetadataMemory, IsClaimedUpToItsLimit) {
   MetadataMemory memory(100);
@@ -32,5 +32,5 @@ TEST(MetadataMemory, APassingClaimEnds) {
   EXPECT_EQ(memory.used(), 10u);
 }
 
-}  // namespace
+}  // namespace metadata_memory_test
 }  // namespace batchfs

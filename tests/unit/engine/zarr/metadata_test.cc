@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace metadata_test {
 
 template <class Body>
 std::string failure(Body&& body) {
@@ -90,5 +90,5 @@ TEST(CheckSizes, RefusesWhatCannotBeAddressed) {
   EXPECT_EQ(check({5}, {INT64_C(1) << 37}), "no error");
 }
 
-}  // namespace
+}  // namespace metadata_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "engine/zarr/array_metadata.h"
 
 namespace batchfs {
-namespace {
+namespace metadata_v2_test {
 
 /// A .zarray of zarr-python 2 with `change` on top.
 Json zarray(const char* change = "{}") {
@@ -148,5 +148,5 @@ TEST(MetadataV2, TypesThatAreNotHandledLeaveTheMetadataReadable) {
   EXPECT_NE(parse(R"({"dtype": "|O", "filters": [{"id": "vlen-bytes"}], "fill_value": ""})").unsupported, "");
 }
 
-}  // namespace
+}  // namespace metadata_v2_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "engine/zarr/array_metadata.h"
 
 namespace batchfs {
-namespace {
+namespace metadata_v3_test {
 
 /// A zarr.json of zarr-python 3 with `change` on top.
 Json document(const char* change = "{}") {
@@ -158,5 +158,5 @@ TEST(MetadataV3, WhatIsNotHandledLeavesTheMetadataReadable) {
   EXPECT_NE(unsupported(R"({"data_type": "variable_length_bytes", "fill_value": ""})"), "");
 }
 
-}  // namespace
+}  // namespace metadata_v3_test
 }  // namespace batchfs

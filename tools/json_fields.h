@@ -1,0 +1,22 @@
+#pragma once
+// Fields of JSON that another batchfs wrote, perhaps of another version: one that is missing or of another type is 0, "" or
+// empty, and so is every field of what is not an object.
+
+#include <cstdint>
+#include <string>
+
+#include "engine/base/json_text.h"
+
+namespace batchfs {
+
+double number_field(const Json& json, const char* key);
+/// Below 0 is 0; beyond 10^19 is 10^19.
+std::uint64_t count_field(const Json& json, const char* key);
+/// 0 for what a double does not hold exactly.
+std::int64_t integer_field(const Json& json, const char* key);
+std::string text_field(const Json& json, const char* key);
+/// Valid as long as `json`.
+const Json& object_field(const Json& json, const char* key);
+const Json& list_field(const Json& json, const char* key);
+
+}  // namespace batchfs
