@@ -13,8 +13,8 @@ import zlib
 import numpy as np
 import zarr
 
-from harness import data, process
-from harness.mount import PROGRAM, Mount
+from harness import data
+from harness.mount import PROGRAM
 from harness.rounds import Contender, chosen, measure, median, verified
 from harness.table import text
 from peers import bare

@@ -4,7 +4,6 @@ The workload that insitubatch is made for: with many steps in a chunk, decoding 
 ranks together must deliver the same order of samples, and a killed reader must be able to resume.
 """
 
-import numpy as np
 
 from harness import data
 from harness.loaders import expected, figures, order_of, table

@@ -130,7 +130,7 @@ std::uint64_t counter(const Store& store, const std::string& name) {
   return 0;
 }
 
-void warm(const Options& options, Output& output) {
+void warm(const WarmOptions& options, Output& output) {
   if (options.store.config.cache_dir.empty()) throw UsageError{"it needs --cache-dir, the directory of the cache"};
   StoreOptions with = options.store;
   with.config.cache_waits = true;

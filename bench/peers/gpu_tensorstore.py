@@ -8,7 +8,6 @@ FOLDER is gpu_batches' own, with its stores in it. Each step is read once for x 
 import sys
 import time
 
-import numpy as np
 import tensorstore as ts
 import torch
 

@@ -1,6 +1,5 @@
 """xbatcher, alone and with worker processes: the Earthmover demo's way (dask below, one item at a time)."""
 
-import collections
 import multiprocessing
 
 import dask

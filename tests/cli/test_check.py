@@ -8,7 +8,6 @@ import os
 import pathlib
 import shutil
 import signal
-import struct
 import subprocess
 import threading
 import time

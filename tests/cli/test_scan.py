@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import pty
-import shutil
 import signal
 import subprocess
 import threading

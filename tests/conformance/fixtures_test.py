@@ -10,7 +10,6 @@ import json
 import pathlib
 import subprocess
 
-import numpy as np
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent

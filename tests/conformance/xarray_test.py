@@ -2,7 +2,6 @@
 
 import io
 import json
-import pathlib
 import warnings
 
 import numpy as np

@@ -268,7 +268,7 @@ def main():
                 return point, scenario.judge(expected, outcome), after.failed, outcome
 
             with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-                for (kind, at, persists), problem, failed, outcome in pool.map(attempt, points):
+                for (kind, at, persists), problem, failed, _ in pool.map(attempt, points):
                     tried[scenario.name, kind] += failed > 0
                     if problem:
                         found.append(problem)

@@ -1,6 +1,5 @@
 """What a command takes: time of the processor and memory."""
 
-import os
 import subprocess
 import tempfile
 from dataclasses import dataclass

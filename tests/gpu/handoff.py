@@ -208,7 +208,7 @@ def role_measure(place, mode, seconds):
     begin = time.perf_counter()
     data = open_fed(place, mode)
     result = {"mode": data.mode}
-    sizes, started, cpu = 0, None, None
+    sizes, started = 0, None
     count = 0
     while started is None or time.perf_counter() - started < float(seconds):
         for batch in data:
@@ -244,7 +244,8 @@ def role_measure(place, mode, seconds):
             given = time.perf_counter()
             x = batch["x"].torch()
             times.append(((given - before) * 1e6, (time.perf_counter() - before) * 1e6))
-            previous, batch, x = batch, None, None
+            previous, batch = batch, None
+            del x
         times = sorted(times[4:], key=lambda both: both[1])
         result[key] = [round(us, 1) for us in times[len(times) // 2]]
         del iterator, previous

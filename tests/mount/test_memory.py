@@ -167,7 +167,7 @@ def test_all_memory_is_given_back_when_nobody_comes(large, mount_at, tmp_path):
     def used():
         return stats(directory)["memory_used"]
 
-    with open(directory / "views/v/epoch-0000/batch-000003.npy", "rb") as held:
+    with open(directory / "views/v/epoch-0000/batch-000003.npy", "rb"):
         (directory / "views/v/epoch-0000/batch-000009.npy").read_bytes()
         (directory / "arrays/v/values.npy").read_bytes()
         assert eventually(lambda: used() < 3 * MB)
