@@ -165,24 +165,28 @@ std::string FileSystem::text_of(const Node& node) const {
 }
 
 Engine::WaiterId FileSystem::open(Ino ino, OpenDone done) {
+  // `done` is called outside of this: whatever it throws must not call it again.
+  std::shared_ptr<OpenFile> file;
+  std::exception_ptr error;
   try {
     const std::optional<Node> node = tree_.node(ino);
     if (!node || tree_.is_directory(*node) || Tree::is_link(*node)) throw Error(ErrorCode::not_found, "no such file");
     if (node->kind == Node::Kind::array_values) {
       const ArrayEntry& entry = arrays_[node->index];
-      done(std::make_shared<ValuesFile>(engine_, entry.array, entry.values_header), nullptr);
-      return 0;
+      file = std::make_shared<ValuesFile>(engine_, entry.array, entry.values_header);
+    } else if (node->kind == Node::Kind::chunk) {
+      return open_chunk(*node, done);
+    } else if (node->kind == Node::Kind::batch &&
+               tree_.batch_tree(node->index).slots()[node->slot].content == BatchSlot::Content::tensor_file) {
+      return open_batch(*node, done);
+    } else {
+      const auto caching = node->kind == Node::Kind::control ? OpenFile::Caching::direct : OpenFile::Caching::kernel;
+      file = std::make_shared<TextFile>(text_of(*node), caching);
     }
-    if (node->kind == Node::Kind::chunk) return open_chunk(*node, std::move(done));
-    if (node->kind == Node::Kind::batch &&
-        tree_.batch_tree(node->index).slots()[node->slot].content == BatchSlot::Content::tensor_file)
-      return open_batch(*node, std::move(done));
-    const auto caching = node->kind == Node::Kind::control ? OpenFile::Caching::direct
-                                                            : OpenFile::Caching::kernel;
-    done(std::make_shared<TextFile>(text_of(*node), caching), nullptr);
   } catch (...) {
-    done(nullptr, std::current_exception());
+    error = std::current_exception();
   }
+  done(std::move(file), error);
   return 0;
 }
 

@@ -18,6 +18,7 @@
 #include "engine/pipeline/memory_file.h"
 #include "fs/fuse_abi.h"
 #include "fs/fuse_init.h"
+#include "fs/fuse_log.h"
 #include "fs/open_table.h"
 #include "fs/opens.h"
 #include "fs/reads.h"
@@ -38,6 +39,7 @@ struct FuseSession::Impl {
   Options options;
   FileSystem& files;
   Log& log;
+  FuseLog messages;
   fuse_session* session = nullptr;
   bool mounted = false;
   std::function<void()> ready;
@@ -57,6 +59,7 @@ struct FuseSession::Impl {
       : options(std::move(o)),
         files(f),
         log(l),
+        messages(l),
         mount_time(options.state != nullptr ? options.state->mount_time() : ::time(nullptr)),
         open_files(options.state,
                    {[this](int fd) { return open_backing(fd); }, [this](std::int32_t id) { close_backing(id); }}, log),
@@ -90,12 +93,28 @@ struct FuseSession::Impl {
       self.init_unique = 0;
       const std::uint64_t flags =
           amend_init(*static_cast<fuse_abi::InitOut*>(parts[1].iov_base), self.init_offered, self.options.passthrough);
-      const ssize_t written = ::writev(fd, parts, count);
+      const ssize_t written = self.send(fd, parts, count);
       if (written > 0) self.initialised(flags);
       return written;
     }
     if (self.replaying) return static_cast<ssize_t>(parts[0].iov_len + (count == 2 ? parts[1].iov_len : 0));
-    return ::writev(fd, parts, count);
+    return self.send(fd, parts, count);
+  }
+
+  /// An answer that does not reach the kernel would leave its reader waiting for ever.
+  ssize_t send(int fd, const iovec* parts, int count) const {
+    const ssize_t written = ::writev(fd, parts, count);
+    const fuse_abi::OutHeader& header = *static_cast<const fuse_abi::OutHeader*>(parts[0].iov_base);
+    const int cause = errno;
+    // ENOENT: the kernel wants no answer any more.
+    if (written >= 0 || cause == ENOENT || header.unique == 0 || has_session_ended(fd)) return written;
+    const fuse_abi::OutHeader failure{sizeof failure, -EIO, header.unique};
+    if (::write(fd, &failure, sizeof failure) < 0 && errno != ENOENT && !has_session_ended(fd)) {
+      log.error(fmt::format("the kernel takes no answers: {}", std::strerror(errno)));
+      ::_exit(1);  // the next daemon gets the requests
+    }
+    errno = cause;
+    return written;
   }
 
   /// Lets libfuse see the INIT request that the session's first daemon answered. The kernel has its answer.
@@ -258,7 +277,10 @@ struct FuseSession::Impl {
     });
   }
 
-  static void open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+  // Opens and reads are noexcept: what has begun cannot be answered here, since it may be answered elsewhere. Where
+  // memory runs out in them, the daemon ends, and the next one gets the request.
+
+  static void open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) noexcept {
     if ((info->flags & O_ACCMODE) != O_RDONLY) {
       fuse_reply_err(request, EROFS);
       return;
@@ -272,11 +294,11 @@ struct FuseSession::Impl {
     self.opens.start(token, ino, self.passthrough);
   }
 
-  static void interrupt_open(fuse_req_t request, void* data) {
+  static void interrupt_open(fuse_req_t request, void* data) noexcept {
     of(request).opens.interrupt(reinterpret_cast<Opens::Token>(data));
   }
 
-  void reply_open(fuse_req_t request, Ino ino, const OpenTable::Opening& opening) {
+  void reply_open(fuse_req_t request, Ino ino, const OpenTable::Opening& opening) noexcept {
     fuse_abi::OpenOut reply{opening.handle, fuse_abi::kOpenNoFlush, opening.backing_id};
     if (opening.backing_id != 0) reply.flags |= fuse_abi::kOpenPassthrough;
     else if (opening.file->caching() == OpenFile::Caching::kernel) reply.flags |= fuse_abi::kOpenKeepCache;
@@ -286,7 +308,7 @@ struct FuseSession::Impl {
       open_files.release(opening.handle, ino);
   }
 
-  static void read(fuse_req_t request, fuse_ino_t ino, std::size_t size, off_t offset, fuse_file_info* info) {
+  static void read(fuse_req_t request, fuse_ino_t ino, std::size_t size, off_t offset, fuse_file_info* info) noexcept {
     Reads& reads = of(request).reads;
     const Reads::Token token = reads.begin([request](std::span<const std::byte> bytes, int error) {
       if (error != 0) fuse_reply_err(request, error);
@@ -296,11 +318,11 @@ struct FuseSession::Impl {
     reads.start(token, info->fh, ino, static_cast<std::uint64_t>(offset), size);
   }
 
-  static void interrupt_read(fuse_req_t request, void* data) {
+  static void interrupt_read(fuse_req_t request, void* data) noexcept {
     of(request).reads.interrupt(reinterpret_cast<Reads::Token>(data));
   }
 
-  static void release(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
+  static void release(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) noexcept {
     Impl& self = of(request);
     const std::uint64_t handle = info->fh;
     // First the answer: a release that is sent again after a crash in between must not count twice.
@@ -316,6 +338,15 @@ struct FuseSession::Impl {
     } catch (const Error& error) {
       log.warning(std::string("unmounting: ") + error.what());
     }
+  }
+
+  /// Why libfuse's threads ended.
+  Error loop_error() const {
+    const std::string why = messages.errors();
+    // Without a message: there was no thread that could have written one.
+    if (why.empty() || why.find("creating thread") != std::string::npos)
+      return Error(ErrorCode::no_memory, describe_thread_limit(), "serving the mount");
+    return Error(ErrorCode::no_memory, why, "serving the mount");
   }
 
   static void statfs(fuse_req_t request, fuse_ino_t) {
@@ -357,13 +388,13 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
                               escaped(self.options.source);
   if (self.options.allow_other) mount_options += ",allow_other";
   fuse_args arguments{0, nullptr, 0};
-  fuse_opt_add_arg(&arguments, "batchfs");
-  fuse_opt_add_arg(&arguments, "-o");
-  fuse_opt_add_arg(&arguments, mount_options.c_str());
+  bool complete = true;
+  for (const char* argument : {"batchfs", "-o", mount_options.c_str()})
+    complete = complete && fuse_opt_add_arg(&arguments, argument) == 0;
   static constexpr fuse_lowlevel_ops kOperations = Impl::operations();
-  self.session = fuse_session_new(&arguments, &kOperations, sizeof kOperations, &self);
+  if (complete) self.session = fuse_session_new(&arguments, &kOperations, sizeof kOperations, &self);
   fuse_opt_free_args(&arguments);
-  if (self.session == nullptr) throw Error(ErrorCode::internal, "setting up FUSE failed");
+  if (self.session == nullptr) throw Error(ErrorCode::internal, "setting up FUSE failed: " + self.messages.errors());
   // libfuse takes the name of an open descriptor for a session that others have mounted.
   const std::string mountpoint = self.options.taken_over < 0 ? self.options.mountpoint
                                                              : fmt::format("/dev/fd/{}", self.options.taken_over);
@@ -371,7 +402,8 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
   {
     const StderrCapture told;
     if (fuse_session_mount(self.session, mountpoint.c_str()) != 0) {
-      const std::string why = told.text();
+      std::string why = told.text();
+      if (const std::string errors = self.messages.errors(); !errors.empty()) why += (why.empty() ? "" : "; ") + errors;
       refused = (why.empty() ? "the kernel refused the mount" : why) + "; `batchfs doctor` says what is missing";
     }
   }
@@ -381,7 +413,11 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
   }
   self.mounted = true;
   static constexpr fuse_custom_io kIo{Impl::write_reply, Impl::read_request, nullptr, nullptr};
-  fuse_session_custom_io(self.session, &kIo, fuse_session_fd(self.session));
+  if (fuse_session_custom_io(self.session, &kIo, fuse_session_fd(self.session)) != 0) {
+    self.end();
+    fuse_session_destroy(self.session);
+    throw Error(ErrorCode::no_memory, "out of memory", "setting up FUSE");
+  }
 }
 
 FuseSession::~FuseSession() {
@@ -402,24 +438,25 @@ void FuseSession::run(std::function<void()> ready, const std::function<void()>& 
     is_ready = true;
     ready();
   };
-  fuse_set_signal_handlers(self.session);
+  if (fuse_set_signal_handlers(self.session) != 0) throw Error(ErrorCode::internal, "signals cannot be handled");
   if (self.options.taken_over >= 0) {
     self.replay_init();
     self.initialised(self.options.state->flags());
     self.ask_for_unanswered();
   }
   fuse_loop_config* config = fuse_loop_cfg_create();
+  if (config == nullptr) throw Error(ErrorCode::no_memory, "out of memory", "serving the mount");
   // Requests are answered by callbacks, so few threads do; libfuse's default of 10 would be a silent cap.
   fuse_loop_cfg_set_max_threads(config, std::max(4u, std::thread::hardware_concurrency()));
   fuse_loop_cfg_set_clone_fd(config, 0);
   const bool failed = fuse_session_loop_mt(self.session, config) < 0;
   fuse_loop_cfg_destroy(config);
+  if (failed && is_ready && can_be_taken_over()) throw self.loop_error();
   ending();
   fuse_remove_signal_handlers(self.session);
   self.end();
   self.ready = nullptr;
-  // The kernel asks as soon as there is a thread that listens: there was none.
-  if (failed && !is_ready) throw Error(ErrorCode::no_memory, describe_thread_limit(), "serving the mount");
+  if (failed) throw self.loop_error();
 }
 
 }  // namespace batchfs

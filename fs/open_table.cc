@@ -48,14 +48,19 @@ OpenTable::Opening OpenTable::open(Ino ino, std::shared_ptr<OpenFile> file, bool
   const ContentDigest digest = state_ != nullptr && memory != nullptr && !passthrough ? digest_of(*memory) : ContentDigest{};
   const std::lock_guard lock(files_mutex_);
   const auto [it, first] = files_.try_emplace(ino);
-  if (first) {
-    it->second.file = std::move(file);
-    if (passthrough) back(ino, it->second);
-    if (it->second.backing_id == 0) record(ino, it->second, digest);
-  } else {
-    agree(ino, it->second, file, digest);
+  try {
+    if (first) {
+      it->second.file = std::move(file);
+      if (passthrough) back(ino, it->second);
+      if (it->second.backing_id == 0) record(ino, it->second, digest);
+    } else {
+      agree(ino, it->second, file, digest);
+    }
+    return add_handle(it->second);
+  } catch (...) {
+    if (first) forget(it);
+    throw;
   }
-  return add_handle(it->second);
 }
 
 /// Called with files_mutex_ held.
@@ -101,11 +106,19 @@ void OpenTable::check(Ino ino) const {
 
 /// Called with files_mutex_ held, so that the file cannot be released before its handle counts.
 OpenTable::Opening OpenTable::add_handle(File& file) {
-  set_handles(file, file.handles + 1);
   const std::lock_guard lock(handles_mutex_);
   const std::uint64_t handle = (generation_ << kGenerationShift) | ++last_handle_;
-  handles_[handle] = file.file;
+  handles_[handle] = file.file;  // first: it can fail
+  set_handles(file, file.handles + 1);
   return {handle, file.backing_id, file.file};
+}
+
+/// The file has no handle left. Called with files_mutex_ held.
+void OpenTable::forget(std::unordered_map<Ino, File>::iterator file) {
+  if (file->second.slot != SessionState::kNoSlot) state_->remove(file->second.slot);
+  // Not before the last release: closing the number right after the answer to open races with the kernel's use.
+  if (file->second.backing_id != 0) kernel_.close_backing(file->second.backing_id);
+  files_.erase(file);
 }
 
 void OpenTable::set_handles(File& file, std::uint32_t count) {
@@ -160,11 +173,7 @@ void OpenTable::release(std::uint64_t handle, Ino ino) {
     --file.inherited;
   }
   set_handles(file, file.handles - 1);
-  if (file.handles != 0) return;
-  if (file.slot != SessionState::kNoSlot) state_->remove(file.slot);
-  // Not before the last release: closing the number right after the answer to open races with the kernel's use.
-  if (file.backing_id != 0) kernel_.close_backing(file.backing_id);
-  files_.erase(it);
+  if (file.handles == 0) forget(it);
 }
 
 }  // namespace batchfs

@@ -70,6 +70,7 @@ class OpenTable {
   void agree(Ino ino, File& file, const std::shared_ptr<OpenFile>& made, const ContentDigest& digest);
   Opening add_handle(File& file);
   void set_handles(File& file, std::uint32_t count);
+  void forget(std::unordered_map<Ino, File>::iterator file);
 
   SessionState* const state_;
   const Kernel kernel_;

@@ -19,8 +19,8 @@ void Opens::start(Token token, Ino ino, bool passthrough) {
       take(token)(&*opening, 0);
       return;
     }
-  } catch (const Error& error) {
-    return take(token)(nullptr, to_errno(error.code()));
+  } catch (...) {
+    return take(token)(nullptr, to_errno(error_of(std::current_exception()).code()));
   }
   const Engine::WaiterId waiter = files_.open(
       ino, [this, token, ino, passthrough](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
@@ -30,8 +30,8 @@ void Opens::start(Token token, Ino ino, bool passthrough) {
         OpenTable::Opening opening;
         try {
           opening = open_files_.open(ino, std::move(file), passthrough);
-        } catch (const Error& stale) {
-          return answer(nullptr, to_errno(stale.code()));
+        } catch (...) {
+          return answer(nullptr, to_errno(error_of(std::current_exception()).code()));
         }
         answer(&opening, 0);
       });

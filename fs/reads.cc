@@ -88,7 +88,7 @@ void Reads::reopened(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> fi
   if (!error) {
     try {
       open_files_.adopt(handle, ino, file);
-    } catch (const Error&) {
+    } catch (...) {
       error = std::current_exception();
     }
   }

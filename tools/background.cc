@@ -7,21 +7,26 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "engine/base/descriptor.h"
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "engine/base/system_error.h"
 #include "tools/inherited_descriptors.h"
+#include "tools/last_words.h"
 #include "tools/stored_descriptors.h"
 
 namespace batchfs {
 
 namespace {
+
+constexpr char kOutOfMemory[] = "out of memory; use a smaller --memory, or raise the limit (ulimit -v)";
 
 /// What the daemon tells: one byte, then for an error its code, why and where, each ended by NUL.
 constexpr char kReady = '+', kError = '-';
@@ -56,12 +61,12 @@ std::string message(ErrorCode code, const std::string& why, const std::string& w
 
 /// Away from the terminal, the session and the directory of whoever mounted. Not before the mount is there: autofs(5) lets
 /// nobody but the process group of the automounter to the place where it is wanted. The journal's stream is kept, as
-/// nobody else reads it.
-void detach() {
+/// nobody else reads it. `null`: of /dev/null, opened in advance, since a daemon that keeps the pipes of its caller open would
+/// keep the caller waiting. -1: this was done before a fork.
+void detach(int null) {
   ::setsid();
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (!is_journal(fd, std::getenv("JOURNAL_STREAM"))) ::dup2(null, fd);
+    if (null >= 0 && !is_journal(fd, std::getenv("JOURNAL_STREAM"))) ::dup2(null, fd);
   if (null > STDERR_FILENO) ::close(null);
   // "/" is always there.
   [[maybe_unused]] const int failed = ::chdir("/");
@@ -72,7 +77,7 @@ void detach() {
 class WaiterWatch {
  public:
   explicit WaiterWatch(int report)
-      : stop_(::eventfd(0, EFD_CLOEXEC)), thread_([this, report] {
+      : stop_(opened(::eventfd(0, EFD_CLOEXEC), "eventfd")), thread_([this, report] {
           pollfd ends[] = {{report, 0, 0}, {stop_, POLLIN, 0}};  // a pipe without a reader has POLLERR
           while (::poll(ends, 2, -1) < 0 && errno == EINTR) {}
           if (ends[1].revents == 0 && (ends[0].revents & POLLERR) != 0) ::_exit(1);
@@ -89,26 +94,31 @@ class WaiterWatch {
   std::thread thread_;
 };
 
-[[noreturn]] void be_daemon(int report, const std::function<void(const std::function<void()>& ready)>& serve,
-                            const Split& split) {
+[[noreturn]] void be_daemon(int report, int null, const std::function<void(const std::function<void()>& ready)>& serve,
+                            const Split& split) noexcept {
   bool reported = false;  // or nobody is there to be told
   std::optional<WaiterWatch> watch;
   const auto tell = [&](const std::string& text) {
     watch.reset();
+    if (!reported) set_last_words(report, "");
     if (!reported) write_all(report, text);
     if (!reported) ::close(report);
     reported = true;
   };
+  set_last_words(STDERR_FILENO, "");  // the command says it
+  set_last_words(report, message(ErrorCode::no_memory, kOutOfMemory, ""));
   try {
     if (split) {
-      reported = !split([report] {
+      reported = !split([report, &null] {
+        set_last_words(report, "");
         ::close(report);
-        detach();
+        detach(std::exchange(null, -1));
       });
     }
-    if (!reported) watch.emplace(report);
+    if (reported) set_last_words(report, "");
+    else watch.emplace(report);
     serve([&] {
-      detach();
+      detach(std::exchange(null, -1));
       tell(std::string(1, kReady));
     });
     ::_exit(0);
@@ -123,6 +133,7 @@ class WaiterWatch {
 
 void run_in_background(const std::function<void(const std::function<void()>& ready)>& serve, std::vector<int> kept,
                        const Split& split) {
+  const Descriptor null(opened(::open("/dev/null", O_RDWR | O_CLOEXEC), "/dev/null"));
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(ErrorCode::io, describe_system_error(errno), "pipe");
   const pid_t command = ::getpid();
@@ -132,9 +143,9 @@ void run_in_background(const std::function<void(const std::function<void()>& rea
     ::close(ends[0]);
     const std::vector<int> stored = StoredDescriptors::hand_on(command);
     kept.insert(kept.end(), stored.begin(), stored.end());
-    kept.push_back(ends[1]);
+    kept.insert(kept.end(), {ends[1], null.get()});
     close_inherited_descriptors(std::move(kept));
-    be_daemon(ends[1], serve, split);
+    be_daemon(ends[1], null.get(), serve, split);
   }
   ::close(ends[1]);
   const std::string told = read_all(ends[0]);

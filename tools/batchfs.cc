@@ -15,6 +15,7 @@
 #include "engine/base/printable.h"
 #include "engine/base/system_error.h"
 #include "tools/command.h"
+#include "tools/last_words.h"
 #include "tools/mount_helper.h"
 
 namespace batchfs {
@@ -22,6 +23,7 @@ namespace batchfs {
 namespace {
 
 constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2;
+constexpr int kWrongUsageOfMount = 1, kMountFailure = 32;  // mount(8)'s
 
 constexpr Command kCommands[] = {
     {"inspect", "Look at a store", "show what is in a store: groups, arrays, chunks, codecs, sizes",
@@ -115,15 +117,10 @@ void describe(CLI::App& app) {
       "batchfs COMMAND --help says more; see also batchfs(1), batchfs-view(5), batchfs-layout(7).");
 }
 
-/// Without memory even for the message's parts.
-int complain_about_memory() {
-  constexpr std::string_view kLine =
-      "batchfs: starting failed: out of memory (close other programs, or raise the limit: ulimit -v)\n";
-  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, kLine.data(), kLine.size());
-  return kFailed;
-}
+constexpr std::string_view kOutOfMemory = "out of memory; select less, use a smaller --memory, or raise the limit (ulimit -v)";
 
 int run(const Command& command, const Run& chosen) {
+  set_last_words(STDERR_FILENO, "batchfs: " + std::string(command.name) + " failed: " + std::string(kOutOfMemory) + "\n");
   try {
     Output output(STDOUT_FILENO);
     chosen(output);
@@ -136,7 +133,7 @@ int run(const Command& command, const Run& chosen) {
   } catch (const Error& error) {
     return complain(command.name, error.what(), kFailed);
   } catch (const std::bad_alloc&) {
-    return complain(command.name, "out of memory; select less, or use a smaller --memory", kFailed);
+    throw;  // to main()
   } catch (const std::exception&) {
     const Error error = explain(std::current_exception());
     return complain(command.name, (error.code() == ErrorCode::internal ? "internal error: " : "") + std::string(error.what()), kFailed);
@@ -192,7 +189,6 @@ int main_of(int argc, char** argv) {
 
 /// As mount.batchfs, whose exit codes are mount(8)'s.
 int main_of_mount_helper(int argc, char** argv) {
-  constexpr int kWrongUsageOfMount = 1, kMountFailure = 32;
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   hide_secrets(argc, argv);
   try {
@@ -229,10 +225,13 @@ void bound_heap() {
 
 int main(int argc, char** argv) {
   bound_heap();
+  const bool is_helper = batchfs::is_mount_helper(argv[0]);
+  batchfs::end_with_last_words(is_helper ? batchfs::kMountFailure : batchfs::kFailed);
+  batchfs::set_last_words(STDERR_FILENO,
+                          "batchfs: starting failed: out of memory; close other programs, or raise the limit (ulimit -v)\n");
   try {
-    return batchfs::is_mount_helper(argv[0]) ? batchfs::main_of_mount_helper(argc, argv)
-                                             : batchfs::main_of(argc, argv);
+    return is_helper ? batchfs::main_of_mount_helper(argc, argv) : batchfs::main_of(argc, argv);
   } catch (const std::bad_alloc&) {
-    return batchfs::complain_about_memory();
+    throw;  // to the last words, since nothing catches it. Caught so that the stack is unwound first, which ends threads
   }
 }

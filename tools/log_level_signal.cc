@@ -7,6 +7,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "engine/base/system_error.h"
+
 namespace batchfs {
 
 namespace {
@@ -16,13 +18,13 @@ int block_and_open() {
   sigemptyset(&set);
   sigaddset(&set, kLogLevelSignal);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  return opened(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd");
 }
 
 }  // namespace
 
 LogLevelSignal::LogLevelSignal(Log& log)
-    : log_(log), signals_(block_and_open()), stop_(::eventfd(0, EFD_CLOEXEC)) {
+    : log_(log), signals_(block_and_open()), stop_(opened(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
   // Its thread takes no other signals either: whoever waits for those may begin later.
   sigset_t all, before;
   sigfillset(&all);

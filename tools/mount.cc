@@ -152,18 +152,27 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
                        .taken_over = supervised.session},
                       files, log);
   if (supervised.session < 0) supervised.mounted(session.descriptor());
-  session.run(
-      [&] {
-        files.set_passthrough(session.passthrough());
-        supervised.ready(session.can_be_taken_over());
-        ready();
-        service.ready();
-      },
-      [&] {
-        service.stopping();
-        supervised.ending();
-        ended = engine.stop_within(kStopTimeout);
-      });
+  bool was_ready = false;
+  try {
+    session.run(
+        [&] {
+          files.set_passthrough(session.passthrough());
+          supervised.ready(session.can_be_taken_over());
+          was_ready = true;
+          ready();
+          service.ready();
+        },
+        [&] {
+          service.stopping();
+          supervised.ending();
+          ended = engine.stop_within(kStopTimeout);
+        });
+  } catch (const Error& error) {
+    if (!was_ready || !session.can_be_taken_over()) throw;
+    log.error(error.what());
+    supervised.failed(error.what());
+    ::_exit(1);  // see FuseSession::run()
+  }
   supervised.ended();  // or the watchdog's question has no answer
   // A read of a store on a network disk may never return: nothing here can wait for it.
   if (!ended) ::_exit(1);

@@ -55,8 +55,8 @@ void check_directory(const std::string& directory) {
 
 }  // namespace
 
-bool is_mount_helper(const std::string& program) {
-  const std::string name = std::filesystem::path(program).filename().string();
+bool is_mount_helper(std::string_view program) {
+  const std::string_view name = program.substr(program.rfind('/') + 1);  // npos + 1 is 0
   return name == "mount.batchfs" || name == "mount.fuse.batchfs";
 }
 

@@ -6,12 +6,13 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace batchfs {
 
 /// Was the program called by this name? Also as mount.fuse.batchfs, for `mount -t fuse.batchfs`.
-bool is_mount_helper(const std::string& program);
+bool is_mount_helper(std::string_view program);
 
 /// Does what mount(8) asks for. `batchfs` runs `batchfs ARGUMENTS` and gives its exit code. Returns mount(8)'s:
 /// 0, 1 for wrong usage, 32 when the mount failed. Throws UsageError.

@@ -20,25 +20,27 @@ std::optional<std::chrono::microseconds> shorter(std::optional<std::chrono::micr
 
 MountService::MountService(std::string store, std::string directory, std::function<void()> alive,
                            std::optional<std::chrono::microseconds> interval)
-    : store_(std::move(store)), directory_(std::move(directory)), alive_(std::move(alive)), interval_(interval) {}
+    : store_(std::move(store)),
+      directory_(std::move(directory)),
+      // statfs(2) is never answered from the kernel's caches, and holds nothing of the mount open that would keep it
+      // from being unmounted. After a lazy unmount it asks what lies below, which is as well: nobody new comes. Nor does
+      // an error mean that the daemon hangs: the directory that the mount is in may have been moved or closed to this user.
+      watchdog_(
+          [directory = directory_, alive = std::move(alive)] {
+            struct statfs answer;
+            const bool answered = ::statfs(directory.c_str(), &answer) == 0 || errno != ENOTCONN;
+            if (answered && alive) alive();
+            return answered;
+          },
+          shorter(watchdog_interval(), interval)) {}
 
 void MountService::ready() {
   notify_service_manager("READY=1\nSTATUS=serving " + store_ + " at " + directory_);
-  // statfs(2) is never answered from the kernel's caches, and holds nothing of the mount open that would keep it
-  // from being unmounted. After a lazy unmount it asks what lies below, which is as well: nobody new comes. Nor does an
-  // error mean that the daemon hangs: the directory that the mount is in may have been moved or closed to this user.
-  watchdog_.emplace(
-      [directory = directory_, alive = alive_] {
-        struct statfs answer;
-        const bool answered = ::statfs(directory.c_str(), &answer) == 0 || errno != ENOTCONN;
-        if (answered && alive) alive();
-        return answered;
-      },
-      shorter(watchdog_interval(), interval_));
+  watchdog_.begin();
 }
 
 void MountService::stopping() {
-  if (watchdog_) watchdog_->stop();
+  watchdog_.stop();
   notify_service_manager("STOPPING=1");
 }
 

@@ -27,9 +27,7 @@ class MountService {
 
  private:
   const std::string store_, directory_;
-  const std::function<void()> alive_;
-  const std::optional<std::chrono::microseconds> interval_;
-  std::optional<Watchdog> watchdog_;
+  Watchdog watchdog_;
 };
 
 }  // namespace batchfs

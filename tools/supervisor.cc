@@ -26,6 +26,7 @@
 #include "engine/base/system_error.h"
 #include "fs/session_state.h"
 #include "fs/unmount.h"
+#include "tools/last_words.h"
 #include "tools/packets.h"
 #include "tools/restarts.h"
 #include "tools/silence.h"
@@ -93,6 +94,7 @@ class Supervisor {
         for (const int own : {signals_, listener_, successor_})
           if (own >= 0) ::close(own);
         sigprocmask(SIG_SETMASK, &old_signals_, nullptr);
+        set_last_words(ends[1], kFailed + std::string("out of memory"));
         return {first, state_, session_, before_, ends[1], predecessor_};
       }
       ::close(ends[1]);

@@ -73,8 +73,9 @@ Watchdog::Watchdog(std::function<bool()> alive, std::optional<std::chrono::micro
   if (!interval) return;
   thread_ = std::thread([this, alive = std::move(alive), pause = *interval / 2] {
     std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return begun_ || stopped_; });
     // Not at once: a mount that is ended as soon as it is made must not be busy with the question.
-    while (!stopping_.wait_for(lock, pause, [this] { return stopped_; })) {
+    while (!changed_.wait_for(lock, pause, [this] { return stopped_; })) {
       lock.unlock();
       if (alive()) notify_service_manager("WATCHDOG=1");
       lock.lock();
@@ -87,10 +88,16 @@ Watchdog::~Watchdog() {
   if (thread_.joinable()) thread_.join();
 }
 
+void Watchdog::begin() {
+  const std::lock_guard lock(mutex_);
+  begun_ = true;
+  changed_.notify_all();
+}
+
 void Watchdog::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-  stopping_.notify_all();
+  changed_.notify_all();
 }
 
 }  // namespace batchfs

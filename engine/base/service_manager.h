@@ -26,20 +26,23 @@ std::optional<std::chrono::microseconds> watchdog_interval();
 /// Tells the manager that a service is alive for as long as that is so.
 class Watchdog {
  public:
-  /// Where the manager wants it, calls `alive` in a thread twice in each interval, and tells the manager when it
-  /// returns true. `alive` may block: that is what a service that hangs looks like.
+  /// Where the manager wants it, starts a thread that from begin() on calls `alive` twice in each interval, and tells the
+  /// manager when it returns true. `alive` may block: that is what a service that hangs looks like. Throws std::system_error
+  /// when the thread cannot be started: before begin(), so that a service that is not ready yet can fail.
   explicit Watchdog(std::function<bool()> alive,
                     std::optional<std::chrono::microseconds> interval = watchdog_interval());
   /// Waits for a call of `alive` that has begun.
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
+  /// The first call comes half an interval from now.
+  void begin();
   /// No further calls are begun. Does not wait.
   void stop();
 
  private:
-  std::mutex mutex_;
-  std::condition_variable stopping_;
-  bool stopped_ = false;
+  std::mutex mutex_;                 // guards the two flags
+  std::condition_variable changed_;  // notified when one of them is set
+  bool begun_ = false, stopped_ = false;
   std::thread thread_;
 };
 

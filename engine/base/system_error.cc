@@ -27,6 +27,11 @@ std::string describe_system_error(int error) {
   return std::strerror(error);
 }
 
+int opened(int descriptor, const char* where) {
+  if (descriptor < 0) throw Error(ErrorCode::io, describe_system_error(errno), where);
+  return descriptor;
+}
+
 std::string describe_thread_limit() {
   return fmt::format("no more threads can be started: this user may have {} (RLIMIT_NPROC), a container or a service perhaps "
                      "fewer (pids.max); raise it with ulimit -u or TasksMax=, or take fewer --threads",

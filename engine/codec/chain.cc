@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "engine/base/buffer.h"
 #include "engine/base/limits.h"
+#include "engine/base/per_thread.h"
 
 namespace batchfs {
 
@@ -29,6 +32,8 @@ class Scratch {
       if (buffer.size() > kKeptScratch) buffer = Buffer();
   }
 
+  std::unique_ptr<Scratch> next;  // in the list of those that are free
+
  private:
   Buffer buffers_[2];
 };
@@ -36,23 +41,23 @@ class Scratch {
 /// Scratch that is in use is not handed out again: a codec may run a chain inside a chain (shards).
 class ScratchLease {
  public:
-  ScratchLease() : scratch_(pool().empty() ? std::make_unique<Scratch>() : take()) {}
+  ScratchLease() : free_(own_free()), scratch_(free_ == nullptr ? std::make_unique<Scratch>() : std::move(free_)) {
+    if (scratch_->next) free_ = std::move(scratch_->next);
+  }
   ~ScratchLease() {
     scratch_->trim();
-    pool().push_back(std::move(scratch_));
+    scratch_->next = std::move(free_);
+    free_ = std::move(scratch_);
   }
   Scratch* operator->() { return scratch_.get(); }
 
  private:
-  static std::vector<std::unique_ptr<Scratch>>& pool() {
-    thread_local std::vector<std::unique_ptr<Scratch>> free;
-    return free;
+  /// The first of a list that needs no memory of its own: giving scratch back must not fail.
+  static std::unique_ptr<Scratch>& own_free() {
+    static PerThread<std::unique_ptr<Scratch>> free;
+    return free.get();
   }
-  static std::unique_ptr<Scratch> take() {
-    std::unique_ptr<Scratch> scratch = std::move(pool().back());
-    pool().pop_back();
-    return scratch;
-  }
+  std::unique_ptr<Scratch>& free_;
   std::unique_ptr<Scratch> scratch_;
 };
 

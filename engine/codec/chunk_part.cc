@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/per_thread.h"
 #include "engine/codec/pieces.h"
 
 namespace batchfs {
@@ -52,7 +53,8 @@ std::uint64_t decode_part(const ChunkForm& form, const EncodedChunk& encoded, co
   const std::uint64_t run = count * itemsize;
   const bool in_pieces = !encoded.pieces.empty();
   // Kept: of fresh memory each page is cleared first, also where only a few are used.
-  thread_local Buffer scratch;
+  static PerThread<Buffer> scratches;
+  Buffer& scratch = scratches.get();
   const std::span<const std::byte> bytes =
       in_pieces ? filled_in(chain, encoded, first, count, scratch) : encoded.bytes.span();
   const bool contiguous = is_contiguous(part.shape, strides, form.itemsize);

@@ -1,20 +1,25 @@
 // gzip (RFC 1952, several members) and zlib (RFC 1950), decoded by libdeflate.
 
-#include <memory>
-
 #include <libdeflate.h>
 
+#include "engine/base/per_thread.h"
 #include "engine/codec/codecs.h"
 
 namespace batchfs {
 
 namespace {
 
+struct Decompressor {
+  libdeflate_decompressor* const of_library = libdeflate_alloc_decompressor();
+  Decompressor() {
+    if (of_library == nullptr) throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
+  }
+  ~Decompressor() { libdeflate_free_decompressor(of_library); }
+};
+
 libdeflate_decompressor* decompressor() {
-  thread_local const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> own(
-      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
-  if (!own) throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
-  return own.get();
+  static PerThread<Decompressor> decompressors;
+  return decompressors.get().of_library;
 }
 
 [[noreturn]] void fail(libdeflate_result result, std::string_view name) {

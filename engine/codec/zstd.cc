@@ -5,11 +5,20 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include "engine/base/per_thread.h"
 #include "engine/codec/codecs.h"
 
 namespace batchfs {
 
 namespace {
+
+struct Context {
+  ZSTD_DCtx* const of_library = ZSTD_createDCtx();
+  Context() {
+    if (of_library == nullptr) throw Error(ErrorCode::no_memory, "no memory for the zstd decoder");
+  }
+  ~Context() { ZSTD_freeDCtx(of_library); }
+};
 
 class ZstdCodec final : public Codec {
  public:
@@ -17,11 +26,9 @@ class ZstdCodec final : public Codec {
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
-    thread_local const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
-                                                                                       ZSTD_freeDCtx);
-    if (!context) throw Error(ErrorCode::no_memory, "no memory for the zstd decoder");
+    static PerThread<Context> contexts;
     // Goes over all frames, and needs no content size: the output's size bounds it.
-    const std::size_t got = ZSTD_decompressDCtx(context.get(), out.data(), out.size(), in.data(), in.size());
+    const std::size_t got = ZSTD_decompressDCtx(contexts.get().of_library, out.data(), out.size(), in.data(), in.size());
     if (ZSTD_isError(got))
       throw Error(ErrorCode::corrupt, fmt::format("the zstd frame does not decode: {}", ZSTD_getErrorName(got)));
     return got;

@@ -240,15 +240,20 @@ const NdArray& Dataset::index_values(const std::string& dim) const {
 
 void Dataset::load_index_values() const {
   std::vector<std::thread> readers;
-  for (const auto& [dim, size] : dims_)
-    if (index_of(dim) != nullptr && readers.size() < 64)  // more are read when they are needed
-      readers.emplace_back([this, name = dim] {
-        try {
-          index_values(name);
-        } catch (const std::exception&) {
-          // It is read again, and refused, by who needs it.
-        }
-      });
+  const auto read = [this](const std::string& name) {
+    try {
+      index_values(name);
+    } catch (const std::exception&) {
+      // It is read again, and refused, by who needs it.
+    }
+  };
+  try {
+    for (const auto& [dim, size] : dims_)
+      if (index_of(dim) != nullptr && readers.size() < 64) readers.emplace_back(read, dim);
+  } catch (const std::exception&) {
+    // There is no room for another thread.
+  }
+  // Those without a thread are read when they are needed.
   for (std::thread& reader : readers) reader.join();
 }
 

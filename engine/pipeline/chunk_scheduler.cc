@@ -86,7 +86,7 @@ void ChunkScheduler::post_started(const std::shared_ptr<Task>& task) {
   post(task, urgency);
 }
 
-void ChunkScheduler::interrupt() {
+void ChunkScheduler::interrupt() noexcept {
   const std::lock_guard lock(mutex_);
   stopping_ = true;
   for (const auto& [key, task] : tasks_) post(task, kReaderWaits);
@@ -97,7 +97,7 @@ void ChunkScheduler::wait() {
   no_fetches_.wait(lock, [this] { return fetches_ == 0; });
 }
 
-void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) {
+void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) noexcept {
   assembly->mixed = [this](const Error& error) {
     ++counters_.errors;
     log_.error(fmt::format("putting a batch together failed: {}", error.what()));
@@ -136,7 +136,7 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) {
   }
 }
 
-void ChunkScheduler::hurry(const std::shared_ptr<Assembly>& assembly) {
+void ChunkScheduler::hurry(const std::shared_ptr<Assembly>& assembly) noexcept {
   const std::lock_guard lock(mutex_);
   for (const Assembly::Use& use : assembly->uses)
     if (const auto it = tasks_.find({use.array.get(), use.chunk}); it != tasks_.end()) {
@@ -145,7 +145,7 @@ void ChunkScheduler::hurry(const std::shared_ptr<Assembly>& assembly) {
     }
 }
 
-void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_t chunk) {
+void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_t chunk) noexcept {
   const ChunkKey key{array.get(), chunk};
   const Box box = whole_chunk(*array, chunk);
   if (box.empty() || budget_.used() + array->chunk_bytes() > budget_.limit()) return;

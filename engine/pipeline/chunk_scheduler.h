@@ -37,8 +37,10 @@ class ChunkScheduler {
   ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters, Trace& trace,
                  Log& log);
 
+  // These are noexcept: what they cannot allocate would leave a task that never runs, and readers that wait for it.
+
   /// From here on every use fails with Error{interrupted}.
-  void interrupt();
+  void interrupt() noexcept;
   /// After interrupt(): returns when no fetch is under way. Stop the executor next.
   void wait();
 
@@ -49,14 +51,14 @@ class ChunkScheduler {
 
   /// Takes on every use of `assembly`; `assembly->finished` is called when all are done, which may be
   /// before this returns.
-  void submit(const std::shared_ptr<Assembly>& assembly);
+  void submit(const std::shared_ptr<Assembly>& assembly) noexcept;
 
   /// Goes for what `assembly`, which was submitted, still waits for, as urgently as it says now; or drops
   /// it, when it is cancelled.
-  void hurry(const std::shared_ptr<Assembly>& assembly);
+  void hurry(const std::shared_ptr<Assembly>& assembly) noexcept;
 
   /// Brings a chunk into the cache for a likely later read, if memory is free.
-  void warm(const std::shared_ptr<const Array>& array, std::int64_t chunk);
+  void warm(const std::shared_ptr<const Array>& array, std::int64_t chunk) noexcept;
 
  private:
   static constexpr Urgency kNever = INT64_MAX;

@@ -2,8 +2,7 @@
 
 #include <chrono>
 #include <csignal>
-#include <string>
-#include <system_error>
+#include <exception>
 
 #include "engine/base/system_error.h"
 
@@ -33,7 +32,7 @@ void Executor::start_thread() {
   try {
     workers_.emplace_back([this] { run(); });
     ++waiting_;
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     if (workers_.empty()) {
       pthread_sigmask(SIG_SETMASK, &before, nullptr);
       throw explain(std::current_exception());
@@ -42,7 +41,7 @@ void Executor::start_thread() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Executor::post(Urgency urgency, std::function<void()> work) {
+void Executor::post(Urgency urgency, std::function<void()> work) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;

@@ -35,8 +35,9 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs `work` once on one of the threads. `work` must not throw. After stop() it is dropped.
-  void post(Urgency urgency, std::function<void()> work);
+  /// Runs `work` once on one of the threads. `work` must not throw. After stop() it is dropped. noexcept: work that is
+  /// lost for want of memory is waited for.
+  void post(Urgency urgency, std::function<void()> work) noexcept;
 
   /// Runs everything that was posted, and what that posts; then refuses more. Nothing is dropped that
   /// somebody waits for: owners make their work end early before they stop.

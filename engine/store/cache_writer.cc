@@ -1,8 +1,8 @@
 #include "engine/store/cache_writer.h"
 
 #include <cstring>
+#include <exception>
 #include <new>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -49,7 +49,7 @@ bool CacheWriter::reserve(std::uint64_t bytes) {
   if (can && !thread_.joinable()) {
     try {
       thread_ = std::thread([this] { run(); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       can = false;
     }
   }

@@ -101,8 +101,8 @@ class HttpClient::Loop {
       id = ++last_id_;
       transfer = std::make_unique<HttpTransfer>(id, std::move(request), std::move(done));
       if (!stopping_) {
-        ++counters_.waiting;
         inbox_.push_back(std::move(transfer));
+        ++counters_.waiting;
       }
     }
     if (transfer != nullptr) transfer->finish(std::make_exception_ptr(interrupted()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -78,7 +79,9 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
   headers_ = std::move(list);
 
   curl_easy_reset(easy);
-  const auto set = [easy](CURLoption option, auto value) { curl_easy_setopt(easy, option, value); };
+  const auto set = [easy](CURLoption option, auto value) {
+    if (curl_easy_setopt(easy, option, value) == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
+  };
   set(CURLOPT_URL, request_.url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_PRIVATE, this);

@@ -10,7 +10,7 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-void TimerThread::post(std::int64_t time, std::function<void()> work) {
+void TimerThread::post(std::int64_t time, std::function<void()> work) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return;

@@ -20,8 +20,8 @@ class TimerThread {
   TimerThread& operator=(const TimerThread&) = delete;
 
   /// Runs `work` at `time` (nanoseconds of the steady clock; 0: now). `work` must not throw. After stop()
-  /// it is dropped.
-  void post(std::int64_t time, std::function<void()> work);
+  /// it is dropped. noexcept: work that is lost for want of memory is waited for.
+  void post(std::int64_t time, std::function<void()> work) noexcept;
 
   /// Waits for what runs and drops the rest. Not to be called by posted work.
   void stop();

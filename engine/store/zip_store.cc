@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "engine/base/budget.h"
+#include "engine/base/per_thread.h"
 #include "engine/base/strings.h"
 #include "engine/store/little_endian.h"
 #include "engine/store/zip_directory.h"
@@ -71,13 +72,19 @@ Buffer take(ReadOutcome outcome, std::uint64_t length) {
   return std::move(*bytes);
 }
 
+struct Decompressor {
+  libdeflate_decompressor* const of_library = libdeflate_alloc_decompressor();
+  Decompressor() {
+    if (of_library == nullptr) throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
+  }
+  ~Decompressor() { libdeflate_free_decompressor(of_library); }
+};
+
 Buffer inflate_whole(std::span<const std::byte> in, std::uint64_t size) {
-  thread_local const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> decompressor(
-      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
-  if (!decompressor) throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
+  static PerThread<Decompressor> decompressors;
   Buffer out(size);
   std::size_t got = 0;
-  if (libdeflate_deflate_decompress(decompressor.get(), in.data(), in.size(), out.data(), out.size(), &got) !=
+  if (libdeflate_deflate_decompress(decompressors.get().of_library, in.data(), in.size(), out.data(), out.size(), &got) !=
           LIBDEFLATE_SUCCESS || got != size)
     throw corrupt("the compressed data are damaged, or not as long as the archive's directory says");
   return out;

@@ -10,8 +10,10 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -36,14 +38,66 @@ struct State {
 
 static struct State* state; /* null until main() */
 
+/* The file of INJECT_TRACE: the stack of each failed call, and of a crash, is appended to it. */
+static const char* trace_path;
+
+static void trace(const char* what) {
+  static __thread int busy;
+  if (trace_path == NULL || busy) return;
+  busy = 1;
+  const int fd = (int)syscall(SYS_openat, AT_FDCWD, trace_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd >= 0) {
+    void* frames[64];
+    const int count = backtrace(frames, 64);
+    syscall(SYS_write, fd, what, strlen(what));
+    backtrace_symbols_fd(frames, count, fd);
+    syscall(SYS_close, fd);
+  }
+  busy = 0;
+}
+
+static void on_crash(int number) {
+  trace("crash\n");
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+/* The file of INJECT_PLACES: each call is appended to it, with what tells its caller from others. */
+static const char* places_path;
+
+static void note_place(enum Kind kind, long call) {
+  static __thread int busy;
+  if (busy) return;
+  busy = 1;
+  enum { kOwn = 3, kCallers = 10 };
+  void* frames[kOwn + kCallers] = {NULL};
+  backtrace(frames, kOwn + kCallers);
+  long record[3] = {(long)kind, call, 0};
+  for (int i = kOwn; i < kOwn + kCallers; ++i) record[2] = record[2] * 1000003 ^ (long)frames[i];
+  const int fd = (int)syscall(SYS_openat, AT_FDCWD, places_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (fd >= 0) {
+    syscall(SYS_write, fd, record, sizeof record);
+    syscall(SYS_close, fd);
+  }
+  busy = 0;
+}
+
 static int fails(enum Kind kind) {
   if (state == NULL) return 0;
   const long call = atomic_fetch_add(&state->calls[kind], 1) + 1;
+  if (places_path != NULL) note_place(kind, call);
   if (state->kind != (long)kind || state->at == 0) return 0;
   if (call != state->at && !(state->persists && call > state->at)) return 0;
   atomic_fetch_add(&state->failed, 1);
+  trace("failed call\n");
   errno = (int)state->error;
   return 1;
+}
+
+/* Counters and queues of signals have no type. They live in the kernel, and their reads and writes do not fail. */
+static int has_type(int fd) {
+  struct stat file;
+  return syscall(SYS_fstat, fd, &file) != 0 || (file.st_mode & S_IFMT) != 0;
 }
 
 /* ---- memory ---- */
@@ -89,7 +143,9 @@ int open(const char* path, int flags, ...) {
 int open64(const char* path, int flags, ...) __attribute__((alias("open")));
 int openat64(int directory, const char* path, int flags, ...) __attribute__((alias("openat")));
 
-ssize_t read(int fd, void* to, size_t size) { return fails(kRead) ? -1 : syscall(SYS_read, fd, to, size); }
+ssize_t read(int fd, void* to, size_t size) {
+  return has_type(fd) && fails(kRead) ? -1 : syscall(SYS_read, fd, to, size);
+}
 ssize_t pread(int fd, void* to, size_t size, off_t offset) {
   return fails(kRead) ? -1 : syscall(SYS_pread64, fd, to, size, offset);
 }
@@ -100,7 +156,7 @@ ssize_t readv(int fd, const struct iovec* to, int count) {
 
 /* Not of standard error: the error could not be said. */
 ssize_t write(int fd, const void* from, size_t size) {
-  return fd != STDERR_FILENO && fails(kWrite) ? -1 : syscall(SYS_write, fd, from, size);
+  return fd != STDERR_FILENO && has_type(fd) && fails(kWrite) ? -1 : syscall(SYS_write, fd, from, size);
 }
 ssize_t pwrite(int fd, const void* from, size_t size, off_t offset) {
   return fails(kWrite) ? -1 : syscall(SYS_pwrite64, fd, from, size, offset);
@@ -180,6 +236,14 @@ static int counted_main(int argc, char** argv, char** environment) {
                        : (void*)syscall(SYS_mmap, NULL, sizeof(struct State), protection, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) abort();
     syscall(SYS_close, fd);
+    trace_path = getenv("INJECT_TRACE");
+    places_path = getenv("INJECT_PLACES");
+    void* frame;
+    backtrace(&frame, 1); /* loads what it needs before calls count */
+    if (trace_path != NULL) {
+      signal(SIGABRT, on_crash);
+      signal(SIGSEGV, on_crash);
+    }
     state = map;
   }
   return real_main(argc, argv, environment);

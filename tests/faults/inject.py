@@ -5,7 +5,8 @@
 
 For each scenario (a command, or a mount with a reader) the calls of each kind are counted in a run without
 faults. Then the scenario runs once for each point (kind, n, once or from then on), at most `--points` of a
-kind, spread over all calls. A run is right if it ends in time with the same output as without faults, or with
+kind: the first call of each place of the program, and where fewer places call, others spread over all calls.
+A run is right if it ends in time with the same output as without faults, or with
 exit code 1 and one line of error; readers of a mount get the right bytes or an error. A crash, a hang, another
 exit code, a second line or a wrong byte is a finding.
 Prints a line for each finding and a table; ends with 1 if anything was found.
@@ -16,20 +17,23 @@ import collections
 import concurrent.futures
 import ctypes
 import errno
+import http.server
 import json
 import os
 import pathlib
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = os.environ.get("BATCHFS", str(HERE.parents[1] / "build" / "batchfs"))
-LIMIT = 60  # seconds after which a run counts as hung
+LIMIT = int(os.environ.get("INJECT_LIMIT", "60"))   # seconds after which a run counts as hung
 DEFAULT_KINDS = "open read mmap fork thread write sync descriptor truncate malloc"
 
 # In the order of inject.c: the errno of the failure, and whether "from then on" is tried too. Without any
@@ -79,6 +83,26 @@ def make_store(directory):
     view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "variables": ["t", "q"], "batch": {"size": 6},
                                 "order": {"shuffle": "global", "seed": 3}, "formats": ["npy"]}))
     return store, view
+
+
+def serve(directory):
+    """An HTTP server of a directory, as long as this process lives; its URL."""
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def __init__(self, *arguments):
+            super().__init__(*arguments, directory=str(directory))
+
+        def log_message(self, *_):
+            pass
+
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, *_):
+            """The client went away, as it may."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_address[1]}"
 
 
 class Outcome:
@@ -145,12 +169,15 @@ class Mount(Command):
                 return outcome
             got = {}
             for name in self.files:
-                # In a process of its own, which can be killed when the mount hangs.
-                try:
-                    done = subprocess.run(["cat", directory / name], capture_output=True, check=False, timeout=LIMIT)
-                except subprocess.TimeoutExpired:
-                    return Outcome(None, b"", b"", f"reading {name} did not end")
-                got[name] = done.stdout if done.returncode == 0 else None
+                # In a process of its own. Not even SIGKILL ends it when the mount hangs.
+                with subprocess.Popen(["cat", directory / name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
+                    try:
+                        read, _ = reader.communicate(timeout=LIMIT)
+                    except subprocess.TimeoutExpired:
+                        abort_connection(directory)
+                        reader.kill()
+                        return Outcome(None, b"", b"", f"reading {name} did not end")
+                got[name] = read if reader.returncode == 0 else None
             outcome.stdout = got
             return outcome
         finally:
@@ -168,6 +195,17 @@ class Mount(Command):
             if got is not None and got != expected.stdout[name]:
                 return f"{name} has other bytes"
         return None
+
+
+def abort_connection(directory):
+    """Has the kernel answer all requests of a mount whose daemon does not. Needs root and fusectl."""
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        fields = line.split()
+        if fields[4] == str(directory):
+            abort = pathlib.Path("/sys/fs/fuse/connections", fields[2].split(":")[1], "abort")
+            if not abort.exists():
+                subprocess.run(["mount", "-t", "fusectl", "none", "/sys/fs/fuse/connections"], check=False)
+            abort.write_text("1")
 
 
 def end_of_processes(text):
@@ -201,6 +239,7 @@ def scenarios(directory):
         Command("view", "view", store),
         Plan("plan", "plan", store, "--view", view, "--json", *small),
         Command("batch", "batch", store, "--view", view, "--batch", "2", "--format", "npz", *small),
+        Command("http", "cat", serve(directory) + "/store.zarr", "q", "--select", "time=2000-01-02", *small),
         Command("statistics", "statistics", store, "--view", view, *small),
         Mount("mount", store, view, files, "--wait", "20", *small),
         Mount("mount without passthrough", store, view, files, "--wait", "20", "--no-passthrough", *small),
@@ -213,8 +252,9 @@ class Injector:
     def __init__(self, directory):
         self.directory, self.library, self.runs = pathlib.Path(directory), build_library(directory), 0
 
-    def run(self, scenario, kind=None, at=0, persists=False):
-        """The outcome and the state of the calls afterwards."""
+    def run(self, scenario, kind=None, at=0, persists=False, trace=None, places=None):
+        """The outcome and the state of the calls afterwards. The file `trace` gets the stack of the failed call,
+        the file `places` all calls, see inject.c."""
         self.runs += 1
         scratch = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
         state = State(kind=-1 if kind is None else list(KINDS).index(kind), at=at, persists=persists,
@@ -223,6 +263,9 @@ class Injector:
         file.write_bytes(bytes(state))
         environment = {**os.environ, "LD_PRELOAD": str(self.library), "INJECT_STATE": str(file), "HOME": str(scratch),
                        "TMPDIR": str(scratch)}
+        for name, file_of_it in (("INJECT_TRACE", trace), ("INJECT_PLACES", places)):
+            if file_of_it is not None:
+                environment[name] = str(file_of_it)
         try:
             outcome = scenario.run(environment, scratch)
             return outcome, State.from_buffer_copy(file.read_bytes())
@@ -230,13 +273,57 @@ class Injector:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def spread(count, points, seed):
-    """At most `points` of the numbers 1 to count: one at random of each of as many equal parts."""
-    if count <= points:
-        return list(range(1, count + 1))
+def spread(among, points, seed):
+    """At most `points` of the list: one at random of each of as many equal parts."""
+    if len(among) <= points:
+        return among
     draw = random.Random(seed)
-    edges = [1 + i * count // points for i in range(points + 1)]
-    return [draw.randrange(begin, end) for begin, end in zip(edges, edges[1:])]
+    edges = [i * len(among) // points for i in range(points + 1)]
+    return [among[draw.randrange(begin, end)] for begin, end in zip(edges, edges[1:])]
+
+
+def first_calls(places):
+    """By kind: the number of the first call of each place."""
+    calls = collections.defaultdict(dict)
+    for kind, call, place in struct.iter_unpack("3l", places.read_bytes()):
+        calls[kind].setdefault(place, call)
+    return {kind: sorted(of_kind.values()) for kind, of_kind in calls.items()}
+
+
+def points_of(count, firsts, points, seed):
+    """The calls to fail, of `count`: those of `firsts`, and others if these are fewer than `points`."""
+    chosen = spread(firsts, points, seed)
+    others = sorted(set(range(1, count + 1)) - set(chosen))
+    return sorted(chosen + spread(others, points - len(chosen), seed) if len(chosen) < points else chosen)
+
+
+def named_frames(text):
+    """The text of a trace, with names for the frames of the program."""
+    lines = text.splitlines()
+    program = os.path.realpath(PROGRAM)
+    places = {line: line.split("(+")[1].split(")")[0] for line in lines
+              if "(+" in line and os.path.realpath(line.split("(")[0]) == program}
+    found = subprocess.run(["addr2line", "-fCse", program, *places.values()], capture_output=True, text=True,
+                           check=True).stdout.splitlines() if places else []
+    names = dict(zip(places, found[::2]))
+    return "\n".join("  " + names.get(line, line) for line in lines)
+
+
+def progress(line):
+    """Shows how far it is, in one line of a terminal."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{line}")
+        sys.stderr.flush()
+
+
+def show(injector, scenario, point):
+    """Runs one point, written as malloc:8196 or read:3+, and prints what came of it and where the call was."""
+    kind, at = point.split(":")
+    trace = injector.directory / "trace"
+    outcome, state = injector.run(scenario, kind, int(at.rstrip("+")), at.endswith("+"), trace)
+    print(f"{scenario.name}: {state.failed} calls failed, exit code {outcome.code}, {outcome.wrong or 'ended'}")
+    print(outcome.stderr.decode(errors="replace"), end="")
+    print(named_frames(trace.read_text() if trace.exists() else ""))
 
 
 def main():
@@ -246,6 +333,8 @@ def main():
     parser.add_argument("--only", help="scenarios whose name contains this")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000, help="of the points; printed at the end")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--show", metavar="POINT", help="run this point only, malloc:8196 or read:3+ (and later), "
+                        "and print where the call failed")
     options = parser.parse_args()
 
     found, tried = [], collections.Counter()
@@ -254,25 +343,36 @@ def main():
         for scenario in scenarios(pathlib.Path(directory)):
             if options.only and options.only not in scenario.name:
                 continue
-            expected, state = injector.run(scenario)
+            if options.show:
+                show(injector, scenario, options.show)
+                continue
+            places = injector.directory / "places"
+            expected, state = injector.run(scenario, places=places)
+            firsts = first_calls(places)
+            places.unlink()
             if problem := scenario.judge(expected, expected):
                 sys.exit(f"{scenario.name} fails without a fault: {problem} {expected.stderr!r}")
             points = []
             for kind in options.kinds.split():
-                count = state.calls[list(KINDS).index(kind)]
+                number = list(KINDS).index(kind)
+                chosen = points_of(state.calls[number], firsts.get(number, []), options.points, options.seed)
                 for persists in [False, True] if KINDS[kind][1] else [False]:
-                    points += [(kind, at, persists) for at in spread(count, options.points, options.seed)]
+                    points += [(kind, at, persists) for at in chosen]
 
             def attempt(point, scenario=scenario, expected=expected):
                 outcome, after = injector.run(scenario, *point)
                 return point, scenario.judge(expected, outcome), after.failed, outcome
 
             with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-                for (kind, at, persists), problem, failed, _ in pool.map(attempt, points):
+                results = enumerate(pool.map(attempt, points), 1)
+                for done, ((kind, at, persists), problem, failed, _) in results:
                     tried[scenario.name, kind] += failed > 0
+                    progress(f"{scenario.name}: {done} of {len(points)} points, {len(found)} findings")
                     if problem:
+                        progress("")
                         found.append(problem)
                         print(f"{scenario.name}: {kind} {at}{' and later' if persists else ''}: {problem}", flush=True)
+    progress("")
     for (name, kind), count in sorted(tried.items()):
         print(f"{name:28} {kind:12} {count:6} points")
     print(json.dumps({"points": sum(tried.values()), "findings": len(found), "seed": options.seed}))

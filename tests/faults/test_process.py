@@ -315,6 +315,55 @@ def test_threads_are_short(place, origin, tmp_path, view_file, threads):
     assert done.returncode == 1 or threads > 1
 
 
+@pytest.mark.not_sanitized("the sanitizer needs threads of its own")
+@pytest.mark.parametrize("processes", [2, 3, 4, 5, 7, 9, 12, 30])
+def test_threads_are_short_for_a_mount(place, origin, batchfs, tmp_path, view_file, processes):
+    """A container's limit, which binds root, too: a mount, or one line that names the limit."""
+    directory = tmp_path / "mnt"
+    directory.mkdir()
+    group = Group("pids", processes)
+    try:
+        done = batchfs("mount", origin[0], directory, "--view", view_file, "--wait", "20", preexec_fn=group.enter)
+        if done.returncode == 0:
+            result = Background(directory / BATCHES[0]).end()
+            assert isinstance(result, int) or right(place[1], 0, result)
+        else:
+            (line,) = done.stderr.decode().splitlines()
+            assert done.returncode == 1 and "pids.max" in line, line
+            assert not os.path.ismount(directory)
+        assert done.returncode == 0 or processes < 30
+    finally:
+        batchfs("umount", "--lazy", directory)
+        group.remove()
+
+
+def test_files_are_short(place, good, batchfs, tmp_path):
+    """Each open batch is an open file of the daemon: where there are no more, an error and not the end of the mount."""
+    directory, view = tmp_path / "mnt", tmp_path / "view.json"
+    directory.mkdir()
+    view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "batch": {"size": 1}, "epochs": 100}))
+    good("mount", place[0], directory, "--view", view, "--wait", "5",
+         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+    batch = [directory / f"views/v/epoch-{number // 24:04}/batch-{number % 24:06}.npy" for number in range(100)]
+    try:
+        pid = stats(directory)["pid"]
+        with contextlib.ExitStack() as stack:
+            failures = []
+            for path in batch:
+                try:
+                    stack.enter_context(open(path, "rb"))
+                except OSError as error:
+                    failures.append(error.errno)
+            assert failures and set(failures) <= {errno.ENOMEM, errno.EIO, errno.EMFILE, errno.ETIMEDOUT}
+        assert "RLIMIT_NOFILE" in (directory / ".batchfs" / "log").read_text()
+        assert stats(directory)["pid"] == pid
+        assert eventually(lambda: not isinstance(outcome(batch[5]), int), LONG)  # the kernel closes files a little later
+        contents = read(batch[5])
+        assert np.array_equal(contents[-64 * 128 * 4:].view("f4").reshape(64, 128), place[1][5])
+    finally:
+        batchfs("umount", "--lazy", directory)
+
+
 def test_a_background_daemon_raises_its_limit_of_files(place, good, batchfs, tmp_path, view_file):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     directory = tmp_path / "mnt"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <new>
 #include <set>
 #include <vector>
 
@@ -45,6 +46,14 @@ class OpenTableTest : public testing::Test {
   std::set<std::int32_t> backings_;  // that the kernel has
   const std::shared_ptr<OpenFile> file_ = std::make_shared<FakeFile>(100);
 };
+
+TEST_F(OpenTableTest, AnOpenThatFailedLeavesNothing) {
+  OpenTable table(&state_, {[](int) -> std::int32_t { throw std::bad_alloc(); }, [](std::int32_t) {}}, log_);
+  EXPECT_THROW(table.open(5, file_, true), std::bad_alloc);
+  EXPECT_FALSE(table.open_again(5));
+  EXPECT_TRUE(state_.opened_files().empty());
+  EXPECT_EQ(table.open(5, file_, false).file, file_);
+}
 
 TEST_F(OpenTableTest, HandlesOfAFileShareWhatServesIt) {
   OpenTable table(nullptr, kernel(), log_);

@@ -1,7 +1,9 @@
 #include "fs/opens.h"
 
+#include <atomic>
 #include <cerrno>
 #include <future>
+#include <new>
 
 #include <gtest/gtest.h>
 
@@ -48,7 +50,14 @@ class OpensTest : public testing::Test {
   Engine engine_{{.threads = 2, .memory = 64 << 20, .prefetch = false}, log_};
   FileSystem files_{{.store_url = "fake"}, data_.store, std::make_shared<const Hierarchy>(data_.hierarchy), data_.dataset,
                     {data_.view(R"({"name": "v", "window": {"time": 1}, "batch": 4})")}, engine_, log_};
-  OpenTable table_{nullptr, {[](int) { return 5; }, [](std::int32_t) {}}, log_};
+  std::atomic<bool> out_of_memory_ = false;
+  OpenTable table_{nullptr,
+                   {[this](int) {
+                      if (out_of_memory_) throw std::bad_alloc();
+                      return 5;
+                    },
+                    [](std::int32_t) {}},
+                   log_};
   Opens opens_{files_, table_};
 };
 
@@ -69,6 +78,24 @@ TEST_F(OpensTest, WhatCannotBeOpened) {
   EXPECT_EQ(open(Ino{1} << 62).error, ENOENT);
   data_.store->failing = 2;
   EXPECT_EQ(open(find("views/v/epoch-0000/batch-000002.npy")).error, EIO);
+}
+
+TEST_F(OpensTest, ForWantOfMemoryAnOpenEndsWithAnError) {
+  out_of_memory_ = true;
+  EXPECT_EQ(open(find("views/v/epoch-0000/batch-000002.npy")).error, ENOMEM);
+  out_of_memory_ = false;
+  EXPECT_EQ(open(find("views/v/epoch-0000/batch-000002.npy")).opening.backing_id, 5);
+}
+
+TEST_F(OpensTest, AnAnswerThatThrowsIsNotGivenAgain) {
+  int answers = 0;
+  EXPECT_THROW(files_.open(find("store.json"),
+                           [&answers](const auto&, const auto&) {
+                             ++answers;
+                             throw std::bad_alloc();
+                           }),
+               std::bad_alloc);
+  EXPECT_EQ(answers, 1);
 }
 
 TEST_F(OpensTest, ABatchIsWaitedFor) {

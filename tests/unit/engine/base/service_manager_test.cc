@@ -123,7 +123,8 @@ TEST_F(ServiceManager, SaysHowOftenItWantsASignOfLife) {
 
 TEST_F(ServiceManager, HearsOfAServiceThatIsAliveAgainAndAgain) {
   listen(folder_ + "/notify");
-  const Watchdog watchdog([] { return true; }, milliseconds(2));
+  Watchdog watchdog([] { return true; }, milliseconds(2));
+  watchdog.begin();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(received(), "WATCHDOG=1");
 }
 
@@ -131,7 +132,8 @@ TEST_F(ServiceManager, HearsNothingOfAServiceThatIsNot) {
   listen(folder_ + "/notify");
   std::atomic<int> asked{0};
   {
-    const Watchdog watchdog([&] { return ++asked < 0; }, milliseconds(2));
+    Watchdog watchdog([&] { return ++asked < 0; }, milliseconds(2));
+    watchdog.begin();
     while (asked < 3) std::this_thread::sleep_for(milliseconds(1));
   }
   EXPECT_EQ(received(nullptr, 0), "");
@@ -139,7 +141,19 @@ TEST_F(ServiceManager, HearsNothingOfAServiceThatIsNot) {
 
 TEST_F(ServiceManager, IsNotToldWithoutBeingAsked) {
   std::atomic<int> asked{0};
-  { const Watchdog watchdog([&] { return ++asked > 0; }, std::nullopt); }
+  {
+    Watchdog watchdog([&] { return ++asked > 0; }, std::nullopt);
+    watchdog.begin();
+  }
+  EXPECT_EQ(asked, 0);
+}
+
+TEST_F(ServiceManager, NothingIsAskedBeforeTheBeginning) {
+  std::atomic<int> asked{0};
+  {
+    const Watchdog watchdog([&] { return ++asked > 0; }, milliseconds(1));
+    std::this_thread::sleep_for(milliseconds(10));
+  }
   EXPECT_EQ(asked, 0);
 }
 
@@ -147,6 +161,7 @@ TEST_F(ServiceManager, NothingIsAskedAfterAStop) {
   listen(folder_ + "/notify");
   std::atomic<int> asked{0};
   Watchdog watchdog([&] { return ++asked > 0; }, milliseconds(2));
+  watchdog.begin();
   EXPECT_EQ(received(), "WATCHDOG=1");
   watchdog.stop();
   while (!received(nullptr, 10).empty()) {

@@ -35,6 +35,17 @@ TEST(SystemError, ExplainsThreadsThatCouldNotBeStarted) {
   EXPECT_EQ(explain(std::make_exception_ptr(std::system_error(EIO, std::generic_category()))).code(), ErrorCode::internal);
 }
 
+TEST(SystemError, ADescriptorThatCouldNotBeOpenedThrows) {
+  EXPECT_EQ(opened(7, "eventfd"), 7);
+  errno = EMFILE;
+  try {
+    opened(-1, "eventfd");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("RLIMIT_NOFILE"), testing::HasSubstr("(eventfd)")));
+  }
+}
+
 TEST(SystemError, OthersAreAsTheSystemSays) { EXPECT_EQ(describe_system_error(EIO), std::strerror(EIO)); }
 
 }  // namespace system_error_test
