@@ -177,10 +177,12 @@ Engine::WaiterId FileSystem::open(Ino ino, OpenDone done) {
     } else if (node->kind == Node::Kind::chunk) {
       return open_chunk(*node, done);
     } else if (node->kind == Node::Kind::batch &&
-               tree_.batch_tree(node->index).slots()[node->slot].content == BatchSlot::Content::tensor_file) {
+               tree_.batch_tree(node->index).slots()[node->slot].content ==
+                   BatchSlot::Content::tensor_file) {
       return open_batch(*node, done);
     } else {
-      const auto caching = node->kind == Node::Kind::control ? OpenFile::Caching::direct : OpenFile::Caching::kernel;
+      const auto caching =
+          node->kind == Node::Kind::control ? OpenFile::Caching::direct : OpenFile::Caching::kernel;
       file = std::make_shared<TextFile>(text_of(*node), caching);
     }
   } catch (...) {

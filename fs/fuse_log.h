@@ -7,7 +7,8 @@
 
 namespace batchfs {
 
-/// Takes libfuse's messages as long as it lives. One at a time: libfuse has one receiver in the process.
+/// Takes libfuse's messages as long as it lives. One at a time: libfuse has one receiver in the
+/// process.
 class FuseLog {
  public:
   /// `log` outlives it.

@@ -47,6 +47,7 @@ struct FuseSession::Impl {
 
   std::atomic<bool> passthrough{false};
   std::atomic<bool> resend{false};
+  std::atomic<int> failure{0};  // errno: requests cannot be read, or INIT not be answered
   bool replaying = false;  // in run(), before there are other threads
   std::atomic<std::uint64_t> init_unique{0};
   std::uint64_t init_offered = 0;  // flags of the kernel's INIT
@@ -62,7 +63,9 @@ struct FuseSession::Impl {
         messages(l),
         mount_time(options.state != nullptr ? options.state->mount_time() : ::time(nullptr)),
         open_files(options.state,
-                   {[this](int fd) { return open_backing(fd); }, [this](std::int32_t id) { close_backing(id); }}, log),
+                   {[this](int fd) { return open_backing(fd); },
+                    [this](std::int32_t id) { close_backing(id); }},
+                   log),
         opens(files, open_files),
         reads(files, open_files) {}
 
@@ -74,6 +77,11 @@ struct FuseSession::Impl {
 
   static ssize_t read_request(int fd, void* buffer, std::size_t size, void* user) {
     const ssize_t got = ::read(fd, buffer, size);
+    const int cause = errno;
+    if (got < 0 && cause != EINTR && cause != EAGAIN && cause != ENOENT && cause != ENODEV) {
+      of(user).failure = cause;
+      errno = ENODEV;  // so that libfuse ends without a message of its own
+    }
     if (got <= 0) return got;
     const std::span<const std::byte> request(static_cast<const std::byte*>(buffer), static_cast<std::size_t>(got));
     if (const auto offer = init_offer_of(request)) {
@@ -93,8 +101,13 @@ struct FuseSession::Impl {
       self.init_unique = 0;
       const std::uint64_t flags =
           amend_init(*static_cast<fuse_abi::InitOut*>(parts[1].iov_base), self.init_offered, self.options.passthrough);
-      const ssize_t written = self.send(fd, parts, count);
-      if (written > 0) self.initialised(flags);
+      const ssize_t written = ::writev(fd, parts, count);
+      if (written > 0) {
+        self.initialised(flags);
+      } else {
+        self.failure = errno;
+        fuse_session_exit(self.session);  // nothing follows an INIT that was not answered
+      }
       return written;
     }
     if (self.replaying) return static_cast<ssize_t>(parts[0].iov_len + (count == 2 ? parts[1].iov_len : 0));
@@ -107,9 +120,10 @@ struct FuseSession::Impl {
     const fuse_abi::OutHeader& header = *static_cast<const fuse_abi::OutHeader*>(parts[0].iov_base);
     const int cause = errno;
     // ENOENT: the kernel wants no answer any more.
-    if (written >= 0 || cause == ENOENT || header.unique == 0 || has_session_ended(fd)) return written;
-    const fuse_abi::OutHeader failure{sizeof failure, -EIO, header.unique};
-    if (::write(fd, &failure, sizeof failure) < 0 && errno != ENOENT && !has_session_ended(fd)) {
+    if (written >= 0 || cause == ENOENT || header.unique == 0 || has_session_ended(fd))
+      return written;
+    const fuse_abi::OutHeader refusal{sizeof refusal, -EIO, header.unique};
+    if (::write(fd, &refusal, sizeof refusal) < 0 && errno != ENOENT && !has_session_ended(fd)) {
       log.error(fmt::format("the kernel takes no answers: {}", std::strerror(errno)));
       ::_exit(1);  // the next daemon gets the requests
     }
@@ -132,8 +146,25 @@ struct FuseSession::Impl {
   /// Has the kernel put what earlier daemons read and did not answer back into its queue.
   void ask_for_unanswered() {
     const fuse_abi::OutHeader notification{sizeof notification, fuse_abi::kNotifyResend, 0};
-    if (::write(fuse_session_fd(session), &notification, sizeof notification) < 0 && !has_session_ended(fuse_session_fd(session)))
-      log.warning(fmt::format("cannot ask the kernel to resend in-flight requests: {}", std::strerror(errno)));
+    if (::write(fuse_session_fd(session), &notification, sizeof notification) >= 0) return;
+    const int cause = errno;
+    // Their readers would wait for ever: rather another daemon, or the end of the mount.
+    if (!has_session_ended(fuse_session_fd(session)))
+      throw Error(ErrorCode::io,
+                  fmt::format("cannot ask the kernel to resend in-flight requests: {}",
+                              std::strerror(cause)));
+  }
+
+  /// Begins to serve a session that others have served.
+  void take_over() {
+    try {
+      replay_init();
+      ask_for_unanswered();
+      initialised(options.state->flags());
+    } catch (...) {
+      mounted = false;  // the session is left to the next daemon
+      throw;
+    }
   }
 
   /// The kernel has the protocol now: see whether it lets us use what it offered.
@@ -277,8 +308,8 @@ struct FuseSession::Impl {
     });
   }
 
-  // Opens and reads are noexcept: what has begun cannot be answered here, since it may be answered elsewhere. Where
-  // memory runs out in them, the daemon ends, and the next one gets the request.
+  // Opens and reads are noexcept: what has begun cannot be answered here, since it may be answered
+  // elsewhere. Where memory runs out in them, the daemon ends, and the next one gets the request.
 
   static void open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) noexcept {
     if ((info->flags & O_ACCMODE) != O_RDONLY) {
@@ -308,7 +339,8 @@ struct FuseSession::Impl {
       open_files.release(opening.handle, ino);
   }
 
-  static void read(fuse_req_t request, fuse_ino_t ino, std::size_t size, off_t offset, fuse_file_info* info) noexcept {
+  static void read(fuse_req_t request, fuse_ino_t ino, std::size_t size, off_t offset,
+                   fuse_file_info* info) noexcept {
     Reads& reads = of(request).reads;
     const Reads::Token token = reads.begin([request](std::span<const std::byte> bytes, int error) {
       if (error != 0) fuse_reply_err(request, error);
@@ -342,6 +374,9 @@ struct FuseSession::Impl {
 
   /// Why libfuse's threads ended.
   Error loop_error() const {
+    if (failure != 0)
+      return Error(ErrorCode::io, fmt::format("/dev/fuse fails: {}", std::strerror(failure)),
+                   "serving the mount");
     const std::string why = messages.errors();
     // Without a message: there was no thread that could have written one.
     if (why.empty() || why.find("creating thread") != std::string::npos)
@@ -392,9 +427,11 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
   for (const char* argument : {"batchfs", "-o", mount_options.c_str()})
     complete = complete && fuse_opt_add_arg(&arguments, argument) == 0;
   static constexpr fuse_lowlevel_ops kOperations = Impl::operations();
-  if (complete) self.session = fuse_session_new(&arguments, &kOperations, sizeof kOperations, &self);
+  if (complete)
+    self.session = fuse_session_new(&arguments, &kOperations, sizeof kOperations, &self);
   fuse_opt_free_args(&arguments);
-  if (self.session == nullptr) throw Error(ErrorCode::internal, "setting up FUSE failed: " + self.messages.errors());
+  if (self.session == nullptr)
+    throw Error(ErrorCode::internal, "setting up FUSE failed: " + self.messages.errors());
   // libfuse takes the name of an open descriptor for a session that others have mounted.
   const std::string mountpoint = self.options.taken_over < 0 ? self.options.mountpoint
                                                              : fmt::format("/dev/fd/{}", self.options.taken_over);
@@ -403,7 +440,8 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
     const StderrCapture told;
     if (fuse_session_mount(self.session, mountpoint.c_str()) != 0) {
       std::string why = told.text();
-      if (const std::string errors = self.messages.errors(); !errors.empty()) why += (why.empty() ? "" : "; ") + errors;
+      if (const std::string errors = self.messages.errors(); !errors.empty())
+        why += (why.empty() ? "" : "; ") + errors;
       refused = (why.empty() ? "the kernel refused the mount" : why) + "; `batchfs doctor` says what is missing";
     }
   }
@@ -438,19 +476,16 @@ void FuseSession::run(std::function<void()> ready, const std::function<void()>& 
     is_ready = true;
     ready();
   };
-  if (fuse_set_signal_handlers(self.session) != 0) throw Error(ErrorCode::internal, "signals cannot be handled");
-  if (self.options.taken_over >= 0) {
-    self.replay_init();
-    self.initialised(self.options.state->flags());
-    self.ask_for_unanswered();
-  }
-  fuse_loop_config* config = fuse_loop_cfg_create();
+  if (fuse_set_signal_handlers(self.session) != 0)
+    throw Error(ErrorCode::internal, "signals cannot be handled");
+  const std::unique_ptr<fuse_loop_config, void (*)(fuse_loop_config*)> config(
+      fuse_loop_cfg_create(), fuse_loop_cfg_destroy);
   if (config == nullptr) throw Error(ErrorCode::no_memory, "out of memory", "serving the mount");
+  if (self.options.taken_over >= 0) self.take_over();
   // Requests are answered by callbacks, so few threads do; libfuse's default of 10 would be a silent cap.
-  fuse_loop_cfg_set_max_threads(config, std::max(4u, std::thread::hardware_concurrency()));
-  fuse_loop_cfg_set_clone_fd(config, 0);
-  const bool failed = fuse_session_loop_mt(self.session, config) < 0;
-  fuse_loop_cfg_destroy(config);
+  fuse_loop_cfg_set_max_threads(config.get(), std::max(4u, std::thread::hardware_concurrency()));
+  fuse_loop_cfg_set_clone_fd(config.get(), 0);
+  const bool failed = fuse_session_loop_mt(self.session, config.get()) < 0 || self.failure != 0;
   if (failed && is_ready && can_be_taken_over()) throw self.loop_error();
   ending();
   fuse_remove_signal_handlers(self.session);

@@ -116,7 +116,8 @@ OpenTable::Opening OpenTable::add_handle(File& file) {
 /// The file has no handle left. Called with files_mutex_ held.
 void OpenTable::forget(std::unordered_map<Ino, File>::iterator file) {
   if (file->second.slot != SessionState::kNoSlot) state_->remove(file->second.slot);
-  // Not before the last release: closing the number right after the answer to open races with the kernel's use.
+  // Not before the last release: closing the number right after the answer to open races with the
+  // kernel's use.
   if (file->second.backing_id != 0) kernel_.close_backing(file->second.backing_id);
   files_.erase(file);
 }

@@ -26,7 +26,8 @@ namespace batchfs {
 
 namespace {
 
-constexpr char kOutOfMemory[] = "out of memory; use a smaller --memory, or raise the limit (ulimit -v)";
+constexpr char kOutOfMemory[] =
+    "out of memory; use a smaller --memory, or raise the limit (ulimit -v)";
 
 /// What the daemon tells: one byte, then for an error its code, why and where, each ended by NUL.
 constexpr char kReady = '+', kError = '-';
@@ -59,10 +60,11 @@ std::string message(ErrorCode code, const std::string& why, const std::string& w
   return text;
 }
 
-/// Away from the terminal, the session and the directory of whoever mounted. Not before the mount is there: autofs(5) lets
-/// nobody but the process group of the automounter to the place where it is wanted. The journal's stream is kept, as
-/// nobody else reads it. `null`: of /dev/null, opened in advance, since a daemon that keeps the pipes of its caller open would
-/// keep the caller waiting. -1: this was done before a fork.
+/// Away from the terminal, the session and the directory of whoever mounted. Not before the mount
+/// is there: autofs(5) lets nobody but the process group of the automounter to the place where it
+/// is wanted. The journal's stream is kept, as nobody else reads it. `null`: of /dev/null, opened
+/// in advance, since a daemon that keeps the pipes of its caller open would keep the caller
+/// waiting. -1: this was done before a fork.
 void detach(int null) {
   ::setsid();
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
@@ -79,7 +81,8 @@ class WaiterWatch {
   explicit WaiterWatch(int report)
       : stop_(opened(::eventfd(0, EFD_CLOEXEC), "eventfd")), thread_([this, report] {
           pollfd ends[] = {{report, 0, 0}, {stop_, POLLIN, 0}};  // a pipe without a reader has POLLERR
-          while (::poll(ends, 2, -1) < 0 && errno == EINTR) {}
+          while (::poll(ends, 2, -1) < 0 && errno == EINTR) {
+          }
           if (ends[1].revents == 0 && (ends[0].revents & POLLERR) != 0) ::_exit(1);
         }) {}
   ~WaiterWatch() {
@@ -94,7 +97,8 @@ class WaiterWatch {
   std::thread thread_;
 };
 
-[[noreturn]] void be_daemon(int report, int null, const std::function<void(const std::function<void()>& ready)>& serve,
+[[noreturn]] void be_daemon(int report, int null,
+                            const std::function<void(const std::function<void()>& ready)>& serve,
                             const Split& split) noexcept {
   bool reported = false;  // or nobody is there to be told
   std::optional<WaiterWatch> watch;

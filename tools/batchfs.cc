@@ -117,10 +117,12 @@ void describe(CLI::App& app) {
       "batchfs COMMAND --help says more; see also batchfs(1), batchfs-view(5), batchfs-layout(7).");
 }
 
-constexpr std::string_view kOutOfMemory = "out of memory; select less, use a smaller --memory, or raise the limit (ulimit -v)";
+constexpr std::string_view kOutOfMemory =
+    "out of memory; select less, use a smaller --memory, or raise the limit (ulimit -v)";
 
 int run(const Command& command, const Run& chosen) {
-  set_last_words(STDERR_FILENO, "batchfs: " + std::string(command.name) + " failed: " + std::string(kOutOfMemory) + "\n");
+  set_last_words(STDERR_FILENO, "batchfs: " + std::string(command.name) +
+                                    " failed: " + std::string(kOutOfMemory) + "\n");
   try {
     Output output(STDOUT_FILENO);
     chosen(output);
@@ -228,10 +230,12 @@ int main(int argc, char** argv) {
   const bool is_helper = batchfs::is_mount_helper(argv[0]);
   batchfs::end_with_last_words(is_helper ? batchfs::kMountFailure : batchfs::kFailed);
   batchfs::set_last_words(STDERR_FILENO,
-                          "batchfs: starting failed: out of memory; close other programs, or raise the limit (ulimit -v)\n");
+                          "batchfs: starting failed: out of memory; close other programs, or raise "
+                          "the limit (ulimit -v)\n");
   try {
     return is_helper ? batchfs::main_of_mount_helper(argc, argv) : batchfs::main_of(argc, argv);
   } catch (const std::bad_alloc&) {
-    throw;  // to the last words, since nothing catches it. Caught so that the stack is unwound first, which ends threads
+    throw;  // to the last words, since nothing catches it. Caught so that the stack is unwound
+            // first, which ends threads
   }
 }

@@ -68,7 +68,8 @@ void set_last_words(int descriptor, std::string_view text) {
   for (Words& each : words)
     if (each.descriptor == descriptor) each.descriptor = -1;
   if (text.empty()) return;
-  const auto free = std::find_if(words.begin(), words.end(), [](const Words& each) { return each.descriptor < 0; });
+  const auto free = std::find_if(words.begin(), words.end(),
+                                 [](const Words& each) { return each.descriptor < 0; });
   if (free == words.end()) return;
   free->size = std::min(text.size(), free->text.size());
   std::copy_n(text.begin(), free->size, free->text.begin());

@@ -1,8 +1,10 @@
 #pragma once
-// An object of each thread, made when the thread first asks for it and destroyed when the thread ends.
+// An object of each thread, made when the thread first asks for it and destroyed when the thread
+// ends.
 //
-// As thread_local, but the lack of memory throws: the C library aborts when it cannot note that a thread_local object
-// has a destructor. And an object whose constructor threw is tried again the next time.
+// As thread_local, but the lack of memory throws: the C library aborts when it cannot note that a
+// thread_local object has a destructor. And an object whose constructor threw is tried again the
+// next time.
 
 #include <memory>
 #include <new>
@@ -16,7 +18,8 @@ template <class T>
 class PerThread {
  public:
   PerThread() {
-    if (::pthread_key_create(&key_, [](void* own) { delete static_cast<T*>(own); }) != 0) throw std::bad_alloc();
+    if (::pthread_key_create(&key_, [](void* own) { delete static_cast<T*>(own); }) != 0)
+      throw std::bad_alloc();
   }
   PerThread(const PerThread&) = delete;
   PerThread& operator=(const PerThread&) = delete;

@@ -26,9 +26,10 @@ std::optional<std::chrono::microseconds> watchdog_interval();
 /// Tells the manager that a service is alive for as long as that is so.
 class Watchdog {
  public:
-  /// Where the manager wants it, starts a thread that from begin() on calls `alive` twice in each interval, and tells the
-  /// manager when it returns true. `alive` may block: that is what a service that hangs looks like. Throws std::system_error
-  /// when the thread cannot be started: before begin(), so that a service that is not ready yet can fail.
+  /// Where the manager wants it, starts a thread that from begin() on calls `alive` twice in each
+  /// interval, and tells the manager when it returns true. `alive` may block: that is what a
+  /// service that hangs looks like. Throws std::system_error when the thread cannot be started:
+  /// before begin(), so that a service that is not ready yet can fail.
   explicit Watchdog(std::function<bool()> alive,
                     std::optional<std::chrono::microseconds> interval = watchdog_interval());
   /// Waits for a call of `alive` that has begun.

@@ -12,7 +12,8 @@ namespace batchfs {
 /// places that set it.
 std::string describe_system_error(int error);
 
-/// A new descriptor as it is. Throws io where it is -1, with errno's reason; `where` names the call.
+/// A new descriptor as it is. Throws io where it is -1, with errno's reason; `where` names the
+/// call.
 int opened(int descriptor, const char* where);
 
 /// EAGAIN of pthread_create(3) and fork(2).

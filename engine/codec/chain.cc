@@ -41,7 +41,9 @@ class Scratch {
 /// Scratch that is in use is not handed out again: a codec may run a chain inside a chain (shards).
 class ScratchLease {
  public:
-  ScratchLease() : free_(own_free()), scratch_(free_ == nullptr ? std::make_unique<Scratch>() : std::move(free_)) {
+  ScratchLease()
+      : free_(own_free()),
+        scratch_(free_ == nullptr ? std::make_unique<Scratch>() : std::move(free_)) {
     if (scratch_->next) free_ = std::move(scratch_->next);
   }
   ~ScratchLease() {

@@ -12,7 +12,8 @@ namespace {
 struct Decompressor {
   libdeflate_decompressor* const of_library = libdeflate_alloc_decompressor();
   Decompressor() {
-    if (of_library == nullptr) throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
+    if (of_library == nullptr)
+      throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
   }
   ~Decompressor() { libdeflate_free_decompressor(of_library); }
 };

@@ -28,7 +28,8 @@ class ZstdCodec final : public Codec {
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     static PerThread<Context> contexts;
     // Goes over all frames, and needs no content size: the output's size bounds it.
-    const std::size_t got = ZSTD_decompressDCtx(contexts.get().of_library, out.data(), out.size(), in.data(), in.size());
+    const std::size_t got = ZSTD_decompressDCtx(contexts.get().of_library, out.data(), out.size(),
+                                                in.data(), in.size());
     if (ZSTD_isError(got))
       throw Error(ErrorCode::corrupt, fmt::format("the zstd frame does not decode: {}", ZSTD_getErrorName(got)));
     return got;

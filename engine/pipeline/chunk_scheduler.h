@@ -37,7 +37,8 @@ class ChunkScheduler {
   ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters, Trace& trace,
                  Log& log);
 
-  // These are noexcept: what they cannot allocate would leave a task that never runs, and readers that wait for it.
+  // These are noexcept: what they cannot allocate would leave a task that never runs, and readers
+  // that wait for it.
 
   /// From here on every use fails with Error{interrupted}.
   void interrupt() noexcept;

@@ -35,8 +35,8 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs `work` once on one of the threads. `work` must not throw. After stop() it is dropped. noexcept: work that is
-  /// lost for want of memory is waited for.
+  /// Runs `work` once on one of the threads. `work` must not throw. After stop() it is dropped.
+  /// noexcept: work that is lost for want of memory is waited for.
   void post(Urgency urgency, std::function<void()> work) noexcept;
 
   /// Runs everything that was posted, and what that posts; then refuses more. Nothing is dropped that

@@ -75,7 +75,8 @@ Buffer take(ReadOutcome outcome, std::uint64_t length) {
 struct Decompressor {
   libdeflate_decompressor* const of_library = libdeflate_alloc_decompressor();
   Decompressor() {
-    if (of_library == nullptr) throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
+    if (of_library == nullptr)
+      throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
   }
   ~Decompressor() { libdeflate_free_decompressor(of_library); }
 };
@@ -84,8 +85,9 @@ Buffer inflate_whole(std::span<const std::byte> in, std::uint64_t size) {
   static PerThread<Decompressor> decompressors;
   Buffer out(size);
   std::size_t got = 0;
-  if (libdeflate_deflate_decompress(decompressors.get().of_library, in.data(), in.size(), out.data(), out.size(), &got) !=
-          LIBDEFLATE_SUCCESS || got != size)
+  if (libdeflate_deflate_decompress(decompressors.get().of_library, in.data(), in.size(),
+                                    out.data(), out.size(), &got) != LIBDEFLATE_SUCCESS ||
+      got != size)
     throw corrupt("the compressed data are damaged, or not as long as the archive's directory says");
   return out;
 }

@@ -45,7 +45,8 @@ static void trace(const char* what) {
   static __thread int busy;
   if (trace_path == NULL || busy) return;
   busy = 1;
-  const int fd = (int)syscall(SYS_openat, AT_FDCWD, trace_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const int fd = (int)syscall(SYS_openat, AT_FDCWD, trace_path,
+                              O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd >= 0) {
     void* frames[64];
     const int count = backtrace(frames, 64);
@@ -62,7 +63,8 @@ static void on_crash(int number) {
   raise(number);
 }
 
-/* The file of INJECT_PLACES: each call is appended to it, with what tells its caller from others. */
+/* The file of INJECT_PLACES: each call is appended to it, with what tells its caller from others.
+ */
 static const char* places_path;
 
 static void note_place(enum Kind kind, long call) {
@@ -74,7 +76,8 @@ static void note_place(enum Kind kind, long call) {
   backtrace(frames, kOwn + kCallers);
   long record[3] = {(long)kind, call, 0};
   for (int i = kOwn; i < kOwn + kCallers; ++i) record[2] = record[2] * 1000003 ^ (long)frames[i];
-  const int fd = (int)syscall(SYS_openat, AT_FDCWD, places_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const int fd = (int)syscall(SYS_openat, AT_FDCWD, places_path,
+                              O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd >= 0) {
     syscall(SYS_write, fd, record, sizeof record);
     syscall(SYS_close, fd);
@@ -94,7 +97,8 @@ static int fails(enum Kind kind) {
   return 1;
 }
 
-/* Counters and queues of signals have no type. They live in the kernel, and their reads and writes do not fail. */
+/* Counters and queues of signals have no type. They live in the kernel, and their reads and writes
+ * do not fail. */
 static int has_type(int fd) {
   struct stat file;
   return syscall(SYS_fstat, fd, &file) != 0 || (file.st_mode & S_IFMT) != 0;
@@ -143,8 +147,11 @@ int open(const char* path, int flags, ...) {
 int open64(const char* path, int flags, ...) __attribute__((alias("open")));
 int openat64(int directory, const char* path, int flags, ...) __attribute__((alias("openat")));
 
+ssize_t __read(
+    int, void*,
+    size_t); /* a cancellation point, as syscall(2) is not: libfuse cancels threads in it */
 ssize_t read(int fd, void* to, size_t size) {
-  return has_type(fd) && fails(kRead) ? -1 : syscall(SYS_read, fd, to, size);
+  return has_type(fd) && fails(kRead) ? -1 : __read(fd, to, size);
 }
 ssize_t pread(int fd, void* to, size_t size, off_t offset) {
   return fails(kRead) ? -1 : syscall(SYS_pread64, fd, to, size, offset);
@@ -156,7 +163,8 @@ ssize_t readv(int fd, const struct iovec* to, int count) {
 
 /* Not of standard error: the error could not be said. */
 ssize_t write(int fd, const void* from, size_t size) {
-  return fd != STDERR_FILENO && has_type(fd) && fails(kWrite) ? -1 : syscall(SYS_write, fd, from, size);
+  return fd != STDERR_FILENO && has_type(fd) && fails(kWrite) ? -1
+                                                              : syscall(SYS_write, fd, from, size);
 }
 ssize_t pwrite(int fd, const void* from, size_t size, off_t offset) {
   return fails(kWrite) ? -1 : syscall(SYS_pwrite64, fd, from, size, offset);

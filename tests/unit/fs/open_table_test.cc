@@ -48,7 +48,8 @@ class OpenTableTest : public testing::Test {
 };
 
 TEST_F(OpenTableTest, AnOpenThatFailedLeavesNothing) {
-  OpenTable table(&state_, {[](int) -> std::int32_t { throw std::bad_alloc(); }, [](std::int32_t) {}}, log_);
+  OpenTable table(&state_,
+                  {[](int) -> std::int32_t { throw std::bad_alloc(); }, [](std::int32_t) {}}, log_);
   EXPECT_THROW(table.open(5, file_, true), std::bad_alloc);
   EXPECT_FALSE(table.open_again(5));
   EXPECT_TRUE(state_.opened_files().empty());

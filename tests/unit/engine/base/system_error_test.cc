@@ -42,7 +42,8 @@ TEST(SystemError, ADescriptorThatCouldNotBeOpenedThrows) {
     opened(-1, "eventfd");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("RLIMIT_NOFILE"), testing::HasSubstr("(eventfd)")));
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("RLIMIT_NOFILE"),
+                                             testing::HasSubstr("(eventfd)")));
   }
 }
 
