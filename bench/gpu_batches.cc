@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "bench/gpu_fields.h"
+#include "engine/base/buffer_pool.h"
 #include "engine/zarr/hierarchy.h"
 #include "gpu/batch_stream.h"
 #include "gpu/device_decoder.h"
@@ -175,6 +176,7 @@ int run(const std::filesystem::path& folder, std::vector<std::string_view> codin
     for (const bool shuffled : {false, true}) {
       const auto view = View::parse(dataset, view_of(shuffled), "pairs", "bench");
       Engine engine({.memory = std::uint64_t{16} << 30}, log);
+      keep_pooled(512 << 20);  // as the commands do
       gpu::BatchStream::Options options = wanted;
       if (!shuffled) {
         gpu::BatchStream stream(view, engine, options);

@@ -207,7 +207,7 @@ Engine::WaiterId FileSystem::open_batch(const Node& node, OpenDone done) {
 Engine::WaiterId FileSystem::open_chunk(const Node& node, OpenDone done) {
   const std::shared_ptr<const Array> array = arrays_[node.index].array;
   const Box box = chunk_box(*array, node.item);
-  return engine_.open_box(array, box, npy_header(array->type(), box.shape),
+  return engine_.arrays().open_box(array, box, npy_header(array->type(), box.shape),
                           [done = std::move(done)](std::shared_ptr<const Batch> file, std::exception_ptr error) {
                             if (error) return done(nullptr, error);
                             const MemoryFile* memory = &file->files[0];

@@ -56,9 +56,9 @@ void ValuesFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
     // Also of the chunk that this read is in: the whole of it is going to be needed.
     const std::uint64_t count = std::min((last - first) + kReadAheadBytes / itemsize,
                                          (size_ - header_.size()) / itemsize - first);
-    engine_.read_ahead(array_, static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
+    engine_.arrays().read_ahead(array_, static_cast<std::int64_t>(first), static_cast<std::int64_t>(count));
   }
-  engine_.read_elements(
+  engine_.arrays().read_elements(
       array_, static_cast<std::int64_t>(first), static_cast<std::int64_t>(last - first), elements, buffer,
       [this, buffer, reply, size, offset, in_header, done = std::move(done)](std::exception_ptr error) {
         if (error) return done({}, error);

@@ -47,7 +47,7 @@ double rate_json(double rate) { return rate < 1e-6 ? 0 : rate; }
 }  // namespace
 
 Json FileSystem::streams_json() const {
-  const std::vector<Prefetcher::StreamState> ahead = engine_.streams();
+  const std::vector<Prefetcher::StreamState> ahead = engine_.state().streams;
   Json streams = Json::array();
   for (const Readers::Reader& reader : engine_.readers().list(Trace::now())) {
     std::int64_t window = 0;
@@ -90,11 +90,11 @@ std::string FileSystem::stats_text() const {
     json["cgroup"] = {{"memory_used", cgroup->used}, {"memory_shared", cgroup->shared}};
     if (cgroup->limit != UINT64_MAX) json["cgroup"]["memory_limit"] = cgroup->limit;
   }
-  json["chunk_cache_bytes"] = engine_.cache_bytes();
-  json["threads"] = engine_.threads();
-  const Engine::Waiting waiting = engine_.waiting();
-  json["readers_waiting"] = waiting.readers;
-  json["readers_waiting_for_memory"] = waiting.for_memory;
+  const Engine::State state = engine_.state();
+  json["chunk_cache_bytes"] = state.cache_bytes;
+  json["threads"] = state.threads;
+  json["readers_waiting"] = state.readers_waiting;
+  json["readers_waiting_for_memory"] = state.waiting_for_memory;
   json["wait_seconds"] = waits_json(engine_.readers().waits());
   json["streams"] = streams_json();
   if (options_.handoff_statistics) json["handoff"] = options_.handoff_statistics();
@@ -127,12 +127,12 @@ std::string FileSystem::metrics_text() const {
   if (const auto cgroup = cgroup_memory())
     text.gauge("cgroup_memory_shared_bytes", "Files in memory of the control group, batches among them",
                static_cast<double>(cgroup->shared));
-  const Engine::Waiting waiting = engine_.waiting();
-  text.gauge("readers_waiting", "Readers that wait for a batch or a read", static_cast<double>(waiting.readers));
+  const Engine::State state = engine_.state();
+  text.gauge("readers_waiting", "Readers that wait for a batch or a read", static_cast<double>(state.readers_waiting));
   text.gauge("readers_waiting_for_memory", "Of these, readers that wait for memory",
-             static_cast<double>(waiting.for_memory));
-  text.gauge("chunk_cache_bytes", "Memory of decoded chunks that are kept", static_cast<double>(engine_.cache_bytes()));
-  text.gauge("threads", "Threads that decode", engine_.threads());
+             static_cast<double>(state.waiting_for_memory));
+  text.gauge("chunk_cache_bytes", "Memory of decoded chunks that are kept", static_cast<double>(state.cache_bytes));
+  text.gauge("threads", "Threads that decode", state.threads);
   text.gauge("passthrough", "Whether the kernel reads batches itself", passthrough_.load() ? 1 : 0);
   text.gauge("uptime_seconds", "Time since the mount began", seconds(Trace::now() - started_));
 

@@ -63,7 +63,7 @@ Json config_json(const MountOptions& options, const Store& store, const Engine& 
   config["directory"] = options.directory;
   config["views"] = options.views;
   config["memory"] = engine.budget().limit();
-  config["threads"] = engine.threads();
+  config["threads"] = engine.state().threads;
   config["passthrough"] = !options.no_passthrough;
   config["allow_other"] = options.allow_other;
   return config;
@@ -165,7 +165,7 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
         [&] {
           service.stopping();
           supervised.ending();
-          ended = engine.stop_within(kStopTimeout);
+          ended = engine.stop(kStopTimeout);
         });
   } catch (const Error& error) {
     if (!was_ready || !session.can_be_taken_over()) throw;

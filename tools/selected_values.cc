@@ -155,7 +155,7 @@ void SelectedValues::read_piece(Engine& engine, const Dims& first, const Dims& c
       box.shape.push_back(joined_);
       box_strides.push_back(1);
     }
-    engine.read_box(variable_.array, box, converter_, out + offset_of(at, strides), box_strides);
+    engine.arrays().read_box(variable_.array, box, converter_, out + offset_of(at, strides), box_strides);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <malloc.h>
 
 #include "engine/base/budget.h"
+#include "engine/base/buffer_pool.h"
 #include "engine/base/strings.h"
 
 namespace batchfs {
@@ -83,9 +84,13 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
 /// Of --memory, for the versions of objects that were read; and a floor, which holds 49152 objects.
 constexpr std::uint64_t kVersionsShare = 32, kMinVersionMemory = 1 << 20;
 
+/// Of --memory, for freed buffers that this process keeps to use again.
+constexpr std::uint64_t kPooledShare = 16, kMaxPooled = 512 << 20;
+
 OpenedStore open_zarr(const StoreOptions& options) {
   OpenedStore opened;
   const std::uint64_t memory = options.memory != 0 ? options.memory : default_memory_budget();
+  keep_pooled(std::min(memory / kPooledShare, kMaxPooled));
   StoreConfig config = options.config;
   config.memory = memory;
   config.version_memory = std::max(memory / kVersionsShare, kMinVersionMemory);

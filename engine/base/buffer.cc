@@ -82,7 +82,7 @@ class Pool {
 
   void keep(std::size_t bytes) {
     std::unique_lock lock(mutex_);
-    most_ = std::max(bytes, kLeastPooled);
+    most_ = std::max(bytes, kMinPooled);
     drop_surplus(std::move(lock));
   }
 
@@ -113,7 +113,7 @@ class Pool {
 
   std::mutex mutex_;
   std::deque<std::pair<std::byte*, std::size_t>> free_;  // oldest first; at most most_ / kPooled of them
-  std::size_t kept_ = 0, most_ = kLeastPooled;
+  std::size_t kept_ = 0, most_ = kMinPooled;
   const bool host_takes_ = host_takes_huge_pages();
   std::size_t unmapped_ = 0;  // lately, and not mapped again
   Clock::time_point unmapped_at_;

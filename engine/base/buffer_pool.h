@@ -5,7 +5,7 @@
 
 namespace batchfs {
 
-/// None is where AddressSanitizer watches: it knows what malloc gives, and when it is freed.
+/// Pooling is disabled under AddressSanitizer, which watches what malloc gives and when it is freed.
 #if defined(__SANITIZE_ADDRESS__)  // of g++
 inline constexpr bool kPoolsBuffers = false;
 #elif defined(__has_feature)  // of clang
@@ -14,12 +14,11 @@ inline constexpr bool kPoolsBuffers = !__has_feature(address_sanitizer);
 inline constexpr bool kPoolsBuffers = true;
 #endif
 
-/// At least this much is, unless more is asked for. Part of what a process takes beside its memory
-/// budget.
-inline constexpr std::size_t kLeastPooled = 16 << 20;
+/// Kept at least, and until keep_pooled() is called. Part of the memory that a process takes beside its memory budget.
+inline constexpr std::size_t kMinPooled = 16 << 20;
 
-/// Of the whole process. As many chunks as are on their way from a store at once should fit: each that does not costs the
-/// page faults and the clearing of fresh memory.
+/// Sets how many bytes the whole process keeps: for programs, not for libraries. As many chunks as are on their way from a
+/// store at once should fit: each that does not fit costs the page faults and the clearing of fresh memory.
 void keep_pooled(std::size_t bytes);
 
 }  // namespace batchfs

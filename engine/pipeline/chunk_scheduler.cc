@@ -136,7 +136,7 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) noexcept 
   }
 }
 
-void ChunkScheduler::hurry(const std::shared_ptr<Assembly>& assembly) noexcept {
+void ChunkScheduler::reprioritize(const std::shared_ptr<Assembly>& assembly) noexcept {
   const std::lock_guard lock(mutex_);
   for (const Assembly::Use& use : assembly->uses)
     if (const auto it = tasks_.find({use.array.get(), use.chunk}); it != tasks_.end()) {

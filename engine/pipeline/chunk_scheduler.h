@@ -56,7 +56,7 @@ class ChunkScheduler {
 
   /// Goes for what `assembly`, which was submitted, still waits for, as urgently as it says now; or drops
   /// it, when it is cancelled.
-  void hurry(const std::shared_ptr<Assembly>& assembly) noexcept;
+  void reprioritize(const std::shared_ptr<Assembly>& assembly) noexcept;
 
   /// Brings a chunk into the cache for a likely later read, if memory is free.
   void warm(const std::shared_ptr<const Array>& array, std::int64_t chunk) noexcept;

@@ -6,7 +6,7 @@ namespace batchfs {
 
 namespace {
 constexpr std::int64_t kFirstWindow = 2;
-constexpr std::size_t kMostStreams = 256;
+constexpr std::size_t kMaxStreams = 256;
 
 /// Batches that are made ahead to begin with. The first batch of a block needs nearly all of its chunks, so these are brought
 /// a block ahead: a window that grew with each stall would come there after many blocks.
@@ -14,7 +14,7 @@ std::int64_t first_window(const BatchRequest& request) {
   const Order* order = request.view->order();
   if (order == nullptr || order->shuffle != Order::Shuffle::block) return kFirstWindow;
   const std::int64_t of_block = request.view->mixed_samples() / (request.view->batch_size() * request.world);
-  return std::clamp(of_block + 1, kFirstWindow, Prefetcher::kLargestWindow);
+  return std::clamp(of_block + 1, kFirstWindow, Prefetcher::kMaxWindow);
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ BatchRequest Prefetcher::ahead(const BatchRequest& request, std::int64_t sequenc
 void Prefetcher::opened(const BatchRequest& request, bool stalled) {
   const std::int64_t at = sequence(request);
   const std::lock_guard lock(mutex_);
-  if (streams_.size() >= kMostStreams && !streams_.contains(key_of(request)))
+  if (streams_.size() >= kMaxStreams && !streams_.contains(key_of(request)))
     streams_.erase(std::min_element(streams_.begin(), streams_.end(), [](auto& a, auto& b) {
       return a.second.last_used < b.second.last_used;
     }));
@@ -61,7 +61,7 @@ void Prefetcher::opened(const BatchRequest& request, bool stalled) {
     stream.window = 0;  // a jump: nothing is known of what comes next, until two in order
     stream.position = at;
   }
-  stream.window = std::min(stream.window, kLargestWindow);
+  stream.window = std::min(stream.window, kMaxWindow);
 }
 
 std::vector<BatchRequest> Prefetcher::window(const BatchRequest& request, std::uint64_t batch_bytes,
@@ -91,7 +91,7 @@ std::int64_t Prefetcher::streams_read() const {
   return std::max<std::int64_t>(1, read);
 }
 
-void Prefetcher::pressed(const BatchRequest& request) {
+void Prefetcher::on_memory_pressure(const BatchRequest& request) {
   const std::lock_guard lock(mutex_);
   const auto it = streams_.find(key_of(request));
   if (it != streams_.end()) it->second.window = std::max<std::int64_t>(1, it->second.window / 2);
@@ -111,6 +111,13 @@ std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request, s
     }
   }
   return result;
+}
+
+bool Prefetcher::is_ahead(const BatchRequest& request) const {
+  const std::int64_t at = sequence(request);
+  const std::lock_guard lock(mutex_);
+  const auto it = streams_.find(key_of(request));
+  return it != streams_.end() && at > it->second.position;
 }
 
 bool Prefetcher::wanted(const BatchRequest& request) const {

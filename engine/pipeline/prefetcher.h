@@ -8,37 +8,20 @@
 // of mountpoint-s3 (grow on stall, shrink on a failed reservation).
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <tuple>
 #include <vector>
 
-#include "engine/pipeline/batch_format.h"
-#include "engine/view/view.h"
+#include "engine/pipeline/batch_request.h"
 
 namespace batchfs {
-
-/// What is the same for all readers of a batch: view, format, epoch, global batch.
-using BatchKey = std::tuple<const View*, const BatchFormat*, std::int64_t, std::int64_t>;
-
-/// A batch that a reader asks for or the prefetcher wants.
-struct BatchRequest {
-  std::shared_ptr<const View> view;
-  const BatchFormat* format = nullptr;
-  std::int64_t epoch = 0;
-  std::int64_t batch = 0;  // of the rank; the global batch is batch * world + rank
-  std::int64_t rank = 0, world = 1;
-
-  std::int64_t global_batch() const { return batch * world + rank; }
-  BatchKey key() const { return {view.get(), format, epoch, global_batch()}; }
-};
 
 /// Thread-safe. Knows nothing of memory or tasks: it only says what should be ready.
 class Prefetcher {
  public:
-  static constexpr std::int64_t kLargestWindow = 64;
+  static constexpr std::int64_t kMaxWindow = 64;
 
   /// A reader opened this batch; `stalled`: it was not ready.
   void opened(const BatchRequest& request, bool stalled);
@@ -53,7 +36,7 @@ class Prefetcher {
   static constexpr std::uint64_t kForgotten = 64;
 
   /// A batch of this stream could not be begun for lack of memory.
-  void pressed(const BatchRequest& request);
+  void on_memory_pressure(const BatchRequest& request);
 
   struct Ahead {
     std::int64_t distance;  // in batches from the reader
@@ -62,7 +45,9 @@ class Prefetcher {
   /// The batches that lie behind the window, up to `count`, for looking ahead at chunk uses.
   std::vector<Ahead> beyond(const BatchRequest& request, std::int64_t count) const;
 
-  /// Is this batch ahead of its stream's reader and inside its window?
+  /// Is this batch ahead of its stream's reader?
+  bool is_ahead(const BatchRequest& request) const;
+  /// And inside its window?
   bool wanted(const BatchRequest& request) const;
 
   struct StreamState {
@@ -83,6 +68,7 @@ class Prefetcher {
   /// The request `distance` batches on; batch -1 when the epochs are over.
   static BatchRequest ahead(const BatchRequest& request, std::int64_t sequence);
 
+  /// Guards the members below. No other lock is taken with it held.
   mutable std::mutex mutex_;
   std::map<Key, Stream> streams_;
   std::uint64_t clock_ = 0;

@@ -7,7 +7,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::size_t kMostReaders = 256;
+constexpr std::size_t kMaxReaders = 256;
 constexpr double kMemory = 10;  // seconds
 
 double seconds(std::uint64_t later, std::uint64_t earlier) {
@@ -36,7 +36,7 @@ void Readers::got(const BatchRequest& request, std::uint64_t bytes, std::uint64_
   waits_.add(waited);
   auto it = entries_.find(key);
   if (it == entries_.end()) {
-    if (entries_.size() >= kMostReaders)
+    if (entries_.size() >= kMaxReaders)
       entries_.erase(std::min_element(entries_.begin(), entries_.end(),
                                       [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
     it = entries_.emplace(std::move(key), Entry{}).first;

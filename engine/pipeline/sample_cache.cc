@@ -87,13 +87,13 @@ std::shared_ptr<const SampleIndex> SampleCache::find(const std::string& key, std
 }
 
 void SampleCache::remove_old() const {
-  constexpr std::size_t kMost = 100;
+  constexpr std::size_t kMaxEntries = 100;
   std::error_code error;
   std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> files;
   for (std::filesystem::directory_iterator it(directory_ + "/samples", error), end; !error && it != end; it.increment(error))
     files.emplace_back(it->last_write_time(error), it->path());
   std::sort(files.begin(), files.end());
-  for (std::size_t i = 0; i + kMost < files.size(); ++i) std::filesystem::remove(files[i].second, error);
+  for (std::size_t i = 0; i + kMaxEntries < files.size(); ++i) std::filesystem::remove(files[i].second, error);
 }
 
 void SampleCache::keep(const std::string& key, const SampleIndex& index) const {

@@ -16,7 +16,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kMostEntries = 1 << 24;
+constexpr std::int64_t kMaxEntries = 1 << 24;
 
 using Offsets = std::vector<std::int64_t>;  // in elements, ascending
 
@@ -82,11 +82,11 @@ class VariablePass {
       result_.dims.push_back(variable.dims[d]);
       result_.shape.push_back(positions.size());
       if (__builtin_mul_overflow(entries_, static_cast<std::int64_t>(sweep_.indices(d).size()), &entries_) ||
-          entries_ > kMostEntries)
+          entries_ > kMaxEntries)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("'{}' would have more than {} numbers; keep fewer dimensions", variable.name, kMostEntries));
+                    fmt::format("'{}' would have more than {} numbers; keep fewer dimensions", variable.name, kMaxEntries));
     }
-    if (element_count(result_.shape) > kMostEntries)
+    if (element_count(result_.shape) > kMaxEntries)
       throw Error(ErrorCode::invalid_argument, "the selection repeats too many positions", variable.name);
     values_.resize(static_cast<std::size_t>(entries_));
     if (tendency_axis_ != Sweep::kNone) tendencies_.resize(static_cast<std::size_t>(entries_));

@@ -94,25 +94,26 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress) const
   auto start = [&](std::int64_t number) {
     const auto piece = std::make_shared<const Piece>(this->piece(number));
     const auto values = std::make_shared<Buffer>(static_cast<std::size_t>(piece->box.elements()) * sizeof(double));
-    engine.read_box(variable_.array, piece->box, converter, values->data(), c_strides(piece->box.shape, sizeof(double)),
-                    values, [state, number, piece, values, &use](std::exception_ptr error) {
-                      if (!error) {
-                        try {
-                          use(number, *piece, values);
-                        } catch (...) {
-                          error = std::current_exception();
-                        }
-                      }
-                      const std::lock_guard lock(state->mutex);
-                      if (error && !state->error) state->error = error;
-                      state->ahead.insert(number);
-                      while (!state->ahead.empty() && *state->ahead.begin() == state->done) {
-                        state->ahead.erase(state->ahead.begin());
-                        ++state->done;
-                      }
-                      --state->running;
-                      state->changed.notify_one();
-                    });
+    const auto done = [state, number, piece, values, &use](std::exception_ptr error) {
+      if (!error) {
+        try {
+          use(number, *piece, values);
+        } catch (...) {
+          error = std::current_exception();
+        }
+      }
+      const std::lock_guard lock(state->mutex);
+      if (error && !state->error) state->error = error;
+      state->ahead.insert(number);
+      while (!state->ahead.empty() && *state->ahead.begin() == state->done) {
+        state->ahead.erase(state->ahead.begin());
+        ++state->done;
+      }
+      --state->running;
+      state->changed.notify_one();
+    };
+    engine.arrays().read_box(variable_.array, piece->box, converter, values->data(),
+                             c_strides(piece->box.shape, sizeof(double)), values, done, ArrayReads::Purpose::scan);
   };
 
   std::int64_t next = 0;

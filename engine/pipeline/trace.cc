@@ -11,9 +11,9 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::size_t kMostProcessors = 16;  // more share rings: a ring of a few events tells nothing
-constexpr std::size_t kMostNames = 4096;
-constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kMaxProcessors = 16;  // more share rings: a ring of a few events tells nothing
+constexpr std::size_t kMaxNames = 4096;
+constexpr std::size_t kMaxName = 255;
 
 bool is_of_batch(Trace::Kind kind) { return kind >= Trace::Kind::assemble; }
 
@@ -29,7 +29,7 @@ struct alignas(64) Trace::Ring {
 };
 
 Trace::Trace(std::size_t bytes)
-    : processors_(std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostProcessors)),
+    : processors_(std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxProcessors)),
       rings_(new Ring[kGroups * processors_]),
       names_{""},
       numbers_{{"", 0}} {
@@ -47,9 +47,9 @@ std::uint64_t Trace::now() {
 
 std::uint32_t Trace::name(std::string_view name) {
   const std::lock_guard lock(names_mutex_);
-  std::string key(name.substr(0, kLongestName));
+  std::string key(name.substr(0, kMaxName));
   if (const auto it = numbers_.find(key); it != numbers_.end()) return it->second;
-  if (names_.size() == kMostNames) return 0;
+  if (names_.size() == kMaxNames) return 0;
   const auto number = static_cast<std::uint32_t>(names_.size());
   names_.push_back(key);
   numbers_.emplace(std::move(key), number);

@@ -193,7 +193,7 @@ TEST_P(ChunkSchedulerTest, WhoIsNotStartedTakesWhatOthersBring) {
   EXPECT_FALSE(joins.is_done());
   EXPECT_EQ(s.data.store->reads.load(), 1) << "nobody had chunk 4 brought";
   joins.assembly->started = true;
-  s.scheduler.hurry(joins.assembly);
+  s.scheduler.reprioritize(joins.assembly);
   joins.expect_values();
   EXPECT_EQ(s.data.store->reads.load(), 2);
 }
@@ -215,12 +215,12 @@ TEST_P(ChunkSchedulerTest, WhoIsCancelledIsInterruptedAndTheOthersAreServed) {
   s.scheduler.submit(leaves.assembly);
   s.scheduler.submit(stays.assembly);
   leaves.assembly->cancelled = true;
-  s.scheduler.hurry(leaves.assembly);
+  s.scheduler.reprioritize(leaves.assembly);
   EXPECT_EQ(leaves.expect_error().code(), ErrorCode::interrupted);
   EXPECT_FALSE(stays.is_done());
   EXPECT_EQ(s.data.store->reads.load(), 0);
   stays.assembly->started = true;
-  s.scheduler.hurry(stays.assembly);
+  s.scheduler.reprioritize(stays.assembly);
   stays.expect_values();
   EXPECT_EQ(s.data.store->reads.load(), 1);
 }
@@ -346,7 +346,7 @@ TEST(ChunkScheduler, TheMostUrgentComesFirst) {
     s.scheduler.submit(readings.back()->assembly);
   }
   readings[2]->assembly->urgency = kReaderWaits;  // a reader came for chunk 9
-  s.scheduler.hurry(readings[2]->assembly);
+  s.scheduler.reprioritize(readings[2]->assembly);
   s.data.store->open();
   for (auto& reading : readings) reading->expect_values();
   EXPECT_EQ(order, (std::vector<int>{9, 1, 3, 5, 7}));
@@ -394,7 +394,7 @@ TEST(ChunkScheduler, WhatHasArrivedIsDecodedSoonerWhenAReaderComes) {
   s.data.store->open();
   s.scheduler.wait();  // both are in the queue
   later.assembly->urgency = kReaderWaits;
-  s.scheduler.hurry(later.assembly);
+  s.scheduler.reprioritize(later.assembly);
   begin.set_value();
   sooner.expect_values();
   later.expect_values();

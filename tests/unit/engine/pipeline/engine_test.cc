@@ -54,13 +54,27 @@ TEST_P(EngineTest, GivesEveryBatchItsValues) {
     }
 }
 
-TEST_P(EngineTest, ReadsEachChunkOnceForAllBatches) {
+TEST_P(EngineTest, DecodesEachChunkOnceForAllBatches) {
+  FakeData data(10, 4, 6, kWholeChunks);
+  data.store->asynchronous = GetParam();
+  Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+  const auto view = data.view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 3})");
+  for (std::int64_t b = 0; b < view->batches(); ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
+  EXPECT_EQ(engine.counters().batches_assembled.load(), static_cast<std::uint64_t>(view->batches()));
+  EXPECT_EQ(engine.counters().chunks_decoded.load(), 10u);
+  EXPECT_EQ(engine.counters().bytes_decoded.load(), 10u * 4 * 6 * 4);
+  EXPECT_EQ(data.store->reads.load(), 10);
+}
+
+TEST_P(EngineTest, ReadsOfPlainChunksOnlyWhatBatchesNeed) {
   Engine engine({.threads = 2, .memory = 64 << 20}, log_);
   const auto view = data_.view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 3})");
   for (std::int64_t b = 0; b < view->batches(); ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
-  // Plain chunks are read in the parts that are needed: what is read is what is decoded, no chunk twice over.
-  EXPECT_GE(engine.counters().batches_assembled.load(), static_cast<std::uint64_t>(view->batches()));
-  EXPECT_LE(engine.counters().bytes_decoded.load(), 3u * 10 * 4 * 6 * 4);
+  EXPECT_EQ(engine.counters().batches_assembled.load(), static_cast<std::uint64_t>(view->batches()));
+  // Every row at least once. Each of the 13 batches needs 4 rows, which may be read again for it: reading a part
+  // of a plain chunk costs no decoding.
+  EXPECT_GE(engine.counters().bytes_decoded.load(), 40u * 6 * 4);
+  EXPECT_LE(engine.counters().bytes_decoded.load(), 13u * 4 * 6 * 4);
 }
 
 TEST_P(EngineTest, SeveralReadersOfOneBatchCostOneAssembly) {
@@ -148,16 +162,15 @@ TEST_P(EngineTest, StoppingAnswersEveryWaiter) {
     });
     opener.join();
   }
-  int answered = 0;
-  for (auto& future : waiting) {
+  for (int b = 0; b < 8; ++b) {
+    Outcome& future = waiting[static_cast<std::size_t>(b)];
     ASSERT_EQ(future.wait_for(10s), std::future_status::ready);
     try {
-      if (future.get() != nullptr) ++answered;
+      expect_rows(*future.get(), view->batch_samples(0, b), 4, 6);
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::interrupted);
     }
   }
-  EXPECT_LE(answered, 8);
 }
 
 TEST_P(EngineTest, StoppingEndsTheReadsOfItsStore) {
@@ -178,7 +191,7 @@ TEST_P(EngineTest, StoppingEndsTheReadsOfItsStore) {
     }
   }
   std::vector<std::byte> out(24 * 4);
-  EXPECT_THROW(engine.read_box(view->variables()[0]->array, Box{{0, 0}, {4, 6}}, nullptr, out.data(), {24, 4}), Error);
+  EXPECT_THROW(engine.arrays().read_box(view->variables()[0]->array, Box{{0, 0}, {4, 6}}, nullptr, out.data(), {24, 4}), Error);
   EXPECT_EQ(engine.budget().used(), 0u);
   EXPECT_EQ(engine.counters().errors, 0u);
   EXPECT_EQ(log_.text().find("failed"), std::string::npos) << log_.text();
@@ -237,7 +250,7 @@ TEST_P(EngineTest, ForgetsWhatWasPrefetchedForAReaderThatWentElsewhere) {
   const auto large = data.view(R"({"window": {"time": 1}, "batch": 300})");
   engine.open(BatchRequest{large, &kRaw, 0, 0});
   EXPECT_TRUE(eventually([&] { return engine.counters().batches_assembled >= 3; }));
-  const auto held = [&] { return engine.budget().used() - engine.cache_bytes(); };
+  const auto held = [&] { return engine.budget().used() - engine.state().cache_bytes; };
   EXPECT_GE(held(), 3 * 300 * 64u);
   const auto small = data.view(R"({"window": {"time": 1}, "batch": 1})");
   // On a busy machine some are begun late, up to 96 batches ahead; 256 batches after they were due they are forgotten.
@@ -264,10 +277,12 @@ TEST_P(EngineTest, ManyReadersOfManyViewsGetTheRightBytes) {
         const BatchRequest request{view, &kRaw, epoch, b, rank, world};
         Engine::WaiterId id = 0;
         auto future = start(engine, request, &id);
-        if (random() % 8 == 0) engine.cancel(id);
+        const bool cancelled = random() % 8 == 0;
+        if (cancelled) engine.cancel(id);
         try {
           expect_rows(*future.get(), view->batch_samples(epoch, request.global_batch()), 4, 6);
         } catch (const Error& error) {
+          EXPECT_TRUE(cancelled) << error.what();
           EXPECT_EQ(error.code(), ErrorCode::interrupted) << error.what();
         }
       }
@@ -279,14 +294,14 @@ TEST_P(EngineTest, ReadsRunsOfElementsAndBoxes) {
   Engine engine({.threads = 2, .memory = 64 << 20}, log_);
   const auto array = data_.dataset->variable("v").array;
   std::vector<std::int32_t> all(240), part;
-  engine.read_box(array, whole_box(array->shape()), nullptr, reinterpret_cast<std::byte*>(all.data()),
+  engine.arrays().read_box(array, whole_box(array->shape()), nullptr, reinterpret_cast<std::byte*>(all.data()),
                   c_strides(array->shape(), 4));
   for (int i = 0; i < 240; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)], 1000 * (i / 24) + i % 24);
   for (int first : {0, 1, 23, 24, 100})
     for (int count : {1, 5, 24, 50, 140}) {
       part.assign(static_cast<std::size_t>(count), -1);
       std::promise<void> done;
-      engine.read_elements(array, first, count, reinterpret_cast<std::byte*>(part.data()), nullptr,
+      engine.arrays().read_elements(array, first, count, reinterpret_cast<std::byte*>(part.data()), nullptr,
                            [&](std::exception_ptr error) {
                              EXPECT_FALSE(error);
                              done.set_value();

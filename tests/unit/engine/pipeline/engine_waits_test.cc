@@ -50,20 +50,29 @@ TEST_P(EngineWaitsTest, WhoWaitsTooLongIsToldSoAndTheBatchCanBeHadLater) {
   Outcome chunk = start_box(engine, array, Box{{8, 0}, {4, 6}}, "");
   std::promise<void> read;
   const auto out = std::make_shared<std::vector<std::byte>>(24 * 4);
-  engine.read_elements(array, 48, 24, out->data(), out, [&read](std::exception_ptr error) {
+  engine.arrays().read_elements(array, 48, 24, out->data(), out, [&read](std::exception_ptr error) {
     if (error) read.set_exception(error);
     else read.set_value();
   });
+  const auto of_box = std::make_shared<std::vector<std::byte>>(24 * 4);
+  std::promise<void> box;
+  engine.arrays().read_box(array, Box{{8, 0}, {4, 6}}, nullptr, of_box->data(), {24, 4}, of_box,
+                           [&box](std::exception_ptr error) {
+                             if (error) box.set_exception(error);
+                             else box.set_value();
+                           });
   EXPECT_EQ(error_of(batch), ErrorCode::timed_out);
   EXPECT_EQ(error_of(chunk), ErrorCode::timed_out);
-  try {
-    read.get_future().get();
-    ADD_FAILURE() << "a read of nothing";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::timed_out);
+  for (std::promise<void>* promise : {&read, &box}) {
+    try {
+      promise->get_future().get();
+      ADD_FAILURE() << "a read of nothing";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::timed_out);
+    }
   }
-  EXPECT_EQ(engine.waiting().readers, 0u);
-  EXPECT_EQ(engine.counters().errors, 3u);
+  EXPECT_EQ(engine.state().readers_waiting, 0u);
+  EXPECT_EQ(engine.counters().errors, 4u);
   EXPECT_NE(log_.text().find("--wait"), std::string::npos);
   data_.store->open();
   EXPECT_TRUE(eventually([&] {
@@ -99,7 +108,7 @@ TEST_P(EngineWaitsTest, TheFirstReaderThatIsServedIsTold) {
       if (what == 1) return start_box(engine, array, Box{{8, 0}, {4, 6}}, "").get(), void();
       std::promise<void> done;
       const auto out = std::make_shared<std::vector<std::byte>>(24 * 4);
-      engine.read_elements(array, 48, 24, out->data(), out, [&done](std::exception_ptr error) {
+      engine.arrays().read_elements(array, 48, 24, out->data(), out, [&done](std::exception_ptr error) {
         if (error) done.set_exception(error);
         else done.set_value();
       });
@@ -120,10 +129,10 @@ TEST_P(EngineWaitsTest, ACancelledReadEndsAtOnce) {
   data_.store->close();
   Engine::WaiterId id = 0;
   Outcome chunk = start_box(engine, data_.dataset->variable("v").array, Box{{0, 0}, {4, 6}}, "", &id);
-  EXPECT_EQ(engine.waiting().readers, 1u);
+  EXPECT_EQ(engine.state().readers_waiting, 1u);
   engine.cancel(id);
   EXPECT_EQ(error_of(chunk), ErrorCode::interrupted);
-  EXPECT_EQ(engine.waiting().readers, 0u);
+  EXPECT_EQ(engine.state().readers_waiting, 0u);
   data_.store->open();
   EXPECT_TRUE(eventually([&] { return engine.budget().used() == 0; })) << engine.budget().used();
 }
@@ -136,9 +145,9 @@ TEST_P(EngineWaitsTest, WhatFitsOnlyBesideWhatReadersHoldWaitsForThem) {
   auto first = engine.open(requests[0]);
   const auto second = engine.open(requests[1]);
   Outcome third = start(engine, requests[2]);
-  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 1; }));
+  EXPECT_TRUE(eventually([&] { return engine.state().waiting_for_memory == 1; }));
   Outcome fourth = start(engine, requests[3]);
-  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 2; }));
+  EXPECT_TRUE(eventually([&] { return engine.state().waiting_for_memory == 2; }));
   EXPECT_EQ(third.wait_for(30ms), std::future_status::timeout);
   EXPECT_LE(engine.budget().used(), engine.budget().limit());
   first.reset();
@@ -146,7 +155,7 @@ TEST_P(EngineWaitsTest, WhatFitsOnlyBesideWhatReadersHoldWaitsForThem) {
   EXPECT_EQ(fourth.wait_for(30ms), std::future_status::timeout);
   third.get();
   EXPECT_EQ(error_of(fourth), std::nullopt);
-  EXPECT_EQ(engine.waiting().for_memory, 0u);
+  EXPECT_EQ(engine.state().waiting_for_memory, 0u);
 }
 
 TEST_P(EngineWaitsTest, WhoeverHoldsMemoryForEverMakesOthersFail) {
@@ -167,7 +176,7 @@ TEST_P(EngineWaitsTest, AStoreThatDoesNotAnswerIsNoWantOfMemory) {
   data_.store->close();
   Outcome first = start(engine, {view, &kRaw, 0, 0});
   Outcome other = start(engine, {view, &kRaw, 0, 1});
-  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 1; }));
+  EXPECT_TRUE(eventually([&] { return engine.state().waiting_for_memory == 1; }));
   EXPECT_EQ(error_of(first), ErrorCode::timed_out);
   EXPECT_EQ(error_of(other), ErrorCode::timed_out) << "nobody holds a batch that could be closed";
   data_.store->open();
@@ -181,11 +190,11 @@ TEST_P(EngineWaitsTest, WhoLeavesTheQueueForMemoryLeavesNothing) {
   Engine::WaiterId ids[2];
   Outcome batch = start(engine, {view, &kRaw, 0, 1}, &ids[0]);
   Outcome chunk = start_box(engine, view->variables()[0]->array, Box{{8, 0}, {4, 6}}, "", &ids[1]);
-  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 2; }));
+  EXPECT_TRUE(eventually([&] { return engine.state().waiting_for_memory == 2; }));
   for (const Engine::WaiterId id : ids) engine.cancel(id);
   EXPECT_EQ(error_of(batch), ErrorCode::interrupted);
   EXPECT_EQ(error_of(chunk), ErrorCode::interrupted);
-  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 0; }));
+  EXPECT_TRUE(eventually([&] { return engine.state().waiting_for_memory == 0; }));
   held.reset();
   EXPECT_NO_THROW(engine.open(BatchRequest{view, &kRaw, 0, 2}));
   EXPECT_TRUE(eventually([&] { return engine.budget().used() <= engine.budget().limit(); }));
@@ -196,7 +205,7 @@ TEST_P(EngineWaitsTest, StoppingAnswersTheQueue) {
   Engine engine({.threads = 2, .memory = 100, .prefetch = false}, log_);
   auto held = engine.open(BatchRequest{view, &kRaw, 0, 0});
   Outcome other = start(engine, {view, &kRaw, 0, 1});
-  EXPECT_TRUE(eventually([&] { return engine.waiting().for_memory == 1; }));
+  EXPECT_TRUE(eventually([&] { return engine.state().waiting_for_memory == 1; }));
   engine.stop();
   EXPECT_EQ(error_of(other), ErrorCode::interrupted);
 }
@@ -208,10 +217,10 @@ TEST_P(EngineWaitsTest, AStoreThatNeverAnswersKeepsNobody) {
   data_.store->close();
   Outcome batch = start(engine, {view, &kRaw, 0, 0});
   EXPECT_TRUE(eventually([&] { return data_.store->asked == 1; }));
-  EXPECT_FALSE(engine.stop_within(0.05));
+  EXPECT_FALSE(engine.stop(0.05));
   EXPECT_EQ(error_of(batch), ErrorCode::interrupted);
   data_.store->open();
-  EXPECT_TRUE(engine.stop_within(20));
+  EXPECT_TRUE(engine.stop(20));
 }
 
 TEST_P(EngineWaitsTest, WhatIsKeptForReadersIsGivenBackWhenNoneComes) {
@@ -220,7 +229,7 @@ TEST_P(EngineWaitsTest, WhatIsKeptForReadersIsGivenBackWhenNoneComes) {
   for (std::int64_t b = 0; b < 3; ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
   EXPECT_GT(engine.budget().used(), 0u);
   EXPECT_TRUE(eventually([&] { return engine.budget().used() == 0; })) << engine.budget().used();
-  EXPECT_EQ(engine.cache_bytes(), 0u);
+  EXPECT_EQ(engine.state().cache_bytes, 0u);
   EXPECT_NO_THROW(engine.open(BatchRequest{view, &kRaw, 0, 3}));
 }
 
@@ -264,7 +273,7 @@ TEST_P(EngineWaitsTest, ManyReadersHoldTheBudget) {
   // What was begun must end: a chunk as it is stored, one that is being decoded, and those that are handed over.
   EXPECT_LE(most, limit + 6 * kChunk);
   engine.stop();
-  EXPECT_EQ(engine.waiting().readers, 0u);
+  EXPECT_EQ(engine.state().readers_waiting, 0u);
   EXPECT_LE(engine.budget().used(), limit);
 }
 

@@ -31,7 +31,7 @@ inline Outcome start(Engine& engine, const BatchRequest& request, Engine::Waiter
 
 inline Outcome start_box(Engine& engine, const std::shared_ptr<const Array>& array, const Box& box,
                          const std::string& header, Engine::WaiterId* id = nullptr) {
-  return outcome_of([&](auto done) { return engine.open_box(array, box, header, std::move(done)); }, id);
+  return outcome_of([&](auto done) { return engine.arrays().open_box(array, box, header, std::move(done)); }, id);
 }
 
 }  // namespace batchfs

@@ -63,7 +63,7 @@ TEST_F(PrefetcherTest, ShutsForAReaderThatJumpsUntilTwoInOrder) {
 TEST_F(PrefetcherTest, IsBoundByMemoryAndShrinksUnderPressure) {
   EXPECT_EQ(open(0, 0, true, 250).size(), 2u);
   EXPECT_EQ(open(0, 1, true, 250).size(), 2u);  // half of 1000 holds two
-  prefetcher_.pressed({view_, &kRaw, 0, 1});
+  prefetcher_.on_memory_pressure({view_, &kRaw, 0, 1});
   EXPECT_EQ(open(0, 2, false, 250).size(), 1u);
 }
 
