@@ -80,6 +80,24 @@ void ChunkDecoder::adjust(Budget::Reservation& memory, std::uint64_t bytes, std:
   if (memory.bytes() < bytes) memory.absorb(budget_.reserve(bytes - memory.bytes()));
 }
 
+std::size_t ChunkDecoder::decode_for_each(const Array& array, std::int64_t number, const Box& box,
+                                          std::span<const ChunkConsumer> consumers, const KeptChunk& stored) {
+  const auto need = [](const ChunkConsumer& consumer) { return needed(*consumer.assembly, *consumer.use); };
+  const bool at_once = stored.encoded.pieces.empty() &&
+                       std::all_of(consumers.begin(), consumers.end(),
+                                   [&](const ChunkConsumer& consumer) { return contains(box, need(consumer)); });
+  std::size_t served = 0;
+  try {
+    if (at_once) decode(array, number, box, consumers, &stored);
+    for (; served < consumers.size(); ++served) {
+      if (!at_once) decode(array, number, need(consumers[served]), consumers.subspan(served, 1), &stored);
+      consumers[served].assembly->complete(nullptr);
+    }
+  } catch (...) {  // reported by the run that the others get
+  }
+  return served;
+}
+
 ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t number, const Box& box,
                                           std::span<const ChunkConsumer> consumers, const KeptChunk* stored) {
   const Dims chunk = array.grid().chunk(number);

@@ -15,7 +15,7 @@
 
 namespace batchfs {
 
-/// Who needs parts of a chunk.
+/// A use of a chunk, with its assembly.
 struct ChunkConsumer {
   std::shared_ptr<Assembly> assembly;
   const Assembly::Use* use;
@@ -39,11 +39,16 @@ class ChunkDecoder {
     std::uint64_t cache_bytes = 0;      // 0: it lies in a batch
     bool keep = true;
   };
-  /// Decodes `box` of chunk `number`, which holds what all `consumers` need, from what is `stored` or, where that is null, from
-  /// the local store, and hands it to them: straight to where one of them wants it, if that can be. Where the budget is used
-  /// up, one chunk at a time is decoded beyond it, since what was begun must end. Errors as Array::decode() and load() have them.
+  /// Decodes `box` of chunk `number`, which holds what all `consumers` need, from `stored` or, where that is null, from the
+  /// local store, and hands it to them: straight to where one of them wants it, if that can be. Where the budget is used up,
+  /// one chunk at a time is decoded beyond it, since what was begun must end. Throws as Array::decode() and load() do.
   Result decode(const Array& array, std::int64_t number, const Box& box, std::span<const ChunkConsumer> consumers,
                 const KeptChunk* stored);
+
+  /// Decodes for each consumer what it needs, from `stored`; for all at once where `box` holds that and `stored` is the whole
+  /// chunk. Completes those that it serves, in order, and returns how many: an error ends it.
+  std::size_t decode_for_each(const Array& array, std::int64_t number, const Box& box,
+                              std::span<const ChunkConsumer> consumers, const KeptChunk& stored);
 
   /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up. May be less than
   /// `bytes`.
@@ -56,7 +61,9 @@ class ChunkDecoder {
   ChunkCache& cache_;
   Counters& counters_;
   Trace& trace_;
-  std::mutex beyond_budget_;  // held by who decodes beyond the budget; innermost, but for the budget's and the cache's
+  /// Held while a chunk is decoded beyond the budget, so that one is at a time. Lock order: before ChunkCache's and the
+  /// stores'; nothing else is taken with it held.
+  std::mutex beyond_budget_;
 };
 
 }  // namespace batchfs

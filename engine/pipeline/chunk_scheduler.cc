@@ -10,7 +10,13 @@ namespace batchfs {
 
 ChunkScheduler::ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache,
                                Counters& counters, Trace& trace, Log& log)
-    : executor_(executor), budget_(budget), cache_(cache), counters_(counters), trace_(trace), log_(log), decoder_(budget, cache, counters, trace) {}
+    : executor_(executor),
+      budget_(budget),
+      cache_(cache),
+      counters_(counters),
+      log_(log),
+      decoder_(budget, cache, counters, trace),
+      fetcher_(decoder_, counters, trace) {}
 
 std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submitted) const {
   std::uint64_t sum = 0;
@@ -30,7 +36,7 @@ std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submit
   return sum;
 }
 
-Box ChunkScheduler::box_to_decode(const Task& task, const Box& need, const std::vector<ChunkConsumer>& consumers) const {
+Box ChunkScheduler::box_to_decode(const ChunkTask& task, const Box& need, const std::vector<ChunkConsumer>& consumers) const {
   std::vector<Box> wanted;
   for (const ChunkConsumer& consumer : consumers) wanted.push_back(needed(*consumer.assembly, *consumer.use));
   return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, cache_.uses(task.key), cache_.keeps_all());
@@ -38,7 +44,7 @@ Box ChunkScheduler::box_to_decode(const Task& task, const Box& need, const std::
 
 /// There is no memory to fetch this chunk: it waits until another task has run. False when there is no other: then it
 /// goes on beyond the budget.
-bool ChunkScheduler::postpone(const std::shared_ptr<Task>& task, std::vector<ChunkConsumer>& consumers,
+bool ChunkScheduler::postpone(const std::shared_ptr<ChunkTask>& task, std::vector<ChunkConsumer>& consumers,
                               Budget::Reservation& memory) {
   const std::lock_guard lock(mutex_);
   if (stopping_ || running_ == 1) return false;
@@ -47,8 +53,7 @@ bool ChunkScheduler::postpone(const std::shared_ptr<Task>& task, std::vector<Chu
   });
   if (!consumers.empty()) consumers.front().assembly->give_ahead(std::move(memory));
   memory.release();
-  task->consumers.insert(task->consumers.begin(), std::make_move_iterator(consumers.begin()),
-                         std::make_move_iterator(consumers.end()));
+  task->put_back(std::move(consumers));
   task->running = false;
   --running_;
   if (--fetches_ == 0) no_fetches_.notify_all();
@@ -57,33 +62,25 @@ bool ChunkScheduler::postpone(const std::shared_ptr<Task>& task, std::vector<Chu
   return true;
 }
 
-void ChunkScheduler::post(const std::shared_ptr<Task>& task, Urgency urgency) {
+/// Precondition: mutex_ is held.
+void ChunkScheduler::post(const std::shared_ptr<ChunkTask>& task, Urgency urgency) {
   if (urgency >= task->posted || (task->running && !task->arrived)) return;
   task->posted = urgency;
-  if (task->arrived) executor_.post(urgency, [this, task] { go_on(task); });
+  if (task->arrived) executor_.post(urgency, [this, task] { process_arrived(task); });
   else if (task->array->store().is_local()) executor_.post(urgency, [this, task] { run(task, Turn::works); });
-  else executor_.post(sets_going(urgency), [this, task, urgency] { run(task, Turn::sets_going, urgency); });
+  else executor_.post(io_start(urgency), [this, task, urgency] { run(task, Turn::starts_io, urgency); });
 }
 
-void ChunkScheduler::go_on(const std::shared_ptr<Task>& task) {
+/// Decodes what was fetched, unless another turn has.
+void ChunkScheduler::process_arrived(const std::shared_ptr<ChunkTask>& task) {
   std::function<void()> work;
   {
     const std::lock_guard lock(mutex_);
     if (!task->arrived) return;
     work = std::exchange(task->arrived, nullptr);
-    task->posted = kNever;
+    task->posted = ChunkTask::kNever;
   }
   work();
-}
-
-/// As urgently as its consumers say; not at all when none of them is started.
-void ChunkScheduler::post_started(const std::shared_ptr<Task>& task) {
-  Urgency urgency = task->warm ? kReadAhead : kNever;
-  for (const ChunkConsumer& consumer : task->consumers)
-    if (consumer.assembly->started.load(std::memory_order_relaxed) ||
-        consumer.assembly->cancelled.load(std::memory_order_relaxed))
-      urgency = std::min(urgency, consumer.assembly->urgency.load(std::memory_order_relaxed));
-  post(task, urgency);
 }
 
 void ChunkScheduler::interrupt() noexcept {
@@ -129,10 +126,10 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) noexcept 
       assembly->complete(std::make_exception_ptr(Error(ErrorCode::interrupted, "the engine is ending")));
       continue;
     }
-    std::shared_ptr<Task>& task = tasks_[key];
-    if (task == nullptr) task = std::make_shared<Task>(Task{key, use.array, {}});
+    std::shared_ptr<ChunkTask>& task = tasks_[key];
+    if (task == nullptr) task = std::make_shared<ChunkTask>(ChunkTask{key, use.array});
     task->consumers.push_back(consumer);
-    post_started(task);
+    post(task, task->urgency());
   }
 }
 
@@ -141,7 +138,7 @@ void ChunkScheduler::reprioritize(const std::shared_ptr<Assembly>& assembly) noe
   for (const Assembly::Use& use : assembly->uses)
     if (const auto it = tasks_.find({use.array.get(), use.chunk}); it != tasks_.end()) {
       if (it->second->running) post(it->second, assembly->urgency.load(std::memory_order_relaxed));
-      else post_started(it->second);
+      else post(it->second, it->second->urgency());
     }
 }
 
@@ -151,14 +148,14 @@ void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_
   if (box.empty() || budget_.used() + array->chunk_bytes() > budget_.limit()) return;
   const std::lock_guard lock(mutex_);
   if (stopping_ || cache_.find(key, box)) return;
-  std::shared_ptr<Task>& task = tasks_[key];
+  std::shared_ptr<ChunkTask>& task = tasks_[key];
   if (task != nullptr) return;
-  task = std::make_shared<Task>(Task{key, array, {}});
+  task = std::make_shared<ChunkTask>(ChunkTask{key, array});
   task->warm = true;
-  post_started(task);
+  post(task, task->urgency());
 }
 
-void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency urgency) {
+void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urgency urgency) {
   const bool local = task->array->store().is_local();
   std::vector<ChunkConsumer> served, dropped;
   std::optional<DecodedChunk> kept;
@@ -170,22 +167,11 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency u
     const std::lock_guard lock(mutex_);
     const auto it = tasks_.find(task->key);
     if (it == tasks_.end() || it->second != task || task->running) return;  // a second ticket
-    task->posted = kNever;
-    // Takes those out of the waiting ones that `which` says.
-    const auto take = [&](std::vector<ChunkConsumer>& to, auto which) {
-      const auto rest = std::stable_partition(task->consumers.begin(), task->consumers.end(),
-                                              [&](const ChunkConsumer& c) { return !which(c); });
-      to.assign(std::make_move_iterator(rest), std::make_move_iterator(task->consumers.end()));
-      task->consumers.erase(rest, task->consumers.end());
-    };
-    take(dropped, [&](const ChunkConsumer& c) {
+    task->posted = ChunkTask::kNever;
+    dropped = task->take([&](const ChunkConsumer& c) {
       return stopping_ || c.assembly->cancelled.load(std::memory_order_relaxed);
     });
-    const ChunkConsumer* first = nullptr;
-    for (const ChunkConsumer& consumer : task->consumers)
-      if (consumer.assembly->started.load(std::memory_order_relaxed) &&
-          (first == nullptr || consumer.assembly->urgency.load() < first->assembly->urgency.load()))
-        first = &consumer;
+    const ChunkConsumer* first = task->most_urgent();
     if (first == nullptr && (!task->warm || stopping_)) {
       idle = true;  // nobody who is left wants it brought
       if (task->consumers.empty()) tasks_.erase(it);
@@ -197,15 +183,15 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency u
       box = kept ? kept->box : box_to_decode(*task, need, task->consumers);
       if (!kept && !local) stored = cache_.find_stored(task->key);
       is_here = kept || local || (stored && task->array->holds(stored->encoded, box));
-      later = is_here && turn == Turn::sets_going;
+      later = is_here && turn == Turn::starts_io;
       if (later) {
         task->posted = urgency;
       } else {
-        take(served, [&](const ChunkConsumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
+        served = task->take([&](const ChunkConsumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
         if (kept) {
           task->warm = false;
           if (task->consumers.empty()) tasks_.erase(it);
-          else post_started(task);
+          else post(task, task->urgency());
         } else {
           task->running = true;
           ++running_;
@@ -237,72 +223,39 @@ void ChunkScheduler::run(const std::shared_ptr<Task>& task, Turn turn, Urgency u
       if (postpone(task, served, memory)) return;
       decoder_.adjust(memory, bytes, served);
     }
-    fetch(task, std::move(box), std::move(served), std::move(stored), in_pieces, std::move(memory));
+    fetch(task, {.array = task->array,
+                 .chunk = task->key.chunk,
+                 .box = std::move(box),
+                 .consumers = std::move(served),
+                 .stored = std::move(stored),
+                 .memory = std::move(memory),
+                 .in_pieces = in_pieces});
   }
 }
 
-void ChunkScheduler::fetch(const std::shared_ptr<Task>& task, Box box, std::vector<ChunkConsumer> consumers,
-                           std::shared_ptr<const KeptChunk> stored, bool in_pieces, Budget::Reservation memory) {
-  // Handed over as a whole: copies of the completion that live on in the store's thread must hold nothing,
-  // or the last holder of the store could be its own thread.
-  struct Fetch {
-    std::shared_ptr<Task> task;
-    Box box;
-    std::vector<ChunkConsumer> consumers;
-    std::shared_ptr<const KeptChunk> stored;  // whose pieces are taken over
-    Budget::Reservation memory;
-    std::uint64_t began = Trace::now();
-  };
-  const std::shared_ptr<const Array> array = task->array;
-  const Dims chunk = array->grid().chunk(task->key.chunk);
-  std::shared_ptr<const EncodedChunk> have;
-  if (in_pieces && stored != nullptr) have = std::shared_ptr<const EncodedChunk>(stored, &stored->encoded);
-  const Box part = box;
-  auto fetch = std::make_shared<Fetch>(
-      Fetch{task, std::move(box), std::move(consumers), std::move(stored), std::move(memory)});
-  auto arrive = [this, fetch](std::variant<EncodedChunk, std::exception_ptr> fetched) {
-    struct Arrived : Fetch {
-      std::variant<EncodedChunk, std::exception_ptr> outcome;
-    };
-    auto arrived = std::make_shared<Arrived>(Arrived{std::move(*fetch), std::move(fetched)});
-    const auto* came = std::get_if<EncodedChunk>(&arrived->outcome);
-    const Array& from = *arrived->task->array;
-    trace_.add({.kind = Trace::Kind::fetch,
-                .end = came != nullptr ? Trace::End::done : Trace::End::failed,
-                .begin = arrived->began,
-                .bytes = came != nullptr ? came->held() : 0,
-                .of = batch_of(arrived->consumers)},
-               from.metadata().path, from.grid().chunk(arrived->task->key.chunk));
+void ChunkScheduler::fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch) {
+  // `own` can be moved from: what was captured of a const reference could not, and would stay with the store's thread.
+  fetcher_.fetch(std::move(fetch), [this, own = task](std::shared_ptr<ChunkFetcher::Fetch> fetched) mutable {
     Urgency urgency = kReadAhead;
-    for (const ChunkConsumer& consumer : arrived->consumers) urgency = std::min(urgency, consumer.assembly->urgency.load());
+    for (const ChunkConsumer& consumer : fetched->consumers)
+      urgency = std::min(urgency, consumer.assembly->urgency.load());
+    std::shared_ptr<ChunkTask> of = std::move(own);
     const std::lock_guard lock(mutex_);
-    // Moved on before the lock is released: nobody but a worker may then hold the task, and with it the store.
-    std::shared_ptr<Task> of = arrived->task;
     // On a worker also when it failed: the store's own thread has better things to do.
-    of->arrived = [this, arrived = std::move(arrived)] {
-      if (const auto* error = std::get_if<std::exception_ptr>(&arrived->outcome)) {
-        finish(arrived->task, arrived->consumers, *error);
-        return;
-      }
-      auto& encoded = std::get<EncodedChunk>(arrived->outcome);
-      const std::uint64_t held = encoded.held();
-      const bool takes_over = arrived->stored != nullptr && !encoded.pieces.empty();
-      counters_.bytes_fetched += held - std::min(held, takes_over ? arrived->stored->encoded.held() : 0);
-      ++counters_.chunks_fetched;
-      arrived->stored.reset();
-      decoder_.adjust(arrived->memory, held, arrived->consumers);
-      decode(arrived->task, arrived->box, arrived->consumers,
-             std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(arrived->memory)}));
+    of->arrived = [this, of, fetched = std::move(fetched)] {
+      if (const auto* error = std::get_if<std::exception_ptr>(&fetched->outcome))
+        return finish(of, fetched->consumers, *error);
+      std::shared_ptr<const KeptChunk> stored = fetcher_.accept(*fetched);
+      decode(of, std::move(fetched->box), std::move(fetched->consumers), std::move(stored));
     };
     post(of, urgency);
+    // Before the lock is released: from then on nobody but a worker may hold the task, and with it the store.
     of.reset();
     if (--fetches_ == 0) no_fetches_.notify_all();
-  };
-  if (in_pieces) array->fetch_pieces(chunk, part, std::move(have), std::move(arrive));
-  else array->fetch(chunk, part, std::move(arrive));
+  });
 }
 
-void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vector<ChunkConsumer> consumers,
+void ChunkScheduler::decode(const std::shared_ptr<ChunkTask>& task, Box box, std::vector<ChunkConsumer> consumers,
                             std::shared_ptr<const KeptChunk> stored) {
   const Array& array = *task->array;
   ChunkDecoder::Result result;
@@ -327,63 +280,49 @@ void ChunkScheduler::decode(const std::shared_ptr<Task>& task, Box box, std::vec
   finish(task, consumers, std::move(result));
 }
 
-/// The chunk is here: those who wait for other parts of it get them now, since it may not be here when they are
-/// due, and fetching it again costs more than decoding it early.
-void ChunkScheduler::serve_others(const std::shared_ptr<Task>& task, const KeptChunk& stored) {
-  std::vector<ChunkConsumer> others;
+/// The chunk is here: consumers that wait for other parts of it get them now. It may not be here when they are due, and
+/// fetching it again costs more than decoding it early.
+void ChunkScheduler::serve_others(const std::shared_ptr<ChunkTask>& task, const KeptChunk& stored) {
   const Array& array = *task->array;
-  const auto need = [](const ChunkConsumer& consumer) { return needed(*consumer.assembly, *consumer.use); };
+  std::vector<ChunkConsumer> others;
   {
     const std::lock_guard lock(mutex_);
-    const auto held = std::stable_partition(task->consumers.begin(), task->consumers.end(), [&](const ChunkConsumer& c) {
-      return !array.holds(stored.encoded, need(c));
-    });
-    others.assign(std::make_move_iterator(held), std::make_move_iterator(task->consumers.end()));
-    task->consumers.erase(held, task->consumers.end());
+    others = task->take([&](const ChunkConsumer& c) { return array.holds(stored.encoded, needed(*c.assembly, *c.use)); });
   }
   if (others.empty()) return;
-  std::size_t served = 0;
-  try {
-    const Box box = box_to_decode(*task, need(others.front()), others);
-    const auto inside = [&](const ChunkConsumer& c) { return contains(box, need(c)); };
-    if (stored.encoded.pieces.empty() && std::all_of(others.begin(), others.end(), inside)) {
-      decoder_.decode(array, task->key.chunk, box, others, &stored);
-      for (; served < others.size(); ++served) others[served].assembly->complete(nullptr);
-    } else {
-      for (; served < others.size(); ++served) {
-        decoder_.decode(array, task->key.chunk, need(others[served]), {&others[served], 1}, &stored);
-        others[served].assembly->complete(nullptr);
-      }
-    }
-  } catch (...) {  // what went wrong is told when their own turn comes
-    const std::lock_guard lock(mutex_);
-    task->consumers.insert(task->consumers.end(), others.begin() + static_cast<std::ptrdiff_t>(served), others.end());
-  }
+  const Box box = box_to_decode(*task, needed(*others.front().assembly, *others.front().use), others);
+  const std::size_t served = decoder_.decode_for_each(array, task->key.chunk, box, others, stored);
+  if (served == others.size()) return;
+  others.erase(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(served));
+  const std::lock_guard lock(mutex_);
+  task->put_back(std::move(others));  // the error is reported when it is their turn
 }
 
-void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector<ChunkConsumer>& consumers,
+/// Counts and logs a failure, unless it is that of a reader that left. Returns it with the chunk's name.
+std::exception_ptr ChunkScheduler::report(const ChunkTask& task, std::exception_ptr failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& cause) {
+    const std::string name = task.array->chunk_name(task.array->grid().chunk(task.key.chunk));
+    std::string where = cause.where();
+    if (where.empty()) where = name;
+    else if (where.find(name) == std::string::npos) where = name + ", " + where;
+    const Error placed(cause.code(), cause.why(), where);
+    failure = std::make_exception_ptr(placed);
+    if (cause.code() == ErrorCode::interrupted) return failure;
+    log_.error(fmt::format("reading a chunk failed: {}", placed.what()));
+  } catch (const std::exception& cause) {
+    log_.error(fmt::format("reading a chunk failed: {}", cause.what()));
+  }
+  ++counters_.errors;
+  return failure;
+}
+
+void ChunkScheduler::finish(const std::shared_ptr<ChunkTask>& task, const std::vector<ChunkConsumer>& consumers,
                             std::variant<ChunkDecoder::Result, std::exception_ptr> outcome) {
   ChunkDecoder::Result* result = std::get_if<ChunkDecoder::Result>(&outcome);
   std::exception_ptr error;
-  if (result == nullptr) {
-    error = std::get<std::exception_ptr>(outcome);
-    try {
-      std::rethrow_exception(error);
-    } catch (const Error& cause) {
-      if (cause.code() != ErrorCode::interrupted) ++counters_.errors;
-      const std::string name = task->array->chunk_name(task->array->grid().chunk(task->key.chunk));
-      std::string where = cause.where();
-      if (where.empty()) where = name;
-      else if (where.find(name) == std::string::npos) where = name + ", " + where;
-      const Error placed(cause.code(), cause.why(), where);
-      if (cause.code() != ErrorCode::interrupted)  // somebody left, nothing is wrong
-        log_.error(fmt::format("reading a chunk failed: {}", placed.what()));
-      error = std::make_exception_ptr(placed);
-    } catch (const std::exception& cause) {
-      ++counters_.errors;
-      log_.error(fmt::format("reading a chunk failed: {}", cause.what()));
-    }
-  }
+  if (result == nullptr) error = report(*task, std::get<std::exception_ptr>(outcome));
   std::vector<ChunkConsumer> late;
   {
     const std::lock_guard lock(mutex_);
@@ -403,22 +342,20 @@ void ChunkScheduler::finish(const std::shared_ptr<Task>& task, const std::vector
         cache_.insert_weak(task->key, task->array, *result->chunk);
       }
       // Uses that joined during the run and are held by its result.
-      const auto rest = std::partition(task->consumers.begin(), task->consumers.end(), [&](auto& c) {
-        return !contains(result->chunk->box, needed(*c.assembly, *c.use));
+      late = task->take([&](const ChunkConsumer& c) {
+        return contains(result->chunk->box, needed(*c.assembly, *c.use));
       });
-      late.assign(rest, task->consumers.end());
-      task->consumers.erase(rest, task->consumers.end());
     }
     if (task->consumers.empty()) {
       tasks_.erase(task->key);
     } else if (stopping_) {
       post(task, kReaderWaits);
     } else {  // the others need another run, also after an error: it may have been theirs alone
-      post_started(task);
+      post(task, task->urgency());
     }
     // Room for one may be room for some. All of them where nothing else would have them looked at again.
     for (std::size_t n = running_ == 0 ? postponed_.size() : std::min<std::size_t>(postponed_.size(), 4); n > 0; --n) {
-      post_started(postponed_.front());
+      post(postponed_.front(), postponed_.front()->urgency());
       postponed_.pop_front();
     }
   }

@@ -1,14 +1,15 @@
 #pragma once
-// Chunks on their way: each is fetched and decoded once for everything that needs it while it is in
-// flight or in the cache.
+// Chunks on their way: each is fetched and decoded once for everything that needs it while it is in flight or in the cache.
 //
-// A task is made when the first use of a chunk is submitted, and runs when an assembly that is started
-// needs it. Until then later uses join it. When it runs it serves those that what is cheapest to decode
-// holds; uses that join while it runs are served from its result too. The others get another run.
+// An assembly is a batch, or a read of an array, with the list of its uses of chunks (assembly.h). A consumer is one use,
+// with its assembly. A task is a chunk that consumers wait for; it runs when it is fetched and decoded.
 //
-// An assembly that is not started only joins. So a chunk that takes long to decode, and is too large to be
-// kept until the batches that need it are due, fills their parts at once: a batch is smaller than the
-// chunks that it is cut from.
+// A task is made when the first use of a chunk is submitted, and runs when an assembly that is started needs it. Until then
+// later uses join it. When it runs it serves every consumer that the cheapest box to decode covers; consumers that join
+// while it runs are served from its result too. The others get another run.
+//
+// An assembly that is not started only joins. So a chunk that takes long to decode, and is too large to be kept until the
+// batches that need it are due, fills their parts at once: a batch is smaller than the chunks that it is cut from.
 //
 // Memory: where the budget is used up, one fetch is under way at a time, and one chunk is being decoded (chunk_decoder.h):
 // so much is granted beyond the budget, since what was begun must end.
@@ -27,11 +28,13 @@
 #include "engine/pipeline/assembly.h"
 #include "engine/pipeline/chunk_cache.h"
 #include "engine/pipeline/chunk_decoder.h"
+#include "engine/pipeline/chunk_fetcher.h"
+#include "engine/pipeline/chunk_task.h"
 #include "engine/pipeline/executor.h"
 
 namespace batchfs {
 
-/// Thread-safe. Lock order: mutex_, then the cache's.
+/// Thread-safe.
 class ChunkScheduler {
  public:
   ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters, Trace& trace,
@@ -62,50 +65,38 @@ class ChunkScheduler {
   void warm(const std::shared_ptr<const Array>& array, std::int64_t chunk) noexcept;
 
  private:
-  static constexpr Urgency kNever = INT64_MAX;
-  struct Task {
-    ChunkKey key;
-    std::shared_ptr<const Array> array;
-    std::vector<ChunkConsumer> consumers;
-    Urgency posted = kNever;  // of the most urgent ticket in the executor's queue
-    bool running = false;
-    std::function<void()> arrived;  // what is to be done with what was fetched, until it is begun
-    bool warm = false;  // wanted for itself, without a consumer
-  };
-  /// Called with mutex_ held.
-  void post(const std::shared_ptr<Task>& task, Urgency urgency);
-  bool postpone(const std::shared_ptr<Task>& task, std::vector<ChunkConsumer>& consumers, Budget::Reservation& memory);
-  void post_started(const std::shared_ptr<Task>& task);
-  /// Brings the chunk. A turn that is there to set a request going leaves what needs none to one of `urgency`.
-  enum class Turn { sets_going, works };
-  void run(const std::shared_ptr<Task>& task, Turn turn, Urgency urgency = kReaderWaits);
-  /// Decodes what was fetched, unless another turn has.
-  void go_on(const std::shared_ptr<Task>& task);
-  void decode(const std::shared_ptr<Task>& task, Box box, std::vector<ChunkConsumer> consumers,
+  void post(const std::shared_ptr<ChunkTask>& task, Urgency urgency);
+  bool postpone(const std::shared_ptr<ChunkTask>& task, std::vector<ChunkConsumer>& consumers,
+                Budget::Reservation& memory);
+  /// Brings the chunk. A turn that starts I/O re-posts work that needs no fetch at `urgency`.
+  enum class Turn { starts_io, works };
+  void run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urgency urgency = kReaderWaits);
+  void process_arrived(const std::shared_ptr<ChunkTask>& task);
+  void decode(const std::shared_ptr<ChunkTask>& task, Box box, std::vector<ChunkConsumer> consumers,
               std::shared_ptr<const KeptChunk> stored);
   /// As chunk_costs.h has it.
-  Box box_to_decode(const Task& task, const Box& need, const std::vector<ChunkConsumer>& consumers) const;
-  /// Fetches the chunk, or what `box` needs of it beside what is `stored`, and goes on with decode().
-  void fetch(const std::shared_ptr<Task>& task, Box box, std::vector<ChunkConsumer> consumers,
-             std::shared_ptr<const KeptChunk> stored, bool in_pieces, Budget::Reservation memory);
-  void serve_others(const std::shared_ptr<Task>& task, const KeptChunk& stored);
-  void finish(const std::shared_ptr<Task>& task, const std::vector<ChunkConsumer>& consumers,
+  Box box_to_decode(const ChunkTask& task, const Box& need, const std::vector<ChunkConsumer>& consumers) const;
+  void fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch);
+  void serve_others(const std::shared_ptr<ChunkTask>& task, const KeptChunk& stored);
+  std::exception_ptr report(const ChunkTask& task, std::exception_ptr failure);
+  void finish(const std::shared_ptr<ChunkTask>& task, const std::vector<ChunkConsumer>& consumers,
               std::variant<ChunkDecoder::Result, std::exception_ptr> outcome);
 
   Executor& executor_;
   Budget& budget_;
   ChunkCache& cache_;
   Counters& counters_;
-  Trace& trace_;
   Log& log_;
   ChunkDecoder decoder_;
+  ChunkFetcher fetcher_;
+  /// Guards the members below and all tasks. Lock order: before ChunkCache's and Executor's.
   mutable std::mutex mutex_;
-  std::unordered_map<ChunkKey, std::shared_ptr<Task>, ChunkKeyHash> tasks_;
+  std::unordered_map<ChunkKey, std::shared_ptr<ChunkTask>, ChunkKeyHash> tasks_;
   bool stopping_ = false;
   int fetches_ = 0;  // under way: their completions use this
   std::condition_variable no_fetches_;
   int running_ = 0;  // tasks
-  std::deque<std::shared_ptr<Task>> postponed_;  // for want of memory, until another task has run
+  std::deque<std::shared_ptr<ChunkTask>> postponed_;  // for want of memory, until another task has run
 };
 
 }  // namespace batchfs

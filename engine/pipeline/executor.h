@@ -21,9 +21,9 @@ inline constexpr Urgency kReaderWaits = 0;
 inline constexpr Urgency kPrefetch = 1;          // plus when it is due, in batches
 inline constexpr Urgency kReadAhead = Urgency{1} << 62;  // guesses
 
-/// For work that only sets something going elsewhere, a request of a network say: before all that takes this machine's
-/// time, and among its like as urgent as what it is for. Else the network would rest while the processors work.
-inline constexpr Urgency sets_going(Urgency urgency) { return urgency - kReadAhead - 1; }
+/// Urgency of I/O submission for work of this urgency: ahead of all CPU work. Else the network would idle while the
+/// processors work.
+inline constexpr Urgency io_start(Urgency urgency) { return urgency - kReadAhead - 1; }
 
 class Executor {
  public:
@@ -39,8 +39,8 @@ class Executor {
   /// noexcept: work that is lost for want of memory is waited for.
   void post(Urgency urgency, std::function<void()> work) noexcept;
 
-  /// Runs everything that was posted, and what that posts; then refuses more. Nothing is dropped that
-  /// somebody waits for: owners make their work end early before they stop.
+  /// Runs everything that was posted, and what that posts; then refuses more. Nothing is dropped: owners make their work
+  /// end early before they stop.
   /// With `seconds`, waits no longer: false when something still runs, and then it must not be destroyed.
   bool stop(double seconds = 0);
 
@@ -59,7 +59,8 @@ class Executor {
   void run();
 
   const int max_threads_;
-  std::mutex mutex_;  // guards all members below
+  /// Guards all members below. Lock order: after ChunkScheduler's; no other lock is taken with it held.
+  std::mutex mutex_;
   std::condition_variable posted_;  // notified for each item, and at the end
   std::condition_variable idle_;    // notified when nothing is queued or runs
   std::priority_queue<Item> items_;
