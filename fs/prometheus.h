@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/pipeline/waits.h"
+#include "engine/telemetry/latency_histogram.h"
 
 namespace batchfs {
 

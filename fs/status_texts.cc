@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "engine/base/json_text.h"
-#include "engine/pipeline/trace_json.h"
+#include "engine/telemetry/trace_json.h"
 #include "fs/file_system.h"
 #include "fs/prometheus.h"
 

@@ -27,7 +27,7 @@
 #include <optional>
 
 #include "engine/pipeline/executor.h"
-#include "engine/pipeline/trace.h"
+#include "engine/telemetry/trace.h"
 #include "engine/view/view.h"
 #include "gpu/assembly_plan.h"
 #include "gpu/chunk_arena.h"

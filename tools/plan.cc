@@ -6,7 +6,7 @@
 #include "engine/base/counted.h"
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
-#include "engine/pipeline/sample_scan.h"
+#include "engine/scan/sample_scan.h"
 #include "tools/advice.h"
 #include "tools/command.h"
 #include "tools/samples.h"

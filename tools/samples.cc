@@ -4,8 +4,8 @@
 
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
-#include "engine/pipeline/sample_cache.h"
-#include "engine/pipeline/sample_scan.h"
+#include "engine/scan/sample_cache.h"
+#include "engine/scan/sample_scan.h"
 #include "engine/view/missing.h"
 #include "tools/progress.h"
 

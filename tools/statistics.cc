@@ -12,7 +12,7 @@
 #include "engine/base/strings.h"
 #include "engine/dataset/labels.h"
 #include "engine/pipeline/engine.h"
-#include "engine/pipeline/statistics.h"
+#include "engine/scan/statistics.h"
 #include "tools/command.h"
 #include "tools/progress.h"
 #include "tools/text.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "engine/pipeline/verify.h"
+#include "engine/scan/verify.h"
 #include "tools/command.h"
 #include "tools/interruption.h"
 #include "tools/progress.h"

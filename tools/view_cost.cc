@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_set>
 
-#include "engine/pipeline/sweep.h"
+#include "engine/scan/sweep.h"
 #include "engine/view/shuffle_quality.h"
 #include "tools/box_union.h"
 

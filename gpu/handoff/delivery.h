@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/pipeline/prefetcher.h"
+#include "engine/pipeline/prefetch/prefetcher.h"
 #include "gpu/handoff/protocol.h"
 
 namespace batchfs::handoff {

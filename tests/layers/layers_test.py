@@ -5,8 +5,8 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-ORDER = ["engine/base", "engine/store", "engine/zarr", "engine/codec", "engine/dataset", "engine/view",
-         "engine/pipeline", "fs", "gpu", "tools"]
+ORDER = ["engine/base", "engine/telemetry", "engine/store", "engine/zarr", "engine/codec", "engine/dataset", "engine/view",
+         "engine/pipeline", "engine/scan", "fs", "gpu", "tools"]
 
 # Headers that belong to one place only: FUSE types in fs/fuse*, curl in engine/store, CUDA in gpu.
 FENCED = {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/pipeline/boxes.h"
+#include "engine/pipeline/chunks/boxes.h"
 #include "engine/pipeline/engine_errors.h"
 
 namespace batchfs {

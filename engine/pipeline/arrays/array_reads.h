@@ -15,7 +15,7 @@
 #include "engine/codec/array.h"
 #include "engine/dataset/converter.h"
 #include "engine/pipeline/batches/deliveries.h"
-#include "engine/pipeline/chunk_scheduler.h"
+#include "engine/pipeline/chunks/chunk_scheduler.h"
 #include "engine/pipeline/memory/memory_queue.h"
 #include "engine/pipeline/memory/reclaimer.h"
 #include "engine/pipeline/waits/waiters.h"

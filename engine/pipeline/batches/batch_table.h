@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "engine/base/budget.h"
-#include "engine/pipeline/assembly.h"
+#include "engine/pipeline/chunks/assembly.h"
 #include "engine/pipeline/batch.h"
 #include "engine/pipeline/batch_request.h"
 #include "engine/pipeline/waits/waiters.h"

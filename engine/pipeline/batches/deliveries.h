@@ -8,8 +8,8 @@
 
 #include "engine/pipeline/batch.h"
 #include "engine/pipeline/batch_request.h"
-#include "engine/pipeline/readers.h"
-#include "engine/pipeline/trace.h"
+#include "engine/pipeline/batches/readers.h"
+#include "engine/telemetry/trace.h"
 
 namespace batchfs {
 

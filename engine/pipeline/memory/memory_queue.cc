@@ -7,7 +7,7 @@
 #include "engine/base/error.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine_errors.h"
-#include "engine/pipeline/trace.h"
+#include "engine/telemetry/trace.h"
 
 namespace batchfs {
 

@@ -8,8 +8,8 @@
 
 #include "engine/base/budget.h"
 #include "engine/pipeline/batches/batch_table.h"
-#include "engine/pipeline/chunk_cache.h"
-#include "engine/pipeline/chunk_scheduler.h"
+#include "engine/pipeline/chunks/chunk_cache.h"
+#include "engine/pipeline/chunks/chunk_scheduler.h"
 #include "engine/pipeline/memory_file.h"
 
 namespace batchfs {

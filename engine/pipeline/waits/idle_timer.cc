@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/pipeline/trace.h"
+#include "engine/telemetry/trace.h"
 
 namespace batchfs {
 

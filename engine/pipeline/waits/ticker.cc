@@ -1,6 +1,6 @@
 #include "engine/pipeline/waits/ticker.h"
 
-#include "engine/pipeline/trace.h"
+#include "engine/telemetry/trace.h"
 
 namespace batchfs {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "engine/pipeline/engine_errors.h"
-#include "engine/pipeline/trace.h"
+#include "engine/telemetry/trace.h"
 
 namespace batchfs {
 

@@ -13,7 +13,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "engine/base/counters.h"
+#include "engine/telemetry/counters.h"
 #include "engine/base/log.h"
 #include "engine/pipeline/batch.h"
 #include "engine/pipeline/waits/ticker.h"

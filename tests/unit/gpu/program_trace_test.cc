@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/pipeline/trace.h"
+#include "engine/telemetry/trace.h"
 #include "gpu/program_source.h"
 #include "tests/unit/gpu/coded_data.h"
 

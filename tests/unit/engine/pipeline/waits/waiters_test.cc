@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/error.h"
-#include "engine/pipeline/trace.h"
+#include "engine/telemetry/trace.h"
 #include "tests/unit/eventually.h"
 
 namespace batchfs {

@@ -1,0 +1,108 @@
+#pragma once
+// Something being put together from chunks: a batch, or a read of an array.
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "engine/base/budget.h"
+#include "engine/codec/array.h"
+#include "engine/dataset/converter.h"
+#include "engine/pipeline/executor.h"
+#include "engine/telemetry/trace.h"
+
+namespace batchfs {
+
+/// Filled in by whoever makes it, then only counted down. Each use is completed exactly once.
+class Assembly {
+ public:
+  struct Part {
+    Box source;                            // chunk coordinates
+    std::byte* out = nullptr;              // where its first element goes
+    Dims strides;                          // bytes at `out`, one per array dimension
+    const Converter* converter = nullptr;  // null: elements as they are in memory
+  };
+  struct Use {
+    std::shared_ptr<const Array> array;
+    std::int64_t chunk = 0;  // linear number in the array's grid
+    std::uint32_t first_part = 0, part_count = 0;
+  };
+
+  std::vector<Use> uses;
+  std::vector<Part> parts;
+  /// Owns what the parts point into, and the converters.
+  std::shared_ptr<void> memory;
+  /// Decoded chunks may be found in `memory` by others as long as it lives (a batch; not a short read).
+  bool shares_memory = false;
+  /// Called once, when every use is complete, from any thread. Null exception: all bytes are there.
+  std::function<void(std::exception_ptr)> finished;
+
+  Trace::Batch of;  // for the trace
+
+  std::atomic<Urgency> urgency{kReaderWaits};
+  /// Chunks are brought for its sake. Before, it takes its parts of chunks that are brought for others.
+  std::atomic<bool> started{true};
+  /// Nobody wants it any more: chunks that only it needs are skipped.
+  std::atomic<bool> cancelled{false};
+
+  std::span<const Part> parts_of(const Use& use) const {
+    return std::span(parts).subspan(use.first_part, use.part_count);
+  }
+
+  /// Memory that is reserved ahead for the chunks on their way here.
+  void give_ahead(Budget::Reservation more) {
+    const std::lock_guard lock(mutex_);
+    ahead_.absorb(std::move(more));
+  }
+  /// Up to `bytes` of it.
+  Budget::Reservation take_ahead(std::uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    return ahead_.split(bytes);
+  }
+
+  /// To be called when a chunk of a sharded `array` is taken: from its shard, or as missing because
+  /// the shard is. When the shard appeared in between, the assembly fails: a batch never mixes versions.
+  void observe(const Array& array, std::int64_t shard, bool missing) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto [seen, is_new] = shards_.try_emplace({&array, shard}, missing);
+      if (is_new || seen->second == missing || error_) return;
+      error_ = std::make_exception_ptr(Error(ErrorCode::stale, kAppeared, array.metadata().path));
+    }
+    if (mixed) mixed(Error(ErrorCode::stale, kAppeared, array.metadata().path));
+  }
+  /// Called when observe() finds a mixture, under no lock. Set before the first use can complete.
+  std::function<void(const Error&)> mixed;
+
+  /// One use is done, or failed.
+  void complete(std::exception_ptr error) {
+    if (error) {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = error;
+    }
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      // Taken out first: what it captured may hold this assembly.
+      const auto done = std::move(finished);
+      done(error_);
+    }
+  }
+
+  /// To be called once, before the first use can complete.
+  void begin() { pending_.store(static_cast<std::int64_t>(uses.size()), std::memory_order_release); }
+
+ private:
+  std::atomic<std::int64_t> pending_{0};
+  std::mutex mutex_;  // guards what follows
+  Budget::Reservation ahead_;
+  std::exception_ptr error_;
+  std::map<std::pair<const Array*, std::int64_t>, bool> shards_;  // was it missing?
+  static constexpr const char* kAppeared =
+      "a shard appeared while its chunks were read; open it again to see the new one";
+};
+
+}  // namespace batchfs

@@ -1,0 +1,174 @@
+#include "engine/pipeline/chunks/chunk_cache.h"
+
+namespace batchfs {
+
+namespace {
+// Ranks order entries for eviction, largest first. A known next use ranks by its time; without one the
+// rank is above every time, larger the longer ago the entry was touched.
+constexpr std::uint64_t kNoKnownUse = UINT64_MAX;
+
+/// Chunks that a passing reader leaves behind.
+constexpr std::uint64_t kPassingBytes = 128 << 20;
+}  // namespace
+
+std::uint64_t ChunkCache::rank_of(const ChunkKey& key) const {
+  const auto it = uses_.find(key);
+  return it != uses_.end() ? *it->second.begin() : kNoKnownUse - touched_;
+}
+
+void ChunkCache::rerank(const ChunkKey& key) {
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return;
+  by_rank_.erase({it->second.rank, &it->first});
+  it->second.rank = rank_of(key);
+  by_rank_.insert({it->second.rank, &it->first});
+}
+
+void ChunkCache::put(const ChunkKey& key, Entry entry) {
+  if (const auto old = entries_.find(key); old != entries_.end()) erase(old);
+  if (entry.chunk.object_missing) entry.since = Clock::now();
+  ++touched_;
+  bytes_ += entry.bytes;
+  const auto it = entries_.emplace(key, std::move(entry)).first;
+  it->second.rank = rank_of(key);
+  by_rank_.insert({it->second.rank, &it->first});
+}
+
+void ChunkCache::erase(Entries::iterator it) {
+  by_rank_.erase({it->second.rank, &it->first});
+  bytes_ -= it->second.bytes;
+  entries_.erase(it);
+}
+
+std::optional<DecodedChunk> ChunkCache::find(const ChunkKey& key, const Box& need) {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return std::nullopt;
+  if (it->second.stored) return std::nullopt;
+  if (is_outdated(it->second)) {
+    erase(it);
+    return std::nullopt;
+  }
+  DecodedChunk chunk = it->second.chunk;
+  if (chunk.memory == nullptr) {
+    chunk.memory = it->second.weak.lock();
+    if (chunk.memory == nullptr) {  // the batch it lay in is gone
+      erase(it);
+      return std::nullopt;
+    }
+  }
+  if (!contains(chunk.box, need)) return std::nullopt;
+  ++touched_;
+  rerank(key);
+  counters_.chunk_cache_hits.fetch_add(1, std::memory_order_relaxed);
+  return chunk;
+}
+
+void ChunkCache::insert(const ChunkKey& key, std::shared_ptr<const Array> array, DecodedChunk chunk,
+                        std::uint64_t bytes, bool passing) {
+  const std::lock_guard lock(mutex_);
+  if (passing) {
+    passing_.push_back({key, bytes});
+    passing_bytes_ += bytes;
+    while (passing_bytes_ > kPassingBytes && passing_.size() > 1) {
+      const Passing oldest = passing_.front();
+      passing_.pop_front();
+      passing_bytes_ -= oldest.bytes;
+      const auto it = entries_.find(oldest.key);
+      if (it != entries_.end() && !uses_.contains(oldest.key)) erase(it);
+    }
+  }
+  put(key, {std::move(array), std::move(chunk), {}, {}, bytes, 0});
+}
+
+void ChunkCache::insert_weak(const ChunkKey& key, std::shared_ptr<const Array> array,
+                             DecodedChunk chunk) {
+  const std::lock_guard lock(mutex_);
+  while (!weak_keys_.empty()) {
+    const auto it = entries_.find(weak_keys_.front());
+    if (it != entries_.end() && it->second.bytes == 0) {
+      if (!it->second.weak.expired()) break;
+      erase(it);
+    }
+    weak_keys_.pop_front();
+  }
+  std::weak_ptr<const void> weak = chunk.memory;
+  chunk.memory.reset();
+  put(key, {std::move(array), std::move(chunk), std::move(weak), {}, 0, 0});
+  weak_keys_.push_back(key);
+}
+
+bool ChunkCache::holds(const ChunkKey& key, const Box& need) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return false;
+  const Entry& entry = it->second;
+  if (is_outdated(entry)) return false;
+  if (entry.stored)
+    return entry.stored->encoded.pieces.empty() || entry.array->holds(entry.stored->encoded, need);
+  return contains(entry.chunk.box, need) && (entry.bytes > 0 || !entry.weak.expired());
+}
+
+std::shared_ptr<const KeptChunk> ChunkCache::find_stored(const ChunkKey& key) {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(key);
+  if (it == entries_.end() || !it->second.stored) return nullptr;
+  ++touched_;
+  rerank(key);
+  counters_.chunk_cache_hits.fetch_add(1, std::memory_order_relaxed);
+  return it->second.stored;
+}
+
+void ChunkCache::insert_stored(const ChunkKey& key, std::shared_ptr<const Array> array,
+                               std::shared_ptr<const KeptChunk> chunk) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t bytes = chunk->encoded.held() + 1;  // a missing one too is something
+  put(key, {std::move(array), {}, {}, std::move(chunk), bytes, 0});
+}
+
+std::size_t ChunkCache::uses(const ChunkKey& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = uses_.find(key);
+  if (it == uses_.end()) return 0;
+  const auto past = it->second.upper_bound(horizon_.load(std::memory_order_relaxed));
+  return static_cast<std::size_t>(std::distance(it->second.begin(), past));
+}
+
+void ChunkCache::add_use(const ChunkKey& key, std::uint64_t time) {
+  const std::lock_guard lock(mutex_);
+  uses_[key].insert(time);
+  rerank(key);
+}
+
+void ChunkCache::remove_use(const ChunkKey& key, std::uint64_t time) {
+  const std::lock_guard lock(mutex_);
+  const auto it = uses_.find(key);
+  if (it == uses_.end()) return;
+  if (const auto use = it->second.find(time); use != it->second.end()) it->second.erase(use);
+  if (it->second.empty()) uses_.erase(it);
+  rerank(key);
+}
+
+bool ChunkCache::evict_one(std::uint64_t keep_until) {
+  const std::lock_guard lock(mutex_);
+  while (!by_rank_.empty()) {
+    const auto last = std::prev(by_rank_.end());
+    if (last->first <= keep_until) return false;
+    const auto it = entries_.find(*last->second);
+    const bool frees = it->second.bytes > 0;
+    erase(it);
+    if (frees) {
+      counters_.chunk_cache_evictions.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    // A weak entry frees nothing; go on.
+  }
+  return false;
+}
+
+std::uint64_t ChunkCache::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+}  // namespace batchfs

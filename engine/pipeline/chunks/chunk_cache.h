@@ -1,0 +1,153 @@
+#pragma once
+// Decoded chunks, kept while there is memory, dropped by farthest next use.
+//
+// The order of batches is known, so the next use of a chunk is too, as far as the prefetcher has looked
+// ahead: the chunk whose next use is farthest goes first (Belady's rule), chunks with no known use before
+// all others, the least recently used of them first.
+//
+// Chunks of which little is needed at a time are kept as they are stored: more of them fit, and a part is
+// decoded when it is needed.
+//
+// Fill values of objects that do not exist are kept for five seconds: the objects may appear.
+//
+// A chunk that was decoded straight into a batch is remembered where it lies there, for as long as that
+// batch lives: the cache then holds no memory of its own for it.
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "engine/base/budget.h"
+#include "engine/telemetry/counters.h"
+#include "engine/codec/array.h"
+
+namespace batchfs {
+
+struct ChunkKey {
+  const Array* array = nullptr;
+  std::int64_t chunk = 0;
+  friend bool operator==(const ChunkKey&, const ChunkKey&) = default;
+};
+
+struct ChunkKeyHash {
+  std::size_t operator()(const ChunkKey& key) const {
+    const auto a = reinterpret_cast<std::uintptr_t>(key.array) * UINT64_C(0x9e3779b97f4a7c15);
+    return (a ^ static_cast<std::uint64_t>(key.chunk)) * UINT64_C(0xff51afd7ed558ccd);
+  }
+};
+
+/// Decoded elements (native order, not CF-decoded) of a box of a chunk. Holds its memory alive.
+struct DecodedChunk {
+  Box box;                          // chunk coordinates
+  const std::byte* data = nullptr;  // of the element at box.start
+  Dims strides;                     // bytes
+  std::shared_ptr<const void> memory;
+  bool object_missing = false;      // fill values, since its object does not exist
+
+  const std::byte* at(const Dims& index) const {
+    const std::byte* p = data;
+    for (std::size_t d = 0; d < index.size(); ++d) p += (index[d] - box.start[d]) * strides[d];
+    return p;
+  }
+};
+
+/// A chunk as it is stored, or pieces of that, and the memory that it is counted with.
+struct KeptChunk {
+  EncodedChunk encoded;
+  Budget::Reservation reservation;
+};
+
+/// Thread-safe. Times are the engine's count of batches opened; a use lies at now + its distance.
+class ChunkCache {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// `absence`: for so long fill values of an object that does not exist are kept.
+  explicit ChunkCache(Counters& counters, Clock::duration absence = std::chrono::seconds(5))
+      : counters_(counters), absence_(absence) {}
+
+  /// The chunk, if what is kept holds all of `need`.
+  std::optional<DecodedChunk> find(const ChunkKey& key, const Box& need);
+
+  /// Keeps a chunk of `bytes` of memory, whose owner holds the reservation too: memory that is still being
+  /// read stays counted after its chunk is evicted. `array` is held alive with it.
+  /// `passing`: a reader is going through the array once; few such chunks are kept.
+  void insert(const ChunkKey& key, std::shared_ptr<const Array> array, DecodedChunk chunk,
+              std::uint64_t bytes, bool passing = false);
+  /// Remembers a chunk inside other memory (a batch's) without holding that memory.
+  void insert_weak(const ChunkKey& key, std::shared_ptr<const Array> array, DecodedChunk chunk);
+
+  /// Is `need` there, decoded or as stored? Touches nothing.
+  bool holds(const ChunkKey& key, const Box& need) const;
+
+  /// The chunk as it is stored, if that is kept.
+  std::shared_ptr<const KeptChunk> find_stored(const ChunkKey& key);
+  /// Keeps it, in place of a decoded part of it.
+  void insert_stored(const ChunkKey& key, std::shared_ptr<const Array> array,
+                     std::shared_ptr<const KeptChunk> chunk);
+
+  /// How many uses of the chunk are known to come while it could still be here.
+  std::size_t uses(const ChunkKey& key) const;
+  /// Chunks that are decoded whole now can be kept until this time: more would not fit.
+  /// `keeps_all`: everything fits that the coming batches' arrays consist of.
+  void set_horizon(std::uint64_t time, bool keeps_all) {
+    horizon_.store(time, std::memory_order_relaxed);
+    keeps_all_.store(keeps_all, std::memory_order_relaxed);
+  }
+  bool keeps_all() const { return keeps_all_.load(std::memory_order_relaxed); }
+
+  /// A use of the chunk is coming, or is over.
+  void add_use(const ChunkKey& key, std::uint64_t time);
+  void remove_use(const ChunkKey& key, std::uint64_t time);
+
+  /// Drops the entry with the farthest next use. With `keep_until`, only one that is not used up to that
+  /// time. False when there is none.
+  bool evict_one(std::uint64_t keep_until = 0);
+
+  /// Memory that the cache itself holds.
+  std::uint64_t bytes() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Array> array;
+    DecodedChunk chunk;  // memory is null for weak entries
+    std::weak_ptr<const void> weak;
+    std::shared_ptr<const KeptChunk> stored;  // instead of a decoded chunk
+    std::uint64_t bytes = 0;  // 0 for weak entries
+    std::uint64_t rank = 0;  // its place in by_rank_
+    Clock::time_point since = {};  // of what does not exist
+  };
+  bool is_outdated(const Entry& entry) const {
+    return entry.chunk.object_missing && Clock::now() - entry.since >= absence_;
+  }
+  using Entries = std::unordered_map<ChunkKey, Entry, ChunkKeyHash>;
+  std::uint64_t rank_of(const ChunkKey& key) const;
+  void rerank(const ChunkKey& key);
+  void put(const ChunkKey& key, Entry entry);
+  void erase(Entries::iterator it);
+
+  mutable std::mutex mutex_;
+  Entries entries_;
+  std::unordered_map<ChunkKey, std::multiset<std::uint64_t>, ChunkKeyHash> uses_;
+  std::set<std::pair<std::uint64_t, const ChunkKey*>> by_rank_;  // keys live in entries_' nodes
+  std::deque<ChunkKey> weak_keys_;  // oldest first: swept as their batches go
+  struct Passing {
+    ChunkKey key;
+    std::uint64_t bytes;
+  };
+  std::deque<Passing> passing_;  // oldest first
+  std::uint64_t passing_bytes_ = 0;
+  std::atomic<std::uint64_t> horizon_{UINT64_MAX};
+  std::atomic<bool> keeps_all_{false};
+  std::uint64_t touched_ = 0;       // counts accesses, for the least recently used
+  std::uint64_t bytes_ = 0;
+  Counters& counters_;
+  const Clock::duration absence_;
+};
+
+}  // namespace batchfs

@@ -1,0 +1,178 @@
+#include "engine/pipeline/chunks/chunk_decoder.h"
+
+#include <algorithm>
+
+#include "engine/pipeline/chunks/chunk_costs.h"
+
+namespace batchfs {
+
+namespace {
+
+/// Where in the array an element of a chunk is.
+Dims array_index(const Array& array, std::int64_t chunk, const Dims& in_chunk) {
+  Dims index = array.grid().chunk(chunk);
+  for (std::size_t d = 0; d < index.size(); ++d) index[d] = index[d] * array.grid().chunk_shape()[d] + in_chunk[d];
+  return index;
+}
+
+/// Can the use be decoded straight to where it goes? Its parts must all be the same box (one window in
+/// two tensors), so that the others are copies of the first.
+bool decodes_in_place(const Array& array, const Assembly& assembly, const Assembly::Use& use,
+                      const Box& box) {
+  const auto parts = assembly.parts_of(use);
+  const Assembly::Part& first = parts.front();
+  if (!(first.source == box) || !array.decodes_directly(box, first.strides)) return false;
+  if (first.converter != nullptr && !first.converter->in_place()) return false;
+  return std::all_of(parts.begin() + 1, parts.end(), [&](const Assembly::Part& part) {
+    return part.source == first.source && part.converter == first.converter;
+  });
+}
+
+/// What it takes of the chunk first are the stored values themselves.
+bool keeps_stored_values(const Assembly::Part& first) { return first.converter == nullptr || first.converter->is_copy(); }
+
+}  // namespace
+
+Trace::Batch batch_of(std::span<const ChunkConsumer> consumers) {
+  return consumers.empty() ? Trace::Batch{} : consumers.front().assembly->of;
+}
+
+void observe(const ChunkConsumer& consumer, bool object_missing) {
+  const Array& array = *consumer.use->array;
+  if (!array.is_sharded()) return;
+  consumer.assembly->observe(array, array.object_number(consumer.use->chunk), object_missing);
+}
+
+void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk) {
+  observe(consumer, chunk.object_missing);
+  const Array& array = *consumer.use->array;
+  const std::size_t itemsize = array.type().itemsize;
+  for (const Assembly::Part& part : consumer.assembly->parts_of(*consumer.use)) {
+    const std::byte* source = chunk.at(part.source.start);
+    if (part.converter != nullptr && !part.converter->is_copy())
+      part.converter->convert(part.source.shape, source, chunk.strides, part.out, part.strides,
+                              array_index(array, consumer.use->chunk, part.source.start));
+    else
+      copy_strided(part.source.shape, itemsize, source, chunk.strides, part.out, part.strides);
+  }
+}
+
+Budget::Reservation ChunkDecoder::find_memory(std::uint64_t bytes, std::span<const ChunkConsumer> consumers) {
+  Budget::Reservation result;
+  for (const ChunkConsumer& consumer : consumers) {
+    if (result.bytes() == bytes) return result;
+    result.absorb(consumer.assembly->take_ahead(bytes - result.bytes()));
+  }
+  const std::uint64_t rest = bytes - result.bytes();
+  if (rest == 0) return result;
+  do {
+    if (auto more = budget_.try_reserve(rest)) {
+      result.absorb(std::move(more));
+      return result;
+    }
+  } while (cache_.evict_one());
+  return result;
+}
+
+void ChunkDecoder::adjust(Budget::Reservation& memory, std::uint64_t bytes, std::span<const ChunkConsumer> consumers) {
+  if (memory.bytes() > bytes) memory.split(memory.bytes() - bytes);
+  if (memory.bytes() < bytes) memory.absorb(find_memory(bytes - memory.bytes(), consumers));
+  if (memory.bytes() < bytes) memory.absorb(budget_.reserve(bytes - memory.bytes()));
+}
+
+std::size_t ChunkDecoder::decode_for_each(const Array& array, std::int64_t number, const Box& box,
+                                          std::span<const ChunkConsumer> consumers, const KeptChunk& stored) {
+  const auto need = [](const ChunkConsumer& consumer) { return needed(*consumer.assembly, *consumer.use); };
+  const bool at_once = stored.encoded.pieces.empty() &&
+                       std::all_of(consumers.begin(), consumers.end(),
+                                   [&](const ChunkConsumer& consumer) { return contains(box, need(consumer)); });
+  std::size_t served = 0;
+  try {
+    if (at_once) decode(array, number, box, consumers, &stored);
+    for (; served < consumers.size(); ++served) {
+      if (!at_once) decode(array, number, need(consumers[served]), consumers.subspan(served, 1), &stored);
+      consumers[served].assembly->complete(nullptr);
+    }
+  } catch (...) {  // reported by the run that the others get
+  }
+  return served;
+}
+
+ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t number, const Box& box,
+                                          std::span<const ChunkConsumer> consumers, const KeptChunk* stored) {
+  const Dims chunk = array.grid().chunk(number);
+  bool object_missing = stored != nullptr && stored->encoded.object_missing;
+  auto load = [&](std::byte* out, const Dims& strides) {
+    Array::Loaded loaded{.object_missing = object_missing};
+    Trace::Event event{.kind = Trace::Kind::decode, .begin = Trace::now(), .of = batch_of(consumers)};
+    event.bytes = stored != nullptr ? array.decode(chunk, stored->encoded, box, out, strides)
+                                    : array.load(chunk, box, out, strides, &loaded);
+    trace_.add(event, array.metadata().path, chunk);
+    counters_.bytes_decoded += event.bytes;
+    counters_.bytes_fetched += loaded.fetched;
+    object_missing = loaded.object_missing;
+    if (stored == nullptr) ++counters_.chunks_fetched;
+    ++counters_.chunks_decoded;
+  };
+  // A chunk of a local store is read when it is decoded: what it takes until then.
+  Budget::Reservation passing;
+  std::unique_lock<std::mutex> beyond;
+  const auto reserve = [&](Budget::Reservation& memory, std::uint64_t bytes) {
+    memory = find_memory(bytes, consumers);
+    if (memory.bytes() == bytes) return;
+    if (!beyond.owns_lock()) beyond = std::unique_lock(beyond_budget_);
+    adjust(memory, bytes, consumers);
+  };
+  // And what lies between its codecs.
+  const auto reserve_passing = [&](const Dims& out_strides) {
+    const bool is_read = stored == nullptr && !array.chain().is_plain();
+    const std::uint64_t bytes = (is_read ? stored_bytes(array, box, false) : 0) + array.scratch_bytes(box, out_strides);
+    if (bytes > 0) reserve(passing, bytes);
+  };
+  Result result;
+  const auto in_place = std::find_if(consumers.begin(), consumers.end(), [&](const ChunkConsumer& consumer) {
+    return decodes_in_place(array, *consumer.assembly, *consumer.use, box) &&
+           (consumers.size() == 1 || (consumer.assembly->shares_memory &&
+                                      keeps_stored_values(consumer.assembly->parts_of(*consumer.use).front())));
+  });
+  if (in_place != consumers.end()) {
+    const ChunkConsumer& consumer = *in_place;
+    const auto parts = consumer.assembly->parts_of(*consumer.use);
+    const Assembly::Part& first = parts.front();
+    reserve_passing(first.strides);
+    load(first.out, first.strides);
+    observe(consumer, object_missing);
+    const bool raw = keeps_stored_values(first);
+    if (!raw)
+      first.converter->convert(box.shape, first.out, first.strides, first.out, first.strides,
+                               array_index(array, number, box.start));
+    for (const Assembly::Part& part : parts.subspan(1))
+      copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out, part.strides);
+    if (raw) {
+      DecodedChunk decoded{box, first.out, first.strides, consumer.assembly->memory,
+                           object_missing};
+      for (const ChunkConsumer& other : consumers)
+        if (&other != &consumer) gather(other, decoded);
+      if (consumer.assembly->shares_memory) result.chunk = std::move(decoded);
+    }
+    return result;
+  }
+  struct Memory {
+    Budget::Reservation reservation;
+    Buffer buffer;
+  };
+  const std::uint64_t bytes = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
+  auto memory = std::make_shared<Memory>();
+  const Dims strides = c_strides(box.shape, array.type().itemsize);
+  reserve_passing(strides);
+  reserve(memory->reservation, bytes);
+  memory->buffer = Buffer(bytes);
+  load(memory->buffer.data(), strides);
+  std::byte* data = memory->buffer.data();
+  result.chunk = DecodedChunk{box, data, strides, std::move(memory), object_missing};
+  result.cache_bytes = bytes;
+  for (const ChunkConsumer& consumer : consumers) gather(consumer, *result.chunk);
+  return result;
+}
+
+}  // namespace batchfs

@@ -1,0 +1,69 @@
+#pragma once
+// Decodes a chunk to where those who need parts of it want them, in memory that the budget grants.
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+#include "engine/base/budget.h"
+#include "engine/telemetry/counters.h"
+#include "engine/pipeline/chunks/assembly.h"
+#include "engine/pipeline/chunks/chunk_cache.h"
+#include "engine/telemetry/trace.h"
+
+namespace batchfs {
+
+/// A use of a chunk, with its assembly.
+struct ChunkConsumer {
+  std::shared_ptr<Assembly> assembly;
+  const Assembly::Use* use;
+};
+
+/// The first one's, for the trace.
+Trace::Batch batch_of(std::span<const ChunkConsumer> consumers);
+
+/// Copies what `consumer` needs of the chunk to where it wants it. Fails its assembly when the chunk's
+/// shard appeared in between.
+void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk);
+
+/// Thread-safe.
+class ChunkDecoder {
+ public:
+  ChunkDecoder(Budget& budget, ChunkCache& cache, Counters& counters, Trace& trace)
+      : budget_(budget), cache_(cache), counters_(counters), trace_(trace) {}
+
+  struct Result {
+    std::optional<DecodedChunk> chunk;  // when it may be shared
+    std::uint64_t cache_bytes = 0;      // 0: it lies in a batch
+    bool keep = true;
+  };
+  /// Decodes `box` of chunk `number`, which holds what all `consumers` need, from `stored` or, where that is null, from the
+  /// local store, and hands it to them: straight to where one of them wants it, if that can be. Where the budget is used up,
+  /// one chunk at a time is decoded beyond it, since what was begun must end. Throws as Array::decode() and load() do.
+  Result decode(const Array& array, std::int64_t number, const Box& box, std::span<const ChunkConsumer> consumers,
+                const KeptChunk* stored);
+
+  /// Decodes for each consumer what it needs, from `stored`; for all at once where `box` holds that and `stored` is the whole
+  /// chunk. Completes those that it serves, in order, and returns how many: an error ends it.
+  std::size_t decode_for_each(const Array& array, std::int64_t number, const Box& box,
+                              std::span<const ChunkConsumer> consumers, const KeptChunk& stored);
+
+  /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up. May be less than
+  /// `bytes`.
+  Budget::Reservation find_memory(std::uint64_t bytes, std::span<const ChunkConsumer> consumers);
+  /// `memory` grown to `bytes`, beyond the budget where it must be, or shrunk.
+  void adjust(Budget::Reservation& memory, std::uint64_t bytes, std::span<const ChunkConsumer> consumers);
+
+ private:
+  Budget& budget_;
+  ChunkCache& cache_;
+  Counters& counters_;
+  Trace& trace_;
+  /// Held while a chunk is decoded beyond the budget, so that one is at a time. Lock order: before ChunkCache's and the
+  /// stores'; nothing else is taken with it held.
+  std::mutex beyond_budget_;
+};
+
+}  // namespace batchfs

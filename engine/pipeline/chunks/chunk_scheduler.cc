@@ -1,0 +1,369 @@
+#include "engine/pipeline/chunks/chunk_scheduler.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/pipeline/chunks/chunk_costs.h"
+
+namespace batchfs {
+
+ChunkScheduler::ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache,
+                               Counters& counters, Trace& trace, Log& log)
+    : executor_(executor),
+      budget_(budget),
+      cache_(cache),
+      counters_(counters),
+      log_(log),
+      decoder_(budget, cache, counters, trace),
+      fetcher_(decoder_, counters, trace) {}
+
+std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submitted) const {
+  std::uint64_t sum = 0;
+  for (const Assembly::Use& use : assembly.uses) {
+    const Array& array = *use.array;
+    if (array.store().is_local()) continue;
+    const ChunkKey key{use.array.get(), use.chunk};
+    {
+      const std::lock_guard lock(mutex_);
+      const auto it = tasks_.find(key);
+      if (it == tasks_.end() ? submitted : it->second->running) continue;  // served, or under way
+    }
+    const Box need = needed(assembly, use);
+    if (cache_.holds(key, need)) continue;
+    sum += stored_bytes(array, need, fetches_pieces(array, use.chunk, need, 1 + cache_.uses(key), nullptr));
+  }
+  return sum;
+}
+
+Box ChunkScheduler::box_to_decode(const ChunkTask& task, const Box& need, const std::vector<ChunkConsumer>& consumers) const {
+  std::vector<Box> wanted;
+  for (const ChunkConsumer& consumer : consumers) wanted.push_back(needed(*consumer.assembly, *consumer.use));
+  return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, cache_.uses(task.key), cache_.keeps_all());
+}
+
+/// There is no memory to fetch this chunk: it waits until another task has run. False when there is no other: then it
+/// goes on beyond the budget.
+bool ChunkScheduler::postpone(const std::shared_ptr<ChunkTask>& task, std::vector<ChunkConsumer>& consumers,
+                              Budget::Reservation& memory) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || running_ == 1) return false;
+  const bool waited = std::any_of(consumers.begin(), consumers.end(), [](const ChunkConsumer& c) {
+    return c.assembly->urgency.load(std::memory_order_relaxed) == kReaderWaits;
+  });
+  if (!consumers.empty()) consumers.front().assembly->give_ahead(std::move(memory));
+  memory.release();
+  task->put_back(std::move(consumers));
+  task->running = false;
+  --running_;
+  if (--fetches_ == 0) no_fetches_.notify_all();
+  if (waited) postponed_.push_front(task);
+  else postponed_.push_back(task);
+  return true;
+}
+
+/// Precondition: mutex_ is held.
+void ChunkScheduler::post(const std::shared_ptr<ChunkTask>& task, Urgency urgency) {
+  if (urgency >= task->posted || (task->running && !task->arrived)) return;
+  task->posted = urgency;
+  if (task->arrived) executor_.post(urgency, [this, task] { process_arrived(task); });
+  else if (task->array->store().is_local()) executor_.post(urgency, [this, task] { run(task, Turn::works); });
+  else executor_.post(io_start(urgency), [this, task, urgency] { run(task, Turn::starts_io, urgency); });
+}
+
+/// Decodes what was fetched, unless another turn has.
+void ChunkScheduler::process_arrived(const std::shared_ptr<ChunkTask>& task) {
+  std::function<void()> work;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!task->arrived) return;
+    work = std::exchange(task->arrived, nullptr);
+    task->posted = ChunkTask::kNever;
+  }
+  work();
+}
+
+void ChunkScheduler::interrupt() noexcept {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  for (const auto& [key, task] : tasks_) post(task, kReaderWaits);
+}
+
+void ChunkScheduler::wait() {
+  std::unique_lock lock(mutex_);
+  no_fetches_.wait(lock, [this] { return fetches_ == 0; });
+}
+
+void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) noexcept {
+  assembly->mixed = [this](const Error& error) {
+    ++counters_.errors;
+    log_.error(fmt::format("putting a batch together failed: {}", error.what()));
+  };
+  assembly->begin();
+  if (assembly->uses.empty()) {
+    const auto done = std::move(assembly->finished);
+    done(nullptr);
+    return;
+  }
+  const bool waited = assembly->urgency.load(std::memory_order_relaxed) == kReaderWaits;
+  // `uses` must not be touched after its last one is handed over: the assembly may be finished then.
+  const std::size_t count = assembly->uses.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Assembly::Use& use = assembly->uses[i];
+    const ChunkKey key{use.array.get(), use.chunk};
+    const ChunkConsumer consumer{assembly, &use};
+    // What is here is taken here, before it is evicted. For a reader that waits, all threads take.
+    if (!waited) {
+      if (const auto kept = cache_.find(key, needed(*assembly, use))) {
+        gather(consumer, *kept);
+        assembly->complete(nullptr);
+        continue;
+      }
+    }
+    std::unique_lock lock(mutex_);
+    if (stopping_) {
+      lock.unlock();
+      assembly->complete(std::make_exception_ptr(Error(ErrorCode::interrupted, "the engine is ending")));
+      continue;
+    }
+    std::shared_ptr<ChunkTask>& task = tasks_[key];
+    if (task == nullptr) task = std::make_shared<ChunkTask>(ChunkTask{key, use.array});
+    task->consumers.push_back(consumer);
+    post(task, task->urgency());
+  }
+}
+
+void ChunkScheduler::reprioritize(const std::shared_ptr<Assembly>& assembly) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const Assembly::Use& use : assembly->uses)
+    if (const auto it = tasks_.find({use.array.get(), use.chunk}); it != tasks_.end()) {
+      if (it->second->running) post(it->second, assembly->urgency.load(std::memory_order_relaxed));
+      else post(it->second, it->second->urgency());
+    }
+}
+
+void ChunkScheduler::warm(const std::shared_ptr<const Array>& array, std::int64_t chunk) noexcept {
+  const ChunkKey key{array.get(), chunk};
+  const Box box = whole_chunk(*array, chunk);
+  if (box.empty() || budget_.used() + array->chunk_bytes() > budget_.limit()) return;
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || cache_.find(key, box)) return;
+  std::shared_ptr<ChunkTask>& task = tasks_[key];
+  if (task != nullptr) return;
+  task = std::make_shared<ChunkTask>(ChunkTask{key, array});
+  task->warm = true;
+  post(task, task->urgency());
+}
+
+void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urgency urgency) {
+  const bool local = task->array->store().is_local();
+  std::vector<ChunkConsumer> served, dropped;
+  std::optional<DecodedChunk> kept;
+  std::shared_ptr<const KeptChunk> stored;
+  Box box;
+  bool idle = false, is_here = false, later = false;
+  std::size_t others = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = tasks_.find(task->key);
+    if (it == tasks_.end() || it->second != task || task->running) return;  // a second ticket
+    task->posted = ChunkTask::kNever;
+    dropped = task->take([&](const ChunkConsumer& c) {
+      return stopping_ || c.assembly->cancelled.load(std::memory_order_relaxed);
+    });
+    const ChunkConsumer* first = task->most_urgent();
+    if (first == nullptr && (!task->warm || stopping_)) {
+      idle = true;  // nobody who is left wants it brought
+      if (task->consumers.empty()) tasks_.erase(it);
+    } else {
+      const Box need =
+          first != nullptr ? needed(*first->assembly, *first->use) : whole_chunk(*task->array, task->key.chunk);
+      // Looked up now and not only when it was submitted: a queue that held chunks would hold memory.
+      kept = cache_.find(task->key, need);
+      box = kept ? kept->box : box_to_decode(*task, need, task->consumers);
+      if (!kept && !local) stored = cache_.find_stored(task->key);
+      is_here = kept || local || (stored && task->array->holds(stored->encoded, box));
+      later = is_here && turn == Turn::starts_io;
+      if (later) {
+        task->posted = urgency;
+      } else {
+        served = task->take([&](const ChunkConsumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
+        if (kept) {
+          task->warm = false;
+          if (task->consumers.empty()) tasks_.erase(it);
+          else post(task, task->urgency());
+        } else {
+          task->running = true;
+          ++running_;
+          others = task->consumers.size();
+          if (!is_here) ++fetches_;
+        }
+      }
+    }
+  }
+  for (const ChunkConsumer& consumer : dropped)
+    consumer.assembly->complete(
+        std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
+  if (idle) return;
+  if (later) {
+    executor_.post(urgency, [this, task] { run(task, Turn::works); });
+  } else if (kept) {
+    for (const ChunkConsumer& consumer : served) {
+      gather(consumer, *kept);
+      consumer.assembly->complete(nullptr);
+    }
+  } else if (is_here) {
+    decode(task, std::move(box), std::move(served), std::move(stored));
+  } else {
+    const bool in_pieces = fetches_pieces(*task->array, task->key.chunk, box, 1 + others + cache_.uses(task->key),
+                                          stored ? &stored->encoded : nullptr);
+    const std::uint64_t bytes = stored_bytes(*task->array, box, in_pieces);
+    Budget::Reservation memory = decoder_.find_memory(bytes, served);
+    if (memory.bytes() < bytes) {
+      if (postpone(task, served, memory)) return;
+      decoder_.adjust(memory, bytes, served);
+    }
+    fetch(task, {.array = task->array,
+                 .chunk = task->key.chunk,
+                 .box = std::move(box),
+                 .consumers = std::move(served),
+                 .stored = std::move(stored),
+                 .memory = std::move(memory),
+                 .in_pieces = in_pieces});
+  }
+}
+
+void ChunkScheduler::fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch) {
+  // `own` can be moved from: what was captured of a const reference could not, and would stay with the store's thread.
+  fetcher_.fetch(std::move(fetch), [this, own = task](std::shared_ptr<ChunkFetcher::Fetch> fetched) mutable {
+    Urgency urgency = kReadAhead;
+    for (const ChunkConsumer& consumer : fetched->consumers)
+      urgency = std::min(urgency, consumer.assembly->urgency.load());
+    std::shared_ptr<ChunkTask> of = std::move(own);
+    const std::lock_guard lock(mutex_);
+    // On a worker also when it failed: the store's own thread has better things to do.
+    of->arrived = [this, of, fetched = std::move(fetched)] {
+      if (const auto* error = std::get_if<std::exception_ptr>(&fetched->outcome))
+        return finish(of, fetched->consumers, *error);
+      std::shared_ptr<const KeptChunk> stored = fetcher_.accept(*fetched);
+      decode(of, std::move(fetched->box), std::move(fetched->consumers), std::move(stored));
+    };
+    post(of, urgency);
+    // Before the lock is released: from then on nobody but a worker may hold the task, and with it the store.
+    of.reset();
+    if (--fetches_ == 0) no_fetches_.notify_all();
+  });
+}
+
+void ChunkScheduler::decode(const std::shared_ptr<ChunkTask>& task, Box box, std::vector<ChunkConsumer> consumers,
+                            std::shared_ptr<const KeptChunk> stored) {
+  const Array& array = *task->array;
+  ChunkDecoder::Result result;
+  try {
+    result = decoder_.decode(array, task->key.chunk, box, consumers, stored.get());
+  } catch (const std::bad_alloc&) {
+    finish(task, consumers,
+           std::make_exception_ptr(Error(ErrorCode::no_memory, "out of memory",
+                                         array.chunk_name(array.grid().chunk(task->key.chunk)))));
+    return;
+  } catch (...) {
+    finish(task, consumers, std::current_exception());
+    return;
+  }
+  if (stored && !stored->encoded.object_missing && array.chain().has_ranges() &&
+      box != whole_chunk(array, task->key.chunk)) {
+    serve_others(task, *stored);
+    // The whole as it is stored serves the next use better than a part of it.
+    if (budget_.used() <= budget_.limit()) cache_.insert_stored(task->key, task->array, std::move(stored));
+    result.keep = false;
+  }
+  finish(task, consumers, std::move(result));
+}
+
+/// The chunk is here: consumers that wait for other parts of it get them now. It may not be here when they are due, and
+/// fetching it again costs more than decoding it early.
+void ChunkScheduler::serve_others(const std::shared_ptr<ChunkTask>& task, const KeptChunk& stored) {
+  const Array& array = *task->array;
+  std::vector<ChunkConsumer> others;
+  {
+    const std::lock_guard lock(mutex_);
+    others = task->take([&](const ChunkConsumer& c) { return array.holds(stored.encoded, needed(*c.assembly, *c.use)); });
+  }
+  if (others.empty()) return;
+  const Box box = box_to_decode(*task, needed(*others.front().assembly, *others.front().use), others);
+  const std::size_t served = decoder_.decode_for_each(array, task->key.chunk, box, others, stored);
+  if (served == others.size()) return;
+  others.erase(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(served));
+  const std::lock_guard lock(mutex_);
+  task->put_back(std::move(others));  // the error is reported when it is their turn
+}
+
+/// Counts and logs a failure, unless it is that of a reader that left. Returns it with the chunk's name.
+std::exception_ptr ChunkScheduler::report(const ChunkTask& task, std::exception_ptr failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& cause) {
+    const std::string name = task.array->chunk_name(task.array->grid().chunk(task.key.chunk));
+    std::string where = cause.where();
+    if (where.empty()) where = name;
+    else if (where.find(name) == std::string::npos) where = name + ", " + where;
+    const Error placed(cause.code(), cause.why(), where);
+    failure = std::make_exception_ptr(placed);
+    if (cause.code() == ErrorCode::interrupted) return failure;
+    log_.error(fmt::format("reading a chunk failed: {}", placed.what()));
+  } catch (const std::exception& cause) {
+    log_.error(fmt::format("reading a chunk failed: {}", cause.what()));
+  }
+  ++counters_.errors;
+  return failure;
+}
+
+void ChunkScheduler::finish(const std::shared_ptr<ChunkTask>& task, const std::vector<ChunkConsumer>& consumers,
+                            std::variant<ChunkDecoder::Result, std::exception_ptr> outcome) {
+  ChunkDecoder::Result* result = std::get_if<ChunkDecoder::Result>(&outcome);
+  std::exception_ptr error;
+  if (result == nullptr) error = report(*task, std::get<std::exception_ptr>(outcome));
+  std::vector<ChunkConsumer> late;
+  {
+    const std::lock_guard lock(mutex_);
+    task->running = false;
+    task->warm = false;
+    --running_;
+    if (result != nullptr && result->chunk) {
+      if (!result->keep) {
+        // Its stored form is kept instead.
+      } else if (result->cache_bytes > 0 && budget_.used() > budget_.limit()) {
+        // Granted beyond the budget: it goes when it has been handed over.
+      } else if (result->cache_bytes > 0) {
+        cache_.insert(task->key, task->array, *result->chunk, result->cache_bytes,
+                      std::none_of(consumers.begin(), consumers.end(),
+                                   [](const ChunkConsumer& c) { return c.assembly->shares_memory; }));
+      } else {
+        cache_.insert_weak(task->key, task->array, *result->chunk);
+      }
+      // Uses that joined during the run and are held by its result.
+      late = task->take([&](const ChunkConsumer& c) {
+        return contains(result->chunk->box, needed(*c.assembly, *c.use));
+      });
+    }
+    if (task->consumers.empty()) {
+      tasks_.erase(task->key);
+    } else if (stopping_) {
+      post(task, kReaderWaits);
+    } else {  // the others need another run, also after an error: it may have been theirs alone
+      post(task, task->urgency());
+    }
+    // Room for one may be room for some. All of them where nothing else would have them looked at again.
+    for (std::size_t n = running_ == 0 ? postponed_.size() : std::min<std::size_t>(postponed_.size(), 4); n > 0; --n) {
+      post(postponed_.front(), postponed_.front()->urgency());
+      postponed_.pop_front();
+    }
+  }
+  for (const ChunkConsumer& consumer : late) {
+    gather(consumer, *result->chunk);
+    consumer.assembly->complete(nullptr);
+  }
+  for (const ChunkConsumer& consumer : consumers) consumer.assembly->complete(error);
+}
+
+}  // namespace batchfs

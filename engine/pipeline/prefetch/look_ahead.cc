@@ -1,0 +1,82 @@
+#include "engine/pipeline/prefetch/look_ahead.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace batchfs {
+
+void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
+                     const std::function<bool(const BatchKey&)>& is_made) {
+  std::size_t known = 0;  // uses
+  for (const auto& [distance, request] : ahead) {
+    const BatchKey key = request.key();
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto it = uses_.find(key); it != uses_.end()) {
+        known += it->second.chunks.size();
+        continue;
+      }
+    }
+    if (is_made(key)) continue;
+    if (known > kUses) break;
+    const BatchPlan plan = request.view->plan(request.epoch, request.global_batch());
+    Uses uses{now + static_cast<std::uint64_t>(distance), {}, request.view};
+    for (const ChunkUse& use : plan.chunks)
+      uses.chunks.push_back({request.view->variables()[use.variable]->array.get(), use.chunk});
+    known += uses.chunks.size();
+    const std::lock_guard lock(mutex_);
+    const auto [it, inserted] = uses_.emplace(key, std::move(uses));
+    if (!inserted) continue;
+    for (const ChunkKey& chunk : it->second.chunks) cache_.add_use(chunk, it->second.time);
+  }
+  // A stream that jumped leaves uses behind that will not come: the oldest go.
+  const std::lock_guard lock(mutex_);
+  while (uses_.size() > 4 * static_cast<std::size_t>(kBatches)) {
+    erase(std::min_element(uses_.begin(), uses_.end(),
+                           [](const auto& a, const auto& b) { return a.second.time < b.second.time; }));
+  }
+}
+
+void LookAhead::forget(const BatchKey& batch) {
+  const std::lock_guard lock(mutex_);
+  if (const auto it = uses_.find(batch); it != uses_.end()) erase(it);
+}
+
+void LookAhead::forget_all() {
+  const std::lock_guard lock(mutex_);
+  while (!uses_.empty()) erase(uses_.begin());
+}
+
+/// Called with mutex_ held.
+void LookAhead::erase(AllUses::iterator it) {
+  for (const ChunkKey& chunk : it->second.chunks) cache_.remove_use(chunk, it->second.time);
+  uses_.erase(it);
+}
+
+void LookAhead::find_horizon() {
+  const std::lock_guard lock(mutex_);
+  std::vector<const Uses*> order;
+  for (const auto& [key, uses] : uses_) order.push_back(&uses);
+  std::sort(order.begin(), order.end(), [](const Uses* a, const Uses* b) { return a->time < b->time; });
+  std::unordered_set<ChunkKey, ChunkKeyHash> distinct;
+  std::unordered_set<const Array*> arrays;
+  std::uint64_t bytes = 0, horizon = UINT64_MAX;
+  double all = 0;  // bytes of all chunks of these arrays; may be more than an integer holds
+  std::size_t count = 0;
+  for (const Uses* uses : order) {
+    for (const ChunkKey& chunk : uses->chunks)
+      if (distinct.insert(chunk).second) {
+        bytes += chunk.array->chunk_bytes();
+        if (arrays.insert(chunk.array).second)
+          all += static_cast<double>(chunk.array->chunk_bytes()) * static_cast<double>(chunk.array->grid().chunk_count());
+      }
+    count += uses->chunks.size();
+    if (bytes > memory_ / 2) horizon = std::min(horizon, uses->time);
+  }
+  cache_.set_horizon(horizon, all <= static_cast<double>(memory_ / 2));
+  // Once batches join chunks on their way, those that are left to look at share fewer.
+  const std::size_t enough = shares_beyond_memory_ ? 11 : 15;
+  shares_beyond_memory_ = horizon != UINT64_MAX && count * 10 > distinct.size() * enough;
+}
+
+}  // namespace batchfs

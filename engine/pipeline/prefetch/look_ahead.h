@@ -1,0 +1,63 @@
+#pragma once
+// Which chunks the batches behind the window will use, and when: what the cache evicts by.
+//
+// A batch that is under way has told the scheduler which chunks it needs. Those farther ahead are only planned, and
+// the cache is told of their uses, until they are under way themselves.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/pipeline/chunks/chunk_cache.h"
+#include "engine/pipeline/prefetch/prefetcher.h"
+
+namespace batchfs {
+
+/// Thread-safe. Nothing is planned, and nobody called, with the lock held. Lock order: mutex_, then the cache's.
+class LookAhead {
+ public:
+  /// How far to look.
+  static constexpr std::int64_t kBatches = 128;
+  /// Looking ends with the batch that has a stream at so many uses.
+  static constexpr std::size_t kUses = 4096;
+
+  /// The chunks that are kept may take half of `memory`.
+  LookAhead(ChunkCache& cache, std::uint64_t memory) : cache_(cache), memory_(memory) {}
+
+  /// Tells the cache of the uses in the batches `ahead`, of one stream, whose reader is at time `now`. Those of which
+  /// `is_made` holds are passed over: they are under way or ready. Throws what planning throws.
+  void look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
+            const std::function<bool(const BatchKey&)>& is_made);
+
+  /// The batch has come under way, or is over: the cache is told that these uses are no more.
+  void forget(const BatchKey& batch);
+  void forget_all();
+
+  /// Finds how far the distinct chunks of the coming batches fit into the memory, decoded, and tells the cache.
+  void find_horizon();
+
+  /// Did find_horizon() see that they don't, and that batches share chunks?
+  bool shares_beyond_memory() const { return shares_beyond_memory_; }
+
+ private:
+  struct Uses {
+    std::uint64_t time;
+    std::vector<ChunkKey> chunks;
+    std::shared_ptr<const View> view;  // holds the chunks' arrays
+  };
+  using AllUses = std::map<BatchKey, Uses>;
+  void erase(AllUses::iterator it);
+
+  ChunkCache& cache_;
+  const std::uint64_t memory_;
+  std::atomic<bool> shares_beyond_memory_ = false;
+
+  std::mutex mutex_;  // guards what follows
+  AllUses uses_;  // what the cache was told
+};
+
+}  // namespace batchfs

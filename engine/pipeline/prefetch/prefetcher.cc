@@ -1,0 +1,143 @@
+#include "engine/pipeline/prefetch/prefetcher.h"
+
+#include <algorithm>
+
+namespace batchfs {
+
+namespace {
+constexpr std::int64_t kFirstWindow = 2;
+constexpr std::size_t kMaxStreams = 256;
+
+/// Batches that are made ahead to begin with. The first batch of a block needs nearly all of its chunks, so these are brought
+/// a block ahead: a window that grew with each stall would come there after many blocks.
+std::int64_t first_window(const BatchRequest& request) {
+  const Order* order = request.view->order();
+  if (order == nullptr || order->shuffle != Order::Shuffle::block) return kFirstWindow;
+  const std::int64_t of_block = request.view->mixed_samples() / (request.view->batch_size() * request.world);
+  return std::clamp(of_block + 1, kFirstWindow, Prefetcher::kMaxWindow);
+}
+
+}  // namespace
+
+Prefetcher::Key Prefetcher::key_of(const BatchRequest& request) {
+  return {request.view.get(), request.format, request.rank, request.world};
+}
+
+std::int64_t Prefetcher::sequence(const BatchRequest& request) {
+  return request.epoch * request.view->rank_batches(request.rank, request.world) + request.batch;
+}
+
+BatchRequest Prefetcher::ahead(const BatchRequest& request, std::int64_t sequence) {
+  const std::int64_t per_epoch = request.view->rank_batches(request.rank, request.world);
+  BatchRequest next = request;
+  next.epoch = sequence / per_epoch;
+  next.batch = sequence % per_epoch;
+  // Epochs beyond the view's are read on request only.
+  if (next.epoch >= std::max(request.view->epochs(), request.epoch + 1)) next.batch = -1;
+  return next;
+}
+
+void Prefetcher::opened(const BatchRequest& request, bool stalled) {
+  const std::int64_t at = sequence(request);
+  const std::lock_guard lock(mutex_);
+  if (streams_.size() >= kMaxStreams && !streams_.contains(key_of(request)))
+    streams_.erase(std::min_element(streams_.begin(), streams_.end(), [](auto& a, auto& b) {
+      return a.second.last_used < b.second.last_used;
+    }));
+  Stream& stream = streams_[key_of(request)];
+  stream.last_used = ++clock_;
+  // Several processes that share a stream open its batches slightly out of order.
+  const std::int64_t slack = stream.window + 8;
+  const bool first = stream.position < 0;
+  const bool in_order = !first && at > stream.position - slack && at <= stream.position + slack;
+  const bool next = !first && at == stream.position + 1;
+  if (first || next) {
+    if (stream.window == 0) stream.window = first_window(request);
+    else if (stalled) stream.window *= 2;
+    stream.position = at;
+  } else if (in_order) {
+    stream.position = std::max(stream.position, at);
+  } else {
+    stream.window = 0;  // a jump: nothing is known of what comes next, until two in order
+    stream.position = at;
+  }
+  stream.window = std::min(stream.window, kMaxWindow);
+}
+
+std::vector<BatchRequest> Prefetcher::window(const BatchRequest& request, std::uint64_t batch_bytes,
+                                             std::uint64_t room) {
+  const std::lock_guard lock(mutex_);
+  const auto it = streams_.find(key_of(request));
+  if (it == streams_.end()) return {};
+  Stream& stream = it->second;
+  const auto fits = static_cast<std::int64_t>(room / std::max<std::uint64_t>(batch_bytes, 1));
+  stream.window = std::min(stream.window, std::max<std::int64_t>(fits, 1));
+  std::vector<BatchRequest> wanted;
+  for (std::int64_t i = 1; i <= stream.window; ++i) {
+    wanted.push_back(ahead(request, stream.position + i));
+    if (wanted.back().batch < 0) {
+      wanted.pop_back();
+      break;
+    }
+  }
+  return wanted;
+}
+
+std::int64_t Prefetcher::streams_read() const {
+  const std::lock_guard lock(mutex_);
+  const auto read = std::count_if(streams_.begin(), streams_.end(), [this](const auto& stream) {
+    return stream.second.window > 0 && stream.second.last_used + kForgotten >= clock_;
+  });
+  return std::max<std::int64_t>(1, read);
+}
+
+void Prefetcher::on_memory_pressure(const BatchRequest& request) {
+  const std::lock_guard lock(mutex_);
+  const auto it = streams_.find(key_of(request));
+  if (it != streams_.end()) it->second.window = std::max<std::int64_t>(1, it->second.window / 2);
+}
+
+std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request, std::int64_t count) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Ahead> result;
+  const auto it = streams_.find(key_of(request));
+  if (it == streams_.end() || it->second.window == 0) return result;
+  for (std::int64_t i = 1; i <= count; ++i) {
+    const std::int64_t distance = it->second.window + i;
+    result.push_back({distance, ahead(request, it->second.position + distance)});
+    if (result.back().request.batch < 0) {
+      result.pop_back();
+      break;
+    }
+  }
+  return result;
+}
+
+bool Prefetcher::is_ahead(const BatchRequest& request) const {
+  const std::int64_t at = sequence(request);
+  const std::lock_guard lock(mutex_);
+  const auto it = streams_.find(key_of(request));
+  return it != streams_.end() && at > it->second.position;
+}
+
+bool Prefetcher::wanted(const BatchRequest& request) const {
+  const std::int64_t at = sequence(request);
+  const std::lock_guard lock(mutex_);
+  const auto it = streams_.find(key_of(request));
+  return it != streams_.end() && at > it->second.position &&
+         at <= it->second.position + it->second.window;
+}
+
+std::vector<Prefetcher::StreamState> Prefetcher::streams() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<StreamState> states;
+  for (const auto& [key, stream] : streams_) {
+    const auto& [view, format, rank, world] = key;
+    const std::int64_t per_epoch = std::max<std::int64_t>(1, view->rank_batches(rank, world));
+    states.push_back({view->name(), std::string(format->name()), rank, world,
+                      stream.position / per_epoch, stream.position % per_epoch, stream.window});
+  }
+  return states;
+}
+
+}  // namespace batchfs

@@ -1,0 +1,146 @@
+#include "engine/scan/sweep.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <unordered_set>
+
+namespace batchfs {
+
+std::int64_t touched_chunks(const Variable& variable, const std::vector<const Positions*>& selected) {
+  std::int64_t chunks = 1;
+  for (std::size_t d = 0; d < selected.size(); ++d) {
+    const Positions& positions = *selected[d];
+    const std::int64_t length = variable.array->grid().chunk_shape()[d];
+    std::int64_t here = 0;
+    if (positions.size() > 0 && positions.is_range()) {
+      here = positions[positions.size() - 1] / length - positions[0] / length + 1;
+    } else if (positions.size() > 0) {
+      std::unordered_set<std::int64_t> touched;
+      for (std::int64_t i = 0; i < positions.size(); ++i) touched.insert(positions[i] / length);
+      here = static_cast<std::int64_t>(touched.size());
+    }
+    if (__builtin_mul_overflow(chunks, here, &chunks))
+      throw Error(ErrorCode::not_supported, "more than 2^63 chunks", variable.name);
+  }
+  return chunks;
+}
+
+Sweep::Sweep(const Variable& variable, const std::vector<const Positions*>& selected, std::size_t fastest)
+    : variable_(variable) {
+  const ChunkGrid& grid = variable.array->grid();
+  for (std::size_t d = 0; d < selected.size(); ++d) {
+    const Positions& positions = *selected[d];
+    Dim dim;
+    dim.indices.reserve(static_cast<std::size_t>(positions.size()));
+    for (std::int64_t i = 0; i < positions.size(); ++i) dim.indices.push_back(positions[i]);
+    if (!positions.is_range()) {
+      std::sort(dim.indices.begin(), dim.indices.end());
+      dim.indices.erase(std::unique(dim.indices.begin(), dim.indices.end()), dim.indices.end());
+    }
+    for (std::size_t i = 0; i < dim.indices.size(); ++i)
+      if (i == 0 || dim.indices[i] / grid.chunk_shape()[d] != dim.indices[i - 1] / grid.chunk_shape()[d])
+        dim.cuts.push_back(static_cast<std::int64_t>(i));
+    dim.cuts.push_back(static_cast<std::int64_t>(dim.indices.size()));
+    if (__builtin_mul_overflow(pieces_, dim.chunks(), &pieces_))
+      throw Error(ErrorCode::not_supported, "more than 2^63 chunks", variable.name);
+    dims_.push_back(std::move(dim));
+    if (d != fastest) order_.push_back(d);
+  }
+  if (fastest != kNone) {
+    order_.push_back(fastest);
+    run_ = dims_[fastest].chunks();
+  }
+}
+
+std::uint64_t Sweep::decoded_bytes() const {
+  return static_cast<std::uint64_t>(pieces_) * variable_.array->chunk_bytes();
+}
+
+Sweep::Piece Sweep::piece(std::int64_t number) const {
+  Piece piece{{Dims(dims_.size()), Dims(dims_.size())}, std::vector<Axis>(dims_.size())};
+  for (std::size_t o = order_.size(); o-- > 0;) {
+    const std::size_t d = order_[o];
+    const Dim& dim = dims_[d];
+    const auto chunk = static_cast<std::size_t>(number % dim.chunks());
+    number /= dim.chunks();
+    const auto begin = dim.indices.begin() + dim.cuts[chunk], end = dim.indices.begin() + dim.cuts[chunk + 1];
+    piece.box.start[d] = *begin;
+    piece.box.shape[d] = *(end - 1) - *begin + 1;
+    piece.axes[d].first = dim.cuts[chunk];
+    for (auto it = begin; it != end; ++it) piece.axes[d].indices.push_back(*it - *begin);
+  }
+  return piece;
+}
+
+void Sweep::read(Engine& engine, const Use& use, const Progress& progress) const {
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::set<std::int64_t> ahead;  // done, but not all before them
+    std::int64_t done = 0;         // all pieces before this one
+    std::int64_t running = 0;
+    std::exception_ptr error;
+  };
+  if (pieces_ == 0) return;
+  const auto state = std::make_shared<State>();
+  const auto converter = std::make_shared<const Converter>(variable_.cf, float64());
+  // As many at a time as keep a remote store busy, in a quarter of the memory.
+  const std::uint64_t piece_bytes =
+      variable_.array->chunk_bytes() / std::max(1u, variable_.array->type().itemsize) * sizeof(double) + 1;
+  const auto at_once = static_cast<std::int64_t>(std::clamp<std::uint64_t>(engine.budget().limit() / 4 / piece_bytes, 2, 256));
+
+  auto start = [&](std::int64_t number) {
+    const auto piece = std::make_shared<const Piece>(this->piece(number));
+    const auto values = std::make_shared<Buffer>(static_cast<std::size_t>(piece->box.elements()) * sizeof(double));
+    const auto done = [state, number, piece, values, &use](std::exception_ptr error) {
+      if (!error) {
+        try {
+          use(number, *piece, values);
+        } catch (...) {
+          error = std::current_exception();
+        }
+      }
+      const std::lock_guard lock(state->mutex);
+      if (error && !state->error) state->error = error;
+      state->ahead.insert(number);
+      while (!state->ahead.empty() && *state->ahead.begin() == state->done) {
+        state->ahead.erase(state->ahead.begin());
+        ++state->done;
+      }
+      --state->running;
+      state->changed.notify_one();
+    };
+    engine.arrays().read_box(variable_.array, piece->box, converter, values->data(),
+                             c_strides(piece->box.shape, sizeof(double)), values, done, ArrayReads::Purpose::scan);
+  };
+
+  std::int64_t next = 0;
+  std::unique_lock lock(state->mutex);
+  for (;;) {
+    const bool begins = !state->error && next < pieces_ && next - state->done < at_once;
+    if (begins) {
+      ++state->running;
+      lock.unlock();
+      try {
+        start(next++);
+        lock.lock();
+      } catch (...) {  // no memory: what runs must end before this returns
+        lock.lock();
+        --state->running;
+        state->error = std::current_exception();
+      }
+      continue;
+    }
+    if (state->running == 0) break;
+    state->changed.wait(lock);
+    const std::int64_t done = state->done;
+    lock.unlock();
+    if (progress) progress(done);
+    lock.lock();
+  }
+  if (state->error) std::rethrow_exception(state->error);
+}
+
+}  // namespace batchfs

@@ -1,0 +1,123 @@
+#include "engine/pipeline/chunks/chunk_costs.h"
+
+#include <gtest/gtest.h>
+
+namespace batchfs {
+namespace chunk_costs_test {
+
+/// Says how fast it is, and holds nothing.
+class SpeedStore final : public Store {
+ public:
+  std::string url() const override { return "fake"; }
+  std::optional<Buffer> read(const std::string&, ByteRange) override { return std::nullopt; }
+  std::optional<PartRead> read_into(const std::string&, std::uint64_t, std::span<std::byte>) override { return std::nullopt; }
+  std::optional<std::uint64_t> size(const std::string&) override { return std::nullopt; }
+  std::vector<Entry> list(const std::string&) override { return {}; }
+  std::optional<Speed> speed() const override { return says; }
+
+  std::optional<Speed> says = Speed{.latency = 0.05, .rate = 1e6, .in_flight = 50};  // a request costs 1000 bytes
+};
+
+constexpr const char* kBlosc = R"({"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0})";
+
+/// 25 steps of 100 float32, in chunks of 10 steps: 4000 bytes.
+struct Data {
+  explicit Data(const std::string& compressor) : store(std::make_shared<SpeedStore>()) {
+    const std::string zarray = R"({"zarr_format": 2, "shape": [25, 100], "chunks": [10, 100], "dtype": "<f4", "order": "C",
+                                   "fill_value": null, "filters": null, "compressor": )" + compressor + "}";
+    array = std::make_shared<const Array>(
+        store, std::make_shared<const ArrayMetadata>(parse_array_v2("v", parse_json(zarray, "v"), Json::object(), "v")));
+  }
+  Box box(std::int64_t chunk, const Box& need, const std::vector<Box>& wanted, std::size_t later = 0, bool keeps = false) const {
+    return box_to_decode(*array, chunk, need, wanted, later, keeps);
+  }
+  std::shared_ptr<SpeedStore> store;
+  std::shared_ptr<const Array> array;
+};
+
+Box steps(std::int64_t first, std::int64_t count) { return {{first, 0}, {count, 100}}; }
+const Box kWhole = steps(0, 10);
+
+TEST(ChunkCosts, AUseNeedsTheBoxAroundItsParts) {
+  Assembly assembly;
+  assembly.uses.push_back({nullptr, 0, 1, 2});
+  for (const Box& source : {steps(9, 1), steps(2, 1), Box{{4, 10}, {2, 5}}}) assembly.parts.push_back({source, nullptr, {}, nullptr});
+  EXPECT_EQ(needed(assembly, assembly.uses[0]), steps(2, 4));
+}
+
+TEST(ChunkCosts, TheLastChunkEndsWithTheArray) {
+  const Data data("null");
+  EXPECT_EQ(whole_chunk(*data.array, 0), kWhole);
+  EXPECT_EQ(whole_chunk(*data.array, 2), steps(0, 5));
+}
+
+TEST(ChunkCosts, WhatCannotBeDecodedInPartIsDecodedWhole) {
+  const Data data(R"({"id": "zstd", "level": 1})");
+  EXPECT_EQ(data.box(0, steps(2, 1), {}), kWhole);
+  EXPECT_EQ(data.box(2, steps(2, 1), {steps(2, 1)}), steps(0, 5));
+}
+
+TEST(ChunkCosts, OfAPlainChunkWhatIsNeededIsRead) {
+  const Data data("null");
+  EXPECT_EQ(data.box(0, steps(2, 1), {}), steps(2, 1));
+  // One read of all that lies side by side, but not of what nobody needs.
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1), steps(3, 2)}), steps(2, 3));
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1), steps(8, 1)}), steps(2, 1));
+  EXPECT_EQ(data.box(0, steps(2, 1), {}, 50, true), steps(2, 1)) << "later uses read their own";
+}
+
+TEST(ChunkCosts, OfABlockedChunkWhatIsCheapestForAll) {
+  const Data data(kBlosc);
+  EXPECT_EQ(data.box(0, steps(2, 1), {}), steps(2, 1));
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1), steps(3, 1)}), steps(2, 2));
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1), steps(8, 1)}), steps(2, 1)) << "0.30 of the chunk in two parts, 0.75 at once";
+  EXPECT_EQ(data.box(0, steps(0, 3), {steps(0, 3), steps(3, 3), steps(7, 3)}), kWhole) << "1.05 in three parts";
+}
+
+TEST(ChunkCosts, UsesToComeAreCounted) {
+  const Data data(kBlosc);
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 4), steps(2, 1)) << "0.15 and four times as much: 0.75";
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 5), kWhole);
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 1, true), kWhole) << "it can be kept for good";
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 0, true), steps(2, 1));
+}
+
+TEST(ChunkCosts, PiecesAreFetchedWhereTheyCostLessThanTheWhole) {
+  const Data data(kBlosc);
+  // The whole: 2000 bytes and a request, 3000 in all. A step: 300 and two requests, since where it lies is to be asked.
+  EXPECT_TRUE(fetches_pieces(*data.array, 0, steps(2, 1), 1, nullptr));
+  EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 2, nullptr)) << "2600 and a request more";
+  data.store->says->latency = 0.005;
+  EXPECT_TRUE(fetches_pieces(*data.array, 0, steps(2, 1), 4, nullptr)) << "1700 of 2100, with requests of 100";
+  EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 6, nullptr));
+  EXPECT_FALSE(fetches_pieces(*data.array, 0, kWhole, 1, nullptr));
+  EXPECT_FALSE(fetches_pieces(*data.array, 2, steps(0, 5), 1, nullptr)) << "all that there is of the last chunk";
+}
+
+TEST(ChunkCosts, WhatIsKnownOfAChunkIsCounted) {
+  const Data data(kBlosc);
+  EncodedChunk known;
+  known.stored_size = 10000;  // it hardly compresses
+  known.pieces.emplace_back();
+  EXPECT_TRUE(fetches_pieces(*data.array, 0, steps(2, 1), 4, &known)) << "10000 of 11000";
+  known.stored_size = 1000;
+  EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 2, &known)) << "2300 of 2000";
+}
+
+TEST(ChunkCosts, NoPiecesOfAStoreThatDoesNotSayHowFastItIs) {
+  const Data data(kBlosc), whole(R"({"id": "zstd", "level": 1})"), plain("null");
+  EXPECT_FALSE(fetches_pieces(*whole.array, 0, steps(2, 1), 1, nullptr));
+  EXPECT_FALSE(fetches_pieces(*plain.array, 0, steps(2, 1), 1, nullptr)) << "a range of it is its part";
+  data.store->says = std::nullopt;
+  EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 1, nullptr));
+}
+
+TEST(ChunkCosts, StoredBytesAreKnownOrGuessed) {
+  const Data data(kBlosc), plain("null");
+  EXPECT_EQ(stored_bytes(*plain.array, steps(2, 3), false), 1200u);
+  EXPECT_EQ(stored_bytes(*data.array, steps(2, 3), false), 2000u);
+  EXPECT_EQ(stored_bytes(*data.array, steps(2, 3), true), 600u);
+}
+
+}  // namespace chunk_costs_test
+}  // namespace batchfs

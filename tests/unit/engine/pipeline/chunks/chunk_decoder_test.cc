@@ -1,0 +1,184 @@
+#include "engine/pipeline/chunks/chunk_decoder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/engine/pipeline/fake_store.h"
+
+namespace batchfs {
+namespace chunk_decoder_test {
+
+using testing::ElementsAre;
+
+constexpr std::int64_t kSteps = 2, kWidth = 3;  // a chunk c is {1000 c + 0, 1, 2}, {3, 4, 5}
+constexpr std::uint64_t kBytes = kSteps * kWidth * 4;
+const Box kWhole{{0, 0}, {kSteps, kWidth}}, kSecondStep{{1, 0}, {1, kWidth}}, kLastColumn{{0, 2}, {kSteps, 1}};
+
+struct Decoding {
+  explicit Decoding(const std::string& filters = "null") : data(4, kSteps, kWidth, filters) {
+    array = data.view(R"({"window": {"time": 1}, "batch": 1})")->variables()[0]->array;
+  }
+
+  FakeData data;
+  std::shared_ptr<const Array> array;
+  Budget budget{10 * kBytes};
+  Counters counters;
+  ChunkCache cache{counters};
+  Trace trace;
+  ChunkDecoder decoder{budget, cache, counters, trace};
+};
+
+/// Wants boxes of one chunk, one after the other.
+struct Wanted {
+  Wanted(const Decoding& d, std::int64_t chunk, const std::vector<Box>& boxes, bool shares_memory = false) {
+    std::int64_t elements = 0;
+    for (const Box& box : boxes) elements += box.elements();
+    values = std::make_shared<std::vector<std::int32_t>>(static_cast<std::size_t>(elements), -1);
+    assembly->memory = values;
+    assembly->shares_memory = shares_memory;
+    auto* at = reinterpret_cast<std::byte*>(values->data());
+    for (const Box& box : boxes) {
+      assembly->parts.push_back({box, at, c_strides(box.shape, 4), nullptr});
+      at += box.elements() * 4;
+    }
+    assembly->uses.push_back({d.array, chunk, 0, static_cast<std::uint32_t>(boxes.size())});
+  }
+  ChunkConsumer consumer() const { return {assembly, &assembly->uses.front()}; }
+
+  std::shared_ptr<Assembly> assembly = std::make_shared<Assembly>();
+  std::shared_ptr<std::vector<std::int32_t>> values;
+};
+
+TEST(ChunkDecoder, WhatDoesNotExistIsToldFromWhatIsFillValue) {
+  Decoding d;
+  d.data.store->missing = 3;
+  for (const bool shares_memory : {false, true}) {
+    const Wanted one(d, 3, {kWhole}, shares_memory), other(d, 3, {kSecondStep}, shares_memory);
+    const auto result = d.decoder.decode(*d.array, 3, kWhole, std::vector{one.consumer(), other.consumer()}, nullptr);
+    ASSERT_TRUE(result.chunk);
+    EXPECT_TRUE(result.chunk->object_missing);
+  }
+}
+
+TEST(ChunkDecoder, AShardThatAppearsInBetweenFailsItsBatchOnce) {
+  const Decoding d;
+  const Wanted batch(d, 3, {kWhole});
+  std::vector<std::string> mixed;
+  std::exception_ptr failed;
+  batch.assembly->mixed = [&](const Error& error) { mixed.push_back(error.what()); };
+  batch.assembly->finished = [&](std::exception_ptr error) { failed = error; };
+  batch.assembly->begin();
+  batch.assembly->observe(*d.array, 0, true);
+  batch.assembly->observe(*d.array, 0, true);
+  batch.assembly->observe(*d.array, 1, false);
+  EXPECT_TRUE(mixed.empty());
+  batch.assembly->observe(*d.array, 0, false);
+  batch.assembly->observe(*d.array, 1, true);
+  EXPECT_EQ(mixed.size(), 1u);
+  batch.assembly->complete(nullptr);
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(error_of(failed).code(), ErrorCode::stale);
+}
+
+TEST(ChunkDecoder, OneWhoWantsItAllGetsItInItsOwnMemory) {
+  Decoding d;
+  const Wanted reader(d, 3, {kWhole});
+  const auto result = d.decoder.decode(*d.array, 3, kWhole, std::vector{reader.consumer()}, nullptr);
+  EXPECT_THAT(*reader.values, ElementsAre(3000, 3001, 3002, 3003, 3004, 3005));
+  EXPECT_FALSE(result.chunk);  // a reader's own memory is nobody else's
+  EXPECT_EQ(d.budget.used(), 0u);
+  EXPECT_EQ(d.counters.chunks_decoded.load(), 1u);
+}
+
+TEST(ChunkDecoder, WhatLiesInABatchIsFoundThereByOthers) {
+  Decoding d;
+  const Wanted batch(d, 1, {kWhole}, true), part(d, 1, {kLastColumn});
+  const auto result = d.decoder.decode(*d.array, 1, kWhole, std::vector{part.consumer(), batch.consumer()}, nullptr);
+  EXPECT_THAT(*batch.values, ElementsAre(1000, 1001, 1002, 1003, 1004, 1005));
+  EXPECT_THAT(*part.values, ElementsAre(1002, 1005));
+  ASSERT_TRUE(result.chunk);
+  EXPECT_EQ(result.cache_bytes, 0u);
+  EXPECT_EQ(static_cast<const void*>(result.chunk->data), batch.values->data());
+  EXPECT_EQ(result.chunk->memory, std::shared_ptr<const void>(batch.values));
+  EXPECT_EQ(d.counters.chunks_decoded.load(), 1u);
+}
+
+TEST(ChunkDecoder, OneWindowInTwoTensorsIsDecodedOnceAndCopied) {
+  Decoding d;
+  const Wanted reader(d, 2, {kSecondStep, kSecondStep});
+  d.decoder.decode(*d.array, 2, kSecondStep, std::vector{reader.consumer()}, nullptr);
+  EXPECT_THAT(*reader.values, ElementsAre(2003, 2004, 2005, 2003, 2004, 2005));
+  EXPECT_EQ(d.counters.chunks_decoded.load(), 1u);
+}
+
+TEST(ChunkDecoder, SeveralWithPartsShareADecodedChunkThatIsCounted) {
+  Decoding d(kWholeChunks);
+  const Wanted one(d, 0, {kSecondStep}), other(d, 0, {kLastColumn, kSecondStep});
+  {
+    const auto result = d.decoder.decode(*d.array, 0, kWhole, std::vector{one.consumer(), other.consumer()}, nullptr);
+    EXPECT_THAT(*one.values, ElementsAre(3, 4, 5));
+    EXPECT_THAT(*other.values, ElementsAre(2, 5, 3, 4, 5));
+    ASSERT_TRUE(result.chunk);
+    EXPECT_EQ(result.cache_bytes, kBytes);
+    EXPECT_EQ(d.budget.used(), kBytes);
+  }
+  EXPECT_EQ(d.budget.used(), 0u);
+}
+
+TEST(ChunkDecoder, WhatWasFetchedIsDecodedWithoutTheStore) {
+  std::atomic<bool> there{false};  // before what joins the store's threads
+  Decoding d(kWholeChunks);
+  const Wanted reader(d, 2, {kWhole});
+  KeptChunk stored;
+  d.data.store->asynchronous = true;
+  d.array->fetch(d.array->grid().chunk(2), kWhole, [&](std::variant<EncodedChunk, std::exception_ptr> came) {
+    stored.encoded = std::get<EncodedChunk>(std::move(came));
+    there = true;
+    there.notify_all();
+  });
+  there.wait(false);
+  const int reads = d.data.store->reads.load();
+  d.decoder.decode(*d.array, 2, kWhole, std::vector{reader.consumer()}, &stored);
+  EXPECT_THAT(*reader.values, ElementsAre(2000, 2001, 2002, 2003, 2004, 2005));
+  EXPECT_EQ(d.data.store->reads.load(), reads);
+}
+
+TEST(ChunkDecoder, ErrorsOfTheStoreLeaveNoMemoryCounted) {
+  Decoding d(kWholeChunks);
+  const Wanted one(d, 1, {kSecondStep}), other(d, 1, {kLastColumn});
+  d.data.store->failing = 1;
+  try {
+    d.decoder.decode(*d.array, 1, kWhole, std::vector{one.consumer(), other.consumer()}, nullptr);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::io);
+  }
+  EXPECT_EQ(d.budget.used(), 0u);
+}
+
+TEST(ChunkDecoder, MemoryIsWhatWasReservedAheadThenWhatIsFreeThenWhatTheCacheGivesUp) {
+  Decoding d;
+  const Wanted reader(d, 0, {kWhole});
+  reader.assembly->give_ahead(d.budget.reserve(4));
+  const std::vector consumers{reader.consumer()};
+  EXPECT_EQ(d.decoder.find_memory(10, consumers).bytes(), 10u);  // 4 of them those reserved
+  EXPECT_EQ(d.budget.used(), 0u);
+
+  auto kept = std::make_shared<Budget::Reservation>(d.budget.reserve(6 * kBytes));
+  const auto others = d.budget.reserve(4 * kBytes);
+  d.cache.insert({d.array.get(), 0}, d.array, {kWhole, nullptr, c_strides(kWhole.shape, 4), std::move(kept)}, 6 * kBytes);
+  {
+    const auto memory = d.decoder.find_memory(5 * kBytes, consumers);
+    EXPECT_EQ(memory.bytes(), 5 * kBytes);
+    EXPECT_EQ(d.cache.bytes(), 0u);
+    EXPECT_EQ(d.decoder.find_memory(2 * kBytes, consumers).bytes(), 0u);  // there is no more
+  }
+  Budget::Reservation memory;
+  d.decoder.adjust(memory, 8 * kBytes, consumers);  // beyond the budget
+  EXPECT_EQ(d.budget.used(), 12 * kBytes);
+  d.decoder.adjust(memory, kBytes, consumers);
+  EXPECT_EQ(d.budget.used(), 5 * kBytes);
+}
+
+}  // namespace chunk_decoder_test
+}  // namespace batchfs

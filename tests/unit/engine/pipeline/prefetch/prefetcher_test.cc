@@ -1,0 +1,93 @@
+#include "engine/pipeline/prefetch/prefetcher.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/engine/pipeline/fake_store.h"
+#include "tests/unit/engine/pipeline/raw_format.h"
+
+namespace batchfs {
+namespace prefetcher_test {
+
+const RawTestFormat kRaw;
+
+class PrefetcherTest : public testing::Test {
+ protected:
+  std::vector<std::int64_t> open(std::int64_t epoch, std::int64_t batch, bool stalled = false,
+                                 std::uint64_t bytes = 1) {
+    std::vector<std::int64_t> result;
+    const BatchRequest request{view_, &kRaw, epoch, batch};
+    prefetcher_.opened(request, stalled);
+    for (const BatchRequest& r : prefetcher_.window(request, bytes, 500))
+      result.push_back(r.epoch * 100 + r.batch);
+    return result;
+  }
+  FakeData data_{10, 4, 2};
+  std::shared_ptr<const View> view_ = data_.view(R"({"window": {"time": 1}, "batch": 4, "epochs": 2})");
+  Prefetcher prefetcher_;
+};
+
+TEST_F(PrefetcherTest, KeepsAWindowAheadAndDoublesItWhenTheReaderWaits) {
+  EXPECT_EQ(open(0, 0), (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(open(0, 1), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(open(0, 2, true), (std::vector<std::int64_t>{3, 4, 5, 6}));
+}
+
+// Chunks of four samples, three of them a block: six batches of two samples, of which the first needs all three.
+TEST_F(PrefetcherTest, BlocksAreBegunABlockAhead) {
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 2, "order": {"shuffle": "block", "window": 3}})");
+  const auto window_of = [&](std::int64_t world) {
+    const BatchRequest request{view, &kRaw, 0, 0, 0, world};
+    prefetcher_.opened(request, false);
+    return prefetcher_.window(request, 1, 500).size();
+  };
+  EXPECT_EQ(window_of(1), 7u);
+  EXPECT_EQ(window_of(2), 4u);  // of every other batch
+  const BatchRequest large{view, &kRaw, 0, 1};
+  prefetcher_.opened(large, false);
+  EXPECT_EQ(prefetcher_.window(large, 250, 500).size(), 2u);  // memory decides
+}
+
+TEST_F(PrefetcherTest, GoesOnIntoTheNextEpochAndEndsWithTheLast) {
+  open(0, 7);
+  EXPECT_EQ(open(0, 8), (std::vector<std::int64_t>{9, 100}));
+  open(1, 7);
+  EXPECT_EQ(open(1, 8), (std::vector<std::int64_t>{109}));
+}
+
+TEST_F(PrefetcherTest, ShutsForAReaderThatJumpsUntilTwoInOrder) {
+  open(0, 0);
+  EXPECT_TRUE(open(1, 6).empty());
+  EXPECT_EQ(open(1, 7).size(), 2u);
+}
+
+TEST_F(PrefetcherTest, IsBoundByMemoryAndShrinksUnderPressure) {
+  EXPECT_EQ(open(0, 0, true, 250).size(), 2u);
+  EXPECT_EQ(open(0, 1, true, 250).size(), 2u);  // half of 1000 holds two
+  prefetcher_.on_memory_pressure({view_, &kRaw, 0, 1});
+  EXPECT_EQ(open(0, 2, false, 250).size(), 1u);
+}
+
+TEST_F(PrefetcherTest, CountsTheStreamsThatAreRead) {
+  EXPECT_EQ(prefetcher_.streams_read(), 1);
+  for (std::int64_t batch : {0, 1})
+    for (std::int64_t rank : {0, 1, 2}) prefetcher_.opened({view_, &kRaw, 0, batch, rank, 3}, false);
+  EXPECT_EQ(prefetcher_.streams_read(), 3);
+  prefetcher_.opened({view_, &kRaw, 9, 2, 2, 3}, false);
+  EXPECT_EQ(prefetcher_.streams_read(), 2) << "one jumps about: nothing is made ahead for it";
+  for (std::uint64_t i = 0; i <= Prefetcher::kForgotten; ++i) prefetcher_.opened({view_, &kRaw, 0, 1, 0, 3}, false);
+  EXPECT_EQ(prefetcher_.streams_read(), 1) << "the other has stopped";
+}
+
+TEST_F(PrefetcherTest, KnowsWhatLiesBehindTheWindow) {
+  open(0, 0);
+  const BatchRequest request{view_, &kRaw, 0, 0};
+  const auto beyond = prefetcher_.beyond(request, 3);
+  ASSERT_EQ(beyond.size(), 3u);
+  EXPECT_EQ(beyond[0].request.batch, 3);
+  EXPECT_EQ(beyond[0].distance, 3);
+  EXPECT_TRUE(prefetcher_.wanted({view_, &kRaw, 0, 2}));
+  EXPECT_FALSE(prefetcher_.wanted({view_, &kRaw, 0, 3}));
+}
+
+}  // namespace prefetcher_test
+}  // namespace batchfs
