@@ -56,7 +56,7 @@ void PrometheusText::gauge(std::string_view name, std::string_view help, double 
   sample(full, {}, value);
 }
 
-void PrometheusText::histogram(std::string_view name, std::string_view help, const Waits& waits) {
+void PrometheusText::histogram(std::string_view name, std::string_view help, const LatencyHistogram& waits) {
   const std::string full = fmt::format("batchfs_{}", name);
   begin(full, help, "histogram");
   // Edges of the histogram: 1 and 3 of each power of ten.

@@ -27,7 +27,7 @@ class PrometheusText {
   void counter(std::string_view name, std::string_view help, std::span<const Sample> samples);
   void gauge(std::string_view name, std::string_view help, double value);
   /// In seconds, with buckets from 0.1 ms to 30 s.
-  void histogram(std::string_view name, std::string_view help, const Waits& waits);
+  void histogram(std::string_view name, std::string_view help, const LatencyHistogram& waits);
 
   const std::string& text() const { return text_; }
 

@@ -27,13 +27,13 @@ std::uint64_t resident_bytes() {
   return statm ? resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
-Json waits_json(const Waits& waits) {
+Json waits_json(const LatencyHistogram& waits) {
   return {{"count", waits.count()},
           {"sum", seconds(waits.sum())},
           {"mean", waits.mean() * 1e-9},
           {"p50", waits.quantile(0.5) * 1e-9},
           {"p99", waits.quantile(0.99) * 1e-9},
-          {"max", seconds(waits.largest())}};
+          {"max", seconds(waits.max())}};
 }
 
 bool is_level(const std::string& store_counter) {
@@ -49,7 +49,7 @@ double rate_json(double rate) { return rate < 1e-6 ? 0 : rate; }
 Json FileSystem::streams_json() const {
   const std::vector<Prefetcher::StreamState> ahead = engine_.state().streams;
   Json streams = Json::array();
-  for (const Readers::Reader& reader : engine_.readers().list(Trace::now())) {
+  for (const StreamStatistics::Stream& reader : engine_.streams().list(Trace::now())) {
     std::int64_t window = 0;
     for (const Prefetcher::StreamState& s : ahead)
       if (s.view == reader.view && s.format == reader.format && s.rank == reader.rank && s.world == reader.world)
@@ -95,7 +95,7 @@ std::string FileSystem::stats_text() const {
   json["threads"] = state.threads;
   json["readers_waiting"] = state.readers_waiting;
   json["readers_waiting_for_memory"] = state.waiting_for_memory;
-  json["wait_seconds"] = waits_json(engine_.readers().waits());
+  json["wait_seconds"] = waits_json(engine_.streams().waits());
   json["streams"] = streams_json();
   if (options_.handoff_statistics) json["handoff"] = options_.handoff_statistics();
   Json store = Json::object();
@@ -114,7 +114,7 @@ std::string FileSystem::metrics_text() const {
   text.counter("reader_wait_seconds", "Time that readers waited in open",
                seconds(counters.reader_wait_nanoseconds.load()));
   text.histogram("get_batch_seconds", "Time from asking for a batch to having it, also of those that were ready",
-                 engine_.readers().waits());
+                 engine_.streams().waits());
   text.gauge("memory_budget_bytes", "Memory that may be used for chunks and batches",
              static_cast<double>(engine_.budget().limit()));
   text.gauge("memory_used_bytes", "Memory reserved for chunks and batches", static_cast<double>(engine_.budget().used()));
@@ -137,7 +137,7 @@ std::string FileSystem::metrics_text() const {
   text.gauge("uptime_seconds", "Time since the mount began", seconds(Trace::now() - started_));
 
   std::vector<PrometheusText::Sample> batches, bytes, waits, failures;
-  for (const Readers::Reader& reader : engine_.readers().list(Trace::now())) {
+  for (const StreamStatistics::Stream& reader : engine_.streams().list(Trace::now())) {
     const PrometheusText::Labels labels{{"view", reader.view},
                                         {"format", reader.format},
                                         {"rank", std::to_string(reader.rank)},

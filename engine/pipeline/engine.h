@@ -18,14 +18,14 @@
 //   memory/reclaimer         what is dropped to make room
 //   prefetch/read_ahead      what is made before readers ask: prefetcher (streams), look_ahead (uses of chunks)
 //   arrays/array_reads       reads of arrays
-//   chunk_scheduler          chunks on their way, for batches and reads; chunk_cache keeps them
+//   chunks/chunk_scheduler   chunks on their way, for batches and reads; chunk_cache keeps them
 //
 // Memory: a batch is begun when there is room for it in the budget. Room is made by what nobody waits for; where readers
 // hold the rest, the next one waits in a queue, and a batch that was begun is always finished.
 // Time: nobody waits longer than Options::wait, and cancel() ends any wait at once.
 //
 // Lock order, each before the next: BatchTable, Waiters, Ticker, TimerThread; and ChunkScheduler, ChunkCache or Executor.
-// LookAhead is before ChunkCache. Prefetcher, MemoryQueue, Assembly, Readers and Trace take no other lock with their own
+// LookAhead is before ChunkCache. Prefetcher, MemoryQueue, Assembly, StreamStatistics and Trace take no other lock with their own
 // held. No part calls another one's callback with a lock held.
 
 #include <functional>
@@ -88,7 +88,7 @@ class Engine {
 
   Counters& counters() { return counters_; }
   Trace& trace() { return trace_; }
-  const Readers& readers() const { return deliveries_.readers(); }
+  const StreamStatistics& streams() const { return deliveries_.streams(); }
   const MemoryFiles& memory_files() const { return memory_files_; }
   const Budget& budget() const { return budget_; }
 

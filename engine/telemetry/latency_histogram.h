@@ -1,5 +1,5 @@
 #pragma once
-// How long something took, many times over: a histogram from a microsecond to a minute and a half.
+// A histogram of durations, from a microsecond to a minute and a half.
 
 #include <array>
 #include <cstddef>
@@ -8,7 +8,7 @@
 namespace batchfs {
 
 /// Not thread-safe.
-class Waits {
+class LatencyHistogram {
  public:
   /// Upper ends of the buckets in nanoseconds: 1, 1.5, 2, 3, 5 and 7 of each power of ten.
   static constexpr std::size_t kEdges = 48;
@@ -18,16 +18,16 @@ class Waits {
 
   std::uint64_t count() const { return count_; }
   std::uint64_t sum() const { return sum_; }  // nanoseconds
-  std::uint64_t largest() const { return largest_; }
+  std::uint64_t max() const { return max_; }
   double mean() const { return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_); }
-  /// So that the share `q` of them took no longer; nanoseconds, known to within a bucket. 0 without any.
+  /// The duration that the share `q` did not exceed: nanoseconds, known to within a bucket. 0 without any.
   double quantile(double q) const;
   /// How many took at most `nanoseconds`, which is an edge.
   std::uint64_t at_most(std::uint64_t nanoseconds) const;
 
  private:
   std::array<std::uint64_t, kEdges + 1> buckets_{};  // the last: longer
-  std::uint64_t count_ = 0, sum_ = 0, largest_ = 0;
+  std::uint64_t count_ = 0, sum_ = 0, max_ = 0;
 };
 
 }  // namespace batchfs

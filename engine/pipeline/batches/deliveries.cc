@@ -21,7 +21,7 @@ void Deliveries::record_delivery(const BatchRequest& request, const Batch* batch
                                  const std::exception_ptr& error) {
   const std::uint64_t bytes = batch == nullptr ? 0 : batch->bytes(), now = Trace::now();
   const Trace::End end = trace_end(error);
-  if (end != Trace::End::left) readers_.got(request, bytes, now - since, end == Trace::End::failed, now);
+  if (end != Trace::End::left) streams_.record_delivery(request, bytes, now - since, end == Trace::End::failed, now);
   trace_.add({.kind = Trace::Kind::wait, .end = end, .begin = since, .bytes = bytes, .of = traced(trace_, request)});
   if (batch != nullptr) note_first();
 }

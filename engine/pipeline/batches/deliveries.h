@@ -8,7 +8,7 @@
 
 #include "engine/pipeline/batch.h"
 #include "engine/pipeline/batch_request.h"
-#include "engine/pipeline/batches/readers.h"
+#include "engine/pipeline/batches/stream_statistics.h"
 #include "engine/telemetry/trace.h"
 
 namespace batchfs {
@@ -30,7 +30,7 @@ class Deliveries {
   /// A reader has got values of an array.
   void record_values() { note_first(); }
 
-  const Readers& readers() const { return readers_; }
+  const StreamStatistics& streams() const { return streams_; }
 
  private:
   void note_first();
@@ -38,7 +38,7 @@ class Deliveries {
   Trace& trace_;
   const std::function<void()> first_;
   std::atomic<bool> has_delivered_{false};
-  Readers readers_;
+  StreamStatistics streams_;
 };
 
 }  // namespace batchfs

@@ -26,7 +26,7 @@ TEST(Prometheus, LabelsMayHoldAnything) {
 }
 
 TEST(Prometheus, Histograms) {
-  Waits waits;
+  LatencyHistogram waits;
   waits.add(50'000);
   waits.add(2'000'000);
   waits.add(40'000'000'000);

@@ -5,35 +5,35 @@
 namespace batchfs {
 namespace waits_test {
 
-TEST(Waits, Edges) {
-  EXPECT_EQ(Waits::edges()[0], 1'000u);
-  EXPECT_EQ(Waits::edges()[1], 1'500u);
-  EXPECT_EQ(Waits::edges()[6], 10'000u);
-  EXPECT_EQ(Waits::edges()[Waits::kEdges - 1], 70'000'000'000u);
+TEST(LatencyHistogram, Edges) {
+  EXPECT_EQ(LatencyHistogram::edges()[0], 1'000u);
+  EXPECT_EQ(LatencyHistogram::edges()[1], 1'500u);
+  EXPECT_EQ(LatencyHistogram::edges()[6], 10'000u);
+  EXPECT_EQ(LatencyHistogram::edges()[LatencyHistogram::kEdges - 1], 70'000'000'000u);
 }
 
-TEST(Waits, OfNone) {
-  const Waits waits;
+TEST(LatencyHistogram, OfNone) {
+  const LatencyHistogram waits;
   EXPECT_EQ(waits.count(), 0u);
   EXPECT_EQ(waits.mean(), 0);
   EXPECT_EQ(waits.quantile(0.99), 0);
   EXPECT_EQ(waits.at_most(1'000'000), 0u);
 }
 
-TEST(Waits, CountsSumsAndBuckets) {
-  Waits waits;
+TEST(LatencyHistogram, CountsSumsAndBuckets) {
+  LatencyHistogram waits;
   for (const std::uint64_t ns : {0ull, 1'000ull, 1'001ull, 3'000'000ull, 500'000'000'000ull}) waits.add(ns);
   EXPECT_EQ(waits.count(), 5u);
   EXPECT_EQ(waits.sum(), 500'003'002'001u);
-  EXPECT_EQ(waits.largest(), 500'000'000'000u);
+  EXPECT_EQ(waits.max(), 500'000'000'000u);
   EXPECT_EQ(waits.at_most(1'000), 2u);  // an edge belongs to its bucket
   EXPECT_EQ(waits.at_most(1'500), 3u);
   EXPECT_EQ(waits.at_most(3'000'000), 4u);
   EXPECT_EQ(waits.at_most(70'000'000'000), 4u);
 }
 
-TEST(Waits, QuantilesLieInTheirBuckets) {
-  Waits waits;
+TEST(LatencyHistogram, QuantilesLieInTheirBuckets) {
+  LatencyHistogram waits;
   for (int i = 0; i < 98; ++i) waits.add(12'000);
   waits.add(6'000'000);
   waits.add(400'000'000'000);
@@ -44,8 +44,8 @@ TEST(Waits, QuantilesLieInTheirBuckets) {
   EXPECT_EQ(waits.quantile(1), 400'000'000'000);
 }
 
-TEST(Waits, AQuantileIsNeverMoreThanTheLongest) {
-  Waits waits;
+TEST(LatencyHistogram, AQuantileIsNeverMoreThanTheLongest) {
+  LatencyHistogram waits;
   waits.add(11'000);
   EXPECT_LE(waits.quantile(0.99), 11'000);
 }

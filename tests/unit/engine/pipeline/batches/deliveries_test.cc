@@ -28,7 +28,7 @@ TEST_F(DeliveriesTest, CountsTracesAndTellsOfTheFirst) {
   for (int i = 0; i < 2; ++i) deliveries_.record_delivery(request_, &batch, Trace::now(), nullptr);
   deliveries_.record_values();
   EXPECT_EQ(first_, 1);
-  const auto readers = deliveries_.readers().list(Trace::now());
+  const auto readers = deliveries_.streams().list(Trace::now());
   ASSERT_EQ(readers.size(), 1u);
   EXPECT_EQ(readers[0].view, "train");
   EXPECT_EQ(readers[0].batches, 2u);
@@ -43,7 +43,7 @@ TEST_F(DeliveriesTest, CountsTracesAndTellsOfTheFirst) {
 
 TEST_F(DeliveriesTest, AReaderThatWentAwayIsTracedButNotCounted) {
   deliveries_.record_delivery(request_, nullptr, Trace::now(), error(ErrorCode::interrupted));
-  EXPECT_TRUE(deliveries_.readers().list(Trace::now()).empty());
+  EXPECT_TRUE(deliveries_.streams().list(Trace::now()).empty());
   EXPECT_EQ(trace_.last(UINT64_MAX).events.at(0).end, Trace::End::left);
 }
 

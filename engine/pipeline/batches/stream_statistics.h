@@ -1,6 +1,6 @@
 #pragma once
-// What each reader has got, how fast, and how long it waited for it. A reader is a stream: a (view, format,
-// rank, world), however many processes share it.
+// What each stream was given, how fast, and how long its reader waited. A stream is a reader's way through a view: a
+// (view, format, rank, world), however many processes share it.
 
 #include <cstdint>
 #include <map>
@@ -25,40 +25,41 @@ class Rate {
   std::uint64_t first_ = 0, last_ = 0;  // nanoseconds
 };
 
-/// Thread-safe. Remembers the 256 readers that came last.
-class Readers {
+/// Thread-safe. Remembers the 256 streams that were read last.
+class StreamStatistics {
  public:
   /// A batch of `bytes` was given to a reader, or an error, after `waited` nanoseconds.
-  void got(const BatchRequest& request, std::uint64_t bytes, std::uint64_t waited, bool failed, std::uint64_t now);
+  void record_delivery(const BatchRequest& request, std::uint64_t bytes, std::uint64_t waited, bool failed, std::uint64_t now);
 
-  struct Reader {
+  struct Stream {
     std::string view, format;
     std::int64_t rank = 0, world = 1;
-    std::int64_t epoch = 0, batch = 0;  // the one it got last; of the rank
+    std::int64_t epoch = 0, batch = 0;  // delivered last; of the rank
     std::int64_t epoch_batches = 0;     // how many the rank has in an epoch
     std::uint64_t batches = 0, bytes = 0, failures = 0;
-    Waits waits;                        // one for each batch, also when it was there already
+    LatencyHistogram waits;                        // one for each batch, also when it was there already
     double batches_per_second = 0;
     double bytes_per_second = 0;
     double wait_share = 0;              // seconds waited per second
     std::uint64_t idle = 0;             // nanoseconds since the last batch
   };
   /// By view, format, world and rank.
-  std::vector<Reader> list(std::uint64_t now) const;
-  /// Of all readers, also of those that are forgotten.
-  Waits waits() const;
+  std::vector<Stream> list(std::uint64_t now) const;
+  /// Of all streams, also of those that are forgotten.
+  LatencyHistogram waits() const;
 
  private:
-  struct Entry {
-    Reader reader;
+  struct Record {
+    Stream stream;
     Rate batches, bytes, waited;
     std::uint64_t last = 0;
   };
   using Key = std::tuple<std::string, std::string, std::int64_t, std::int64_t>;
 
+  /// Guards the members below. No other lock is taken with it held.
   mutable std::mutex mutex_;
-  std::map<Key, Entry> entries_;
-  Waits waits_;
+  std::map<Key, Record> records_;
+  LatencyHistogram waits_;
 };
 
 }  // namespace batchfs
