@@ -11,7 +11,8 @@ namespace batchfs {
 
 namespace {
 
-/// A reader that waits for memory fails when none was given back for so long, or for half of its deadline.
+/// A reader that waits for memory fails when none was given back for so long, or for half of its
+/// deadline.
 constexpr std::uint64_t kMaxPatience = 30'000'000'000;  // nanoseconds
 
 int default_threads(int asked) {
@@ -39,9 +40,10 @@ Engine::Engine(Options options, Log& log)
       waiters_(nanoseconds(options.wait), ticker_, counters_, log),
       table_(waiters_, [this](const BatchRequest& request) { return prefetcher_.wanted(request); }),
       reclaimer_(budget_, memory_files_, table_, cache_, scheduler_),
-      queue_(budget_, ticker_, std::min(kMaxPatience, nanoseconds(options.wait) / 2),
-             {.reserve = [this](std::uint64_t bytes) { return reclaimer_.reserve_for_reader(bytes); },
-              .is_at_work = [this] { return table_.is_at_work() || arrays_.is_at_work(); }}),
+      queue_(
+          budget_, ticker_, std::min(kMaxPatience, nanoseconds(options.wait) / 2),
+          {.reserve = [this](std::uint64_t bytes) { return reclaimer_.reserve_for_reader(bytes); },
+           .is_at_work = [this] { return table_.is_at_work() || arrays_.is_at_work(); }}),
       assembler_(environment()),
       read_ahead_(environment(), assembler_),
       arrays_({.waiters = waiters_,
@@ -88,7 +90,8 @@ WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
   const std::uint64_t since = Trace::now();
   const auto shared = std::make_shared<BatchDone>(std::move(done));
   Waiter waiter{.done =
-                    [this, request, since, shared](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
+                    [this, request, since, shared](std::shared_ptr<const Batch> batch,
+                                                   std::exception_ptr error) {
                       deliveries_.record_delivery(request, batch.get(), since, error);
                       (*shared)(std::move(batch), error);
                     },

@@ -4,10 +4,11 @@
 //   Engine engine({.memory = 4 << 30}, log);
 //   engine.open(request, [](std::shared_ptr<const Batch> batch, std::exception_ptr error) { ... });
 //
-// A reader opens batches of a view in some order; its way through the view is a stream. A batch is cut from chunks: pieces
-// of the store's arrays that are fetched and decoded as a whole or in part. The engine makes a batch once for all of its
-// readers, brings a chunk once for all batches that need it soon, and makes the next batches of a stream before its
-// reader asks. Nothing here blocks its caller: results come by callback, from a worker or at once.
+// A reader opens batches of a view in some order; its way through the view is a stream. A batch is
+// cut from chunks: pieces of the store's arrays that are fetched and decoded as a whole or in part.
+// The engine makes a batch once for all of its readers, brings a chunk once for all batches that
+// need it soon, and makes the next batches of a stream before its reader asks. Nothing here blocks
+// its caller: results come by callback, from a worker or at once.
 //
 // This class is the facade of these parts, each with a header that says more:
 //   batches/batch_table      which batches are wanted, under way or ready
@@ -16,16 +17,21 @@
 //   waits/waiters            readers that wait; deadlines and cancellation
 //   memory/memory_queue      batches and reads that wait for memory, in order
 //   memory/reclaimer         what is dropped to make room
-//   prefetch/read_ahead      what is made before readers ask: prefetcher (streams), look_ahead (uses of chunks)
+//   prefetch/read_ahead      what is made before readers ask: prefetcher (streams) and look_ahead
 //   arrays/array_reads       reads of arrays
 //   chunks/chunk_scheduler   chunks on their way, for batches and reads; chunk_cache keeps them
 //
-// Memory: a batch is begun when there is room for it in the budget. Room is made by what nobody waits for; where readers
-// hold the rest, the next one waits in a queue, and a batch that was begun is always finished.
+// Memory: a batch is begun when there is room for it in the budget. Room is made by what nobody
+// waits for; where readers hold the rest, the next one waits in a queue, and a batch that was begun
+// is always finished.
+//
 // Time: nobody waits longer than Options::wait, and cancel() ends any wait at once.
 //
-// Lock order, each before the next: BatchTable, Waiters, Ticker, TimerThread; and ChunkScheduler, ChunkCache or Executor.
-// LookAhead is before ChunkCache. Prefetcher, MemoryQueue, Assembly, StreamStatistics and Trace take no other lock with their own
+// Lock order, each before the next:
+//   BatchTable, Waiters, Ticker, TimerThread
+//   ChunkScheduler, then ChunkCache or Executor
+//   LookAhead, ChunkCache
+// Prefetcher, MemoryQueue, Assembly, StreamStatistics and Trace take no other lock with their own
 // held. No part calls another one's callback with a lock held.
 
 #include <functional>
@@ -46,13 +52,15 @@ class Engine {
     int threads = 0;            // 0: one per core
     std::uint64_t memory = 0;   // bytes; 0: default_memory_budget()
     bool prefetch = true;
-    /// Seconds after which a reader that waits for a batch or a read gets Error{timed_out}; 0: never.
+    /// Seconds after which a reader that waits for a batch or a read gets Error{timed_out}; 0:
+    /// never.
     double wait = 0;
     /// Seconds without a reader after which memory that is kept for readers is released; 0: never.
     double idle = 300;
     /// Called once, from any thread, when the first reader has got a batch or values.
     std::function<void()> served;
-    /// Stopped with the engine, which would else wait for the network to end it. Null: it continues.
+    /// Stopped with the engine, which would else wait for the network to end it. Null: it
+    /// continues.
     std::shared_ptr<Store> store;
     /// Bytes of `memory` that the caller holds as long as the engine lives: metadata.
     std::uint64_t held = 0;
@@ -65,22 +73,24 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Waiters that are left get Error{interrupted}, and so do those that come later. Returns true after the last callback
-  /// has returned. With `seconds`, gives up after that time on reads of a local store that do not return (a network disk
-  /// whose server is gone): false, and then the engine must not be destroyed. Not for callbacks.
+  /// Waiters that are left get Error{interrupted}, and so do those that come later. Returns true
+  /// after the last callback has returned. With `seconds`, gives up after that time on reads of a
+  /// local store that do not return (a network disk whose server is gone): false, and then the
+  /// engine must not be destroyed. Not for callbacks.
   bool stop(double seconds = 0);
 
   using WaiterId = batchfs::WaiterId;
   using BatchDone = batchfs::BatchDone;
 
-  /// Gives the batch when it is complete. `done` is called once, possibly before this returns. Throws nothing: errors go
-  /// to `done`. The id is for cancel(); 0 when `done` was called already.
+  /// Gives the batch when it is complete. `done` is called once, possibly before this returns.
+  /// Throws nothing: errors go to `done`. The id is for cancel(); 0 when `done` was called already.
   WaiterId open(const BatchRequest& request, BatchDone done);
   /// The same, and waits for it. Throws what went wrong. Not for workers of this engine.
   std::shared_ptr<const Batch> open(const BatchRequest& request);
 
-  /// The waiter of a batch or of a read goes away: its `done` is called with Error{interrupted}, unless it has been called.
-  /// The batch is still made if another reader waits for it or it is due soon anyway.
+  /// The waiter of a batch or of a read goes away: its `done` is called with Error{interrupted},
+  /// unless it has been called. The batch is still made if another reader waits for it or it is due
+  /// soon anyway.
   void cancel(WaiterId waiter) { waiters_.cancel(waiter); }
 
   /// Reads of arrays, whose waits end as those of batches do.

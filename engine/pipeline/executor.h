@@ -1,9 +1,10 @@
 #pragma once
 // Runs work in order of urgency on threads of its own.
 //
-// Requests of readers come first, then prefetches by how soon they are due. Executors share nothing: one that is
-// idle or small takes no thread from another in the same process. A thread pool with one set of workers for the
-// process cannot promise that: with oneTBB, the smallest limit of any executor was the limit of all.
+// Requests of readers come first, then prefetches by how soon they are due. Executors share
+// nothing: one that is idle or small takes no thread from another in the same process. A thread
+// pool with one set of workers for the process cannot promise that: with oneTBB, the smallest limit
+// of any executor was the limit of all.
 
 #include <condition_variable>
 #include <cstdint>
@@ -21,14 +22,15 @@ inline constexpr Urgency kReaderWaits = 0;
 inline constexpr Urgency kPrefetch = 1;          // plus when it is due, in batches
 inline constexpr Urgency kReadAhead = Urgency{1} << 62;  // guesses
 
-/// Urgency of I/O submission for work of this urgency: ahead of all CPU work. Else the network would idle while the
-/// processors work.
+/// Urgency of I/O submission for work of this urgency: ahead of all CPU work. Else the network
+/// would idle while the processors work.
 inline constexpr Urgency io_start(Urgency urgency) { return urgency - kReadAhead - 1; }
 
 class Executor {
  public:
-  /// At most `threads` run at once. One is started now, the others when there is work for them; where the system
-  /// refuses more, those that run do all of it. Throws no_memory when it refuses the first.
+  /// At most `threads` run at once. One is started now, the others when there is work for them;
+  /// where the system refuses more, those that run do all of it. Throws no_memory when it refuses
+  /// the first.
   explicit Executor(int threads);
   /// As stop().
   ~Executor();
@@ -39,9 +41,9 @@ class Executor {
   /// noexcept: work that is lost for want of memory is waited for.
   void post(Urgency urgency, std::function<void()> work) noexcept;
 
-  /// Runs everything that was posted, and what that posts; then refuses more. Nothing is dropped: owners make their work
-  /// end early before they stop.
-  /// With `seconds`, waits no longer: false when something still runs, and then it must not be destroyed.
+  /// Runs everything that was posted, and what that posts; then refuses more. Nothing is dropped:
+  /// owners make their work end early before they stop. With `seconds`, waits no longer: false when
+  /// something still runs, and then it must not be destroyed.
   bool stop(double seconds = 0);
 
   int threads() const { return max_threads_; }
@@ -59,7 +61,8 @@ class Executor {
   void run();
 
   const int max_threads_;
-  /// Guards all members below. Lock order: after ChunkScheduler's; no other lock is taken with it held.
+  /// Guards all members below. Lock order: after ChunkScheduler's; no other lock is taken with it
+  /// held.
   std::mutex mutex_;
   std::condition_variable posted_;  // notified for each item, and at the end
   std::condition_variable idle_;    // notified when nothing is queued or runs

@@ -80,7 +80,8 @@ class Trace {
 
   const std::size_t processors_;
   std::unique_ptr<Ring[]> rings_;  // of the first group's processors, then of the second's
-  mutable std::mutex names_mutex_;  // guards what follows
+  /// Guards the members below. No other lock is taken with it held, or with a ring's.
+  mutable std::mutex names_mutex_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };

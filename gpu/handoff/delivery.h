@@ -73,7 +73,7 @@ class Delivery {
   /// Of that, in host memory.
   virtual std::uint64_t host_limit() const { return limit(); }
   /// The last reader has left.
-  virtual void rest() {}
+  virtual void on_idle() {}
 };
 
 }  // namespace batchfs::handoff

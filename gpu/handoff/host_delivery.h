@@ -18,7 +18,7 @@ class HostDelivery final : public Delivery {
   void cancel(std::uint64_t opened) override { engine_.cancel(opened); }
   std::uint64_t bytes(const View& view, std::int64_t batch) const override;
   std::uint64_t limit() const override { return engine_.budget().limit(); }
-  void rest() override { engine_.memory_files().keep_spares(0); }
+  void on_idle() override { engine_.memory_files().keep_spares(0); }
 
  private:
   Engine& engine_;

@@ -275,7 +275,7 @@ void HandoffServer::settle(std::uint64_t id, bool goes_on) {
     short_of_descriptors_.erase(id);
     readers_.erase(it);
     if (readers_.empty())
-      for (Delivery* delivery : options_.deliveries) delivery->rest();
+      for (Delivery* delivery : options_.deliveries) delivery->on_idle();
     return;
   }
   const Connection& connection = *reader.connection;

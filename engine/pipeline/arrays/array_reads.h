@@ -1,8 +1,9 @@
 #pragma once
 // Reads of arrays: values as they are stored, whatever views there are.
 //
-// A read is a box of an array, or a run of its elements in C order. It goes to memory of the caller, or into a file of its
-// own for a reader that opens one chunk. Chunks are shared with batches through the scheduler and the cache.
+// A read is a box of an array, or a run of its elements in C order. It goes to memory of the
+// caller, or into a file of its own for a reader that opens one chunk. Chunks are shared with
+// batches through the scheduler and the cache.
 
 #include <atomic>
 #include <cstddef>
@@ -22,16 +23,18 @@
 
 namespace batchfs {
 
-/// Thread-safe; without a lock of its own. `done` is called once, from any thread, possibly before the method returns.
-/// The ids are for Engine::cancel(); 0 when `done` was called already. Errors go to `done`.
+/// Thread-safe; without a lock of its own. `done` is called once, from any thread, possibly before
+/// the method returns. The ids are for Engine::cancel(); 0 when `done` was called already. Errors
+/// go to `done`.
 class ArrayReads {
  public:
   using ReadDone = std::function<void(std::exception_ptr)>;
-  /// Who wants the values: a reader; or the program itself, for a pass over the data, which has no deadline and does not
-  /// count as a reader that was served.
+  /// Who wants the values: a reader; or the program itself, for a pass over the data, which has no
+  /// deadline and does not count as a reader that was served.
   enum class Purpose { reader, scan };
 
-  /// The parts of the engine that it works with, which outlive it. `on_read` is called as a read begins.
+  /// The parts of the engine that it works with, which outlive it. `on_read` is called as a read
+  /// begins.
   struct Environment {
     Waiters& waiters;
     MemoryQueue& queue;
@@ -45,32 +48,36 @@ class ArrayReads {
   explicit ArrayReads(Environment environment) : with_(std::move(environment)) {}
 
   /// A box of an array, stored values in native byte order, after `header`, as a batch of one file.
-  WaiterId open_box(const std::shared_ptr<const Array>& array, const Box& box, std::string header, BatchDone done);
+  WaiterId open_box(const std::shared_ptr<const Array>& array, const Box& box, std::string header,
+                    BatchDone done);
 
-  /// Reads C-order elements [first, first + count) of an array, stored values in native byte order, to `out`. `memory`
-  /// holds `out` alive, also after `done` was called with timed_out or interrupted. Chunks are kept in the cache for the
-  /// next read.
-  WaiterId read_elements(const std::shared_ptr<const Array>& array, std::int64_t first, std::int64_t count,
-                         std::byte* out, std::shared_ptr<void> memory, ReadDone done);
-  /// Reads a box to `out`, with `strides` in bytes, converted when `converter` is given. As read_elements().
+  /// Reads C-order elements [first, first + count) of an array, stored values in native byte order,
+  /// to `out`. `memory` holds `out` alive, also after `done` was called with timed_out or
+  /// interrupted. Chunks are kept in the cache for the next read.
+  WaiterId read_elements(const std::shared_ptr<const Array>& array, std::int64_t first,
+                         std::int64_t count, std::byte* out, std::shared_ptr<void> memory,
+                         ReadDone done);
+  /// Reads a box to `out`, with `strides` in bytes, converted when `converter` is given. As
+  /// read_elements().
   WaiterId read_box(const std::shared_ptr<const Array>& array, const Box& box,
                     std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides,
                     std::shared_ptr<void> memory, ReadDone done, Purpose purpose = Purpose::reader);
-  /// The same, and returns when nothing is written to `out` any more, which may be after its deadline. Throws what went
-  /// wrong. Not for workers of the engine.
-  void read_box(const std::shared_ptr<const Array>& array, const Box& box, std::shared_ptr<const Converter> converter,
-                std::byte* out, const Dims& strides);
+  /// The same, and returns when nothing is written to `out` any more, which may be after its
+  /// deadline. Throws what went wrong. Not for workers of the engine.
+  void read_box(const std::shared_ptr<const Array>& array, const Box& box,
+                std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides);
 
   /// Likely to be read next: the chunks of elements [first, first + count).
-  void read_ahead(const std::shared_ptr<const Array>& array, std::int64_t first, std::int64_t count);
+  void read_ahead(const std::shared_ptr<const Array>& array, std::int64_t first,
+                  std::int64_t count);
 
   /// Is a read with the scheduler?
   bool is_at_work() const { return under_way_ > 0; }
 
  private:
   WaiterId add_waiter(BatchDone done, const std::shared_ptr<Assembly>& assembly, Purpose purpose);
-  void submit(WaiterId waiter, const std::shared_ptr<Assembly>& assembly, std::shared_ptr<Batch> batch,
-              Purpose purpose, std::function<void()> ended);
+  void submit(WaiterId waiter, const std::shared_ptr<Assembly>& assembly,
+              std::shared_ptr<Batch> batch, Purpose purpose, std::function<void()> ended);
   WaiterId start(const std::shared_ptr<Assembly>& assembly, Purpose purpose, ReadDone done,
                  std::function<void()> ended = nullptr);
 

@@ -15,11 +15,13 @@ namespace batchfs {
 
 namespace {
 
-std::shared_ptr<Batch> make_batch(const MemoryFiles& files, const BatchFormat& format, const BatchLayout& layout) {
+std::shared_ptr<Batch> make_batch(const MemoryFiles& files, const BatchFormat& format,
+                                  const BatchLayout& layout) {
   auto batch = std::make_shared<Batch>();
   for (const BatchLayout::File& file : layout.files) {
-    MemoryFile& memory = batch->files.emplace_back(format.reusable() ? files.create_reusable("batchfs", file.size)
-                                                                     : files.create("batchfs", file.size));
+    MemoryFile& memory =
+        batch->files.emplace_back(format.reusable() ? files.create_reusable("batchfs", file.size)
+                                                    : files.create("batchfs", file.size));
     for (const BatchLayout::Literal& literal : file.literals)
       std::memcpy(memory.data() + literal.offset, literal.bytes.data(), literal.bytes.size());
   }
@@ -27,15 +29,16 @@ std::shared_ptr<Batch> make_batch(const MemoryFiles& files, const BatchFormat& f
 }
 
 /// Fills what no chunk fills, and lists what each chunk fills.
-void lay_out(const View& view, const BatchPlan& plan, const BatchLayout& layout, Batch& batch, Assembly& assembly) {
+void lay_out(const View& view, const BatchPlan& plan, const BatchLayout& layout, Batch& batch,
+             Assembly& assembly) {
   const auto start_of = [&](std::uint32_t tensor) {
     const BatchLayout::Place& place = layout.tensors[tensor];
     return batch.files[place.file].data() + place.offset;
   };
   for (const Padding& padding : plan.paddings) {
     const TensorSpec& tensor = view.tensors()[padding.tensor];
-    fill_strided(padding.shape, tensor.type.itemsize, tensor.pad.data(), start_of(padding.tensor) + padding.offset,
-                 padding.strides);
+    fill_strided(padding.shape, tensor.type.itemsize, tensor.pad.data(),
+                 start_of(padding.tensor) + padding.offset, padding.strides);
   }
   for (const ChunkUse& use : plan.chunks) {
     assembly.uses.push_back({view.variables()[use.variable]->array, use.chunk,
@@ -51,9 +54,9 @@ void lay_out(const View& view, const BatchPlan& plan, const BatchLayout& layout,
 }  // namespace
 
 void BatchAssembler::post(const BatchTable::RecordPtr& record) {
-  // Before any decoding except for readers that wait: it takes little time, and the sooner a batch has joined the chunks
-  // that it needs, the more it gets from what others bring.
-  // Weak: a reader that overtakes a prefetch leaves a ticket in the queue, which must not hold the batch.
+  // Before any decoding except for readers that wait: it takes little time, and the sooner a batch
+  // has joined the chunks that it needs, the more it gets from what others bring. Weak: a reader
+  // that overtakes a prefetch leaves a ticket in the queue, which must not hold the batch.
   const bool waited = with_.table.urgency(*record) == kReaderWaits;
   with_.executor.post(waited ? kReaderWaits : kPrefetch, [this, ticket = std::weak_ptr(record)] {
     if (const auto wanted = ticket.lock()) assemble(wanted);
@@ -77,7 +80,8 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     const View& view = *request.view;
     const BatchLayout layout = request.format->layout(view, request.global_batch());
     const std::uint64_t bytes = memory_of(layout);
-    if (bytes > with_.budget.limit()) throw larger_than_budget("a batch", bytes, with_.budget.limit());
+    if (bytes > with_.budget.limit())
+      throw larger_than_budget("a batch", bytes, with_.budget.limit());
     Budget::Reservation memory = reserve(*record, bytes, *begun);
     if (!memory) return begun->waited ? queue(record, bytes) : give_up(record);
     const std::shared_ptr<Batch> batch = make_batch(with_.files, *request.format, layout);
@@ -109,9 +113,11 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
   }
   if (!begun->waited) ++with_.counters.batches_prefetched;
   with_.scheduler.submit(assembly);
-  // From here on the chunks know who waits for them. A reader that waits now keeps what it needs in the cache.
+  // From here on the chunks know who waits for them. A reader that waits now keeps what it needs in
+  // the cache.
   if (!begun->waited) with_.look_ahead.forget(request.key());
-  if (with_.table.submitted(record, *assembly, begun->waited)) with_.scheduler.reprioritize(assembly);
+  if (with_.table.submitted(record, *assembly, begun->waited))
+    with_.scheduler.reprioritize(assembly);
 }
 
 /// Memory that the queue granted; or other memory, if nobody queues for it.
@@ -128,10 +134,12 @@ std::uint64_t BatchAssembler::memory_for_chunks(const Assembly& assembly, bool s
   return std::min(with_.scheduler.memory_ahead(assembly, submitted), with_.budget.limit() / 4);
 }
 
-bool BatchAssembler::reserve_for_chunks(const BatchTable::Record& record, Assembly& assembly, bool submitted) {
+bool BatchAssembler::reserve_for_chunks(const BatchTable::Record& record, Assembly& assembly,
+                                        bool submitted) {
   const std::uint64_t bytes = memory_for_chunks(assembly, submitted);
   if (bytes == 0) return true;
-  Budget::Reservation memory = with_.reclaimer.reserve_for_prefetch(bytes, with_.table.keep_until(record));
+  Budget::Reservation memory =
+      with_.reclaimer.reserve_for_prefetch(bytes, with_.table.keep_until(record));
   if (!memory) return false;
   assembly.give_ahead(std::move(memory));
   return true;
@@ -142,17 +150,19 @@ void BatchAssembler::queue(const BatchTable::RecordPtr& record, std::uint64_t by
   with_.queue.push({.bytes = bytes,
                     .readers = [this, record] { return with_.table.waiters(*record); },
                     .give_up = [this, record] { return with_.table.drop_queued(record); },
-                    .granted = [this, record](Budget::Reservation memory, std::exception_ptr error) {
-                      if (error) return complete(record, nullptr, error);
-                      with_.table.grant(record, std::move(memory));
-                      post(record);
-                    }});
+                    .granted =
+                        [this, record](Budget::Reservation memory, std::exception_ptr error) {
+                          if (error) return complete(record, nullptr, error);
+                          with_.table.grant(record, std::move(memory));
+                          post(record);
+                        }});
 }
 
 void BatchAssembler::give_up(const BatchTable::RecordPtr& record) {
   switch (with_.table.give_up(record)) {
     case BatchTable::GivenUp::assemble_again: return post(record);
-    case BatchTable::GivenUp::dropped_started: return with_.prefetcher.on_memory_pressure(record->request);
+    case BatchTable::GivenUp::dropped_started:
+      return with_.prefetcher.on_memory_pressure(record->request);
     case BatchTable::GivenUp::dropped: return;
   }
 }
@@ -162,7 +172,8 @@ void BatchAssembler::complete(const BatchTable::RecordPtr& record, std::shared_p
   if (error) batch = nullptr;
   const BatchRequest& request = record->request;
   const Trace::End end = trace_end(error);
-  const BatchTable::Completed completed = with_.table.complete(record, batch, end == Trace::End::left);
+  const BatchTable::Completed completed =
+      with_.table.complete(record, batch, end == Trace::End::left);
   if (completed.assemble_again) return post(record);
   with_.look_ahead.forget(request.key());
   if (completed.began != 0)
@@ -173,8 +184,8 @@ void BatchAssembler::complete(const BatchTable::RecordPtr& record, std::shared_p
                      .of = traced(with_.trace, request)});
   if (end == Trace::End::done) ++with_.counters.batches_assembled;
   if (end == Trace::End::failed)
-    with_.log.error(fmt::format("view {}: epoch {} batch {} failed: {}", request.view->name(), request.epoch,
-                                request.global_batch(), error_of(error).what()));
+    with_.log.error(fmt::format("view {}: epoch {} batch {} failed: {}", request.view->name(),
+                                request.epoch, request.global_batch(), error_of(error).what()));
   const std::uint64_t now = Trace::now();
   for (const WaiterId id : completed.waiters) {
     const std::optional<Waiter> waiter = with_.waiters.take(id);

@@ -1,12 +1,13 @@
 #pragma once
 // Assembles batches: from a record of the table to a finished batch in the hands of its waiters.
 //
-// A batch's layout says which files it consists of; its memory is reserved; the view's plan says which parts of which
-// chunks go where. The list of these uses is the batch's assembly, which the scheduler fills. When the last chunk has
-// arrived, the format finishes the files, they are sealed, and every waiter of the record gets the batch.
+// A batch's layout says which files it consists of; its memory is reserved; the view's plan says
+// which parts of which chunks go where. The list of these uses is the batch's assembly, which the
+// scheduler fills. When the last chunk has arrived, the format finishes the files, they are sealed,
+// and every waiter of the record gets the batch.
 //
-// Batches that were begun are always finished, so a batch is begun only with its memory reserved. A reader's batch that
-// gets none waits in the queue for memory; a prefetched one is given up.
+// Batches that were begun are always finished, so a batch is begun only with its memory reserved. A
+// reader's batch that gets none waits in the queue for memory; a prefetched one is given up.
 
 #include <cstdint>
 #include <exception>
@@ -51,17 +52,19 @@ class BatchAssembler {
   void post(const BatchTable::RecordPtr& record);
   /// The bytes of memory that a batch takes.
   std::uint64_t memory_of(const BatchLayout& layout) const;
-  /// Reserves memory for chunks on their way to a prefetched batch, which was `submitted` or is complete as a list. False
-  /// when there is none now.
+  /// Reserves memory for chunks on their way to a prefetched batch, which was `submitted` or is
+  /// complete as a list. False when there is none now.
   bool reserve_for_chunks(const BatchTable::Record& record, Assembly& assembly, bool submitted);
 
  private:
   void assemble(const BatchTable::RecordPtr& record);
-  Budget::Reservation reserve(const BatchTable::Record& record, std::uint64_t bytes, BatchTable::Begun& begun);
+  Budget::Reservation reserve(const BatchTable::Record& record, std::uint64_t bytes,
+                              BatchTable::Begun& begun);
   std::uint64_t memory_for_chunks(const Assembly& assembly, bool submitted) const;
   void queue(const BatchTable::RecordPtr& record, std::uint64_t bytes);
   void give_up(const BatchTable::RecordPtr& record);
-  void complete(const BatchTable::RecordPtr& record, std::shared_ptr<Batch> batch, std::exception_ptr error);
+  void complete(const BatchTable::RecordPtr& record, std::shared_ptr<Batch> batch,
+                std::exception_ptr error);
 
   const Environment with_;
 };

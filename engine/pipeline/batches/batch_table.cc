@@ -6,8 +6,8 @@ namespace batchfs {
 
 namespace {
 
-/// Ready batches that were opened and are kept for another reader of the same stream: so many, and no more bytes, but
-/// always one.
+/// Ready batches that were opened and are kept for another reader of the same stream: so many, and
+/// no more bytes, but always one.
 constexpr std::size_t kMaxKept = 4;
 constexpr std::uint64_t kMaxKeptBytes = 256 << 20;
 /// A prefetched batch that nobody came for while so many others were opened is dropped.
@@ -59,10 +59,12 @@ void BatchTable::leave(const RecordPtr& record, WaiterId waiter) {
   const bool due = is_due_(record->request);
   const std::lock_guard lock(mutex_);
   std::erase(record->waiters, waiter);
-  if (record->waiters.empty() && record->assembly != nullptr && !due) record->assembly->cancelled = true;
+  if (record->waiters.empty() && record->assembly != nullptr && !due)
+    record->assembly->cancelled = true;
 }
 
-BatchTable::Expected BatchTable::expect(const BatchRequest& request, std::int64_t distance, bool started) {
+BatchTable::Expected BatchTable::expect(const BatchRequest& request, std::int64_t distance,
+                                        bool started) {
   const std::lock_guard lock(mutex_);
   if (stopping_) return {};
   RecordPtr& record = records_[request.key()];
@@ -94,7 +96,9 @@ void BatchTable::start(const RecordPtr& record, Assembly& assembly) {
 std::optional<BatchTable::Begun> BatchTable::begin(const RecordPtr& record) {
   const std::lock_guard lock(mutex_);
   const auto it = records_.find(record->request.key());
-  if (it == records_.end() || it->second != record || record->assembly || record->batch || record->queued) return {};
+  if (it == records_.end() || it->second != record || record->assembly || record->batch ||
+      record->queued)
+    return {};
   Begun begun;
   begun.waited = record->urgency == kReaderWaits;
   begun.granted = std::move(record->granted);
@@ -146,7 +150,8 @@ BatchTable::GivenUp BatchTable::give_up(const RecordPtr& record) {
   return record->started ? GivenUp::dropped_started : GivenUp::dropped;
 }
 
-BatchTable::Completed BatchTable::complete(const RecordPtr& record, std::shared_ptr<Batch> batch, bool interrupted) {
+BatchTable::Completed BatchTable::complete(const RecordPtr& record, std::shared_ptr<Batch> batch,
+                                           bool interrupted) {
   const std::lock_guard lock(mutex_);
   record->submitted = false;
   record->queued = false;
@@ -192,7 +197,8 @@ std::uint64_t BatchTable::drop_oldest(Dropped& dropped) {
   for (auto it = opened_.begin(); it != opened_.end(); ++it) {
     const auto found = records_.find(*it);
     if (found != records_.end() && found->second->batch == nullptr) continue;
-    std::uint64_t bytes = 1;  // a batch of no bytes, or a key whose batch is gone, counts as something
+    std::uint64_t bytes =
+        1;  // a batch of no bytes, or a key whose batch is gone, counts as something
     if (found != records_.end()) {
       bytes = std::max(bytes, found->second->batch->bytes());
       dropped.records.push_back(std::move(found->second));
@@ -214,7 +220,8 @@ bool BatchTable::drop_least_urgent(Dropped& dropped) {
   RecordPtr victim;
   for (const auto& [key, record] : records_) {
     const bool idle = record->batch != nullptr || (record->submitted && !record->started);
-    if (idle && !record->opened && (victim == nullptr || record->urgency > victim->urgency)) victim = record;
+    if (idle && !record->opened && (victim == nullptr || record->urgency > victim->urgency))
+      victim = record;
   }
   if (victim == nullptr) return false;
   drop(victim, dropped);
@@ -251,7 +258,8 @@ bool BatchTable::is_made(const BatchKey& key) const {
 
 bool BatchTable::is_at_work() const {
   const std::lock_guard lock(mutex_);
-  return std::any_of(records_.begin(), records_.end(), [](const auto& record) { return record.second->submitted; });
+  return std::any_of(records_.begin(), records_.end(),
+                     [](const auto& record) { return record.second->submitted; });
 }
 
 std::uint64_t BatchTable::now() const {

@@ -1,16 +1,18 @@
 #pragma once
 // The table of batches: which are wanted, under way or ready, and which waiters each has.
 //
-// A record is a batch in the table. It begins as wanted: a reader opened it, or the prefetcher expects it. begin() makes
-// it one that is being assembled, submitted() one whose chunks are with the scheduler, complete() one that is ready.
-// A record whose memory was refused waits in the queue for memory and then begins again. A ready batch that was opened
-// stays for other readers of its stream until enough later ones were opened; a batch that nobody opened stays until its
-// memory is needed or the stream has gone on without it.
+// A record is a batch in the table. It begins as wanted: a reader opened it, or the prefetcher
+// expects it. begin() makes it one that is being assembled, submitted() one whose chunks are with
+// the scheduler, complete() one that is ready. A record whose memory was refused waits in the queue
+// for memory and then begins again. A ready batch that was opened stays for other readers of its
+// stream until enough later ones were opened; a batch that nobody opened stays until its memory is
+// needed or the stream has gone on without it.
 //
 // Time is the number of batches opened: now(). A prefetched record is due at a time.
 //
-// The table calls nothing but Waiters::add() with its lock held. What must follow a change is in what the method
-// returns: an assembly whose new urgency or end the scheduler must be told of, a record that must be assembled.
+// The table calls nothing but Waiters::add() with its lock held. What must follow a change is in
+// what the method returns: an assembly whose new urgency or end the scheduler must be told of, a
+// record that must be assembled.
 
 #include <cstdint>
 #include <deque>
@@ -47,7 +49,7 @@ class BatchTable {
 
   struct Opened {
     bool refused = false;                    // the table has stopped
-    bool first = false;                      // the first open of this batch; else another file or reader of it
+    bool first = false;  // the first open of this batch; else another file or reader of it
     std::shared_ptr<const Batch> ready;      // or else:
     WaiterId waiter = 0;
     RecordPtr assemble;                      // must be assembled
@@ -61,13 +63,13 @@ class BatchTable {
     RecordPtr assemble;  // is new and must be assembled
     RecordPtr start;     // was expected as not started, and is to be started now
   };
-  /// The prefetcher expects the batch to be opened `distance` batches from now. `started`: chunks are brought for it;
-  /// else it takes its parts of chunks that are brought for others.
+  /// The prefetcher expects the batch to be opened `distance` batches from now. `started`: chunks
+  /// are brought for it; else it takes its parts of chunks that are brought for others.
   Expected expect(const BatchRequest& request, std::int64_t distance, bool started);
   /// Drops a record that was expected, unless a reader has opened it.
   void drop_expected(const RecordPtr& record);
-  /// The assembly of a record that is to be started. Nothing when there is none yet or any more; then the record counts
-  /// as started.
+  /// The assembly of a record that is to be started. Nothing when there is none yet or any more;
+  /// then the record counts as started.
   std::shared_ptr<Assembly> assembly_to_start(const RecordPtr& record);
   void start(const RecordPtr& record, Assembly& assembly);
 
@@ -78,7 +80,8 @@ class BatchTable {
   };
   /// Begins to assemble the record. Nothing when it was dropped, has begun, is queued or is ready.
   std::optional<Begun> begin(const RecordPtr& record);
-  /// The assembly is with the scheduler. True when the scheduler must be told of a change since begin().
+  /// The assembly is with the scheduler. True when the scheduler must be told of a change since
+  /// begin().
   bool submitted(const RecordPtr& record, Assembly& assembly, bool waited);
   /// It waits for memory from now on.
   void queue(const RecordPtr& record);
@@ -88,7 +91,8 @@ class BatchTable {
   bool drop_queued(const RecordPtr& record);
 
   enum class GivenUp { assemble_again, dropped, dropped_started };
-  /// There is no memory for this prefetch now. A record that a reader came for meanwhile must be assembled again.
+  /// There is no memory for this prefetch now. A record that a reader came for meanwhile must be
+  /// assembled again.
   GivenUp give_up(const RecordPtr& record);
 
   struct Completed {
@@ -101,7 +105,8 @@ class BatchTable {
 
   /// Drops the oldest opened batch that is ready. False when there is none.
   bool drop_opened(Dropped& dropped);
-  /// Drops the least urgent batch that nobody has opened: one that is ready, or that takes only what others bring.
+  /// Drops the least urgent batch that nobody has opened: one that is ready, or that takes only
+  /// what others bring.
   bool drop_least_urgent(Dropped& dropped);
   /// Drops batches that nobody came for long after they were due.
   Dropped drop_overdue();
@@ -114,8 +119,11 @@ class BatchTable {
   bool is_at_work() const;
   std::uint64_t now() const;
   Urgency urgency(const Record& record) const;
-  /// The time until which cached chunks are worth more than this record, which nobody waits for yet.
-  std::uint64_t keep_until(const Record& record) const { return static_cast<std::uint64_t>(urgency(record)); }
+  /// The time until which cached chunks are worth more than this record, which nobody waits for
+  /// yet.
+  std::uint64_t keep_until(const Record& record) const {
+    return static_cast<std::uint64_t>(urgency(record));
+  }
   std::size_t waiters(const Record& record) const;
 
   /// From now on opens are refused and nothing begins.
@@ -131,7 +139,8 @@ class BatchTable {
 
   Waiters& waiters_;
   const std::function<bool(const BatchRequest&)> is_due_;
-  /// Guards the members below and all records. Lock order: before Waiters' and Ticker's; the engine's first.
+  /// Guards the members below and all records. Lock order: before Waiters' and Ticker's; the
+  /// engine's first.
   mutable std::mutex mutex_;
   Records records_;
   std::deque<BatchKey> opened_;  // oldest first: the first to go

@@ -17,12 +17,17 @@ Trace::End trace_end(const std::exception_ptr& error) {
   return error_of(error).code() == ErrorCode::interrupted ? Trace::End::left : Trace::End::failed;
 }
 
-void Deliveries::record_delivery(const BatchRequest& request, const Batch* batch, std::uint64_t since,
-                                 const std::exception_ptr& error) {
+void Deliveries::record_delivery(const BatchRequest& request, const Batch* batch,
+                                 std::uint64_t since, const std::exception_ptr& error) {
   const std::uint64_t bytes = batch == nullptr ? 0 : batch->bytes(), now = Trace::now();
   const Trace::End end = trace_end(error);
-  if (end != Trace::End::left) streams_.record_delivery(request, bytes, now - since, end == Trace::End::failed, now);
-  trace_.add({.kind = Trace::Kind::wait, .end = end, .begin = since, .bytes = bytes, .of = traced(trace_, request)});
+  if (end != Trace::End::left)
+    streams_.record_delivery(request, bytes, now - since, end == Trace::End::failed, now);
+  trace_.add({.kind = Trace::Kind::wait,
+              .end = end,
+              .begin = since,
+              .bytes = bytes,
+              .of = traced(trace_, request)});
   if (batch != nullptr) note_first();
 }
 

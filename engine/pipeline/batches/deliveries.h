@@ -21,7 +21,8 @@ Trace::End trace_end(const std::exception_ptr& error);
 /// Thread-safe; without a lock of its own.
 class Deliveries {
  public:
-  /// `first`: called once, from any thread, when the first reader got a batch or values. May be empty.
+  /// `first`: called once, from any thread, when the first reader got a batch or values. May be
+  /// empty.
   Deliveries(Trace& trace, std::function<void()> first) : trace_(trace), first_(std::move(first)) {}
 
   /// A reader that asked at `since` has its batch now, or null and an error.

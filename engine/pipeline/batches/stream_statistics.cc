@@ -24,21 +24,24 @@ void Rate::add(double amount, std::uint64_t now) {
 
 double Rate::per_second(std::uint64_t now) const {
   if (first_ == 0) return 0;
-  // At the beginning less has come than will be remembered. A second at least, or one event would be a high rate.
+  // At the beginning less has come than will be remembered. A second at least, or one event would
+  // be a high rate.
   const double age = std::max(1.0, seconds(now, first_));
-  return sum_ * std::exp(-seconds(now, last_) / kMemory) / (kMemory * (1 - std::exp(-age / kMemory)));
+  return sum_ * std::exp(-seconds(now, last_) / kMemory) /
+         (kMemory * (1 - std::exp(-age / kMemory)));
 }
 
-void StreamStatistics::record_delivery(const BatchRequest& request, std::uint64_t bytes, std::uint64_t waited, bool failed,
-                  std::uint64_t now) {
+void StreamStatistics::record_delivery(const BatchRequest& request, std::uint64_t bytes,
+                                       std::uint64_t waited, bool failed, std::uint64_t now) {
   Key key{request.view->name(), std::string(request.format->name()), request.world, request.rank};
   const std::lock_guard lock(mutex_);
   waits_.add(waited);
   auto it = records_.find(key);
   if (it == records_.end()) {
     if (records_.size() >= kMaxStreams)
-      records_.erase(std::min_element(records_.begin(), records_.end(),
-                                      [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
+      records_.erase(std::min_element(
+          records_.begin(), records_.end(),
+          [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
     it = records_.emplace(std::move(key), Record{}).first;
   }
   Record& record = it->second;

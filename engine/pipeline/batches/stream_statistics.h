@@ -1,6 +1,6 @@
 #pragma once
-// What each stream was given, how fast, and how long its reader waited. A stream is a reader's way through a view: a
-// (view, format, rank, world), however many processes share it.
+// What each stream was given, how fast, and how long its reader waited. A stream is a reader's way
+// through a view: a (view, format, rank, world), however many processes share it.
 
 #include <cstdint>
 #include <map>
@@ -29,7 +29,8 @@ class Rate {
 class StreamStatistics {
  public:
   /// A batch of `bytes` was given to a reader, or an error, after `waited` nanoseconds.
-  void record_delivery(const BatchRequest& request, std::uint64_t bytes, std::uint64_t waited, bool failed, std::uint64_t now);
+  void record_delivery(const BatchRequest& request, std::uint64_t bytes, std::uint64_t waited,
+                       bool failed, std::uint64_t now);
 
   struct Stream {
     std::string view, format;
@@ -37,7 +38,7 @@ class StreamStatistics {
     std::int64_t epoch = 0, batch = 0;  // delivered last; of the rank
     std::int64_t epoch_batches = 0;     // how many the rank has in an epoch
     std::uint64_t batches = 0, bytes = 0, failures = 0;
-    LatencyHistogram waits;                        // one for each batch, also when it was there already
+    LatencyHistogram waits;  // one for each batch, also when it was there already
     double batches_per_second = 0;
     double bytes_per_second = 0;
     double wait_share = 0;              // seconds waited per second

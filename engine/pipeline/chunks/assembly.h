@@ -1,5 +1,8 @@
 #pragma once
-// Something being put together from chunks: a batch, or a read of an array.
+// A batch, or a read of an array, while it is put together from chunks.
+//
+// A use is a chunk that the assembly needs; its parts are the boxes of the chunk that are copied,
+// each to its place in the assembly's memory.
 
 #include <atomic>
 #include <exception>
@@ -18,7 +21,8 @@
 
 namespace batchfs {
 
-/// Filled in by whoever makes it, then only counted down. Each use is completed exactly once.
+/// Its maker fills in the public members; from begin() on, uses are only counted down. Each is
+/// completed exactly once.
 class Assembly {
  public:
   struct Part {
@@ -37,7 +41,8 @@ class Assembly {
   std::vector<Part> parts;
   /// Owns what the parts point into, and the converters.
   std::shared_ptr<void> memory;
-  /// Decoded chunks may be found in `memory` by others as long as it lives (a batch; not a short read).
+  /// Decoded chunks may be found in `memory` by others as long as it lives (a batch; not a short
+  /// read).
   bool shares_memory = false;
   /// Called once, when every use is complete, from any thread. Null exception: all bytes are there.
   std::function<void(std::exception_ptr)> finished;
@@ -45,9 +50,10 @@ class Assembly {
   Trace::Batch of;  // for the trace
 
   std::atomic<Urgency> urgency{kReaderWaits};
-  /// Chunks are brought for its sake. Before, it takes its parts of chunks that are brought for others.
+  /// Chunks are fetched for it. Until it is started, it only takes its parts of chunks that are
+  /// fetched for others.
   std::atomic<bool> started{true};
-  /// Nobody wants it any more: chunks that only it needs are skipped.
+  /// No reader waits for it any more: chunks that only it needs are skipped.
   std::atomic<bool> cancelled{false};
 
   std::span<const Part> parts_of(const Use& use) const {
@@ -66,7 +72,8 @@ class Assembly {
   }
 
   /// To be called when a chunk of a sharded `array` is taken: from its shard, or as missing because
-  /// the shard is. When the shard appeared in between, the assembly fails: a batch never mixes versions.
+  /// the shard is. When the shard appeared in between, the assembly fails: a batch never mixes
+  /// versions.
   void observe(const Array& array, std::int64_t shard, bool missing) {
     {
       const std::lock_guard lock(mutex_);
@@ -93,11 +100,14 @@ class Assembly {
   }
 
   /// To be called once, before the first use can complete.
-  void begin() { pending_.store(static_cast<std::int64_t>(uses.size()), std::memory_order_release); }
+  void begin() {
+    pending_.store(static_cast<std::int64_t>(uses.size()), std::memory_order_release);
+  }
 
  private:
   std::atomic<std::int64_t> pending_{0};
-  std::mutex mutex_;  // guards what follows
+  /// Guards the members below. No other lock is taken with it held.
+  std::mutex mutex_;
   Budget::Reservation ahead_;
   std::exception_ptr error_;
   std::map<std::pair<const Array*, std::int64_t>, bool> shards_;  // was it missing?

@@ -36,14 +36,16 @@ std::vector<Box> boxes_of_run(const Dims& shape, std::int64_t first, std::int64_
   return boxes;
 }
 
-void add_box(Assembly& assembly, const std::shared_ptr<const Array>& array, const Box& box, const Converter* converter,
-             std::byte* out, const Dims& strides) {
-  for_each_chunk(array->grid(), box, [&](std::int64_t chunk, const Box& source, const Dims& offset) {
-    std::byte* to = out;
-    for (std::size_t d = 0; d < offset.size(); ++d) to += offset[d] * strides[d];
-    assembly.uses.push_back({array, chunk, static_cast<std::uint32_t>(assembly.parts.size()), 1});
-    assembly.parts.push_back({source, to, strides, converter});
-  });
+void add_box(Assembly& assembly, const std::shared_ptr<const Array>& array, const Box& box,
+             const Converter* converter, std::byte* out, const Dims& strides) {
+  for_each_chunk(array->grid(), box,
+                 [&](std::int64_t chunk, const Box& source, const Dims& offset) {
+                   std::byte* to = out;
+                   for (std::size_t d = 0; d < offset.size(); ++d) to += offset[d] * strides[d];
+                   assembly.uses.push_back(
+                       {array, chunk, static_cast<std::uint32_t>(assembly.parts.size()), 1});
+                   assembly.parts.push_back({source, to, strides, converter});
+                 });
 }
 
 void merge_uses(Assembly& assembly) {

@@ -9,8 +9,8 @@
 
 namespace batchfs {
 
-/// Calls `visit(chunk, source, offset)` for every chunk that `box` (array coordinates) touches: its linear
-/// number, the touched elements in chunk coordinates, and where they begin in the box.
+/// Calls `visit(chunk, source, offset)` for every chunk that `box` (array coordinates) touches: its
+/// linear number, the touched elements in chunk coordinates, and where they begin in the box.
 template <class Visit>
 void for_each_chunk(const ChunkGrid& grid, const Box& box, Visit&& visit) {
   if (box.empty()) return;
@@ -27,7 +27,8 @@ void for_each_chunk(const ChunkGrid& grid, const Box& box, Visit&& visit) {
     for (std::size_t d = 0; d < rank; ++d) {
       const std::int64_t origin = chunk[d] * grid.chunk_shape()[d];
       const std::int64_t begin = std::max(box.start[d], origin);
-      const std::int64_t end = std::min(box.start[d] + box.shape[d], origin + grid.chunk_shape()[d]);
+      const std::int64_t end =
+          std::min(box.start[d] + box.shape[d], origin + grid.chunk_shape()[d]);
       source.start[d] = begin - origin;
       source.shape[d] = end - begin;
       offset[d] = begin - box.start[d];
@@ -43,13 +44,14 @@ void for_each_chunk(const ChunkGrid& grid, const Box& box, Visit&& visit) {
   }
 }
 
-/// The C-order elements [first, first + count) of an array as boxes, in order: at most two per dimension.
+/// The C-order elements [first, first + count) of an array as boxes, in order: at most two per
+/// dimension.
 std::vector<Box> boxes_of_run(const Dims& shape, std::int64_t first, std::int64_t count);
 
-/// Adds one use per chunk that `box` touches: its elements go to `out` at `strides` (bytes), converted when `converter`
-/// is given.
-void add_box(Assembly& assembly, const std::shared_ptr<const Array>& array, const Box& box, const Converter* converter,
-             std::byte* out, const Dims& strides);
+/// Adds one use per chunk that `box` touches: its elements go to `out` at `strides` (bytes),
+/// converted when `converter` is given.
+void add_box(Assembly& assembly, const std::shared_ptr<const Array>& array, const Box& box,
+             const Converter* converter, std::byte* out, const Dims& strides);
 
 /// Joins the uses of the same chunk of an assembly into one.
 void merge_uses(Assembly& assembly);

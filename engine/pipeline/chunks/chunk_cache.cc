@@ -3,8 +3,8 @@
 namespace batchfs {
 
 namespace {
-// Ranks order entries for eviction, largest first. A known next use ranks by its time; without one the
-// rank is above every time, larger the longer ago the entry was touched.
+// Ranks order entries for eviction, largest first. A known next use ranks by its time; without one
+// the rank is above every time, larger the longer ago the entry was touched.
 constexpr std::uint64_t kNoKnownUse = UINT64_MAX;
 
 /// Chunks that a passing reader leaves behind.
@@ -17,33 +17,33 @@ std::uint64_t ChunkCache::rank_of(const ChunkKey& key) const {
 }
 
 void ChunkCache::rerank(const ChunkKey& key) {
-  const auto it = entries_.find(key);
-  if (it == entries_.end()) return;
+  const auto it = chunks_.find(key);
+  if (it == chunks_.end()) return;
   by_rank_.erase({it->second.rank, &it->first});
   it->second.rank = rank_of(key);
   by_rank_.insert({it->second.rank, &it->first});
 }
 
-void ChunkCache::put(const ChunkKey& key, Entry entry) {
-  if (const auto old = entries_.find(key); old != entries_.end()) erase(old);
-  if (entry.chunk.object_missing) entry.since = Clock::now();
+void ChunkCache::put(const ChunkKey& key, CachedChunk cached) {
+  if (const auto old = chunks_.find(key); old != chunks_.end()) erase(old);
+  if (cached.chunk.object_missing) cached.since = Clock::now();
   ++touched_;
-  bytes_ += entry.bytes;
-  const auto it = entries_.emplace(key, std::move(entry)).first;
+  bytes_ += cached.bytes;
+  const auto it = chunks_.emplace(key, std::move(cached)).first;
   it->second.rank = rank_of(key);
   by_rank_.insert({it->second.rank, &it->first});
 }
 
-void ChunkCache::erase(Entries::iterator it) {
+void ChunkCache::erase(CachedChunks::iterator it) {
   by_rank_.erase({it->second.rank, &it->first});
   bytes_ -= it->second.bytes;
-  entries_.erase(it);
+  chunks_.erase(it);
 }
 
 std::optional<DecodedChunk> ChunkCache::find(const ChunkKey& key, const Box& need) {
   const std::lock_guard lock(mutex_);
-  const auto it = entries_.find(key);
-  if (it == entries_.end()) return std::nullopt;
+  const auto it = chunks_.find(key);
+  if (it == chunks_.end()) return std::nullopt;
   if (it->second.stored) return std::nullopt;
   if (is_outdated(it->second)) {
     erase(it);
@@ -74,8 +74,8 @@ void ChunkCache::insert(const ChunkKey& key, std::shared_ptr<const Array> array,
       const Passing oldest = passing_.front();
       passing_.pop_front();
       passing_bytes_ -= oldest.bytes;
-      const auto it = entries_.find(oldest.key);
-      if (it != entries_.end() && !uses_.contains(oldest.key)) erase(it);
+      const auto it = chunks_.find(oldest.key);
+      if (it != chunks_.end() && !uses_.contains(oldest.key)) erase(it);
     }
   }
   put(key, {std::move(array), std::move(chunk), {}, {}, bytes, 0});
@@ -85,8 +85,8 @@ void ChunkCache::insert_weak(const ChunkKey& key, std::shared_ptr<const Array> a
                              DecodedChunk chunk) {
   const std::lock_guard lock(mutex_);
   while (!weak_keys_.empty()) {
-    const auto it = entries_.find(weak_keys_.front());
-    if (it != entries_.end() && it->second.bytes == 0) {
+    const auto it = chunks_.find(weak_keys_.front());
+    if (it != chunks_.end() && it->second.bytes == 0) {
       if (!it->second.weak.expired()) break;
       erase(it);
     }
@@ -100,19 +100,20 @@ void ChunkCache::insert_weak(const ChunkKey& key, std::shared_ptr<const Array> a
 
 bool ChunkCache::holds(const ChunkKey& key, const Box& need) const {
   const std::lock_guard lock(mutex_);
-  const auto it = entries_.find(key);
-  if (it == entries_.end()) return false;
-  const Entry& entry = it->second;
-  if (is_outdated(entry)) return false;
-  if (entry.stored)
-    return entry.stored->encoded.pieces.empty() || entry.array->holds(entry.stored->encoded, need);
-  return contains(entry.chunk.box, need) && (entry.bytes > 0 || !entry.weak.expired());
+  const auto it = chunks_.find(key);
+  if (it == chunks_.end()) return false;
+  const CachedChunk& cached = it->second;
+  if (is_outdated(cached)) return false;
+  if (cached.stored)
+    return cached.stored->encoded.pieces.empty() ||
+           cached.array->holds(cached.stored->encoded, need);
+  return contains(cached.chunk.box, need) && (cached.bytes > 0 || !cached.weak.expired());
 }
 
 std::shared_ptr<const KeptChunk> ChunkCache::find_stored(const ChunkKey& key) {
   const std::lock_guard lock(mutex_);
-  const auto it = entries_.find(key);
-  if (it == entries_.end() || !it->second.stored) return nullptr;
+  const auto it = chunks_.find(key);
+  if (it == chunks_.end() || !it->second.stored) return nullptr;
   ++touched_;
   rerank(key);
   counters_.chunk_cache_hits.fetch_add(1, std::memory_order_relaxed);
@@ -154,7 +155,7 @@ bool ChunkCache::evict_one(std::uint64_t keep_until) {
   while (!by_rank_.empty()) {
     const auto last = std::prev(by_rank_.end());
     if (last->first <= keep_until) return false;
-    const auto it = entries_.find(*last->second);
+    const auto it = chunks_.find(*last->second);
     const bool frees = it->second.bytes > 0;
     erase(it);
     if (frees) {

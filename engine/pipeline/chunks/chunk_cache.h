@@ -1,17 +1,17 @@
 #pragma once
 // Decoded chunks, kept while there is memory, dropped by farthest next use.
 //
-// The order of batches is known, so the next use of a chunk is too, as far as the prefetcher has looked
-// ahead: the chunk whose next use is farthest goes first (Belady's rule), chunks with no known use before
-// all others, the least recently used of them first.
+// The order of batches is known, so the next use of a chunk is too, as far as the prefetcher has
+// looked ahead: the chunk whose next use is farthest goes first (Belady's rule), chunks with no
+// known use before all others, the least recently used of them first.
 //
-// Chunks of which little is needed at a time are kept as they are stored: more of them fit, and a part is
+// A chunk that is read in small parts is kept as it is stored: more of them fit, and a part is
 // decoded when it is needed.
 //
 // Fill values of objects that do not exist are kept for five seconds: the objects may appear.
 //
-// A chunk that was decoded straight into a batch is remembered where it lies there, for as long as that
-// batch lives: the cache then holds no memory of its own for it.
+// A chunk that was decoded straight into a batch is remembered where it lies there, for as long as
+// that batch lives: the cache then holds no memory of its own for it.
 
 #include <atomic>
 #include <chrono>
@@ -74,8 +74,8 @@ class ChunkCache {
   /// The chunk, if what is kept holds all of `need`.
   std::optional<DecodedChunk> find(const ChunkKey& key, const Box& need);
 
-  /// Keeps a chunk of `bytes` of memory, whose owner holds the reservation too: memory that is still being
-  /// read stays counted after its chunk is evicted. `array` is held alive with it.
+  /// Keeps a chunk of `bytes` of memory, whose owner holds the reservation too: memory that is
+  /// still being read stays counted after its chunk is evicted. `array` is held alive with it.
   /// `passing`: a reader is going through the array once; few such chunks are kept.
   void insert(const ChunkKey& key, std::shared_ptr<const Array> array, DecodedChunk chunk,
               std::uint64_t bytes, bool passing = false);
@@ -105,15 +105,15 @@ class ChunkCache {
   void add_use(const ChunkKey& key, std::uint64_t time);
   void remove_use(const ChunkKey& key, std::uint64_t time);
 
-  /// Drops the entry with the farthest next use. With `keep_until`, only one that is not used up to that
-  /// time. False when there is none.
+  /// Drops the entry with the farthest next use. With `keep_until`, only one that is not used up to
+  /// that time. False when there is none.
   bool evict_one(std::uint64_t keep_until = 0);
 
   /// Memory that the cache itself holds.
   std::uint64_t bytes() const;
 
  private:
-  struct Entry {
+  struct CachedChunk {
     std::shared_ptr<const Array> array;
     DecodedChunk chunk;  // memory is null for weak entries
     std::weak_ptr<const void> weak;
@@ -122,19 +122,21 @@ class ChunkCache {
     std::uint64_t rank = 0;  // its place in by_rank_
     Clock::time_point since = {};  // of what does not exist
   };
-  bool is_outdated(const Entry& entry) const {
-    return entry.chunk.object_missing && Clock::now() - entry.since >= absence_;
+  bool is_outdated(const CachedChunk& cached) const {
+    return cached.chunk.object_missing && Clock::now() - cached.since >= absence_;
   }
-  using Entries = std::unordered_map<ChunkKey, Entry, ChunkKeyHash>;
+  using CachedChunks = std::unordered_map<ChunkKey, CachedChunk, ChunkKeyHash>;
   std::uint64_t rank_of(const ChunkKey& key) const;
   void rerank(const ChunkKey& key);
-  void put(const ChunkKey& key, Entry entry);
-  void erase(Entries::iterator it);
+  void put(const ChunkKey& key, CachedChunk cached);
+  void erase(CachedChunks::iterator it);
 
+  /// Guards the members below, but for the atomic ones. Lock order: after ChunkScheduler's and
+  /// LookAhead's; no other lock is taken with it held.
   mutable std::mutex mutex_;
-  Entries entries_;
+  CachedChunks chunks_;
   std::unordered_map<ChunkKey, std::multiset<std::uint64_t>, ChunkKeyHash> uses_;
-  std::set<std::pair<std::uint64_t, const ChunkKey*>> by_rank_;  // keys live in entries_' nodes
+  std::set<std::pair<std::uint64_t, const ChunkKey*>> by_rank_;  // keys live in chunks_' nodes
   std::deque<ChunkKey> weak_keys_;  // oldest first: swept as their batches go
   struct Passing {
     ChunkKey key;

@@ -28,8 +28,8 @@ Box whole_chunk(const Array& array, std::int64_t chunk) {
   return whole_box(array.grid().box(array.grid().chunk(chunk)).shape);
 }
 
-Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need, std::span<const Box> wanted, std::size_t later,
-                  bool keeps_all) {
+Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
+                  std::span<const Box> wanted, std::size_t later, bool keeps_all) {
   const bool plain = array.chain().is_plain();
   if (!plain && (!array.chain().has_ranges() || need.empty())) return whole_chunk(array, chunk);
   // In units of the whole chunk.
@@ -43,22 +43,26 @@ Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need, std::
   }
   // What is used again and can be kept for good serves uses beyond those that are known, too.
   const double again = static_cast<double>(later) * cost(need);
-  if (!plain && (parts + again >= 0.9 || (later > 0 && keeps_all))) return whole_chunk(array, chunk);
+  if (!plain && (parts + again >= 0.9 || (later > 0 && keeps_all)))
+    return whole_chunk(array, chunk);
   return cost(all) <= parts ? all : need;
 }
 
-bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std::size_t uses, const EncodedChunk* known) {
+bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std::size_t uses,
+                    const EncodedChunk* known) {
   if (array.chain().is_plain() || !array.chain().has_ranges() || box == whole_chunk(array, chunk))
     return false;
   const std::optional<Store::Speed> speed = array.store().speed();
   if (!speed) return false;
-  // All in bytes: a request costs what the network could have carried while it takes one of the places for requests.
+  // All in bytes: a request costs what the network could have carried while it takes one of the
+  // places for requests.
   const double request = speed->latency * speed->rate / speed->in_flight;
   const bool knows_layout = known != nullptr && !known->pieces.empty();
   const double whole = knows_layout ? static_cast<double>(known->stored_size)
                                     : static_cast<double>(array.chunk_bytes()) * kUsualRatio;
   // Each use takes pieces of its own, in the worst case; the whole would serve them all.
-  return static_cast<double>(uses) * (whole * (share(array, box) + kBlockShare) + request) + (knows_layout ? 0 : request) <
+  return static_cast<double>(uses) * (whole * (share(array, box) + kBlockShare) + request) +
+             (knows_layout ? 0 : request) <
          whole + request;
 }
 

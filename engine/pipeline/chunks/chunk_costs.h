@@ -16,15 +16,17 @@ Box needed(const Assembly& assembly, const Assembly::Use& use);
 /// Elements of the chunk that exist, in chunk coordinates.
 Box whole_chunk(const Array& array, std::int64_t chunk);
 
-/// The box to decode when `need` is needed now and `wanted` soon: `need`, the bounding box of all, or the whole chunk,
-/// whichever is cheapest in the end. `later` other uses are known to come while the whole chunk could still be cached;
-/// `keeps_all`: it could be cached for good.
-Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need, std::span<const Box> wanted, std::size_t later,
-                  bool keeps_all);
+/// The box to decode when `need` is needed now and `wanted` soon: `need`, the bounding box of all,
+/// or the whole chunk, whichever is cheapest in the end. `later` other uses are known to come while
+/// the whole chunk could still be cached; `keeps_all`: it could be cached for good.
+Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
+                  std::span<const Box> wanted, std::size_t later, bool keeps_all);
 
-/// Is it cheaper to fetch only the pieces of the stored chunk that `box` needs, when there will be `uses` uses of parts of
-/// it? `known`: what is kept of the stored chunk; null: nothing. False when the speed of the store is not known.
-bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std::size_t uses, const EncodedChunk* known);
+/// Is it cheaper to fetch only the pieces of the stored chunk that `box` needs, when there will be
+/// `uses` uses of parts of it? `known`: what is kept of the stored chunk; null: nothing. False when
+/// the speed of the store is not known.
+bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std::size_t uses,
+                    const EncodedChunk* known);
 
 /// Estimated stored bytes needed to decode `need`.
 std::uint64_t stored_bytes(const Array& array, const Box& need, bool in_pieces);

@@ -11,12 +11,13 @@ namespace {
 /// Where in the array an element of a chunk is.
 Dims array_index(const Array& array, std::int64_t chunk, const Dims& in_chunk) {
   Dims index = array.grid().chunk(chunk);
-  for (std::size_t d = 0; d < index.size(); ++d) index[d] = index[d] * array.grid().chunk_shape()[d] + in_chunk[d];
+  for (std::size_t d = 0; d < index.size(); ++d)
+    index[d] = index[d] * array.grid().chunk_shape()[d] + in_chunk[d];
   return index;
 }
 
-/// Can the use be decoded straight to where it goes? Its parts must all be the same box (one window in
-/// two tensors), so that the others are copies of the first.
+/// Can the use be decoded straight to where it goes? Its parts must all be the same box (one window
+/// in two tensors), so that the others are copies of the first.
 bool decodes_in_place(const Array& array, const Assembly& assembly, const Assembly::Use& use,
                       const Box& box) {
   const auto parts = assembly.parts_of(use);
@@ -29,7 +30,9 @@ bool decodes_in_place(const Array& array, const Assembly& assembly, const Assemb
 }
 
 /// What it takes of the chunk first are the stored values themselves.
-bool keeps_stored_values(const Assembly::Part& first) { return first.converter == nullptr || first.converter->is_copy(); }
+bool keeps_stored_values(const Assembly::Part& first) {
+  return first.converter == nullptr || first.converter->is_copy();
+}
 
 }  // namespace
 
@@ -57,7 +60,8 @@ void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk) {
   }
 }
 
-Budget::Reservation ChunkDecoder::find_memory(std::uint64_t bytes, std::span<const ChunkConsumer> consumers) {
+Budget::Reservation ChunkDecoder::find_memory(std::uint64_t bytes,
+                                              std::span<const ChunkConsumer> consumers) {
   Budget::Reservation result;
   for (const ChunkConsumer& consumer : consumers) {
     if (result.bytes() == bytes) return result;
@@ -74,23 +78,29 @@ Budget::Reservation ChunkDecoder::find_memory(std::uint64_t bytes, std::span<con
   return result;
 }
 
-void ChunkDecoder::adjust(Budget::Reservation& memory, std::uint64_t bytes, std::span<const ChunkConsumer> consumers) {
+void ChunkDecoder::adjust(Budget::Reservation& memory, std::uint64_t bytes,
+                          std::span<const ChunkConsumer> consumers) {
   if (memory.bytes() > bytes) memory.split(memory.bytes() - bytes);
   if (memory.bytes() < bytes) memory.absorb(find_memory(bytes - memory.bytes(), consumers));
   if (memory.bytes() < bytes) memory.absorb(budget_.reserve(bytes - memory.bytes()));
 }
 
 std::size_t ChunkDecoder::decode_for_each(const Array& array, std::int64_t number, const Box& box,
-                                          std::span<const ChunkConsumer> consumers, const KeptChunk& stored) {
-  const auto need = [](const ChunkConsumer& consumer) { return needed(*consumer.assembly, *consumer.use); };
-  const bool at_once = stored.encoded.pieces.empty() &&
-                       std::all_of(consumers.begin(), consumers.end(),
-                                   [&](const ChunkConsumer& consumer) { return contains(box, need(consumer)); });
+                                          std::span<const ChunkConsumer> consumers,
+                                          const KeptChunk& stored) {
+  const auto need = [](const ChunkConsumer& consumer) {
+    return needed(*consumer.assembly, *consumer.use);
+  };
+  const bool at_once =
+      stored.encoded.pieces.empty() &&
+      std::all_of(consumers.begin(), consumers.end(),
+                  [&](const ChunkConsumer& consumer) { return contains(box, need(consumer)); });
   std::size_t served = 0;
   try {
     if (at_once) decode(array, number, box, consumers, &stored);
     for (; served < consumers.size(); ++served) {
-      if (!at_once) decode(array, number, need(consumers[served]), consumers.subspan(served, 1), &stored);
+      if (!at_once)
+        decode(array, number, need(consumers[served]), consumers.subspan(served, 1), &stored);
       consumers[served].assembly->complete(nullptr);
     }
   } catch (...) {  // reported by the run that the others get
@@ -99,12 +109,14 @@ std::size_t ChunkDecoder::decode_for_each(const Array& array, std::int64_t numbe
 }
 
 ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t number, const Box& box,
-                                          std::span<const ChunkConsumer> consumers, const KeptChunk* stored) {
+                                          std::span<const ChunkConsumer> consumers,
+                                          const KeptChunk* stored) {
   const Dims chunk = array.grid().chunk(number);
   bool object_missing = stored != nullptr && stored->encoded.object_missing;
   auto load = [&](std::byte* out, const Dims& strides) {
     Array::Loaded loaded{.object_missing = object_missing};
-    Trace::Event event{.kind = Trace::Kind::decode, .begin = Trace::now(), .of = batch_of(consumers)};
+    Trace::Event event{
+        .kind = Trace::Kind::decode, .begin = Trace::now(), .of = batch_of(consumers)};
     event.bytes = stored != nullptr ? array.decode(chunk, stored->encoded, box, out, strides)
                                     : array.load(chunk, box, out, strides, &loaded);
     trace_.add(event, array.metadata().path, chunk);
@@ -126,15 +138,18 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
   // And what lies between its codecs.
   const auto reserve_passing = [&](const Dims& out_strides) {
     const bool is_read = stored == nullptr && !array.chain().is_plain();
-    const std::uint64_t bytes = (is_read ? stored_bytes(array, box, false) : 0) + array.scratch_bytes(box, out_strides);
+    const std::uint64_t bytes =
+        (is_read ? stored_bytes(array, box, false) : 0) + array.scratch_bytes(box, out_strides);
     if (bytes > 0) reserve(passing, bytes);
   };
   Result result;
-  const auto in_place = std::find_if(consumers.begin(), consumers.end(), [&](const ChunkConsumer& consumer) {
-    return decodes_in_place(array, *consumer.assembly, *consumer.use, box) &&
-           (consumers.size() == 1 || (consumer.assembly->shares_memory &&
-                                      keeps_stored_values(consumer.assembly->parts_of(*consumer.use).front())));
-  });
+  const auto in_place =
+      std::find_if(consumers.begin(), consumers.end(), [&](const ChunkConsumer& consumer) {
+        return decodes_in_place(array, *consumer.assembly, *consumer.use, box) &&
+               (consumers.size() == 1 ||
+                (consumer.assembly->shares_memory &&
+                 keeps_stored_values(consumer.assembly->parts_of(*consumer.use).front())));
+      });
   if (in_place != consumers.end()) {
     const ChunkConsumer& consumer = *in_place;
     const auto parts = consumer.assembly->parts_of(*consumer.use);
@@ -147,7 +162,8 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
       first.converter->convert(box.shape, first.out, first.strides, first.out, first.strides,
                                array_index(array, number, box.start));
     for (const Assembly::Part& part : parts.subspan(1))
-      copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out, part.strides);
+      copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out,
+                   part.strides);
     if (raw) {
       DecodedChunk decoded{box, first.out, first.strides, consumer.assembly->memory,
                            object_missing};

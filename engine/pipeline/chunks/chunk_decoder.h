@@ -1,5 +1,7 @@
 #pragma once
-// Decodes a chunk to where those who need parts of it want them, in memory that the budget grants.
+// Decodes a chunk to where its consumers want their parts of it, in memory that the budget grants.
+//
+// A consumer is a use of a chunk by an assembly (assembly.h): a batch, or a read of an array.
 
 #include <cstdint>
 #include <memory>
@@ -24,8 +26,8 @@ struct ChunkConsumer {
 /// The first one's, for the trace.
 Trace::Batch batch_of(std::span<const ChunkConsumer> consumers);
 
-/// Copies what `consumer` needs of the chunk to where it wants it. Fails its assembly when the chunk's
-/// shard appeared in between.
+/// Copies the parts that `consumer` needs of the chunk to its assembly. Fails the assembly when the
+/// chunk's shard appeared in between.
 void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk);
 
 /// Thread-safe.
@@ -39,30 +41,33 @@ class ChunkDecoder {
     std::uint64_t cache_bytes = 0;      // 0: it lies in a batch
     bool keep = true;
   };
-  /// Decodes `box` of chunk `number`, which holds what all `consumers` need, from `stored` or, where that is null, from the
-  /// local store, and hands it to them: straight to where one of them wants it, if that can be. Where the budget is used up,
-  /// one chunk at a time is decoded beyond it, since what was begun must end. Throws as Array::decode() and load() do.
-  Result decode(const Array& array, std::int64_t number, const Box& box, std::span<const ChunkConsumer> consumers,
-                const KeptChunk* stored);
+  /// Decodes `box` of chunk `number`, which holds what all `consumers` need, from `stored` or,
+  /// where that is null, from the local store, and hands it to them: straight to where one of them
+  /// wants it, if that can be. Where the budget is used up, one chunk at a time is decoded beyond
+  /// it, since what was begun must end. Throws as Array::decode() and load() do.
+  Result decode(const Array& array, std::int64_t number, const Box& box,
+                std::span<const ChunkConsumer> consumers, const KeptChunk* stored);
 
-  /// Decodes for each consumer what it needs, from `stored`; for all at once where `box` holds that and `stored` is the whole
-  /// chunk. Completes those that it serves, in order, and returns how many: an error ends it.
+  /// Decodes for each consumer what it needs, from `stored`; for all at once where `box` holds that
+  /// and `stored` is the whole chunk. Completes those that it serves, in order, and returns how
+  /// many: an error ends it.
   std::size_t decode_for_each(const Array& array, std::int64_t number, const Box& box,
                               std::span<const ChunkConsumer> consumers, const KeptChunk& stored);
 
-  /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up. May be less than
-  /// `bytes`.
+  /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up.
+  /// May be less than `bytes`.
   Budget::Reservation find_memory(std::uint64_t bytes, std::span<const ChunkConsumer> consumers);
   /// `memory` grown to `bytes`, beyond the budget where it must be, or shrunk.
-  void adjust(Budget::Reservation& memory, std::uint64_t bytes, std::span<const ChunkConsumer> consumers);
+  void adjust(Budget::Reservation& memory, std::uint64_t bytes,
+              std::span<const ChunkConsumer> consumers);
 
  private:
   Budget& budget_;
   ChunkCache& cache_;
   Counters& counters_;
   Trace& trace_;
-  /// Held while a chunk is decoded beyond the budget, so that one is at a time. Lock order: before ChunkCache's and the
-  /// stores'; nothing else is taken with it held.
+  /// Held while a chunk is decoded beyond the budget, so that one is at a time. Lock order: before
+  /// ChunkCache's and the stores'; nothing else is taken with it held.
   std::mutex beyond_budget_;
 };
 

@@ -13,8 +13,8 @@ void ChunkFetcher::fetch(Fetch fetch, std::function<void(std::shared_ptr<Fetch>)
   std::shared_ptr<const EncodedChunk> known;
   if (in_pieces && fetch.stored != nullptr)
     known = std::shared_ptr<const EncodedChunk>(fetch.stored, &fetch.stored->encoded);
-  // Handed over as a whole: copies of the completion that live on in the store's thread must hold nothing, or the last
-  // holder of the store could be its own thread.
+  // Handed over as a whole: copies of the completion that live on in the store's thread must hold
+  // nothing, or the last holder of the store could be its own thread.
   struct Pending {
     Fetch fetch;
     std::function<void(std::shared_ptr<Fetch>)> arrived;
@@ -45,7 +45,8 @@ std::shared_ptr<const KeptChunk> ChunkFetcher::accept(Fetch& arrived) {
   ++counters_.chunks_fetched;
   arrived.stored.reset();
   decoder_.adjust(arrived.memory, held, arrived.consumers);
-  return std::make_shared<const KeptChunk>(KeptChunk{std::move(encoded), std::move(arrived.memory)});
+  return std::make_shared<const KeptChunk>(
+      KeptChunk{std::move(encoded), std::move(arrived.memory)});
 }
 
 }  // namespace batchfs

@@ -1,8 +1,9 @@
 #pragma once
 // Fetches chunks from stores that answer later.
 //
-// A fetch is a request for the stored bytes of a chunk, or for the pieces of them that a box needs. It has a reservation
-// for these bytes, an estimate, which is made to fit when the chunk has arrived.
+// A fetch is a request for the stored bytes of a chunk, or for the pieces of them that a box needs.
+// It has a reservation for these bytes, an estimate, which is made to fit when the chunk has
+// arrived.
 
 #include <cstdint>
 #include <exception>
@@ -30,7 +31,8 @@ class ChunkFetcher {
     std::int64_t chunk = 0;
     Box box;                                  // chunk coordinates
     std::vector<ChunkConsumer> consumers;     // need parts of the box
-    std::shared_ptr<const KeptChunk> stored;  // what is kept of the chunk; its pieces are taken over. May be null
+    std::shared_ptr<const KeptChunk>
+        stored;  // what is kept of the chunk; its pieces are taken over. May be null
     Budget::Reservation memory;
     bool in_pieces = false;
     std::uint64_t began = Trace::now();

@@ -31,21 +31,25 @@ std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submit
     }
     const Box need = needed(assembly, use);
     if (cache_.holds(key, need)) continue;
-    sum += stored_bytes(array, need, fetches_pieces(array, use.chunk, need, 1 + cache_.uses(key), nullptr));
+    sum += stored_bytes(array, need,
+                        fetches_pieces(array, use.chunk, need, 1 + cache_.uses(key), nullptr));
   }
   return sum;
 }
 
-Box ChunkScheduler::box_to_decode(const ChunkTask& task, const Box& need, const std::vector<ChunkConsumer>& consumers) const {
+Box ChunkScheduler::box_to_decode(const ChunkTask& task, const Box& need,
+                                  const std::vector<ChunkConsumer>& consumers) const {
   std::vector<Box> wanted;
-  for (const ChunkConsumer& consumer : consumers) wanted.push_back(needed(*consumer.assembly, *consumer.use));
-  return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, cache_.uses(task.key), cache_.keeps_all());
+  for (const ChunkConsumer& consumer : consumers)
+    wanted.push_back(needed(*consumer.assembly, *consumer.use));
+  return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, cache_.uses(task.key),
+                                cache_.keeps_all());
 }
 
-/// There is no memory to fetch this chunk: it waits until another task has run. False when there is no other: then it
-/// goes on beyond the budget.
-bool ChunkScheduler::postpone(const std::shared_ptr<ChunkTask>& task, std::vector<ChunkConsumer>& consumers,
-                              Budget::Reservation& memory) {
+/// There is no memory to fetch this chunk: it waits until another task has run. False when there is
+/// no other: then it goes on beyond the budget.
+bool ChunkScheduler::postpone(const std::shared_ptr<ChunkTask>& task,
+                              std::vector<ChunkConsumer>& consumers, Budget::Reservation& memory) {
   const std::lock_guard lock(mutex_);
   if (stopping_ || running_ == 1) return false;
   const bool waited = std::any_of(consumers.begin(), consumers.end(), [](const ChunkConsumer& c) {
@@ -67,8 +71,11 @@ void ChunkScheduler::post(const std::shared_ptr<ChunkTask>& task, Urgency urgenc
   if (urgency >= task->posted || (task->running && !task->arrived)) return;
   task->posted = urgency;
   if (task->arrived) executor_.post(urgency, [this, task] { process_arrived(task); });
-  else if (task->array->store().is_local()) executor_.post(urgency, [this, task] { run(task, Turn::works); });
-  else executor_.post(io_start(urgency), [this, task, urgency] { run(task, Turn::starts_io, urgency); });
+  else if (task->array->store().is_local())
+    executor_.post(urgency, [this, task] { run(task, Turn::works); });
+  else
+    executor_.post(io_start(urgency),
+                   [this, task, urgency] { run(task, Turn::starts_io, urgency); });
 }
 
 /// Decodes what was fetched, unless another turn has.
@@ -106,7 +113,8 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) noexcept 
     return;
   }
   const bool waited = assembly->urgency.load(std::memory_order_relaxed) == kReaderWaits;
-  // `uses` must not be touched after its last one is handed over: the assembly may be finished then.
+  // `uses` must not be touched after its last one is handed over: the assembly may be finished
+  // then.
   const std::size_t count = assembly->uses.size();
   for (std::size_t i = 0; i < count; ++i) {
     const Assembly::Use& use = assembly->uses[i];
@@ -123,7 +131,8 @@ void ChunkScheduler::submit(const std::shared_ptr<Assembly>& assembly) noexcept 
     std::unique_lock lock(mutex_);
     if (stopping_) {
       lock.unlock();
-      assembly->complete(std::make_exception_ptr(Error(ErrorCode::interrupted, "the engine is ending")));
+      assembly->complete(
+          std::make_exception_ptr(Error(ErrorCode::interrupted, "the engine is ending")));
       continue;
     }
     std::shared_ptr<ChunkTask>& task = tasks_[key];
@@ -176,9 +185,10 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
       idle = true;  // nobody who is left wants it brought
       if (task->consumers.empty()) tasks_.erase(it);
     } else {
-      const Box need =
-          first != nullptr ? needed(*first->assembly, *first->use) : whole_chunk(*task->array, task->key.chunk);
-      // Looked up now and not only when it was submitted: a queue that held chunks would hold memory.
+      const Box need = first != nullptr ? needed(*first->assembly, *first->use)
+                                        : whole_chunk(*task->array, task->key.chunk);
+      // Looked up now and not only when it was submitted: a queue that held chunks would hold
+      // memory.
       kept = cache_.find(task->key, need);
       box = kept ? kept->box : box_to_decode(*task, need, task->consumers);
       if (!kept && !local) stored = cache_.find_stored(task->key);
@@ -187,7 +197,8 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
       if (later) {
         task->posted = urgency;
       } else {
-        served = task->take([&](const ChunkConsumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
+        served = task->take(
+            [&](const ChunkConsumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
         if (kept) {
           task->warm = false;
           if (task->consumers.empty()) tasks_.erase(it);
@@ -215,8 +226,9 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
   } else if (is_here) {
     decode(task, std::move(box), std::move(served), std::move(stored));
   } else {
-    const bool in_pieces = fetches_pieces(*task->array, task->key.chunk, box, 1 + others + cache_.uses(task->key),
-                                          stored ? &stored->encoded : nullptr);
+    const bool in_pieces =
+        fetches_pieces(*task->array, task->key.chunk, box, 1 + others + cache_.uses(task->key),
+                       stored ? &stored->encoded : nullptr);
     const std::uint64_t bytes = stored_bytes(*task->array, box, in_pieces);
     Budget::Reservation memory = decoder_.find_memory(bytes, served);
     if (memory.bytes() < bytes) {
@@ -234,8 +246,10 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
 }
 
 void ChunkScheduler::fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch) {
-  // `own` can be moved from: what was captured of a const reference could not, and would stay with the store's thread.
-  fetcher_.fetch(std::move(fetch), [this, own = task](std::shared_ptr<ChunkFetcher::Fetch> fetched) mutable {
+  // `own` can be moved from: what was captured of a const reference could not, and would stay with
+  // the store's thread.
+  fetcher_.fetch(std::move(fetch), [this, own = task](
+                                       std::shared_ptr<ChunkFetcher::Fetch> fetched) mutable {
     Urgency urgency = kReadAhead;
     for (const ChunkConsumer& consumer : fetched->consumers)
       urgency = std::min(urgency, consumer.assembly->urgency.load());
@@ -249,13 +263,15 @@ void ChunkScheduler::fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher:
       decode(of, std::move(fetched->box), std::move(fetched->consumers), std::move(stored));
     };
     post(of, urgency);
-    // Before the lock is released: from then on nobody but a worker may hold the task, and with it the store.
+    // Before the lock is released: from then on nobody but a worker may hold the task, and with it
+    // the store.
     of.reset();
     if (--fetches_ == 0) no_fetches_.notify_all();
   });
 }
 
-void ChunkScheduler::decode(const std::shared_ptr<ChunkTask>& task, Box box, std::vector<ChunkConsumer> consumers,
+void ChunkScheduler::decode(const std::shared_ptr<ChunkTask>& task, Box box,
+                            std::vector<ChunkConsumer> consumers,
                             std::shared_ptr<const KeptChunk> stored) {
   const Array& array = *task->array;
   ChunkDecoder::Result result;
@@ -274,23 +290,27 @@ void ChunkScheduler::decode(const std::shared_ptr<ChunkTask>& task, Box box, std
       box != whole_chunk(array, task->key.chunk)) {
     serve_others(task, *stored);
     // The whole as it is stored serves the next use better than a part of it.
-    if (budget_.used() <= budget_.limit()) cache_.insert_stored(task->key, task->array, std::move(stored));
+    if (budget_.used() <= budget_.limit())
+      cache_.insert_stored(task->key, task->array, std::move(stored));
     result.keep = false;
   }
   finish(task, consumers, std::move(result));
 }
 
-/// The chunk is here: consumers that wait for other parts of it get them now. It may not be here when they are due, and
-/// fetching it again costs more than decoding it early.
+/// The chunk is here: consumers that wait for other parts of it get them now. It may not be here
+/// when they are due, and fetching it again costs more than decoding it early.
 void ChunkScheduler::serve_others(const std::shared_ptr<ChunkTask>& task, const KeptChunk& stored) {
   const Array& array = *task->array;
   std::vector<ChunkConsumer> others;
   {
     const std::lock_guard lock(mutex_);
-    others = task->take([&](const ChunkConsumer& c) { return array.holds(stored.encoded, needed(*c.assembly, *c.use)); });
+    others = task->take([&](const ChunkConsumer& c) {
+      return array.holds(stored.encoded, needed(*c.assembly, *c.use));
+    });
   }
   if (others.empty()) return;
-  const Box box = box_to_decode(*task, needed(*others.front().assembly, *others.front().use), others);
+  const Box box =
+      box_to_decode(*task, needed(*others.front().assembly, *others.front().use), others);
   const std::size_t served = decoder_.decode_for_each(array, task->key.chunk, box, others, stored);
   if (served == others.size()) return;
   others.erase(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(served));
@@ -298,7 +318,8 @@ void ChunkScheduler::serve_others(const std::shared_ptr<ChunkTask>& task, const 
   task->put_back(std::move(others));  // the error is reported when it is their turn
 }
 
-/// Counts and logs a failure, unless it is that of a reader that left. Returns it with the chunk's name.
+/// Counts and logs a failure, unless it is that of a reader that left. Returns it with the chunk's
+/// name.
 std::exception_ptr ChunkScheduler::report(const ChunkTask& task, std::exception_ptr failure) {
   try {
     std::rethrow_exception(failure);
@@ -318,7 +339,8 @@ std::exception_ptr ChunkScheduler::report(const ChunkTask& task, std::exception_
   return failure;
 }
 
-void ChunkScheduler::finish(const std::shared_ptr<ChunkTask>& task, const std::vector<ChunkConsumer>& consumers,
+void ChunkScheduler::finish(const std::shared_ptr<ChunkTask>& task,
+                            const std::vector<ChunkConsumer>& consumers,
                             std::variant<ChunkDecoder::Result, std::exception_ptr> outcome) {
   ChunkDecoder::Result* result = std::get_if<ChunkDecoder::Result>(&outcome);
   std::exception_ptr error;
@@ -336,8 +358,9 @@ void ChunkScheduler::finish(const std::shared_ptr<ChunkTask>& task, const std::v
         // Granted beyond the budget: it goes when it has been handed over.
       } else if (result->cache_bytes > 0) {
         cache_.insert(task->key, task->array, *result->chunk, result->cache_bytes,
-                      std::none_of(consumers.begin(), consumers.end(),
-                                   [](const ChunkConsumer& c) { return c.assembly->shares_memory; }));
+                      std::none_of(consumers.begin(), consumers.end(), [](const ChunkConsumer& c) {
+                        return c.assembly->shares_memory;
+                      }));
       } else {
         cache_.insert_weak(task->key, task->array, *result->chunk);
       }
@@ -353,8 +376,11 @@ void ChunkScheduler::finish(const std::shared_ptr<ChunkTask>& task, const std::v
     } else {  // the others need another run, also after an error: it may have been theirs alone
       post(task, task->urgency());
     }
-    // Room for one may be room for some. All of them where nothing else would have them looked at again.
-    for (std::size_t n = running_ == 0 ? postponed_.size() : std::min<std::size_t>(postponed_.size(), 4); n > 0; --n) {
+    // Room for one may be room for some. All of them where nothing else would have them looked at
+    // again.
+    for (std::size_t n = running_ == 0 ? postponed_.size()
+                                       : std::min<std::size_t>(postponed_.size(), 4);
+         n > 0; --n) {
       post(postponed_.front(), postponed_.front()->urgency());
       postponed_.pop_front();
     }

@@ -1,18 +1,22 @@
 #pragma once
-// Chunks on their way: each is fetched and decoded once for everything that needs it while it is in flight or in the cache.
+// Chunks on their way: each is fetched and decoded once for everything that needs it while it is in
+// flight or in the cache.
 //
-// An assembly is a batch, or a read of an array, with the list of its uses of chunks (assembly.h). A consumer is one use,
-// with its assembly. A task is a chunk that consumers wait for; it runs when it is fetched and decoded.
+// An assembly is a batch, or a read of an array, with the list of its uses of chunks (assembly.h).
+// A consumer is one use, with its assembly. A task is a chunk that consumers wait for; it runs when
+// it is fetched and decoded.
 //
-// A task is made when the first use of a chunk is submitted, and runs when an assembly that is started needs it. Until then
-// later uses join it. When it runs it serves every consumer that the cheapest box to decode covers; consumers that join
-// while it runs are served from its result too. The others get another run.
+// A task is made when the first use of a chunk is submitted, and runs when an assembly that is
+// started needs it. Until then later uses join it. When it runs it serves every consumer that the
+// cheapest box to decode covers; consumers that join while it runs are served from its result too.
+// The others get another run.
 //
-// An assembly that is not started only joins. So a chunk that takes long to decode, and is too large to be kept until the
-// batches that need it are due, fills their parts at once: a batch is smaller than the chunks that it is cut from.
+// An assembly that is not started only joins. So a chunk that takes long to decode, and is too
+// large to be kept until the batches that need it are due, fills their parts at once: a batch is
+// smaller than the chunks that it is cut from.
 //
-// Memory: where the budget is used up, one fetch is under way at a time, and one chunk is being decoded (chunk_decoder.h):
-// so much is granted beyond the budget, since what was begun must end.
+// Memory: where the budget is used up, one fetch is under way at a time, and one chunk is being
+// decoded (chunk_decoder.h): so much is granted beyond the budget, since what was begun must end.
 
 #include <condition_variable>
 #include <deque>
@@ -37,8 +41,8 @@ namespace batchfs {
 /// Thread-safe.
 class ChunkScheduler {
  public:
-  ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters, Trace& trace,
-                 Log& log);
+  ChunkScheduler(Executor& executor, Budget& budget, ChunkCache& cache, Counters& counters,
+                 Trace& trace, Log& log);
 
   // These are noexcept: what they cannot allocate would leave a task that never runs, and readers
   // that wait for it.
@@ -48,17 +52,17 @@ class ChunkScheduler {
   /// After interrupt(): returns when no fetch is under way. Stop the executor next.
   void wait();
 
-  /// The memory that chunks of `assembly`, which is complete as a list or `submitted`, will take on their way
-  /// from a remote store until they are decoded: an estimate. Without those that are under way already. What is
-  /// decoded at a time is bounded by the threads.
+  /// The memory that chunks of `assembly`, which is complete as a list or `submitted`, will take on
+  /// their way from a remote store until they are decoded: an estimate. Without those that are
+  /// under way already. What is decoded at a time is bounded by the threads.
   std::uint64_t memory_ahead(const Assembly& assembly, bool submitted) const;
 
-  /// Takes on every use of `assembly`; `assembly->finished` is called when all are done, which may be
-  /// before this returns.
+  /// Takes on every use of `assembly`; `assembly->finished` is called when all are done, which may
+  /// be before this returns.
   void submit(const std::shared_ptr<Assembly>& assembly) noexcept;
 
-  /// Goes for what `assembly`, which was submitted, still waits for, as urgently as it says now; or drops
-  /// it, when it is cancelled.
+  /// Goes for what `assembly`, which was submitted, still waits for, as urgently as it says now; or
+  /// drops it, when it is cancelled.
   void reprioritize(const std::shared_ptr<Assembly>& assembly) noexcept;
 
   /// Brings a chunk into the cache for a likely later read, if memory is free.
@@ -75,7 +79,8 @@ class ChunkScheduler {
   void decode(const std::shared_ptr<ChunkTask>& task, Box box, std::vector<ChunkConsumer> consumers,
               std::shared_ptr<const KeptChunk> stored);
   /// As chunk_costs.h has it.
-  Box box_to_decode(const ChunkTask& task, const Box& need, const std::vector<ChunkConsumer>& consumers) const;
+  Box box_to_decode(const ChunkTask& task, const Box& need,
+                    const std::vector<ChunkConsumer>& consumers) const;
   void fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch);
   void serve_others(const std::shared_ptr<ChunkTask>& task, const KeptChunk& stored);
   std::exception_ptr report(const ChunkTask& task, std::exception_ptr failure);
@@ -96,7 +101,8 @@ class ChunkScheduler {
   int fetches_ = 0;  // under way: their completions use this
   std::condition_variable no_fetches_;
   int running_ = 0;  // tasks
-  std::deque<std::shared_ptr<ChunkTask>> postponed_;  // for want of memory, until another task has run
+  std::deque<std::shared_ptr<ChunkTask>>
+      postponed_;  // for want of memory, until another task has run
 };
 
 }  // namespace batchfs

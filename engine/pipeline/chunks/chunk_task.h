@@ -25,22 +25,26 @@ struct ChunkTask {
   std::vector<ChunkConsumer> consumers = {};
   Urgency posted = kNever;  // of the most urgent ticket in the executor's queue
   bool running = false;
-  std::function<void()> arrived = nullptr;  // what is to be done with the fetched chunk, until it is begun
+  std::function<void()> arrived =
+      nullptr;  // what is to be done with the fetched chunk, until it is begun
   bool warm = false;                        // wanted for itself, without a consumer
 
   /// Takes the consumers that fulfil `which` out of the waiting ones, in order.
   template <class Which>
   std::vector<ChunkConsumer> take(Which&& which) {
-    const auto first = std::stable_partition(consumers.begin(), consumers.end(),
-                                             [&](const ChunkConsumer& consumer) { return !which(consumer); });
-    std::vector<ChunkConsumer> taken(std::make_move_iterator(first), std::make_move_iterator(consumers.end()));
+    const auto first =
+        std::stable_partition(consumers.begin(), consumers.end(),
+                              [&](const ChunkConsumer& consumer) { return !which(consumer); });
+    std::vector<ChunkConsumer> taken(std::make_move_iterator(first),
+                                     std::make_move_iterator(consumers.end()));
     consumers.erase(first, consumers.end());
     return taken;
   }
 
   /// Puts `back` before the waiting ones.
   void put_back(std::vector<ChunkConsumer> back) {
-    consumers.insert(consumers.begin(), std::make_move_iterator(back.begin()), std::make_move_iterator(back.end()));
+    consumers.insert(consumers.begin(), std::make_move_iterator(back.begin()),
+                     std::make_move_iterator(back.end()));
   }
 
   /// The most urgent consumer that is started; null when none is.
@@ -53,8 +57,8 @@ struct ChunkTask {
     return first;
   }
 
-  /// How urgently it must run: as its started consumers say, or those that were cancelled and must be told; kNever when
-  /// there are none.
+  /// How urgently it must run: as its started consumers say, or those that were cancelled and must
+  /// be told; kNever when there are none.
   Urgency urgency() const {
     Urgency urgency = warm ? kReadAhead : kNever;
     for (const ChunkConsumer& consumer : consumers)

@@ -80,7 +80,8 @@ void MemoryQueue::serve() {
 
 bool MemoryQueue::has_lost_patience(bool served) {
   const std::uint64_t used = budget_.used() + budget_.outside(), now = Trace::now();
-  // What is being made ends by itself, even if its store does not answer: only readers may hold memory for ever.
+  // What is being made ends by itself, even if its store does not answer: only readers may hold
+  // memory for ever.
   const bool hope = served || environment_.is_at_work();
   const std::lock_guard lock(mutex_);
   if (hope || used < last_used_) came_back_ = now;
@@ -100,11 +101,15 @@ void MemoryQueue::stop() {
 
 Error MemoryQueue::no_memory(std::uint64_t bytes) const {
   const std::uint64_t outside = budget_.outside();
-  return Error(ErrorCode::no_memory,
-               fmt::format("there is no room for {}: {} of the memory budget of {} is in use{}; close or unmap "
-                           "batches that are done with, or give more with --memory",
-                           format_size(bytes), format_size(budget_.used()), format_size(budget_.limit()),
-                           outside > 0 ? " and " + format_size(outside) + " in files that were closed but are still mapped" : ""));
+  return Error(
+      ErrorCode::no_memory,
+      fmt::format(
+          "there is no room for {}: {} of the memory budget of {} is in use{}; close or unmap "
+          "batches that are done with, or give more with --memory",
+          format_size(bytes), format_size(budget_.used()), format_size(budget_.limit()),
+          outside > 0
+              ? " and " + format_size(outside) + " in files that were closed but are still mapped"
+              : ""));
 }
 
 }  // namespace batchfs

@@ -1,12 +1,13 @@
 #pragma once
 // The queue for memory.
 //
-// A memory waiter is a batch or a read that somebody waits for and for which there was no memory. Memory waiters are
-// served in the order in which they came, so that a large batch is not overtaken by small ones for ever. The queue is
-// served by the ticker, since most memory comes back without notice: a reader closes a file, or unmaps it.
+// A memory waiter is a batch or a read that somebody waits for and for which there was no memory.
+// Memory waiters are served in the order in which they came, so that a large batch is not overtaken
+// by small ones for ever. The queue is served by the ticker, since most memory comes back without
+// notice: a reader closes a file, or unmaps it.
 //
-// The first memory waiter fails when no memory came back for some time while nothing was being made: then readers hold
-// all of it, and may do so for ever.
+// The first memory waiter fails when no memory came back for some time while nothing was being
+// made: then readers hold all of it, and may do so for ever.
 
 #include <cstdint>
 #include <deque>
@@ -40,9 +41,13 @@ class MemoryQueue {
     /// Is anything being made whose memory comes back, or goes to a reader, by itself?
     std::function<bool()> is_at_work;
   };
-  /// `patience`: nanoseconds without any memory coming back after which the first memory waiter fails.
+  /// `patience`: nanoseconds without any memory coming back after which the first memory waiter
+  /// fails.
   MemoryQueue(const Budget& budget, Ticker& ticker, std::uint64_t patience, Environment environment)
-      : budget_(budget), ticker_(ticker), patience_(patience), environment_(std::move(environment)) {}
+      : budget_(budget),
+        ticker_(ticker),
+        patience_(patience),
+        environment_(std::move(environment)) {}
 
   /// After stop() its `granted` is called at once.
   void push(MemoryWaiter waiter);
@@ -69,7 +74,8 @@ class MemoryQueue {
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<MemoryWaiter>> waiters_;
   std::uint64_t last_used_ = 0;        // memory in use when serve() last looked
-  std::uint64_t came_back_ = 0;  // nanoseconds, Trace::now(): when memory last came back or was sure to
+  std::uint64_t came_back_ =
+      0;  // nanoseconds, Trace::now(): when memory last came back or was sure to
   bool stopping_ = false;
 };
 

@@ -1,8 +1,9 @@
 #pragma once
 // Memory for batches, and what is dropped to get it.
 //
-// Reclaimed in this order: files of the hand-off that are kept to be used again, batches that were opened and are kept for
-// other readers, cached chunks by farthest next use; and, for a reader that waits, batches that nobody has opened yet.
+// Reclaimed in this order: files of the hand-off that are kept to be used again, batches that were
+// opened and are kept for other readers, cached chunks by farthest next use; and, for a reader that
+// waits, batches that nobody has opened yet.
 
 #include <cstdint>
 
@@ -17,7 +18,8 @@ namespace batchfs {
 /// Thread-safe: it has no state of its own. Precondition: called with no lock held.
 class Reclaimer {
  public:
-  Reclaimer(Budget& budget, const MemoryFiles& files, BatchTable& table, ChunkCache& cache, ChunkScheduler& scheduler)
+  Reclaimer(Budget& budget, const MemoryFiles& files, BatchTable& table, ChunkCache& cache,
+            ChunkScheduler& scheduler)
       : budget_(budget), files_(files), table_(table), cache_(cache), scheduler_(scheduler) {}
 
   /// For a reader that waits. Nothing when readers hold the memory, or work that will end.

@@ -32,8 +32,9 @@ void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t 
   // A stream that jumped leaves uses behind that will not come: the oldest go.
   const std::lock_guard lock(mutex_);
   while (uses_.size() > 4 * static_cast<std::size_t>(kBatches)) {
-    erase(std::min_element(uses_.begin(), uses_.end(),
-                           [](const auto& a, const auto& b) { return a.second.time < b.second.time; }));
+    erase(std::min_element(uses_.begin(), uses_.end(), [](const auto& a, const auto& b) {
+      return a.second.time < b.second.time;
+    }));
   }
 }
 
@@ -57,7 +58,8 @@ void LookAhead::find_horizon() {
   const std::lock_guard lock(mutex_);
   std::vector<const Uses*> order;
   for (const auto& [key, uses] : uses_) order.push_back(&uses);
-  std::sort(order.begin(), order.end(), [](const Uses* a, const Uses* b) { return a->time < b->time; });
+  std::sort(order.begin(), order.end(),
+            [](const Uses* a, const Uses* b) { return a->time < b->time; });
   std::unordered_set<ChunkKey, ChunkKeyHash> distinct;
   std::unordered_set<const Array*> arrays;
   std::uint64_t bytes = 0, horizon = UINT64_MAX;
@@ -68,7 +70,8 @@ void LookAhead::find_horizon() {
       if (distinct.insert(chunk).second) {
         bytes += chunk.array->chunk_bytes();
         if (arrays.insert(chunk.array).second)
-          all += static_cast<double>(chunk.array->chunk_bytes()) * static_cast<double>(chunk.array->grid().chunk_count());
+          all += static_cast<double>(chunk.array->chunk_bytes()) *
+                 static_cast<double>(chunk.array->grid().chunk_count());
       }
     count += uses->chunks.size();
     if (bytes > memory_ / 2) horizon = std::min(horizon, uses->time);

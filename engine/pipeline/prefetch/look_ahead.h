@@ -1,8 +1,10 @@
 #pragma once
-// Which chunks the batches behind the window will use, and when: what the cache evicts by.
+// Which chunks the batches beyond the window will use, and when: the cache evicts by that.
 //
-// A batch that is under way has told the scheduler which chunks it needs. Those farther ahead are only planned, and
-// the cache is told of their uses, until they are under way themselves.
+// The window of a stream is the batches that are made ahead of its reader (prefetcher.h). A use is
+// a chunk that a batch needs, at the time when the batch is due. Batches of the window have told
+// the scheduler of their uses. Those farther ahead are only planned, and the cache is told of their
+// uses, until they are under way themselves.
 
 #include <atomic>
 #include <cstdint>
@@ -17,7 +19,7 @@
 
 namespace batchfs {
 
-/// Thread-safe. Nothing is planned, and nobody called, with the lock held. Lock order: mutex_, then the cache's.
+/// Thread-safe.
 class LookAhead {
  public:
   /// How far to look.
@@ -28,8 +30,9 @@ class LookAhead {
   /// The chunks that are kept may take half of `memory`.
   LookAhead(ChunkCache& cache, std::uint64_t memory) : cache_(cache), memory_(memory) {}
 
-  /// Tells the cache of the uses in the batches `ahead`, of one stream, whose reader is at time `now`. Those of which
-  /// `is_made` holds are passed over: they are under way or ready. Throws what planning throws.
+  /// Tells the cache of the uses in the batches `ahead`, of one stream, whose reader is at time
+  /// `now`. Those of which `is_made` holds are passed over: they are under way or ready. Throws
+  /// what planning throws.
   void look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
             const std::function<bool(const BatchKey&)>& is_made);
 
@@ -37,7 +40,8 @@ class LookAhead {
   void forget(const BatchKey& batch);
   void forget_all();
 
-  /// Finds how far the distinct chunks of the coming batches fit into the memory, decoded, and tells the cache.
+  /// Finds how far the distinct chunks of the coming batches fit into the memory, decoded, and
+  /// tells the cache.
   void find_horizon();
 
   /// Did find_horizon() see that they don't, and that batches share chunks?
@@ -56,7 +60,8 @@ class LookAhead {
   const std::uint64_t memory_;
   std::atomic<bool> shares_beyond_memory_ = false;
 
-  std::mutex mutex_;  // guards what follows
+  /// Guards the members below; nothing is planned with it held. Lock order: before ChunkCache's.
+  std::mutex mutex_;
   AllUses uses_;  // what the cache was told
 };
 

@@ -8,12 +8,14 @@ namespace {
 constexpr std::int64_t kFirstWindow = 2;
 constexpr std::size_t kMaxStreams = 256;
 
-/// Batches that are made ahead to begin with. The first batch of a block needs nearly all of its chunks, so these are brought
-/// a block ahead: a window that grew with each stall would come there after many blocks.
+/// Batches that are made ahead to begin with. The first batch of a block needs nearly all of its
+/// chunks, so these are brought a block ahead: a window that grew with each stall would come there
+/// after many blocks.
 std::int64_t first_window(const BatchRequest& request) {
   const Order* order = request.view->order();
   if (order == nullptr || order->shuffle != Order::Shuffle::block) return kFirstWindow;
-  const std::int64_t of_block = request.view->mixed_samples() / (request.view->batch_size() * request.world);
+  const std::int64_t of_block =
+      request.view->mixed_samples() / (request.view->batch_size() * request.world);
   return std::clamp(of_block + 1, kFirstWindow, Prefetcher::kMaxWindow);
 }
 
@@ -97,7 +99,8 @@ void Prefetcher::on_memory_pressure(const BatchRequest& request) {
   if (it != streams_.end()) it->second.window = std::max<std::int64_t>(1, it->second.window / 2);
 }
 
-std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request, std::int64_t count) const {
+std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request,
+                                                  std::int64_t count) const {
   const std::lock_guard lock(mutex_);
   std::vector<Ahead> result;
   const auto it = streams_.find(key_of(request));

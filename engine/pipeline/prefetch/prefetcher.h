@@ -1,11 +1,12 @@
 #pragma once
-// Which batches to have ready, and which chunks will be needed again.
+// Streams, and which of their batches to have ready.
 //
-// A stream is a reader's way through a view: a (view, format, rank, world). Its batches are numbered over
-// all epochs, so the end of an epoch is no seam. The prefetcher learns where a stream is from the batches
-// that are opened; the window of batches kept ready ahead of it grows when the reader had to wait, shrinks
-// when memory runs out, and stays shut for a stream that jumps about. Source of the rule: the prefetcher
-// of mountpoint-s3 (grow on stall, shrink on a failed reservation).
+// A stream is a reader's way through a view: a (view, format, rank, world). Its batches are
+// numbered over all epochs, so the end of an epoch is no seam. The prefetcher learns where a stream
+// is from the batches that are opened; the window of batches kept ready ahead of it grows when the
+// reader had to wait, shrinks when memory runs out, and stays shut for a stream that jumps about.
+// Source of the rule: the prefetcher of mountpoint-s3 (grow on stall, shrink on a failed
+// reservation).
 
 #include <cstdint>
 #include <map>
@@ -26,12 +27,13 @@ class Prefetcher {
   /// A reader opened this batch; `stalled`: it was not ready.
   void opened(const BatchRequest& request, bool stalled);
 
-  /// The batches of this stream that should be ready or under way now, soonest first: as many batches of
-  /// `batch_bytes` as `room` bytes hold, at most.
-  std::vector<BatchRequest> window(const BatchRequest& request, std::uint64_t batch_bytes, std::uint64_t room);
+  /// The batches of this stream that should be ready or under way now, soonest first: as many
+  /// batches of `batch_bytes` as `room` bytes hold, at most.
+  std::vector<BatchRequest> window(const BatchRequest& request, std::uint64_t batch_bytes,
+                                   std::uint64_t room);
 
-  /// How many streams are being read, at least one: they share the memory. A reader that stopped counts until the others
-  /// have opened kForgotten batches.
+  /// How many streams are being read, at least one: they share the memory. A reader that stopped
+  /// counts until the others have opened kForgotten batches.
   std::int64_t streams_read() const;
   static constexpr std::uint64_t kForgotten = 64;
 

@@ -13,7 +13,8 @@ namespace {
 
 /// How far batches of a local store are made ahead.
 constexpr std::uint64_t kLocalWindowBytes = 256 << 20;
-/// Batches that may join chunks on their way, those of the window included. Fewer than are announced.
+/// Batches that may join chunks on their way, those of the window included. Fewer than are
+/// announced.
 constexpr std::int64_t kMaxJoined = 96;
 /// One in so many announcements finds the horizon anew, which moves slowly and costs time.
 constexpr std::uint64_t kHorizonEvery = 8;
@@ -40,10 +41,12 @@ void ReadAhead::post(Urgency urgency, std::function<void()> guess) {
 }
 
 void ReadAhead::fill_window(const BatchRequest& request) {
-  const std::uint64_t bytes = assembler_.memory_of(request.format->layout(*request.view, request.global_batch()));
-  // Half of the memory is for chunks and for what readers hold. Where no request takes long, a reader that waits waits
-  // for the processors: a longer window would only take memory, and fresh memory costs time.
-  // Ranks share chunks: what one makes too far ahead drives out what the others are about to use.
+  const std::uint64_t bytes =
+      assembler_.memory_of(request.format->layout(*request.view, request.global_batch()));
+  // Half of the memory is for chunks and for what readers hold. Where no request takes long, a
+  // reader that waits waits for the processors: a longer window would only take memory, and fresh
+  // memory costs time. Ranks share chunks: what one makes too far ahead drives out what the others
+  // are about to use.
   const auto streams = static_cast<std::uint64_t>(with_.prefetcher.streams_read());
   const std::uint64_t limit = with_.budget.limit();
   const bool local = is_local(*request.view);
@@ -61,18 +64,20 @@ void ReadAhead::fill_window(const BatchRequest& request) {
     // What is on its way from a remote store takes memory too.
     const std::uint64_t share = (local ? limit / 4 * 3 : limit / 2) / streams;
     const auto fit = static_cast<std::int64_t>(share / std::max<std::uint64_t>(bytes, 1));
-    for (const auto& [distance, next] : with_.prefetcher.beyond(request, std::min(fit, kMaxJoined) - window))
+    for (const auto& [distance, next] :
+         with_.prefetcher.beyond(request, std::min(fit, kMaxJoined) - window))
       expect(next, distance, false);
   }
   post(kPrefetch, [this, request] { announce_uses(request); });
 }
 
 /// Has the batch assembled. Returns its record if that is there already and is to be started now.
-BatchTable::RecordPtr ReadAhead::expect(const BatchRequest& request, std::int64_t distance, bool started) {
+BatchTable::RecordPtr ReadAhead::expect(const BatchRequest& request, std::int64_t distance,
+                                        bool started) {
   const BatchTable::Expected expected = with_.table.expect(request, distance, started);
   if (expected.assemble != nullptr) {
-    // A guess that comes late may be of a batch that its reader has opened and left: nobody would come for it. A reader
-    // that opens it from here on finds the record.
+    // A guess that comes late may be of a batch that its reader has opened and left: nobody would
+    // come for it. A reader that opens it from here on finds the record.
     if (with_.prefetcher.is_ahead(request)) assembler_.post(expected.assemble);
     else with_.table.drop_expected(expected.assemble);
   }

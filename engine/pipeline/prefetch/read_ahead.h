@@ -1,11 +1,11 @@
 #pragma once
 // Read-ahead: what is done before readers ask.
 //
-// A stream is a reader's way through a view (prefetcher.h). When a stream opens a batch, the batches of its window are
-// expected: assembled and filled. Batches behind the window may join chunks on their way, where batches share chunks that
-// memory cannot hold. The chunks of those behind them are only announced to the cache (look_ahead.h).
-// All of it is a guess. It takes only memory that nobody waits for, and its errors are left to the reader that needs the
-// batch.
+// A stream is a reader's way through a view (prefetcher.h). When a stream opens a batch, the
+// batches of its window are expected: assembled and filled. Batches behind the window may join
+// chunks on their way, where batches share chunks that memory cannot hold. The chunks of those
+// behind them are only announced to the cache (look_ahead.h). All of it is a guess. It takes only
+// memory that nobody waits for, and its errors are left to the reader that needs the batch.
 
 #include <atomic>
 #include <cstdint>
@@ -21,9 +21,11 @@ class ReadAhead {
   ReadAhead(BatchAssembler::Environment environment, BatchAssembler& assembler)
       : with_(environment), assembler_(assembler) {}
 
-  /// A reader opened the batch; `stalled`: it was not ready. Known at once, so that what is made for the reader later is
-  /// ahead of where it is then.
-  void learn(const BatchRequest& request, bool stalled) { with_.prefetcher.opened(request, stalled); }
+  /// A reader opened the batch; `stalled`: it was not ready. Known at once, so that what is made
+  /// for the reader later is ahead of where it is then.
+  void learn(const BatchRequest& request, bool stalled) {
+    with_.prefetcher.opened(request, stalled);
+  }
   /// Has workers make the batches that come after `request` in its stream.
   void make_next(const BatchRequest& request);
 

@@ -16,7 +16,8 @@ bool IdleTimer::is_over(bool waiting) {
   if (last == 0 || idle_ == UINT64_MAX) return false;
   const std::uint64_t now = Trace::now();
   // A reader that comes now keeps what there is.
-  if (!waiting && now - std::min(now, last) >= idle_ && last_.compare_exchange_strong(last, 0)) return true;
+  if (!waiting && now - std::min(now, last) >= idle_ && last_.compare_exchange_strong(last, 0))
+    return true;
   ticker_.arm(idle_ / 2);
   return false;
 }

@@ -22,7 +22,8 @@ class IdleTimer {
  private:
   const std::uint64_t idle_;
   Ticker& ticker_;
-  std::atomic<std::uint64_t> last_{0};  // nanoseconds, Trace::now(), of the last touch; 0: none since it was over
+  std::atomic<std::uint64_t> last_{
+      0};  // nanoseconds, Trace::now(), of the last touch; 0: none since it was over
 };
 
 }  // namespace batchfs

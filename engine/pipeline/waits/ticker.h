@@ -12,13 +12,15 @@ namespace batchfs {
 /// Thread-safe.
 class Ticker {
  public:
-  /// `tick` runs on a thread of the ticker's own. It must not throw; it asks for the next tick with arm().
+  /// `tick` runs on a thread of the ticker's own. It must not throw; it asks for the next tick with
+  /// arm().
   explicit Ticker(std::function<void()> tick) : tick_(std::move(tick)) {}
 
   /// The next tick comes in `pause` nanoseconds, or sooner.
   void arm(std::uint64_t pause);
 
-  /// Returns when a tick that runs has ended; none comes from then on. Not to be called by the tick.
+  /// Returns when a tick that runs has ended; none comes from then on. Not to be called by the
+  /// tick.
   void stop() { timer_.stop(); }
 
  private:

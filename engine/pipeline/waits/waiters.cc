@@ -70,8 +70,8 @@ void Waiters::expire() {
   }
   for (const WaiterId id : overdue) {
     ++counters_.errors;
-    const std::string why =
-        fmt::format("not ready after {:.4g} seconds (--wait)", static_cast<double>(max_wait_) * 1e-9);
+    const std::string why = fmt::format("not ready after {:.4g} seconds (--wait)",
+                                        static_cast<double>(max_wait_) * 1e-9);
     log_.error("a reader timed out: " + why);
     fail(id, std::make_exception_ptr(Error(ErrorCode::timed_out, why)));
   }

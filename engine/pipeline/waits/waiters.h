@@ -1,9 +1,10 @@
 #pragma once
 // Readers that wait for a result.
 //
-// A waiter is a callback that has not been called yet: of a reader that opened a batch, or that reads values of an
-// array. A wait ends in one of four ways: with its result (take() and call `done`), by cancel(), at its deadline, or
-// with the engine. Whichever end takes the waiter out of the table calls it, so each is called exactly once.
+// A waiter is a callback that has not been called yet: of a reader that opened a batch, or that
+// reads values of an array. A wait ends in one of four ways: with its result (take() and call
+// `done`), by cancel(), at its deadline, or with the engine. Whichever end takes the waiter out of
+// the table calls it, so each is called exactly once.
 
 #include <cstdint>
 #include <exception>
@@ -35,7 +36,8 @@ struct Waiter {
 /// Thread-safe.
 class Waiters {
  public:
-  /// `max_wait`: nanoseconds after which a waiter gets Error{timed_out}; UINT64_MAX: never. The others must outlive this.
+  /// `max_wait`: nanoseconds after which a waiter gets Error{timed_out}; UINT64_MAX: never. The
+  /// others must outlive this.
   Waiters(std::uint64_t max_wait, Ticker& ticker, Counters& counters, Log& log)
       : max_wait_(max_wait), ticker_(ticker), counters_(counters), log_(log) {}
 

@@ -20,7 +20,8 @@ const RawTestFormat kRaw;
 
 std::vector<std::int32_t> values_of(const Batch& batch, std::size_t file = 0) {
   std::vector<std::int32_t> values(batch.files[file].size() / 4);
-  if (!values.empty()) std::memcpy(values.data(), batch.files[file].data(), batch.files[file].size());
+  if (!values.empty())
+    std::memcpy(values.data(), batch.files[file].data(), batch.files[file].size());
   return values;
 }
 
@@ -31,7 +32,8 @@ void expect_rows(const Batch& batch, const std::vector<std::int64_t>& times, int
   for (std::size_t r = 0; r < times.size(); ++r)
     for (int x = 0; x < width; ++x)
       ASSERT_EQ(values[r * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)],
-                1000 * static_cast<int>(times[r] / steps) + static_cast<int>(times[r] % steps) * width + x)
+                1000 * static_cast<int>(times[r] / steps) +
+                    static_cast<int>(times[r] % steps) * width + x)
           << r << " " << x;
 }
 
@@ -41,12 +43,14 @@ class EngineTest : public testing::TestWithParam<bool> {
   FakeData data_{10, 4, 6};
   Log log_;
 };
-INSTANTIATE_TEST_SUITE_P(Stores, EngineTest, testing::Bool(),
-                         [](const auto& parameter) { return parameter.param ? "remote" : "local"; });
+INSTANTIATE_TEST_SUITE_P(Stores, EngineTest, testing::Bool(), [](const auto& parameter) {
+  return parameter.param ? "remote" : "local";
+});
 
 TEST_P(EngineTest, GivesEveryBatchItsValues) {
   Engine engine({.threads = 3, .memory = 64 << 20}, log_);
-  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 3, "order": {"shuffle": "global", "seed": 4}})");
+  const auto view = data_.view(
+      R"({"window": {"time": 1}, "batch": 3, "order": {"shuffle": "global", "seed": 4}})");
   for (std::int64_t epoch : {0, 1})
     for (std::int64_t b = 0; b < view->batches(); ++b) {
       const auto batch = engine.open(BatchRequest{view, &kRaw, epoch, b});
@@ -60,7 +64,8 @@ TEST_P(EngineTest, DecodesEachChunkOnceForAllBatches) {
   Engine engine({.threads = 2, .memory = 64 << 20}, log_);
   const auto view = data.view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 3})");
   for (std::int64_t b = 0; b < view->batches(); ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
-  EXPECT_EQ(engine.counters().batches_assembled.load(), static_cast<std::uint64_t>(view->batches()));
+  EXPECT_EQ(engine.counters().batches_assembled.load(),
+            static_cast<std::uint64_t>(view->batches()));
   EXPECT_EQ(engine.counters().chunks_decoded.load(), 10u);
   EXPECT_EQ(engine.counters().bytes_decoded.load(), 10u * 4 * 6 * 4);
   EXPECT_EQ(data.store->reads.load(), 10);
@@ -70,9 +75,10 @@ TEST_P(EngineTest, ReadsOfPlainChunksOnlyWhatBatchesNeed) {
   Engine engine({.threads = 2, .memory = 64 << 20}, log_);
   const auto view = data_.view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 3})");
   for (std::int64_t b = 0; b < view->batches(); ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
-  EXPECT_EQ(engine.counters().batches_assembled.load(), static_cast<std::uint64_t>(view->batches()));
-  // Every row at least once. Each of the 13 batches needs 4 rows, which may be read again for it: reading a part
-  // of a plain chunk costs no decoding.
+  EXPECT_EQ(engine.counters().batches_assembled.load(),
+            static_cast<std::uint64_t>(view->batches()));
+  // Every row at least once. Each of the 13 batches needs 4 rows, which may be read again for it:
+  // reading a part of a plain chunk costs no decoding.
   EXPECT_GE(engine.counters().bytes_decoded.load(), 40u * 6 * 4);
   EXPECT_LE(engine.counters().bytes_decoded.load(), 13u * 4 * 6 * 4);
 }
@@ -191,7 +197,9 @@ TEST_P(EngineTest, StoppingEndsTheReadsOfItsStore) {
     }
   }
   std::vector<std::byte> out(24 * 4);
-  EXPECT_THROW(engine.arrays().read_box(view->variables()[0]->array, Box{{0, 0}, {4, 6}}, nullptr, out.data(), {24, 4}), Error);
+  EXPECT_THROW(engine.arrays().read_box(view->variables()[0]->array, Box{{0, 0}, {4, 6}}, nullptr,
+                                        out.data(), {24, 4}),
+               Error);
   EXPECT_EQ(engine.budget().used(), 0u);
   EXPECT_EQ(engine.counters().errors, 0u);
   EXPECT_EQ(log_.text().find("failed"), std::string::npos) << log_.text();
@@ -199,7 +207,8 @@ TEST_P(EngineTest, StoppingEndsTheReadsOfItsStore) {
 
 TEST_P(EngineTest, ABatchLargerThanTheBudgetIsRefused) {
   Engine engine({.threads = 2, .memory = 1000}, log_);
-  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 40, "variables": ["v"], "select": {"x": {"from": "#0"}}})");
+  const auto view = data_.view(
+      R"({"window": {"time": 1}, "batch": 40, "variables": ["v"], "select": {"x": {"from": "#0"}}})");
   EXPECT_NO_THROW(engine.open(BatchRequest{view, &kRaw, 0, 0}));  // 40 * 6 * 4 = 960 bytes
   const auto large = data_.view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 39})");
   try {
@@ -215,7 +224,8 @@ TEST_P(EngineTest, HoldsItsBudgetAndGivesAllBack) {
   big.store->asynchronous = GetParam();
   const std::uint64_t limit = 8 * 16 << 10;
   Engine engine({.threads = 3, .memory = limit}, log_);
-  const auto view = big.view(R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})");
+  const auto view =
+      big.view(R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})");
   std::uint64_t most = 0;
   for (std::int64_t b = 0; b < view->batches(); ++b) {
     const auto batch = engine.open(BatchRequest{view, &kRaw, 0, b});
@@ -232,11 +242,15 @@ TEST_P(EngineTest, AChunkThatCannotBeKeptServesAllBatchesThatAreComing) {
   big.store->asynchronous = GetParam();
   // Room for 10 chunks of 40, or for 80 batches of 4 samples of 1 KB.
   Engine engine({.threads = 2, .memory = 10 * kSteps * kWidth * 4}, log_);
-  const auto view = big.view(R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})");
+  const auto view =
+      big.view(R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})");
   for (std::int64_t b = 0; b < view->batches(); ++b) {
-    expect_rows(*engine.open(BatchRequest{view, &kRaw, 0, b}), view->batch_samples(0, b), kSteps, kWidth);
-    // A reader that computes: one that asks faster than batches can be planned leaves nothing to join.
-    for (int i = 0; i < 50 && engine.counters().batches_assembled < static_cast<std::uint64_t>(b) + 3; ++i)
+    expect_rows(*engine.open(BatchRequest{view, &kRaw, 0, b}), view->batch_samples(0, b), kSteps,
+                kWidth);
+    // A reader that computes: one that asks faster than batches can be planned leaves nothing to
+    // join.
+    for (int i = 0;
+         i < 50 && engine.counters().batches_assembled < static_cast<std::uint64_t>(b) + 3; ++i)
       std::this_thread::sleep_for(1ms);
   }
   // With a cache alone 3 of 4 samples would cost a chunk.
@@ -253,7 +267,8 @@ TEST_P(EngineTest, ForgetsWhatWasPrefetchedForAReaderThatWentElsewhere) {
   const auto held = [&] { return engine.budget().used() - engine.state().cache_bytes; };
   EXPECT_GE(held(), 3 * 300 * 64u);
   const auto small = data.view(R"({"window": {"time": 1}, "batch": 1})");
-  // On a busy machine some are begun late, up to 96 batches ahead; 256 batches after they were due they are forgotten.
+  // On a busy machine some are begun late, up to 96 batches ahead; 256 batches after they were due
+  // they are forgotten.
   for (std::int64_t b = 0; b < 900; ++b) engine.open(BatchRequest{small, &kRaw, 0, b});
   EXPECT_TRUE(eventually([&] { return held() < 300 * 64; })) << held();
 }
@@ -261,9 +276,11 @@ TEST_P(EngineTest, ForgetsWhatWasPrefetchedForAReaderThatWentElsewhere) {
 TEST_P(EngineTest, ManyReadersOfManyViewsGetTheRightBytes) {
   Engine engine({.threads = 4, .memory = 256 << 10}, log_);
   std::vector<std::shared_ptr<const View>> views;
-  views.push_back(data_.view(R"({"window": {"time": 1}, "batch": 3, "order": {"shuffle": "global"}})"));
+  views.push_back(
+      data_.view(R"({"window": {"time": 1}, "batch": 3, "order": {"shuffle": "global"}})"));
   views.push_back(data_.view(R"({"window": {"time": 1}, "batch": 4})"));
-  views.push_back(data_.view(R"({"window": {"time": 1}, "batch": 5, "order": {"shuffle": "block"}})"));
+  views.push_back(
+      data_.view(R"({"window": {"time": 1}, "batch": 5, "order": {"shuffle": "block"}})"));
   std::vector<std::thread> readers;
   for (unsigned t = 0; t < 6; ++t)
     readers.emplace_back([&, t] {
@@ -273,7 +290,8 @@ TEST_P(EngineTest, ManyReadersOfManyViewsGetTheRightBytes) {
         const std::int64_t epoch = static_cast<std::int64_t>(random() % 3);
         const std::int64_t world = 1 + static_cast<std::int64_t>(random() % 3);
         const std::int64_t rank = static_cast<std::int64_t>(random()) % world;
-        const std::int64_t b = static_cast<std::int64_t>(random()) % view->rank_batches(rank, world);
+        const std::int64_t b =
+            static_cast<std::int64_t>(random()) % view->rank_batches(rank, world);
         const BatchRequest request{view, &kRaw, epoch, b, rank, world};
         Engine::WaiterId id = 0;
         auto future = start(engine, request, &id);
@@ -294,20 +312,22 @@ TEST_P(EngineTest, ReadsRunsOfElementsAndBoxes) {
   Engine engine({.threads = 2, .memory = 64 << 20}, log_);
   const auto array = data_.dataset->variable("v").array;
   std::vector<std::int32_t> all(240), part;
-  engine.arrays().read_box(array, whole_box(array->shape()), nullptr, reinterpret_cast<std::byte*>(all.data()),
-                  c_strides(array->shape(), 4));
-  for (int i = 0; i < 240; ++i) EXPECT_EQ(all[static_cast<std::size_t>(i)], 1000 * (i / 24) + i % 24);
+  engine.arrays().read_box(array, whole_box(array->shape()), nullptr,
+                           reinterpret_cast<std::byte*>(all.data()), c_strides(array->shape(), 4));
+  for (int i = 0; i < 240; ++i)
+    EXPECT_EQ(all[static_cast<std::size_t>(i)], 1000 * (i / 24) + i % 24);
   for (int first : {0, 1, 23, 24, 100})
     for (int count : {1, 5, 24, 50, 140}) {
       part.assign(static_cast<std::size_t>(count), -1);
       std::promise<void> done;
-      engine.arrays().read_elements(array, first, count, reinterpret_cast<std::byte*>(part.data()), nullptr,
-                           [&](std::exception_ptr error) {
-                             EXPECT_FALSE(error);
-                             done.set_value();
-                           });
+      engine.arrays().read_elements(array, first, count, reinterpret_cast<std::byte*>(part.data()),
+                                    nullptr, [&](std::exception_ptr error) {
+                                      EXPECT_FALSE(error);
+                                      done.set_value();
+                                    });
       done.get_future().get();
-      EXPECT_THAT(part, testing::ElementsAreArray(all.data() + first, static_cast<std::size_t>(count)));
+      EXPECT_THAT(part,
+                  testing::ElementsAreArray(all.data() + first, static_cast<std::size_t>(count)));
     }
 }
 

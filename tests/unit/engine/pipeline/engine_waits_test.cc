@@ -38,8 +38,9 @@ class EngineWaitsTest : public testing::TestWithParam<bool> {
   FakeData data_{10, 4, 6};
   Log log_;
 };
-INSTANTIATE_TEST_SUITE_P(Stores, EngineWaitsTest, testing::Bool(),
-                         [](const auto& parameter) { return parameter.param ? "remote" : "local"; });
+INSTANTIATE_TEST_SUITE_P(Stores, EngineWaitsTest, testing::Bool(), [](const auto& parameter) {
+  return parameter.param ? "remote" : "local";
+});
 
 TEST_P(EngineWaitsTest, WhoWaitsTooLongIsToldSoAndTheBatchCanBeHadLater) {
   Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false, .wait = 0.05}, log_);
@@ -83,7 +84,8 @@ TEST_P(EngineWaitsTest, WhoWaitsTooLongIsToldSoAndTheBatchCanBeHadLater) {
 
 TEST_P(EngineWaitsTest, AChunkFileHoldsTheHeaderAndTheValues) {
   Engine engine({.threads = 2, .memory = 64 << 20}, log_);
-  Outcome outcome = start_box(engine, data_.dataset->variable("v").array, Box{{8, 0}, {4, 6}}, "head");
+  Outcome outcome =
+      start_box(engine, data_.dataset->variable("v").array, Box{{8, 0}, {4, 6}}, "head");
   const auto file = outcome.get();
   ASSERT_EQ(file->files.size(), 1u);
   const auto bytes = file->files[0].span();
@@ -108,10 +110,11 @@ TEST_P(EngineWaitsTest, TheFirstReaderThatIsServedIsTold) {
       if (what == 1) return start_box(engine, array, Box{{8, 0}, {4, 6}}, "").get(), void();
       std::promise<void> done;
       const auto out = std::make_shared<std::vector<std::byte>>(24 * 4);
-      engine.arrays().read_elements(array, 48, 24, out->data(), out, [&done](std::exception_ptr error) {
-        if (error) done.set_exception(error);
-        else done.set_value();
-      });
+      engine.arrays().read_elements(array, 48, 24, out->data(), out,
+                                    [&done](std::exception_ptr error) {
+                                      if (error) done.set_exception(error);
+                                      else done.set_value();
+                                    });
       done.get_future().get();
     };
     data_.store->failing = what == 0 ? 1 : 2;
@@ -128,7 +131,8 @@ TEST_P(EngineWaitsTest, ACancelledReadEndsAtOnce) {
   Engine engine({.threads = 2, .memory = 64 << 20, .store = data_.store}, log_);
   data_.store->close();
   Engine::WaiterId id = 0;
-  Outcome chunk = start_box(engine, data_.dataset->variable("v").array, Box{{0, 0}, {4, 6}}, "", &id);
+  Outcome chunk =
+      start_box(engine, data_.dataset->variable("v").array, Box{{0, 0}, {4, 6}}, "", &id);
   EXPECT_EQ(engine.state().readers_waiting, 1u);
   engine.cancel(id);
   EXPECT_EQ(error_of(chunk), ErrorCode::interrupted);
@@ -141,7 +145,8 @@ TEST_P(EngineWaitsTest, WhatFitsOnlyBesideWhatReadersHoldWaitsForThem) {
   // Two batches of 96 bytes fit, three do not.
   Engine engine({.threads = 2, .memory = 250, .prefetch = false}, log_);
   const auto view = data_.view(samples_);
-  const BatchRequest requests[] = {{view, &kRaw, 0, 0}, {view, &kRaw, 0, 1}, {view, &kRaw, 0, 2}, {view, &kRaw, 0, 3}};
+  const BatchRequest requests[] = {
+      {view, &kRaw, 0, 0}, {view, &kRaw, 0, 1}, {view, &kRaw, 0, 2}, {view, &kRaw, 0, 3}};
   auto first = engine.open(requests[0]);
   const auto second = engine.open(requests[1]);
   Outcome third = start(engine, requests[2]);
@@ -238,11 +243,13 @@ TEST_P(EngineWaitsTest, ManyReadersHoldTheBudget) {
   constexpr std::uint64_t kChunk = kSteps * kWidth * 4;  // 64 KB
   FakeData big(64, kSteps, kWidth, kWholeChunks);
   big.store->asynchronous = GetParam();
-  const std::uint64_t limit = 5 * kChunk;  // tiny: a reader's batch takes two chunks' memory and touches four
+  const std::uint64_t limit =
+      5 * kChunk;  // tiny: a reader's batch takes two chunks' memory and touches four
   Engine engine({.threads = 3, .memory = limit}, log_);
   std::vector<std::shared_ptr<const View>> views;
   for (const char* order : {"none", "global", "block"})
-    views.push_back(big.view(R"({"window": {"time": 1}, "batch": 8, "order": {"shuffle": ")" + std::string(order) + "\"}}"));
+    views.push_back(big.view(R"({"window": {"time": 1}, "batch": 8, "order": {"shuffle": ")" +
+                             std::string(order) + "\"}}"));
   std::atomic<std::uint64_t> most{0};
   std::atomic<bool> done{false};
   std::thread watch([&] {
@@ -263,14 +270,16 @@ TEST_P(EngineWaitsTest, ManyReadersHoldTheBudget) {
         for (std::size_t r = 0; r < samples.size(); ++r) {
           std::int32_t value;
           std::memcpy(&value, batch->files[0].data() + r * kWidth * 4, 4);
-          ASSERT_EQ(value, 1000 * static_cast<int>(samples[r] / kSteps) + static_cast<int>(samples[r] % kSteps) * kWidth);
+          ASSERT_EQ(value, 1000 * static_cast<int>(samples[r] / kSteps) +
+                               static_cast<int>(samples[r] % kSteps) * kWidth);
         }
       }
     });
   for (std::thread& reader : readers) reader.join();
   done = true;
   watch.join();
-  // What was begun must end: a chunk as it is stored, one that is being decoded, and those that are handed over.
+  // What was begun must end: a chunk as it is stored, one that is being decoded, and those that are
+  // handed over.
   EXPECT_LE(most, limit + 6 * kChunk);
   engine.stop();
   EXPECT_EQ(engine.state().readers_waiting, 0u);

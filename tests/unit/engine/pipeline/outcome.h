@@ -17,10 +17,11 @@ template <class Open>
 Outcome outcome_of(Open&& open, Engine::WaiterId* id) {
   auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();
   Outcome outcome = promise->get_future();
-  const Engine::WaiterId waiter = open([promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
-    if (error) promise->set_exception(error);
-    else promise->set_value(std::move(batch));
-  });
+  const Engine::WaiterId waiter =
+      open([promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
+        if (error) promise->set_exception(error);
+        else promise->set_value(std::move(batch));
+      });
   if (id != nullptr) *id = waiter;
   return outcome;
 }
@@ -31,7 +32,8 @@ inline Outcome start(Engine& engine, const BatchRequest& request, Engine::Waiter
 
 inline Outcome start_box(Engine& engine, const std::shared_ptr<const Array>& array, const Box& box,
                          const std::string& header, Engine::WaiterId* id = nullptr) {
-  return outcome_of([&](auto done) { return engine.arrays().open_box(array, box, header, std::move(done)); }, id);
+  return outcome_of(
+      [&](auto done) { return engine.arrays().open_box(array, box, header, std::move(done)); }, id);
 }
 
 }  // namespace batchfs

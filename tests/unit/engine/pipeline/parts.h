@@ -50,15 +50,20 @@ struct Parts {
   Waiters waiters{UINT64_MAX, ticker, counters, log};
   BatchTable table{waiters, [this](const BatchRequest& of) { return prefetcher.wanted(of); }};
   Reclaimer reclaimer{budget, files, table, cache, scheduler};
-  MemoryQueue queue{budget, ticker, UINT64_MAX,
-                    {.reserve = [this](std::uint64_t bytes) { return reclaimer.reserve_for_reader(bytes); },
-                     .is_at_work = [this] { return table.is_at_work(); }}};
-  const BatchAssembler::Environment environment{table,     waiters,  queue,      reclaimer,  budget,   files, scheduler,
-                                                executor, prefetcher, look_ahead, counters, trace, log};
+  MemoryQueue queue{
+      budget,
+      ticker,
+      UINT64_MAX,
+      {.reserve = [this](std::uint64_t bytes) { return reclaimer.reserve_for_reader(bytes); },
+       .is_at_work = [this] { return table.is_at_work(); }}};
+  const BatchAssembler::Environment environment{
+      table,    waiters,    queue,      reclaimer, budget, files, scheduler,
+      executor, prefetcher, look_ahead, counters,  trace,  log};
   BatchAssembler assembler{environment};
   ReadAhead read_ahead{environment, assembler};
   int reads = 0;
-  ArrayReads arrays{{waiters, queue, reclaimer, budget, files, scheduler, deliveries, [this] { ++reads; }}};
+  ArrayReads arrays{
+      {waiters, queue, reclaimer, budget, files, scheduler, deliveries, [this] { ++reads; }}};
 };
 
 }  // namespace batchfs

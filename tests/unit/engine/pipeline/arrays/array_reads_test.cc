@@ -33,16 +33,19 @@ class ArrayReadsTest : public testing::TestWithParam<bool> {
     }
   }
   WaiterId read_box(ArrayReads::Purpose purpose = ArrayReads::Purpose::reader) {
-    return parts_.arrays.read_box(parts_.array, kThirdChunk, nullptr, reinterpret_cast<std::byte*>(out_->data()), {24, 4},
-                                  out_, done(), purpose);
+    return parts_.arrays.read_box(parts_.array, kThirdChunk, nullptr,
+                                  reinterpret_cast<std::byte*>(out_->data()), {24, 4}, out_, done(),
+                                  purpose);
   }
 
   Parts parts_;
-  const std::shared_ptr<std::vector<std::int32_t>> out_ = std::make_shared<std::vector<std::int32_t>>(24, -1);
+  const std::shared_ptr<std::vector<std::int32_t>> out_ =
+      std::make_shared<std::vector<std::int32_t>>(24, -1);
   std::promise<void> result_;
 };
-INSTANTIATE_TEST_SUITE_P(Stores, ArrayReadsTest, testing::Bool(),
-                         [](const auto& parameter) { return parameter.param ? "remote" : "local"; });
+INSTANTIATE_TEST_SUITE_P(Stores, ArrayReadsTest, testing::Bool(), [](const auto& parameter) {
+  return parameter.param ? "remote" : "local";
+});
 
 TEST_P(ArrayReadsTest, ReadsABox) {
   EXPECT_NE(read_box(), 0u);
@@ -80,7 +83,8 @@ TEST_P(ArrayReadsTest, ABlockingReadReturnsWhenNothingIsWrittenAnyMore) {
   auto future = ended.get_future();
   std::thread reader([&] {
     try {
-      parts_.arrays.read_box(parts_.array, kThirdChunk, nullptr, reinterpret_cast<std::byte*>(out_->data()), {24, 4});
+      parts_.arrays.read_box(parts_.array, kThirdChunk, nullptr,
+                             reinterpret_cast<std::byte*>(out_->data()), {24, 4});
       ended.set_value(std::nullopt);
     } catch (const Error& error) {
       ended.set_value(error.code());
@@ -89,7 +93,8 @@ TEST_P(ArrayReadsTest, ABlockingReadReturnsWhenNothingIsWrittenAnyMore) {
   EXPECT_TRUE(eventually([&] { return parts_.data.store->asked > 0; }));
   parts_.waiters.cancel(1);
   EXPECT_EQ(parts_.waiters.count(), 0u);
-  EXPECT_EQ(future.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout) << "`out` may be written to";
+  EXPECT_EQ(future.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout)
+      << "`out` may be written to";
   parts_.data.store->open();
   EXPECT_EQ(future.get(), ErrorCode::interrupted);
   reader.join();
@@ -97,7 +102,8 @@ TEST_P(ArrayReadsTest, ABlockingReadReturnsWhenNothingIsWrittenAnyMore) {
 
 TEST_P(ArrayReadsTest, ElementsAreReadToMemoryThatIsCounted) {
   parts_.data.store->close();
-  parts_.arrays.read_elements(parts_.array, 20, 20, reinterpret_cast<std::byte*>(out_->data()), out_, done());
+  parts_.arrays.read_elements(parts_.array, 20, 20, reinterpret_cast<std::byte*>(out_->data()),
+                              out_, done());
   EXPECT_GE(parts_.budget.used(), 20u * 4);
   parts_.data.store->failing = 1;
   parts_.data.store->open();
@@ -108,9 +114,10 @@ TEST_P(ArrayReadsTest, ElementsAreReadToMemoryThatIsCounted) {
 TEST_P(ArrayReadsTest, ABoxForWhichThereIsNoMemoryWaitsInTheQueue) {
   Budget::Reservation all = parts_.budget.reserve(parts_.budget.limit());
   std::promise<std::shared_ptr<const Batch>> opened;
-  parts_.arrays.open_box(parts_.array, kThirdChunk, "head", [&](std::shared_ptr<const Batch> batch, std::exception_ptr) {
-    opened.set_value(std::move(batch));
-  });
+  parts_.arrays.open_box(parts_.array, kThirdChunk, "head",
+                         [&](std::shared_ptr<const Batch> batch, std::exception_ptr) {
+                           opened.set_value(std::move(batch));
+                         });
   EXPECT_EQ(parts_.queue.readers(), 1u);
   all.release();
   const auto batch = opened.get_future().get();
@@ -123,8 +130,8 @@ TEST_P(ArrayReadsTest, NothingIsReadAfterTheEnd) {
   parts_.waiters.stop();
   EXPECT_EQ(read_box(), 0u);
   EXPECT_EQ(outcome(), ErrorCode::interrupted);
-  EXPECT_THROW(parts_.arrays.read_box(parts_.array, kThirdChunk, nullptr, reinterpret_cast<std::byte*>(out_->data()),
-                                      {24, 4}),
+  EXPECT_THROW(parts_.arrays.read_box(parts_.array, kThirdChunk, nullptr,
+                                      reinterpret_cast<std::byte*>(out_->data()), {24, 4}),
                Error);
   EXPECT_EQ(parts_.data.store->asked, 0);
 }

@@ -50,7 +50,8 @@ TEST_F(BatchAssemblerTest, AnErrorGoesToTheWaiterAndTheLog) {
   EXPECT_EQ(batch, nullptr);
   ASSERT_TRUE(error);
   EXPECT_EQ(error_of(error).code(), ErrorCode::io);
-  EXPECT_NE(parts_.log.text().find("epoch 0 batch 2 failed"), std::string::npos) << parts_.log.text();
+  EXPECT_NE(parts_.log.text().find("epoch 0 batch 2 failed"), std::string::npos)
+      << parts_.log.text();
   EXPECT_TRUE(eventually([&] { return parts_.budget.used() == 0; }));
 }
 

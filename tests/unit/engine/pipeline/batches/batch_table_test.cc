@@ -16,11 +16,14 @@ class BatchTableTest : public testing::Test {
  protected:
   BatchRequest request(std::int64_t batch) const { return {view_, &kRaw, 0, batch}; }
   BatchTable::Opened open(std::int64_t batch) {
-    Waiter waiter{[this](const std::shared_ptr<const Batch>&, const std::exception_ptr&) { ++ended_; }, nullptr, 1};
+    Waiter waiter{
+        [this](const std::shared_ptr<const Batch>&, const std::exception_ptr&) { ++ended_; },
+        nullptr, 1};
     return table_.open(request(batch), waiter);
   }
   /// Assembles a record up to its submission.
-  std::shared_ptr<Assembly> submit(const BatchTable::RecordPtr& record, bool* reprioritize = nullptr) {
+  std::shared_ptr<Assembly> submit(const BatchTable::RecordPtr& record,
+                                   bool* reprioritize = nullptr) {
     const auto begun = table_.begin(record);
     if (!begun) return nullptr;
     const bool must = table_.submitted(record, *begun->assembly, begun->waited);
@@ -194,7 +197,8 @@ TEST_F(BatchTableTest, OverdueBatchesAreDropped) {
   EXPECT_TRUE(table_.drop_overdue().records.empty());
   const auto wide = data_.view(R"({"window": {"time": 1}, "batch": 1})");
   for (std::int64_t epoch = 0; epoch < 300; ++epoch) {
-    Waiter waiter{[](const std::shared_ptr<const Batch>&, const std::exception_ptr&) {}, nullptr, 1};
+    Waiter waiter{[](const std::shared_ptr<const Batch>&, const std::exception_ptr&) {}, nullptr,
+                  1};
     finish_opened(table_.open({wide, &kRaw, epoch, 0}, waiter));
   }
   EXPECT_EQ(table_.drop_overdue().records.size(), 1u);
@@ -229,7 +233,8 @@ TEST_F(BatchTableTest, AQueuedRecordBeginsWhenItGetsMemory) {
 }
 
 TEST_F(BatchTableTest, APrefetchWithoutMemoryIsGivenUpUnlessAReaderCame) {
-  const auto lonely = table_.expect(request(0), 1, true), joins = table_.expect(request(1), 9, false),
+  const auto lonely = table_.expect(request(0), 1, true),
+             joins = table_.expect(request(1), 9, false),
              opened = table_.expect(request(2), 2, true);
   for (const auto& expected : {lonely, joins, opened}) ASSERT_TRUE(table_.begin(expected.assemble));
   open(2);
@@ -241,7 +246,8 @@ TEST_F(BatchTableTest, APrefetchWithoutMemoryIsGivenUpUnlessAReaderCame) {
 }
 
 TEST_F(BatchTableTest, AnExpectedRecordIsDroppedUnlessAReaderOpenedIt) {
-  const auto passed = table_.expect(request(0), 1, true), opened = table_.expect(request(1), 2, true);
+  const auto passed = table_.expect(request(0), 1, true),
+             opened = table_.expect(request(1), 2, true);
   open(1);
   table_.drop_expected(passed.assemble);
   table_.drop_expected(opened.assemble);

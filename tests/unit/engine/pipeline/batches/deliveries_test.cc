@@ -15,7 +15,8 @@ class DeliveriesTest : public testing::Test {
  protected:
   const RawTestFormat raw_;
   FakeData data_{10, 4, 6};
-  const BatchRequest request_{data_.view(R"({"name": "train", "window": {"time": 1}, "batch": 4})"), &raw_, 2, 3, 1, 2};
+  const BatchRequest request_{
+      data_.view(R"({"name": "train", "window": {"time": 1}, "batch": 4})"), &raw_, 2, 3, 1, 2};
   Trace trace_;
   int first_ = 0;
   Deliveries deliveries_{trace_, [this] { ++first_; }};

@@ -17,7 +17,8 @@ class StreamStatisticsTest : public testing::Test {
     return {view_, &kRaw, 0, batch, rank, world};
   }
   FakeData data_{10, 4, 6};
-  std::shared_ptr<const View> view_ = data_.view(R"({"name": "train", "window": {"time": 1}, "batch": 2})");
+  std::shared_ptr<const View> view_ =
+      data_.view(R"({"name": "train", "window": {"time": 1}, "batch": 2})");
   StreamStatistics statistics_;
 };
 
@@ -63,17 +64,21 @@ TEST_F(StreamStatisticsTest, TellsWhereAReaderIsAndHowLongItWaited) {
 }
 
 TEST_F(StreamStatisticsTest, RanksAreReadersOfTheirOwn) {
-  for (const std::int64_t rank : {3, 1, 0, 2}) statistics_.record_delivery(request(rank, rank, 4), 1, 1, false, kSecond);
+  for (const std::int64_t rank : {3, 1, 0, 2})
+    statistics_.record_delivery(request(rank, rank, 4), 1, 1, false, kSecond);
   statistics_.record_delivery(request(0), 1, 1, false, kSecond);
   std::vector<std::pair<std::int64_t, std::int64_t>> order;
-  for (const auto& reader : statistics_.list(kSecond)) order.emplace_back(reader.world, reader.rank);
-  const std::vector<std::pair<std::int64_t, std::int64_t>> expected{{1, 0}, {4, 0}, {4, 1}, {4, 2}, {4, 3}};
+  for (const auto& reader : statistics_.list(kSecond))
+    order.emplace_back(reader.world, reader.rank);
+  const std::vector<std::pair<std::int64_t, std::int64_t>> expected{
+      {1, 0}, {4, 0}, {4, 1}, {4, 2}, {4, 3}};
   EXPECT_EQ(order, expected);
 }
 
 TEST_F(StreamStatisticsTest, ForgetsWhoCameLongestAgo) {
   for (std::int64_t rank = 0; rank < 300; ++rank)
-    statistics_.record_delivery(request(0, rank, 300), 1, 1, false, static_cast<std::uint64_t>(rank + 1) * kSecond);
+    statistics_.record_delivery(request(0, rank, 300), 1, 1, false,
+                                static_cast<std::uint64_t>(rank + 1) * kSecond);
   const auto list = statistics_.list(300 * kSecond);
   ASSERT_EQ(list.size(), 256u);
   EXPECT_EQ(list.front().rank, 44);

@@ -5,7 +5,9 @@
 namespace batchfs {
 namespace chunk_cache_test {
 
-const Array* array_number(int i) { return reinterpret_cast<const Array*>(static_cast<std::uintptr_t>(i) * 64); }
+const Array* array_number(int i) {
+  return reinterpret_cast<const Array*>(static_cast<std::uintptr_t>(i) * 64);
+}
 const Box kBox{{0}, {4}};
 
 DecodedChunk chunk() {
@@ -49,7 +51,8 @@ TEST(ChunkCache, DropsTheFarthestNextUseFirstAndTheUnknownBeforeAll) {
   cache.add_use({array_number(1), 0}, 50);
   cache.add_use({array_number(1), 1}, 10);
   cache.add_use({array_number(1), 1}, 90);
-  cache.find({array_number(1), 2}, kBox);  // 3 is now the least recently used of those without a use
+  cache.find({array_number(1), 2},
+             kBox);  // 3 is now the least recently used of those without a use
   auto left = [&] {
     std::string text;
     for (int i = 0; i < 4; ++i)

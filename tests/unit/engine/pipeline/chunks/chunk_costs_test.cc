@@ -10,25 +10,34 @@ class SpeedStore final : public Store {
  public:
   std::string url() const override { return "fake"; }
   std::optional<Buffer> read(const std::string&, ByteRange) override { return std::nullopt; }
-  std::optional<PartRead> read_into(const std::string&, std::uint64_t, std::span<std::byte>) override { return std::nullopt; }
+  std::optional<PartRead> read_into(const std::string&, std::uint64_t,
+                                    std::span<std::byte>) override {
+    return std::nullopt;
+  }
   std::optional<std::uint64_t> size(const std::string&) override { return std::nullopt; }
   std::vector<Entry> list(const std::string&) override { return {}; }
   std::optional<Speed> speed() const override { return says; }
 
-  std::optional<Speed> says = Speed{.latency = 0.05, .rate = 1e6, .in_flight = 50};  // a request costs 1000 bytes
+  std::optional<Speed> says =
+      Speed{.latency = 0.05, .rate = 1e6, .in_flight = 50};  // a request costs 1000 bytes
 };
 
-constexpr const char* kBlosc = R"({"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0})";
+constexpr const char* kBlosc =
+    R"({"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0})";
 
 /// 25 steps of 100 float32, in chunks of 10 steps: 4000 bytes.
 struct Data {
   explicit Data(const std::string& compressor) : store(std::make_shared<SpeedStore>()) {
-    const std::string zarray = R"({"zarr_format": 2, "shape": [25, 100], "chunks": [10, 100], "dtype": "<f4", "order": "C",
-                                   "fill_value": null, "filters": null, "compressor": )" + compressor + "}";
+    const std::string zarray =
+        R"({"zarr_format": 2, "shape": [25, 100], "chunks": [10, 100], "dtype": "<f4", "order": "C",
+                                   "fill_value": null, "filters": null, "compressor": )" +
+        compressor + "}";
     array = std::make_shared<const Array>(
-        store, std::make_shared<const ArrayMetadata>(parse_array_v2("v", parse_json(zarray, "v"), Json::object(), "v")));
+        store, std::make_shared<const ArrayMetadata>(
+                   parse_array_v2("v", parse_json(zarray, "v"), Json::object(), "v")));
   }
-  Box box(std::int64_t chunk, const Box& need, const std::vector<Box>& wanted, std::size_t later = 0, bool keeps = false) const {
+  Box box(std::int64_t chunk, const Box& need, const std::vector<Box>& wanted,
+          std::size_t later = 0, bool keeps = false) const {
     return box_to_decode(*array, chunk, need, wanted, later, keeps);
   }
   std::shared_ptr<SpeedStore> store;
@@ -41,7 +50,8 @@ const Box kWhole = steps(0, 10);
 TEST(ChunkCosts, AUseNeedsTheBoxAroundItsParts) {
   Assembly assembly;
   assembly.uses.push_back({nullptr, 0, 1, 2});
-  for (const Box& source : {steps(9, 1), steps(2, 1), Box{{4, 10}, {2, 5}}}) assembly.parts.push_back({source, nullptr, {}, nullptr});
+  for (const Box& source : {steps(9, 1), steps(2, 1), Box{{4, 10}, {2, 5}}})
+    assembly.parts.push_back({source, nullptr, {}, nullptr});
   EXPECT_EQ(needed(assembly, assembly.uses[0]), steps(2, 4));
 }
 
@@ -70,13 +80,16 @@ TEST(ChunkCosts, OfABlockedChunkWhatIsCheapestForAll) {
   const Data data(kBlosc);
   EXPECT_EQ(data.box(0, steps(2, 1), {}), steps(2, 1));
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1), steps(3, 1)}), steps(2, 2));
-  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1), steps(8, 1)}), steps(2, 1)) << "0.30 of the chunk in two parts, 0.75 at once";
-  EXPECT_EQ(data.box(0, steps(0, 3), {steps(0, 3), steps(3, 3), steps(7, 3)}), kWhole) << "1.05 in three parts";
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1), steps(8, 1)}), steps(2, 1))
+      << "0.30 of the chunk in two parts, 0.75 at once";
+  EXPECT_EQ(data.box(0, steps(0, 3), {steps(0, 3), steps(3, 3), steps(7, 3)}), kWhole)
+      << "1.05 in three parts";
 }
 
 TEST(ChunkCosts, UsesToComeAreCounted) {
   const Data data(kBlosc);
-  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 4), steps(2, 1)) << "0.15 and four times as much: 0.75";
+  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 4), steps(2, 1))
+      << "0.15 and four times as much: 0.75";
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 5), kWhole);
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 1, true), kWhole) << "it can be kept for good";
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 0, true), steps(2, 1));
@@ -84,14 +97,18 @@ TEST(ChunkCosts, UsesToComeAreCounted) {
 
 TEST(ChunkCosts, PiecesAreFetchedWhereTheyCostLessThanTheWhole) {
   const Data data(kBlosc);
-  // The whole: 2000 bytes and a request, 3000 in all. A step: 300 and two requests, since where it lies is to be asked.
+  // The whole: 2000 bytes and a request, 3000 in all. A step: 300 and two requests, since where it
+  // lies is to be asked.
   EXPECT_TRUE(fetches_pieces(*data.array, 0, steps(2, 1), 1, nullptr));
-  EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 2, nullptr)) << "2600 and a request more";
+  EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 2, nullptr))
+      << "2600 and a request more";
   data.store->says->latency = 0.005;
-  EXPECT_TRUE(fetches_pieces(*data.array, 0, steps(2, 1), 4, nullptr)) << "1700 of 2100, with requests of 100";
+  EXPECT_TRUE(fetches_pieces(*data.array, 0, steps(2, 1), 4, nullptr))
+      << "1700 of 2100, with requests of 100";
   EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 6, nullptr));
   EXPECT_FALSE(fetches_pieces(*data.array, 0, kWhole, 1, nullptr));
-  EXPECT_FALSE(fetches_pieces(*data.array, 2, steps(0, 5), 1, nullptr)) << "all that there is of the last chunk";
+  EXPECT_FALSE(fetches_pieces(*data.array, 2, steps(0, 5), 1, nullptr))
+      << "all that there is of the last chunk";
 }
 
 TEST(ChunkCosts, WhatIsKnownOfAChunkIsCounted) {
@@ -107,7 +124,8 @@ TEST(ChunkCosts, WhatIsKnownOfAChunkIsCounted) {
 TEST(ChunkCosts, NoPiecesOfAStoreThatDoesNotSayHowFastItIs) {
   const Data data(kBlosc), whole(R"({"id": "zstd", "level": 1})"), plain("null");
   EXPECT_FALSE(fetches_pieces(*whole.array, 0, steps(2, 1), 1, nullptr));
-  EXPECT_FALSE(fetches_pieces(*plain.array, 0, steps(2, 1), 1, nullptr)) << "a range of it is its part";
+  EXPECT_FALSE(fetches_pieces(*plain.array, 0, steps(2, 1), 1, nullptr))
+      << "a range of it is its part";
   data.store->says = std::nullopt;
   EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 1, nullptr));
 }

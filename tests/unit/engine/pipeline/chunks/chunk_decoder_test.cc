@@ -12,7 +12,8 @@ using testing::ElementsAre;
 
 constexpr std::int64_t kSteps = 2, kWidth = 3;  // a chunk c is {1000 c + 0, 1, 2}, {3, 4, 5}
 constexpr std::uint64_t kBytes = kSteps * kWidth * 4;
-const Box kWhole{{0, 0}, {kSteps, kWidth}}, kSecondStep{{1, 0}, {1, kWidth}}, kLastColumn{{0, 2}, {kSteps, 1}};
+const Box kWhole{{0, 0}, {kSteps, kWidth}}, kSecondStep{{1, 0}, {1, kWidth}},
+    kLastColumn{{0, 2}, {kSteps, 1}};
 
 struct Decoding {
   explicit Decoding(const std::string& filters = "null") : data(4, kSteps, kWidth, filters) {
@@ -30,7 +31,8 @@ struct Decoding {
 
 /// Wants boxes of one chunk, one after the other.
 struct Wanted {
-  Wanted(const Decoding& d, std::int64_t chunk, const std::vector<Box>& boxes, bool shares_memory = false) {
+  Wanted(const Decoding& d, std::int64_t chunk, const std::vector<Box>& boxes,
+         bool shares_memory = false) {
     std::int64_t elements = 0;
     for (const Box& box : boxes) elements += box.elements();
     values = std::make_shared<std::vector<std::int32_t>>(static_cast<std::size_t>(elements), -1);
@@ -54,7 +56,8 @@ TEST(ChunkDecoder, WhatDoesNotExistIsToldFromWhatIsFillValue) {
   d.data.store->missing = 3;
   for (const bool shares_memory : {false, true}) {
     const Wanted one(d, 3, {kWhole}, shares_memory), other(d, 3, {kSecondStep}, shares_memory);
-    const auto result = d.decoder.decode(*d.array, 3, kWhole, std::vector{one.consumer(), other.consumer()}, nullptr);
+    const auto result = d.decoder.decode(*d.array, 3, kWhole,
+                                         std::vector{one.consumer(), other.consumer()}, nullptr);
     ASSERT_TRUE(result.chunk);
     EXPECT_TRUE(result.chunk->object_missing);
   }
@@ -83,7 +86,8 @@ TEST(ChunkDecoder, AShardThatAppearsInBetweenFailsItsBatchOnce) {
 TEST(ChunkDecoder, OneWhoWantsItAllGetsItInItsOwnMemory) {
   Decoding d;
   const Wanted reader(d, 3, {kWhole});
-  const auto result = d.decoder.decode(*d.array, 3, kWhole, std::vector{reader.consumer()}, nullptr);
+  const auto result =
+      d.decoder.decode(*d.array, 3, kWhole, std::vector{reader.consumer()}, nullptr);
   EXPECT_THAT(*reader.values, ElementsAre(3000, 3001, 3002, 3003, 3004, 3005));
   EXPECT_FALSE(result.chunk);  // a reader's own memory is nobody else's
   EXPECT_EQ(d.budget.used(), 0u);
@@ -93,7 +97,8 @@ TEST(ChunkDecoder, OneWhoWantsItAllGetsItInItsOwnMemory) {
 TEST(ChunkDecoder, WhatLiesInABatchIsFoundThereByOthers) {
   Decoding d;
   const Wanted batch(d, 1, {kWhole}, true), part(d, 1, {kLastColumn});
-  const auto result = d.decoder.decode(*d.array, 1, kWhole, std::vector{part.consumer(), batch.consumer()}, nullptr);
+  const auto result = d.decoder.decode(*d.array, 1, kWhole,
+                                       std::vector{part.consumer(), batch.consumer()}, nullptr);
   EXPECT_THAT(*batch.values, ElementsAre(1000, 1001, 1002, 1003, 1004, 1005));
   EXPECT_THAT(*part.values, ElementsAre(1002, 1005));
   ASSERT_TRUE(result.chunk);
@@ -115,7 +120,8 @@ TEST(ChunkDecoder, SeveralWithPartsShareADecodedChunkThatIsCounted) {
   Decoding d(kWholeChunks);
   const Wanted one(d, 0, {kSecondStep}), other(d, 0, {kLastColumn, kSecondStep});
   {
-    const auto result = d.decoder.decode(*d.array, 0, kWhole, std::vector{one.consumer(), other.consumer()}, nullptr);
+    const auto result = d.decoder.decode(*d.array, 0, kWhole,
+                                         std::vector{one.consumer(), other.consumer()}, nullptr);
     EXPECT_THAT(*one.values, ElementsAre(3, 4, 5));
     EXPECT_THAT(*other.values, ElementsAre(2, 5, 3, 4, 5));
     ASSERT_TRUE(result.chunk);
@@ -131,11 +137,12 @@ TEST(ChunkDecoder, WhatWasFetchedIsDecodedWithoutTheStore) {
   const Wanted reader(d, 2, {kWhole});
   KeptChunk stored;
   d.data.store->asynchronous = true;
-  d.array->fetch(d.array->grid().chunk(2), kWhole, [&](std::variant<EncodedChunk, std::exception_ptr> came) {
-    stored.encoded = std::get<EncodedChunk>(std::move(came));
-    there = true;
-    there.notify_all();
-  });
+  d.array->fetch(d.array->grid().chunk(2), kWhole,
+                 [&](std::variant<EncodedChunk, std::exception_ptr> came) {
+                   stored.encoded = std::get<EncodedChunk>(std::move(came));
+                   there = true;
+                   there.notify_all();
+                 });
   there.wait(false);
   const int reads = d.data.store->reads.load();
   d.decoder.decode(*d.array, 2, kWhole, std::vector{reader.consumer()}, &stored);
@@ -166,7 +173,8 @@ TEST(ChunkDecoder, MemoryIsWhatWasReservedAheadThenWhatIsFreeThenWhatTheCacheGiv
 
   auto kept = std::make_shared<Budget::Reservation>(d.budget.reserve(6 * kBytes));
   const auto others = d.budget.reserve(4 * kBytes);
-  d.cache.insert({d.array.get(), 0}, d.array, {kWhole, nullptr, c_strides(kWhole.shape, 4), std::move(kept)}, 6 * kBytes);
+  d.cache.insert({d.array.get(), 0}, d.array,
+                 {kWhole, nullptr, c_strides(kWhole.shape, 4), std::move(kept)}, 6 * kBytes);
   {
     const auto memory = d.decoder.find_memory(5 * kBytes, consumers);
     EXPECT_EQ(memory.bytes(), 5 * kBytes);

@@ -24,16 +24,18 @@ class Reading {
     std::vector<Box> boxes;
   };
 
-  Reading(const std::shared_ptr<const Array>& array, const std::vector<Piece>& pieces, Urgency urgency = kReaderWaits,
-          bool started = true)
+  Reading(const std::shared_ptr<const Array>& array, const std::vector<Piece>& pieces,
+          Urgency urgency = kReaderWaits, bool started = true)
       : assembly(std::make_shared<Assembly>()), pieces_(pieces) {
     std::int64_t elements = 0;
     for (const Piece& piece : pieces)
       for (const Box& box : piece.boxes) elements += box.elements();
-    const auto out = std::make_shared<std::vector<std::int32_t>>(static_cast<std::size_t>(elements), -1);
+    const auto out =
+        std::make_shared<std::vector<std::int32_t>>(static_cast<std::size_t>(elements), -1);
     auto* at = reinterpret_cast<std::byte*>(out->data());
     for (const Piece& piece : pieces) {
-      assembly->uses.push_back({array, piece.chunk, static_cast<std::uint32_t>(assembly->parts.size()),
+      assembly->uses.push_back({array, piece.chunk,
+                                static_cast<std::uint32_t>(assembly->parts.size()),
                                 static_cast<std::uint32_t>(piece.boxes.size())});
       for (const Box& box : piece.boxes) {
         assembly->parts.push_back({box, at, c_strides(box.shape, 4), nullptr});
@@ -60,8 +62,8 @@ class Reading {
       for (const Box& box : piece.boxes)
         for (std::int64_t t = 0; t < box.shape[0]; ++t)
           for (std::int64_t x = 0; x < box.shape[1]; ++x)
-            expected.push_back(
-                static_cast<std::int32_t>(1000 * piece.chunk + (box.start[0] + t) * kWidth + box.start[1] + x));
+            expected.push_back(static_cast<std::int32_t>(
+                1000 * piece.chunk + (box.start[0] + t) * kWidth + box.start[1] + x));
     EXPECT_EQ(result_.get(), expected);
   }
   Error expect_error() {
@@ -110,13 +112,16 @@ struct Scheduled {
 };
 
 class ChunkSchedulerTest : public testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Stores, ChunkSchedulerTest, testing::Bool(),
-                         [](const auto& parameter) { return parameter.param ? "remote" : "local"; });
+INSTANTIATE_TEST_SUITE_P(Stores, ChunkSchedulerTest, testing::Bool(), [](const auto& parameter) {
+  return parameter.param ? "remote" : "local";
+});
 
 TEST_P(ChunkSchedulerTest, OneReadServesAllThatWaitForAChunk) {
   Scheduled s(GetParam());
-  Reading first(s.array, {{3, {kWhole}}}), part(s.array, {{3, {{{1, 2}, {2, 3}}}}}), both(s.array, {{3, {kWhole}}, {4, {kWhole}}});
-  // No worker begins before all three are there: what is decoded into a reader's own memory is not kept.
+  Reading first(s.array, {{3, {kWhole}}}), part(s.array, {{3, {{{1, 2}, {2, 3}}}}}),
+      both(s.array, {{3, {kWhole}}, {4, {kWhole}}});
+  // No worker begins before all three are there: what is decoded into a reader's own memory is not
+  // kept.
   std::promise<void> begin;
   const std::shared_future<void> ready = begin.get_future().share();
   for (int thread = 0; thread < 2; ++thread)
@@ -139,11 +144,13 @@ TEST_P(ChunkSchedulerTest, WhatWasReadIsKeptForTheNext) {
   EXPECT_EQ(s.data.store->reads.load(), 1);
 }
 
-// What pairs of steps take of their chunks: each is y of one sample and x of the next, often of the next batch.
+// What pairs of steps take of their chunks: each is y of one sample and x of the next, often of the
+// next batch.
 TEST_P(ChunkSchedulerTest, ABatchThatTakesAllOfAChunkHoldsItForTheOthers) {
   Scheduled s(GetParam());
   const Box row{{2, 0}, {1, kWidth}};
-  Reading part(s.array, {{3, {row}}}), pairs(s.array, {{3, {kWhole, kWhole}}, {4, {kWhole}}}), next(s.array, {{4, {kWhole}}, {3, {row, kWhole}}});
+  Reading part(s.array, {{3, {row}}}), pairs(s.array, {{3, {kWhole, kWhole}}, {4, {kWhole}}}),
+      next(s.array, {{4, {kWhole}}, {3, {row, kWhole}}});
   std::promise<void> begin;
   const std::shared_future<void> ready = begin.get_future().share();
   for (int thread = 0; thread < 2; ++thread)
@@ -166,7 +173,8 @@ TEST_P(ChunkSchedulerTest, ABatchThatTakesAllOfAChunkHoldsItForTheOthers) {
 TEST_P(ChunkSchedulerTest, SeveralPartsOfAUseAndOfManyChunks) {
   Scheduled s(GetParam(), "null");  // plain chunks, of which parts are read
   const Box row{{2, 0}, {1, kWidth}};
-  Reading same(s.array, {{1, {row, row, row}}}), apart(s.array, {{2, {{{0, 0}, {1, 1}}, {{3, 5}, {1, 1}}, {{1, 2}, {2, 2}}}}});
+  Reading same(s.array, {{1, {row, row, row}}}),
+      apart(s.array, {{2, {{{0, 0}, {1, 1}}, {{3, 5}, {1, 1}}, {{1, 2}, {2, 2}}}}});
   std::vector<Reading::Piece> pieces;
   for (std::int64_t chunk = 9; chunk >= 0; --chunk) pieces.push_back({chunk, {row, kWhole}});
   Reading all(s.array, pieces);
@@ -186,7 +194,8 @@ TEST_P(ChunkSchedulerTest, NothingToReadIsDoneAtOnce) {
 
 TEST_P(ChunkSchedulerTest, WhoIsNotStartedTakesWhatOthersBring) {
   Scheduled s(GetParam());
-  Reading joins(s.array, {{3, {{{1, 0}, {1, kWidth}}}}, {4, {kWhole}}}, kPrefetch + 9, false), reads(s.array, {{3, {kWhole}}});
+  Reading joins(s.array, {{3, {{{1, 0}, {1, kWidth}}}}, {4, {kWhole}}}, kPrefetch + 9, false),
+      reads(s.array, {{3, {kWhole}}});
   s.scheduler.submit(joins.assembly);
   s.scheduler.submit(reads.assembly);
   reads.expect_values();
@@ -201,7 +210,8 @@ TEST_P(ChunkSchedulerTest, WhoIsNotStartedTakesWhatOthersBring) {
 TEST_P(ChunkSchedulerTest, APrefetchTakesWhatIsKeptAtOnce) {
   Scheduled s(GetParam());
   // A chunk that is read straight to its place is not kept.
-  Reading reads(s.array, {{3, {{{1, 2}, {2, 3}}}}}), ahead(s.array, {{3, {kWhole}}}, kPrefetch + 9, false);
+  Reading reads(s.array, {{3, {{{1, 2}, {2, 3}}}}}),
+      ahead(s.array, {{3, {kWhole}}}, kPrefetch + 9, false);
   s.scheduler.submit(reads.assembly);
   reads.expect_values();
   s.scheduler.submit(ahead.assembly);
@@ -211,7 +221,8 @@ TEST_P(ChunkSchedulerTest, APrefetchTakesWhatIsKeptAtOnce) {
 
 TEST_P(ChunkSchedulerTest, WhoIsCancelledIsInterruptedAndTheOthersAreServed) {
   Scheduled s(GetParam());
-  Reading leaves(s.array, {{3, {kWhole}}, {4, {kWhole}}}, kPrefetch + 9, false), stays(s.array, {{4, {kWhole}}}, kPrefetch + 9, false);
+  Reading leaves(s.array, {{3, {kWhole}}, {4, {kWhole}}}, kPrefetch + 9, false),
+      stays(s.array, {{4, {kWhole}}}, kPrefetch + 9, false);
   s.scheduler.submit(leaves.assembly);
   s.scheduler.submit(stays.assembly);
   leaves.assembly->cancelled = true;
@@ -263,7 +274,8 @@ TEST_P(ChunkSchedulerTest, AMissingChunkIsFillValue) {
   std::vector<std::int32_t> out(24, -1);
   const auto assembly = std::make_shared<Assembly>();
   assembly->uses.push_back({s.array, 3, 0, 1});
-  assembly->parts.push_back({kWhole, reinterpret_cast<std::byte*>(out.data()), c_strides(kWhole.shape, 4), nullptr});
+  assembly->parts.push_back(
+      {kWhole, reinterpret_cast<std::byte*>(out.data()), c_strides(kWhole.shape, 4), nullptr});
   std::promise<std::exception_ptr> promise;
   assembly->finished = [&](std::exception_ptr error) { promise.set_value(error); };
   s.scheduler.submit(assembly);
@@ -334,9 +346,11 @@ TEST(ChunkScheduler, TheMostUrgentComesFirst) {
   std::vector<int> order;
   std::vector<std::unique_ptr<Reading>> readings;
   for (const int urgency : {5, 3, 9, 1, 7}) {
-    readings.push_back(std::make_unique<Reading>(s.array, std::vector<Reading::Piece>{{urgency, {kWhole}}}, kPrefetch + urgency));
+    readings.push_back(std::make_unique<Reading>(
+        s.array, std::vector<Reading::Piece>{{urgency, {kWhole}}}, kPrefetch + urgency));
     auto& assembly = *readings.back()->assembly;
-    assembly.finished = [&, urgency, done = std::move(assembly.finished)](std::exception_ptr error) {
+    assembly.finished = [&, urgency,
+                         done = std::move(assembly.finished)](std::exception_ptr error) {
       {
         const std::lock_guard lock(mutex);
         order.push_back(urgency);
@@ -373,17 +387,19 @@ TEST(ChunkScheduler, RequestsAreSetGoingBeforeAnythingIsDecoded) {
 TEST(ChunkScheduler, WhatHasArrivedIsDecodedSoonerWhenAReaderComes) {
   Scheduled s(true, kWholeChunks, 1);
   s.data.store->close();
-  Reading sooner(s.array, {{1, {kWhole}}}, kPrefetch + 1), later(s.array, {{2, {kWhole}}}, kPrefetch + 2);
+  Reading sooner(s.array, {{1, {kWhole}}}, kPrefetch + 1),
+      later(s.array, {{2, {kWhole}}}, kPrefetch + 2);
   std::mutex mutex;
   std::vector<int> order;
   const auto note = [&](Reading& reading, int name) {
-    reading.assembly->finished = [&, name, done = std::move(reading.assembly->finished)](std::exception_ptr error) {
-      {
-        const std::lock_guard lock(mutex);
-        order.push_back(name);
-      }
-      done(error);
-    };
+    reading.assembly->finished =
+        [&, name, done = std::move(reading.assembly->finished)](std::exception_ptr error) {
+          {
+            const std::lock_guard lock(mutex);
+            order.push_back(name);
+          }
+          done(error);
+        };
     s.scheduler.submit(reading.assembly);
   };
   note(sooner, 1);
@@ -406,22 +422,27 @@ TEST(ChunkScheduler, SaysWhatMemoryIsNeededAhead) {
   const Box row{{1, 0}, {1, kWidth}};
   {
     Scheduled local(false);
-    EXPECT_EQ(local.scheduler.memory_ahead(*Reading(local.array, {{3, {row}}}).assembly, false), 0u);
+    EXPECT_EQ(local.scheduler.memory_ahead(*Reading(local.array, {{3, {row}}}).assembly, false),
+              0u);
   }
   Scheduled plain(true, "null");
   Reading parts(plain.array, {{3, {row}}, {4, {row, {{3, 0}, {1, kWidth}}}}});
-  EXPECT_EQ(plain.scheduler.memory_ahead(*parts.assembly, false), 24u + 72u) << "a row; three rows, of which two are needed";
+  EXPECT_EQ(plain.scheduler.memory_ahead(*parts.assembly, false), 24u + 72u)
+      << "a row; three rows, of which two are needed";
   Scheduled whole(true);
   Reading ahead(whole.array, {{3, {row}}, {4, {row}}}, kPrefetch, false);
   EXPECT_EQ(whole.scheduler.memory_ahead(*ahead.assembly, false), 2 * kChunk);
-  EXPECT_EQ(whole.scheduler.memory_ahead(*ahead.assembly, true), 0u) << "it is not submitted: all was served";
+  EXPECT_EQ(whole.scheduler.memory_ahead(*ahead.assembly, true), 0u)
+      << "it is not submitted: all was served";
   whole.scheduler.submit(ahead.assembly);
   EXPECT_EQ(whole.scheduler.memory_ahead(*ahead.assembly, true), 2 * kChunk);
   Reading reads(whole.array, {{3, {kWhole}}});
   whole.scheduler.submit(reads.assembly);
   reads.expect_values();
   EXPECT_EQ(whole.scheduler.memory_ahead(*ahead.assembly, true), kChunk);
-  EXPECT_EQ(whole.scheduler.memory_ahead(*Reading(whole.array, {{3, {row}}, {5, {row}}}).assembly, false), kChunk)
+  EXPECT_EQ(
+      whole.scheduler.memory_ahead(*Reading(whole.array, {{3, {row}}, {5, {row}}}).assembly, false),
+      kChunk)
       << "chunk 3 is kept";
 }
 

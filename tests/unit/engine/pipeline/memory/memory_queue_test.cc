@@ -25,11 +25,17 @@ class MemoryQueueTest : public testing::Test {
   Budget budget_{100};
   Ticker ticker_{[] {}};  // these tests serve the queue themselves
   bool at_work_ = false;
-  MemoryQueue queue_{budget_, ticker_, 0, {.reserve = [this](std::uint64_t bytes) { return budget_.try_reserve(bytes); },
-                                           .is_at_work = [this] { return at_work_; }}};
-  MemoryQueue patient_{budget_, ticker_, UINT64_MAX,
-                       {.reserve = [this](std::uint64_t bytes) { return budget_.try_reserve(bytes); },
-                        .is_at_work = [this] { return at_work_; }}};
+  MemoryQueue queue_{budget_,
+                     ticker_,
+                     0,
+                     {.reserve = [this](std::uint64_t bytes) { return budget_.try_reserve(bytes); },
+                      .is_at_work = [this] { return at_work_; }}};
+  MemoryQueue patient_{
+      budget_,
+      ticker_,
+      UINT64_MAX,
+      {.reserve = [this](std::uint64_t bytes) { return budget_.try_reserve(bytes); },
+       .is_at_work = [this] { return at_work_; }}};
   std::vector<int> order_;
   std::vector<Budget::Reservation> held_;
   std::optional<ErrorCode> code_;

@@ -13,7 +13,8 @@ class ReclaimerTest : public testing::Test {
   void make(std::int64_t number, bool opened) {
     BatchTable::RecordPtr record;
     if (opened) {
-      Waiter waiter{[](const std::shared_ptr<const Batch>&, const std::exception_ptr&) {}, nullptr, 1};
+      Waiter waiter{[](const std::shared_ptr<const Batch>&, const std::exception_ptr&) {}, nullptr,
+                    1};
       record = parts_.table.open(parts_.request(number), waiter).assemble;
     } else {
       record = parts_.table.expect(parts_.request(number), number, true).assemble;
@@ -22,13 +23,15 @@ class ReclaimerTest : public testing::Test {
     parts_.table.submitted(record, *begun->assembly, begun->waited);
     auto batch = std::make_shared<Batch>();
     batch->reservation = parts_.budget.reserve(20);
-    for (const WaiterId id : parts_.table.complete(record, std::move(batch), false).waiters) parts_.waiters.take(id);
+    for (const WaiterId id : parts_.table.complete(record, std::move(batch), false).waiters)
+      parts_.waiters.take(id);
   }
   bool has(std::int64_t number) const { return parts_.table.is_made(parts_.request(number).key()); }
   /// A cached chunk of 20 bytes.
   void cache(std::int64_t chunk) {
-    parts_.cache.insert({parts_.array.get(), chunk}, parts_.array,
-                        {.memory = std::make_shared<Budget::Reservation>(parts_.budget.reserve(20))}, 20);
+    parts_.cache.insert(
+        {parts_.array.get(), chunk}, parts_.array,
+        {.memory = std::make_shared<Budget::Reservation>(parts_.budget.reserve(20))}, 20);
   }
 
   Parts parts_{100};

@@ -23,7 +23,8 @@ class LookAheadTest : public testing::Test {
   std::shared_ptr<const View> view(const std::string& json) const { return data_.view(json); }
 
   /// The requests for batches [first, end), which lie behind a reader at batch 0.
-  std::vector<Prefetcher::Ahead> ahead(const std::shared_ptr<const View>& view, std::int64_t first, std::int64_t end) const {
+  std::vector<Prefetcher::Ahead> ahead(const std::shared_ptr<const View>& view, std::int64_t first,
+                                       std::int64_t end) const {
     std::vector<Prefetcher::Ahead> all;
     for (std::int64_t b = first; b < end; ++b) all.push_back({b, BatchRequest{view, &kRaw, 0, b}});
     return all;
@@ -80,7 +81,8 @@ TEST_F(LookAheadTest, RanksReadTheSameBatches) {
 TEST_F(LookAheadTest, BatchesThatAreMadeArePassedOver) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look(ahead(v, 1, 5), 0, [&](const BatchKey& key) { return std::get<3>(key) % 2 == 0; });
+  look_ahead.look(ahead(v, 1, 5), 0,
+                  [&](const BatchKey& key) { return std::get<3>(key) % 2 == 0; });
   EXPECT_EQ(uses(*v, 1), 1u);
   EXPECT_EQ(uses(*v, 2), 0u);
   EXPECT_EQ(uses(*v, 3), 1u);
@@ -102,7 +104,8 @@ TEST_F(LookAheadTest, TheHorizonIsWhereHalfOfTheMemoryIsFull) {
   LookAhead look_ahead(cache_, 2 * 3 * 96);
   look_ahead.look(ahead(v, 1, 8), 0, none);
   look_ahead.find_horizon();
-  for (std::int64_t chunk = 1; chunk < 8; ++chunk) EXPECT_EQ(uses(*v, chunk), chunk <= 4 ? 1u : 0u) << chunk;
+  for (std::int64_t chunk = 1; chunk < 8; ++chunk)
+    EXPECT_EQ(uses(*v, chunk), chunk <= 4 ? 1u : 0u) << chunk;
   EXPECT_FALSE(look_ahead.shares_beyond_memory()) << "each chunk is used once";
   for (std::int64_t b = 1; b < 5; ++b) look_ahead.forget(BatchRequest{v, &kRaw, 0, b}.key());
   look_ahead.find_horizon();
@@ -110,7 +113,8 @@ TEST_F(LookAheadTest, TheHorizonIsWhereHalfOfTheMemoryIsFull) {
 }
 
 TEST_F(LookAheadTest, SaysWhetherAllChunksOfTheArraysCanBeKept) {
-  const auto v = view(R"({"window": {"time": 1}, "batch": 4})");  // ten chunks of 96 bytes, of which two are ahead
+  const auto v = view(
+      R"({"window": {"time": 1}, "batch": 4})");  // ten chunks of 96 bytes, of which two are ahead
   for (const std::uint64_t memory : {2 * 10 * 96, 2 * 10 * 96 - 2}) {
     LookAhead look_ahead(cache_, memory);
     look_ahead.look(ahead(v, 1, 3), 0, none);
@@ -155,7 +159,8 @@ TEST_F(LongLookAheadTest, TheOldestUsesOfStreamsThatJumpedGo) {
 }
 
 TEST_F(LongLookAheadTest, ManyUsesAreEnough) {
-  const auto v = view(R"({"window": {"time": {"size": 560, "stride": 1}}, "batch": 1})");  // 140 or 141 chunks each
+  const auto v = view(
+      R"({"window": {"time": {"size": 560, "stride": 1}}, "batch": 1})");  // 140 or 141 chunks each
   LookAhead look_ahead(cache_, kMuchMemory);
   look_ahead.look(ahead(v, 0, 40), 0, none);
   EXPECT_EQ(uses(*v, 100), 30u) << "4096 / 141 batches, and the one that goes beyond";
@@ -170,9 +175,11 @@ TEST_F(LongLookAheadTest, FromManyThreads) {
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
       for (std::int64_t b = 0; b < 300; b += 10) {
-        look_ahead.look(ahead(v, b, std::min<std::int64_t>(b + 20, 300)), static_cast<std::uint64_t>(b), none);
+        look_ahead.look(ahead(v, b, std::min<std::int64_t>(b + 20, 300)),
+                        static_cast<std::uint64_t>(b), none);
         if (t == 0) look_ahead.find_horizon();
-        for (std::int64_t gone = b; gone < b + 10; ++gone) look_ahead.forget(BatchRequest{v, &kRaw, 0, gone}.key());
+        for (std::int64_t gone = b; gone < b + 10; ++gone)
+          look_ahead.forget(BatchRequest{v, &kRaw, 0, gone}.key());
       }
     });
   for (std::thread& thread : threads) thread.join();

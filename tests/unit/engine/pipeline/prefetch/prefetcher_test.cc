@@ -22,7 +22,8 @@ class PrefetcherTest : public testing::Test {
     return result;
   }
   FakeData data_{10, 4, 2};
-  std::shared_ptr<const View> view_ = data_.view(R"({"window": {"time": 1}, "batch": 4, "epochs": 2})");
+  std::shared_ptr<const View> view_ =
+      data_.view(R"({"window": {"time": 1}, "batch": 4, "epochs": 2})");
   Prefetcher prefetcher_;
 };
 
@@ -32,9 +33,11 @@ TEST_F(PrefetcherTest, KeepsAWindowAheadAndDoublesItWhenTheReaderWaits) {
   EXPECT_EQ(open(0, 2, true), (std::vector<std::int64_t>{3, 4, 5, 6}));
 }
 
-// Chunks of four samples, three of them a block: six batches of two samples, of which the first needs all three.
+// Chunks of four samples, three of them a block: six batches of two samples, of which the first
+// needs all three.
 TEST_F(PrefetcherTest, BlocksAreBegunABlockAhead) {
-  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 2, "order": {"shuffle": "block", "window": 3}})");
+  const auto view = data_.view(
+      R"({"window": {"time": 1}, "batch": 2, "order": {"shuffle": "block", "window": 3}})");
   const auto window_of = [&](std::int64_t world) {
     const BatchRequest request{view, &kRaw, 0, 0, 0, world};
     prefetcher_.opened(request, false);
@@ -70,11 +73,13 @@ TEST_F(PrefetcherTest, IsBoundByMemoryAndShrinksUnderPressure) {
 TEST_F(PrefetcherTest, CountsTheStreamsThatAreRead) {
   EXPECT_EQ(prefetcher_.streams_read(), 1);
   for (std::int64_t batch : {0, 1})
-    for (std::int64_t rank : {0, 1, 2}) prefetcher_.opened({view_, &kRaw, 0, batch, rank, 3}, false);
+    for (std::int64_t rank : {0, 1, 2})
+      prefetcher_.opened({view_, &kRaw, 0, batch, rank, 3}, false);
   EXPECT_EQ(prefetcher_.streams_read(), 3);
   prefetcher_.opened({view_, &kRaw, 9, 2, 2, 3}, false);
   EXPECT_EQ(prefetcher_.streams_read(), 2) << "one jumps about: nothing is made ahead for it";
-  for (std::uint64_t i = 0; i <= Prefetcher::kForgotten; ++i) prefetcher_.opened({view_, &kRaw, 0, 1, 0, 3}, false);
+  for (std::uint64_t i = 0; i <= Prefetcher::kForgotten; ++i)
+    prefetcher_.opened({view_, &kRaw, 0, 1, 0, 3}, false);
   EXPECT_EQ(prefetcher_.streams_read(), 1) << "the other has stopped";
 }
 

@@ -10,7 +10,9 @@ namespace {
 
 class ReadAheadTest : public testing::Test {
  protected:
-  bool is_made(std::int64_t batch) const { return parts_.table.is_made(parts_.request(batch).key()); }
+  bool is_made(std::int64_t batch) const {
+    return parts_.table.is_made(parts_.request(batch).key());
+  }
   void open(std::int64_t batch) {
     parts_.read_ahead.learn(parts_.request(batch), false);
     parts_.read_ahead.make_next(parts_.request(batch));
@@ -54,7 +56,8 @@ TEST_F(ReadAheadTest, TakesNoMemoryThatReadersQueueFor) {
                      .give_up = [] { return false; },
                      .granted = [](Budget::Reservation, const std::exception_ptr&) {}});
   open(0);
-  EXPECT_TRUE(eventually([&] { return parts_.prefetcher.streams().at(0).window == 1; })) << "pressure shrinks the window";
+  EXPECT_TRUE(eventually([&] { return parts_.prefetcher.streams().at(0).window == 1; }))
+      << "pressure shrinks the window";
   EXPECT_TRUE(eventually([&] { return !is_made(1) && !is_made(2); }));
   EXPECT_EQ(parts_.counters.batches_prefetched, 0u);
 }

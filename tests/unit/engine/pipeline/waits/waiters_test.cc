@@ -102,7 +102,9 @@ TEST_F(WaitersTest, TheEndOfTheEngineEndsAllWaitsAndRefusesMore) {
 
 TEST_F(WaitersTest, ADoneMayAddAWaiter) {
   Waiters waiters(UINT64_MAX, idle_ticker_, counters_, log_);
-  Waiter first{[&](const std::shared_ptr<const Batch>&, const std::exception_ptr&) { add(waiters); }, nullptr, 0};
+  Waiter first{
+      [&](const std::shared_ptr<const Batch>&, const std::exception_ptr&) { add(waiters); },
+      nullptr, 0};
   waiters.cancel(waiters.add(first));
   EXPECT_EQ(waiters.count(), 1u);
 }
