@@ -317,7 +317,7 @@ struct FuseSession::Impl {
       return;
     }
     Impl& self = of(request);
-    const Opens::Token token = self.opens.begin([&self, request, ino](const OpenTable::Opening* opening, int error) {
+    const RequestToken token = self.opens.begin([&self, request, ino](const OpenTable::Opening* opening, int error) {
       if (opening == nullptr) fuse_reply_err(request, error);
       else self.reply_open(request, ino, *opening);
     });
@@ -326,7 +326,7 @@ struct FuseSession::Impl {
   }
 
   static void interrupt_open(fuse_req_t request, void* data) noexcept {
-    of(request).opens.interrupt(reinterpret_cast<Opens::Token>(data));
+    of(request).opens.interrupt(reinterpret_cast<RequestToken>(data));
   }
 
   void reply_open(fuse_req_t request, Ino ino, const OpenTable::Opening& opening) noexcept {
@@ -342,7 +342,7 @@ struct FuseSession::Impl {
   static void read(fuse_req_t request, fuse_ino_t ino, std::size_t size, off_t offset,
                    fuse_file_info* info) noexcept {
     Reads& reads = of(request).reads;
-    const Reads::Token token = reads.begin([request](std::span<const std::byte> bytes, int error) {
+    const RequestToken token = reads.begin([request](std::span<const std::byte> bytes, int error) {
       if (error != 0) fuse_reply_err(request, error);
       else fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
     });
@@ -351,7 +351,7 @@ struct FuseSession::Impl {
   }
 
   static void interrupt_read(fuse_req_t request, void* data) noexcept {
-    of(request).reads.interrupt(reinterpret_cast<Reads::Token>(data));
+    of(request).reads.interrupt(reinterpret_cast<RequestToken>(data));
   }
 
   static void release(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) noexcept {

@@ -7,44 +7,22 @@
 
 namespace batchfs {
 
-Reads::Token Reads::begin(Answer answer) {
-  const Token token = ++last_;
-  const std::lock_guard lock(mutex_);
-  reads_[token].answer = std::move(answer);
-  return token;
-}
-
-void Reads::start(Token token, std::uint64_t handle, Ino ino, std::uint64_t offset, std::uint64_t size) {
-  const std::shared_ptr<OpenFile> file = open_files_.find(handle);
-  bool interrupted = false, first = false;
+void Reads::start(RequestToken token, std::uint64_t handle, Ino ino, std::uint64_t offset,
+                  std::uint64_t size) {
+  if (!requests_.start(token, [this, token] { answer(token, {}, EINTR); })) return;
+  if (const std::shared_ptr<OpenFile> file = open_files_.find(handle))
+    return read(token, file, offset, size);
+  bool first = false;
   {
     const std::lock_guard lock(mutex_);
-    Read& read = reads_[token];
-    read.started = true;
-    interrupted = read.interrupted;
-    if (!interrupted && file == nullptr) {
-      std::vector<Delayed>& delayed = reopening_[handle];
-      first = delayed.empty();
-      delayed.push_back({token, offset, size});
-    }
+    std::vector<Delayed>& delayed = reopening_[handle];
+    first = delayed.empty();
+    delayed.push_back({token, offset, size});
   }
-  if (interrupted) answer(token, {}, EINTR);
-  else if (file != nullptr) read(token, file, offset, size);
-  else if (first) reopen(handle, ino, offset);
+  if (first) reopen(handle, ino, offset);
 }
 
-void Reads::interrupt(Token token) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto it = reads_.find(token);
-    if (it == reads_.end()) return;
-    it->second.interrupted = true;
-    if (!it->second.started) return;
-  }
-  answer(token, {}, EINTR);
-}
-
-void Reads::read(Token token, const std::shared_ptr<OpenFile>& file, std::uint64_t offset, std::uint64_t size) {
+void Reads::read(RequestToken token, const std::shared_ptr<OpenFile>& file, std::uint64_t offset, std::uint64_t size) {
   const auto done = [this, token, file](std::span<const std::byte> bytes, std::exception_ptr error) {
     answer(token, bytes, error ? to_errno(error_of(error).code()) : 0);
   };
@@ -55,20 +33,12 @@ void Reads::read(Token token, const std::shared_ptr<OpenFile>& file, std::uint64
   }
 }
 
-void Reads::answer(Token token, std::span<const std::byte> bytes, int error) {
-  Answer answer;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto it = reads_.find(token);
-    if (it == reads_.end()) return;
-    answer = std::move(it->second.answer);
-    reads_.erase(it);
-  }
-  answer(bytes, error);
+void Reads::answer(RequestToken token, std::span<const std::byte> bytes, int error) {
+  if (const Answer answer = requests_.take(token)) answer(bytes, error);
 }
 
-/// Contents are the same, or it fails; see OpenTable. But for control files, which say what was when they were opened: what
-/// else of it there was is gone.
+/// Contents are the same, or it fails; see OpenTable. Control files are snapshots: the rest of an
+/// old one is lost.
 void Reads::reopen(std::uint64_t handle, Ino ino, std::uint64_t offset) {
   try {
     open_files_.check(ino);

@@ -24,9 +24,9 @@ class OpensTest : public testing::Test {
  protected:
   ~OpensTest() override { data_.store->open(); }
 
-  std::future<Answered> start(Ino ino, Opens::Token* token = nullptr, bool interrupt_first = false) {
+  std::future<Answered> start(Ino ino, RequestToken* token = nullptr, bool interrupt_first = false) {
     auto promise = std::make_shared<std::promise<Answered>>();
-    const Opens::Token begun = opens_.begin([promise](const OpenTable::Opening* opening, int error) {
+    const RequestToken begun = opens_.begin([promise](const OpenTable::Opening* opening, int error) {
       promise->set_value({opening != nullptr ? *opening : OpenTable::Opening{}, error});
     });
     if (token != nullptr) *token = begun;
@@ -111,7 +111,7 @@ TEST_F(OpensTest, ABatchIsWaitedFor) {
 TEST_F(OpensTest, ASignalEndsTheWait) {
   data_.store->close();
   for (const std::string name : {"views/v/epoch-0000/batch-000003.npy", "arrays/v/chunks/1.0.npy"}) {
-    Opens::Token token = 0;
+    RequestToken token = 0;
     auto answer = start(find(name), &token);
     EXPECT_EQ(answer.wait_for(10ms), std::future_status::timeout);
     opens_.interrupt(token);

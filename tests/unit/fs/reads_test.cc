@@ -47,7 +47,7 @@ class ReadsTest : public testing::Test {
   Answered read_of_before(const std::string& path, std::uint64_t handle, std::uint64_t offset, std::uint64_t size) {
     std::promise<void> done;
     Answered answer;
-    const Reads::Token token = reads_.begin([&](std::span<const std::byte> bytes, int error) {
+    const RequestToken token = reads_.begin([&](std::span<const std::byte> bytes, int error) {
       into(answer)(bytes, error);
       done.set_value();
     });
@@ -65,7 +65,7 @@ class ReadsTest : public testing::Test {
 };
 
 TEST_F(ReadsTest, TheFileAnswers) {
-  const Reads::Token token = reads_.begin(into(answer_));
+  const RequestToken token = reads_.begin(into(answer_));
   reads_.start(token, handle_, 1000, 7, 5);
   ASSERT_EQ(file_->asked, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{7, 5}}));
   EXPECT_EQ(answer_.times, 0);
@@ -89,7 +89,7 @@ TEST_F(ReadsTest, ErrorsBecomeErrnos) {
 }
 
 TEST_F(ReadsTest, ASignalEndsARead) {
-  const Reads::Token token = reads_.begin(into(answer_));
+  const RequestToken token = reads_.begin(into(answer_));
   reads_.start(token, handle_, 1000, 0, 5);
   reads_.interrupt(token);
   EXPECT_EQ(answer_.error, EINTR);
@@ -98,7 +98,7 @@ TEST_F(ReadsTest, ASignalEndsARead) {
 }
 
 TEST_F(ReadsTest, ASignalBeforeTheStartIsNotedOnly) {
-  const Reads::Token token = reads_.begin(into(answer_));
+  const RequestToken token = reads_.begin(into(answer_));
   reads_.interrupt(token);
   EXPECT_EQ(answer_.times, 0);
   reads_.start(token, handle_, 1000, 0, 5);
