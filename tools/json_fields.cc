@@ -1,6 +1,5 @@
 #include "tools/json_fields.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace batchfs {
@@ -22,7 +21,7 @@ double number_field(const Json& json, const char* key) {
 
 std::uint64_t count_field(const Json& json, const char* key) {
   const double value = number_field(json, key);
-  return value > 0 ? static_cast<std::uint64_t>(std::min(value, 1e19)) : 0;
+  return value > 0 && value < 1e19 ? static_cast<std::uint64_t>(value) : 0;
 }
 
 std::int64_t integer_field(const Json& json, const char* key) {

@@ -10,7 +10,7 @@
 namespace batchfs {
 
 double number_field(const Json& json, const char* key);
-/// Below 0 is 0; beyond 10^19 is 10^19.
+/// 0 for what is negative or beyond 10^19.
 std::uint64_t count_field(const Json& json, const char* key);
 /// 0 for what a double does not hold exactly.
 std::int64_t integer_field(const Json& json, const char* key);

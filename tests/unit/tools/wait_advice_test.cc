@@ -61,7 +61,7 @@ TEST(WaitAdvice, TheStore) {
   facts.memory_share = 0.95;
   facts.throttled = 12;
   EXPECT_THAT(wait_advice(facts)[0], AllOf(HasSubstr("mostly for the store"), HasSubstr("--cache-dir"), HasSubstr("--memory"),
-                                           HasSubstr("12 requests away")));
+                                           HasSubstr("rejected 12 requests")));
   facts.disk_cache = true;
   EXPECT_THAT(wait_advice(facts)[0], Not(HasSubstr("--cache-dir")));
 }
