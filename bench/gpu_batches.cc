@@ -21,8 +21,8 @@
 #include "bench/gpu_fields.h"
 #include "engine/base/buffer_pool.h"
 #include "engine/zarr/hierarchy.h"
-#include "gpu/batch_stream.h"
-#include "gpu/device_decoder.h"
+#include "gpu/stream/batch_stream.h"
+#include "gpu/stream/device_decoder.h"
 
 namespace batchfs {
 namespace {

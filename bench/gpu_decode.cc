@@ -21,7 +21,7 @@
 #ifdef BATCHFS_NVCOMP_LIBRARY
 #include "bench/peers/nvcomp.h"
 #endif
-#include "gpu/device_decoder.h"
+#include "gpu/stream/device_decoder.h"
 
 namespace batchfs::bench {
 namespace {

@@ -3,8 +3,8 @@
 #include <map>
 
 #include "engine/base/json_text.h"
-#include "fs/formats.h"
-#include "fs/zarr_batch.h"
+#include "fs/formats/formats.h"
+#include "fs/formats/zarr_batch.h"
 
 namespace batchfs {
 

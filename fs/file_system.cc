@@ -4,7 +4,7 @@
 
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
-#include "fs/npy.h"
+#include "fs/formats/npy.h"
 #include "fs/open_files.h"
 
 namespace batchfs {

@@ -14,9 +14,9 @@
 #include "engine/base/json.h"
 #include "engine/base/printable.h"
 #include "engine/base/system_error.h"
-#include "tools/command.h"
-#include "tools/last_words.h"
-#include "tools/mount_helper.h"
+#include "tools/cli/command.h"
+#include "tools/service/last_words.h"
+#include "tools/service/mount_helper.h"
 
 namespace batchfs {
 

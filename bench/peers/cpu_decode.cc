@@ -4,7 +4,7 @@
 #include <deque>
 #include <mutex>
 
-#include "gpu/cuda_memory.h"
+#include "gpu/stream/cuda_memory.h"
 
 namespace batchfs::bench {
 

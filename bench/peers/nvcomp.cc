@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "gpu/cuda_memory.h"
-#include "gpu/kernels.h"
+#include "gpu/kernels/kernels.h"
+#include "gpu/stream/cuda_memory.h"
 
 namespace batchfs::bench {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/codec/array.h"
-#include "engine/codec/string_array.h"
+#include "engine/array/array.h"
+#include "engine/array/string_array.h"
 #include "engine/dataset/cf.h"
 #include "engine/zarr/hierarchy.h"
 

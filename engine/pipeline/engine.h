@@ -40,7 +40,7 @@
 
 #include "engine/pipeline/arrays/array_reads.h"
 #include "engine/pipeline/batches/batch_assembler.h"
-#include "engine/pipeline/prefetch/read_ahead.h"
+#include "engine/pipeline/read_ahead.h"
 #include "engine/pipeline/waits/idle_timer.h"
 
 namespace batchfs {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/codec/sharding.h"
+#include "engine/array/sharding.h"
 
 namespace batchfs {
 

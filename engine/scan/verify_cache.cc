@@ -4,7 +4,7 @@
 #include "engine/pipeline/executor.h"
 #include "engine/scan/verify.h"
 #include "engine/scan/verify_slots.h"
-#include "engine/store/cache_files.h"
+#include "engine/store/cache/cache_files.h"
 
 namespace batchfs {
 

@@ -6,14 +6,14 @@
 #include <fmt/format.h>
 
 #include "engine/base/limits.h"
-#include "engine/store/cloud_store.h"
-#include "engine/store/disk_cache.h"
-#include "engine/store/http_store.h"
-#include "engine/store/local.h"
+#include "engine/store/cache/disk_cache.h"
+#include "engine/store/cloud/cloud_store.h"
+#include "engine/store/cloud/http_store.h"
+#include "engine/store/local/local.h"
 #include "engine/store/object_versions.h"
 #include "engine/store/store_kind.h"
 #include "engine/store/uri.h"
-#include "engine/store/zip_store.h"
+#include "engine/store/zip/zip_store.h"
 
 namespace batchfs {
 

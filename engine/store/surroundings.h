@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/store/http_client.h"
+#include "engine/store/http/http_client.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {

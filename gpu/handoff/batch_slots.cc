@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "gpu/batch_stream.h"
+#include "gpu/stream/batch_stream.h"
 
 namespace batchfs::handoff {
 

@@ -35,7 +35,7 @@
 // and its id comes again, slots of a ring for instance, until another of its kind comes that is not transient
 // either, or the connection ends: then it is unmapped when the last batch in it is released. Which kinds of memory may come is what the reader's Hello said it can map.
 //
-// Mode reader. The server makes no batches then, it makes programs (gpu/program.h) that the reader runs on its own
+// Mode reader. The server makes no batches then, it makes programs (gpu/program/program.h) that the reader runs on its own
 // device, in memory of its own (MemoryKind::own). The Welcome comes with a second descriptor, a socket that carries
 // Setups: each begins a series of programs, which has a socket of its own, so that it ends as a socket does:
 //
@@ -227,7 +227,7 @@ struct RefusedMessage {
   std::uint32_t reserved;
 };
 
-/// With three descriptors: a memory file with the setup's bytes (gpu/program_setup.h), staging memory, a socket.
+/// With three descriptors: a memory file with the setup's bytes (gpu/program/program_setup.h), staging memory, a socket.
 struct SetupMessage {
   Header header;
   std::uint64_t id;  // of the batches' memory

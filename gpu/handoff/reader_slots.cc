@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gpu/batch_stream.h"
 #include "gpu/handoff/messages.h"
-#include "gpu/program_setup.h"
+#include "gpu/program/program_setup.h"
+#include "gpu/stream/batch_stream.h"
 
 namespace batchfs::handoff {
 

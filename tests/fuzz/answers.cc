@@ -1,10 +1,10 @@
 // What object stores and web servers answer: listings in XML and JSON, refusals, and the headers of objects. The first
 // byte says whose, the second what status; then headers, "name: value" lines, up to a NUL; the rest is the body.
 
-#include "engine/store/azure.h"
-#include "engine/store/gcs.h"
-#include "engine/store/response_checks.h"
-#include "engine/store/s3.h"
+#include "engine/store/cloud/azure.h"
+#include "engine/store/cloud/gcs.h"
+#include "engine/store/cloud/s3.h"
+#include "engine/store/http/response_checks.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/engine/store/fake_surroundings.h"
 

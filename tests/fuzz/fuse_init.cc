@@ -1,7 +1,7 @@
 // The kernel's first request, as it is read, and libfuse's reply to it, which is amended. One byte says whether
 // passthrough is wanted, 64 are the reply; the rest is the request.
 
-#include "fs/fuse_init.h"
+#include "fs/fuse/fuse_init.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

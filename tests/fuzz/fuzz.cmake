@@ -24,14 +24,14 @@ function(batchfs_fuzz name)
   endif()
 endfunction()
 
-add_library(value_text STATIC EXCLUDE_FROM_ALL tools/value_text.cc tools/text.cc)  # of the tools, what reads values
+add_library(value_text STATIC EXCLUDE_FROM_ALL tools/cli/value_text.cc tools/cli/text.cc)  # of the tools, what reads values
 target_link_libraries(value_text PUBLIC batchfs_dataset)
 
 batchfs_fuzz(metadata batchfs_dataset)
 batchfs_fuzz(values value_text)
 batchfs_fuzz(view batchfs_view)
-batchfs_fuzz(codec batchfs_codec)
-batchfs_fuzz(shard_index batchfs_codec)
+batchfs_fuzz(codec batchfs_array)
+batchfs_fuzz(shard_index batchfs_array)
 batchfs_fuzz(zip batchfs_store)
 batchfs_fuzz(answers batchfs_store GTest::gtest)
 batchfs_fuzz(handoff_server batchfs_handoff)

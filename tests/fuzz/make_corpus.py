@@ -220,7 +220,7 @@ def messages():
 
 
 def inits():
-    """fs/fuse_abi.h: whether passthrough is wanted, libfuse's reply, the kernel's request."""
+    """fs/fuse/fuse_abi.h: whether passthrough is wanted, libfuse's reply, the kernel's request."""
     def asked(opcode, flags, flags2):
         return struct.pack("<IIQQIIIHH", 104, opcode, 2, 0, 0, 0, 0, 0, 0) + struct.pack("<5I44x", 7, 41, 131072, flags, flags2)
 

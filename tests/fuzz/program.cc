@@ -2,7 +2,7 @@
 // code, in memory of exactly the sizes that were agreed on. The first byte says what comes: a setup, a program byte
 // for byte, or the rows of its tables, of which ten bytes say how many there are. What is left lies in staging.
 
-#include "gpu/program_setup.h"
+#include "gpu/program/program_setup.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/gpu/emulate.h"
 

@@ -7,7 +7,7 @@
 #include "engine/dataset/selection.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/engine/dataset/memory_data.h"
-#include "tools/value_text.h"
+#include "tools/cli/value_text.h"
 
 namespace batchfs {
 namespace {

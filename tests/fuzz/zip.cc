@@ -1,6 +1,6 @@
 // Zip archives: directory, listings, and every member that is small.
 
-#include "engine/store/zip_store.h"
+#include "engine/store/zip/zip_store.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/engine/store/memory_store.h"
 

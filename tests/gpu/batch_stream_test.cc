@@ -1,14 +1,14 @@
 // Whole streams of batches on a real GPU, against the engine's batches. Without a GPU the tests skip.
 
-#include "gpu/batch_stream.h"
+#include "gpu/stream/batch_stream.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
-#include "gpu/device_decoder.h"
-#include "gpu/device_runner.h"
+#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/device_runner.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
 #include "tests/unit/gpu/coded_data.h"
 

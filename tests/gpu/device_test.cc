@@ -1,7 +1,7 @@
 // The kernels on a real GPU: the same frames as in tests/unit/gpu, decoded by the device, must give what the
 // host gives that runs the same code, status by status and byte by byte. Without a GPU the tests skip.
 
-#include "gpu/device_decoder.h"
+#include "gpu/stream/device_decoder.h"
 
 #include <random>
 

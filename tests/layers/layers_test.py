@@ -5,13 +5,13 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-ORDER = ["engine/base", "engine/telemetry", "engine/store", "engine/zarr", "engine/codec", "engine/dataset", "engine/view",
+ORDER = ["engine/base", "engine/telemetry", "engine/store", "engine/zarr", "engine/codec", "engine/array", "engine/dataset", "engine/view",
          "engine/pipeline", "engine/scan", "fs", "gpu", "tools"]
 
-# Headers that belong to one place only: FUSE types in fs/fuse*, curl in engine/store, CUDA in gpu.
+# Headers that belong to one place only.
 FENCED = {
-    r"(linux/)?fuse.*\.h": r"fs/fuse\w*\.(h|cc)",
-    r"curl/.*": r"engine/store/\w+\.(h|cc)",
+    r"(linux/)?fuse.*\.h": r"fs/fuse/\w+\.(h|cc)",
+    r"curl/.*": r"engine/store/http/\w+\.(h|cc)",
     r"cuda\w*(\.h|/.*)": r"gpu/.*",
 }
 
@@ -58,7 +58,7 @@ def test_the_mount_and_the_handoff_do_not_need_each_other():
 def test_the_reader_needs_nothing_of_the_engine():
     """It is a library of its own, for other people's programs."""
     allowed = re.compile(r"gpu/reader/\w+\.h|gpu/handoff/(protocol|connect|messages|trust)\.h|engine/base/error\.h")
-    wrong = [f"{path.relative_to(ROOT)}:{number}: {quoted}" for path in sorted((ROOT / "gpu/reader").iterdir())
+    wrong = [f"{path.relative_to(ROOT)}:{number}: {quoted}" for path in sorted((ROOT / "gpu/reader").glob("*.*"))
              for number, _, quoted in includes(path) if quoted and not allowed.fullmatch(quoted)]
     assert wrong == []
 
@@ -72,6 +72,38 @@ def test_library_types_stay_in_their_place():
                 if system and re.fullmatch(header, system) and not re.fullmatch(allowed, name):
                     wrong.append(f"{name}:{number}: <{system}>")
     assert wrong == []
+
+
+def test_no_cycles_between_folders():
+    """Neither between sub-folders, such as engine/store/http and engine/store/cache."""
+    edges = {}
+    for _, path in sources():
+        folder = str(path.parent.relative_to(ROOT))
+        for _, _, quoted in includes(path):
+            target = str(pathlib.PurePosixPath(quoted).parent) if quoted else folder
+            if target != folder and not folder.startswith(target + "/") and not target.startswith(folder + "/"):
+                edges.setdefault(folder, set()).add(target)  # a folder and its parts are one library
+
+    def cycle_from(folder, path):
+        if folder in path:
+            return [*path[path.index(folder):], folder]
+        for target in sorted(edges.get(folder, ())):
+            if target not in checked and (found := cycle_from(target, [*path, folder])):
+                return found
+        checked.add(folder)
+        return None
+
+    checked = set()
+    for folder in sorted(edges):
+        assert cycle_from(folder, []) is None
+
+
+def test_no_folder_has_too_many_sources():
+    folders = {}
+    for _, path in sources():
+        if path.suffix in (".cc", ".cu"):
+            folders.setdefault(str(path.parent.relative_to(ROOT)), []).append(path.name)
+    assert {folder: len(names) for folder, names in folders.items() if len(names) > 25} == {}
 
 
 def test_every_header_is_guarded():

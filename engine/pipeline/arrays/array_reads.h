@@ -13,12 +13,12 @@
 #include <memory>
 #include <string>
 
-#include "engine/codec/array.h"
+#include "engine/array/array.h"
 #include "engine/dataset/converter.h"
 #include "engine/pipeline/batches/deliveries.h"
+#include "engine/pipeline/batches/reclaimer.h"
 #include "engine/pipeline/chunks/chunk_scheduler.h"
 #include "engine/pipeline/memory/memory_queue.h"
-#include "engine/pipeline/memory/reclaimer.h"
 #include "engine/pipeline/waits/waiters.h"
 
 namespace batchfs {

@@ -13,17 +13,17 @@
 #include <exception>
 #include <memory>
 
-#include "engine/telemetry/counters.h"
 #include "engine/base/log.h"
 #include "engine/pipeline/batches/batch_table.h"
+#include "engine/pipeline/batches/reclaimer.h"
 #include "engine/pipeline/chunks/chunk_scheduler.h"
 #include "engine/pipeline/executor.h"
-#include "engine/pipeline/prefetch/look_ahead.h"
 #include "engine/pipeline/memory/memory_queue.h"
-#include "engine/pipeline/memory/reclaimer.h"
 #include "engine/pipeline/memory_file.h"
+#include "engine/pipeline/prefetch/look_ahead.h"
 #include "engine/pipeline/prefetch/prefetcher.h"
 #include "engine/pipeline/waits/waiters.h"
+#include "engine/telemetry/counters.h"
 
 namespace batchfs {
 

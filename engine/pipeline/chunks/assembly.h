@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/array/array.h"
 #include "engine/base/budget.h"
-#include "engine/codec/array.h"
 #include "engine/dataset/converter.h"
 #include "engine/pipeline/executor.h"
 #include "engine/telemetry/trace.h"

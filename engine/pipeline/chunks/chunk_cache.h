@@ -23,9 +23,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "engine/array/array.h"
 #include "engine/base/budget.h"
 #include "engine/telemetry/counters.h"
-#include "engine/codec/array.h"
 
 namespace batchfs {
 

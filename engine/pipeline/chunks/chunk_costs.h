@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/codec/array.h"
+#include "engine/array/array.h"
 #include "engine/pipeline/chunks/assembly.h"
 
 namespace batchfs {

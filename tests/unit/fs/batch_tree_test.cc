@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "fs/formats.h"
+#include "fs/formats/formats.h"
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "fs/npy.h"
+#include "fs/formats/npy.h"
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {

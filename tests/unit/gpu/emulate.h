@@ -8,12 +8,12 @@
 #include <random>
 #include <vector>
 
-#include "gpu/assembly.cuh"
-#include "gpu/lz4.cuh"
-#include "gpu/plan.h"
-#include "gpu/program.h"
-#include "gpu/unshuffle.cuh"
-#include "gpu/zstd.cuh"
+#include "gpu/kernels/assembly.cuh"
+#include "gpu/kernels/lz4.cuh"
+#include "gpu/kernels/unshuffle.cuh"
+#include "gpu/kernels/zstd.cuh"
+#include "gpu/program/plan.h"
+#include "gpu/program/program.h"
 
 namespace batchfs::gpu {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "engine/codec/array.h"
+#include "engine/array/array.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

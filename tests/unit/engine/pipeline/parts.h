@@ -6,7 +6,7 @@
 
 #include "engine/pipeline/arrays/array_reads.h"
 #include "engine/pipeline/batches/batch_assembler.h"
-#include "engine/pipeline/prefetch/read_ahead.h"
+#include "engine/pipeline/read_ahead.h"
 #include "tests/unit/engine/pipeline/fake_store.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/scan/verify.h"
-#include "engine/store/cache_files.h"
+#include "engine/store/cache/cache_files.h"
 #include "tests/unit/engine/store/temporary_directory.h"
 
 namespace batchfs {

@@ -1,0 +1,174 @@
+#include "engine/array/array_presence.h"
+
+#include <future>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "engine/store/object_versions.h"
+
+namespace batchfs {
+
+namespace {
+
+/// As the hierarchy asks for documents, so that a cache knows the request.
+constexpr ByteRange kDocument{0, (256 << 20) + 1};
+
+std::string own_document(const ArrayMetadata& metadata) {
+  const std::string name = metadata.zarr_format == 3 ? "zarr.json" : ".zarray";
+  return metadata.path.empty() ? name : metadata.path + "/" + name;
+}
+
+std::string_view text_of(const Buffer& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+/// Requests under way hold it, and not the store: its own thread must not be the last to hold a store.
+struct ArrayPresence::State : std::enable_shared_from_this<State> {
+  State(Store& of, std::shared_ptr<const ArrayMetadata> described)
+      : store(of), metadata(std::move(described)), own(own_document(*metadata)), is_local(of.is_local()),
+        is_needed(!metadata->source.empty() && !of.is_fixed()) {}
+
+  Store& store;
+  const std::shared_ptr<const ArrayMetadata> metadata;
+  const std::string own;
+  const bool is_local, is_needed;
+
+  std::mutex mutex;  // guards what follows; never held while calling out
+  std::string document;  // that is looked for; empty: not known yet
+  bool asking = false;
+  std::vector<Done> waiting;  // for the next answer
+  std::string version;        // that the store reports of the document; empty: not known
+  std::uint64_t digest = 0;   // of its bytes; 0: not known
+
+  std::string where(const std::string& key) const { return store.url() + "/" + key; }
+
+  /// Precondition: `asking` was set by the caller, and `document` is known.
+  void ask() {
+    std::vector<Done> now;
+    std::string known;
+    {
+      const std::lock_guard lock(mutex);
+      now = std::move(waiting);
+      waiting.clear();
+      known = version;
+    }
+    store.read_version_async(document, kDocument, known, [self = shared_from_this(), known, now = std::move(now)](auto outcome) {
+      std::exception_ptr error;
+      bool again = false;
+      try {
+        again = self->judge(std::move(outcome), known);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      bool more = false;
+      {
+        const std::lock_guard lock(self->mutex);
+        if (again) self->waiting.insert(self->waiting.end(), now.begin(), now.end());
+        more = self->asking = !self->waiting.empty();
+      }
+      if (!again)
+        for (const Done& done : now) done(error);
+      if (more) self->ask();
+    });
+  }
+
+  /// True when the answer may have come from a cache: with the version known, the store itself is asked. Throws.
+  bool judge(std::variant<Store::VersionedRead, std::exception_ptr> outcome, const std::string& known) {
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
+    const Store::VersionedRead& read = std::get<Store::VersionedRead>(outcome);
+    if (read.unchanged) return false;
+    if (!read.bytes) throw ObjectVersions::vanished(where(document));
+    const std::uint64_t now = ObjectVersions::digest(text_of(*read.bytes));
+    const std::lock_guard lock(mutex);
+    if (digest == 0 && document == metadata->source && document == own) {
+      // Servers that report no version: the document as it was parsed.
+      if (parse_json(text_of(*read.bytes), document) != metadata->document) throw ObjectVersions::changed(where(document));
+    }
+    if (digest != 0 && digest != now) throw ObjectVersions::changed(where(document));
+    digest = now;
+    version = read.version;
+    return known.empty() && !version.empty();
+  }
+
+  /// Finds out whether the array has a document of its own. Precondition: `asking` was set by the caller.
+  void find_document() {
+    store.read_version_async(own, kDocument, {}, [self = shared_from_this()](auto outcome) {
+      const auto* read = std::get_if<Store::VersionedRead>(&outcome);
+      bool more = false;
+      {
+        const std::lock_guard lock(self->mutex);
+        // After an error, looking for it again will tell.
+        self->document = read != nullptr && !read->bytes ? self->metadata->source : self->own;
+        if (read != nullptr && read->bytes) {
+          self->digest = ObjectVersions::digest(text_of(*read->bytes));
+          self->version = read->version;
+        }
+        more = self->asking = !self->waiting.empty();
+      }
+      if (more) self->ask();
+    });
+  }
+};
+
+ArrayPresence::ArrayPresence(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata)
+    : store_(std::move(store)), state_(std::make_shared<State>(*store_, std::move(metadata))) {
+  State& state = *state_;
+  if (!state.is_needed) return;
+  if (state.own == state.metadata->source) {
+    state.document = state.own;
+  } else if (state.is_local) {
+    try {
+      state.document = store_->size(state.own) ? state.own : state.metadata->source;
+    } catch (const Error& error) {
+      // Stale: a daemon before this one read it, so it exists no more, or not as it was. Any other error: it is of no
+      // use, and what it says was not asked for.
+      state.document = error.code() == ErrorCode::stale ? state.own : state.metadata->source;
+    }
+  }
+}
+
+void ArrayPresence::begin() {
+  State& state = *state_;
+  if (!state.is_needed || state.is_local) return;
+  {
+    const std::lock_guard lock(state.mutex);
+    if (!state.document.empty() || state.asking) return;
+    state.asking = true;
+  }
+  state.find_document();
+}
+
+void ArrayPresence::confirm(Done done) {
+  State& state = *state_;
+  if (!state.is_needed) return done(nullptr);
+  if (state.is_local) {
+    std::exception_ptr error;
+    try {
+      if (!store_->size(state.document)) throw ObjectVersions::vanished(state.where(state.document));
+    } catch (...) {
+      error = std::current_exception();
+    }
+    return done(error);
+  }
+  begin();
+  {
+    const std::lock_guard lock(state.mutex);
+    state.waiting.push_back(std::move(done));
+    if (std::exchange(state.asking, true)) return;
+  }
+  state.ask();
+}
+
+void ArrayPresence::confirm() {
+  const auto promise = std::make_shared<std::promise<void>>();
+  confirm([promise](std::exception_ptr error) {
+    if (error) promise->set_exception(error);
+    else promise->set_value();
+  });
+  promise->get_future().get();
+}
+
+}  // namespace batchfs

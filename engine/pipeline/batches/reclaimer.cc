@@ -1,0 +1,31 @@
+#include "engine/pipeline/batches/reclaimer.h"
+
+#include <utility>
+
+namespace batchfs {
+
+Budget::Reservation Reclaimer::reserve(std::uint64_t bytes, bool waited, std::uint64_t keep_until) {
+  for (;;) {
+    budget_.set_outside(files_.mapped_by_others() + files_.spare_bytes());
+    if (auto reservation = budget_.try_reserve(bytes)) return reservation;
+    if (files_.drop_spares() > 0) continue;
+    BatchTable::Dropped dropped;
+    if (table_.drop_opened(dropped)) continue;
+    if (cache_.evict_one(keep_until)) continue;
+    if (!waited || !table_.drop_least_urgent(dropped)) return {};
+    const bool is_assembled = !dropped.cancelled.empty();
+    release(std::move(dropped));
+    if (is_assembled) return {};  // its memory comes back soon
+  }
+}
+
+void Reclaimer::release(BatchTable::Dropped dropped) {
+  for (const auto& assembly : dropped.cancelled) scheduler_.reprioritize(assembly);
+}
+
+void Reclaimer::release_all() {
+  release(table_.drop_all());
+  while (cache_.evict_one()) {}
+}
+
+}  // namespace batchfs

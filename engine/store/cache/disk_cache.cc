@@ -1,0 +1,232 @@
+#include "engine/store/cache/disk_cache.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <future>
+
+#include <fmt/format.h>
+
+#include "engine/store/cache/cache_files.h"
+#include "engine/store/cache/cache_writer.h"
+
+namespace batchfs {
+
+namespace {
+
+/// A kept object of which a part is wanted is read, and its checksum made, as a whole: not a large one.
+constexpr std::uint64_t kLargestForPart = 16 << 20;
+constexpr std::uint64_t kLargestEntry = std::uint64_t{4} << 30;
+
+bool is_metadata(std::string_view key) {
+  const std::string_view name = key.substr(key.rfind('/') + 1);
+  return name == "zarr.json" || name == ".zarray" || name == ".zgroup" || name == ".zattrs" || name == ".zmetadata";
+}
+
+/// The part of an object that a range names.
+Buffer cut(Buffer object, const ByteRange& range) {
+  const std::uint64_t size = object.size();
+  const std::uint64_t begin = range.from_end ? size - std::min(range.length, size) : std::min(range.offset, size);
+  const std::uint64_t length = std::min(range.length, size - begin);
+  if (begin > 0 && length > 0) std::memmove(object.data(), object.data() + begin, length);
+  object.truncate(length);
+  return object;
+}
+
+class DiskCache final : public Store {
+ public:
+  DiskCache(std::shared_ptr<Store> parent, DiskCacheOptions options)
+      : realm_(parent->url() + '\n' + options.realm + '\n'),
+        trust_(options.trust),
+        versions_(std::move(options.versions)),
+        files_(options.directory, {.limit = options.limit, .touch_after = options.touch_after}),
+        writer_(files_, {options.queue, options.wait_for_disk, std::move(options.warn)}),
+        parent_(std::move(parent)) {}
+
+  std::string url() const override { return parent_->url(); }
+  bool is_local() const override { return false; }
+  bool can_list() const override { return parent_->can_list(); }
+  std::vector<Entry> list(const std::string& prefix) override { return parent_->list(prefix); }
+
+  std::optional<std::uint64_t> size(const std::string& key) override {
+    check_key(key);
+    // Metadata is read next: the same round trip brings or confirms it.
+    if (!is_metadata(key)) return parent_->size(key);
+    const std::optional<Buffer> bytes = read(key, {});
+    return bytes ? std::optional<std::uint64_t>(bytes->size()) : std::nullopt;
+  }
+
+  std::optional<Buffer> read(const std::string& key, ByteRange range) override {
+    std::promise<ReadOutcome> result;
+    read_async(key, range, [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
+    ReadOutcome outcome = result.get_future().get();
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
+    return std::move(std::get<std::optional<Buffer>>(outcome));
+  }
+
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
+                                    std::span<std::byte> out) override {
+    std::promise<Outcome> result;
+    start(key, {offset, out.size()}, [&result](Outcome outcome) { result.set_value(std::move(outcome)); });
+    Outcome outcome = result.get_future().get();
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
+    const VersionedRead& got = std::get<VersionedRead>(outcome);
+    if (!got.bytes) return std::nullopt;
+    std::copy_n(got.bytes->data(), got.bytes->size(), out.data());
+    const std::optional<std::uint64_t> object_size = got.object_size ? got.object_size : parent_->size(key);
+    if (!object_size) throw ObjectVersions::vanished(url() + "/" + key);
+    return PartRead{got.bytes->size(), *object_size};
+  }
+
+  void read_async(const std::string& key, ByteRange range, ReadDone done) override {
+    start(key, range, [done = std::move(done)](Outcome outcome) {
+      if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
+      done(std::move(std::get<VersionedRead>(outcome).bytes));
+    });
+  }
+
+  void read_version_async(const std::string& key, ByteRange range, const std::string& known,
+                          VersionedDone done) override {
+    if (!known.empty()) return parent_->read_version_async(key, range, known, std::move(done));
+    start(key, range, std::move(done));
+  }
+
+  void stop() override { parent_->stop(); }
+
+  std::vector<Counter> counters() const override {
+    std::vector<Counter> all = parent_->counters();
+    const CacheWriter::Counters written = writer_.counters();
+    all.insert(all.end(), {{"disk_cache_hits", hits_},
+                           {"disk_cache_confirmed", confirmed_},
+                           {"disk_cache_misses", misses_},
+                           {"disk_cache_bytes_read", hit_bytes_},
+                           {"disk_cache_bytes_written", written.bytes},
+                           {"disk_cache_not_kept", written.dropped},
+                           {"disk_cache_damaged", files_.damaged()},
+                           {"disk_cache_evicted", files_.evicted()}});
+    for (Counter& counter : versions_.counters()) all.push_back({"disk_cache_" + counter.name, counter.value});
+    return all;
+  }
+
+ private:
+  using Outcome = std::variant<VersionedRead, std::exception_ptr>;
+
+  /// What is kept of what is wanted.
+  struct Kept {
+    CacheFiles::Version version;
+    Buffer bytes;
+    CacheFiles::Name name;
+  };
+
+  /// `done` gets the bytes, and the object's size where that is known.
+  void start(const std::string& key, ByteRange range, VersionedDone done) {
+    std::optional<Kept> kept;
+    std::optional<std::uint64_t> current;
+    try {
+      check_key(key);
+      current = versions_.find(key);
+      kept = find(key, range, current);
+    } catch (...) {
+      return done(std::current_exception());
+    }
+    if (kept && (current || (trust_ && !is_metadata(key)))) {
+      if (!accept(key, kept->version)) return done(changed(key));
+      ++hits_;
+      hit_bytes_ += kept->bytes.size();
+      return done(answer(std::move(kept->bytes), kept->version));
+    }
+    const auto shared = std::make_shared<std::optional<Kept>>(std::move(kept));
+    const std::string known = *shared ? (*shared)->version.text : std::string();
+    parent_->read_version_async(
+        key, range, known, [this, key, range, shared, done = std::move(done)](auto outcome) {
+          arrived(key, range, std::move(*shared), std::move(outcome), done);
+        });
+  }
+
+  CacheFiles::Name name_of(const std::string& key, const ByteRange& range) const {
+    const std::uint64_t offset = range.from_end ? 0 : range.offset;
+    return CacheFiles::name_of(fmt::format("{}{}\n{}{}+{}", realm_, key, range.from_end ? "end-" : "", offset, range.length));
+  }
+
+  /// Of the version `current`, if that is known; what is of another one is removed.
+  std::optional<Kept> find(const std::string& key, const ByteRange& range, std::optional<std::uint64_t> current) {
+    for (const ByteRange& kept_range : {range, ByteRange{}}) {
+      const bool part = kept_range.is_whole() && !range.is_whole();
+      const CacheFiles::Name name = name_of(key, kept_range);
+      std::optional<CacheFiles::Entry> entry = files_.get(name, part ? kLargestForPart : kLargestEntry);
+      if (entry && current && digest(entry->version) != *current) {
+        files_.remove(name);
+        entry.reset();
+      }
+      if (entry)
+        return Kept{std::move(entry->version), part ? cut(std::move(entry->bytes), range) : std::move(entry->bytes), name};
+      if (range.is_whole()) break;
+    }
+    return std::nullopt;
+  }
+
+  /// The parent's answer. On a thread that must not block.
+  void arrived(const std::string& key, const ByteRange& range, std::optional<Kept> kept, Outcome outcome,
+               const VersionedDone& done) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
+    VersionedRead& read = std::get<VersionedRead>(outcome);
+    if (read.unchanged && kept) {
+      if (!accept(key, kept->version)) return done(changed(key));
+      ++confirmed_;
+      hit_bytes_ += kept->bytes.size();
+      return done(answer(std::move(kept->bytes), kept->version));
+    }
+    ++misses_;
+    if (!read.bytes) {
+      // What was there a moment ago has been deleted: missing would become fill values.
+      if (versions_.contains(key)) return done(std::make_exception_ptr(ObjectVersions::vanished(url() + "/" + key)));
+      return done(VersionedRead{});
+    }
+    if (read.version.empty()) return done(std::move(read));
+    CacheFiles::Version version{std::move(read.version), read.object_size.value_or(CacheFiles::Version::kUnknown)};
+    if (!accept(key, version)) return done(changed(key));
+    writer_.write(name_of(key, range), version, std::move(*read.bytes), [done, version](ReadOutcome got) {
+      if (auto* error = std::get_if<std::exception_ptr>(&got)) return done(std::move(*error));
+      done(answer(std::move(std::get<std::optional<Buffer>>(got)), version));
+    });
+  }
+
+  static VersionedRead answer(std::optional<Buffer> bytes, const CacheFiles::Version& version) {
+    VersionedRead read;
+    read.bytes = std::move(bytes);
+    read.version = version.text;
+    if (version.object_size != CacheFiles::Version::kUnknown) read.object_size = version.object_size;
+    return read;
+  }
+
+  /// Weak and strong tags of one object differ in the prefix only (a server that compresses, or not).
+  static std::uint64_t digest(const CacheFiles::Version& version) {
+    std::string_view text = version.text;
+    if (text.starts_with("W/")) text.remove_prefix(2);
+    return ObjectVersions::digest(text);
+  }
+
+  /// False when the object had another version.
+  bool accept(const std::string& key, const CacheFiles::Version& version) {
+    return versions_.accept(key, digest(version));
+  }
+  std::exception_ptr changed(const std::string& key) const {
+    return std::make_exception_ptr(ObjectVersions::changed(url() + "/" + key));
+  }
+
+  const std::string realm_;
+  const bool trust_;
+  std::atomic<std::uint64_t> hits_{0}, confirmed_{0}, misses_{0}, hit_bytes_{0};
+  ObjectVersions versions_;
+  CacheFiles files_;
+  CacheWriter writer_;
+  std::shared_ptr<Store> parent_;  // last: its callbacks, which end with it, use all of the above
+};
+
+}  // namespace
+
+std::shared_ptr<Store> open_disk_cache(std::shared_ptr<Store> parent, DiskCacheOptions options) {
+  return std::make_shared<DiskCache>(std::move(parent), std::move(options));
+}
+
+}  // namespace batchfs

@@ -1,0 +1,49 @@
+#pragma once
+// Where the keys for S3 come from. In this order, as the AWS libraries:
+//   a profile that was named by an option; AWS_ACCESS_KEY_ID and its sisters; a web identity token
+//   (AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, or a profile's); the profile's keys; the container's
+//   credentials (AWS_CONTAINER_CREDENTIALS_*); the instance's (metadata service, version 2).
+// Nowhere: requests go out unsigned.
+
+#include <optional>
+#include <string>
+
+#include "engine/store/cloud/aws_profile.h"
+#include "engine/store/cloud/refreshing.h"
+#include "engine/store/cloud/sigv4.h"
+#include "engine/store/surroundings.h"
+
+namespace batchfs {
+
+/// Thread-safe.
+class AwsCredentials {
+ public:
+  struct Options {
+    std::string profile;  // named by an option
+    std::string region;   // for the token service; may be empty
+    std::optional<AwsKeys> keys;  // of batchfs's own settings: instead of all but an option's profile
+  };
+  AwsCredentials(Surroundings surroundings, AwsProfile profile, Options options);
+
+  /// nullopt: there are none. Blocks while keys are fetched. Throws access_denied when the place that should
+  /// have keys refuses them, not_supported for ways to get keys that batchfs does not know.
+  std::optional<AwsKeys> get() { return keys_.get(); }
+  /// Looks again: the server says that the keys have expired.
+  std::optional<AwsKeys> refresh() { return keys_.refresh(); }
+
+ private:
+  using Found = std::optional<Expiring<std::optional<AwsKeys>>>;
+  Expiring<std::optional<AwsKeys>> find() const;
+  Found from_environment() const;
+  Found from_web_identity() const;
+  Found from_profile() const;
+  Found from_container() const;
+  Found from_instance() const;
+
+  const Surroundings surroundings_;
+  const AwsProfile profile_;
+  const Options options_;
+  Refreshing<std::optional<AwsKeys>> keys_;
+};
+
+}  // namespace batchfs

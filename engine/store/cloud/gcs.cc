@@ -1,0 +1,236 @@
+#include "engine/store/cloud/gcs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/base/json.h"
+#include "engine/store/cloud/bucket_url.h"
+#include "engine/store/http/query.h"
+#include "engine/store/uri.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr const char* kEndpoint = "https://storage.googleapis.com";
+constexpr std::uint64_t kMaxGcsPage = 16 << 20;  // of a listing: 1000 names of 1 KiB, escaped
+constexpr std::chrono::seconds kRefreshPause{30};
+
+struct GcsError {
+  std::string reason, message;
+};
+
+/// The body of an error ("HTTP status and error codes for JSON"); downloads may answer plain text.
+GcsError parse_gcs_error(const HttpResponse& response) {
+  const std::string_view text = text_of(response).substr(0, 64 << 10);
+  if (!text.starts_with('{')) return {};
+  try {
+    const Json document = parse_json(text, "");
+    const JsonRef error = JsonRef(document, "").at("error");
+    if (!error.is_object()) return {};
+    GcsError told;
+    if (const auto message = error.find("message"); message && message->is_string()) told.message = message->string();
+    if (const auto list = error.find("errors"); list && list->is_array())
+      for (const JsonRef& entry : list->elements())
+        if (entry.is_object())
+          if (const auto reason = entry.find("reason"); reason && reason->is_string()) told.reason = reason->string();
+    return told;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+GcsService::GcsService(Place place, std::unique_ptr<GcsCredentials> credentials, Surroundings surroundings)
+    : place_(std::move(place)), credentials_(std::move(credentials)), surroundings_(std::move(surroundings)),
+      denial_(denial_of(place_.missing)) {}
+
+GcsService::Denial GcsService::denial_of(MissingAnswers missing) {
+  switch (missing) {
+    case MissingAnswers::only_404: return Denial::is_denied;
+    case MissingAnswers::also_403: return Denial::is_missing;
+    case MissingAnswers::find_out: break;
+  }
+  return Denial::unknown;
+}
+
+std::string GcsService::url() const {
+  return "gs://" + place_.bucket + (place_.prefix.empty() ? "" : "/" + place_.prefix);
+}
+
+Error GcsService::error(ErrorCode code, const std::string& why) const { return Error(code, why, url()); }
+
+HttpRequest GcsService::request(const std::string& path, QueryParameters query) const {
+  if (!place_.billing_project.empty()) query.emplace_back("userProject", place_.billing_project);
+  HttpRequest made;
+  made.url = fmt::format("{}/storage/v1/b/{}/o{}?{}", place_.endpoint, percent_encode(place_.bucket), path,
+                         encode_query(query));
+  return made;
+}
+
+HttpRequest GcsService::get(const std::string& key) {
+  // One path component: the slashes of the key are encoded, too.
+  return request("/" + percent_encode(join_key(place_.prefix, key)), {{"alt", "media"}});
+}
+
+HttpRequest GcsService::head(const std::string& key) {
+  HttpRequest made = get(key);
+  made.method = "HEAD";
+  return made;
+}
+
+HttpRequest GcsService::list(const std::string& prefix, const std::string& continuation) {
+  const std::string below = join_key(place_.prefix, prefix);
+  QueryParameters query{{"delimiter", "/"}, {"fields", "items(name),prefixes,nextPageToken"}, {"maxResults", "1000"}};
+  if (!below.empty()) query.emplace_back("prefix", below + "/");
+  if (!continuation.empty()) query.emplace_back("pageToken", continuation);
+  HttpRequest made = request("", std::move(query));
+  made.largest_body = kMaxGcsPage;
+  return made;
+}
+
+ObjectService::Page GcsService::parse_list(const std::string& prefix, const HttpResponse& response) {
+  const Error malformed = error(ErrorCode::corrupt, "the server's answer is not a listing of a bucket");
+  const std::string parent = join_key(place_.prefix, prefix);
+  const std::string below = parent.empty() ? "" : parent + "/";
+  Page page;
+  const auto add = [&](std::string key, bool is_prefix) {
+    if (!key.starts_with(below)) throw malformed;
+    key.erase(0, below.size());
+    if (is_prefix && key.ends_with('/')) key.pop_back();
+    if (key.empty()) return;  // the object that some tools make for the folder itself
+    if (key.find('/') != std::string::npos) throw malformed;
+    page.entries.push_back({std::move(key), is_prefix});
+  };
+  try {
+    const Json document = parse_json(text_of(response), "", {.memory = kMaxListing});
+    const JsonRef root(document, "");
+    if (const auto prefixes = root.find("prefixes"))
+      for (const std::string& name : prefixes->strings()) add(name, true);
+    if (const auto items = root.find("items"))
+      for (const JsonRef& item : items->elements()) add(item.at("name").string(), false);
+    if (const auto next = root.find("nextPageToken"); next && !next->is_null()) page.continuation = next->string();
+  } catch (const Error&) {
+    throw malformed;
+  }
+  return page;
+}
+
+void GcsService::authorize(HttpRequest& request) {
+  bool must_refresh, must_probe;
+  {
+    const std::lock_guard lock(mutex_);
+    must_refresh = wants_refresh_;
+    must_probe = wants_probe_;
+  }
+  if (must_refresh) refresh();
+  if (must_probe) probe();
+  add_token(request);
+}
+
+void GcsService::add_token(HttpRequest& request) {
+  if (!credentials_) return;
+  const std::optional<std::string> token = credentials_->token();
+  {
+    const std::lock_guard lock(mutex_);
+    has_token_ = token.has_value();
+  }
+  if (token) request.headers.emplace_back("Authorization", "Bearer " + *token);
+}
+
+void GcsService::refresh() {
+  const std::lock_guard one_at_a_time(ask_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!wants_refresh_) return;
+    wants_refresh_ = false;
+    refreshed_at_ = surroundings_.now();
+  }
+  credentials_->refresh();
+}
+
+/// Asks for an object that is not there, which tells what 401 and 403 mean here.
+void GcsService::probe() {
+  const std::lock_guard one_at_a_time(ask_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!wants_probe_) return;
+  }
+  HttpRequest made = get(absent_name());
+  add_token(made);
+  const HttpResponse response = surroundings_.fetch(std::move(made));
+  const bool is_refused = response.status == 401 || response.status == 403;
+  if (!is_refused && response.status != 404)
+    throw error(ErrorCode::io,
+                fmt::format("the server does not say why it denies access (HTTP status {})", response.status));
+  const std::lock_guard lock(mutex_);
+  wants_probe_ = false;
+  denial_ = is_refused ? Denial::is_missing : Denial::is_denied;
+}
+
+Verdict GcsService::classify(const HttpResponse& response) {
+  if (response.status < 400 || response.status == 412) return classify_status(response);
+  const GcsError told = parse_gcs_error(response);
+  const bool is_listing = response.effective_url.find("/o?delimiter=") != std::string::npos;
+  if (response.status == 404) {
+    if (!is_listing && told.message.find("bucket does not exist") == std::string::npos)
+      return {Verdict::missing, std::nullopt};
+    return {Verdict::failed, error(ErrorCode::not_found, fmt::format("there is no bucket '{}'", place_.bucket))};
+  }
+  if (told.reason == "rateLimitExceeded" || told.reason == "userRateLimitExceeded" || told.reason == "backendError")
+    return {Verdict::retry, error(ErrorCode::io, fmt::format("the server is overloaded ({})", told.reason))};
+  if (told.message.find("requester pays") != std::string::npos || told.reason == "required")
+    return {Verdict::failed, error(ErrorCode::access_denied,
+                                   "who reads this bucket pays for it: name the project that does with "
+                                   "GOOGLE_CLOUD_QUOTA_PROJECT")};
+  if (response.status != 401 && response.status != 403) return classify_status(response);
+
+  const std::lock_guard lock(mutex_);
+  if (response.status == 401 && has_token_) {
+    if (wants_refresh_) return {Verdict::moved, std::nullopt};
+    if (surroundings_.now() < refreshed_at_ + kRefreshPause)
+      return {Verdict::failed,
+              error(ErrorCode::access_denied, "the server does not accept the access token; get a new one")};
+    wants_refresh_ = true;
+    return {Verdict::moved, std::nullopt};
+  }
+  const Error refused = error(
+      ErrorCode::access_denied,
+      has_token_ ? fmt::format("access denied: these credentials may not {} here", is_listing ? "list" : "read")
+                 : "access denied to a request without credentials; run `gcloud auth application-default "
+                   "login`, or set GOOGLE_APPLICATION_CREDENTIALS");
+  if (is_listing || denial_ == Denial::is_denied) return {Verdict::failed, refused};
+  if (denial_ == Denial::is_missing) return {Verdict::missing, std::nullopt};
+  wants_probe_ = true;
+  return {Verdict::moved, std::nullopt};
+}
+
+std::shared_ptr<ObjectService> make_gcs_service(const std::string& url, const StoreConfig& config,
+                                                const Surroundings& surroundings) {
+  const ConfigFile settings(surroundings);
+  const BucketUrl parts = parse_bucket_url(url);
+  for (const char c : parts.bucket)
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'))
+      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a bucket's name", parts.bucket), url);
+  GcsService::Place place{parts.bucket, parts.prefix, config.endpoint, "", config.missing};
+  bool is_emulator = false;
+  if (place.endpoint.empty()) {
+    if (auto emulator = surroundings.variable("STORAGE_EMULATOR_HOST")) {
+      if (emulator->find("://") == std::string::npos) emulator = "http://" + *emulator;
+      place.endpoint = *emulator;
+      is_emulator = true;
+    }
+  }
+  if (place.endpoint.empty()) place.endpoint = settings.text("gcs", "endpoint");
+  place.endpoint = normal_endpoint(place.endpoint.empty() ? kEndpoint : place.endpoint);
+  place.billing_project =
+      surroundings.variable("GOOGLE_CLOUD_QUOTA_PROJECT").value_or(settings.text("gcs", "billing_project"));
+  std::unique_ptr<GcsCredentials> credentials;
+  if (!config.anon && !is_emulator)
+    credentials = std::make_unique<GcsCredentials>(surroundings, settings.text("gcs", "credentials_file"));
+  return std::make_shared<GcsService>(std::move(place), std::move(credentials), surroundings);
+}
+
+}  // namespace batchfs

@@ -1,0 +1,53 @@
+#pragma once
+// A plain web server as a store. It cannot be listed, so the store's metadata must be consolidated, or be
+// that of a single array.
+//
+// Object storage that is read by its web address answers 403 for what is not there. That is taken for missing
+// only if it is sure to be the storage's answer: the body is its error document, the same comes for an object
+// that cannot exist, something could be read before, and nothing was sent that can expire (a signature, a
+// password), since without it everything would be missing. Or if the user says so.
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "engine/store/cloud/object_service.h"
+#include "engine/store/store.h"
+
+namespace batchfs {
+
+/// `url` is http:// or https://. User and password in it are sent as basic authentication; its query (a
+/// signature, say) is sent with every request.
+class HttpService : public ObjectService {
+ public:
+  HttpService(const std::string& url, std::shared_ptr<HttpClient> client,
+              MissingAnswers missing = MissingAnswers::find_out);
+
+  std::string url() const override { return shown_; }
+  HttpRequest get(const std::string& key) override;
+  HttpRequest head(const std::string& key) override;
+  bool can_list() const override { return false; }
+  HttpRequest list(const std::string& prefix, const std::string& continuation) override;
+  Page parse_list(const std::string& prefix, const HttpResponse& response) override;
+  void authorize(HttpRequest& request) override;
+  Verdict classify(const HttpResponse& response) override;
+
+ private:
+  enum class Forbidden { unknown, to_be_found_out, is_missing, is_denied };
+  void find_out();
+
+  const std::shared_ptr<HttpClient> client_;
+  const MissingAnswers missing_;
+  std::string shown_;          // without secrets, no trailing slash
+  std::string query_;          // with its '?'; empty: none
+  std::string authorization_;  // the header's value; empty: none
+  std::atomic<bool> has_read_{false};
+  std::atomic<Forbidden> forbidden_{Forbidden::unknown};
+  std::mutex finding_out_;
+};
+
+/// Throws invalid_argument. Connects when something is read.
+std::shared_ptr<Store> open_http_store(const std::string& url, const StoreConfig& config);
+
+}  // namespace batchfs

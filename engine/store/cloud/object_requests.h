@@ -1,0 +1,65 @@
+#pragma once
+// Requests to an object service that end with its answer, whatever happens on the way: retries (exponential,
+// full jitter, Retry-After), deadlines, and a second request where the first one stalls (a hedge).
+
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "engine/store/cloud/object_service.h"
+
+namespace batchfs {
+
+struct RequestOptions {
+  double timeout = 30;  // seconds without progress
+  int retries = 3;      // of one request
+  /// Seconds after which a request that has met trouble gets no further attempt.
+  double budget = 50;
+  double first_delay = 0.2, longest_delay = 10;  // seconds between attempts, before jitter
+  bool hedge = true;
+};
+
+/// With the defaults a read that fails for good has failed within 60 s.
+RequestOptions request_options(const StoreConfig& config);
+
+/// Thread-safe.
+class ObjectRequests {
+ public:
+  ObjectRequests(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
+                 RequestOptions options);
+  /// As stop(). Returns after the last callback has.
+  ~ObjectRequests();
+
+  /// What is not done ends with Error{interrupted}, whether it is being sent, waits for its next attempt or for a
+  /// token; what is sent from here on ends so at once. Stops the client, too. Not for callbacks.
+  void stop();
+
+  struct Job {
+    /// Builds the request, for each attempt anew; authorize() is called on what it gives.
+    std::function<HttpRequest()> build;
+    /// Looks at a good answer, on the client's thread; throws io to have it asked for again, else what is wrong.
+    std::function<void(const HttpResponse&)> verify;
+    std::string where;  // for errors: the object
+    bool hedge = false; // asking twice does no harm and may help
+  };
+  /// nullopt: missing.
+  using Outcome = std::variant<std::optional<HttpResponse>, std::exception_ptr>;
+  using Done = std::function<void(Outcome)>;
+
+  /// `done` is called once, on the client's thread or the timer's, under no lock; it must not block. Sends in
+  /// the calling thread, which may block for authorization, unless that is the client's own.
+  void send(Job job, Done done);
+  std::optional<HttpResponse> send_and_wait(Job job);
+
+  /// Runs work at a time (steady nanoseconds; 0: now) on a thread that may block.
+  void post(std::int64_t time, std::function<void()> work);
+
+  std::vector<Store::Counter> counters() const;
+  Store::Speed speed() const;
+
+ private:
+  class Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace batchfs

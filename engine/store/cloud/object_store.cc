@@ -1,0 +1,404 @@
+#include "engine/store/cloud/object_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "engine/base/limits.h"
+#include "engine/base/strings.h"
+#include "engine/store/http/http_transfer.h"
+#include "engine/store/http/response_checks.h"
+
+namespace batchfs {
+
+namespace {
+
+/// Ranges of an object that are wanted within this time may share a request.
+constexpr std::int64_t kMoment = 1'000'000;
+/// What a request costs in time is worth this many bytes that nobody wants; a larger one would rather be two
+/// requests, which come in parallel.
+constexpr std::uint64_t kWidestGap = 256 << 10;
+constexpr std::uint64_t kLargestShared = 8 << 20;
+
+std::uint64_t end_of(const ByteRange& range) {
+  return range.length > UINT64_MAX - range.offset ? UINT64_MAX : range.offset + range.length;
+}
+
+/// Are the bytes of `inner` in what a request for `outer` gives?
+bool covers(const ByteRange& outer, const ByteRange& inner) {
+  if (outer.is_whole()) return true;
+  if (outer.from_end || inner.from_end)
+    return outer.from_end && inner.from_end && inner.length <= outer.length;
+  return outer.offset <= inner.offset && end_of(inner) <= end_of(outer);
+}
+
+}  // namespace
+
+/// Reads under way, by key.
+class ObjectStore::Reads {
+ public:
+  struct Part {
+    Buffer bytes;
+    std::optional<std::uint64_t> object_size;  // where the answer told
+    std::string version;
+    bool unchanged = false;  // no bytes: the object has the version that was known
+  };
+  using PartOutcome = std::variant<std::optional<Part>, std::exception_ptr>;
+  using PartDone = std::function<void(PartOutcome)>;
+
+  Reads(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client, RequestOptions options,
+        ObjectVersions::Options versions)
+      : service_(std::move(service)),
+        client_(std::move(client)),
+        versions_(std::move(versions)),
+        requests_(service_, client_, options) {}
+
+  ~Reads() { stop(); }
+
+  void stop() {
+    // What waits for its moment has not been sent, so `requests_` does not know of it.
+    std::vector<Want> wants;
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      for (auto& [key, reads] : reads_) {
+        for (const auto& read : reads)
+          if (!read->sent) std::move(read->wants.begin(), read->wants.end(), std::back_inserter(wants));
+        std::erase_if(reads, [](const auto& read) { return !read->sent; });
+      }
+    }
+    for (const Want& want : wants) want.done(interrupted());
+    requests_.stop();
+  }
+
+  /// With `known`, the object is sent only if it is another version.
+  void start(const std::string& key, const ByteRange& range, const std::string& known, PartDone done) {
+    std::shared_ptr<Read> read;
+    const bool waits = !range.from_end && range.length < kLargestShared && known.empty();
+    {
+      const std::lock_guard lock(mutex_);
+      if (!stopping_) {
+        std::vector<std::shared_ptr<Read>>& reads = reads_[key];
+        for (const auto& other : reads) {
+          if (other->known == known && (covers(other->range, range) || join(*other, range))) {
+            other->wants.push_back({range, std::move(done)});
+            ++shared_;
+            return;
+          }
+        }
+        read = std::make_shared<Read>(Read{key, range, known});
+        read->wants.push_back({range, std::move(done)});
+        read->wanted = range.length;
+        read->sent = !waits;
+        reads.push_back(read);
+      }
+    }
+    if (read == nullptr) return done(interrupted());
+    if (!waits) return send(read);
+    requests_.post(steady_now() + kMoment, [this, read] {
+      {
+        const std::lock_guard lock(mutex_);
+        if (stopping_) return;
+        read->sent = true;
+      }
+      send(read);
+    });
+  }
+
+  std::optional<Part> read(const std::string& key, const ByteRange& range) {
+    if (client_->is_own_thread()) throw Error(ErrorCode::internal, "a read's callback may not wait for a read", place(key));
+    std::promise<PartOutcome> promise;
+    start(key, range, {}, [&promise](PartOutcome outcome) { promise.set_value(std::move(outcome)); });
+    PartOutcome outcome = promise.get_future().get();
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
+    return std::move(std::get<std::optional<Part>>(outcome));
+  }
+
+  /// Asks for the first byte rather than with HEAD, which not every server does, and whose refusal says nothing.
+  std::optional<std::uint64_t> size(const std::string& key) {
+    const std::optional<Part> part = read(key, {0, 1});
+    if (!part) return std::nullopt;
+    if (part->object_size) return part->object_size;
+    const std::optional<Part> whole = read(key, {});
+    return whole ? std::optional<std::uint64_t>(whole->bytes.size()) : std::nullopt;
+  }
+
+  std::vector<Entry> list(const std::string& prefix) {
+    std::vector<Entry> entries;
+    ListingMemory memory;
+    std::string continuation;
+    for (int page = 0; page < kMaxListingPages; ++page) {
+      const std::string where = prefix.empty() ? service_->url() : place(prefix);
+      ObjectService::Page answer;
+      const auto response = requests_.send_and_wait({[&] { return service_->list(prefix, continuation); }, {}, where, true});
+      if (!response) throw Error(ErrorCode::not_found, "the store does not exist", service_->url());
+      try {
+        answer = service_->parse_list(prefix, *response);
+      } catch (Error& error) {
+        throw error.at(where);
+      }
+      for (Entry& entry : answer.entries)
+        if (!entry.name.empty() && entry.name.find('/') == std::string::npos) {
+          memory.add(entry, where);
+          entries.push_back(std::move(entry));
+        }
+      if (answer.continuation.empty()) {
+        // An object and a prefix of one name are a directory, as in a file system.
+        std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+          return a.name != b.name ? a.name < b.name : a.is_prefix > b.is_prefix;
+        });
+        const auto same = [](const Entry& a, const Entry& b) { return a.name == b.name; };
+        entries.erase(std::unique(entries.begin(), entries.end(), same), entries.end());
+        return entries;
+      }
+      if (answer.continuation == continuation)
+        throw Error(ErrorCode::io, "the listing does not come to an end", where);
+      continuation = answer.continuation;
+    }
+    throw Error(ErrorCode::no_memory, fmt::format("the listing takes more than {} requests", kMaxListingPages), prefix);
+  }
+
+  std::optional<Speed> speed() const {
+    return ignores_ranges_ ? std::nullopt : std::optional(requests_.speed());
+  }
+
+  std::vector<Counter> counters() const {
+    std::vector<Counter> all = requests_.counters();
+    all.push_back({"shared_reads", shared_});
+    for (Store::Counter& counter : versions_.counters()) all.push_back(std::move(counter));
+    return all;
+  }
+
+ private:
+  struct Want {
+    ByteRange range;
+    PartDone done;
+  };
+  /// One request for all who want of its range. Guarded by mutex_ until it has been taken off `reads_`.
+  struct Read {
+    std::string key;
+    ByteRange range;
+    std::string known;
+    std::vector<Want> wants = {};
+    std::uint64_t wanted = 0;  // bytes that someone asked for
+    bool sent = false;
+  };
+
+  /// Widens a read that has not been sent so that it holds `range`, too, if that is worth it.
+  static bool join(Read& read, const ByteRange& range) {
+    if (read.sent || range.from_end || range.length >= kLargestShared) return false;
+    const std::uint64_t begin = std::min(read.range.offset, range.offset);
+    const std::uint64_t end = std::max(end_of(read.range), end_of(range));
+    const std::uint64_t wanted = read.wanted + range.length;
+    const std::uint64_t gap = range.offset > end_of(read.range)   ? range.offset - end_of(read.range)
+                              : read.range.offset > end_of(range) ? read.range.offset - end_of(range)
+                                                                  : 0;
+    if (gap > kWidestGap || end - begin > kLargestShared || end - begin > 2 * wanted) return false;
+    read.range = {begin, end - begin};
+    read.wanted = wanted;
+    return true;
+  }
+
+  static std::exception_ptr interrupted() {
+    return std::make_exception_ptr(Error(ErrorCode::interrupted, "the store is being closed"));
+  }
+
+  std::string place(const std::string& key) const { return service_->url() + "/" + key; }
+
+  void send(const std::shared_ptr<Read>& read) {
+    const std::optional<ByteRange> range = read->range.is_whole() ? std::nullopt : std::optional(read->range);
+    ObjectRequests::Job job;
+    job.build = [this, read, range] {
+      HttpRequest request = service_->get(read->key);
+      request.range = range;
+      request.largest_body = std::min(request.largest_body, read->range.largest);
+      if (!read->known.empty()) request.headers.push_back(unless_version(read->known));
+      return request;
+    };
+    job.where = place(read->key);
+    job.verify = [this, read, range, where = job.where](const HttpResponse& response) {
+      if (response.status == 304) return check_unchanged(read->key, read->known, std::nullopt);
+      if (range && response.status == 200 && response.body_received > response.body.size()) ignores_ranges_ = true;
+      const std::optional<std::uint64_t> size = check_object(response, range, where);
+      if (response.status != 416) check_unchanged(read->key, version_of(response), size);
+    };
+    job.hedge = true;
+    requests_.send(std::move(job), [this, read, range](ObjectRequests::Outcome outcome) {
+      deliver(read, range, unless_gone(read->key, std::move(outcome)));
+    });
+  }
+
+  /// Throws stale when the object has another version than when it was first read.
+  void check_unchanged(const std::string& key, std::string_view version,
+                       std::optional<std::uint64_t> size) {
+    if (!versions_.accept(key, ObjectVersions::digest(identity_of(version, size))))
+      throw ObjectVersions::changed(place(key));
+  }
+
+  /// An object that was there and is missing now must not be taken for one that never was, whose values are known.
+  ObjectRequests::Outcome unless_gone(const std::string& key, ObjectRequests::Outcome outcome) {
+    const auto* response = std::get_if<std::optional<HttpResponse>>(&outcome);
+    if (response == nullptr || response->has_value() || !versions_.contains(key)) return outcome;
+    return std::make_exception_ptr(ObjectVersions::vanished(place(key)));
+  }
+
+  void deliver(const std::shared_ptr<Read>& read, const std::optional<ByteRange>& range,
+               ObjectRequests::Outcome outcome) {
+    std::vector<Want> wants;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto it = reads_.find(read->key);
+      std::erase(it->second, read);
+      if (it->second.empty()) reads_.erase(it);
+      wants = std::move(read->wants);
+    }
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) {
+      for (const Want& want : wants) want.done(*error);
+      return;
+    }
+    std::optional<HttpResponse>& response = std::get<std::optional<HttpResponse>>(outcome);
+    if (!response) {
+      for (const Want& want : wants) want.done(std::optional<Part>());
+      return;
+    }
+    if (response->status == 304) {
+      for (const Want& want : wants) want.done(Part{{}, {}, read->known, true});
+      return;
+    }
+    const std::optional<std::uint64_t> total = check_object(*response, range, {});
+    const std::string version = version_of(*response);
+    if (response->status == 416) response->body = {};
+    for (std::size_t i = 0; i < wants.size(); ++i) {
+      const auto [begin, length] = slice(read->range, wants[i].range, response->body.size());
+      PartOutcome part;
+      try {
+        if (i + 1 == wants.size() && begin == 0) {
+          response->body.truncate(length);
+          part = Part{std::move(response->body), total, version};
+        } else {
+          Buffer bytes(length);
+          if (length > 0) std::memcpy(bytes.data(), response->body.data() + begin, length);
+          part = Part{std::move(bytes), total, version};
+        }
+      } catch (const std::bad_alloc&) {
+        part = std::make_exception_ptr(Error(ErrorCode::no_memory, "out of memory", place(read->key)));
+      }
+      wants[i].done(std::move(part));
+    }
+  }
+
+  /// Where in the `size` bytes that came for `outer` the bytes of `inner` are: first and count.
+  static std::pair<std::size_t, std::size_t> slice(const ByteRange& outer, const ByteRange& inner, std::size_t size) {
+    if (inner.from_end) {
+      const std::size_t length = std::min<std::uint64_t>(inner.length, size);
+      return {size - length, length};
+    }
+    const std::size_t begin = std::min<std::uint64_t>(inner.offset - outer.offset, size);
+    return {begin, std::min<std::uint64_t>(inner.length, size - begin)};
+  }
+
+  const std::shared_ptr<ObjectService> service_;
+  const std::shared_ptr<HttpClient> client_;
+  ObjectVersions versions_;
+  std::atomic<std::uint64_t> shared_{0};
+  std::atomic<bool> ignores_ranges_{false};
+
+  std::mutex mutex_;  // guards what follows; never held while calling out
+  std::unordered_map<std::string, std::vector<std::shared_ptr<Read>>> reads_;
+  bool stopping_ = false;
+
+  ObjectRequests requests_;  // last: its callbacks use all of the above
+};
+
+ObjectStore::ObjectStore(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
+                         RequestOptions options, ObjectVersions::Options versions)
+    : service_(std::move(service)),
+      reads_(std::make_unique<Reads>(service_, std::move(client), options, std::move(versions))) {}
+ObjectStore::~ObjectStore() = default;
+
+std::string ObjectStore::url() const { return service_->url(); }
+void ObjectStore::stop() { reads_->stop(); }
+std::optional<Store::Speed> ObjectStore::speed() const { return reads_->speed(); }
+bool ObjectStore::can_list() const { return service_->can_list(); }
+std::vector<Store::Counter> ObjectStore::counters() const { return reads_->counters(); }
+
+void ObjectStore::read_async(const std::string& key, ByteRange range, ReadDone done) {
+  try {
+    check_key(key);
+  } catch (...) {
+    return done(std::current_exception());
+  }
+  // HTTP has no empty ranges.
+  const bool nothing = range.length == 0;
+  reads_->start(key, nothing ? ByteRange{0, 1} : range, {}, [nothing, done = std::move(done)](Reads::PartOutcome outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
+    auto& part = std::get<std::optional<Reads::Part>>(outcome);
+    if (part && nothing) part->bytes.truncate(0);
+    done(part ? std::optional<Buffer>(std::move(part->bytes)) : std::nullopt);
+  });
+}
+
+void ObjectStore::read_version_async(const std::string& key, ByteRange range, const std::string& known,
+                                     VersionedDone done) {
+  try {
+    check_key(key);
+  } catch (...) {
+    return done(std::current_exception());
+  }
+  const bool nothing = range.length == 0;
+  reads_->start(key, nothing ? ByteRange{0, 1} : range, known,
+                [nothing, done = std::move(done)](Reads::PartOutcome outcome) {
+                  if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
+                  VersionedRead read;
+                  if (auto& part = std::get<std::optional<Reads::Part>>(outcome)) {
+                    read.unchanged = part->unchanged;
+                    read.version = std::move(part->version);
+                    read.object_size = part->object_size;
+                    if (nothing) part->bytes.truncate(0);
+                    if (!part->unchanged) read.bytes = std::move(part->bytes);
+                  }
+                  done(std::move(read));
+                });
+}
+
+std::optional<Buffer> ObjectStore::read(const std::string& key, ByteRange range) {
+  check_key(key);
+  std::optional<Reads::Part> part = reads_->read(key, range.length == 0 ? ByteRange{0, 1} : range);
+  if (!part) return std::nullopt;
+  if (range.length == 0) part->bytes.truncate(0);
+  return std::move(part->bytes);
+}
+
+std::optional<Store::PartRead> ObjectStore::read_into(const std::string& key, std::uint64_t offset,
+                                                      std::span<std::byte> out) {
+  check_key(key);
+  std::uint64_t bytes = 0;
+  if (!out.empty()) {
+    const std::optional<Reads::Part> part = reads_->read(key, {offset, out.size()});
+    if (!part) return std::nullopt;
+    bytes = part->bytes.size();
+    if (bytes > 0) std::memcpy(out.data(), part->bytes.data(), bytes);
+    if (part->object_size) return PartRead{bytes, *part->object_size};
+  }
+  const std::optional<std::uint64_t> total = size(key);
+  return total ? std::optional<PartRead>({bytes, *total}) : std::nullopt;
+}
+
+std::optional<std::uint64_t> ObjectStore::size(const std::string& key) {
+  check_key(key);
+  return reads_->size(key);
+}
+
+std::vector<Store::Entry> ObjectStore::list(const std::string& prefix) {
+  if (!can_list())
+    throw Error(ErrorCode::not_supported, "this store cannot list what is in it", url());
+  if (!prefix.empty()) check_key(prefix);
+  return reads_->list(prefix);
+}
+
+}  // namespace batchfs

@@ -1,0 +1,45 @@
+#pragma once
+// A store over HTTP requests: what S3, GCS, Azure and plain web servers have in common.
+//
+// Several callers that want the same bytes share one request; near ranges of an object that are wanted in the
+// same moment become one. What arrives is checked to be what was asked for, and to be of the same object as
+// before: a changed one is Error{stale}. A read that fails for good is an Error, never missing.
+
+#include <memory>
+
+#include "engine/store/cloud/object_requests.h"
+#include "engine/store/cloud/object_service.h"
+#include "engine/store/object_versions.h"
+#include "engine/store/store.h"
+
+namespace batchfs {
+
+class ObjectStore final : public Store {
+ public:
+  /// The client is shared, so that a service can fetch its tokens with it.
+  ObjectStore(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
+              RequestOptions options, ObjectVersions::Options versions = {});
+  /// Reads that are not done end with Error{interrupted}. Not to be called by a read's callback.
+  ~ObjectStore() override;
+
+  std::string url() const override;
+  std::optional<Buffer> read(const std::string& key, ByteRange range = {}) override;
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
+                                    std::span<std::byte> out) override;
+  void read_async(const std::string& key, ByteRange range, ReadDone done) override;
+  void read_version_async(const std::string& key, ByteRange range, const std::string& known,
+                          VersionedDone done) override;
+  std::optional<std::uint64_t> size(const std::string& key) override;
+  std::vector<Entry> list(const std::string& prefix) override;
+  bool can_list() const override;
+  void stop() override;
+  std::optional<Speed> speed() const override;
+  std::vector<Counter> counters() const override;
+
+ private:
+  class Reads;
+  const std::shared_ptr<ObjectService> service_;
+  const std::unique_ptr<Reads> reads_;
+};
+
+}  // namespace batchfs

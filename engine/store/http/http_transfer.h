@@ -1,0 +1,101 @@
+#pragma once
+// One request on its way through libcurl: its easy handle, what has come of the answer, redirects, and
+// what a failure means. Used by HttpClient's loop only, on its thread.
+
+#include <memory>
+
+#include <curl/curl.h>
+
+#include "engine/store/http/http_client.h"
+
+namespace batchfs {
+
+struct CurlSlistFree {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
+class HttpTransfer {
+ public:
+  struct Settings {
+    double timeout, connect_timeout;
+    /// What connecting took when it worked, in seconds; 0: not known yet. One that takes far longer has lost its
+    /// first packet in a full queue of the server, and TCP would try again only after a second.
+    double usual_connect = 0;
+    std::string ca_file, ca_path;  // empty: libcurl's own
+  };
+
+  HttpTransfer(HttpClient::RequestId id, HttpRequest request, HttpDone done)
+      : id_(id), request_(std::move(request)), done_(std::move(done)) {}
+  HttpTransfer(const HttpTransfer&) = delete;
+  HttpTransfer& operator=(const HttpTransfer&) = delete;
+
+  HttpClient::RequestId id() const { return id_; }
+
+  /// Prepares `easy`, which this object then uses until it is given another. Throws invalid_argument.
+  void prepare(CURL* easy, const Settings& settings);
+  CURL* easy() const { return easy_; }
+
+  /// Has it been given up because connecting took longer than usual? Then it is to be prepared again, and will
+  /// be more patient.
+  bool lost_patience(CURLcode code);
+
+  /// Has libcurl's result been a redirect that is to be followed? Then the request now names the new place and
+  /// is to be prepared again. Throws not_supported for one that is refused.
+  bool redirect(CURLcode code);
+
+  /// The outcome after libcurl has finished with `code`.
+  HttpOutcome outcome(CURLcode code);
+  int status() const { return response_.status; }
+  std::uint64_t received() const { return response_.body_received; }
+
+  /// Called now and then: has it been slower than a kilobyte a second for the whole timeout?
+  bool stalls(std::int64_t now, const Settings& settings);
+  Error stall_error() const;
+
+  void finish(HttpOutcome outcome) {
+    const HttpDone done = std::move(done_);
+    done(std::move(outcome));
+  }
+
+ private:
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
+  bool take_header(std::string_view line);
+  bool take_body(const char* data, std::size_t size);
+  void begin_body();
+  void append(const char* data, std::size_t size);
+  void keep_end();
+  void note_progress(std::size_t bytes);
+  Error failure(CURLcode code) const;
+  std::string place() const;
+
+  const HttpClient::RequestId id_;
+  HttpRequest request_;
+  HttpDone done_;
+  CURL* easy_ = nullptr;
+  std::unique_ptr<curl_slist, CurlSlistFree> headers_;
+  char message_[CURL_ERROR_SIZE] = {};
+  int redirects_ = 0;
+  double patience_ = 1;  // for connecting, beside what is usual
+  bool hurried_ = false;
+
+  HttpResponse response_;
+  std::size_t header_bytes_ = 0;
+  bool body_begun_ = false;
+  std::uint64_t skip_ = 0;    // of the body, before what is kept
+  std::uint64_t keep_ = 0;    // at most
+  bool cut_ = false;          // what comes after `keep_` is not wanted; else it is an error
+  bool slides_ = false;       // of an object of unknown length, the end is kept
+  bool enough_ = false;       // ended by us, with all that was wanted
+  std::optional<Error> refused_;
+  Buffer body_;
+  std::size_t filled_ = 0;
+
+  std::int64_t fast_at_ = 0, checked_at_ = 0;  // when it was last fast enough, last looked at
+  std::uint64_t arrived_ = 0, arrived_before_ = 0;
+};
+
+/// Nanoseconds of the steady clock.
+std::int64_t steady_now();
+
+}  // namespace batchfs

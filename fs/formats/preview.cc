@@ -1,0 +1,412 @@
+#include "fs/formats/preview.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/dataset/labels.h"
+#include "fs/formats/picture_axes.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::int64_t kMargin = 8, kGap = 6, kBarWidth = 10, kScaleText = 11 * Canvas::kLetterWidth;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+template <class T>
+T load(const std::byte* data) {
+  T value;
+  std::memcpy(&value, data, sizeof value);
+  return value;
+}
+
+double real_number(std::uint32_t itemsize, const std::byte* data) {
+  if (itemsize == 2) return static_cast<double>(load<_Float16>(data));
+  return itemsize == 4 ? static_cast<double>(load<float>(data)) : load<double>(data);
+}
+
+/// Times as counts, complex numbers by their magnitude; NaN for what is missing.
+double number(const DataType& type, const std::byte* data) {
+  switch (type.kind) {
+    case Kind::boolean: return load<std::uint8_t>(data) != 0 ? 1 : 0;
+    case Kind::unsigned_int:
+      switch (type.itemsize) {
+        case 1: return load<std::uint8_t>(data);
+        case 2: return load<std::uint16_t>(data);
+        case 4: return load<std::uint32_t>(data);
+        default: return static_cast<double>(load<std::uint64_t>(data));
+      }
+    case Kind::signed_int:
+      switch (type.itemsize) {
+        case 1: return load<std::int8_t>(data);
+        case 2: return load<std::int16_t>(data);
+        case 4: return load<std::int32_t>(data);
+        default: return static_cast<double>(load<std::int64_t>(data));
+      }
+    case Kind::datetime: case Kind::timedelta: {
+      const auto count = load<std::int64_t>(data);
+      return count == std::numeric_limits<std::int64_t>::min() ? kNaN : static_cast<double>(count);
+    }
+    case Kind::bfloat16: {
+      const std::uint32_t bits = std::uint32_t{load<std::uint16_t>(data)} << 16;
+      float value;
+      std::memcpy(&value, &bits, sizeof value);
+      return value;
+    }
+    case Kind::complex: {
+      const std::uint32_t half = type.itemsize / 2;
+      return std::hypot(real_number(half, data), real_number(half, data + half));
+    }
+    default: return real_number(type.itemsize, data);
+  }
+}
+
+/// Do the lines of a map go northwards? Then the map is drawn the other way round.
+bool goes_north(const View& view, const std::string& dim) {
+  if (dim != "y" && dim.rfind("lat", 0) != 0 && dim != "northing") return false;
+  for (const View::Coordinate& coordinate : view.coordinates()) {
+    if (coordinate.name != dim || coordinate.values.shape.size() != 1 || coordinate.values.shape[0] < 2) continue;
+    if (!coordinate.values.type.is_integer() && coordinate.values.type.kind != Kind::floating) return false;
+    return label_number(coordinate.values, 0) < label_number(coordinate.values, 1);
+  }
+  return false;
+}
+
+/// The units of a variable in a tensor, as " [K]"; empty where it has none, and where it is normalised.
+std::string units_text(const View& view, std::uint32_t tensor, std::uint32_t variable) {
+  constexpr std::size_t kMostLetters = 24;
+  const Json& attributes = view.variables()[variable]->attributes;
+  const auto units = attributes.find("units");
+  if (units == attributes.end() || !units->is_string()) return {};
+  const std::string text = units->get<std::string>();
+  if (text.empty() || text.size() > kMostLetters) return {};
+  return view.converter(tensor, variable).finish().normalization ? std::string() : " [" + text + "]";
+}
+
+/// Of the only variable of a tensor.
+std::string units_of_tensor(const View& view, std::uint32_t tensor) {
+  const auto first = view.converters().lower_bound({tensor, 0}), end = view.converters().lower_bound({tensor + 1, 0});
+  return std::distance(first, end) == 1 ? units_text(view, tensor, first->first.second) : std::string();
+}
+
+/// Of a channel of a stack: "t2m", or "temperature_500", an entry of the variable "temperature".
+std::string units_of_channel(const View& view, std::uint32_t tensor, const std::string& channel) {
+  std::size_t best = 0;
+  std::string units;
+  for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
+    const std::string& name = view.variables()[v]->name;
+    const bool is_of = view.converters().contains({tensor, v}) && (channel == name || channel.starts_with(name + "_"));
+    if (!is_of || name.size() < best) continue;
+    best = name.size();
+    units = units_text(view, tensor, v);
+  }
+  return units;
+}
+
+/// An element of the dimensions that are no part of a map: where it begins, and "t2m [K]", "time 1, t2m".
+struct Element {
+  std::int64_t first = 0;
+  std::string label;
+};
+
+Element element_of(const View& view, std::uint32_t number, const Dims& shape, const std::vector<std::size_t>& dims,
+                   std::int64_t element) {
+  const TensorSpec& tensor = view.tensors()[number];
+  const Dims strides = c_strides(shape, 1);
+  Element result;
+  std::vector<std::string> names;
+  for (std::size_t o = dims.size(); o-- > 0; element /= shape[dims[o]]) {
+    const std::size_t d = dims[o];
+    const std::int64_t i = element % shape[d];
+    result.first += i * strides[d];
+    if (shape[d] == 1 && static_cast<int>(d) != tensor.stack_axis) continue;
+    const bool named = static_cast<int>(d) == tensor.stack_axis && i < static_cast<std::int64_t>(tensor.channels.size());
+    if (named) {
+      const std::string& channel = tensor.channels[static_cast<std::size_t>(i)];
+      names.push_back(channel + units_of_channel(view, number, channel));
+    } else {
+      names.push_back(fmt::format("{} {}", tensor.dims[d], i));
+    }
+  }
+  std::reverse(names.begin(), names.end());
+  result.label = join(names, ", ");
+  return result;
+}
+
+/// "2000-01-01T06:00:00" without what is zero at its end; numbers in few digits.
+std::string short_label(const Json& label) {
+  if (label.is_number_float()) return fmt::format("{:.6g}", label.get<double>());
+  if (!label.is_string()) return label.dump();
+  std::string text = label.get<std::string>();
+  if (text.size() == 19 && text[10] == 'T') {
+    if (text.ends_with(":00")) text.resize(16);
+    if (text.ends_with("T00:00")) text.resize(10);
+  }
+  return text;
+}
+
+}  // namespace
+
+namespace {
+
+using Colour = std::array<int, 3>;
+
+/// Colours between those of `stops`, at equal distances.
+void blend(Palette& palette, Pixel first, Pixel last, std::span<const Colour> stops) {
+  const auto count = static_cast<int>(last - first), parts = static_cast<int>(stops.size()) - 1;
+  for (int i = 0; i <= count; ++i) {
+    const double at = static_cast<double>(i) * parts / count;
+    const auto part = static_cast<std::size_t>(std::min(static_cast<int>(at), parts - 1));
+    for (std::size_t c = 0; c < 3; ++c)
+      palette[first + static_cast<Pixel>(i)][c] = static_cast<std::uint8_t>(
+          std::lround(stops[part][c] + (stops[part + 1][c] - stops[part][c]) * (at - static_cast<double>(part))));
+  }
+}
+
+}  // namespace
+
+const Palette& preview_palette() {
+  static const Palette palette = [] {
+    constexpr std::array<Colour, 9> kViridis = {{{68, 1, 84}, {71, 44, 122}, {59, 81, 139}, {44, 113, 142},
+        {33, 144, 141}, {39, 173, 129}, {92, 200, 99}, {170, 220, 50}, {253, 231, 37}}};
+    constexpr std::array<Colour, 11> kBlueRed = {{{5, 48, 97}, {33, 102, 172}, {67, 147, 195}, {146, 197, 222},
+        {209, 229, 240}, {247, 247, 247}, {253, 219, 199}, {244, 165, 130}, {214, 96, 77}, {178, 24, 43}, {103, 0, 31}}};
+    Palette result{};
+    result[Preview::kPaper] = {255, 255, 255};
+    result[Preview::kMissing] = {160, 160, 160};
+    result[Preview::kNothing] = {235, 235, 235};
+    blend(result, Preview::kFirstColour, Preview::kLastColour, kViridis);
+    blend(result, Preview::kFirstDiverging, Preview::kLastDiverging, kBlueRed);
+    return result;
+  }();
+  return palette;
+}
+
+std::vector<std::string> sample_captions(const View& view, std::int64_t epoch, std::int64_t batch) {
+  const Json provenance = view.provenance(epoch, batch);
+  const auto coordinates = provenance.find("coordinates");
+  std::vector<std::string> captions(provenance.at("samples").size());
+  if (coordinates == provenance.end()) return captions;
+  const auto is_date = [&](const std::string& dim) {
+    return std::any_of(view.coordinates().begin(), view.coordinates().end(), [&](const View::Coordinate& c) {
+      return c.name == dim && c.values.type.kind == Kind::datetime;
+    });
+  };
+  for (const bool dates : {true, false})
+    for (const auto& [dim, labels] : coordinates->items()) {
+      if (is_date(dim) != dates) continue;
+      for (std::size_t i = 0; i < std::min(captions.size(), labels.size()); ++i)
+        captions[i] += (captions[i].empty() ? "" : " ") + (dates ? "" : dim + "=") + short_label(labels[i]);
+    }
+  return captions;
+}
+
+Preview::Preview(const View& view, std::int64_t batch) : height_(kMargin) {
+  const std::vector<Dims> shapes = view.shapes(batch);
+  for (std::uint32_t t = 0; t < shapes.size(); ++t) add(view, t, shapes[t]);
+  width_ += 2 * kMargin;
+}
+
+void Preview::add(const View& view, std::uint32_t tensor, const Dims& shape) {
+  const TensorSpec& spec = view.tensors()[tensor];
+  Sheet sheet;
+  std::vector<std::string> extents;
+  for (const std::int64_t n : shape) extents.push_back(std::to_string(n));
+  sheet.title = fmt::format("{}  {}  {}  ({})", spec.name, spec.type.name(), join(extents, " x "), join(spec.dims, ", "));
+  if (spec.stack_axis < 0) sheet.title += units_of_tensor(view, tensor);
+  sheet.y = height_;
+  sheet.type = spec.type;
+  height_ += Canvas::kLineHeight + kGap;
+  std::int64_t channels = 1;
+  std::vector<std::size_t> others;
+  const bool has_maps = shape.size() >= 3;
+  if (has_maps) {
+    const PictureAxes axes = picture_axes(view, spec, shape);
+    const Dims strides = c_strides(shape, 1);
+    sheet.lines = shape[axes.lines];
+    sheet.columns = shape[axes.columns];
+    sheet.line_step = strides[axes.lines];
+    sheet.column_step = strides[axes.columns];
+    if (axes.colours) {
+      sheet.colour_step = strides[*axes.colours];
+      colours_ = PngColours::full;
+    }
+    sheet.upside_down = goes_north(view, spec.dims[axes.lines]);
+    sheet.step = strides[0];
+    sheet.maps = std::min(shape[0], kMostSamples);
+    others = axes.others;
+    for (const std::size_t d : others) channels *= shape[d];
+    sheet.captions_y = height_;
+    height_ += Canvas::kLineHeight;
+  } else {
+    // Samples by values; lone values lie side by side.
+    sheet.lines = shape.size() == 2 ? shape[0] : 1;
+    sheet.columns = shape.empty() ? 1 : shape.back();
+    sheet.line_step = sheet.columns;
+    sheet.maps = 1;
+  }
+  const bool empty = element_count(shape) == 0;
+  std::string note;
+  if (empty) {
+    note = "empty";
+    channels = 0;
+  } else {
+    const std::int64_t longest = std::max(sheet.lines, sheet.columns);
+    sheet.average = (longest + kMapSize - 1) / kMapSize;
+    if (sheet.average == 1) sheet.enlarge = kMapSize / longest;
+  }
+  const std::int64_t room = std::max<std::int64_t>(kMostRows - static_cast<std::int64_t>(rows_.size()), 0);
+  const std::int64_t shown = std::min(channels, room);
+  if (shown < channels) note = fmt::format("{} of {} are shown", shown, channels);
+  if (!note.empty()) sheet.title += fmt::format("  {}", note);
+  for (std::int64_t c = 0; c < shown; ++c) {
+    Element element = has_maps ? element_of(view, tensor, shape, others, c) : Element{};
+    rows_.push_back({tensor, std::move(element.label), height_, element.first});
+    if (!rows_.back().label.empty()) height_ += Canvas::kLineHeight;
+    // Beside the scale stand its two ends.
+    height_ += std::max(sheet.height(), 2 * Canvas::kLineHeight) + kGap;
+  }
+  height_ += kMargin;
+  const std::int64_t maps = !empty ? sheet.maps * (sheet.width() + kGap) + kBarWidth + kGap + kScaleText : 0;
+  std::int64_t letters = static_cast<std::int64_t>(sheet.title.size());
+  for (const Row& row : rows_) letters = std::max(letters, static_cast<std::int64_t>(row.label.size()));
+  constexpr std::int64_t kMostText = 1000;
+  width_ = std::max({width_, maps, std::min(letters * Canvas::kLetterWidth, kMostText)});
+  sheets_.push_back(std::move(sheet));
+}
+
+Canvas Preview::draw(const std::vector<std::span<const std::byte>>& tensors,
+                     const std::vector<std::string>& captions) const {
+  Canvas canvas(width_, height_);
+  for (const Sheet& sheet : sheets_) {
+    canvas.write(kMargin, sheet.y, sheet.title, kInk);
+    if (sheet.captions_y >= 0) draw_captions(canvas, sheet, captions);
+  }
+  for (const Row& row : rows_) draw_row(canvas, row, tensors[row.tensor]);
+  return canvas;
+}
+
+void Preview::draw_captions(Canvas& canvas, const Sheet& sheet, const std::vector<std::string>& captions) const {
+  const auto letters = static_cast<std::size_t>((sheet.width() + kGap) / Canvas::kLetterWidth - 1);
+  for (std::int64_t map = 0; map < sheet.maps && map < static_cast<std::int64_t>(captions.size()); ++map) {
+    const std::string& caption = captions[static_cast<std::size_t>(map)];
+    canvas.write(kMargin + map * (sheet.width() + kGap), sheet.captions_y, caption.substr(0, letters), kInk);
+  }
+}
+
+namespace {
+
+/// The mean of what is there of the elements of each pixel of the maps of a row; NaN where nothing is.
+struct Means {
+  std::vector<double> values;  // by map, line and column
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+};
+
+Means means_of(const Preview::Sheet& sheet, std::int64_t first, std::span<const std::byte> values, std::int64_t down,
+               std::int64_t across) {
+  Means means;
+  means.values.assign(static_cast<std::size_t>(sheet.maps * down * across), kNaN);
+  std::size_t at = 0;
+  for (std::int64_t map = 0; map < sheet.maps; ++map)
+    for (std::int64_t y = 0; y < down; ++y)
+      for (std::int64_t x = 0; x < across; ++x, ++at) {
+        double sum = 0;
+        std::int64_t count = 0;
+        for (std::int64_t j = y * sheet.average; j < std::min((y + 1) * sheet.average, sheet.lines); ++j)
+          for (std::int64_t i = x * sheet.average; i < std::min((x + 1) * sheet.average, sheet.columns); ++i) {
+            const std::int64_t element = first + map * sheet.step + j * sheet.line_step + i * sheet.column_step;
+            const double value = number(sheet.type, values.data() + element * sheet.type.itemsize);
+            if (!std::isfinite(value)) continue;
+            sum += value;
+            ++count;
+          }
+        if (count == 0) continue;
+        means.values[at] = sum / static_cast<double>(count);
+        means.least = std::min(means.least, means.values[at]);
+        means.most = std::max(means.most, means.values[at]);
+      }
+  return means;
+}
+
+/// From values to colours.
+struct Scale {
+  double low, high;
+  Pixel first, last;
+
+  explicit Scale(const Means& means)
+      : low(means.least), high(means.most), first(Preview::kFirstColour), last(Preview::kLastColour) {
+    // Zero means something where a fair part of the values is on either side of it.
+    constexpr double kFairPart = 0.2;
+    const double largest = std::max(-low, high);
+    if (low >= 0 || high <= 0 || std::min(-low, high) < kFairPart * largest) return;
+    low = -largest;
+    high = largest;
+    first = Preview::kFirstDiverging;
+    last = Preview::kLastDiverging;
+  }
+  Pixel at(double part) const {
+    return first + static_cast<Pixel>(std::lround(std::clamp(part, 0.0, 1.0) * static_cast<double>(last - first)));
+  }
+  Pixel colour(double value) const {
+    if (std::isnan(value)) return Preview::kMissing;
+    // Halves: the range itself may be past the largest number.
+    return at(high > low ? (value / 2 - low / 2) / (high / 2 - low / 2) : 0.5);
+  }
+};
+
+}  // namespace
+
+void Preview::draw_row(Canvas& canvas, const Row& row, std::span<const std::byte> values) const {
+  const Sheet& sheet = sheets_[row.tensor];
+  const std::int64_t across = (sheet.columns + sheet.average - 1) / sheet.average;
+  const std::int64_t down = (sheet.lines + sheet.average - 1) / sheet.average;
+  std::int64_t top = row.y;
+  if (!row.label.empty()) {
+    canvas.write(kMargin, top, row.label, kInk);
+    top += Canvas::kLineHeight;
+  }
+  const auto draw_maps = [&](const auto& pixel) {
+    std::size_t at = 0;
+    for (std::int64_t map = 0; map < sheet.maps; ++map)
+      for (std::int64_t y = 0; y < down; ++y)
+        for (std::int64_t x = 0; x < across; ++x, ++at)
+          canvas.fill(kMargin + map * (sheet.width() + kGap) + x * sheet.enlarge,
+                      top + (sheet.upside_down ? down - 1 - y : y) * sheet.enlarge, sheet.enlarge, sheet.enlarge, pixel(at));
+  };
+  if (sheet.colour_step > 0) {
+    std::array<Means, 3> parts;
+    for (std::size_t c = 0; c < 3; ++c)
+      parts[c] = means_of(sheet, row.first + static_cast<std::int64_t>(c) * sheet.colour_step, values, down, across);
+    draw_maps([&](std::size_t at) {
+      const auto part = [&](std::size_t c) {  // what equals the fill value, 0 as a rule, is missing
+        const double value = parts[c].values[at];
+        return std::isnan(value) ? 0u : static_cast<unsigned>(std::lround(std::clamp(value, 0.0, 255.0)));
+      };
+      return true_colour(part(0), part(1), part(2));
+    });
+    return;
+  }
+  const Means means = means_of(sheet, row.first, values, down, across);
+  const Scale scale(means);
+  draw_maps([&](std::size_t at) { return scale.colour(means.values[at]); });
+
+  std::int64_t left = kMargin + sheet.maps * (sheet.width() + kGap);
+  const std::int64_t height = std::max(sheet.height(), 2 * Canvas::kLineHeight);
+  if (means.least > means.most) {
+    canvas.write(left, top, "all missing", kInk);
+    return;
+  }
+  for (std::int64_t y = 0; y < height; ++y)
+    canvas.fill(left, top + y, kBarWidth, 1, scale.at(static_cast<double>(height - 1 - y) / static_cast<double>(height - 1)));
+  left += kBarWidth + kGap;
+  canvas.write(left, top, fmt::format("{:.5g}", scale.high), kInk);
+  canvas.write(left, top + height - Canvas::kLineHeight, fmt::format("{:.5g}", scale.low), kInk);
+}
+
+}  // namespace batchfs

@@ -1,0 +1,134 @@
+#include "fs/formats/zarr_batch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "engine/base/json_text.h"
+
+namespace batchfs {
+
+namespace {
+
+Json shape_json(const Dims& shape) { return std::vector<std::int64_t>(shape.begin(), shape.end()); }
+
+std::string typestr(const DataType& type) {
+  const std::string descr = type.npy_descr();  // quoted
+  return descr.substr(1, descr.size() - 2);
+}
+
+/// Appends <name>/.zarray and <name>/.zattrs, and their entries in the consolidated metadata.
+void add_array(std::vector<std::pair<std::string, std::string>>& files, Json& metadata,
+               const std::string& name, const std::string& dtype, const Dims& shape,
+               const std::vector<std::string>& dims, Json attributes) {
+  Dims chunks = shape;
+  for (std::int64_t& n : chunks) n = std::max<std::int64_t>(n, 1);
+  attributes["_ARRAY_DIMENSIONS"] = dims;
+  const Json array = {{"zarr_format", 2},      {"shape", shape_json(shape)},
+                      {"chunks", shape_json(chunks)}, {"dtype", dtype},
+                      {"compressor", nullptr}, {"fill_value", nullptr},
+                      {"order", "C"},          {"filters", nullptr}};
+  metadata[name + "/.zarray"] = array;
+  metadata[name + "/.zattrs"] = attributes;
+  files.emplace_back(name + "/.zarray", json_text(array) + "\n");
+  files.emplace_back(name + "/.zattrs", json_text(attributes) + "\n");
+}
+
+/// Times of the usual units are stored as CF counts, which every reader decodes; the dtype of the rest is their own.
+std::string stored_type(const DataType& type, Json& attributes) {
+  if (type.kind == Kind::datetime || type.kind == Kind::timedelta) {
+    static constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
+        {"s", "seconds"}, {"ms", "milliseconds"}, {"us", "microseconds"}, {"ns", "nanoseconds"}};
+    for (const auto& [unit, name] : kUnits)
+      if (type.unit == unit && type.multiplier == 1) {
+        attributes["units"] = std::string(name) + (type.kind == Kind::datetime ? " since 1970-01-01" : "");
+        if (type.kind == Kind::datetime) attributes["calendar"] = "proleptic_gregorian";
+        else attributes["dtype"] = "timedelta64[" + type.unit + "]";
+        return "<i8";
+      }
+    return typestr(type);  // Zarr's own time types hold every unit
+  }
+  return typestr(type);
+}
+
+/// The dimensions of each tensor. A name has one length in a dataset of xarray: where tensors disagree, as for offsets or
+/// stacks, each has a dimension of its own, "x_time", but for those that agree with a coordinate.
+std::vector<std::vector<std::string>> dims_of(const View& view, const std::vector<Dims>& shapes,
+                                              const std::vector<View::Coordinate>& coordinates) {
+  constexpr std::int64_t kNone = -1;
+  const auto& tensors = view.tensors();
+  std::map<std::string, std::int64_t> lengths;
+  for (std::size_t t = 0; t < tensors.size(); ++t)
+    for (std::size_t d = 0; d < shapes[t].size(); ++d) {
+      const auto [known, is_first] = lengths.emplace(tensors[t].dims[d], shapes[t][d]);
+      if (!is_first && known->second != shapes[t][d]) known->second = kNone;
+    }
+  for (const View::Coordinate& coordinate : coordinates)
+    if (coordinate.dims == std::vector{coordinate.name}) lengths[coordinate.name] = coordinate.values.shape[0];
+  auto is_taken = [&](const std::string& name) {
+    return lengths.contains(name) ||
+           std::any_of(tensors.begin(), tensors.end(), [&](const TensorSpec& tensor) { return tensor.name == name; }) ||
+           std::any_of(coordinates.begin(), coordinates.end(), [&](const View::Coordinate& c) { return c.name == name; });
+  };
+  std::vector<std::vector<std::string>> result;
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    result.push_back(tensors[t].dims);
+    for (std::size_t d = 0; d < shapes[t].size(); ++d) {
+      if (lengths.at(tensors[t].dims[d]) == shapes[t][d]) continue;
+      std::string name = tensors[t].name + "_" + tensors[t].dims[d];
+      while (is_taken(name)) name += '_';
+      lengths.emplace(name, shapes[t][d]);
+      result.back()[d] = name;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string zarr_single_chunk(std::size_t dims) {
+  std::string name = "0";
+  for (std::size_t d = 1; d < dims; ++d) name += ".0";
+  return name;
+}
+
+std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& view, std::int64_t epoch,
+                                                                   std::int64_t batch) {
+  std::vector<std::pair<std::string, std::string>> files;
+  Json metadata = Json::object();
+  std::string coordinate_names;
+  const auto coordinates = view.batch_coordinates(epoch, batch);
+  for (const View::Coordinate& coordinate : coordinates) {
+    Json attributes = Json::object();
+    const std::string dtype = stored_type(coordinate.values.type, attributes);
+    add_array(files, metadata, coordinate.name, dtype, coordinate.values.shape, coordinate.dims,
+              attributes);
+    const NdArray& values = coordinate.values;
+    files.emplace_back(coordinate.name + "/" + zarr_single_chunk(values.shape.size()),
+                       std::string(reinterpret_cast<const char*>(values.data.data()), values.data.size()));
+    // Only what is no index coordinate has to be named.
+    if (coordinate.dims.size() != 1 || coordinate.dims.front() != coordinate.name)
+      coordinate_names += (coordinate_names.empty() ? "" : " ") + coordinate.name;
+  }
+  const std::vector<Dims> shapes = view.shapes(batch);
+  const std::vector<std::vector<std::string>> dims = dims_of(view, shapes, coordinates);
+  for (std::size_t t = 0; t < shapes.size(); ++t) {
+    const TensorSpec& tensor = view.tensors()[t];
+    Json attributes = Json::object();
+    const std::string dtype = stored_type(tensor.type, attributes);
+    if (!coordinate_names.empty()) attributes["coordinates"] = coordinate_names;
+    add_array(files, metadata, tensor.name, dtype, shapes[t], dims[t], attributes);
+  }
+  const Json group = {{"zarr_format", 2}};
+  const Json attributes = Json::object();
+  metadata[".zgroup"] = group;
+  metadata[".zattrs"] = attributes;
+  files.emplace_back(".zgroup", json_text(group) + "\n");
+  files.emplace_back(".zattrs", json_text(attributes) + "\n");
+  files.emplace_back(
+      ".zmetadata",
+      json_text(Json{{"metadata", std::move(metadata)}, {"zarr_consolidated_format", 1}}) + "\n");
+  return files;
+}
+
+}  // namespace batchfs

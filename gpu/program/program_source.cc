@@ -1,0 +1,423 @@
+#include "gpu/program/program_source.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/base/round_up.h"
+
+namespace batchfs::gpu {
+
+namespace {
+
+/// Batches whose plans are made ahead, so that the arena knows what comes.
+constexpr std::size_t kLookAhead = 12;
+/// Batches of remote stores whose chunks are fetched ahead.
+constexpr std::size_t kFetchAhead = 3;
+/// Reads are cut into and collected to pieces of about this size.
+constexpr std::uint64_t kPiece = 4 << 20;
+/// A raw chunk from this size on is copied to its place on its own; smaller ones together, and from there.
+constexpr std::uint64_t kDirect = 256 << 10;
+
+
+/// The first and one-past-last C-order byte of what a batch takes from a chunk.
+std::pair<std::uint64_t, std::uint64_t> run_of(const Array& array, const BatchPlan& plan, const ChunkUse& use) {
+  Box box = plan.parts[use.first_part].source;
+  for (std::uint32_t i = 1; i < use.part_count; ++i) box = bounding_box(box, plan.parts[use.first_part + i].source);
+  const Dims& shape = array.grid().chunk_shape();
+  std::uint64_t first = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    first = first * static_cast<std::uint64_t>(shape[d]) + static_cast<std::uint64_t>(box.start[d]);
+  first *= array.type().itemsize;
+  return {first, first + array.run_bytes(box)};
+}
+
+}  // namespace
+
+ProgramSource::ProgramSource(std::shared_ptr<const View> view, const AssemblyTables& tables, Sequence sequence,
+                             Options options, Executor& executor, ProgramCounters& counters)
+    : view_(std::move(view)),
+      tables_(tables),
+      sequence_(std::move(sequence)),
+      options_(options),
+      executor_(executor),
+      counters_(counters),
+      cpu_only_(view_->variables().size()),
+      probed_(view_->variables().size()),
+      arena_(options.sizes.target) {
+  for (const Variable* variable : view_->variables()) {
+    codings_.push_back(coding_of(*variable->array));
+    cpu_forms_.push_back(cpu_form(*variable->array));
+    all_local_ = all_local_ && variable->array->store().is_local();
+  }
+}
+
+ProgramSource::~ProgramSource() {
+  stop();
+  for (auto& [key, fetch] : fetches_) fetch.wait();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return reading_ == 0; });
+}
+
+void ProgramSource::stop() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+}
+
+/// Plans of the batches from `place` on, and what they use.
+void ProgramSource::look_ahead(std::uint64_t place) {
+  while (!planned_.empty() && planned_.front().place < place) planned_.pop_front();
+  planned_up_to_ = std::max(planned_up_to_, place);
+  std::uint64_t bytes = 0;
+  for (const Planned& planned : planned_) bytes += planned.plan.chunks.size() * 1024;
+  while (planned_.size() <= kLookAhead && (planned_.size() < 2 || bytes < (std::uint64_t{8} << 20))) {
+    const auto next = sequence_(planned_up_to_);
+    if (!next) break;
+    planned_.push_back({planned_up_to_++, view_->plan(next->epoch, next->batch)});
+    bytes += planned_.back().plan.parts.size() * sizeof(Part);
+    const std::lock_guard lock(mutex_);
+    for (const ChunkUse& use : planned_.back().plan.chunks) arena_.add_use({use.variable, use.chunk}, planned_.back().place);
+  }
+}
+
+/// Starts to fetch what batches need of remote stores.
+void ProgramSource::fetch_ahead() {
+  for (std::size_t i = 0; i < std::min(kFetchAhead, planned_.size()); ++i)
+    for (const ChunkUse& use : planned_[i].plan.chunks) {
+      const Key key{use.variable, use.chunk};
+      if (view_->variables()[use.variable]->array->store().is_local() || fetches_.contains(key)) continue;
+      {
+        const std::lock_guard lock(mutex_);
+        if (arena_.find(key) != nullptr) continue;
+      }
+      fetch(key);
+    }
+}
+
+void ProgramSource::fetch(const Key& key) {
+  auto promise = std::make_shared<std::promise<std::shared_ptr<Fetched>>>();
+  fetches_[key] = promise->get_future();
+  const Array& array = *view_->variables()[key.variable]->array;
+  array.fetch(array.grid().chunk(key.chunk), whole_box(array.grid().chunk_shape()), [promise](Fetched outcome) {
+    promise->set_value(std::make_shared<Fetched>(std::move(outcome)));
+  });
+}
+
+bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<const std::uint64_t> tensors) {
+  look_ahead(place);
+  if (planned_.empty()) throw Error(ErrorCode::internal, "a batch past the end of its stream");
+  if (!all_local_) fetch_ahead();
+  const Planned& planned = planned_.front();
+  auto batch = std::make_shared<StreamedBatch>();
+  batch->began = Trace::now();
+  batch->is = *sequence_(place);
+  for (std::size_t t = 0; const Dims& shape : view_->shapes(batch->is.batch))
+    batch->bytes += static_cast<std::uint64_t>(element_count(shape)) * view_->tensors()[t++].type.itemsize;
+  batch->place = place;
+  batch->slot = slot;
+  std::shared_ptr<ProgramPart> part = new_part(batch);
+  try {
+    add_paddings(part->gathers, tables_, planned.plan, tensors);
+    for (const ChunkUse& use : planned.plan.chunks) {
+      const Key key{use.variable, use.chunk};
+      StagedChunk staged;
+      std::shared_ptr<DecodedChunk> chunk;
+      const auto [first, last] = run_of(*view_->variables()[use.variable]->array, planned.plan, use);
+      {
+        const std::lock_guard lock(mutex_);
+        arena_.remove_use(key, place);
+        chunk = arena_.find(key);
+        if (chunk && (chunk->bad || first < chunk->first || last > chunk->first + chunk->bytes)) chunk = nullptr;
+      }
+      const bool is_new = chunk == nullptr;
+      if (is_new && !locate(planned, use, staged)) {
+        add_use(part->gathers, *view_, tables_, planned.plan, use, nullptr, tensors);
+        continue;
+      }
+      if (is_new) {
+        const bool decodes = staged.way == StagedChunk::Way::decode;
+        const std::uint64_t most = options_.part;
+        if (staged.size > most || (decodes && staged.chunk->bytes > most))
+          throw Error(ErrorCode::not_supported, "a chunk is larger than what the GPU decodes at a time");
+        if (part->staging_size + staged.size + kPage > most || (decodes && part->decoded + staged.chunk->bytes > most)) {
+          if (!close(part)) return false;
+          part = new_part(batch);
+        }
+        std::optional<std::uint64_t> room;
+        for (int turn = 0; turn < 2 && !room; ++turn) {
+          {
+            const std::lock_guard lock(mutex_);
+            arena_.drop(key);
+            room = arena_.allocate(staged.chunk->bytes, part->decode_after);
+          }
+          if (room || part->pinned.empty()) break;
+          if (!close(part)) return false;  // what it pins is free then
+          part = new_part(batch);
+        }
+        if (!room) throw Error(ErrorCode::no_memory, "a chunk is larger than the GPU memory for decoded chunks");
+        chunk = staged.chunk;
+        chunk->offset = *room;
+        chunk->size = chunk->bytes;
+        chunk->decoded_by = part->number;
+        staged.staging = part->staging_size;
+        part->staging_size = round_up<std::uint64_t>(staged.staging + staged.size, staged.size >= kDirect ? kPage : 16);
+        if (decodes) part->decoded += chunk->bytes;
+        const std::lock_guard lock(mutex_);
+        arena_.insert(key, chunk);
+        part->chunks.push_back(std::move(staged));
+      } else {
+        ++counters_.chunks_shared;
+        if (!all_local_) fetches_.erase(key);  // fetched before it was known to be here
+        if (chunk->decoded_by != part->number) part->assemble_after.push_back(chunk->decoded_by);
+      }
+      chunk->pinned = true;
+      part->pinned.push_back(chunk);
+      batch->used.push_back(chunk);
+      {
+        const std::lock_guard lock(mutex_);
+        arena_.add_reader(*chunk, part->number);
+      }
+      const DecodedPlace at{chunk->offset - chunk->first, chunk->form};
+      add_use(part->gathers, *view_, tables_, planned.plan, use, &at, tensors);
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    batch->why_failed = error_of(std::current_exception()).what();
+  }
+  if (!batch->why_failed.empty()) {
+    for (const ChunkUse& use : planned.plan.chunks) {
+      const std::lock_guard lock(mutex_);
+      arena_.remove_use({use.variable, use.chunk}, place);
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    batch->last_number = part->number;
+  }
+  if (!close(part)) return false;
+  planned_.pop_front();
+  return true;
+}
+
+/// Finds out where a chunk's stored bytes are and how they become a decoded chunk. False when it is missing.
+bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedChunk& staged) {
+  const Array& array = *view_->variables()[use.variable]->array;
+  const Coding& coding = codings_[use.variable];
+  staged.array = &array;
+  staged.variable = use.variable;
+  staged.index = array.grid().chunk(use.chunk);
+  std::uint64_t stored_size = 0;
+  if (array.store().is_local()) {
+    staged.stored = array.find_stored(staged.index);
+    if (!staged.stored) return false;
+    stored_size = staged.stored->size;
+  } else {
+    const Key key{use.variable, use.chunk};
+    if (!fetches_.contains(key)) fetch(key);
+    staged.fetched = fetches_.at(key).get();
+    fetches_.erase(key);
+    if (const auto* error = std::get_if<std::exception_ptr>(staged.fetched.get())) std::rethrow_exception(*error);
+    const auto& encoded = std::get<EncodedChunk>(*staged.fetched);
+    if (encoded.missing) return false;
+    stored_size = encoded.bytes.size();
+  }
+  staged.chunk = std::make_shared<DecodedChunk>();
+  staged.chunk->bytes = array.chunk_bytes();
+  staged.chunk->form = &coding.form;
+  staged.size = stored_size;
+  if (!std::exchange(probed_[use.variable], true)) probe(staged, stored_size);
+  const bool on_cpu = coding.kind == Coding::Kind::cpu || cpu_only_[use.variable].load(std::memory_order_relaxed);
+  if (on_cpu) {
+    staged.way = StagedChunk::Way::cpu;
+    staged.chunk->form = &cpu_forms_[use.variable];
+    staged.size = array.chunk_bytes();
+  } else if (coding.kind == Coding::Kind::raw) {
+    if (stored_size != array.chunk_bytes())
+      throw Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes, {} were expected", stored_size, array.chunk_bytes()),
+                  array.chunk_name(staged.index));
+    if (coding.form.strides == cpu_form(array).strides) {  // any run of it can be read alone
+      const auto [first, last] = run_of(array, planned.plan, use);
+      staged.begin = first;
+      staged.size = last - first;
+      staged.chunk->first = first;
+      staged.chunk->bytes = staged.size;
+    }
+    staged.way = staged.size >= kDirect ? StagedChunk::Way::copy : StagedChunk::Way::decode;
+  }
+  return true;
+}
+
+/// Looks at the first chunk of a variable, before batches rely on the GPU: metadata does not say all that a decoder has
+/// to support (the codec within Blosc, whether Zstandard frames tell their size), and the chunks of an array are alike.
+void ProgramSource::probe(const StagedChunk& staged, std::uint64_t stored_size) {
+  const Coding& coding = codings_[staged.variable];
+  const bool is_compressed = coding.kind == Coding::Kind::blosc || coding.kind == Coding::Kind::zstd || coding.kind == Coding::Kind::lz4;
+  if (!is_compressed || stored_size > options_.part) return;
+  std::vector<std::byte> read;
+  DecodePlan::Bytes bytes;
+  if (staged.stored) {
+    read.resize(stored_size);
+    staged.array->read_stored(staged.index, *staged.stored, 0, read);
+    bytes = read;
+  } else {
+    bytes = std::as_bytes(std::get<EncodedChunk>(*staged.fetched).bytes.span());
+  }
+  DecodePlan plan;
+  if (add_chunk(plan, coding, bytes, 0, 0, staged.array->chunk_bytes()) == Verdict::unsupported) cpu_only_[staged.variable] = true;
+}
+
+std::shared_ptr<ProgramPart> ProgramSource::new_part(const std::shared_ptr<StreamedBatch>& batch) {
+  auto part = std::make_shared<ProgramPart>();
+  part->number = ++last_number_;
+  part->batch = batch;
+  const std::lock_guard lock(mutex_);
+  parts_[part->number] = part;
+  return part;
+}
+
+/// Bytes of the staging ring, in one piece; waits until they are free. nullopt after stop().
+std::optional<std::uint64_t> ProgramSource::reserve_staging(std::uint64_t size) {
+  const std::uint64_t ring = options_.sizes.staging;
+  std::unique_lock lock(mutex_);
+  std::uint64_t begin = staging_head_;
+  if (begin % ring + size > ring) begin = round_up<std::uint64_t>(begin, ring);
+  changed_.wait(lock, [&] { return stopping_ || begin + size - staging_tail_ <= ring; });
+  if (stopping_) return std::nullopt;
+  staging_head_ = begin + size;
+  return begin;
+}
+
+/// Nothing more is added to the part: its bytes are read. False after stop().
+bool ProgramSource::close(std::shared_ptr<ProgramPart>& part) {
+  std::sort(part->assemble_after.begin(), part->assemble_after.end());
+  part->assemble_after.erase(std::unique(part->assemble_after.begin(), part->assemble_after.end()), part->assemble_after.end());
+  for (const auto& chunk : part->pinned) chunk->pinned = false;
+  const auto begin = reserve_staging(round_up<std::uint64_t>(part->staging_size, kPage));
+  if (!begin) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    part->staging = *begin % options_.sizes.staging;
+    part->staging_end = staging_head_;
+  }
+  read(part);
+  return true;
+}
+
+/// Posts what is to be read, in pieces.
+void ProgramSource::read(const std::shared_ptr<ProgramPart>& part) {
+  struct Piece {
+    std::size_t chunk;
+    std::uint64_t offset, size;
+  };
+  std::vector<std::vector<Piece>> tasks(1);
+  std::uint64_t collected = 0;
+  for (std::size_t i = 0; i < part->chunks.size(); ++i) {
+    const StagedChunk& staged = part->chunks[i];
+    const bool divides = staged.way != StagedChunk::Way::cpu && staged.stored;
+    for (std::uint64_t at = 0; at < staged.size;) {
+      // No piece that is much smaller than the others.
+      const std::uint64_t left = staged.size - at;
+      const std::uint64_t size = divides && left > kPiece + kPiece / 2 ? kPiece : left;
+      if (collected + size > kPiece + kPiece / 2 && collected > 0) {
+        tasks.emplace_back();
+        collected = 0;
+      }
+      tasks.back().push_back({i, at, size});
+      collected += size;
+      at += size;
+    }
+  }
+  part->unread = static_cast<int>(tasks.size());
+  part->read_from = Trace::now();
+  {
+    const std::lock_guard lock(mutex_);
+    reading_ += static_cast<int>(tasks.size());
+  }
+  for (auto& pieces : tasks)
+    executor_.post(static_cast<Urgency>(part->number), [this, part, pieces = std::move(pieces)] {
+      try {
+        for (const Piece& piece : pieces) {
+          const StagedChunk& staged = part->chunks[piece.chunk];
+          counters_.bytes_staged += piece.size;
+          stage(staged, piece.offset, piece.size, options_.staging + part->staging + staged.staging + piece.offset);
+        }
+      } catch (...) {
+        const std::lock_guard lock(part->mutex);
+        part->why_failed = error_of(std::current_exception()).what();
+      }
+      if (part->unread.fetch_sub(1, std::memory_order_acq_rel) == 1) complete(part);
+      const std::lock_guard lock(mutex_);
+      if (--reading_ == 0) changed_.notify_all();
+    });
+}
+
+/// All bytes of the part are there, or it failed.
+void ProgramSource::complete(const std::shared_ptr<ProgramPart>& part) {
+  trace(Trace::Kind::fetch, *part, part->read_from, part->staging_size, !part->why_failed.empty());
+  auto program = build_program(*part, {options_.staging, options_.sizes, codings_, cpu_only_, counters_});
+  ++counters_.programs;
+  for (StagedChunk& staged : part->chunks) staged.fetched = nullptr;
+  const std::lock_guard lock(mutex_);
+  if (!part->why_failed.empty() && part->batch->why_failed.empty()) part->batch->why_failed = part->why_failed;
+  part->program = std::move(program);
+  changed_.notify_all();
+}
+
+std::shared_ptr<const Program> ProgramSource::next() {
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] {
+    const auto it = parts_.find(next_number_);
+    return it != parts_.end() && it->second->program != nullptr;
+  };
+  changed_.wait(lock, [&] { return stopping_ || ready(); });
+  if (stopping_) return nullptr;
+  ProgramPart& part = *parts_.at(next_number_++);
+  part.given_at = Trace::now();
+  return part.program;
+}
+
+/// What was done for the part ends now. Those of no chunk are not worth a line.
+void ProgramSource::trace(Trace::Kind kind, const ProgramPart& part, std::uint64_t begin, std::uint64_t bytes, bool failed) const {
+  if (options_.trace == nullptr || (kind != Trace::Kind::assemble && part.chunks.empty())) return;
+  const Trace::Event event{.kind = kind,
+                           .end = failed ? Trace::End::failed : Trace::End::done,
+                           .begin = begin,
+                           .bytes = bytes,
+                           .of = {.view = options_.trace->name(view_->name()),
+                                  .rank = static_cast<std::int32_t>(options_.rank),
+                                  .world = static_cast<std::int32_t>(options_.world),
+                                  .epoch = part.batch->is.epoch,
+                                  .batch = part.batch->is.batch}};
+  if (kind == Trace::Kind::assemble) options_.trace->add(event);
+  else options_.trace->add(event, part.chunks.front().array->metadata().path, part.chunks.front().index);  // the first of them
+}
+
+std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number, std::span<const std::uint32_t> statuses) {
+  const std::lock_guard lock(mutex_);
+  const auto it = parts_.find(number);
+  if (it == parts_.end() || it->second->program == nullptr)
+    throw Error(ErrorCode::internal, "a program ended that was not begun");
+  const std::shared_ptr<ProgramPart> part = it->second;
+  parts_.erase(it);
+  trace(Trace::Kind::decode, *part, part->given_at, part->decoded, false);
+  for (std::size_t i = 0; i < part->statuses.size(); ++i) {
+    if (i < statuses.size() && statuses[i] == kDecoded) continue;
+    part->statuses[i]->refuse(part->statuses[i]->name + ": the GPU found it damaged");
+    ++counters_.chunks_refused;
+  }
+  staging_tail_ = part->staging_end;
+  arena_.ended(number);
+  changed_.notify_all();
+  StreamedBatch& batch = *part->batch;
+  if (batch.last_number != number) return std::nullopt;
+  Ended end{batch.place, batch.why_failed};
+  for (const auto& chunk : batch.used)
+    if (end.why_failed.empty() && chunk->bad) end.why_failed = chunk->why_bad;
+  trace(Trace::Kind::assemble, *part, batch.began, end.why_failed.empty() ? batch.bytes : 0, !end.why_failed.empty());
+  return end;
+}
+
+}  // namespace batchfs::gpu

@@ -1,0 +1,120 @@
+#pragma once
+// Makes the programs of a view's batches: knows which chunks are on the device, reads the stored bytes of the others
+// into staging memory, several batches ahead, and says how they are decoded and put together. Touches no device:
+// whoever runs the programs, in this process or in another, has the same areas and tells when they have ended.
+//
+//   ProgramSource source(view, tables, sequence, options, executor, counters);
+//   const auto batch = source.begin(0, slot, tensors);   // one thread, in order; waits for room in staging
+//   while (auto program = source.next()) …               // another: programs by number, as soon as they are complete
+//   source.ended(number, statuses);                      // another: in order
+//
+// The trace tells of each program how long its stored bytes were read (fetch) and how long it took from when it was given
+// out until it had ended (decode: copy, decoding, and its share of putting the batch together), and of each batch how long
+// it took in all (assemble).
+//
+// A chunk that the GPU does not decode is decoded by the CPU into staging: the first chunk of each variable tells. Where
+// another turns out so after it was read, or the device refuses it, the batch fails here, and is put together by the
+// engine instead.
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "engine/pipeline/executor.h"
+#include "engine/telemetry/trace.h"
+#include "engine/view/view.h"
+#include "gpu/program/assembly_plan.h"
+#include "gpu/program/chunk_arena.h"
+#include "gpu/program/program.h"
+#include "gpu/program/program_part.h"
+
+namespace batchfs::gpu {
+
+/// Thread-safe as said above.
+class ProgramSource {
+ public:
+  struct Options {
+    AreaSizes sizes;
+    std::byte* staging = nullptr;
+    std::uint64_t part = 64 << 20;  // most bytes, stored and decoded, of a program: sizes.source at most
+    std::int64_t rank = 0, world = 1;  // for the trace, as which the sequence is read
+    Trace* trace = nullptr;            // may be null
+  };
+  /// Which batch comes at a place of the stream; nullopt at its end.
+  using Sequence = std::function<std::optional<BatchNumber>(std::uint64_t)>;
+
+  ProgramSource(std::shared_ptr<const View> view, const AssemblyTables& tables, Sequence sequence, Options options,
+                Executor& executor, ProgramCounters& counters);
+  /// Waits for reads that are under way.
+  ~ProgramSource();
+
+  /// Plans batch `place`; its tensors go to `tensors` in the batch area. The batch's programs come out of next().
+  /// A batch that cannot be done on the GPU ends at once, as failed. False after stop().
+  bool begin(std::uint64_t place, std::uint32_t slot, std::span<const std::uint64_t> tensors);
+
+  /// The next program, in the order of numbers, from 1 on. Null after stop().
+  std::shared_ptr<const Program> next();
+
+  struct Ended {
+    std::uint64_t place = 0;
+    std::string why_failed;  // empty: the batch is complete
+  };
+  /// Program `number` has ended. Says so when a batch has with it.
+  std::optional<Ended> ended(std::uint64_t number, std::span<const std::uint32_t> statuses);
+
+  void stop();
+
+ private:
+  struct Planned {
+    std::uint64_t place = 0;
+    BatchPlan plan;
+  };
+  using Key = ChunkArena::Key;
+
+  void look_ahead(std::uint64_t place);
+  void fetch_ahead();
+  void fetch(const Key& key);
+  bool locate(const Planned& planned, const ChunkUse& use, StagedChunk& staged);
+  void probe(const StagedChunk& staged, std::uint64_t stored_size);
+  std::shared_ptr<ProgramPart> new_part(const std::shared_ptr<StreamedBatch>& batch);
+  bool close(std::shared_ptr<ProgramPart>& part);
+  std::optional<std::uint64_t> reserve_staging(std::uint64_t size);
+  void read(const std::shared_ptr<ProgramPart>& part);
+  void complete(const std::shared_ptr<ProgramPart>& part);
+  void trace(Trace::Kind kind, const ProgramPart& part, std::uint64_t begin, std::uint64_t bytes, bool failed) const;
+
+  const std::shared_ptr<const View> view_;
+  const AssemblyTables& tables_;
+  const Sequence sequence_;
+  const Options options_;
+  Executor& executor_;
+  ProgramCounters& counters_;
+  std::vector<Coding> codings_;                        // of the view's variables
+  std::vector<ChunkForm> cpu_forms_;
+  std::vector<std::atomic<bool>> cpu_only_;            // whose chunks turned out to be for the CPU
+  std::vector<char> probed_;                           // whose first chunk has been looked at; the planning thread's
+
+  // The planning thread's.
+  std::deque<Planned> planned_;
+  std::uint64_t planned_up_to_ = 0;
+  std::uint64_t last_number_ = 0;
+  std::map<Key, std::future<std::shared_ptr<Fetched>>> fetches_;
+  bool all_local_ = true;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  ChunkArena arena_;
+  std::map<std::uint64_t, std::shared_ptr<ProgramPart>> parts_;  // planned and not ended, by number
+  std::uint64_t next_number_ = 1;                         // that next() gives
+  std::uint64_t staging_head_ = 0, staging_tail_ = 0;     // of the ring; bytes given out and taken back, counted on
+  int reading_ = 0;                                       // tasks posted
+  bool stopping_ = false;
+};
+
+}  // namespace batchfs::gpu

@@ -1,0 +1,66 @@
+#include "engine/pipeline/read_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/engine/pipeline/parts.h"
+#include "tests/unit/eventually.h"
+
+namespace batchfs {
+namespace {
+
+class ReadAheadTest : public testing::Test {
+ protected:
+  bool is_made(std::int64_t batch) const {
+    return parts_.table.is_made(parts_.request(batch).key());
+  }
+  void open(std::int64_t batch) {
+    parts_.read_ahead.learn(parts_.request(batch), false);
+    parts_.read_ahead.make_next(parts_.request(batch));
+  }
+  Parts parts_;
+};
+
+TEST_F(ReadAheadTest, MakesTheBatchesOfTheWindow) {
+  open(0);
+  EXPECT_TRUE(eventually([&] { return parts_.counters.batches_assembled == 2; }));
+  EXPECT_FALSE(is_made(0)) << "its reader opens it";
+  EXPECT_TRUE(is_made(1) && is_made(2));
+  EXPECT_FALSE(is_made(3));
+}
+
+TEST_F(ReadAheadTest, AGuessThatComesLateMakesNothingThatTheReaderHasPassed) {
+  // A worker that was held up after it had asked for the window.
+  parts_.read_ahead.learn(parts_.request(0), false);
+  const auto window = parts_.prefetcher.window(parts_.request(0), 96, 1 << 20);
+  ASSERT_EQ(window.size(), 2u);
+  for (std::int64_t b = 1; b < 9; ++b) parts_.read_ahead.learn(parts_.request(b), false);
+  for (const BatchRequest& late : window) EXPECT_FALSE(parts_.prefetcher.is_ahead(late));
+  const std::uint64_t before = parts_.counters.batches_prefetched;
+  parts_.read_ahead.make_next(parts_.request(0));
+  EXPECT_TRUE(eventually([&] { return parts_.counters.batches_prefetched > before; }));
+  EXPECT_FALSE(is_made(1) || is_made(2) || is_made(8));
+  EXPECT_TRUE(is_made(9));
+}
+
+TEST_F(ReadAheadTest, ItsErrorsAreLeftToTheReader) {
+  parts_.data.store->failing = 1;
+  open(0);
+  EXPECT_TRUE(eventually([&] { return parts_.counters.batches_assembled == 1 && !is_made(1); }));
+  EXPECT_TRUE(is_made(2));
+}
+
+TEST_F(ReadAheadTest, TakesNoMemoryThatReadersQueueFor) {
+  const Budget::Reservation all = parts_.budget.reserve(parts_.budget.limit());
+  parts_.queue.push({.bytes = 10,
+                     .readers = [] { return std::size_t{1}; },
+                     .give_up = [] { return false; },
+                     .granted = [](Budget::Reservation, const std::exception_ptr&) {}});
+  open(0);
+  EXPECT_TRUE(eventually([&] { return parts_.prefetcher.streams().at(0).window == 1; }))
+      << "pressure shrinks the window";
+  EXPECT_TRUE(eventually([&] { return !is_made(1) && !is_made(2); }));
+  EXPECT_EQ(parts_.counters.batches_prefetched, 0u);
+}
+
+}  // namespace
+}  // namespace batchfs

@@ -1,0 +1,495 @@
+// Batches in device memory, with a device that is made up: its memory is a memory file, so what readers see can be
+// looked at on any machine.
+
+#include "gpu/handoff/device_delivery.h"
+
+#include <deque>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "gpu/handoff/packed_format.h"
+#include "gpu/reader/reader.h"
+#include "tests/unit/gpu/handoff/client.h"
+#include "tests/unit/gpu/handoff/fake_device.h"
+
+namespace batchfs::handoff {
+namespace device_delivery_test {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr auto kUuid = reader::FakeDevice::kUuid;
+constexpr std::uint64_t kSlotBytes = 4096;
+
+/// What all streams of a test did.
+struct Device {
+  std::atomic<int> streams{0}, alive{0}, taken{0}, released{0};
+  std::atomic<bool> fail{false}, refuse{false};
+  std::atomic<std::int64_t> bad_place{-1}, undecoded_place{-1};
+  std::atomic<std::uint64_t> needed{0};      // bytes without which no stream is made
+  std::atomic<std::uint32_t> slots{3};
+  std::mutex mutex;                          // guards what follows
+  std::vector<std::uint64_t> memory;         // that each stream got
+  std::uint64_t last_memory() {
+    const std::lock_guard lock(mutex);
+    return memory.empty() ? 0 : memory.back();
+  }
+};
+
+/// Batches made by the view's engine, in slots of a memory file. Waits for a slot as a GPU's stream does.
+class FakeStream final : public SlotStream {
+ public:
+  FakeStream(Device& device, Engine& engine, BatchRequest first, std::uint64_t memory)
+      : device_(device),
+        engine_(engine),
+        request_(std::move(first)),
+        memory_(memory),
+        slots_(device.slots),
+        file_(::memfd_create("slots", MFD_CLOEXEC)) {
+    if (device_.refuse || memory < device_.needed) throw Error(ErrorCode::no_memory, "there is no room");
+    if (::ftruncate(file_, static_cast<off_t>(size())) != 0) throw std::runtime_error("ftruncate");
+    for (std::uint32_t slot = 0; slot < slots(); ++slot) free_.insert(slot);
+    ++device_.streams;
+    ++device_.alive;
+    const std::lock_guard lock(device_.mutex);
+    device_.memory.push_back(memory);
+  }
+  ~FakeStream() override {
+    ::close(file_);
+    --device_.alive;
+  }
+
+  Slot next() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !free_.empty() || stopped_; });
+    if (stopped_) throw Error(ErrorCode::interrupted, "the stream was stopped");
+    if (device_.fail) throw Error(ErrorCode::io, "the device has failed");
+    const std::uint32_t slot = *free_.begin();
+    BatchRequest request = request_;
+    const std::int64_t of_rank = request.view->rank_batches(request.rank, request.world);
+    if (++request_.batch == of_rank) {
+      request_.batch = 0;
+      ++request_.epoch;
+    }
+    if (request.batch == device_.bad_place) throw Error(ErrorCode::corrupt, "this batch cannot be made");
+    if (request.batch == device_.undecoded_place) throw Error(ErrorCode::not_supported, "no GPU decodes this");
+    free_.erase(slot);
+    request.format = &packed_format();
+    const auto batch = engine_.open(request);
+    const std::vector<Dims> shapes = request.view->shapes(request.global_batch());
+    const std::uint64_t bytes = static_cast<std::uint64_t>(element_count(shapes[0])) * request.view->tensors()[0].type.itemsize;
+    EXPECT_EQ(::pwrite(file_, batch->files[0].data(), bytes, static_cast<off_t>(slot * kSlotBytes)), static_cast<ssize_t>(bytes));
+    ++device_.taken;
+    return {{{slot * kSlotBytes, bytes}}, [this, slot] {
+              const std::lock_guard again(mutex_);
+              ++device_.released;
+              free_.insert(slot);
+              changed_.notify_all();
+            },
+            {}};
+  }
+  bool broken() const override { return device_.fail; }
+  void stop() override {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_all();
+  }
+  std::uint32_t slots() const override { return slots_; }
+  int fd() const override { return file_; }
+  std::uint64_t size() const override { return slots() * kSlotBytes; }
+  std::uint64_t memory() const override { return memory_; }
+
+ private:
+  Device& device_;
+  Engine& engine_;
+  BatchRequest request_;
+  const std::uint64_t memory_;
+  const std::uint32_t slots_;
+  const int file_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<std::uint32_t> free_;
+  bool stopped_ = false;
+};
+
+/// A server whose device is made up: views named v0, v1, ... with ten batches of one time step.
+class ServedOnDevice {
+ public:
+  static constexpr std::uint64_t kMemory = 1 << 20;
+
+  explicit ServedOnDevice(int views = 1, std::chrono::milliseconds idle_time = std::chrono::milliseconds(200))
+      : engine({.threads = 2, .memory = 64 << 20}, log),
+        host(engine),
+        delivery({.uuid = kUuid,
+                  .memory = kMemory,
+                  .idle_time = idle_time,
+                  .make_stream = [this](const BatchRequest& first, std::uint64_t memory) {
+                    return std::make_unique<FakeStream>(device, engine, first, memory);
+                  }},
+                 host, log),
+        directory(temporary_directory()) {
+    HandoffServer::Options options;
+    for (int i = 0; i < views; ++i)
+      options.views.push_back(data.view(R"({"name": "v)" + std::to_string(i) +
+                                        R"(", "select": {"time": {"from": "#0", "to": "#10"}}, "window": {"time": 1}, "batch": 1, "epochs": 3})"));
+    options.deliveries = {&delivery, &host};
+    server = std::make_unique<HandoffServer>(std::move(options), Listener(directory + "/s"), log);
+  }
+  ~ServedOnDevice() {
+    server = nullptr;
+    ::rmdir(directory.c_str());
+  }
+  std::string path() const { return directory + "/s"; }
+  std::uint64_t from_host(DeviceDelivery::Fallback why) const {
+    return delivery.statistics().fallbacks[static_cast<std::size_t>(why)];
+  }
+
+  FakeData data{10, 4, 6};
+  Log log;
+  Device device;
+  Engine engine;
+  HostDelivery host;
+  DeviceDelivery delivery;
+  std::string directory;
+  std::unique_ptr<HandoffServer> server;
+};
+
+std::shared_ptr<reader::Reader> open(const ServedOnDevice& served, std::shared_ptr<reader::FakeDevice> device, const std::string& mode = "auto",
+                                     const std::string& view = "v0", std::uint32_t ahead = 2) {
+  return reader::Reader::open({.place = served.path(), .view = view, .ahead = ahead, .mode = mode, .device = std::move(device)});
+}
+
+std::int32_t value_of(const reader::Batch& batch) {
+  std::int32_t value;
+  std::memcpy(&value, batch.tensors[0].data, sizeof value);
+  return value;
+}
+
+TEST(DeviceDelivery, GivesBatchesInSlotsThatAreMappedOnce) {
+  ServedOnDevice served;
+  const auto device = std::make_shared<reader::FakeDevice>();
+  const auto reader = open(served, device);
+  EXPECT_EQ(reader->mode(), "daemon");
+  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {  // the second goes on in the same stream
+    reader->start({.epoch = epoch});
+    for (std::int64_t i = 0; i < 10; ++i) {
+      const auto batch = reader->next();
+      ASSERT_NE(batch, nullptr);
+      EXPECT_EQ(batch->number, i);
+      EXPECT_NE(batch->device, nullptr);
+      EXPECT_EQ(value_of(*batch), first_value(i));
+    }
+  }
+  EXPECT_EQ(device->maps, 1);
+  EXPECT_EQ(device->copies, 0);
+  EXPECT_EQ(served.device.streams, 1);
+  EXPECT_EQ(served.delivery.statistics().batches, 20u);
+}
+
+TEST(DeviceDelivery, IsForReadersOfItsDevice) {
+  ServedOnDevice served;
+  RawClient client(served.path());
+  HelloMessage hello{};
+  hello.kinds = bit(MemoryKind::host) | bit(MemoryKind::device_fd);
+  hello.world = 1;
+  ASSERT_TRUE(client.send(hello, MessageType::hello));  // no UUID
+  EXPECT_EQ(client.expect(MessageType::welcome).as<WelcomeMessage>().mode, Mode::host);
+}
+
+TEST(DeviceDelivery, BatchesByNumberComeFromTheHost) {
+  ServedOnDevice served;
+  const auto device = std::make_shared<reader::FakeDevice>();
+  const auto reader = open(served, device);
+  const auto batch = reader->get(0, 7);
+  EXPECT_NE(batch->device, nullptr);
+  EXPECT_EQ(value_of(*batch), first_value(7));
+  EXPECT_EQ(device->copies, 1);
+  EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::by_number), 1u);
+  EXPECT_THAT(reader->why_copied(), HasSubstr("1 of 1 batches were made on the host: 1 because"));
+  EXPECT_THAT(reader->why_copied(), HasSubstr("by_number"));
+}
+
+TEST(DeviceDelivery, AReaderThatHoldsAllSlotsGoesOn) {
+  ServedOnDevice served;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  std::vector<std::shared_ptr<reader::Batch>> held;
+  for (int i = 0; i < 8; ++i) held.push_back(reader->next());
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(value_of(*held[static_cast<std::size_t>(i)]), first_value(i));
+  EXPECT_GT(served.from_host(DeviceDelivery::Fallback::slots_held), 0u);
+  held.clear();
+  for (int i = 8; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+}
+
+TEST(DeviceDelivery, ASlotIsUsedAgainAfterTheConsumersStream) {
+  ServedOnDevice served;
+  const auto device = std::make_shared<reader::FakeDevice>();
+  const auto reader = open(served, device);
+  reader->start({});
+  auto batch = reader->next();
+  batch->use->note(5);
+  batch = nullptr;
+  EXPECT_EQ(served.device.released, 0);
+  ASSERT_EQ(device->waiting.size(), 1u);
+  device->waiting.front()();
+  EXPECT_TRUE(eventually([&] { return served.device.released == 1; }));
+}
+
+TEST(DeviceDelivery, TwoReadersOfARankShareItsBatches) {
+  ServedOnDevice served;
+  const auto first = open(served, std::make_shared<reader::FakeDevice>()), second = open(served, std::make_shared<reader::FakeDevice>());
+  const auto offset = [](const reader::Batch& batch) { return batch.tensors[0].data - batch.device_memory.at(0)->data(); };
+  first->start({});
+  auto held = first->next();  // until the other has it too
+  second->start({});
+  auto same = second->next();
+  EXPECT_EQ(served.device.streams, 1);
+  EXPECT_EQ(value_of(*same), first_value(0));
+  EXPECT_EQ(offset(*same), offset(*held));
+  EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::behind), 0u);
+  held = same = nullptr;
+  for (int i = 1; i < 10; ++i) {
+    EXPECT_EQ(value_of(*first->next()), first_value(i));
+    EXPECT_EQ(value_of(*second->next()), first_value(i));
+  }
+}
+
+TEST(DeviceDelivery, BeginningAgainMakesANewStream) {
+  ServedOnDevice served;
+  const auto device = std::make_shared<reader::FakeDevice>();
+  const auto reader = open(served, device);
+  for (int pass = 0; pass < 5; ++pass) {
+    reader->start({});
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+  }
+  EXPECT_TRUE(eventually([&] { return served.device.alive <= 1; }));
+}
+
+TEST(DeviceDelivery, AnIdleStreamIsEnded) {
+  ServedOnDevice served;
+  {
+    const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+    reader->start({});
+    EXPECT_EQ(value_of(*reader->next()), first_value(0));
+    EXPECT_EQ(served.device.alive, 1);
+  }
+  EXPECT_TRUE(eventually([&] { return served.device.alive == 0 && served.delivery.statistics().memory == 0; }));
+}
+
+TEST(DeviceDelivery, WhereThereIsNoRoomBatchesComeFromTheHost) {
+  ServedOnDevice served;
+  served.device.refuse = true;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+  EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::no_memory), 10u);
+  EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::failed), 0u);
+  EXPECT_THAT(reader->why_copied(), HasSubstr("10 of 10 batches were made on the host: 10 because there is too little GPU memory"));
+}
+
+TEST(DeviceDelivery, ALateViewGetsTheMemoryOfReadersThatHaveLeft) {
+  ServedOnDevice served(6, std::chrono::minutes(10));
+  for (int i = 0; i < 6; ++i) {
+    const auto reader = open(served, std::make_shared<reader::FakeDevice>(), "auto", "v" + std::to_string(i));
+    reader->start({});
+    EXPECT_EQ(value_of(*reader->next()), first_value(0));
+    EXPECT_GE(served.device.last_memory(), ServedOnDevice::kMemory / 4) << "view " << i;
+    EXPECT_EQ(reader->why_copied(), "");
+  }
+  EXPECT_LE(served.delivery.statistics().memory, ServedOnDevice::kMemory);
+  EXPECT_EQ(served.device.streams, 6);
+}
+
+TEST(DeviceDelivery, StreamsThatFitAreKeptForReadersThatComeBack) {
+  ServedOnDevice served(2, std::chrono::minutes(10));
+  for (int epoch = 0; epoch < 3; ++epoch)
+    for (const char* view : {"v0", "v1"}) {
+      const auto reader = open(served, std::make_shared<reader::FakeDevice>(), "auto", view);
+      reader->start({.epoch = epoch});
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+    }
+  EXPECT_EQ(served.device.streams, 2);
+}
+
+TEST(DeviceDelivery, AViewThatNeedsMoreThanItsShareGetsAllThatIsFree) {
+  ServedOnDevice served(2, std::chrono::minutes(10));
+  for (const char* view : {"v0", "v1"}) {
+    const auto reader = open(served, std::make_shared<reader::FakeDevice>(), "auto", view);
+    reader->start({});
+    EXPECT_EQ(value_of(*reader->next()), first_value(0));
+    EXPECT_EQ(reader->why_copied(), "");
+    served.device.needed = ServedOnDevice::kMemory / 4 * 3;
+  }
+  EXPECT_EQ(served.device.last_memory(), ServedOnDevice::kMemory);
+}
+
+TEST(DeviceDelivery, ReadersKeepTheirMemoryAndALateViewIsTriedAgainWhenTheyLeave) {
+  ServedOnDevice served(2, std::chrono::minutes(10));
+  auto first = open(served, std::make_shared<reader::FakeDevice>(), "auto", "v0");
+  first->start({});
+  auto held = first->next();
+  served.device.needed = ServedOnDevice::kMemory / 4 * 3;
+  const auto second = open(served, std::make_shared<reader::FakeDevice>(), "auto", "v1");
+  second->start({});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(value_of(*second->next()), first_value(i));
+  EXPECT_EQ(served.device.streams, 1);
+  EXPECT_EQ(value_of(*held), first_value(0));
+  EXPECT_GE(served.from_host(DeviceDelivery::Fallback::no_memory), 5u);
+  held = nullptr;
+  first = nullptr;
+  EXPECT_TRUE(eventually([&] { return served.server->statistics().readers == 1; }));
+  second->start({.epoch = 1});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*second->next()), first_value(i));
+  EXPECT_EQ(served.device.streams, 2);
+  EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::failed), 0u);
+}
+
+TEST(DeviceDelivery, ReadingFarAheadDoesNotMakeBatchesOnTheHost) {
+  ServedOnDevice served;
+  const auto device = std::make_shared<reader::FakeDevice>();
+  const auto reader = open(served, device, "auto", "v0", 8);
+  reader->start({});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+  EXPECT_EQ(device->copies, 0);
+  EXPECT_EQ(reader->why_copied(), "");
+}
+
+TEST(DeviceDelivery, HoldingMoreWhileBatchesAreReadyDoesNotMakeBatchesOnTheHost) {
+  ServedOnDevice served;
+  served.device.slots = 5;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>(), "auto", "v0", 8);
+  reader->start({});
+  std::deque<std::shared_ptr<reader::Batch>> held;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(eventually([&] { return served.device.taken >= std::min(i + 3, 10); }));
+    held.push_back(reader->next());
+    EXPECT_EQ(value_of(*held.back()), first_value(i));
+    if (held.size() > 2) held.pop_front();
+  }
+  EXPECT_EQ(reader->why_copied(), "");
+}
+
+TEST(DeviceDelivery, FewerSlotsThanAReaderHoldsDoNotStopIt) {
+  ServedOnDevice served;
+  served.device.slots = 2;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  std::vector<std::shared_ptr<reader::Batch>> held;
+  for (int i = 0; i < 4; ++i) held.push_back(reader->next());
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(value_of(*held[static_cast<std::size_t>(i)]), first_value(i));
+  EXPECT_THAT(reader->why_copied(), HasSubstr("slots_held"));
+}
+
+TEST(DeviceDelivery, BeginningAnewWithABatchInHandIsNotBehind) {
+  ServedOnDevice served;
+  const auto device = std::make_shared<reader::FakeDevice>();
+  const auto reader = open(served, device);
+  std::shared_ptr<reader::Batch> batch;
+  for (int pass = 0; pass < 4; ++pass) {
+    reader->start({});
+    for (int i = 0; i < 5; ++i) {
+      batch = reader->next();
+      EXPECT_EQ(value_of(*batch), first_value(i));
+    }
+  }
+  // A slot that was released a moment ago may still count as held.
+  EXPECT_THAT(reader->why_copied(), Not(HasSubstr("behind")));
+  EXPECT_LE(device->copies, 2);
+}
+
+TEST(DeviceDelivery, WhatTheGpuDoesNotDecodeIsCountedAsThat) {
+  ServedOnDevice served;
+  served.device.undecoded_place = 2;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+  EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::not_decoded), 1u);
+  EXPECT_THAT(reader->why_copied(), HasSubstr("1 of 10 batches were made on the host: 1 because the GPU does not decode"));
+}
+
+TEST(DeviceDelivery, ADeviceThatFailsStopsNobody) {
+  ServedOnDevice served;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  for (int i = 0; i < 10; ++i) {
+    if (i == 3) served.device.fail = true;
+    EXPECT_EQ(value_of(*reader->next()), first_value(i));
+  }
+  EXPECT_GT(served.from_host(DeviceDelivery::Fallback::failed), 0u);
+}
+
+TEST(DeviceDelivery, ABatchThatCannotBeMadeFailsAlone) {
+  ServedOnDevice served;
+  served.device.bad_place = 2;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  for (int i = 0; i < 10; ++i) {
+    if (i == 2) EXPECT_THROW(reader->next(), Error);
+    else EXPECT_EQ(value_of(*reader->next()), first_value(i));
+  }
+}
+
+TEST(DeviceDelivery, AReaderThatCannotMapCopies) {
+  ServedOnDevice served;
+  const auto device = std::make_shared<reader::FakeDevice>();
+  device->cannot_map = true;
+  const auto reader = open(served, device);
+  reader->start({});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+  EXPECT_EQ(reader->mode(), "host");
+  EXPECT_EQ(reader->why_copied(), "the driver maps nothing");
+  const auto insisting = open(served, device, "daemon");
+  insisting->start({});
+  EXPECT_THROW(insisting->next(), Error);
+}
+
+TEST(DeviceDelivery, ADeadReaderCostsItsLeasesOnly) {
+  ServedOnDevice served;
+  for (int killed = 0; killed < 4; ++killed) {
+    RawClient client(served.path());
+    HelloMessage hello{};
+    hello.kinds = bit(MemoryKind::host) | bit(MemoryKind::device_fd);
+    hello.world = 1;
+    std::memcpy(hello.gpu_uuid, kUuid.data(), kUuid.size());
+    ASSERT_TRUE(client.send(hello, MessageType::hello));
+    EXPECT_EQ(client.expect(MessageType::welcome).as<WelcomeMessage>().mode, Mode::daemon);
+    if (killed > 0) {
+      ASSERT_TRUE(client.start(0, 1, 10, 3));
+    }
+    for (int i = 1; i < killed; ++i) {
+      const Received batch = client.expect(MessageType::batch);
+      const auto record = batch.as<MemoryRecord>(sizeof(BatchMessage));
+      EXPECT_EQ((record.flags & kMemoryAttached) != 0, !batch.descriptors.empty());
+    }
+    client.close();
+    EXPECT_TRUE(eventually([&] { return served.server->statistics().leases == 0 && served.device.taken == served.device.released; }));
+  }
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
+}
+
+TEST(DeviceDelivery, ASlotThatIsHeldWhenTheServerEndsIsNotUsedAgain) {
+  ServedOnDevice served;
+  const auto reader = open(served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  const auto batch = reader->next();
+  EXPECT_TRUE(eventually([&] { return served.device.taken == 3; }));  // all slots
+  served.server = nullptr;
+  EXPECT_EQ(served.device.released, 0);
+  EXPECT_EQ(value_of(*batch), first_value(0));
+}
+
+TEST(DeviceDelivery, BatchesOutliveTheServer) {
+  auto served = std::make_unique<ServedOnDevice>();
+  const auto reader = open(*served, std::make_shared<reader::FakeDevice>());
+  reader->start({});
+  const auto batch = reader->next();
+  served = nullptr;
+  EXPECT_EQ(value_of(*batch), first_value(0));
+  EXPECT_THROW({ while (reader->next()) {} }, Error);
+}
+
+}  // namespace device_delivery_test
+}  // namespace batchfs::handoff

@@ -1,0 +1,564 @@
+#include "gpu/handoff/server.h"
+
+#include <random>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <gmock/gmock.h>
+
+#include "engine/base/json.h"
+#include "tests/unit/descriptor_attacks.h"
+#include "tests/unit/gpu/handoff/client.h"
+
+namespace batchfs::handoff {
+namespace server_test {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr const char* kView = R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}})";
+
+/// Nothing is held for any reader.
+bool is_idle(const HandoffServer& server) {
+  const auto now = server.statistics();
+  return now.readers == 0 && now.leases == 0 && now.bytes == 0;
+}
+
+TEST(HandoffServer, SaysWhatAViewHolds) {
+  Served served({kView});
+  RawClient client(served.server->path());
+  client.hello("v");
+  const Received received = client.expect(MessageType::welcome);
+  const auto welcome = received.as<WelcomeMessage>();
+  EXPECT_EQ(welcome.header.version, 1);
+  EXPECT_EQ(welcome.mode, Mode::host);
+  EXPECT_EQ(welcome.samples, 40);
+  EXPECT_EQ(welcome.batch_size, 4);
+  EXPECT_EQ(welcome.batches, 10);
+  EXPECT_EQ(welcome.tensor_count, 1u);
+  ASSERT_EQ(received.descriptors.size(), 1u);
+  std::string texts(welcome.schema_length + welcome.view_length, '\0');
+  ASSERT_EQ(::pread(received.descriptors[0], texts.data(), texts.size(), 0), static_cast<ssize_t>(texts.size()));
+  EXPECT_EQ(parse_json(texts.substr(0, welcome.schema_length), "").at("batches"), 10);
+  EXPECT_EQ(parse_json(texts.substr(welcome.schema_length), "").at("batch").at("remainder"), "keep");
+}
+
+TEST(HandoffServer, KnowsEveryRuleForRemainders) {
+  for (const auto& [name, rule] : {std::pair("keep", Remainder::keep), std::pair("drop", Remainder::drop), std::pair("pad", Remainder::pad)}) {
+    Served served({R"({"window": {"time": 1}, "batch": {"size": 7, "remainder": ")" + std::string(name) + "\"}}"});
+    RawClient client(served.server->path());
+    client.hello();
+    EXPECT_EQ(client.expect(MessageType::welcome).as<WelcomeMessage>().remainder, static_cast<std::uint32_t>(rule)) << name;
+  }
+}
+
+TEST(HandoffServer, StreamsBatchesInOrderWithTheirMemory) {
+  Served served({kView});
+  RawClient client(served.server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+  client.start(1, 3, 3);  // 1, 4, 7
+  for (const std::int64_t number : {1, 4, 7}) {
+    const Received batch = client.expect(MessageType::batch);
+    const auto message = batch.as<BatchMessage>();
+    EXPECT_EQ(message.epoch, 0);
+    EXPECT_EQ(message.batch, number);
+    EXPECT_EQ(message.samples, 4);
+    EXPECT_EQ(message.stream, 1u);
+    ASSERT_EQ(message.dim_count, 3u);
+    EXPECT_EQ(batch.as<std::int64_t>(batch.bytes.size() - 24), 4);  // sample, time, x
+    EXPECT_EQ(batch.as<std::int64_t>(batch.bytes.size() - 16), 1);
+    EXPECT_EQ(batch.as<std::int64_t>(batch.bytes.size() - 8), 6);
+    const auto values = values_of(batch);
+    ASSERT_EQ(values.size(), 24u);
+    for (std::size_t row = 0; row < 4; ++row)
+      EXPECT_EQ(values[6 * row], first_value(4 * number + static_cast<std::int64_t>(row)));
+    client.release(message.lease);
+  }
+  EXPECT_EQ(client.expect(MessageType::end).as<EndMessage>().stream, 1u);
+}
+
+TEST(HandoffServer, NoDescriptorThatAReaderGetsCanChangeAnything) {
+  // Small batches, and batches that lie in huge pages where this process may have them.
+  for (const std::int64_t width : {6, 200'000}) {
+    Served served({kView}, 64 << 20, {}, FakeData{10, 4, width});
+    RawClient client(served.server->path());
+    client.hello();
+    const Received welcome = client.expect(MessageType::welcome);
+    client.get(1, 0);
+    const Received batch = client.expect(MessageType::batch);
+    for (const Received* received : {&welcome, &batch}) {
+      ASSERT_EQ(received->descriptors.size(), 1u);
+      EXPECT_EQ(attacks_that_work(received->descriptors[0]), "");
+    }
+    EXPECT_EQ(values_of(batch)[0], first_value(0));
+  }
+}
+
+TEST(HandoffServer, ReadersOfOneBatchShareItsMemory) {
+  Served served({kView});
+  std::vector<std::unique_ptr<RawClient>> clients;
+  std::set<ino_t> inodes;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(std::make_unique<RawClient>(served.server->path()));
+    clients.back()->hello();
+    clients.back()->expect(MessageType::welcome);
+    clients.back()->get(1, 3);
+    struct stat at;
+    ASSERT_EQ(::fstat(clients.back()->expect(MessageType::batch).descriptors.at(0), &at), 0);
+    inodes.insert(at.st_ino);
+  }
+  EXPECT_EQ(inodes.size(), 1u);
+  EXPECT_TRUE(eventually([&] { return served.server->statistics().leases == 8; }));
+}
+
+TEST(HandoffServer, AStreamStopsAtItsDepth) {
+  Served served({kView});
+  RawClient client(served.server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+  client.start(0, 1, 10, 3);
+  std::vector<std::uint64_t> leases;
+  for (int i = 0; i < 3; ++i) leases.push_back(client.expect(MessageType::batch).as<BatchMessage>().lease);
+  EXPECT_FALSE(client.receive(100).has_value());
+  client.release(leases[1]);
+  EXPECT_EQ(client.expect(MessageType::batch).as<BatchMessage>().batch, 3);
+  // Who holds all and wants another gets it.
+  client.send(WantMessage{{}, 1, 3, 0}, MessageType::want);
+  EXPECT_EQ(client.expect(MessageType::batch).as<BatchMessage>().batch, 4);
+  EXPECT_FALSE(client.receive(100).has_value());
+}
+
+TEST(HandoffServer, AReaderThatHoldsTooMuchIsTold) {
+  // 96 bytes a batch, of a memory of 500.
+  Served served({kView}, 500);
+  RawClient client(served.server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+  client.start(0, 1, 10, 2);
+  int held = 0;
+  std::optional<Received> received;
+  for (;; ++held) {
+    client.send(WantMessage{{}, 1, 1, 0}, MessageType::want);
+    received = client.receive();
+    ASSERT_TRUE(received.has_value());
+    if (received->type() != MessageType::batch) break;
+    ASSERT_LE(held, 10);
+  }
+  ASSERT_EQ(received->type(), MessageType::failed);
+  EXPECT_EQ(held, 2) << "half of it is for others";
+  EXPECT_EQ(received->as<FailedMessage>().code, static_cast<std::uint32_t>(ErrorCode::no_memory));
+  EXPECT_THAT(received->text(sizeof(FailedMessage)), HasSubstr("release earlier batches"));
+  client.get(7, 9);
+  // An earlier Want may have been said too late to be of use, and has an answer too.
+  while (client.expect(MessageType::failed).as<FailedMessage>().request != 7u) {}
+}
+
+TEST(HandoffServer, StartingAgainTakesTheEarlierStreamsPlace) {
+  Served served({kView});
+  RawClient client(served.server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+  client.start(0, 1, 10, 2, 0, 1);
+  client.start(5, 1, 2, 8, 3, 2);
+  std::vector<std::int64_t> numbers;
+  for (;;) {
+    const auto received = client.receive();
+    ASSERT_TRUE(received.has_value());
+    if (received->type() == MessageType::end) break;
+    const auto message = received->as<BatchMessage>();
+    client.release(message.lease);
+    if (message.stream != 2) continue;
+    EXPECT_EQ(message.epoch, 3);
+    numbers.push_back(message.batch);
+  }
+  EXPECT_THAT(numbers, testing::ElementsAre(5, 6));
+  EXPECT_TRUE(eventually([&] { return served.server->statistics().bytes == 0; }));
+}
+
+TEST(HandoffServer, ABatchThatFailsLeavesTheOthers) {
+  Served served({kView});
+  served.data.store->failing = 2;
+  RawClient client(served.server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+  client.start(1, 1, 3, 1);
+  client.release(client.expect(MessageType::batch).as<BatchMessage>().lease);
+  const Received failed = client.expect(MessageType::failed);
+  EXPECT_EQ(failed.as<FailedMessage>().batch, 2);
+  EXPECT_EQ(failed.as<FailedMessage>().code, static_cast<std::uint32_t>(ErrorCode::io));
+  EXPECT_THAT(failed.text(sizeof(FailedMessage)), HasSubstr("the disk is on fire"));
+  client.release(failed.as<FailedMessage>().lease);
+  EXPECT_EQ(client.expect(MessageType::batch).as<BatchMessage>().batch, 3);
+  client.expect(MessageType::end);
+  client.get(9, 2);
+  EXPECT_EQ(client.expect(MessageType::failed).as<FailedMessage>().request, 9u);
+}
+
+TEST(HandoffServer, PaddedRanksHaveBatchesBehindTheLast) {
+  Served served({R"({"window": {"time": 1}, "batch": {"size": 4, "remainder": "pad"}, "order": {"shuffle": "none"}})"});
+  RawClient client(served.server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+  client.get(1, 10);
+  EXPECT_EQ(values_of(client.expect(MessageType::batch))[0], first_value(0));
+  Served kept({kView});
+  RawClient other(kept.server->path());
+  other.hello();
+  other.expect(MessageType::welcome);
+  other.get(1, 10);
+  EXPECT_EQ(other.expect(MessageType::failed).as<FailedMessage>().code, static_cast<std::uint32_t>(ErrorCode::not_found));
+}
+
+TEST(HandoffServer, RefusesWhatItDoesNotHave) {
+  Served served({R"({"name": "a", "window": {"time": 1}})", R"({"name": "b", "window": {"time": 1}})"});
+  const auto answer = [&](const std::string& view, std::int64_t rank, std::int64_t world) {
+    RawClient client(served.server->path());
+    client.hello(view, rank, world);
+    return client.refused();
+  };
+  EXPECT_THAT(answer("c", 0, 1), HasSubstr("no view 'c'"));
+  EXPECT_THAT(answer("", 0, 1), HasSubstr("say which view: there are a, b"));
+  EXPECT_THAT(answer("a", 4, 4), HasSubstr("no rank 4 of 4"));
+  EXPECT_THAT(answer("a", -1, 4), HasSubstr("no rank"));
+  EXPECT_THAT(answer("a", 0, 1 << 20), HasSubstr("no rank"));
+  RawClient device(served.server->path());
+  HelloMessage hello{};
+  hello.mode = Mode::daemon;
+  hello.kinds = bit(MemoryKind::host);
+  hello.world = 1;
+  hello.name_length = 1;
+  hello.name[0] = 'a';
+  device.send(hello, MessageType::hello);
+  EXPECT_THAT(device.refused(), HasSubstr("mode"));
+}
+
+/// Sends one message to a server that has greeted the reader, which must refuse it and live on.
+class Malformed : public testing::Test {
+ protected:
+  template <class Message>
+  std::string answer(Message message, MessageType type, std::size_t size = sizeof(Message), std::int64_t length = -1) {
+    RawClient client(served_.server->path());
+    client.hello();
+    client.expect(MessageType::welcome);
+    std::vector<std::byte> bytes(std::max(size, sizeof message));
+    message.header = {static_cast<std::uint32_t>(length < 0 ? static_cast<std::int64_t>(size) : length), type, kVersion};
+    std::memcpy(bytes.data(), &message, sizeof message);
+    client.send_bytes(bytes.data(), size);
+    return client.refused();
+  }
+  Served served_{{kView}};
+};
+
+TEST_F(Malformed, LengthsThatDoNotFit) {
+  EXPECT_THAT(answer(StartMessage{}, MessageType::start, 8), HasSubstr("length"));
+  EXPECT_THAT(answer(StartMessage{}, MessageType::start, sizeof(StartMessage) + 8), HasSubstr("length"));
+  EXPECT_THAT(answer(StartMessage{}, MessageType::start, sizeof(StartMessage), 8), HasSubstr("length"));
+  EXPECT_THAT(answer(StartMessage{}, MessageType::start, 3), HasSubstr("short"));
+  EXPECT_THAT(answer(ReleaseMessage{{}, 5, 0}, MessageType::release), HasSubstr("length"));
+  EXPECT_THAT(answer(ReleaseMessage{{}, UINT32_MAX, 0}, MessageType::release), HasSubstr("length"));
+  EXPECT_THAT(answer(ReleaseMessage{{}, 0, 0}, MessageType::release, 60'000), HasSubstr("too long"));
+}
+
+TEST_F(Malformed, TypesThatThereAreNot) {
+  for (const int type : {0, 6, 64, 65, 68, 99, 65535})
+    EXPECT_THAT(answer(StartMessage{}, static_cast<MessageType>(type)), HasSubstr("type")) << type;
+  EXPECT_THAT(answer(HelloMessage{}, MessageType::hello), HasSubstr("once"));
+}
+
+TEST_F(Malformed, NumbersOutOfRange) {
+  const auto start = [&](std::int64_t epoch, std::int64_t first, std::int64_t step, std::int64_t count, std::uint32_t depth,
+                         std::uint64_t stream = 1) {
+    return answer(StartMessage{{}, stream, epoch, first, step, count, depth, 0}, MessageType::start);
+  };
+  EXPECT_THAT(start(0, 0, 1, 11, 1), HasSubstr("10 batches"));
+  EXPECT_THAT(start(0, -1, 1, 1, 1), HasSubstr("10 batches"));
+  EXPECT_THAT(start(0, 0, 1, INT64_MAX, 1), HasSubstr("10 batches"));
+  EXPECT_THAT(start(0, 9, UINT32_MAX, INT64_MAX, 1), HasSubstr("10 batches"));
+  EXPECT_THAT(start(0, 0, 0, 1, 1), HasSubstr("step"));
+  EXPECT_THAT(start(0, 0, INT64_MAX, 1, 1), HasSubstr("step"));
+  EXPECT_THAT(start(0, 0, 1, -1, 1), HasSubstr("count"));
+  EXPECT_THAT(start(-1, 0, 1, 1, 1), HasSubstr("epoch"));
+  EXPECT_THAT(start(INT64_MAX, 0, 1, 1, 1), HasSubstr("epoch"));
+  EXPECT_THAT(start(0, 0, 1, 1, 0), HasSubstr("depth"));
+  EXPECT_THAT(start(0, 0, 1, 1, 65), HasSubstr("depth"));
+  EXPECT_THAT(start(0, 0, 1, 1, 1, 0), HasSubstr("number"));
+  EXPECT_THAT(answer(WantMessage{{}, 1, 0, 0}, MessageType::want), HasSubstr("depth"));
+  EXPECT_THAT(answer(GetMessage{{}, 0, 0, 0}, MessageType::get), HasSubstr("number"));
+}
+
+TEST_F(Malformed, LeasesThatAreNotHeld) {
+  RawClient client(served_.server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+  client.get(1, 0);
+  const std::uint64_t lease = client.expect(MessageType::batch).as<BatchMessage>().lease;
+  client.release(lease);
+  client.release(lease);
+  EXPECT_THAT(client.refused(), HasSubstr("not held"));
+  EXPECT_TRUE(eventually([&] { return is_idle(*served_.server); }));
+}
+
+TEST_F(Malformed, TheFirstMessageIsHello) {
+  RawClient client(served_.server->path());
+  client.get(1, 0);
+  EXPECT_THAT(client.refused(), HasSubstr("Hello"));
+}
+
+TEST_F(Malformed, AnyBytesAtAll) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 400; ++round) {
+    RawClient client(served_.server->path());
+    if (round % 2 == 0) client.hello();
+    for (int i = 0; i < 5; ++i) {
+      std::vector<unsigned char> bytes(random() % 400 + 1);
+      for (auto& byte : bytes) byte = static_cast<unsigned char>(random());
+      // Half of them get past the header.
+      if (random() % 2 == 0 && bytes.size() >= sizeof(Header)) {
+        const Header header{static_cast<std::uint32_t>(bytes.size()), static_cast<MessageType>(1 + random() % 5), kVersion};
+        std::memcpy(bytes.data(), &header, sizeof header);
+      }
+      if (!client.send_bytes(bytes.data(), bytes.size())) break;
+    }
+  }
+  EXPECT_TRUE(eventually([&] { return is_idle(*served_.server); }));
+  RawClient client(served_.server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+}
+
+TEST_F(Malformed, DescriptorsThatAReaderSendsAreDropped) {
+  const auto open_files = [] {
+    int count = 0;
+    for (int fd = 0; fd < 1024; ++fd) count += ::fcntl(fd, F_GETFD) >= 0;
+    return count;
+  };
+  RawClient client(served_.server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+  const int before = open_files();
+  GetMessage get{{sizeof get, MessageType::get, kVersion}, 1, 0, 99};
+  for (int i = 0; i < 20; ++i) {
+    iovec part{&get, sizeof get};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &client, 0);
+    const int fd = client.fd();
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    ASSERT_GT(::sendmsg(client.fd(), &message, MSG_NOSIGNAL), 0);
+    client.expect(MessageType::failed);
+  }
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST(HandoffServer, WhoSaysNothingIsSentAway) {
+  Served served({kView}, 64 << 20, {.greeting_time = 50ms});
+  RawClient silent(served.server->path());
+  EXPECT_THAT(silent.refused(), HasSubstr("did not say Hello"));
+}
+
+TEST(HandoffServer, ReadersAreLimited) {
+  Served served({kView}, 64 << 20, {.most_readers = 2});
+  RawClient one(served.server->path()), two(served.server->path());
+  one.hello();
+  two.hello();
+  one.expect(MessageType::welcome);
+  two.expect(MessageType::welcome);
+  RawClient three(served.server->path());
+  EXPECT_THAT(three.refused(), HasSubstr("2 readers already"));
+  one.close();
+  EXPECT_TRUE(eventually([&] { return served.server->statistics().readers == 1; }));
+  RawClient four(served.server->path());
+  four.hello();
+  four.expect(MessageType::welcome);
+}
+
+/// Holds batches by number, on so many connections, until one fails; then stops. Says how many over `ready`.
+[[noreturn]] void hold_all(const std::string& path, int connections, int ready) {
+  std::vector<std::unique_ptr<RawClient>> clients;
+  std::vector<Received> kept;
+  for (int i = 0; i < connections; ++i) {
+    clients.push_back(std::make_unique<RawClient>(path));
+    clients.back()->hello();
+    clients.back()->expect(MessageType::welcome);
+  }
+  for (int n = 0; n < 100; ++n) {
+    RawClient& client = *clients[static_cast<std::size_t>(n % connections)];
+    client.get(static_cast<std::uint64_t>(n + 1), n % 10, n / 10);
+    kept.push_back(*client.receive());
+    if (kept.back().type() != MessageType::batch) break;
+  }
+  const auto held = static_cast<unsigned char>(kept.size() - 1);
+  [[maybe_unused]] const ssize_t written = ::write(ready, &held, 1);
+  ::raise(SIGSTOP);
+  ::_exit(0);
+}
+
+TEST(HandoffServer, AProcessThatHoldsAllItCanAndStopsLeavesBatchesForOthers) {
+  for (const int connections : {1, 4}) {
+    // 96 bytes a batch.
+    Served served({R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}, "epochs": 20})"}, 2000);
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    const pid_t stopped = ::fork();
+    if (stopped == 0) hold_all(served.server->path(), connections, ready[1]);
+    unsigned char held = 0;
+    ASSERT_EQ(::read(ready[0], &held, 1), 1);
+    EXPECT_GE(held, 8) << connections;
+    EXPECT_LE(held, 15) << connections;
+    int status = 0;
+    ASSERT_EQ(::waitpid(stopped, &status, WUNTRACED), stopped);
+    ASSERT_TRUE(WIFSTOPPED(status));
+    RawClient other(served.server->path());
+    other.hello();
+    other.expect(MessageType::welcome);
+    other.start(0, 1, 10);
+    for (int n = 0; n < 10; ++n) {
+      const Received batch = other.expect(MessageType::batch);
+      EXPECT_EQ(values_of(batch)[0], first_value(4 * n));
+      other.release(batch.as<BatchMessage>().lease);
+    }
+    EXPECT_TRUE(eventually([&] { return served.server->statistics().leases == held; })) << "of the one that is stopped";
+    ::kill(stopped, SIGKILL);
+    ::waitpid(stopped, nullptr, 0);
+    EXPECT_TRUE(eventually([&] { return served.server->statistics().leases == 0; }));
+    for (const int fd : ready) ::close(fd);
+  }
+}
+
+TEST(HandoffServer, AProcessGetsHalfOfTheConnections) {
+  Served served({kView}, 64 << 20, {.most_readers = 6});
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<RawClient>(served.server->path()));
+    clients.back()->hello();
+    clients.back()->expect(MessageType::welcome);
+  }
+  EXPECT_THAT(RawClient(served.server->path()).refused(), HasSubstr("has 3 connections already"));
+  const pid_t other = ::fork();
+  if (other == 0) {
+    RawClient client(served.server->path());
+    client.hello();
+    const auto answer = client.receive();
+    ::_exit(answer && answer->type() == MessageType::welcome ? 0 : 1);
+  }
+  int status = 1;
+  ::waitpid(other, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(HandoffServer, AReaderThatTakesNothingBlocksNobody) {
+  Served served({kView});
+  RawClient deaf(served.server->path());
+  deaf.hello();
+  deaf.expect(MessageType::welcome);
+  // Asks without end and never reads: the server stops to listen, and to hold more and more for it.
+  for (int i = 0; i < 200'000; ++i) {
+    GetMessage get{{sizeof get, MessageType::get, kVersion}, 1, 0, 99};
+    if (::send(deaf.fd(), &get, sizeof get, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) break;
+    ASSERT_LT(i, 199'999) << "the server takes everything";
+  }
+  RawClient other(served.server->path());
+  other.hello();
+  other.expect(MessageType::welcome);
+  other.start(0, 1, 10);
+  for (int i = 0; i < 10; ++i) other.release(other.expect(MessageType::batch).as<BatchMessage>().lease);
+  other.expect(MessageType::end);
+  // When it reads again, it gets its answers.
+  EXPECT_EQ(deaf.expect(MessageType::failed).as<FailedMessage>().request, 1u);
+}
+
+TEST(HandoffServer, WhatAReaderHeldIsGivenBackHoweverItLeaves) {
+  Served served({kView});
+  for (const int step : {0, 1, 2, 3, 4}) {
+    RawClient client(served.server->path());
+    if (step > 0) client.hello();
+    if (step > 1) client.expect(MessageType::welcome);
+    if (step > 2) client.start(0, 1, 10, 4);
+    if (step > 3) client.expect(MessageType::batch);
+    client.close();
+    EXPECT_TRUE(eventually([&] { return is_idle(*served.server); })) << step;
+  }
+}
+
+TEST(HandoffServer, ReadersThatLeaveWhileBatchesAreMadeCancelThem) {
+  Served served({kView});
+  served.data.store->close();
+  {
+    RawClient client(served.server->path());
+    client.hello();
+    client.expect(MessageType::welcome);
+    client.start(0, 1, 10, 4);
+    client.get(1, 9);
+    EXPECT_TRUE(eventually([&] { return served.server->statistics().bytes > 0; }));
+  }
+  EXPECT_TRUE(eventually([&] { return is_idle(*served.server); }));
+  served.data.store->open();
+}
+
+TEST(HandoffServer, AKilledReaderIsSeenThoughItsChildHoldsTheSocket) {
+  Served served({kView});
+  int ready[2], end[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(end), 0);
+  const pid_t reader = ::fork();
+  if (reader == 0) {
+    RawClient client(served.server->path());
+    client.hello();
+    client.receive();
+    client.get(1, 0);
+    client.receive();
+    if (::fork() == 0) {  // keeps every descriptor
+      char byte;
+      ::close(end[1]);
+      [[maybe_unused]] const ssize_t got = ::read(end[0], &byte, 1);
+      ::_exit(0);
+    }
+    [[maybe_unused]] const ssize_t written = ::write(ready[1], "x", 1);
+    ::pause();
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_TRUE(eventually([&] { return served.server->statistics().leases == 1; }));
+  ::kill(reader, SIGKILL);
+  ::waitpid(reader, nullptr, 0);
+  EXPECT_TRUE(eventually([&] { return is_idle(*served.server); }));
+  for (const int fd : {ready[0], ready[1], end[0], end[1]}) ::close(fd);
+}
+
+TEST(HandoffServer, MemoryIsValidWhenTheServerIsGone) {
+  auto served = std::make_unique<Served>(std::vector<std::string>{kView});
+  RawClient client(served->server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+  client.get(1, 3);
+  const Received batch = client.expect(MessageType::batch);
+  served = nullptr;
+  EXPECT_FALSE(client.receive().has_value());
+  EXPECT_EQ(values_of(batch)[0], first_value(12));
+}
+
+TEST(HandoffServer, CountsWhatItDelivers) {
+  Served served({kView});
+  RawClient client(served.server->path());
+  client.hello();
+  client.expect(MessageType::welcome);
+  for (int i = 0; i < 5; ++i) {
+    client.get(1, i);
+    client.release(client.expect(MessageType::batch).as<BatchMessage>().lease);
+  }
+  EXPECT_TRUE(eventually([&] { return served.server->statistics().delivered == 5; }));
+  EXPECT_EQ(served.engine.counters().bytes_delivered.load(), 5u * 4 * 6 * 4);
+}
+
+}  // namespace server_test
+}  // namespace batchfs::handoff

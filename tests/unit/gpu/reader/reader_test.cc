@@ -1,0 +1,257 @@
+// The reader against the server, and against servers that lie.
+#include "gpu/reader/reader.h"
+
+#include <random>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "gpu/reader/socket_source.h"
+#include "tests/unit/gpu/handoff/client.h"
+
+namespace batchfs::reader {
+namespace reader_test {
+
+using namespace handoff;
+using testing::HasSubstr;
+
+constexpr const char* kView = R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}})";
+
+TEST(Reader, ReadsASeriesAndSingleBatches) {
+  Served served({kView});
+  const auto reader = Reader::open({.place = served.server->path(), .rank = 1, .world = 3});
+  EXPECT_EQ(reader->mode(), "host");
+  reader->start({.epoch = 2, .done = 2});
+  EXPECT_EQ(reader->left(), 3);
+  std::vector<std::int64_t> numbers;
+  while (const auto batch = reader->next()) {
+    EXPECT_EQ(batch->epoch, 2);
+    numbers.push_back(batch->number);
+    std::int32_t first;
+    std::memcpy(&first, batch->tensors.at(0).data, 4);
+    EXPECT_EQ(first, first_value(4 * batch->number));
+    EXPECT_EQ(reader->get(0, 5)->number, 5);
+  }
+  EXPECT_THAT(numbers, testing::ElementsAre(3, 6, 9));
+  EXPECT_EQ(reader->next(), nullptr);
+}
+
+TEST(Reader, WorkersShareARanksBatches) {
+  Served served({kView});
+  std::vector<std::int64_t> merged(10, -1);
+  for (std::int64_t worker = 0; worker < 3; ++worker) {
+    const auto reader = Reader::open({.place = served.server->path()});
+    const Position position{.done = 1, .worker = worker, .workers = 3};
+    EXPECT_EQ(reader->count(position), 3);
+    reader->start(position);
+    for (std::int64_t i = 0; const auto batch = reader->next(); ++i) merged[static_cast<std::size_t>(1 + worker + 3 * i)] = batch->number;
+  }
+  EXPECT_THAT(merged, testing::ElementsAre(-1, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+}
+
+TEST(Reader, PositionsThatThereAreNot) {
+  Served served({kView});
+  const auto reader = Reader::open({.place = served.server->path()});
+  for (const Position& wrong : {Position{.epoch = -1}, Position{.done = 11}, Position{.done = -1}, Position{.worker = 1},
+                                Position{.workers = 0}, Position{.worker = -1}})
+    EXPECT_THROW(reader->start(wrong), Error);
+  EXPECT_THROW(reader->next(), Error);
+  EXPECT_THROW(reader->get(0, 10), Error);
+  EXPECT_THROW(reader->get(-1, 0), Error);
+}
+
+/// One end of a connection for the reader, the other for a test that plays the server.
+class LyingServer {
+ public:
+  LyingServer() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_), 0); }
+  ~LyingServer() {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+  }
+
+  void send(std::vector<std::byte> bytes, const std::vector<int>& descriptors = {}) {
+    iovec part{bytes.data(), bytes.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (!descriptors.empty()) {
+      message.msg_control = control;
+      message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+      cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+      std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
+    }
+    EXPECT_GT(::sendmsg(ends_[1], &message, MSG_NOSIGNAL), 0);
+  }
+  template <class... Parts>
+  static std::vector<std::byte> message(MessageType type, const Parts&... parts) {
+    std::vector<std::byte> bytes;
+    const auto add = [&](const auto& part) {
+      const auto* begin = reinterpret_cast<const std::byte*>(&part);
+      bytes.insert(bytes.end(), begin, begin + sizeof part);
+    };
+    (add(parts), ...);
+    const Header header{static_cast<std::uint32_t>(bytes.size()), type, kVersion};
+    std::memcpy(bytes.data(), &header, sizeof header);
+    return bytes;
+  }
+
+  /// Takes what the reader said.
+  void listen() {
+    char bytes[1024];
+    while (::recv(ends_[1], bytes, sizeof bytes, MSG_DONTWAIT) > 0) {}
+  }
+
+  /// Greets as a server of one tensor "x" of int32, 2 by 3.
+  std::unique_ptr<SocketSource> greeted() {
+    const std::string schema = R"({"view": "v", "samples": 8, "batch_size": 2, "batches": 4, "epochs": 1, "formats": ["npy"],
+      "tensors": [{"name": "x", "dtype": "int32", "shape": [2, 3], "dims": ["sample", "a"]}]})", view = "{}";
+    const int texts = ::memfd_create("texts", 0);
+    const std::string both = schema + view;
+    EXPECT_EQ(::write(texts, both.data(), both.size()), static_cast<ssize_t>(both.size()));
+    WelcomeMessage welcome{};
+    welcome.mode = Mode::host;
+    welcome.schema_length = schema.size();
+    welcome.view_length = view.size();
+    welcome.samples = 8;
+    welcome.batch_size = 2;
+    welcome.batches = 4;
+    welcome.tensor_count = 1;
+    send(message(MessageType::welcome, welcome), {texts});
+    ::close(texts);
+    return std::make_unique<SocketSource>(std::exchange(ends_[0], -1), SocketSource::Options{}, nullptr);
+  }
+
+  static int memory(std::uint64_t size) {
+    const int fd = ::memfd_create("batch", 0);
+    EXPECT_EQ(::ftruncate(fd, static_cast<off_t>(size)), 0);
+    return fd;
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+TEST(LyingServer, ABatchAsItShouldBe) {
+  LyingServer server;
+  const auto source = server.greeted();
+  const int fd = LyingServer::memory(24);
+  BatchMessage batch{};
+  batch.lease = 5;
+  batch.request = 1;
+  batch.memory_count = batch.tensor_count = 1;
+  batch.dim_count = 2;
+  const std::int64_t dims[] = {2, 3};
+  server.send(LyingServer::message(MessageType::batch, batch, MemoryRecord{1, 24, MemoryKind::host, kMemoryAttached | kMemoryTransient},
+               TensorRecord{0, 24, 0, 2}, dims),
+       {fd});
+  ::close(fd);
+  EXPECT_EQ(source->get(0, 0, nullptr)->tensors.at(0).bytes, 24u);
+}
+
+struct Lie {
+  BatchMessage batch{.lease = 5, .request = 1, .samples = 2, .memory_count = 1, .tensor_count = 1, .dim_count = 2};
+  MemoryRecord memory{1, 24, MemoryKind::host, kMemoryAttached | kMemoryTransient};
+  TensorRecord tensor{0, 24, 0, 2};
+  std::int64_t dims[2] = {2, 3};
+};
+
+/// Is a batch refused that is described so?
+template <class Change>
+bool refuses(Change&& change) {
+  Lie lie;
+  change(lie);
+  LyingServer server;
+  const auto source = server.greeted();
+  const int fd = LyingServer::memory(24);
+  server.send(LyingServer::message(MessageType::batch, lie.batch, lie.memory, lie.tensor, lie.dims), {fd});
+  ::close(fd);
+  try {
+    source->get(0, 0, nullptr);
+    return false;
+  } catch (const Error&) {
+    return true;
+  } catch (const Lost&) {
+    return true;
+  }
+}
+
+TEST(LyingServer, BatchesThatLieOutsideOfTheirMemoryAreRefused) {
+  EXPECT_FALSE(refuses([](Lie&) {}));
+  EXPECT_TRUE(refuses([](Lie& l) { l.memory.size = 25; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.memory.size = UINT64_MAX; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.memory.size = 20; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.memory.kind = MemoryKind::device_fd; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.memory.flags = 0; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.tensor.offset = 1; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.tensor.offset = UINT64_MAX - 8; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.tensor.bytes = 20; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.tensor.memory = 1; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.tensor.rank = 3; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.tensor.rank = UINT32_MAX; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.dims[0] = -2; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.dims[1] = INT64_MAX; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.batch.dim_count = UINT32_MAX; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.batch.memory_count = 2; }));
+  EXPECT_TRUE(refuses([](Lie& l) { l.batch.tensor_count = 0; }));
+}
+
+TEST(LyingServer, MemoryThatComesAgainIsMappedOnce) {
+  LyingServer server;
+  const auto source = server.greeted();
+  const int fd = LyingServer::memory(48);
+  const std::int64_t dims[] = {2, 3};
+  BatchMessage batch{};
+  batch.memory_count = batch.tensor_count = 1;
+  batch.dim_count = 2;
+  const std::byte* first = nullptr;
+  for (const std::uint64_t request : {1, 2}) {
+    batch.lease = batch.request = request;
+    server.send(LyingServer::message(MessageType::batch, batch, MemoryRecord{9, 48, MemoryKind::host, request == 1 ? kMemoryAttached : 0},
+                 TensorRecord{24 * (request - 1), 24, 0, 2}, dims),
+         request == 1 ? std::vector<int>{fd} : std::vector<int>{});
+    const auto got = source->get(0, 0, nullptr);
+    if (request == 1) first = got->tensors[0].data;
+    else EXPECT_EQ(got->tensors[0].data, first + 24);
+  }
+  ::close(fd);
+}
+
+TEST(LyingServer, AnyBytesAtAllAreAnErrorAndLeaveNoDescriptors) {
+  const auto open_files = [] {
+    int count = 0;
+    for (int fd = 0; fd < 1024; ++fd) count += ::fcntl(fd, F_GETFD) >= 0;
+    return count;
+  };
+  LyingServer server;
+  const auto source = server.greeted();
+  const int before = open_files();
+  const int fd = LyingServer::memory(24);
+  std::mt19937 random(3);
+  for (int i = 0; i < 500; ++i) {
+    std::vector<std::byte> bytes(sizeof(Header) + random() % 200);
+    for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+    const MessageType types[] = {MessageType::batch, MessageType::failed, MessageType::end, MessageType::refused, MessageType::welcome};
+    const Header header{static_cast<std::uint32_t>(bytes.size()), types[random() % 5], kVersion};
+    std::memcpy(bytes.data(), &header, sizeof header);
+    server.send(bytes, random() % 2 == 0 ? std::vector<int>{fd} : std::vector<int>{});
+    // What is of no stream is passed over: an answer that ends the call comes behind it.
+    FailedMessage failed{};
+    failed.request = static_cast<std::uint64_t>(i + 1);
+    server.listen();
+    server.send(LyingServer::message(MessageType::failed, failed));
+    try {
+      source->get(0, 0, nullptr);
+      FAIL();
+    } catch (const Error&) {
+    } catch (const Lost&) {
+    }
+  }
+  ::close(fd);
+  EXPECT_EQ(open_files(), before);
+}
+
+}  // namespace reader_test
+}  // namespace batchfs::reader

@@ -1,0 +1,130 @@
+// A reader that decodes for itself, from end to end: the server's programs, run on the host by the kernels' own code,
+// make the engine's batches, and none comes from the host.
+
+#include "gpu/reader/socket_source.h"
+
+#include <deque>
+#include <numeric>
+
+#include <gmock/gmock.h>
+
+#include "gpu/handoff/packed_format.h"
+#include "gpu/handoff/reader_delivery.h"
+#include "tests/unit/gpu/coded_data.h"
+#include "tests/unit/gpu/handoff/client.h"
+#include "tests/unit/gpu/handoff/emulated_decoder.h"
+#include "tests/unit/gpu/handoff/fake_device.h"
+
+namespace batchfs::reader {
+namespace socket_source_test {
+
+using namespace handoff;
+using testing::HasSubstr;
+
+/// Six variables, each coded in another way, one of them for the CPU; 13 batches.
+class Decoded {
+ public:
+  Decoded() : directory_(temporary_directory()) {
+    server_ = std::make_unique<HandoffServer>(
+        HandoffServer::Options{.views = {view_}, .deliveries = {&readers_, &host_}},
+        Listener(directory_ + "/s"), log_);
+  }
+  ~Decoded() {
+    server_ = nullptr;
+    ::rmdir(directory_.c_str());
+  }
+
+  std::unique_ptr<SocketSource> open(std::uint64_t memory = 512 << 20) {
+    return std::make_unique<SocketSource>(connect_to(server_->path()),
+                                          SocketSource::Options{.view = view_->name(),
+                                                                .mode = Mode::reader,
+                                                                .device = device,
+                                                                .device_memory = memory,
+                                                                .decoder = &kEmulatedDecoder},
+                                          Interrupted{});
+  }
+  std::int64_t batches() const { return view_->batches(); }
+  std::uint64_t from_host() const {
+    const auto counts = readers_.statistics().fallbacks;
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  }
+  void expect_right(const Batch& batch) {
+    const auto right = engine_.open(BatchRequest{view_, &packed_format(), batch.epoch, batch.number});
+    const BatchLayout layout = packed_format().layout(*view_, batch.number);
+    for (std::size_t t = 0; t < batch.tensors.size(); ++t) {
+      const Tensor& tensor = batch.tensors[t];
+      const auto& place = layout.tensors[t];
+      EXPECT_EQ(std::memcmp(tensor.data, right->files[place.file].data() + place.offset, tensor.bytes), 0)
+          << batch.number << ", tensor " << t;
+    }
+  }
+
+  std::shared_ptr<FakeDevice> device = std::make_shared<FakeDevice>();
+
+ private:
+  const MemoryData data_ = gpu::coded_data(53, 2, 20, 30);
+  const std::shared_ptr<const View> view_ = View::parse(data_.dataset(), gpu::kPairs, "v", "test");
+  Log log_;
+  Engine engine_{{.threads = 2, .memory = 256 << 20}, log_};
+  HostDelivery host_{engine_};
+  ReaderDelivery readers_{engine_, host_, log_};
+  std::string directory_;
+  std::unique_ptr<HandoffServer> server_;
+};
+
+TEST(SocketSource, AReaderThatDecodesGetsTheEnginesBatches) {
+  Decoded decoded;
+  const auto source = decoded.open();
+  EXPECT_STREQ(source->mode(), "reader");
+  source->start({0, 0, 1, decoded.batches()}, 2);
+  for (std::int64_t b = 0; b < decoded.batches(); ++b) {
+    const auto batch = source->next({});
+    ASSERT_NE(batch, nullptr);
+    EXPECT_EQ(batch->number, b);
+    EXPECT_NE(batch->device, nullptr);
+    decoded.expect_right(*batch);
+  }
+  EXPECT_EQ(source->why_copied(), "");
+  EXPECT_EQ(decoded.from_host(), 0u);
+}
+
+TEST(SocketSource, ReadersInAnyPatternDecodeAllBatches) {
+  struct Pattern {
+    std::size_t held;
+    std::uint32_t ahead;
+  };
+  for (const auto [held, ahead] : {Pattern{1, 0}, Pattern{1, 8}, Pattern{3, 2}}) {
+    SCOPED_TRACE(held);
+    Decoded decoded;
+    const auto source = decoded.open();
+    std::deque<std::shared_ptr<Batch>> kept;
+    for (int pass = 0; pass < 4; ++pass) {  // begins anew with batches in hand
+      source->start({0, 0, 1, decoded.batches()}, ahead);
+      for (int b = 0; b < 5; ++b) {
+        kept.push_back(source->next({}));
+        EXPECT_EQ(kept.back()->number, b);
+        decoded.expect_right(*kept.back());
+        if (kept.size() > held) kept.pop_front();
+      }
+    }
+    EXPECT_EQ(source->why_copied(), "");
+    EXPECT_EQ(decoded.from_host(), 0u);
+  }
+}
+
+TEST(SocketSource, BatchesOfTheHostAreCountedByTheirReason) {
+  Decoded decoded;
+  const auto source = decoded.open();
+  EXPECT_EQ(source->get(0, 3, {})->number, 3);
+  EXPECT_THAT(source->why_copied(), HasSubstr("1 of 1 batches were made on the host: 1 because"));
+  EXPECT_THAT(source->why_copied(), HasSubstr("by_number"));
+  const auto small = decoded.open(4 << 20);
+  small->start({0, 0, 1, 2}, 2);
+  for (int b = 0; b < 2; ++b) decoded.expect_right(*small->next({}));
+  EXPECT_THAT(small->why_copied(), HasSubstr("2 of 2 batches were made on the host: 2 because"));
+  EXPECT_THAT(small->why_copied(), HasSubstr("no_memory"));
+  EXPECT_EQ(decoded.from_host(), 3u);
+}
+
+}  // namespace socket_source_test
+}  // namespace batchfs::reader

@@ -1,0 +1,73 @@
+#include "tools/monitor/activity.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/base/json_text.h"
+
+namespace batchfs {
+namespace activity_test {
+
+Json stats(double uptime, int batches, double waited, int pid = 7) {
+  return {{"pid", pid}, {"uptime_seconds", uptime}, {"passthrough", true}, {"threads", 4},
+          {"bytes_fetched", 1000 * batches}, {"chunks_decoded", 30}, {"chunk_cache_hits", 10}, {"errors", 2},
+          {"memory_used", 5}, {"memory_budget", 10},
+          {"store", {{"requests", 10 * batches}, {"requests_in_flight", 3}, {"request_limit", 8}, {"retries", 1}}},
+          {"streams", Json::array({{{"view", "train"}, {"format", "npy"}, {"rank", 0}, {"world", 2}, {"epoch", 1}, {"batch", batches},
+                        {"epoch_batches", 100}, {"window", 4}, {"batches", batches}, {"bytes", 100 * batches},
+                        {"wait_seconds", {{"sum", waited}, {"p50", 0.25}, {"p99", 0.5}}}}})}};
+}
+
+TEST(Activity, RatesAreBetweenTheTwoLooks) {
+  const Activity a = activity(stats(10, 20, 1), stats(12, 30, 1.5));
+  EXPECT_DOUBLE_EQ(a.seconds, 2);
+  EXPECT_DOUBLE_EQ(a.uptime, 12);
+  EXPECT_DOUBLE_EQ(a.fetched, 5000);
+  EXPECT_DOUBLE_EQ(a.requests, 50);
+  EXPECT_TRUE(a.remote);
+  EXPECT_FALSE(a.disk_cache);
+  EXPECT_EQ(a.in_flight, 3u);
+  EXPECT_EQ(a.limit, 8u);
+  EXPECT_EQ(a.errors, 2u);
+  ASSERT_EQ(a.readers.size(), 1u);
+  EXPECT_DOUBLE_EQ(a.readers[0].batches, 5);
+  EXPECT_DOUBLE_EQ(a.readers[0].bytes, 500);
+  EXPECT_DOUBLE_EQ(a.readers[0].wait_share, 0.25);
+  EXPECT_DOUBLE_EQ(a.readers[0].median, 0.25);
+  EXPECT_EQ(a.readers[0].batch, 30);
+}
+
+TEST(Activity, SinceTheStartWithoutAnEarlierLook) {
+  const Activity a = activity(nullptr, stats(10, 20, 1));
+  EXPECT_DOUBLE_EQ(a.fetched, 2000);
+  EXPECT_DOUBLE_EQ(a.cache_hits, 0.25);
+  EXPECT_DOUBLE_EQ(a.readers[0].wait_share, 0.1);
+}
+
+TEST(Activity, ADaemonThatWasStartedAnewCountsFromItsStart) {
+  const Activity a = activity(stats(100, 5000, 9), stats(2, 10, 1, 8));
+  EXPECT_DOUBLE_EQ(a.fetched, 5000);
+  EXPECT_DOUBLE_EQ(a.seconds, 2);
+}
+
+TEST(Activity, StatsOfAnotherVersionOrNone) {
+  EXPECT_EQ(activity(nullptr, Json::object()).readers.size(), 0u);
+  const Activity a = activity(Json::parse(R"({"streams": 3, "pid": "x"})"),
+                              Json::parse(R"({"streams": [1, null, {"view": 4, "batches": -1}], "store": [], "handoff": {"gpus": [2]},
+                                              "memory_used": -5, "errors": 1e300, "uptime_seconds": null})"));
+  EXPECT_EQ(a.memory_used, 0u);
+  EXPECT_EQ(a.errors, 0u);
+  EXPECT_EQ(a.readers.size(), 1u);
+  EXPECT_EQ(a.readers[0].batches, 0);
+}
+
+TEST(Activity, AsJson) {
+  const Json json = activity_json(activity(stats(10, 20, 1), stats(12, 30, 1.5)));
+  EXPECT_EQ(json["readers"][0]["view"], "train");
+  EXPECT_EQ(json["readers"][0]["batches_per_second"], 5);
+  EXPECT_EQ(json["store"]["in_flight"], 3);
+  EXPECT_EQ(json["errors"], 2);
+  EXPECT_FALSE(activity_json(activity(nullptr, Json::object())).contains("store"));
+}
+
+}  // namespace activity_test
+}  // namespace batchfs

@@ -1,0 +1,55 @@
+#include "tools/monitor/report_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace batchfs {
+namespace report_page_test {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(ReportPage, EscapesHtml) {
+  EXPECT_EQ(html("a<b>&\"c'"), "a&lt;b&gt;&amp;&quot;c&#39;");
+  EXPECT_EQ(html("\x1b\u202e é\n"), "\\x1b\\u202e é\n");
+}
+
+Report sample() {
+  Report report;
+  report.mount = "/mnt/<era5>";
+  report.store = "s3://a&b";
+  report.made = "today";
+  report.timeline.seconds = 10;
+  Timeline::Reader reader{"<script>alert(1)</script>", 0, 1, {}};
+  for (int i = 0; i < 5000; ++i) reader.gets.push_back({{i * 0.002, i * 0.002 + 0.0005}, i * 0.002 + 0.002, 0, i, 100, i == 3});
+  report.timeline.readers = {reader};
+  report.timeline.decodes = {{0, 5}, {1, 2}};
+  report.timeline.fetches = {{0, 1}};
+  Activity::Reader active;
+  active.view = reader.view;
+  active.format = "npy";
+  report.activity.readers = {active};
+  report.advice = {"Use <less>."};
+  return report;
+}
+
+TEST(ReportPage, HoldsPicturesFiguresAndAdvice) {
+  const std::string page = report_page(sample());
+  for (const char* part : {"<!DOCTYPE html>", "/mnt/&lt;era5&gt;", "s3://a&amp;b", "Use &lt;less&gt;.", "class=\"wait\"", "class=\"use\"",
+                           "epoch 0 batch 4999: waited 500 us, used 1.5 ms", "<polygon class=\"decode\"", "</html>"})
+    EXPECT_THAT(page, HasSubstr(part));
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, Not(HasSubstr("http")));  // nothing from elsewhere
+  EXPECT_THAT(page, Not(HasSubstr("nan")));
+  EXPECT_LT(page.size(), 2u << 20);  // of many batches the last
+}
+
+TEST(ReportPage, OfNothing) {
+  const std::string page = report_page({});
+  EXPECT_THAT(page, HasSubstr("Nothing was read"));
+  EXPECT_THAT(page, Not(HasSubstr("nan")));
+  EXPECT_THAT(page, Not(HasSubstr("inf")));
+}
+
+}  // namespace report_page_test
+}  // namespace batchfs

@@ -1,0 +1,50 @@
+#pragma once
+// The commands of `batchfs`: one file each, listed in one table.
+//
+// A command is set up by adding its options to a CLI::App; what it returns is called when the user chose
+// it. It writes its result to an Output and throws Error when it fails; main prints that as the one line
+// `batchfs: NAME failed: WHY (WHERE)`.
+
+#include <functional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/cli/output.h"
+
+namespace batchfs {
+
+using Run = std::function<void(Output&)>;
+
+struct Command {
+  const char* name;
+  const char* group;    // the heading it is listed under; empty: it is not listed
+  const char* summary;  // one line, as `batchfs --help` shows it
+  const char* example;  // at the end of its own help
+  Run (*setup)(CLI::App& app);
+};
+
+Run setup_inspect(CLI::App& app);
+Run setup_cat(CLI::App& app);
+Run setup_view(CLI::App& app);
+Run setup_plan(CLI::App& app);
+Run setup_statistics(CLI::App& app);
+Run setup_batch(CLI::App& app);
+Run setup_warm(CLI::App& app);
+Run setup_check(CLI::App& app);
+Run setup_mount(CLI::App& app);
+Run setup_serve(CLI::App& app);
+Run setup_umount(CLI::App& app);
+Run setup_stats(CLI::App& app);
+Run setup_top(CLI::App& app);
+Run setup_report(CLI::App& app);
+Run setup_log(CLI::App& app);
+Run setup_doctor(CLI::App& app);
+Run setup_completion(CLI::App& app);
+
+/// Wrong usage that only the command itself can see: exit code 2.
+struct UsageError {
+  std::string why;
+};
+
+}  // namespace batchfs

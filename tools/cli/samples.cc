@@ -1,0 +1,60 @@
+#include "tools/cli/samples.h"
+
+#include <fmt/format.h>
+
+#include "engine/base/log.h"
+#include "engine/base/strings.h"
+#include "engine/scan/sample_cache.h"
+#include "engine/scan/sample_scan.h"
+#include "engine/view/missing.h"
+#include "tools/cli/progress.h"
+
+namespace batchfs {
+
+namespace {
+
+SampleCache cache_of(const StoreOptions& options) {
+  return SampleCache(options.config.cache_dir.empty() ? user_cache_directory() : options.config.cache_dir);
+}
+
+std::string key_of(const View& view, const OpenedStore& opened) {
+  return sample_key(*opened.store, opened.hierarchy->snapshot_id, view);
+}
+
+/// Null when they are not in the cache.
+std::shared_ptr<const View> cached(const View& view, const SampleCache& cache, const std::string& key) {
+  const auto index = cache.find(key, view.scan().windows);
+  return index != nullptr ? view.with_samples(index) : nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
+                                          const StoreOptions& options) {
+  return view->needs_scan() ? cached(*view, cache_of(options), key_of(*view, opened)) : view;
+}
+
+std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
+                                         const StoreOptions& options, Engine& engine, Log& log) {
+  if (!view->needs_scan()) return view;
+  const SampleCache cache = cache_of(options);
+  const std::string key = key_of(*view, opened);  // of the store before the scan: what changes meanwhile is noticed
+  if (const auto known = cached(*view, cache, key)) return known;
+  std::shared_ptr<const SampleIndex> index;
+  {
+    Progress progress("looking for missing values");
+    index = std::make_shared<const SampleIndex>(scan_samples(
+        engine, *view, [&](std::int64_t done, std::int64_t all) { progress.show(done, all); }));
+  }
+  log.info(fmt::format("view {}: {} of {} windows have no missing values", view->name(),
+                       format_count(static_cast<std::uint64_t>(index->samples())),
+                       format_count(static_cast<std::uint64_t>(index->windows()))));
+  try {
+    cache.keep(key, *index);
+  } catch (const Error& error) {
+    log.warning(std::string("the list of windows without missing values cannot be stored for the next mount: ") + error.what());
+  }
+  return view->with_samples(index);
+}
+
+}  // namespace batchfs

@@ -1,0 +1,19 @@
+#pragma once
+// The samples of views that skip missing values: from the cache, or by a scan with a progress bar.
+
+#include <memory>
+
+#include "engine/pipeline/engine.h"
+#include "tools/cli/view_options.h"
+
+namespace batchfs {
+
+/// The view with its samples; views that skip nothing as they are.
+std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
+                                         const StoreOptions& options, Engine& engine, Log& log);
+
+/// The same for estimates: reads no values. Null where only a scan would tell.
+std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
+                                          const StoreOptions& options);
+
+}  // namespace batchfs

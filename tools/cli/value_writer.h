@@ -1,0 +1,32 @@
+#pragma once
+// Arrays as npy, JSON or text for people, written as their elements come.
+
+#include <memory>
+#include <span>
+
+#include "engine/base/dims.h"
+#include "engine/zarr/data_type.h"
+#include "tools/cli/output.h"
+
+namespace batchfs {
+
+/// Takes the elements of one array in C order, in pieces; the first call writes what comes before them.
+class ValueWriter {
+ public:
+  virtual ~ValueWriter() = default;
+  virtual void write(std::span<const std::byte> elements) = 0;
+  /// After the last element.
+  virtual void finish() = 0;
+};
+
+std::unique_ptr<ValueWriter> npy_writer(Output& output, const DataType& type, const Dims& shape);
+
+/// A nested list, elements as value_text.h says; a lone value for a scalar.
+std::unique_ptr<ValueWriter> json_writer(Output& output, const DataType& type, const Dims& shape);
+
+/// Nested brackets with aligned columns, as numpy prints. `shape` is what is written; in dimensions where
+/// `elided[d]` is true, "..." stands after the first half. Keeps everything until finish().
+std::unique_ptr<ValueWriter> text_writer(Output& output, const DataType& type, const Dims& shape,
+                                         const Dims& elided);
+
+}  // namespace batchfs

@@ -1,0 +1,174 @@
+// batchfs inspect: what is in a store. Metadata only; no chunk is read.
+
+#include <map>
+
+#include "engine/array/array.h"
+#include "engine/array/string_array.h"
+#include "engine/base/counted.h"
+#include "engine/base/strings.h"
+#include "engine/dataset/dataset.h"
+#include "tools/cli/command.h"
+#include "tools/cli/store_options.h"
+#include "tools/cli/text.h"
+
+namespace batchfs {
+
+namespace {
+
+struct InspectOptions {
+  StoreOptions store;
+  bool json = false;
+};
+
+/// An array as it can be read: its chunks, and why it cannot be.
+struct Entry {
+  const ArrayMetadata* metadata;
+  std::vector<std::string> dims;
+  ChunkGrid grid;               // chunks that can be read alone: in shards, the inner chunks
+  bool sharded = false;
+  std::optional<std::uint64_t> bytes;  // decoded; nothing for variable lengths
+  std::string unsupported;
+};
+
+Entry examine(const OpenedStore& opened, const ArrayMetadata& metadata) {
+  Entry entry{&metadata, {}, {}, false, std::nullopt, metadata.unsupported};
+  try {
+    entry.dims = dimension_names(metadata);
+    entry.grid = ChunkGrid(metadata.shape, metadata.chunk_shape);
+    if (!metadata.type.is_variable()) {
+      Dims all = metadata.shape;
+      all.push_back(metadata.type.itemsize);
+      entry.bytes = static_cast<std::uint64_t>(element_count(all));
+    }
+    if (entry.unsupported.empty() && metadata.type.is_variable()) {
+      StringArray(opened.store, std::make_shared<const ArrayMetadata>(metadata));
+    } else if (entry.unsupported.empty()) {
+      const Array array(opened.store, std::make_shared<const ArrayMetadata>(metadata));
+      entry.grid = array.grid();
+      entry.sharded = array.is_sharded();
+    }
+  } catch (const Error& error) {
+    entry.unsupported = error.why();
+  }
+  return entry;
+}
+
+std::string path_text(const std::string& path) { return path.empty() ? "/" : path; }
+
+Json entry_json(const Entry& entry) {
+  const ArrayMetadata& metadata = *entry.metadata;
+  Json json = Json::object();
+  json["shape"] = shape_json(metadata.shape);
+  json["dims"] = entry.dims;
+  json["dtype"] = metadata.type.name();
+  json["chunks"] = shape_json(entry.grid.chunk_shape());
+  if (entry.sharded) json["shards"] = shape_json(metadata.chunk_shape);
+  json["codecs"] = Json::array();
+  for (const CodecSpec& codec : metadata.codecs) {
+    json["codecs"].push_back({{"name", codec.name}, {"configuration", codec.configuration}});
+  }
+  json["fill_value"] = metadata.fill_value_json;
+  json["bytes"] = entry.bytes ? Json(*entry.bytes) : Json();
+  json["chunk_count"] = entry.grid.chunk_count();
+  json["zarr_format"] = metadata.zarr_format;
+  json["attributes"] = metadata.attributes;
+  if (!entry.unsupported.empty()) json["unsupported"] = entry.unsupported;
+  return json;
+}
+
+std::string store_json_text(const OpenedStore& opened, const std::vector<Entry>& entries) {
+  const Hierarchy& hierarchy = *opened.hierarchy;
+  Json json = Json::object();
+  json["store"] = opened.store->url();
+  json["zarr_format"] = hierarchy.zarr_format;
+  json["consolidated"] = hierarchy.consolidated;
+  json["snapshot"] = hierarchy.snapshot_id;
+  json["groups"] = Json::object();
+  for (const auto& [path, group] : hierarchy.groups) {
+    append_member(json["groups"], path_text(path), {{"attributes", group.attributes}});
+  }
+  json["arrays"] = Json::object();
+  for (const Entry& entry : entries) append_member(json["arrays"], path_text(entry.metadata->path), entry_json(entry));
+  json["problems"] = Json::array();
+  for (const auto& [key, why] : hierarchy.problems) json["problems"].push_back({{"key", key}, {"why", why}});
+  return json_text(json) + "\n";
+}
+
+std::string chunk_size_text(const Entry& entry) {
+  if (entry.metadata->type.is_variable()) return "varies";
+  Dims all = entry.grid.chunk_shape();
+  all.push_back(entry.metadata->type.itemsize);
+  return format_size(static_cast<std::uint64_t>(element_count(all)));
+}
+
+std::string type_text(const DataType& type) {
+  if (type.kind != Kind::structured) return printable(type.name());
+  return "struct of " + std::to_string(type.fields.size());
+}
+
+/// The arrays of one group, as a table.
+std::string group_text(const std::vector<const Entry*>& entries) {
+  Table table({"array", "type", "dimensions", "shape", "chunks", "chunk size", "chunks in all", "codecs",
+               "size"});
+  for (const Entry* entry : entries) {
+    const ArrayMetadata& metadata = *entry->metadata;
+    const std::string& path = metadata.path;
+    const bool readable = entry->grid.chunk_shape().size() == metadata.shape.size();
+    table.add({path.empty() ? "/" : printable(path.substr(path.rfind('/') + 1)), type_text(metadata.type),
+               printable(join(entry->dims, ", ")), shape_text(metadata.shape),
+               readable ? shape_text(entry->grid.chunk_shape()) : "?",
+               readable ? chunk_size_text(*entry) : "?",
+               readable ? format_count(static_cast<std::uint64_t>(entry->grid.chunk_count())) : "?",
+               codecs_text(metadata.codecs), entry->bytes ? format_size(*entry->bytes) : "varies"});
+  }
+  return table.text();
+}
+
+std::string summary_text(const OpenedStore& opened, const std::vector<Entry>& entries) {
+  const Hierarchy& hierarchy = *opened.hierarchy;
+  std::uint64_t bytes = 0;
+  std::map<std::string, std::vector<const Entry*>> by_group;
+  for (const Entry& entry : entries) {
+    const std::string& path = entry.metadata->path;
+    const std::size_t slash = path.rfind('/');
+    by_group[slash == std::string::npos ? "" : path.substr(0, slash)].push_back(&entry);
+    if (entry.bytes && *entry.bytes <= INT64_MAX - bytes) bytes += *entry.bytes;
+  }
+  std::string out = printable(opened.store->url()) + "\n";
+  out += "Zarr v" + std::to_string(hierarchy.zarr_format) + ", " +
+         counted(std::ssize(hierarchy.groups), "group") + ", " + counted(std::ssize(entries), "array") + ", " +
+         format_size(bytes) + " decoded" + (hierarchy.consolidated ? ", consolidated metadata" : "") + "\n";
+  for (const auto& [group, members] : by_group) {
+    out += "\n" + printable(path_text(group)) + "\n" + group_text(members);
+  }
+  std::string trouble;
+  for (const Entry& entry : entries) {
+    if (!entry.unsupported.empty()) {
+      trouble += "  " + printable(path_text(entry.metadata->path) + ": " + entry.unsupported) + "\n";
+    }
+  }
+  for (const auto& [key, why] : hierarchy.problems) trouble += "  " + printable(key + ": " + why) + "\n";
+  if (!trouble.empty()) out += "\nCannot be read:\n" + trouble;
+  if (!entries.empty()) {
+    out += "\nNext: batchfs view " + printable(opened.store->url()) + " > view.json\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+Run setup_inspect(CLI::App& app) {
+  const auto options = std::make_shared<InspectOptions>();
+  add_store_options(app, options->store);
+  app.add_flag("--json", options->json, "write JSON, for programs");
+  return [options](Output& output) {
+    const OpenedStore opened = open_zarr(options->store);
+    std::vector<Entry> entries;
+    for (const auto& [path, metadata] : opened.hierarchy->arrays) {
+      entries.push_back(examine(opened, metadata));
+    }
+    output.write(options->json ? store_json_text(opened, entries) : summary_text(opened, entries));
+  };
+}
+
+}  // namespace batchfs

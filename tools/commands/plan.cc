@@ -1,0 +1,172 @@
+// batchfs plan: what a view gives and what it costs, before anything is read from it.
+
+#include <fmt/format.h>
+
+#include "engine/base/budget.h"
+#include "engine/base/counted.h"
+#include "engine/base/log.h"
+#include "engine/base/strings.h"
+#include "engine/scan/sample_scan.h"
+#include "tools/cli/command.h"
+#include "tools/cli/samples.h"
+#include "tools/cli/text.h"
+#include "tools/cli/view_options.h"
+#include "tools/planning/advice.h"
+#include "tools/planning/view_cost.h"
+#include "tools/service/serving.h"
+
+namespace batchfs {
+
+namespace {
+
+struct PlanOptions {
+  StoreOptions store;
+  std::string view;
+  bool json = false;
+};
+
+std::string count_text(std::int64_t count) { return format_count(static_cast<std::uint64_t>(count)); }
+
+/// To the number of digits that an estimate has.
+double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
+
+/// Scans that read less than this are made rather than described.
+constexpr double kCheapScanBytes = 256 << 20;
+constexpr std::int64_t kCheapScanChunks = 4096;
+
+Json absent_json(const ViewCost& cost) {
+  Json names = Json::array();
+  for (const ViewCost::Absent& absent : cost.absent) names.push_back(absent.variable);
+  return names;
+}
+
+/// Estimates below this are said to be one.
+constexpr double kNoticeable = 1.25;
+
+/// How often a chunk is read in an epoch, with what `memory` keeps.
+double expected_reads(const View& view, const ViewCost& cost, std::uint64_t memory) {
+  if (cost.view_bytes == 0) return 1;
+  return epoch_decoded(view, cost, kept_bytes(static_cast<double>(memory))) / cost.view_bytes;
+}
+
+/// "each is read once", "each is read about 6.7 times: ...".
+std::string reads_text(const View& view, const ViewCost& cost, std::uint64_t memory) {
+  const double kept = kept_bytes(static_cast<double>(memory)), reads = expected_reads(view, cost, memory);
+  if (cost.view_bytes <= kept) return "each is read once and stays in memory";
+  if (reads < kNoticeable) return "each is read about once an epoch";
+  return fmt::format("each is read about {:.{}f} times an epoch: about {} of them stay in memory", reads, reads < 10 ? 1 : 0,
+                     estimated_size(kept));
+}
+
+Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
+  Json json = view.schema();
+  if (scan)
+    json["scan"] = {{"chunks", scan->chunks}, {"decoded_bytes", static_cast<std::int64_t>(scan->decoded_bytes)}};
+  const std::optional<double> fetch = cost.fetch_amplification();
+  json["batch_bytes"] = static_cast<std::int64_t>(cost.batch_bytes);
+  json["epoch_bytes"] = static_cast<std::int64_t>(cost.epoch_bytes);
+  json["chunks_per_batch"] = rounded(cost.chunks);
+  json["used_bytes_per_batch"] = static_cast<std::int64_t>(cost.used_bytes);
+  json["decoded_bytes_per_batch"] = static_cast<std::int64_t>(cost.decoded_bytes);
+  json["fetched_bytes_per_batch"] =
+      cost.fetched_bytes ? Json(static_cast<std::int64_t>(*cost.fetched_bytes)) : Json();
+  json["decode_amplification"] = rounded(cost.decode_amplification());
+  json["fetch_amplification"] = fetch ? Json(rounded(*fetch)) : Json();
+  json["variables_without_chunks"] = absent_json(cost);
+  json["unreadable"] = cost.unreadable;
+  json["chunk_reads_per_epoch"] = rounded(cost.reads_per_chunk);
+  json["expected_chunk_reads_per_epoch"] = rounded(expected_reads(view, cost, memory));
+  json["shuffle_quality"] = cost.shuffle_quality ? Json(rounded(*cost.shuffle_quality)) : Json();
+  json["chunks"] = cost.view_chunks;
+  json["decoded_bytes"] = static_cast<std::int64_t>(cost.view_bytes);
+  json["memory_need"] = static_cast<std::int64_t>(cost.memory_need);
+  json["memory_budget"] = memory;
+  json["estimated_from_batches"] = cost.planned;
+  json["advice"] = advice(view, cost, memory);
+  return json;
+}
+
+std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
+  std::string out = fmt::format("View {}: {}{} in {} of {}, {}\n\n", printable(view.name()), scan ? "at most " : "",
+                                counted(view.samples(), "sample"), counted(view.batches(), "batch", "batches"),
+                                count_text(view.batch_size()), counted(view.epochs(), "epoch"));
+  Table tensors({"tensor", "type", "dimensions", "shape of a full batch"});
+  for (const TensorSpec& tensor : view.tensors()) {
+    tensors.add({printable(tensor.name), tensor.type.name(), printable(join(tensor.dims, ", ")),
+                 shape_text(tensor.shape)});
+  }
+  out += tensors.text();
+
+  out += cost.planned.size() > 1 ? fmt::format("\nOne batch, the average of {}\n", cost.planned.size()) : "\nOne batch\n";
+  Table table({"size", estimated_size(cost.batch_bytes)});
+  table.add({"chunks", fmt::format("{:.4g}, {} decoded", cost.chunks, estimated_size(cost.decoded_bytes))});
+  table.add({"memory", fmt::format("{} of a budget of {}", estimated_size(cost.memory_need), format_size(memory))});
+  out += table.text();
+
+  out += "\nAn epoch\n";
+  const double kept = kept_bytes(static_cast<double>(memory));
+  Table epoch({"size", estimated_size(cost.epoch_bytes)});
+  epoch.add({"chunks", fmt::format("{}, {} decoded; {}", count_text(cost.view_chunks), estimated_size(cost.view_bytes),
+                                   reads_text(view, cost, memory))});
+  if (const double factor = epoch_amplification(view, cost, kept); factor >= kNoticeable)
+    epoch.add({"decoding", fmt::format("{:.3g} bytes for each byte that batches use", factor)});
+  if (cost.fetched_bytes == 0.0) {
+    epoch.add({"fetching", "none: no chunk that was examined exists"});
+  } else if (cost.fetched_bytes && cost.decoded_bytes > 0) {
+    const double fetched = epoch_decoded(view, cost, kept) * *cost.fetched_bytes / cost.decoded_bytes;
+    epoch.add({"fetching", fmt::format("{} from the store", estimated_size(fetched))});
+  } else {
+    epoch.add({"fetching", "unknown: no chunk could be read"});
+  }
+  if (cost.shuffle_quality)
+    epoch.add({"shuffle quality", fmt::format("{:.2f} (0: a batch holds neighbours, 1: samples from anywhere)",
+                                              *cost.shuffle_quality)});
+  out += epoch.text();
+
+  if (scan)
+    out += fmt::format("\nMissing values\n  A scan before the first batch determines which samples are skipped: it reads {} chunks, "
+                       "{} decoded,\n  once; its result is kept in the cache directory. The numbers here are without it.\n",
+                       count_text(scan->chunks), estimated_size(scan->decoded_bytes));
+
+  out += "\nAdvice\n";
+  const std::vector<std::string> lines = advice(view, cost, memory);
+  for (const std::string& line : lines) out += "  " + printable(line) + "\n";
+  if (lines.empty()) out += "  Nothing to change.\n";
+  return out;
+}
+
+/// The view with its samples, or with every window as one; `scan` then says what it takes to tell.
+std::shared_ptr<const View> view_to_plan(const OpenedView& opened, const StoreOptions& options,
+                                         std::optional<ScanCost>& scan) {
+  if (const auto known = known_samples(opened.view, opened.opened, options)) return known;
+  const ScanCost cost = scan_cost(*opened.view);
+  if (cost.decoded_bytes <= kCheapScanBytes && cost.chunks <= kCheapScanChunks) {
+    Log log;
+    Engine engine({.threads = options.threads, .memory = options.memory, .prefetch = false}, log);
+    return find_samples(opened.view, opened.opened, options, engine, log);
+  }
+  scan = cost;
+  return opened.view->with_samples(nullptr);
+}
+
+}  // namespace
+
+Run setup_plan(CLI::App& app) {
+  const auto options = std::make_shared<PlanOptions>();
+  add_store_options(app, options->store);
+  app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
+  app.add_flag("--json", options->json, "write JSON, for programs");
+  return [options](Output& output) {
+    const OpenedView opened = open_view(options->store, options->view);
+    const std::uint64_t memory =
+        options->store.memory != 0 ? options->store.memory : default_memory_budget();
+    std::optional<ScanCost> scan;
+    const std::shared_ptr<const View> view = view_to_plan(opened, options->store, scan);
+    check_files({view}, MemoryFiles(), memory);
+    const ViewCost cost = estimate_cost(*view);
+    output.write(options->json ? json_text(plan_json(*view, cost, memory, scan)) + "\n"
+                               : plan_text(*view, cost, memory, scan));
+  };
+}
+
+}  // namespace batchfs

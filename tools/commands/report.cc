@@ -1,0 +1,67 @@
+// batchfs report: a page that shows what readers waited for in the last minute, and says what to do about it.
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <thread>
+
+#include "engine/base/json.h"
+#include "tools/cli/command.h"
+#include "tools/cli/store_options.h"
+#include "tools/cli/whole_file.h"
+#include "tools/monitor/report_page.h"
+#include "tools/monitor/wait_advice.h"
+#include "tools/service/mounts.h"
+
+namespace batchfs {
+
+namespace {
+
+struct ReportOptions {
+  std::string directory, output;
+};
+
+Json read_json(const std::string& path) { return parse_json(read_text_file(path), path); }
+
+std::string local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  char text[64];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &parts));
+}
+
+void make(const ReportOptions& options, Output& output) {
+  const std::string mount = require_batchfs_mount(options.directory);
+  const std::string control = mount + "/.batchfs/";
+  // The trace first: what the statistics count, it may not have yet, but what it has, they do.
+  Report report;
+  report.timeline = timeline(read_json(control + "trace.json"));
+  const Json stats = read_json(control + "stats.json"), config = read_json(control + "config.json");
+  const WaitFacts facts = wait_facts(report.timeline, stats, static_cast<std::int64_t>(std::thread::hardware_concurrency()));
+  report.mount = mount;
+  if (const auto store = config.find("store"); store != config.end() && store->is_string()) report.store = store->get<std::string>();
+  report.made = local_time();
+  report.activity = activity(nullptr, stats);
+  report.decode_amplification = facts.decode_amplification;
+  report.fetch_amplification = facts.fetch_amplification;
+  report.advice = wait_advice(facts);
+  const std::string page = report_page(report);
+  if (options.output.empty()) return output.write(page);
+  write_whole_file(options.output, page);
+  for (const std::string& sentence : report.advice) output.write(sentence + "\n");
+}
+
+}  // namespace
+
+Run setup_report(CLI::App& app) {
+  const auto options = std::make_shared<ReportOptions>();
+  app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
+  app.add_option("-o,--output", options->output, "write the page to this file, and its advice to standard output")
+      ->type_name("FILE");
+  return [options](Output& output) { make(*options, output); };
+}
+
+}  // namespace batchfs

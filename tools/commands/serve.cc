@@ -1,0 +1,119 @@
+// batchfs serve: batches in memory for programs that ask, without a mount.
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <semaphore>
+#include <thread>
+
+#include "engine/pipeline/engine.h"
+#include "gpu/handoff/host_delivery.h"
+#include "tools/cli/command.h"
+#include "tools/cli/samples.h"
+#include "tools/service/background.h"
+#include "tools/service/inherited_descriptors.h"
+#include "tools/service/log_level_signal.h"
+#include "tools/service/serving.h"
+
+namespace batchfs {
+
+namespace {
+
+struct ServeOptions {
+  StoreOptions store;
+  GpuOptions gpu;
+  std::vector<std::string> views;  // files
+  std::string socket;
+  TimeOptions time;
+  bool background = false;
+};
+
+/// SIGINT, SIGTERM and SIGHUP, which end the serving, for whoever waits for them.
+sigset_t last_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  return signals;
+}
+
+/// Ends the process at once on one of the signals while nothing is served yet: a store may keep it waiting for minutes.
+class Ending {
+ public:
+  /// Before any other thread is started, so that none takes the signals.
+  Ending() : state_(std::make_shared<State>()) {
+    const sigset_t signals = last_signals();
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    std::thread([state = state_, signals] {
+      int signal = 0;
+      sigwait(&signals, &signal);
+      if (!state->serving) ::_exit(128 + signal);
+      state->ended.release();
+    }).detach();  // what throws before anything is served must not wait for a signal
+  }
+  void serving() { state_->serving = true; }
+  void wait() { state_->ended.acquire(); }
+
+ private:
+  struct State {
+    std::atomic<bool> serving = false;
+    std::binary_semaphore ended{0};
+  };
+  const std::shared_ptr<State> state_;
+};
+
+/// Serves until a signal comes. `ready` is called when readers can connect.
+void serve(const ServeOptions& options, const std::function<void()>& ready) {
+  Log log(is_stderr_read(!options.background));
+  const LogLevelSignal log_level(log);
+  Ending ending;
+  raise_file_limit();
+  StoreOptions store = options.store;
+  store.config.warn = [&log](const std::string& line) { log.warning(line); };
+  const OpenedStore opened = open_zarr(store);
+  auto views = load_views(open_dataset(opened, true, log), options.views);
+  Engine engine({.threads = options.store.threads,
+                 .memory = options.store.memory,
+                 .wait = options.time.wait,
+                 .idle = options.time.idle,
+                 .store = opened.store, .held = opened.held_memory()},
+                log);
+  for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
+  handoff::HostDelivery host(engine);
+  check_handed_over(views, host);
+  warn_of_memory(views, engine.budget().limit(), log);
+  const GpuDeliveries gpus(options.gpu, engine, host, log);
+  ending.serving();  // the socket is to be removed at the end
+  const handoff::HandoffServer server({.views = views, .deliveries = gpus.before(host)}, handoff::Listener(options.socket), log);
+  log.info("serving batches at " + server.path());
+  ready();
+  ending.wait();
+}
+
+}  // namespace
+
+Run setup_serve(CLI::App& app) {
+  const auto options = std::make_shared<ServeOptions>();
+  add_store_options(app, options->store);
+  add_gpu_options(app, options->gpu);
+  app.add_option("--view", options->views, "serve the batches of this view; may be given several times")
+      ->required()
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  app.add_option("--socket", options->socket, "path of the socket that readers connect to; removed at the end")
+      ->required()
+      ->type_name("PATH");
+  add_time_options(app, options->time);
+  app.add_flag("--background", options->background, "return when readers can connect");
+  return [options](Output&) {
+    options->store.store = absolute_store(options->store.store);
+    options->socket = std::filesystem::absolute(options->socket).string();
+    for (std::string& view : options->views) view = std::filesystem::absolute(view).string();
+    if (!options->background) return serve(*options, [] {});
+    run_in_background([&options](const std::function<void()>& ready) { serve(*options, ready); },
+                      descriptors_in(options->views));
+  };
+}
+
+}  // namespace batchfs

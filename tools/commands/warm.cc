@@ -1,0 +1,210 @@
+// batchfs warm: fetches what a view reads into the local cache, before it is needed.
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "engine/base/budget.h"
+#include "engine/base/log.h"
+#include "engine/base/strings.h"
+#include "engine/pipeline/engine.h"
+#include "tools/cli/command.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/samples.h"
+#include "tools/cli/text.h"
+#include "tools/cli/view_options.h"
+
+namespace batchfs {
+
+namespace {
+
+struct WarmOptions {
+  StoreOptions store;
+  std::string view;
+  bool json = false;
+};
+
+constexpr int kInFlight = 128;  // what of it the network gets at once is for the store to find out
+
+struct WantedChunk {
+  const Array* array;
+  std::int64_t chunk;
+};
+
+/// The distinct chunks of the view's batches, each array's in the order they are stored.
+std::vector<WantedChunk> chunks_of(const View& view) {
+  const Json resolved = view.resolved();
+  const auto batch = resolved.find("batch");
+  const bool drops = batch != resolved.end() && batch->is_object() && batch->value("remainder", "") == "drop" &&
+                     view.samples() % view.batch_size() != 0;
+  // Without a dropped rest every epoch has the same samples, in another order.
+  const std::int64_t epochs = drops ? view.epochs() : 1;
+  std::vector<std::unordered_set<std::int64_t>> wanted(view.variables().size());
+  Progress progress("planning");
+  for (std::int64_t e = 0; e < epochs; ++e) {
+    for (std::int64_t b = 0; b < view.batches(); ++b) {
+      for (const ChunkUse& use : view.plan(e, b).chunks) wanted[use.variable].insert(use.chunk);
+      progress.show(e * view.batches() + b, epochs * view.batches());
+    }
+  }
+  std::vector<WantedChunk> chunks;
+  for (std::size_t v = 0; v < wanted.size(); ++v) {
+    std::vector<std::int64_t> sorted(wanted[v].begin(), wanted[v].end());
+    std::sort(sorted.begin(), sorted.end());
+    for (const std::int64_t chunk : sorted) chunks.push_back({view.variables()[v]->array.get(), chunk});
+  }
+  return chunks;
+}
+
+/// Fetches chunks, many at a time, as far as memory goes.
+class Fetching {
+ public:
+  explicit Fetching(std::uint64_t memory) : memory_(memory) {}
+  ~Fetching() { wait(); }
+
+  void start(const WantedChunk& wanted) {
+    const std::uint64_t bytes = wanted.array->chunk_bytes();
+    {
+      std::unique_lock lock(mutex_);
+      // One alone may be larger than the memory that was given.
+      ended_.wait(lock, [&] { return in_flight_ == 0 || (in_flight_ < kInFlight && reserved_ + bytes <= memory_); });
+      ++in_flight_;
+      reserved_ += bytes;
+    }
+    wanted.array->fetch(wanted.array->grid().chunk(wanted.chunk), whole_box(wanted.array->grid().chunk_shape()),
+                        [this, bytes](std::variant<EncodedChunk, std::exception_ptr> outcome) {
+                          end(bytes, std::move(outcome));
+                        });
+  }
+
+  void wait() {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return in_flight_ == 0; });
+  }
+
+  std::int64_t done() {
+    const std::lock_guard lock(mutex_);
+    return done_;
+  }
+
+  struct Result {
+    std::uint64_t missing = 0, bytes = 0, failed = 0;
+    std::exception_ptr failure;  // the first
+  };
+  Result result() {
+    const std::lock_guard lock(mutex_);
+    return result_;
+  }
+
+ private:
+  void end(std::uint64_t reserved, std::variant<EncodedChunk, std::exception_ptr> outcome) {
+    const std::lock_guard lock(mutex_);
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) {
+      if (result_.failed++ == 0) result_.failure = *error;
+    } else {
+      const EncodedChunk& chunk = std::get<EncodedChunk>(outcome);
+      if (chunk.missing) ++result_.missing;
+      result_.bytes += chunk.bytes.size();
+    }
+    ++done_;
+    --in_flight_;
+    reserved_ -= reserved;
+    ended_.notify_all();
+  }
+
+  const std::uint64_t memory_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  int in_flight_ = 0;
+  std::uint64_t reserved_ = 0;
+  std::int64_t done_ = 0;
+  Result result_;
+};
+
+std::uint64_t counter(const Store& store, const std::string& name) {
+  for (const Store::Counter& each : store.counters())
+    if (each.name == name) return each.value;
+  return 0;
+}
+
+void warm(const WarmOptions& options, Output& output) {
+  if (options.store.config.cache_dir.empty()) throw UsageError{"it needs --cache-dir, the directory of the cache"};
+  StoreOptions with = options.store;
+  with.config.cache_waits = true;
+  std::mutex mutex;
+  std::string warning;
+  with.config.warn = [&](const std::string& line) {
+    const std::lock_guard lock(mutex);
+    warning = line;
+  };
+  const OpenedView opened = open_view(with, options.view);
+  const Store& store = *opened.opened.store;
+  if (store.is_local())
+    throw Error(ErrorCode::invalid_argument, "the store is on this machine, there is nothing to fetch", store.url());
+
+  Log log;
+  Engine engine({.threads = with.threads, .memory = with.memory, .prefetch = false}, log);
+  const std::shared_ptr<const View> view = find_samples(opened.view, opened.opened, with, engine, log);
+  const std::vector<WantedChunk> chunks = chunks_of(*view);
+  Fetching fetching((with.memory != 0 ? with.memory : default_memory_budget()) / 2);
+  {
+    Progress progress("fetching");
+    for (const WantedChunk& chunk : chunks) {
+      fetching.start(chunk);
+      progress.show(fetching.done(), static_cast<std::int64_t>(chunks.size()));
+    }
+    fetching.wait();
+  }
+  // What missing chunks are checked against belongs into the cache too: the document of each array.
+  for (const auto& variable : view->variables()) variable->array->confirm_present();
+  const Fetching::Result result = fetching.result();
+  if (result.failed > 0) {
+    try {
+      std::rethrow_exception(result.failure);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{} of {} chunks could not be fetched; the first: {}",
+                                            format_count(result.failed), format_count(chunks.size()), error.why()),
+                  error.where());
+    }
+  }
+  const std::uint64_t not_kept = counter(store, "disk_cache_not_kept");
+  if (not_kept > 0) {
+    const std::lock_guard lock(mutex);
+    throw Error(ErrorCode::io, fmt::format("{} reads of {} chunks could not be kept: {}", format_count(not_kept),
+                                           format_count(chunks.size()),
+                                           warning.empty() ? "they do not fit into --cache-size" : warning),
+                with.config.cache_dir);
+  }
+  const std::uint64_t written = counter(store, "disk_cache_bytes_written");
+  const std::uint64_t evicted = counter(store, "disk_cache_evicted");
+  if (options.json) {
+    const Json json = {{"store", store.url()},     {"view", view->name()},
+                       {"chunks", chunks.size()},  {"missing_chunks", result.missing},
+                       {"bytes", result.bytes},    {"written_bytes", written},
+                       {"evicted", evicted}};
+    output.write(json_text(json) + "\n");
+    return;
+  }
+  output.write(fmt::format("{} chunks, {}; {} of the cache's files are new\n", format_count(chunks.size()),
+                           format_size(result.bytes), format_size(written)));
+  if (result.missing > 0)
+    output.write(fmt::format("{} of the chunks are not in the store: fill values\n", format_count(result.missing)));
+  if (evicted > 0)
+    output.write(fmt::format("{} older files were removed from the cache to make room; if they were of this view, "
+                             "it needs a larger --cache-size\n", format_count(evicted)));
+}
+
+}  // namespace
+
+Run setup_warm(CLI::App& app) {
+  const auto options = std::make_shared<WarmOptions>();
+  add_store_options(app, options->store);
+  app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
+  app.add_flag("--json", options->json, "write JSON, for programs");
+  return [options](Output& output) { warm(*options, output); };
+}
+
+}  // namespace batchfs

@@ -1,0 +1,48 @@
+// doctor: how batches get to readers over the hand-off, way by way.
+
+#include <unistd.h>
+
+#include "gpu/reader/cuda_decoder.h"
+#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/slot_memory.h"
+#include "tools/cli/text.h"
+#include "tools/doctor/checks.h"
+
+namespace batchfs {
+
+namespace {
+
+using enum Check::State;
+
+/// Memory of the device that another process can map is made, and given up.
+Check check_daemon(const std::string& no_gpu) {
+  std::string why = no_gpu;
+  try {
+    if (why.empty()) {
+      const gpu::SlotMemory memory(0, 1);
+      ::close(memory.export_fd());
+      return {ok, "hand-off, daemon", "batches are decoded by batchfs, in GPU memory that readers of the same GPU map", ""};
+    }
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  return {note, "hand-off, daemon", "not here: " + printable(why), ""};
+}
+
+Check check_reader(const std::string& no_gpu) {
+  const char* why = nullptr;
+  if (!no_gpu.empty()) return {note, "hand-off, reader", "not here: " + printable(no_gpu), ""};
+  if (reader::cuda_decoder(&why) != nullptr)
+    return {ok, "hand-off, reader", "batches are decoded in the reader's process, on its GPU; batchfs itself needs no GPU", ""};
+  return {note, "hand-off, reader", "not here: " + printable(why), "install libbatchfs_reader_cuda.so, or set LD_LIBRARY_PATH to its folder"};
+}
+
+}  // namespace
+
+Checks check_handoff() {
+  const std::string no_gpu = gpu::why_no_device();
+  return {check_daemon(no_gpu), check_reader(no_gpu),
+          {ok, "hand-off, host", "batches are in memory that readers map; a reader with a GPU copies them to it", ""}};
+}
+
+}  // namespace batchfs

@@ -1,0 +1,100 @@
+// doctor: can the store be reached, and how long does it take? Is a mount well?
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "engine/base/answer_within.h"
+#include "engine/base/strings.h"
+#include "engine/zarr/hierarchy.h"
+#include "tools/cli/text.h"
+#include "tools/doctor/checks.h"
+#include "tools/monitor/activity.h"
+#include "tools/monitor/top_screen.h"
+#include "tools/service/mounts.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr double kSlow = 0.3;  // seconds for a small object: batches must be made far ahead
+constexpr std::chrono::seconds kAnswerTimeout{5};  // with a mount, which answers at once or not at all
+
+class Watch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
+
+ private:
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+/// Of a small object that stores have; nullopt when this one has none of them.
+std::optional<double> usual_latency(Store& store) {
+  for (const char* key : {"zarr.json", ".zmetadata", ".zgroup", ".zattrs", ".zarray"}) {
+    if (!store.read(key)) continue;
+    std::vector<double> times;
+    for (int i = 0; i < 5; ++i) {
+      const Watch watch;
+      store.read(key);
+      times.push_back(watch.seconds());
+    }
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+  }
+  return std::nullopt;
+}
+
+/// A text of a mount. Throws after a while where nobody answers.
+std::string read_soon(const std::string& path) {
+  if (auto text = answer_within(kAnswerTimeout, [path] { return read_text_file(path); })) return *std::move(text);
+  throw Error(ErrorCode::timed_out, fmt::format("no answer within {} seconds", kAnswerTimeout.count()), path);
+}
+
+}  // namespace
+
+Checks check_store(const StoreOptions& options) {
+  using enum Check::State;
+  Checks checks;
+  try {
+    const Watch watch;
+    const OpenedStore opened = open_zarr(options);
+    const std::string what = fmt::format("{}: Zarr format {}, {} arrays, opened in {}", printable(opened.store->url()),
+                                         opened.hierarchy->zarr_format, opened.hierarchy->arrays.size(), duration_text(watch.seconds()));
+    checks.push_back({ok, "store", what, ""});
+    std::string refused;
+    for (const auto& [path, array] : opened.hierarchy->arrays)
+      if (!array.unsupported.empty() && refused.empty()) refused = (path.empty() ? "/" : path) + ": " + array.unsupported;
+    if (!refused.empty())
+      checks.push_back({note, "arrays", "not every array can be read: " + printable(refused), "`batchfs inspect` lists them"});
+    if (const auto latency = usual_latency(*opened.store)) {
+      const bool slow = *latency > kSlow;
+      checks.push_back({slow ? note : ok, "latency", duration_text(*latency) + " for a small object",
+                        slow ? "use --cache-dir, or a machine near the store" : ""});
+    }
+  } catch (const Error& error) {
+    checks.push_back({problem, "store", printable(error.what()), "see STORES AND CREDENTIALS in batchfs(1)"});
+  }
+  return checks;
+}
+
+Checks check_mount(const std::string& directory) {
+  using enum Check::State;
+  try {
+    const std::string path = mount_path(directory) + "/.batchfs/stats.json";
+    const Json stats = parse_json(read_soon(path), path);
+    const Activity a = activity(nullptr, stats);
+    Checks checks{{ok, "mount", fmt::format("answers; up {}, {} of {} in use", duration_text(a.uptime), format_size(a.memory_used),
+                                            format_size(a.memory_budget)), ""}};
+    if (a.errors > 0)
+      checks.push_back({note, "errors", fmt::format("{} reads failed", format_count(a.errors)),
+                        "see " + printable(directory) + "/.batchfs/log"});
+    return checks;
+  } catch (const Error& error) {
+    return {{problem, "mount", "it does not answer: " + printable(error.why()),
+             "end it with `batchfs umount --lazy " + printable(directory) + "` and mount again"}};
+  }
+}
+
+}  // namespace batchfs

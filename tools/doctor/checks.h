@@ -1,0 +1,44 @@
+#pragma once
+// What `batchfs doctor` looks at, one file for each kind of thing.
+
+#include <string>
+#include <vector>
+
+#include "tools/cli/store_options.h"
+
+namespace batchfs {
+
+struct Check {
+  enum class State { ok, note, problem };  // a note: it works, and could work better
+  State state = State::ok;
+  std::string topic;  // one or two words
+  std::string found;  // what is there, and why it matters
+  std::string next;   // what to do; empty when nothing is
+};
+using Checks = std::vector<Check>;
+
+/// The kernel and what of FUSE it has.
+Checks check_kernel();
+/// By its release, "6.12.4-amd64".
+Checks check_kernel_release(const std::string& release);
+/// What mounting needs: the device, the helper of ordinary users, their configuration.
+Checks check_fuse();
+/// Does this text of /etc/fuse.conf allow `allow_other` to ordinary users?
+bool allows_other(const std::string& fuse_conf);
+
+/// Open files, locked memory, huge pages, memory.
+Checks check_limits();
+/// The choice in "always within_size [advise] never"; empty when there is none.
+std::string chosen(const std::string& choices);
+
+Checks check_gpu();
+/// How batches get to readers: the modes daemon, reader and host.
+Checks check_handoff();
+/// Opens the store, and reads what it needs for that a few times over.
+Checks check_store(const StoreOptions& options);
+/// Is the mount well?
+Checks check_mount(const std::string& directory);
+/// Mounts a small store of its own and reads it in each way.
+Checks check_modes();
+
+}  // namespace batchfs

@@ -1,0 +1,25 @@
+#pragma once
+// The page that `batchfs report` writes: one HTML file with its pictures inside, nothing from elsewhere.
+
+#include <string>
+#include <vector>
+
+#include "tools/monitor/activity.h"
+#include "tools/monitor/timeline.h"
+
+namespace batchfs {
+
+struct Report {
+  std::string mount, store, made;  // made: when
+  Timeline timeline;
+  Activity activity;               // since the mount began
+  double decode_amplification = 0, fetch_amplification = 0;
+  std::vector<std::string> advice;
+};
+
+std::string report_page(const Report& report);
+
+/// For text and quoted attributes of HTML. Control characters become U+FFFD.
+std::string html(const std::string& text);
+
+}  // namespace batchfs

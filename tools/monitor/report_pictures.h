@@ -1,0 +1,19 @@
+#pragma once
+// The pictures of a report, as SVG inside of HTML. Colours are classes of the page's style.
+
+#include <string>
+
+#include "tools/monitor/timeline.h"
+
+namespace batchfs {
+
+/// A row for each reader: waiting and using in turn. Of long stories the end, of many readers the first.
+std::string readers_picture(const Timeline& timeline);
+/// Fetches and decodes under way, over time.
+std::string work_picture(const Timeline& timeline);
+/// How many waits took how long.
+std::string waits_picture(const Timeline& timeline);
+/// Bytes per second that readers got, over time.
+std::string throughput_picture(const Timeline& timeline);
+
+}  // namespace batchfs

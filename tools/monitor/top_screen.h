@@ -1,0 +1,21 @@
+#pragma once
+// What `batchfs top` shows, as lines.
+
+#include <string>
+#include <vector>
+
+#include "tools/monitor/activity.h"
+
+namespace batchfs {
+
+/// The lines of the screen, none wider than `columns` and not more than `rows` (0: as many as it takes). `title`
+/// says what is mounted where. A reader that lacks room is counted in the last line.
+std::vector<std::string> top_screen(const Activity& activity, const std::string& title, std::size_t columns,
+                                    std::size_t rows);
+
+/// "2.4 ms": three digits and the unit that fits.
+std::string duration_text(double seconds);
+/// The first `columns` characters of UTF-8 text; a character that is cut is left out.
+std::string cut_to(const std::string& text, std::size_t columns);
+
+}  // namespace batchfs

@@ -1,0 +1,18 @@
+#pragma once
+// What would make reading a view cheaper, or mix its samples better.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/planning/view_cost.h"
+
+namespace batchfs {
+
+/// That a view needs more memory than the budget, and what to do; nothing if it does not. Both in bytes.
+std::optional<std::string> memory_advice(double need, std::uint64_t budget);
+
+/// Most important first; each a sentence or two. `memory`: the budget in bytes.
+std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory);
+
+}  // namespace batchfs

@@ -1,0 +1,268 @@
+#include "tools/planning/view_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include "engine/scan/sweep.h"
+#include "engine/view/shuffle_quality.h"
+#include "tools/planning/box_union.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::int64_t kPlannedBatches = 8;
+constexpr int kMeasuredChunks = 3;  // per variable
+
+double need(double batch_bytes, double decoded_bytes) { return 2 * batch_bytes + decoded_bytes; }
+
+/// Of all tensors of a batch.
+double bytes_of(const View& view, const std::vector<Dims>& shapes) {
+  double bytes = 0;
+  for (std::size_t t = 0; t < shapes.size(); ++t) {
+    bytes += static_cast<double>(element_count(shapes[t])) * view.tensors()[t].type.itemsize;
+  }
+  return bytes;
+}
+
+/// Stored bytes per decoded byte of a variable, from a few of its chunks.
+class StoredRatio {
+ public:
+  void measure(const Array& array, std::int64_t linear) {
+    if (measured_ == kMeasuredChunks) return;
+    ++measured_;
+    const Dims chunk = array.grid().chunk(linear);
+    try {
+      const EncodedChunk encoded = array.fetch(chunk, whole_box(array.grid().chunk_shape()));
+      found_ = found_ || !encoded.missing;
+      stored_ += static_cast<double>(encoded.bytes.size());
+      decoded_ += static_cast<double>(array.chunk_bytes());
+    } catch (const Error& error) {
+      if (!unreadable_) unreadable_ = error.what();
+    }
+  }
+  /// Why the first chunk that cannot be read cannot; it says nothing about the others.
+  const std::optional<std::string>& unreadable() const { return unreadable_; }
+  std::optional<double> ratio() const {
+    return decoded_ > 0 ? std::optional<double>(stored_ / decoded_) : std::nullopt;
+  }
+  /// Was each chunk that was looked at missing?
+  bool all_missing() const { return decoded_ > 0 && !found_; }
+
+ private:
+  int measured_ = 0;
+  bool found_ = false;
+  double stored_ = 0, decoded_ = 0;
+  std::optional<std::string> unreadable_;
+};
+
+/// Sums over the planned batches, per variable.
+struct VariableSums {
+  StoredRatio ratio;
+  double chunks = 0, used_elements = 0;
+  std::vector<double> used_lengths;  // per dimension: positions of which something is used
+};
+
+void add_use(const BatchPlan& plan, const ChunkUse& use, VariableSums& sums) {
+  std::vector<Box> boxes;
+  double elements = 0;
+  Box spanned = plan.parts[use.first_part].source;
+  for (std::uint32_t i = 0; i < use.part_count; ++i) {
+    boxes.push_back(plan.parts[use.first_part + i].source);
+    spanned = bounding_box(spanned, boxes.back());
+    elements += static_cast<double>(boxes.back().elements());
+  }
+  // Overlapping windows take elements more than once: they are used once.
+  const std::optional<std::int64_t> covered = covered_elements(boxes);
+  sums.used_elements += covered ? static_cast<double>(*covered)
+                                : std::min(elements, static_cast<double>(spanned.elements()));
+  sums.used_lengths.resize(spanned.shape.size());
+  for (std::size_t d = 0; d < spanned.shape.size(); ++d) {
+    sums.used_lengths[d] += static_cast<double>(covered_length(boxes, d));
+  }
+  ++sums.chunks;
+}
+
+void find_waste(const Variable& variable, const VariableSums& sums, std::optional<ViewCost::Waste>& worst) {
+  const ChunkGrid& grid = variable.array->grid();
+  for (std::size_t d = 0; d < sums.used_lengths.size(); ++d) {
+    const std::int64_t chunk = std::min(grid.chunk_shape()[d], grid.array_shape()[d]);
+    const double used = sums.used_lengths[d] / sums.chunks;
+    const double share = used / static_cast<double>(chunk);
+    if (share > 0.75 || (worst && share >= worst->used / static_cast<double>(worst->chunk))) continue;
+    worst = ViewCost::Waste{variable.name, d < variable.dims.size() ? variable.dims[d] : "characters", used,
+                            chunk};
+  }
+}
+
+/// Is there nothing but metadata where a local store keeps the chunks? A remote one is not listed: that may take long.
+bool has_no_objects(const Array& array) {
+  if (!array.store().is_local()) return false;
+  const std::vector<Store::Entry> entries = array.store().list(array.metadata().path);
+  return std::all_of(entries.begin(), entries.end(),
+                     [](const Store::Entry& entry) { return entry.name.starts_with('.') || entry.name == "zarr.json"; });
+}
+
+using ChunkSets = std::vector<std::unordered_set<std::int64_t>>;  // per variable
+
+double chunk_bytes(const View& view, std::uint32_t variable) {
+  return static_cast<double>(view.variables()[variable]->array->chunk_bytes());
+}
+
+/// Bytes that a batch decodes of chunks that `before` lacks.
+double new_bytes(const View& view, const BatchPlan& plan, const ChunkSets& before) {
+  double bytes = 0;
+  for (const ChunkUse& use : plan.chunks)
+    if (!before[use.variable].contains(use.chunk)) bytes += chunk_bytes(view, use.variable);
+  return bytes;
+}
+
+void enter(const BatchPlan& plan, ChunkSets& chunks) {
+  for (const ChunkUse& use : plan.chunks) chunks[use.variable].insert(use.chunk);
+}
+
+/// Bytes that an epoch decodes if the chunks of each batch are kept for the next one.
+double decoded_with_the_last_batch(const View& view) {
+  constexpr int kPairs = 32;
+  constexpr double kGolden = 0.6180339887498949;  // spreads without a period that chunks could have too
+  double bytes = 0;
+  for (int i = 1; i <= kPairs; ++i) {
+    const double place = kGolden * i - std::floor(kGolden * i);
+    const auto batch = static_cast<std::int64_t>(place * static_cast<double>(view.batches() - 1));
+    ChunkSets before(view.variables().size());
+    enter(view.plan(0, batch), before);
+    bytes += new_bytes(view, view.plan(0, batch + 1), before);
+  }
+  return bytes / kPairs * static_cast<double>(view.batches());
+}
+
+/// Bytes that an epoch decodes if the chunks of as many successive batches are kept as fit.
+double decoded_in_runs(const View& view, double kept) {
+  constexpr std::int64_t kMaxBatches = 512;
+  constexpr std::size_t kMaxParts = 1 << 20;
+  ChunkSets chunks(view.variables().size());
+  double bytes = 0;
+  std::size_t parts = 0;
+  std::int64_t batch = 0;
+  for (; batch < std::min(view.batches(), kMaxBatches) && parts < kMaxParts; ++batch) {
+    const BatchPlan plan = view.plan(0, batch);
+    const double more = new_bytes(view, plan, chunks);
+    if (batch > 0 && bytes + more > kept) break;
+    bytes += more;
+    parts += plan.parts.size();
+    enter(plan, chunks);
+  }
+  return bytes * static_cast<double>(view.batches()) / static_cast<double>(batch);
+}
+
+}  // namespace
+
+std::optional<double> ViewCost::fetch_amplification() const {
+  if (!fetched_bytes || decoded_bytes == 0 || used_bytes == 0) return std::nullopt;
+  return *fetched_bytes / used_bytes;
+}
+
+ViewCost estimate_cost(const View& view) {
+  ViewCost cost;
+  const auto& variables = view.variables();
+  std::vector<VariableSums> sums(variables.size());
+  // The last batch may be short: it is left out when there are others.
+  const std::int64_t full = std::max<std::int64_t>(view.batches() - 1, 1);
+  const std::int64_t n = std::min(full, kPlannedBatches);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t batch = full / n * i + full % n * i / n;  // full * i / n without overflow
+    cost.planned.push_back(batch);
+    const BatchPlan plan = view.plan(0, batch);
+    cost.batch_bytes += bytes_of(view, plan.shapes);
+    for (const ChunkUse& use : plan.chunks) {
+      add_use(plan, use, sums[use.variable]);
+      sums[use.variable].ratio.measure(*variables[use.variable]->array, use.chunk);
+    }
+  }
+
+  double fetched = 0;
+  bool all_measured = true;
+  for (std::size_t v = 0; v < variables.size(); ++v) {
+    if (sums[v].chunks == 0) continue;
+    const Array& array = *variables[v]->array;
+    const auto chunk_bytes = static_cast<double>(array.chunk_bytes());
+    const std::optional<double> ratio = sums[v].ratio.ratio();
+    cost.chunks += sums[v].chunks;
+    cost.used_bytes += sums[v].used_elements * array.type().itemsize;
+    cost.decoded_bytes += sums[v].chunks * chunk_bytes;
+    fetched += sums[v].chunks * chunk_bytes * ratio.value_or(0);
+    all_measured = all_measured && ratio.has_value();
+    if (sums[v].ratio.unreadable()) cost.unreadable.push_back(*sums[v].ratio.unreadable());
+    if (sums[v].ratio.all_missing()) cost.absent.push_back({variables[v]->name, has_no_objects(array)});
+    std::vector<const Positions*> selected;
+    for (const std::string& dim : variables[v]->dims) selected.push_back(&view.selected(dim));
+    const std::int64_t view_chunks = touched_chunks(*variables[v], selected);
+    cost.view_chunks += view_chunks;
+    cost.view_bytes += static_cast<double>(view_chunks) * chunk_bytes;
+    find_waste(*variables[v], sums[v], cost.waste);
+  }
+  const auto count = static_cast<double>(n);
+  cost.batch_bytes /= count;
+  cost.chunks /= count;
+  cost.used_bytes /= count;
+  cost.decoded_bytes /= count;
+  if (all_measured) cost.fetched_bytes = fetched / count;
+  cost.epoch_bytes = cost.batch_bytes * static_cast<double>(view.batches() - 1) +
+                     bytes_of(view, view.shapes(view.batches() - 1));
+  cost.reads_per_chunk = std::max(1.0, cost.chunks * static_cast<double>(view.batches()) /
+                                           static_cast<double>(std::max<std::int64_t>(cost.view_chunks, 1)));
+  cost.memory_need = need(cost.batch_bytes, cost.decoded_bytes);
+  cost.shuffle_quality = shuffle_quality(view);
+  return cost;
+}
+
+double kept_bytes(double budget) { return budget / 2; }
+
+double epoch_decoded(const View& view, const ViewCost& cost, double kept) {
+  if (cost.view_bytes <= kept) return cost.view_bytes;
+  const double unkept = cost.decoded_bytes * static_cast<double>(view.batches());
+  const Order* order = view.order();
+  double decoded = unkept;
+  if (order != nullptr && order->shuffle == Order::Shuffle::global) {
+    decoded = unkept * (1 - kept / cost.view_bytes);
+  } else if (order != nullptr && order->shuffle == Order::Shuffle::block) {
+    const BlockCost block = estimate_block_cost(view);
+    if (block.run_decoded <= kept) decoded = block.epoch_decoded;
+  } else if (view.batches() > 1 && 2 * cost.decoded_bytes <= kept) {
+    decoded = std::min(decoded_with_the_last_batch(view), decoded_in_runs(view, kept));
+  }
+  return std::max(cost.view_bytes, std::min(decoded, unkept));
+}
+
+double epoch_amplification(const View& view, const ViewCost& cost, double kept) {
+  const double used = cost.used_bytes * static_cast<double>(view.batches());
+  return used > 0 ? epoch_decoded(view, cost, kept) / used : 1;
+}
+
+double memory_need(const View& view) {
+  const BatchPlan plan = view.plan(0, 0);
+  double decoded = 0;
+  for (const ChunkUse& use : plan.chunks) decoded += chunk_bytes(view, use.variable);
+  return need(bytes_of(view, plan.shapes), decoded);
+}
+
+BlockCost estimate_block_cost(const View& view) {
+  // Some of a run's batches, enough to meet nearly all of its chunks: eight samples for a group.
+  const std::int64_t batches = std::max<std::int64_t>(1, view.mixed_samples() / view.batch_size());
+  const std::int64_t n =
+      std::min({batches, view.batches(), std::clamp<std::int64_t>(8 * view.order()->window / view.batch_size(), 16, 512)});
+  std::vector<std::unordered_set<std::int64_t>> chunks(view.variables().size());
+  for (std::int64_t i = 0; i < n; ++i)
+    for (const ChunkUse& use : view.plan(0, batches / n * i + batches % n * i / n).chunks)
+      chunks[use.variable].insert(use.chunk);
+  BlockCost cost;
+  for (std::size_t v = 0; v < chunks.size(); ++v)
+    cost.run_decoded += static_cast<double>(chunks[v].size()) * static_cast<double>(view.variables()[v]->array->chunk_bytes());
+  // A batch that is larger than a run holds several.
+  const auto covered = static_cast<double>(std::max(view.mixed_samples(), view.batch_size()));
+  cost.epoch_decoded = cost.run_decoded * std::max(1.0, static_cast<double>(view.samples()) / covered);
+  return cost;
+}
+
+}  // namespace batchfs

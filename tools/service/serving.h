@@ -1,0 +1,83 @@
+#pragma once
+// What `mount` and `serve` have in common: both open a store, resolve views and hand batches over.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/base/log.h"
+#include "engine/pipeline/engine.h"
+#include "gpu/handoff/device_delivery.h"
+#include "gpu/handoff/reader_delivery.h"
+#include "gpu/handoff/server.h"
+#include "tools/cli/store_options.h"
+#include "tools/cli/view_options.h"
+
+namespace batchfs {
+
+/// Relative paths are made absolute: a daemon has no working directory.
+std::string absolute_store(const std::string& store);
+
+/// The store as views see it. Without views it is only described, so arrays whose dimensions do not fit
+/// together are no reason to refuse the mount: it shows them, without saying how they belong together.
+std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_views, Log& log);
+
+/// Throws invalid_argument when two have the same name.
+std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const Dataset>& dataset,
+                                                    const std::vector<std::string>& files,
+                                                    const CheckFile& check_file = {});
+
+/// For views whose batches are files. Throws no_memory when a batch of one of them is larger than the budget, which no
+/// reader could ever have, and not_supported when a format cannot hold a tensor.
+void check_files(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget);
+/// For views whose batches are only handed over. Throws no_memory.
+void check_handed_over(const std::vector<std::shared_ptr<const View>>& views, const handoff::Delivery& host);
+
+/// Logs, in the words of `batchfs plan`, that a view needs more memory while a batch is made than the budget.
+void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::uint64_t budget, Log& log);
+
+/// Is what a daemon writes to standard error read by anyone: a terminal in the foreground, or the system's journal?
+bool is_stderr_read(bool foreground);
+
+struct TimeOptions {  // seconds
+  double wait = 600;  // how long readers wait
+  double idle = 300;  // how long memory is kept for readers that may come
+};
+void add_time_options(CLI::App& app, TimeOptions& options);
+
+/// Each batch that a reader holds is an open file: as many as the system lets this user have.
+void raise_file_limit();
+
+struct GpuOptions {
+  std::string gpu = "auto";  // auto, off, or a number
+  std::uint64_t memory = 0;  // bytes of each GPU; 0: a quarter of what it has, at most 24 GiB
+};
+void add_gpu_options(CLI::App& app, GpuOptions& options);
+
+/// What makes batches in GPU memory: one delivery for readers that decode for themselves, and one for each GPU here.
+class GpuDeliveries {
+ public:
+  /// Throws not_supported when a GPU is asked for by number and is not there. The others outlive it.
+  GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host, Log& log);
+
+  /// In the order of preference.
+  std::vector<handoff::Delivery*> before(handoff::Delivery& host) const;
+  Json json() const;
+  /// Of those that decode for themselves.
+  Json readers_json() const;
+
+ private:
+  struct Gpu {
+    int number;
+    std::string name;
+    std::uint64_t memory;
+    std::unique_ptr<handoff::DeviceDelivery> delivery;
+  };
+  handoff::ReaderDelivery readers_;
+  std::vector<Gpu> gpus_;
+};
+
+/// What stats.json says of the hand-off.
+Json handoff_json(const handoff::HandoffServer& server, const GpuDeliveries& gpus);
+
+}  // namespace batchfs
