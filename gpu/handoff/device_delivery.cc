@@ -195,7 +195,11 @@ std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchReques
   std::vector<std::shared_ptr<Feed>> others;
   for (auto it = feeds_.rbegin(); it != feeds_.rend(); ++it) {  // the newest first
     const auto& feed = *it;
-    if (feed->left || !feed->is_of(request)) continue;
+    if (!feed->is_of(request)) continue;
+    if (feed->left) {
+      if (feed->idle()) others.push_back(feed);  // the thread that ends it may not have run yet
+      continue;
+    }
     if (feed->dead) {
       // It is not tried again before its time, but where memory has become free since, or can be made so.
       const bool has_memory = feed->ended_before != ended_ || std::any_of(feeds_.begin(), feeds_.end(), [&](const auto& other) {
