@@ -17,6 +17,7 @@ PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "says(tags): tests these sentences of batchfs-semantics(7)")
+    config.addinivalue_line("markers", "smoke: part of `tools/test quick`")
     config.addinivalue_line("markers", "not_sanitized(why): is nothing for a program that was built with sanitizers")
 
 

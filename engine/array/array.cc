@@ -9,7 +9,7 @@
 
 #include "engine/array/chunk_part.h"
 #include "engine/array/pieces.h"
-#include "engine/array/sharding.h"
+#include "engine/codec/sharding.h"
 #include "engine/store/object_versions.h"
 
 namespace batchfs {

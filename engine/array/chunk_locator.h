@@ -16,7 +16,7 @@
 #include "engine/array/array_presence.h"
 #include "engine/array/encoded_chunk.h"
 #include "engine/array/shard_index_cache.h"
-#include "engine/array/sharding.h"
+#include "engine/codec/sharding.h"
 #include "engine/store/store.h"
 #include "engine/zarr/array_metadata.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "engine/array/sharding.h"
+#include "engine/codec/sharding.h"
 
 namespace batchfs {
 

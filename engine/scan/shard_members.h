@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/array/sharding.h"
+#include "engine/codec/sharding.h"
 
 namespace batchfs {
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "engine/array/sharding.h"
 #include "engine/array/string_array.h"
 #include "engine/codec/chain.h"
+#include "engine/codec/sharding.h"
 #include "engine/scan/verify.h"
 
 namespace batchfs {

@@ -1,6 +1,6 @@
 // The index of a shard, as it is read alone: where inner chunks lie.
 
-#include "engine/array/sharding.h"
+#include "engine/codec/sharding.h"
 #include "tests/fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

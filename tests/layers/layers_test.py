@@ -106,6 +106,12 @@ def test_no_folder_has_too_many_sources():
     assert {folder: len(names) for folder, names in folders.items() if len(names) > 25} == {}
 
 
+def test_a_unit_test_has_a_namespace_of_its_name():
+    """They are compiled in groups (BATCHFS_UNITY): helpers of two tests may have one name."""
+    tests = sorted((ROOT / "tests/unit").rglob("*_test.cc"))
+    assert [str(p) for p in tests if f"\nnamespace {p.stem} {{\n" not in p.read_text()] == []
+
+
 def test_every_header_is_guarded():
     headers = [path for _, path in sources() if path.suffix == ".h"]
     assert [str(p) for p in headers if not p.read_text().startswith("#pragma once")] == []

@@ -13,6 +13,8 @@ import pytest
 import xarray as xr
 from safetensors.numpy import load_file
 
+pytestmark = pytest.mark.smoke
+
 EPOCH = "views/one/epoch-0000"
 
 

@@ -11,6 +11,8 @@ import pytest
 import zarr
 from watching import eventually, is_alive
 
+pytestmark = pytest.mark.smoke
+
 PROGRAM = os.environ.get("BATCHFS", "build/batchfs")
 
 

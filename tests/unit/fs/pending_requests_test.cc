@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace pending_requests_test {
 
 using Answer = std::function<void(int)>;
 
@@ -72,5 +72,5 @@ TEST(PendingRequests, TheResultAndTheSignalRace) {
   EXPECT_EQ(answers, 1000);
 }
 
-}  // namespace
+}  // namespace pending_requests_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace per_thread_test {
 
 struct Counted {
   static inline int alive = 0;
@@ -41,5 +41,5 @@ TEST(PerThread, AConstructorThatThrewIsTriedAgain) {
   EXPECT_EQ(objects.get().value, 0);
 }
 
-}  // namespace
+}  // namespace per_thread_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace read_ahead_test {
 
 class ReadAheadTest : public testing::Test {
  protected:
@@ -62,5 +62,5 @@ TEST_F(ReadAheadTest, TakesNoMemoryThatReadersQueueFor) {
   EXPECT_EQ(parts_.counters.batches_prefetched, 0u);
 }
 
-}  // namespace
+}  // namespace read_ahead_test
 }  // namespace batchfs

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 
 namespace batchfs {
-namespace {
+namespace fuse_log_test {
 
 using testing::HasSubstr;
 
@@ -36,5 +36,5 @@ TEST(FuseLog, NothingIsTakenAfterItsEnd) {
   EXPECT_EQ(log.text(), "");
 }
 
-}  // namespace
+}  // namespace fuse_log_test
 }  // namespace batchfs

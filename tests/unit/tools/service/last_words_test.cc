@@ -10,7 +10,7 @@
 #include "engine/base/error.h"
 
 namespace batchfs {
-namespace {
+namespace last_words_test {
 
 class Destroyed {
  public:
@@ -86,5 +86,5 @@ TEST(LastWords, OtherExceptionsAbort) {
       testing::KilledBySignal(SIGABRT), "a mistake");
 }
 
-}  // namespace
+}  // namespace last_words_test
 }  // namespace batchfs

@@ -10,7 +10,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace array_reads_test {
 
 const Box kThirdChunk{{8, 0}, {4, 6}};
 
@@ -136,5 +136,5 @@ TEST_P(ArrayReadsTest, NothingIsReadAfterTheEnd) {
   EXPECT_EQ(parts_.data.store->asked, 0);
 }
 
-}  // namespace
+}  // namespace array_reads_test
 }  // namespace batchfs

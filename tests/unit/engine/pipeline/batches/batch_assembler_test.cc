@@ -9,7 +9,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace batch_assembler_test {
 
 using Result = std::pair<std::shared_ptr<const Batch>, std::exception_ptr>;
 
@@ -98,5 +98,5 @@ TEST_F(BatchAssemblerTest, ABatchLargerThanTheBudgetIsRefused) {
   EXPECT_EQ(error_of(promise->get_future().get().second).code(), ErrorCode::no_memory);
 }
 
-}  // namespace
+}  // namespace batch_assembler_test
 }  // namespace batchfs

@@ -8,7 +8,7 @@
 #include "tests/unit/engine/pipeline/raw_format.h"
 
 namespace batchfs {
-namespace {
+namespace batch_table_test {
 
 const RawTestFormat kRaw;
 
@@ -266,5 +266,5 @@ TEST_F(BatchTableTest, NothingBeginsAfterItsStop) {
   EXPECT_FALSE(table_.complete(before.assemble, nullptr, true).assemble_again);
 }
 
-}  // namespace
+}  // namespace batch_table_test
 }  // namespace batchfs

@@ -7,7 +7,7 @@
 #include "tests/unit/engine/pipeline/raw_format.h"
 
 namespace batchfs {
-namespace {
+namespace deliveries_test {
 
 std::exception_ptr error(ErrorCode code) { return std::make_exception_ptr(Error(code, "why")); }
 
@@ -53,5 +53,5 @@ TEST_F(DeliveriesTest, NobodyNeedsToBeTold) {
   quiet.record_values();
 }
 
-}  // namespace
+}  // namespace deliveries_test
 }  // namespace batchfs

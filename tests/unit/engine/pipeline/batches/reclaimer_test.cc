@@ -5,7 +5,7 @@
 #include "tests/unit/engine/pipeline/parts.h"
 
 namespace batchfs {
-namespace {
+namespace reclaimer_test {
 
 class ReclaimerTest : public testing::Test {
  protected:
@@ -87,5 +87,5 @@ TEST_F(ReclaimerTest, ReleasesAllThatIsKept) {
   EXPECT_EQ(parts_.budget.used(), 0u);
 }
 
-}  // namespace
+}  // namespace reclaimer_test
 }  // namespace batchfs

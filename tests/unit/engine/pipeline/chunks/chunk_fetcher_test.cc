@@ -8,7 +8,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace chunk_fetcher_test {
 
 class ChunkFetcherTest : public testing::Test {
  protected:
@@ -76,5 +76,5 @@ TEST_F(ChunkFetcherTest, TheStoresThreadKeepsNothing) {
   EXPECT_TRUE(array.expired());
 }
 
-}  // namespace
+}  // namespace chunk_fetcher_test
 }  // namespace batchfs

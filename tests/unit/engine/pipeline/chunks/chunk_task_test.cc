@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
-namespace {
+namespace chunk_task_test {
 
 ChunkConsumer consumer(Urgency urgency, bool started = true, bool cancelled = false) {
   auto assembly = std::make_shared<Assembly>();
@@ -51,5 +51,5 @@ TEST(ChunkTask, TakesConsumersInOrderAndPutsThemBackFirst) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(task.consumers[i].assembly->urgency, order[i]);
 }
 
-}  // namespace
+}  // namespace chunk_task_test
 }  // namespace batchfs

@@ -8,7 +8,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace memory_queue_test {
 
 class MemoryQueueTest : public testing::Test {
  protected:
@@ -118,5 +118,5 @@ TEST_F(MemoryQueueTest, TheTickerServesIt) {
   EXPECT_EQ(order_, (std::vector{1}));
 }
 
-}  // namespace
+}  // namespace memory_queue_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace idle_timer_test {
 
 constexpr std::uint64_t kMillisecond = 1'000'000, kHour = 3'600'000'000'000;
 
@@ -43,5 +43,5 @@ TEST(IdleTimer, CanBeSwitchedOff) {
   EXPECT_FALSE(timer.is_over(false));
 }
 
-}  // namespace
+}  // namespace idle_timer_test
 }  // namespace batchfs

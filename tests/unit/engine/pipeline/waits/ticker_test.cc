@@ -7,7 +7,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace ticker_test {
 
 constexpr std::uint64_t kMillisecond = 1'000'000, kHour = 3'600'000'000'000;
 
@@ -58,5 +58,5 @@ TEST(Ticker, NoneComesAfterItsStop) {
   EXPECT_EQ(ticks, 0);
 }
 
-}  // namespace
+}  // namespace ticker_test
 }  // namespace batchfs

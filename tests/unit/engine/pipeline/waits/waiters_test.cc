@@ -11,7 +11,7 @@
 #include "tests/unit/eventually.h"
 
 namespace batchfs {
-namespace {
+namespace waiters_test {
 
 class WaitersTest : public testing::Test {
  protected:
@@ -126,5 +126,5 @@ TEST_F(WaitersTest, EachIsCalledOnceWhoeverEndsIt) {
   EXPECT_EQ(done_, kWaiters);
 }
 
-}  // namespace
+}  // namespace waiters_test
 }  // namespace batchfs

@@ -1,4 +1,4 @@
-#include "engine/array/sharding.h"
+#include "engine/codec/sharding.h"
 
 #include <cstring>
 
