@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace batchfs {
+namespace latency_histogram_test {
 namespace waits_test {
 
 TEST(LatencyHistogram, Edges) {
@@ -51,4 +52,5 @@ TEST(LatencyHistogram, AQuantileIsNeverMoreThanTheLongest) {
 }
 
 }  // namespace waits_test
+}  // namespace latency_histogram_test
 }  // namespace batchfs

@@ -6,6 +6,7 @@
 #include "tests/unit/engine/pipeline/raw_format.h"
 
 namespace batchfs {
+namespace stream_statistics_test {
 namespace readers_test {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
@@ -86,4 +87,5 @@ TEST_F(StreamStatisticsTest, ForgetsWhoCameLongestAgo) {
 }
 
 }  // namespace readers_test
+}  // namespace stream_statistics_test
 }  // namespace batchfs
