@@ -1,8 +1,9 @@
 #pragma once
 // Requests of the kernel that have no answer yet.
 //
-// Two may come to answer a request: the result, or a signal for the process that waits. The first one does, and the other
-// finds nothing left. A signal may come while libfuse still sets up the request; it counts from when the request is started.
+// Two may come to answer a request: the result, or a signal for the process that waits. The first
+// one does, and the other finds nothing left. A signal may come while libfuse still sets up the
+// request; it counts from when the request is started.
 //
 //   const Token token = requests.begin(answer);
 //   (from here on interrupt(token) may come)
@@ -30,8 +31,8 @@ class PendingRequests {
     return last_;
   }
 
-  /// From here on a signal calls `cancel`; at once if it has come already, and then this is false. Does nothing for a request
-  /// that was answered.
+  /// From here on a signal calls `cancel`; at once if it has come already, and then this is false.
+  /// Does nothing for a request that was answered.
   bool start(RequestToken token, std::function<void()> cancel) {
     {
       const std::lock_guard lock(mutex_);

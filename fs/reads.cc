@@ -22,8 +22,10 @@ void Reads::start(RequestToken token, std::uint64_t handle, Ino ino, std::uint64
   if (first) reopen(handle, ino, offset);
 }
 
-void Reads::read(RequestToken token, const std::shared_ptr<OpenFile>& file, std::uint64_t offset, std::uint64_t size) {
-  const auto done = [this, token, file](std::span<const std::byte> bytes, std::exception_ptr error) {
+void Reads::read(RequestToken token, const std::shared_ptr<OpenFile>& file, std::uint64_t offset,
+                 std::uint64_t size) {
+  const auto done = [this, token, file](std::span<const std::byte> bytes,
+                                        std::exception_ptr error) {
     answer(token, bytes, error ? to_errno(error_of(error).code()) : 0);
   };
   try {
@@ -53,7 +55,8 @@ void Reads::reopen(std::uint64_t handle, Ino ino, std::uint64_t offset) {
   }
 }
 
-void Reads::reopened(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file, std::exception_ptr error) {
+void Reads::reopened(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file,
+                     std::exception_ptr error) {
   // First: a read that comes now finds it. The kernel does not release a handle while it is read.
   if (!error) {
     try {

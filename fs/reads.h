@@ -4,7 +4,8 @@
 // A read is answered by the file with its bytes, or by a signal for the process that waits. A read
 // through a handle that an earlier daemon of the session gave waits until its file is open again.
 //
-//   const RequestToken token = reads.begin([request](std::span<const std::byte> bytes, int error) { ... });
+//   const RequestToken token =
+//       reads.begin([request](std::span<const std::byte> bytes, int error) { ... });
 //   (from here on interrupt(token) may come)
 //   reads.start(token, handle, ino, offset, size);
 
@@ -23,7 +24,8 @@ namespace batchfs {
 /// Thread-safe.
 class Reads {
  public:
-  /// Called once, from any thread: the bytes, which are valid during the call, or an errno that is not 0.
+  /// Called once, from any thread: the bytes, which are valid during the call, or an errno that is
+  /// not 0.
   using Answer = std::function<void(std::span<const std::byte>, int error)>;
 
   /// They outlive it.
@@ -46,7 +48,8 @@ class Reads {
   void read(RequestToken token, const std::shared_ptr<OpenFile>& file, std::uint64_t offset,
             std::uint64_t size);
   void reopen(std::uint64_t handle, Ino ino, std::uint64_t offset);
-  void reopened(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file, std::exception_ptr error);
+  void reopened(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file,
+                std::exception_ptr error);
   void answer(RequestToken token, std::span<const std::byte> bytes, int error);
 
   FileSystem& files_;

@@ -1,6 +1,6 @@
 #pragma once
-// How a batch lies in files: which files there are, how large, and where each tensor's bytes go. The
-// formats themselves (npy, safetensors, npz, zarr, png) are in fs/.
+// How a batch lies in files: which files there are, how large, and where each tensor's bytes go.
+// The formats themselves (npy, safetensors, npz, zarr, png) are in fs/.
 
 #include <cstdint>
 #include <functional>
@@ -28,8 +28,8 @@ struct BatchLayout {
   };
   std::vector<File> files;
   std::vector<Place> tensors;  // one per tensor of the view: C order, native byte order
-  /// Called once with the files when every tensor is in place (npz checksums, pictures); may be empty. The layout is the
-  /// same for every epoch; what the batch holds is not.
+  /// Called once with the files when every tensor is in place (npz checksums, pictures); may be
+  /// empty. The layout is the same for every epoch; what the batch holds is not.
   std::function<void(std::vector<MemoryFile>& files, std::int64_t epoch)> finish;
 };
 

@@ -14,9 +14,11 @@ inline std::exception_ptr ending_error() {
 }
 
 /// `what`: "a batch".
-inline Error larger_than_budget(const std::string& what, std::uint64_t bytes, std::uint64_t budget) {
-  return Error(ErrorCode::no_memory, what + " of " + format_size(bytes) + " is larger than the memory budget of " +
-                                         format_size(budget) + "; use a smaller batch size or a larger --memory");
+inline Error larger_than_budget(const std::string& what, std::uint64_t bytes,
+                                std::uint64_t budget) {
+  return Error(ErrorCode::no_memory,
+               what + " of " + format_size(bytes) + " is larger than the memory budget of " +
+                   format_size(budget) + "; use a smaller batch size or a larger --memory");
 }
 
 }  // namespace batchfs

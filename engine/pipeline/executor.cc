@@ -23,7 +23,8 @@ Executor::~Executor() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-/// Precondition: mutex_ is held. Signals other than those of faults are left to the process's other threads.
+/// Precondition: mutex_ is held. Signals other than those of faults are left to the process's other
+/// threads.
 void Executor::start_thread() {
   sigset_t blocked, before;
   sigfillset(&blocked);
@@ -46,7 +47,8 @@ void Executor::post(Urgency urgency, std::function<void()> work) noexcept {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
     items_.push({urgency, last_number_++, std::move(work)});
-    if (items_.size() > waiting_ && workers_.size() < static_cast<std::size_t>(max_threads_)) start_thread();
+    if (items_.size() > waiting_ && workers_.size() < static_cast<std::size_t>(max_threads_))
+      start_thread();
   }
   posted_.notify_one();
 }

@@ -67,6 +67,7 @@ TEST_P(ArrayReadsTest, ACancelledReadEndsAtOnceAndHoldsItsMemoryUntilNothingIsWr
   const std::weak_ptr<void> memory = out_;
   const WaiterId id = read_box();
   EXPECT_EQ(parts_.waiters.count(), 1u);
+  EXPECT_TRUE(eventually([&] { return parts_.data.store->asked > 0; })) << "it is under way";
   parts_.waiters.cancel(id);
   EXPECT_EQ(outcome(), ErrorCode::interrupted);
   EXPECT_EQ(parts_.waiters.count(), 0u);
