@@ -194,14 +194,16 @@ Engine::WaiterId FileSystem::open(Ino ino, OpenDone done) {
 
 Engine::WaiterId FileSystem::open_batch(const Node& node, OpenDone done) {
   const std::uint32_t file = tree_.batch_tree(node.index).slots()[node.slot].file;
-  return engine_.open(request_of(node), [this, file, done = std::move(done)](
-                                            std::shared_ptr<const Batch> batch,
-                                            std::exception_ptr error) {
+  const BatchRequest request = request_of(node);
+  const auto opened = [this, file, done = std::move(done)](std::shared_ptr<const Batch> batch,
+                                                           std::exception_ptr error) {
     if (error) return done(nullptr, error);
     const MemoryFile* memory = &batch->files[file];
     engine_.counters().bytes_delivered += memory->size();
     done(std::make_shared<SealedFile>(memory, std::move(batch)), nullptr);
-  });
+  };
+  // noexcept: a batch that the engine has noted and not begun would be waited for.
+  return [&]() noexcept { return engine_.open(request, opened); }();
 }
 
 Engine::WaiterId FileSystem::open_chunk(const Node& node, OpenDone done) {

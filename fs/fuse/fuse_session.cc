@@ -364,7 +364,10 @@ struct FuseSession::Impl {
 
   void end() {
     if (!std::exchange(mounted, false)) return;
-    if (options.taken_over < 0) return fuse_session_unmount(session);
+    if (options.taken_over < 0) {
+      const StderrCapture told;  // that it is unmounted already
+      return fuse_session_unmount(session);
+    }
     try {
       if (!has_session_ended(fuse_session_fd(session))) unmount(options.mountpoint, true);
     } catch (const Error& error) {

@@ -323,7 +323,8 @@ def test_threads_are_short_for_a_mount(place, origin, batchfs, tmp_path, view_fi
     directory.mkdir()
     group = Group("pids", processes)
     try:
-        done = batchfs("mount", origin[0], directory, "--view", view_file, "--wait", "20", preexec_fn=group.enter)
+        done = batchfs("mount", origin[0], directory, "--view", view_file, "--wait", "20",
+                       preexec_fn=group.enter)
         if done.returncode == 0:
             result = Background(directory / BATCHES[0]).end()
             assert isinstance(result, int) or right(place[1], 0, result)
@@ -338,13 +339,15 @@ def test_threads_are_short_for_a_mount(place, origin, batchfs, tmp_path, view_fi
 
 
 def test_files_are_short(place, good, batchfs, tmp_path):
-    """Each open batch is an open file of the daemon: where there are no more, an error and not the end of the mount."""
+    """Each open batch is an open file of the daemon: without more, an error and not its end."""
     directory, view = tmp_path / "mnt", tmp_path / "view.json"
     directory.mkdir()
-    view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "batch": {"size": 1}, "epochs": 100}))
+    view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "batch": {"size": 1},
+                                "epochs": 100}))
     good("mount", place[0], directory, "--view", view, "--wait", "5",
          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
-    batch = [directory / f"views/v/epoch-{number // 24:04}/batch-{number % 24:06}.npy" for number in range(100)]
+    batch = [directory / f"views/v/epoch-{number // 24:04}/batch-{number % 24:06}.npy"
+             for number in range(100)]
     try:
         pid = stats(directory)["pid"]
         with contextlib.ExitStack() as stack:
@@ -354,10 +357,13 @@ def test_files_are_short(place, good, batchfs, tmp_path):
                     stack.enter_context(open(path, "rb"))
                 except OSError as error:
                     failures.append(error.errno)
-            assert failures and set(failures) <= {errno.ENOMEM, errno.EIO, errno.EMFILE, errno.ETIMEDOUT}
+                    if len(failures) == 3:  # files of the store are tried for 2 seconds
+                        break
+            assert failures and set(failures) <= {errno.ENOMEM, errno.EIO, errno.EMFILE}
         assert "RLIMIT_NOFILE" in (directory / ".batchfs" / "log").read_text()
         assert stats(directory)["pid"] == pid
-        assert eventually(lambda: not isinstance(outcome(batch[5]), int), LONG)  # the kernel closes files a little later
+        # The kernel closes files a little later.
+        assert eventually(lambda: not isinstance(outcome(batch[5]), int), LONG)
         contents = read(batch[5])
         assert np.array_equal(contents[-64 * 128 * 4:].view("f4").reshape(64, 128), place[1][5])
     finally:

@@ -87,7 +87,9 @@ class ObjectRequests::Impl {
     for (const auto& run : runs) finish(run, interrupted());
   }
 
-  void send(Job job, Done done) {
+  // noexcept: an attempt that is counted and not sent would be waited for, as would a job whose
+  // caller was unwound.
+  void send(Job job, Done done) noexcept {
     auto run = std::make_shared<Run>();
     run->job = std::move(job);
     run->done = std::move(done);
@@ -148,7 +150,7 @@ class ObjectRequests::Impl {
   std::int64_t deadline(const Run& run) const { return run.first_sent + nanoseconds(options_.budget); }
 
   /// Sends once more. Not on the client's thread.
-  void attempt(const std::shared_ptr<Run>& run, bool is_hedge = false) {
+  void attempt(const std::shared_ptr<Run>& run, bool is_hedge = false) noexcept {
     const auto attempt = std::make_shared<Attempt>();
     attempt->is_hedge = is_hedge;
     double timeout = options_.timeout;

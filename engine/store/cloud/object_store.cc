@@ -76,8 +76,10 @@ class ObjectStore::Reads {
     requests_.stop();
   }
 
-  /// With `known`, the object is sent only if it is another version.
-  void start(const std::string& key, const ByteRange& range, const std::string& known, PartDone done) {
+  /// With `known`, the object is sent only if it is another version. noexcept: read() waits for
+  /// `done`, which must not be called when it has been unwound.
+  void start(const std::string& key, const ByteRange& range, const std::string& known,
+             PartDone done) noexcept {
     std::shared_ptr<Read> read;
     const bool waits = !range.from_end && range.length < kLargestShared && known.empty();
     {

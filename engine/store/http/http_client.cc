@@ -93,7 +93,8 @@ class HttpClient::Loop {
     curl_multi_cleanup(multi_);
   }
 
-  RequestId send(HttpRequest request, HttpDone done) {
+  // noexcept: send_and_wait() waits for `done`, which must not be called when it has been unwound.
+  RequestId send(HttpRequest request, HttpDone done) noexcept {
     auto transfer = std::unique_ptr<HttpTransfer>();
     RequestId id = 0;
     {
@@ -110,7 +111,7 @@ class HttpClient::Loop {
     return id;
   }
 
-  void cancel(RequestId id) {
+  void cancel(RequestId id) noexcept {
     {
       const std::lock_guard lock(mutex_);
       cancelled_.push_back(id);
