@@ -381,7 +381,6 @@ struct FuseSession::Impl {
       return Error(ErrorCode::io, fmt::format("/dev/fuse fails: {}", std::strerror(failure)),
                    "serving the mount");
     const std::string why = messages.errors();
-    // Without a message: there was no thread that could have written one.
     if (why.empty() || why.find("creating thread") != std::string::npos)
       return Error(ErrorCode::no_memory, describe_thread_limit(), "serving the mount");
     return Error(ErrorCode::no_memory, why, "serving the mount");

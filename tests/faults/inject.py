@@ -33,7 +33,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = os.environ.get("BATCHFS", str(HERE.parents[1] / "build" / "batchfs"))
-LIMIT = int(os.environ.get("INJECT_LIMIT", "60"))   # seconds after which a run counts as hung
+LIMIT = 60  # seconds after which a run counts as hung
 DEFAULT_KINDS = "open read mmap fork thread write sync descriptor truncate malloc"
 
 # In the order of inject.c: the errno of the failure, and whether "from then on" is tried too. Without any
@@ -170,7 +170,8 @@ class Mount(Command):
             got = {}
             for name in self.files:
                 # In a process of its own. Not even SIGKILL ends it when the mount hangs.
-                with subprocess.Popen(["cat", directory / name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
+                with subprocess.Popen(["cat", directory / name], stdout=subprocess.PIPE,
+                                      stderr=subprocess.DEVNULL) as reader:
                     try:
                         read, _ = reader.communicate(timeout=LIMIT)
                     except subprocess.TimeoutExpired:
@@ -204,7 +205,7 @@ def abort_connection(directory):
         if fields[4] == str(directory):
             abort = pathlib.Path("/sys/fs/fuse/connections", fields[2].split(":")[1], "abort")
             if not abort.exists():
-                subprocess.run(["mount", "-t", "fusectl", "none", "/sys/fs/fuse/connections"], check=False)
+                subprocess.run(["mount", "-t", "fusectl", "none", abort.parents[1]], check=False)
             abort.write_text("1")
 
 
@@ -239,7 +240,8 @@ def scenarios(directory):
         Command("view", "view", store),
         Plan("plan", "plan", store, "--view", view, "--json", *small),
         Command("batch", "batch", store, "--view", view, "--batch", "2", "--format", "npz", *small),
-        Command("http", "cat", serve(directory) + "/store.zarr", "q", "--select", "time=2000-01-02", *small),
+        Command("http", "cat", serve(directory) + "/store.zarr", "q",
+                "--select", "time=2000-01-02", *small),
         Command("statistics", "statistics", store, "--view", view, *small),
         Mount("mount", store, view, files, "--wait", "20", *small),
         Mount("mount without passthrough", store, view, files, "--wait", "20", "--no-passthrough", *small),
@@ -291,10 +293,12 @@ def first_calls(places):
 
 
 def points_of(count, firsts, points, seed):
-    """The calls to fail, of `count`: those of `firsts`, and others if these are fewer than `points`."""
+    """The calls to fail, of `count`: those of `firsts`, and others where these are too few."""
     chosen = spread(firsts, points, seed)
     others = sorted(set(range(1, count + 1)) - set(chosen))
-    return sorted(chosen + spread(others, points - len(chosen), seed) if len(chosen) < points else chosen)
+    if len(chosen) < points:
+        chosen = chosen + spread(others, points - len(chosen), seed)
+    return sorted(chosen)
 
 
 def named_frames(text):
@@ -303,9 +307,11 @@ def named_frames(text):
     program = os.path.realpath(PROGRAM)
     places = {line: line.split("(+")[1].split(")")[0] for line in lines
               if "(+" in line and os.path.realpath(line.split("(")[0]) == program}
-    found = subprocess.run(["addr2line", "-fCse", program, *places.values()], capture_output=True, text=True,
-                           check=True).stdout.splitlines() if places else []
-    names = dict(zip(places, found[::2]))
+    names = {}
+    if places:
+        done = subprocess.run(["addr2line", "-fCse", program, *places.values()],
+                              capture_output=True, text=True, check=True)
+        names = dict(zip(places, done.stdout.splitlines()[::2]))
     return "\n".join("  " + names.get(line, line) for line in lines)
 
 
@@ -317,13 +323,50 @@ def progress(line):
 
 
 def show(injector, scenario, point):
-    """Runs one point, written as malloc:8196 or read:3+, and prints what came of it and where the call was."""
+    """Runs one point, written as malloc:8196 or read:3+, and prints its end and the call's stack."""
     kind, at = point.split(":")
     trace = injector.directory / "trace"
+    trace.unlink(missing_ok=True)
     outcome, state = injector.run(scenario, kind, int(at.rstrip("+")), at.endswith("+"), trace)
-    print(f"{scenario.name}: {state.failed} calls failed, exit code {outcome.code}, {outcome.wrong or 'ended'}")
+    print(f"{scenario.name}: {state.failed} calls failed, exit code {outcome.code}, "
+          f"{outcome.wrong or 'ended'}")
     print(outcome.stderr.decode(errors="replace"), end="")
     print(named_frames(trace.read_text() if trace.exists() else ""))
+
+
+def try_points(injector, scenario, options, tried, found):
+    """Runs a scenario with each of its points."""
+    places = injector.directory / "places"
+    expected, state = injector.run(scenario, places=places)
+    firsts = first_calls(places)
+    places.unlink()
+    if problem := scenario.judge(expected, expected):
+        sys.exit(f"{scenario.name} fails without a fault: {problem} {expected.stderr!r}")
+    points = []
+    for kind in options.kinds.split():
+        number = list(KINDS).index(kind)
+        chosen = points_of(state.calls[number], firsts.get(number, []), options.points, options.seed)
+        for persists in [False, True] if KINDS[kind][1] else [False]:
+            points += [(kind, at, persists) for at in chosen]
+
+    def attempt(point):
+        outcome, after = injector.run(scenario, *point)
+        return point, scenario.judge(expected, outcome), after.failed
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        try:
+            results = enumerate(pool.map(attempt, points), 1)
+            for done, ((kind, at, persists), problem, failed) in results:
+                tried[scenario.name, kind] += failed > 0
+                progress(f"{scenario.name}: {done} of {len(points)} points, {len(found)} findings")
+                if problem:
+                    progress("")
+                    found.append(problem)
+                    later = " and later" if persists else ""
+                    print(f"{scenario.name}: {kind} {at}{later}: {problem}", flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def main():
@@ -331,47 +374,26 @@ def main():
     parser.add_argument("--points", type=int, default=200, help="of each kind and scenario, at most")
     parser.add_argument("--kinds", default=DEFAULT_KINDS, help="separated by spaces")
     parser.add_argument("--only", help="scenarios whose name contains this")
-    parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000, help="of the points; printed at the end")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000,
+                        help="of the points; printed at the end")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--show", metavar="POINT", help="run this point only, malloc:8196 or read:3+ (and later), "
-                        "and print where the call failed")
+    parser.add_argument("--show", metavar="POINT", help="run this point only, malloc:8196 or "
+                        "read:3+ (and later), and print where the call failed")
     options = parser.parse_args()
 
     found, tried = [], collections.Counter()
     with tempfile.TemporaryDirectory(prefix="batchfs-inject-") as directory:
         injector = Injector(directory)
-        for scenario in scenarios(pathlib.Path(directory)):
-            if options.only and options.only not in scenario.name:
-                continue
-            if options.show:
-                show(injector, scenario, options.show)
-                continue
-            places = injector.directory / "places"
-            expected, state = injector.run(scenario, places=places)
-            firsts = first_calls(places)
-            places.unlink()
-            if problem := scenario.judge(expected, expected):
-                sys.exit(f"{scenario.name} fails without a fault: {problem} {expected.stderr!r}")
-            points = []
-            for kind in options.kinds.split():
-                number = list(KINDS).index(kind)
-                chosen = points_of(state.calls[number], firsts.get(number, []), options.points, options.seed)
-                for persists in [False, True] if KINDS[kind][1] else [False]:
-                    points += [(kind, at, persists) for at in chosen]
-
-            def attempt(point, scenario=scenario, expected=expected):
-                outcome, after = injector.run(scenario, *point)
-                return point, scenario.judge(expected, outcome), after.failed, outcome
-
-            with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-                results = enumerate(pool.map(attempt, points), 1)
-                for done, ((kind, at, persists), problem, failed, _) in results:
-                    tried[scenario.name, kind] += failed > 0
-                    progress(f"{scenario.name}: {done} of {len(points)} points, {len(found)} findings")
-                    if problem:
-                        progress("")
-                        found.append(problem)
-                        print(f"{scenario.name}: {kind} {at}{' and later' if persists else ''}: {problem}", flush=True)
+        try:
+            for scenario in scenarios(pathlib.Path(directory)):
+                if options.only and options.only not in scenario.name:
+                    continue
+                if options.show:
+                    show(injector, scenario, options.show)
+                else:
+                    try_points(injector, scenario, options, tried, found)
+        except KeyboardInterrupt:
+            print("interrupted")
     progress("")
     for (name, kind), count in sorted(tried.items()):
         print(f"{name:28} {kind:12} {count:6} points")
