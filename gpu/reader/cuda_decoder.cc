@@ -3,6 +3,7 @@
 #include <string>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 namespace batchfs::reader {
 
@@ -22,11 +23,19 @@ struct Loaded {
       const std::size_t slash = beside.rfind('/');
       beside = slash == std::string::npos ? "" : beside.substr(0, slash + 1) + kName;
     }
-    void* library = beside.empty() ? nullptr : ::dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) library = ::dlopen(kName, RTLD_NOW | RTLD_LOCAL);
+    void* library = nullptr;
+    std::string problem;
+    const auto try_load = [&](const char* name) {
+      if (library != nullptr) return;
+      library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+      const char* text = library == nullptr ? ::dlerror() : nullptr;
+      // One that exists and cannot be loaded says more than one that is missing elsewhere.
+      if (text != nullptr && problem.empty()) problem = text;
+    };
+    if (!beside.empty() && ::access(beside.c_str(), F_OK) == 0) try_load(beside.c_str());
+    try_load(kName);
     if (library == nullptr) {
-      const char* text = ::dlerror();
-      why = std::string("the library of GPU decoders cannot be loaded: ") + (text != nullptr ? text : kName);
+      why = "the library of GPU decoders cannot be loaded: " + (problem.empty() ? kName : problem);
       return;
     }
     table = static_cast<const CudaDecoderTable*>(::dlsym(library, kCudaDecoderSymbol));
