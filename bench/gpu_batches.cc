@@ -1,14 +1,17 @@
-// bench/gpu_batches: batches of 16 pairs (x, and y a step later; six variables of 640 x 1280 float32, a step a chunk)
-// from a local store in the page cache to device memory, GB/s.
+// bench/gpu_batches: batches of 16 pairs (x, and y a step later; six variables of 640 x 1280
+// float32, a step a chunk) from a local store in the page cache to device memory, GB/s.
 //
-//   gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [--threads N] [--staging MiB] [CODING]…
-//                                                      raw, blosc-lz4, blosc-zstd and zstd-3 by default
+//   gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [--threads N]
+//   [--staging MiB] [CODING]…
+//                                                      raw, blosc-lz4, blosc-zstd and zstd-3 by
+//                                                      default
 //
-// The stores are made in FOLDER, once. `delivered` counts the bytes of the batches, `chunks` those of the chunks that
-// were read for them, decoded (in order, x and y share all steps but one, so that it is about half), `stored` their
-// compressed bytes, `cores` the processor time. Device memory for decoded chunks is less than the data, so that every
-// pass reads all of it again. A few batches are compared with the engine's first. `by` engine: put together by the
-// engine on the CPU, and copied.
+// The stores are made in FOLDER, once. `delivered` counts the bytes of the batches, `chunks` those
+// of the chunks that were read for them, decoded (in order, x and y share all steps but one, so
+// that it is about half), `stored` their compressed bytes, `cores` the processor time. Device
+// memory for decoded chunks is less than the data, so that every pass reads all of it again. A few
+// batches are compared with the engine's first. `by` engine: put together by the engine on the CPU,
+// and copied.
 
 #include <sys/resource.h>
 
@@ -35,16 +38,24 @@ constexpr std::uint64_t kMiB = 1 << 20;
 double cpu_seconds() {
   rusage use{};
   getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
   return seconds(use.ru_utime) + seconds(use.ru_stime);
 }
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 Json compressor_of(std::string_view coding) {
   if (coding == "zstd-3") return {{"id", "zstd"}, {"level", 3}};
   if (coding.starts_with("blosc-"))
-    return {{"id", "blosc"}, {"cname", std::string(coding.substr(6))}, {"clevel", 5}, {"shuffle", 1}, {"blocksize", 0}};
+    return {{"id", "blosc"},
+            {"cname", std::string(coding.substr(6))},
+            {"clevel", 5},
+            {"shuffle", 1},
+            {"blocksize", 0}};
   return nullptr;
 }
 
@@ -58,7 +69,8 @@ std::vector<std::byte> chunk_of(std::string_view coding, const std::vector<float
 
 void write(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
   if (!file.good()) throw std::runtime_error("cannot write " + path.string());
 }
 
@@ -67,21 +79,30 @@ void write_json(const std::filesystem::path& path, const Json& json) {
   write(path, std::as_bytes(std::span(text)));
 }
 
-void make_stores(const std::filesystem::path& folder, const std::vector<std::string_view>& codings, std::size_t steps) {
+void make_stores(const std::filesystem::path& folder, const std::vector<std::string_view>& codings,
+                 std::size_t steps) {
   for (const std::string_view coding : codings) {
     const std::filesystem::path root = folder / coding;
     for (const char* variable : kVariables) {
       std::filesystem::create_directories(root / variable);
-      write_json(root / variable / ".zattrs", Json{{"_ARRAY_DIMENSIONS", {"time", "latitude", "longitude"}}});
+      write_json(root / variable / ".zattrs",
+                 Json{{"_ARRAY_DIMENSIONS", {"time", "latitude", "longitude"}}});
       write_json(root / variable / ".zarray",
-                 Json{{"zarr_format", 2}, {"shape", {steps, bench::kRows, bench::kColumns}}, {"chunks", {1, bench::kRows, bench::kColumns}},
-                      {"dtype", "<f4"}, {"compressor", compressor_of(coding)}, {"fill_value", nullptr}, {"order", "C"},
-                      {"filters", nullptr}, {"dimension_separator", "."}});
+                 Json{{"zarr_format", 2},
+                      {"shape", {steps, bench::kRows, bench::kColumns}},
+                      {"chunks", {1, bench::kRows, bench::kColumns}},
+                      {"dtype", "<f4"},
+                      {"compressor", compressor_of(coding)},
+                      {"fill_value", nullptr},
+                      {"order", "C"},
+                      {"filters", nullptr},
+                      {"dimension_separator", "."}});
     }
     write_json(root / ".zgroup", Json{{"zarr_format", 2}});
   }
   bench::on_all_cores(steps * std::size(kVariables), [&](std::size_t i) {
-    const std::string key = std::string(kVariables[i % std::size(kVariables)]) + "/" + std::to_string(i / std::size(kVariables)) + ".0.0";
+    const std::string key = std::string(kVariables[i % std::size(kVariables)]) + "/" +
+                            std::to_string(i / std::size(kVariables)) + ".0.0";
     std::vector<float> field;
     for (const std::string_view coding : codings) {
       if (std::filesystem::exists(folder / coding / key)) continue;
@@ -101,16 +122,22 @@ std::string view_of(bool shuffled) {
               {"epochs", 1000000},
               {"tensors",
                {{"x", {{"variables", variables}, {"stack", "channel"}, {"dims", dims}}},
-                {"y", {{"variables", variables}, {"stack", "channel"}, {"dims", dims}, {"offsets", {{"time", {1}}}}}}}}}
+                {"y",
+                 {{"variables", variables},
+                  {"stack", "channel"},
+                  {"dims", dims},
+                  {"offsets", {{"time", {1}}}}}}}}}
       .dump();
 }
 
 /// Reads all tensors of a batch and compares them with the engine's.
-bool is_right(const gpu::BatchStream& stream, const gpu::DeviceBatch& batch, gpu::BatchStream& engines) {
+bool is_right(const gpu::BatchStream& stream, const gpu::DeviceBatch& batch,
+              gpu::BatchStream& engines) {
   const auto expected = engines.next();
   bool same = true;
   for (std::size_t t = 0; t < batch.tensors.size(); ++t) {
-    const auto size = static_cast<std::size_t>(element_count(batch.tensors[t].shape)) * sizeof(float);
+    const auto size =
+        static_cast<std::size_t>(element_count(batch.tensors[t].shape)) * sizeof(float);
     std::vector<std::byte> got(size), wanted(size);
     stream.read(batch.tensors[t], got);
     engines.read(expected->tensors[t], wanted);
@@ -125,7 +152,8 @@ struct Rates {
   std::uint64_t from_cpu = 0;
 };
 
-Rates measure(const std::shared_ptr<const View>& view, Engine& engine, const gpu::BatchStream::Options& options, double seconds) {
+Rates measure(const std::shared_ptr<const View>& view, Engine& engine,
+              const gpu::BatchStream::Options& options, double seconds) {
   const Clock::time_point origin = Clock::now();
   gpu::BatchStream stream(view, engine, options);
   Rates rates;
@@ -152,22 +180,26 @@ Rates measure(const std::shared_ptr<const View>& view, Engine& engine, const gpu
     rates.delivered = static_cast<double>(counters.bytes_delivered - delivered) / passed;
     rates.chunks = static_cast<double>(counters.bytes_decoded - decoded) / passed;
     rates.stored = static_cast<double>(counters.bytes_staged - staged) / passed;
-    rates.decoded_per_batch = static_cast<double>(counters.chunks_on_gpu + counters.chunks_on_cpu - batches) / n;
+    rates.decoded_per_batch =
+        static_cast<double>(counters.chunks_on_gpu + counters.chunks_on_cpu - batches) / n;
     rates.cores = (cpu_seconds() - cpu) * 1e9 / passed;
     rates.from_cpu = counters.batches_on_cpu;
     return rates;
   }
 }
 
-int run(const std::filesystem::path& folder, std::vector<std::string_view> codings, std::size_t steps, double seconds, const gpu::BatchStream::Options& wanted) {
+int run(const std::filesystem::path& folder, std::vector<std::string_view> codings,
+        std::size_t steps, double seconds, const gpu::BatchStream::Options& wanted) {
   if (const std::string why = gpu::why_no_device(); !why.empty()) {
     std::printf("no GPU to measure: %s\n", why.c_str());
     return 0;
   }
   const Clock::time_point origin = Clock::now();
   make_stores(folder, codings, steps);
-  std::printf("%s; stores of %zu steps made in %.1f s\n", gpu::device_name(0).c_str(), steps, seconds_since(origin));
-  std::printf("%-10s %-9s %-7s %9s %7s %7s %12s %6s %9s\n", "coding", "order", "by", "delivered", "chunks", "stored", "chunks/batch", "cores", "first ms");
+  std::printf("%s; stores of %zu steps made in %.1f s\n", gpu::device_name(0).c_str(), steps,
+              seconds_since(origin));
+  std::printf("%-10s %-9s %-7s %9s %7s %7s %12s %6s %9s\n", "coding", "order", "by", "delivered",
+              "chunks", "stored", "chunks/batch", "cores", "first ms");
   int wrong = 0;
   Log log;
   for (const std::string_view coding : codings) {
@@ -186,7 +218,8 @@ int run(const std::filesystem::path& folder, std::vector<std::string_view> codin
         for (int i = 0; i < 3; ++i) {
           const auto batch = stream.next();
           if (!is_right(stream, *batch, engines)) {
-            std::printf("WRONG: %.*s batch %d\n", static_cast<int>(coding.size()), coding.data(), i);
+            std::printf("WRONG: %.*s batch %d\n", static_cast<int>(coding.size()), coding.data(),
+                        i);
             ++wrong;
           }
           stream.release(*batch);
@@ -195,9 +228,12 @@ int run(const std::filesystem::path& folder, std::vector<std::string_view> codin
       for (const bool by_engine : {false, true}) {
         options.by_engine = by_engine;
         const Rates rates = measure(view, engine, options, seconds);
-        std::printf("%-10.*s %-9s %-7s %9.1f %7.1f %7.1f %12.1f %6.1f %9.0f%s\n", static_cast<int>(coding.size()), coding.data(),
-                    shuffled ? "shuffled" : "in order", by_engine ? "engine" : "GPU", rates.delivered, rates.chunks, rates.stored,
-                    rates.decoded_per_batch, rates.cores, rates.first_ms, !by_engine && rates.from_cpu > 0 ? " (some by the engine)" : "");
+        std::printf("%-10.*s %-9s %-7s %9.1f %7.1f %7.1f %12.1f %6.1f %9.0f%s\n",
+                    static_cast<int>(coding.size()), coding.data(),
+                    shuffled ? "shuffled" : "in order", by_engine ? "engine" : "GPU",
+                    rates.delivered, rates.chunks, rates.stored, rates.decoded_per_batch,
+                    rates.cores, rates.first_ms,
+                    !by_engine && rates.from_cpu > 0 ? " (some by the engine)" : "");
         std::fflush(stdout);
       }
     }
@@ -216,16 +252,25 @@ int main(int argc, char** argv) {
   options.memory = 6000 * batchfs::kMiB;
   for (int i = 2; i < argc; ++i) {
     const std::string_view argument = argv[i];
-    if (argument == "--steps" && i + 1 < argc) steps = std::stoul(argv[++i]);
-    else if (argument == "--memory" && i + 1 < argc) options.memory = std::stoul(argv[++i]) * batchfs::kMiB;
-    else if (argument == "--slots" && i + 1 < argc) options.slots = static_cast<std::uint32_t>(std::stoul(argv[++i]));
-    else if (argument == "--threads" && i + 1 < argc) options.threads = std::stoi(argv[++i]);
-    else if (argument == "--staging" && i + 1 < argc) options.staging = std::stoul(argv[++i]) * batchfs::kMiB;
-    else if (argument == "--seconds" && i + 1 < argc) seconds = std::stod(argv[++i]);
-    else codings.push_back(argument);
+    if (argument == "--steps" && i + 1 < argc)
+      steps = std::stoul(argv[++i]);
+    else if (argument == "--memory" && i + 1 < argc)
+      options.memory = std::stoul(argv[++i]) * batchfs::kMiB;
+    else if (argument == "--slots" && i + 1 < argc)
+      options.slots = static_cast<std::uint32_t>(std::stoul(argv[++i]));
+    else if (argument == "--threads" && i + 1 < argc)
+      options.threads = std::stoi(argv[++i]);
+    else if (argument == "--staging" && i + 1 < argc)
+      options.staging = std::stoul(argv[++i]) * batchfs::kMiB;
+    else if (argument == "--seconds" && i + 1 < argc)
+      seconds = std::stod(argv[++i]);
+    else
+      codings.push_back(argument);
   }
   if (argc < 2) {
-    std::fprintf(stderr, "usage: gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] [--threads N] [--staging MiB] [CODING]...\n");
+    std::fprintf(stderr,
+                 "usage: gpu_batches FOLDER [--steps N] [--seconds S] [--memory MiB] [--slots N] "
+                 "[--threads N] [--staging MiB] [CODING]...\n");
     return 2;
   }
   if (codings.empty()) codings = {"raw", "blosc-lz4", "blosc-zstd", "zstd-3"};

@@ -20,7 +20,10 @@ struct Chunks {
   std::vector<std::vector<std::byte>> encoded;
 
   Chunks(Field field, Coding wanted, std::size_t steps, std::size_t count)
-      : coding(wanted), decoded_size(steps * kRows * kColumns * sizeof(float)), fields(count), encoded(count) {
+      : coding(wanted),
+        decoded_size(steps * kRows * kColumns * sizeof(float)),
+        fields(count),
+        encoded(count) {
     on_all_cores(count, [&](std::size_t i) {
       fields[i] = make_field(field, static_cast<unsigned>(i), steps);
       encoded[i] = bench::encoded(coding, fields[i]);

@@ -1,10 +1,12 @@
-// bench/gpu_decode: how fast decoders bring chunks of float32 fields to a GPU, in GB/s of decoded bytes: batchfs's, nvCOMP's
-// batched ones (peers/nvcomp.h), and the CPU libraries on all cores with a copy (peers/cpu_decode.h).
+// bench/gpu_decode: how fast decoders bring chunks of float32 fields to a GPU, in GB/s of decoded
+// bytes: batchfs's, nvCOMP's batched ones (peers/nvcomp.h), and the CPU libraries on all cores with
+// a copy (peers/cpu_decode.h).
 //
-// `resident` is the kernels of one batch alone, the compressed bytes already on the device, 64 and 256 MiB of output. The others
-// are steady flows from pinned host memory, planning on the host and copies included, copies and kernels overlapping: `pipe`
-// has one batch in flight, cut into 4 or 8 parts (what is better of the two), `four` has four whole batches in flight.
-// Decoders take turns, and the medians of --rounds count. Every chunk is compared with its field first; what a decoder
+// `resident` is the kernels of one batch alone, the compressed bytes already on the device, 64 and
+// 256 MiB of output. The others are steady flows from pinned host memory, planning on the host and
+// copies included, copies and kernels overlapping: `pipe` has one batch in flight, cut into 4 or 8
+// parts (what is better of the two), `four` has four whole batches in flight. Decoders take turns,
+// and the medians of --rounds count. Every chunk is compared with its field first; what a decoder
 // refuses does not count.
 //
 //   gpu_decode [--resident] [--alone] [--rounds N] [CODING]…
@@ -28,26 +30,33 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
-gpu::Verdict add(gpu::DecodePlan& plan, Coding coding, std::span<const std::byte> chunk, std::uint64_t source,
-                 std::uint64_t target, std::uint64_t size) {
+gpu::Verdict add(gpu::DecodePlan& plan, Coding coding, std::span<const std::byte> chunk,
+                 std::uint64_t source, std::uint64_t target, std::uint64_t size) {
   switch (coding) {
-    case Coding::zstd3: return plan.add_zstd(chunk, source, target, size);
-    case Coding::lz4_block: return plan.add_lz4(chunk, source, target, size);
-    default: return plan.add_blosc(chunk, source, target, size);
+    case Coding::zstd3:
+      return plan.add_zstd(chunk, source, target, size);
+    case Coding::lz4_block:
+      return plan.add_lz4(chunk, source, target, size);
+    default:
+      return plan.add_blosc(chunk, source, target, size);
   }
 }
 
 /// Encoded chunks, one after the other in pinned memory.
 struct PinnedChunks {
-  explicit PinnedChunks(const Chunks& chunks) : coding(chunks.coding), decoded_size(chunks.decoded_size), begins{0} {
+  explicit PinnedChunks(const Chunks& chunks)
+      : coding(chunks.coding), decoded_size(chunks.decoded_size), begins{0} {
     for (const auto& chunk : chunks.encoded) {
       sizes.push_back(chunk.size());
       begins.push_back(begins.back() + (chunk.size() + 15) / 16 * 16);
     }
     memory = std::make_unique<gpu::PinnedBuffer>(begins.back());
-    for (std::size_t i = 0; i < sizes.size(); ++i) std::memcpy(memory->data() + begins[i], chunks.encoded[i].data(), sizes[i]);
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      std::memcpy(memory->data() + begins[i], chunks.encoded[i].data(), sizes[i]);
   }
 
   Coding coding;
@@ -58,21 +67,25 @@ struct PinnedChunks {
 
 class OurFlight final : public Flight {
  public:
-  explicit OurFlight(std::shared_ptr<const PinnedChunks> chunks) : chunks_(std::move(chunks)), decoder_(0, gpu::DeviceDecoder::Timing::on) {}
+  explicit OurFlight(std::shared_ptr<const PinnedChunks> chunks)
+      : chunks_(std::move(chunks)), decoder_(0, gpu::DeviceDecoder::Timing::on) {}
 
   void start(std::size_t first, std::size_t count) override {
     const PinnedChunks& c = *chunks_;
     plan_.clear();
     for (std::size_t i = 0; i < count; ++i)
-      if (add(plan_, c.coding, {c.memory->data() + c.begins[first + i], c.sizes[first + i]}, c.begins[first + i] - c.begins[first],
-              i * c.decoded_size, c.decoded_size) != gpu::Verdict::planned)
+      if (add(plan_, c.coding, {c.memory->data() + c.begins[first + i], c.sizes[first + i]},
+              c.begins[first + i] - c.begins[first], i * c.decoded_size,
+              c.decoded_size) != gpu::Verdict::planned)
         throw std::runtime_error("a chunk is not planned");
     plan_.finish();
-    decoder_.start(plan_, c.memory->data() + c.begins[first], c.begins[first + count] - c.begins[first], count * c.decoded_size);
+    decoder_.start(plan_, c.memory->data() + c.begins[first],
+                   c.begins[first + count] - c.begins[first], count * c.decoded_size);
   }
   std::size_t finish() override {
     const auto statuses = decoder_.finish();
-    refused_ = statuses.size() - static_cast<std::size_t>(std::count(statuses.begin(), statuses.end(), gpu::kDecoded));
+    refused_ = statuses.size() - static_cast<std::size_t>(
+                                     std::count(statuses.begin(), statuses.end(), gpu::kDecoded));
     return (statuses.size() - refused_) * chunks_->decoded_size;
   }
   double kernel_milliseconds() const override {
@@ -80,7 +93,9 @@ class OurFlight final : public Flight {
     return t.lz4 + t.zstd_entropy + t.zstd_frames + t.unshuffle;
   }
   std::size_t refused() const override { return refused_; }
-  void read(std::size_t offset, std::span<std::byte> to) const override { decoder_.read(offset, to); }
+  void read(std::size_t offset, std::span<std::byte> to) const override {
+    decoder_.read(offset, to);
+  }
 
  private:
   const std::shared_ptr<const PinnedChunks> chunks_;
@@ -90,14 +105,18 @@ class OurFlight final : public Flight {
 };
 
 Decoder our_decoder(const Chunks& chunks) {
-  return [pinned = std::make_shared<const PinnedChunks>(chunks)](std::size_t) { return std::make_unique<OurFlight>(pinned); };
+  return [pinned = std::make_shared<const PinnedChunks>(chunks)](std::size_t) {
+    return std::make_unique<OurFlight>(pinned);
+  };
 }
 
 constexpr double kMiB = 1 << 20;
 
 /// How many chunks are so many bytes, decoded.
 std::size_t chunks_in(const Chunks& chunks, double bytes) {
-  return std::clamp<std::size_t>(static_cast<std::size_t>(bytes / static_cast<double>(chunks.decoded_size) + 0.5), 1, chunks.count());
+  return std::clamp<std::size_t>(
+      static_cast<std::size_t>(bytes / static_cast<double>(chunks.decoded_size) + 0.5), 1,
+      chunks.count());
 }
 
 /// GB/s of a steady flow with `parts` flights of so many bytes of output.
@@ -210,12 +229,15 @@ bool measure(const Case& c, const std::vector<Contender>& contenders, const Argu
   bool right = true;
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     const Rates &mine = rates[i], &ours = rates[0];
-    std::printf("%-7s %-10s %6.2fMB %5.2f %-8s | %6.1f %6.1f | %6.1f %6.1f | %6.1f %6.1f |", c.field == Field::grib16 ? "grib16" : "smooth",
-                name_of(c.coding), static_cast<double>(chunks.decoded_size) / 1e6, chunks.ratio(), contenders[i].name.c_str(),
-                median(mine.resident[0]), median(mine.resident[1]), mine.piped(0), mine.piped(1), median(mine.four[0]), median(mine.four[1]));
+    std::printf("%-7s %-10s %6.2fMB %5.2f %-8s | %6.1f %6.1f | %6.1f %6.1f | %6.1f %6.1f |",
+                c.field == Field::grib16 ? "grib16" : "smooth", name_of(c.coding),
+                static_cast<double>(chunks.decoded_size) / 1e6, chunks.ratio(),
+                contenders[i].name.c_str(), median(mine.resident[0]), median(mine.resident[1]),
+                mine.piped(0), mine.piped(1), median(mine.four[0]), median(mine.four[1]));
     if (i > 0 && arguments.pipes)
-      std::printf(" %5.2f %5.2f %5.2f %5.2f |", ours.piped(0) / mine.piped(0), ours.piped(1) / mine.piped(1),
-                  median(ours.four[0]) / median(mine.four[0]), median(ours.four[1]) / median(mine.four[1]));
+      std::printf(" %5.2f %5.2f %5.2f %5.2f |", ours.piped(0) / mine.piped(0),
+                  ours.piped(1) / mine.piped(1), median(ours.four[0]) / median(mine.four[0]),
+                  median(ours.four[1]) / median(mine.four[1]));
     else
       std::printf(" %23s |", "");
     std::printf(" %s\n", found[i].c_str());
@@ -240,17 +262,20 @@ int run(const Arguments& arguments) {
     if (!without.empty()) std::printf("no nvCOMP: %s\n", without.c_str());
     contenders.push_back({"CPU", cpu_decoder});
   }
-  std::printf("%s; %u cores; GB/s of decoded float32, 64 and 256 MiB of output\n", gpu::device_name(0).c_str(), std::thread::hardware_concurrency());
-  std::printf("%-7s %-10s %8s %5s %-8s | %-13s | %-13s | %-13s | %-23s | bytes\n", "data", "coding", "chunk", "ratio", "decoder", "resident",
-              "pipe", "four", "batchfs: x pipe, x four");
+  std::printf("%s; %u cores; GB/s of decoded float32, 64 and 256 MiB of output\n",
+              gpu::device_name(0).c_str(), std::thread::hardware_concurrency());
+  std::printf("%-7s %-10s %8s %5s %-8s | %-13s | %-13s | %-13s | %-23s | bytes\n", "data", "coding",
+              "chunk", "ratio", "decoder", "resident", "pipe", "four", "batchfs: x pipe, x four");
   const Case cases[] = {
-      {Field::grib16, Coding::blosc_lz4, 1}, {Field::grib16, Coding::blosc_zstd, 1}, {Field::grib16, Coding::zstd3, 1},
-      {Field::grib16, Coding::zstd3, 5},     {Field::grib16, Coding::lz4_block, 1},  {Field::smooth, Coding::blosc_lz4, 1},
+      {Field::grib16, Coding::blosc_lz4, 1},  {Field::grib16, Coding::blosc_zstd, 1},
+      {Field::grib16, Coding::zstd3, 1},      {Field::grib16, Coding::zstd3, 5},
+      {Field::grib16, Coding::lz4_block, 1},  {Field::smooth, Coding::blosc_lz4, 1},
       {Field::smooth, Coding::blosc_zstd, 1}, {Field::smooth, Coding::zstd3, 1}};
   bool right = true;
   for (const Case& c : cases) {
     const auto& wanted = arguments.codings;
-    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), name_of(c.coding)) != wanted.end())
+    if (wanted.empty() ||
+        std::find(wanted.begin(), wanted.end(), name_of(c.coding)) != wanted.end())
       right = measure(c, contenders, arguments) && right;
   }
   return right ? 0 : 1;
@@ -263,10 +288,14 @@ int main(int argc, char** argv) {
   batchfs::bench::Arguments arguments;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
-    if (argument == "--resident") arguments.pipes = false;
-    else if (argument == "--alone") arguments.peers = false;
-    else if (argument == "--rounds" && i + 1 < argc) arguments.rounds = std::max(1, std::atoi(argv[++i]));
-    else arguments.codings.push_back(argument);
+    if (argument == "--resident")
+      arguments.pipes = false;
+    else if (argument == "--alone")
+      arguments.peers = false;
+    else if (argument == "--rounds" && i + 1 < argc)
+      arguments.rounds = std::max(1, std::atoi(argv[++i]));
+    else
+      arguments.codings.push_back(argument);
   }
   try {
     return batchfs::bench::run(arguments);

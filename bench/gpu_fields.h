@@ -1,6 +1,6 @@
 #pragma once
-// Fields like those that weather stores hold, and their chunks, encoded: what the GPU benchmark and the GPU
-// tests decode.
+// Fields like those that weather stores hold, and their chunks, encoded: what the GPU benchmark and
+// the GPU tests decode.
 
 #include <cmath>
 #include <cstddef>
@@ -22,8 +22,8 @@ inline constexpr std::size_t kRows = 640, kColumns = 1280;
 
 enum class Field { grib16, smooth };
 
-/// Noise over all scales, the finer the weaker, on a latitude gradient: a temperature. `grib16` holds the
-/// values that a 16-bit GRIB message can; `smooth` has float32's full precision.
+/// Noise over all scales, the finer the weaker, on a latitude gradient: a temperature. `grib16`
+/// holds the values that a 16-bit GRIB message can; `smooth` has float32's full precision.
 inline std::vector<float> make_field(Field kind, unsigned seed, std::size_t steps = 1) {
   std::vector<float> field(steps * kRows * kColumns);
   std::mt19937 random(seed);
@@ -32,7 +32,8 @@ inline std::vector<float> make_field(Field kind, unsigned seed, std::size_t step
     float* values = field.data() + step * kRows * kColumns;
     for (std::size_t y = 0; y < kRows; ++y) {
       const float latitude = 3.14159265f * (static_cast<float>(y) / kRows - 0.5f);
-      for (std::size_t x = 0; x < kColumns; ++x) values[y * kColumns + x] = 250 + 50 * std::cos(latitude);
+      for (std::size_t x = 0; x < kColumns; ++x)
+        values[y * kColumns + x] = 250 + 50 * std::cos(latitude);
     }
     float strength = 8;
     for (std::size_t cell = 256; cell >= 4; cell /= 2, strength *= 0.36f) {
@@ -47,12 +48,14 @@ inline std::vector<float> make_field(Field kind, unsigned seed, std::size_t step
           };
           const float u = smoothed(x), v = smoothed(y);
           const float* at = &knots[y / cell * columns + x / cell];
-          values[y * kColumns + x] += (at[0] * (1 - u) + at[1] * u) * (1 - v) + (at[columns] * (1 - u) + at[columns + 1] * u) * v;
+          values[y * kColumns + x] += (at[0] * (1 - u) + at[1] * u) * (1 - v) +
+                                      (at[columns] * (1 - u) + at[columns + 1] * u) * v;
         }
     }
     if (kind == Field::smooth) continue;
     const float low = 180, scale = 1.0f / 512;  // GRIB's reference value and binary scale
-    for (std::size_t i = 0; i < kRows * kColumns; ++i) values[i] = low + std::round((values[i] - low) / scale) * scale;
+    for (std::size_t i = 0; i < kRows * kColumns; ++i)
+      values[i] = low + std::round((values[i] - low) / scale) * scale;
   }
   return field;
 }
@@ -61,28 +64,36 @@ enum class Coding { blosc_lz4, blosc_zstd, zstd3, lz4_block };
 
 inline const char* name_of(Coding coding) {
   switch (coding) {
-    case Coding::blosc_lz4: return "blosc-lz4";
-    case Coding::blosc_zstd: return "blosc-zstd";
-    case Coding::zstd3: return "zstd-3";
-    default: return "lz4 block";
+    case Coding::blosc_lz4:
+      return "blosc-lz4";
+    case Coding::blosc_zstd:
+      return "blosc-zstd";
+    case Coding::zstd3:
+      return "zstd-3";
+    default:
+      return "lz4 block";
   }
 }
 
 inline std::vector<std::byte> encoded(Coding coding, const std::vector<float>& field) {
   const std::size_t size = field.size() * sizeof(float);
-  std::vector<std::byte> chunk(ZSTD_compressBound(size) + BLOSC_MAX_OVERHEAD + sizeof(std::uint32_t) + size / 200);
+  std::vector<std::byte> chunk(ZSTD_compressBound(size) + BLOSC_MAX_OVERHEAD +
+                               sizeof(std::uint32_t) + size / 200);
   std::size_t got = 0;
   if (coding == Coding::zstd3) {
     got = ZSTD_compress(chunk.data(), chunk.size(), field.data(), size, 3);
   } else if (coding == Coding::lz4_block) {
     const auto decoded = static_cast<std::uint32_t>(size);
     std::memcpy(chunk.data(), &decoded, sizeof decoded);
-    got = sizeof decoded + static_cast<std::size_t>(LZ4_compress_default(
-                               reinterpret_cast<const char*>(field.data()), reinterpret_cast<char*>(chunk.data()) + sizeof decoded,
-                               static_cast<int>(size), static_cast<int>(chunk.size() - sizeof decoded)));
+    got = sizeof decoded +
+          static_cast<std::size_t>(LZ4_compress_default(
+              reinterpret_cast<const char*>(field.data()),
+              reinterpret_cast<char*>(chunk.data()) + sizeof decoded, static_cast<int>(size),
+              static_cast<int>(chunk.size() - sizeof decoded)));
   } else {
-    const int done = blosc_compress_ctx(5, BLOSC_SHUFFLE, sizeof(float), size, field.data(), chunk.data(), chunk.size(),
-                                        coding == Coding::blosc_lz4 ? "lz4" : "zstd", 0, 1);
+    const int done =
+        blosc_compress_ctx(5, BLOSC_SHUFFLE, sizeof(float), size, field.data(), chunk.data(),
+                           chunk.size(), coding == Coding::blosc_lz4 ? "lz4" : "zstd", 0, 1);
     if (done <= 0) throw std::runtime_error("Blosc does not compress");
     got = static_cast<std::size_t>(done);
   }

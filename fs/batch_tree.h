@@ -1,8 +1,9 @@
 #pragma once
-// The files of one batch, by name: what an epoch directory lists for each batch, given the view's formats.
+// The files of one batch, by name: what an epoch directory lists for each batch, given the view's
+// formats.
 //
-// Each file or directory of a batch has a slot, a small number that is the same for every batch of the
-// view; inode numbers are made of it.
+// Each file or directory of a batch has a slot, a small number that is the same for every batch of
+// the view; inode numbers are made of it.
 
 #include <cstdint>
 #include <string>
@@ -17,14 +18,15 @@ namespace batchfs {
 struct BatchSlot {
   enum class Content : std::uint8_t {
     directory,
-    provenance,  // batch-….json
-    tensor_file, // a file of `format`, assembled
-    text,        // zarr metadata and coordinates, made when asked for
+    provenance,   // batch-….json
+    tensor_file,  // a file of `format`, assembled
+    text,         // zarr metadata and coordinates, made when asked for
   };
   static constexpr std::uint32_t kEpochDirectory = UINT32_MAX;
 
   std::uint32_t parent = kEpochDirectory;  // the slot of its directory
-  /// Below the epoch directory: what follows "batch-000000" (".npy", ".zarr", ""); else the whole name.
+  /// Below the epoch directory: what follows "batch-000000" (".npy", ".zarr", ""); else the whole
+  /// name.
   std::string name;
   Content content = Content::directory;
   const BatchFormat* format = nullptr;  // tensor_file

@@ -56,7 +56,8 @@ FileSystem::FileSystem(Options options, std::shared_ptr<Store> store,
               entry.unsupported = error.what();
             }
           }
-          tree_arrays.push_back({path, entry.array ? std::optional(entry.array->grid()) : std::nullopt});
+          tree_arrays.push_back(
+              {path, entry.array ? std::optional(entry.array->grid()) : std::nullopt});
           if (entry.array) total_bytes_ += bytes_of(metadata.shape, metadata.type);
           arrays_.push_back(std::move(entry));
         }
@@ -65,7 +66,8 @@ FileSystem::FileSystem(Options options, std::shared_ptr<Store> store,
       }()) {
   for (const ArrayEntry& entry : arrays_)
     if (!entry.unsupported.empty())
-      log_.warning(fmt::format("{}: values cannot be read: {}", entry.metadata->path, entry.unsupported));
+      log_.warning(
+          fmt::format("{}: values cannot be read: {}", entry.metadata->path, entry.unsupported));
   for (const auto& [key, reason] : hierarchy_->problems)
     log_.warning(fmt::format("{}: not usable: {}", key, reason));
 }
@@ -99,8 +101,12 @@ std::optional<std::string> FileSystem::link_target(Ino ino) const {
 
 BatchRequest FileSystem::request_of(const Node& node) const {
   const BatchSlot& slot = tree_.batch_tree(node.index).slots()[node.slot];
-  return {tree_.views()[node.index], slot.format, node.epoch, node.item,
-          node.rank,                 std::max<std::int64_t>(node.world, 1)};
+  return {tree_.views()[node.index],
+          slot.format,
+          node.epoch,
+          node.item,
+          node.rank,
+          std::max<std::int64_t>(node.world, 1)};
 }
 
 std::uint64_t FileSystem::size_of(const Node& node) const {
@@ -135,12 +141,18 @@ std::uint64_t FileSystem::size_of(const Node& node) const {
 
 std::string FileSystem::text_of(const Node& node) const {
   switch (node.kind) {
-    case Node::Kind::root_summary: return root_summary();
-    case Node::Kind::store_json: return store_json();
-    case Node::Kind::array_summary: return array_summary(arrays_[node.index]);
-    case Node::Kind::array_metadata: return json_text(arrays_[node.index].metadata->document) + "\n";
-    case Node::Kind::view_json: return json_text(tree_.views()[node.index]->resolved()) + "\n";
-    case Node::Kind::view_schema: return json_text(tree_.views()[node.index]->schema()) + "\n";
+    case Node::Kind::root_summary:
+      return root_summary();
+    case Node::Kind::store_json:
+      return store_json();
+    case Node::Kind::array_summary:
+      return array_summary(arrays_[node.index]);
+    case Node::Kind::array_metadata:
+      return json_text(arrays_[node.index].metadata->document) + "\n";
+    case Node::Kind::view_json:
+      return json_text(tree_.views()[node.index]->resolved()) + "\n";
+    case Node::Kind::view_schema:
+      return json_text(tree_.views()[node.index]->schema()) + "\n";
     case Node::Kind::coordinate: {
       const NdArray& values =
           tree_.views()[node.index]->coordinates()[static_cast<std::size_t>(node.item)].values;
@@ -148,18 +160,26 @@ std::string FileSystem::text_of(const Node& node) const {
              std::string(reinterpret_cast<const char*>(values.data.data()), values.data.size());
     }
     case Node::Kind::batch:
-      return tree_.batch_tree(node.index).text(node.slot, node.epoch, request_of(node).global_batch());
+      return tree_.batch_tree(node.index)
+          .text(node.slot, node.epoch, request_of(node).global_batch());
     case Node::Kind::control:
       switch (static_cast<ControlFile>(node.index)) {
-        case ControlFile::stats: return stats_text();
-        case ControlFile::metrics: return metrics_text();
-        case ControlFile::trace: return trace_text();
-        case ControlFile::config: return json_text(options_.config) + "\n";
-        case ControlFile::log: return log_.text();
-        case ControlFile::handoff: break;
+        case ControlFile::stats:
+          return stats_text();
+        case ControlFile::metrics:
+          return metrics_text();
+        case ControlFile::trace:
+          return trace_text();
+        case ControlFile::config:
+          return json_text(options_.config) + "\n";
+        case ControlFile::log:
+          return log_.text();
+        case ControlFile::handoff:
+          break;
       }
       break;
-    default: break;
+    default:
+      break;
   }
   throw Error(ErrorCode::internal, "not a text file");
 }
@@ -170,7 +190,8 @@ Engine::WaiterId FileSystem::open(Ino ino, OpenDone done) {
   std::exception_ptr error;
   try {
     const std::optional<Node> node = tree_.node(ino);
-    if (!node || tree_.is_directory(*node) || Tree::is_link(*node)) throw Error(ErrorCode::not_found, "no such file");
+    if (!node || tree_.is_directory(*node) || Tree::is_link(*node))
+      throw Error(ErrorCode::not_found, "no such file");
     if (node->kind == Node::Kind::array_values) {
       const ArrayEntry& entry = arrays_[node->index];
       file = std::make_shared<ValuesFile>(engine_, entry.array, entry.values_header);
@@ -209,12 +230,13 @@ Engine::WaiterId FileSystem::open_batch(const Node& node, OpenDone done) {
 Engine::WaiterId FileSystem::open_chunk(const Node& node, OpenDone done) {
   const std::shared_ptr<const Array> array = arrays_[node.index].array;
   const Box box = chunk_box(*array, node.item);
-  return engine_.arrays().open_box(array, box, npy_header(array->type(), box.shape),
-                          [done = std::move(done)](std::shared_ptr<const Batch> file, std::exception_ptr error) {
-                            if (error) return done(nullptr, error);
-                            const MemoryFile* memory = &file->files[0];
-                            done(std::make_shared<SealedFile>(memory, std::move(file)), nullptr);
-                          });
+  return engine_.arrays().open_box(
+      array, box, npy_header(array->type(), box.shape),
+      [done = std::move(done)](std::shared_ptr<const Batch> file, std::exception_ptr error) {
+        if (error) return done(nullptr, error);
+        const MemoryFile* memory = &file->files[0];
+        done(std::make_shared<SealedFile>(memory, std::move(file)), nullptr);
+      });
 }
 
 }  // namespace batchfs

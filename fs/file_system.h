@@ -1,6 +1,6 @@
 #pragma once
-// The file system, without FUSE: lookup, attributes, list, open, read. Tests drive it without a mount; the
-// FUSE layer is a thin adapter.
+// The file system, without FUSE: lookup, attributes, list, open, read. Tests drive it without a
+// mount; the FUSE layer is a thin adapter.
 //
 // Everything but control files is immutable: the store's metadata is pinned when this is made.
 
@@ -20,8 +20,9 @@ namespace batchfs {
 struct Attributes {
   Ino ino = 0;
   bool directory = false;
-  bool link = false;       // symbolic
-  std::uint64_t size = 0;  // exact, but 0 for control files, whose length is known when they are opened
+  bool link = false;  // symbolic
+  std::uint64_t size =
+      0;  // exact, but 0 for control files, whose length is known when they are opened
 
   bool is_control() const { return !directory && size == 0; }
 };
@@ -37,11 +38,12 @@ class OpenFile {
   };
   virtual Caching caching() const { return Caching::direct; }
 
-  /// The complete contents as a memory file that the kernel can serve without us; nullptr if there is none.
+  /// The complete contents as a memory file that the kernel can serve without us; nullptr if there
+  /// is none.
   virtual const MemoryFile* memory_file() const { return nullptr; }
 
-  /// `done` is called once with the bytes (valid during the call; fewer than `size` only at the end of the
-  /// file) or an error, from any thread, possibly before this returns.
+  /// `done` is called once with the bytes (valid during the call; fewer than `size` only at the end
+  /// of the file) or an error, from any thread, possibly before this returns.
   using ReadDone = std::function<void(std::span<const std::byte>, std::exception_ptr)>;
   virtual void read(std::uint64_t offset, std::uint64_t size, ReadDone done) = 0;
 };
@@ -49,16 +51,16 @@ class OpenFile {
 class FileSystem {
  public:
   struct Options {
-    std::string store_url;   // without secrets
+    std::string store_url;         // without secrets
     Json config = Json::object();  // what config.json shows: options in effect, no secrets
     std::string handoff_socket;    // where handoff.sock leads; empty: there is none
     std::function<Json()> handoff_statistics;  // what stats.json says of it
   };
 
   /// `views` were made from `dataset`. Array values are those of `hierarchy`'s arrays in `store`.
-  FileSystem(Options options, std::shared_ptr<Store> store, std::shared_ptr<const Hierarchy> hierarchy,
-             std::shared_ptr<const Dataset> dataset, std::vector<std::shared_ptr<const View>> views,
-             Engine& engine, Log& log);
+  FileSystem(Options options, std::shared_ptr<Store> store,
+             std::shared_ptr<const Hierarchy> hierarchy, std::shared_ptr<const Dataset> dataset,
+             std::vector<std::shared_ptr<const View>> views, Engine& engine, Log& log);
   ~FileSystem();
 
   std::optional<Attributes> lookup(Ino parent, std::string_view name) const;
@@ -73,8 +75,8 @@ class FileSystem {
   std::optional<std::string> link_target(Ino ino) const;
 
   using OpenDone = std::function<void(std::shared_ptr<OpenFile>, std::exception_ptr)>;
-  /// Opens a file; for a batch `done` is called when it is complete. Returns an id for cancel(), 0 when
-  /// there is nothing to cancel.
+  /// Opens a file; for a batch `done` is called when it is complete. Returns an id for cancel(), 0
+  /// when there is nothing to cancel.
   Engine::WaiterId open(Ino ino, OpenDone done);
   void cancel(Engine::WaiterId waiter) { engine_.cancel(waiter); }
 
@@ -92,7 +94,7 @@ class FileSystem {
     std::shared_ptr<const ArrayMetadata> metadata;
     std::shared_ptr<const Array> array;  // null when it cannot be read
     std::string unsupported;
-    std::string values_header;           // of values.npy
+    std::string values_header;  // of values.npy
   };
 
   std::uint64_t size_of(const Node& node) const;

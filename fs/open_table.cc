@@ -19,18 +19,23 @@ ContentDigest digest_of(const MemoryFile& memory) {
 }
 
 Error other_contents(Ino ino) {
-  return Error(ErrorCode::stale,
-               fmt::format("the file with inode {} has other contents than before the daemon's restart, since the store "
-                           "changed; close it and open it again", ino));
+  return Error(ErrorCode::stale, fmt::format("the file with inode {} has other contents than "
+                                             "before the daemon's restart, since the store "
+                                             "changed; close it and open it again",
+                                             ino));
 }
 
 }  // namespace
 
 OpenTable::OpenTable(SessionState* state, Kernel kernel, Log& log)
-    : state_(state), kernel_(std::move(kernel)), log_(log), generation_(state != nullptr ? state->next_generation() : 0) {
+    : state_(state),
+      kernel_(std::move(kernel)),
+      log_(log),
+      generation_(state != nullptr ? state->next_generation() : 0) {
   if (state == nullptr) return;
   for (const SessionState::OpenedFile& file : state->opened_files())
-    files_[file.ino] = {nullptr, file.backing_id, file.slot, file.handles, file.handles, file.digest};
+    files_[file.ino] = {nullptr,      file.backing_id, file.slot,
+                        file.handles, file.handles,    file.digest};
 }
 
 std::optional<OpenTable::Opening> OpenTable::open_again(Ino ino) {
@@ -45,7 +50,8 @@ std::optional<OpenTable::Opening> OpenTable::open_again(Ino ino) {
 OpenTable::Opening OpenTable::open(Ino ino, std::shared_ptr<OpenFile> file, bool passthrough) {
   // Before the lock: this takes milliseconds for a large batch.
   const MemoryFile* memory = file->memory_file();
-  const ContentDigest digest = state_ != nullptr && memory != nullptr && !passthrough ? digest_of(*memory) : ContentDigest{};
+  const ContentDigest digest =
+      state_ != nullptr && memory != nullptr && !passthrough ? digest_of(*memory) : ContentDigest{};
   const std::lock_guard lock(files_mutex_);
   const auto [it, first] = files_.try_emplace(ino);
   try {
@@ -78,7 +84,8 @@ void OpenTable::back(Ino ino, File& file) {
   if (file.slot == SessionState::kNoSlot) kernel_.close_backing(std::exchange(file.backing_id, 0));
 }
 
-/// Has the session's state know the contents of a file that the kernel does not have. Called with files_mutex_ held.
+/// Has the session's state know the contents of a file that the kernel does not have. Called with
+/// files_mutex_ held.
 void OpenTable::record(Ino ino, File& file, const ContentDigest& digest) {
   const MemoryFile* memory = file.file->memory_file();
   if (state_ == nullptr || memory == nullptr) return;
@@ -87,7 +94,8 @@ void OpenTable::record(Ino ino, File& file, const ContentDigest& digest) {
 }
 
 /// A file of an earlier daemon was made again: the same, or stale. Called with files_mutex_ held.
-void OpenTable::agree(Ino ino, File& file, const std::shared_ptr<OpenFile>& made, const ContentDigest& digest) {
+void OpenTable::agree(Ino ino, File& file, const std::shared_ptr<OpenFile>& made,
+                      const ContentDigest& digest) {
   if (file.file != nullptr || file.backing_id != 0) return;
   const MemoryFile* memory = made->memory_file();
   if (!file.stale && memory != nullptr) {
@@ -141,17 +149,22 @@ void OpenTable::adopt(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> f
   File& entry = it->second;
   if (unknown && memory != nullptr) {
     files_.erase(it);
-    throw Error(ErrorCode::stale, fmt::format("too many files were open to know the contents of inode {}", ino));
+    throw Error(ErrorCode::stale,
+                fmt::format("too many files were open to know the contents of inode {}", ino));
   }
   agree(ino, entry, file, digest);
-  if (entry.file == nullptr) entry.file = file;
-  else file = entry.file;
+  if (entry.file == nullptr)
+    entry.file = file;
+  else
+    file = entry.file;
   {
     const std::lock_guard handles_lock(handles_mutex_);
     if (!handles_.insert_or_assign(handle, std::move(file)).second) return;
   }
-  if (entry.inherited > 0) --entry.inherited;
-  else set_handles(entry, entry.handles + 1);
+  if (entry.inherited > 0)
+    --entry.inherited;
+  else
+    set_handles(entry, entry.handles + 1);
 }
 
 void OpenTable::release(std::uint64_t handle, Ino ino) {

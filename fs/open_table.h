@@ -1,14 +1,16 @@
 #pragma once
-// The files that programs have open, as the kernel knows them: numbers of handles, and of backing files.
+// The files that programs have open, as the kernel knows them: numbers of handles, and of backing
+// files.
 //
-// Handles of one file share what serves it: the kernel refuses (EIO) a second backing file for an inode that is open in
-// passthrough mode, and any other mode. That holds after the daemon's death, too, so the session's state says which
-// backing files there are. A handle's number says which daemon of the session gave it. One that an earlier daemon gave
-// is not known here; when it is read, its file is opened again and kept under that number.
+// Handles of one file share what serves it: the kernel refuses (EIO) a second backing file for an
+// inode that is open in passthrough mode, and any other mode. That holds after the daemon's death,
+// too, so the session's state says which backing files there are. A handle's number says which
+// daemon of the session gave it. One that an earlier daemon gave is not known here; when it is
+// read, its file is opened again and kept under that number.
 //
-// Programs see one version of an open file, also across daemons. What lies in memory and is not in passthrough mode has a
-// digest in the session's state. A daemon that made such a file again with other contents refuses to serve it (stale), and
-// so it does when there was no room for the digest.
+// Programs see one version of an open file, also across daemons. What lies in memory and is not in
+// passthrough mode has a digest in the session's state. A daemon that made such a file again with
+// other contents refuses to serve it (stale), and so it does when there was no room for the digest.
 
 #include <cstdint>
 #include <functional>
@@ -30,7 +32,8 @@ class OpenTable {
     std::function<std::int32_t(int fd)> open_backing;  // its number; throws when the kernel refuses
     std::function<void(std::int32_t id)> close_backing;
   };
-  /// `state` may be null: then there were no daemons before this one. The files that they left open are known here.
+  /// `state` may be null: then there were no daemons before this one. The files that they left open
+  /// are known here.
   OpenTable(SessionState* state, Kernel kernel, Log& log);
 
   struct Opening {
@@ -38,21 +41,25 @@ class OpenTable {
     std::int32_t backing_id = 0;     // 0: the kernel does not read it itself
     std::shared_ptr<OpenFile> file;  // null: opened by an earlier daemon, and read by the kernel
   };
-  /// Another handle on a file that is open; nothing when it is not, or must be made first. Throws stale, see check().
+  /// Another handle on a file that is open; nothing when it is not, or must be made first. Throws
+  /// stale, see check().
   std::optional<Opening> open_again(Ino ino);
-  /// A handle on a file; if it was opened meanwhile, on what was opened then. With `passthrough`, the kernel reads it
-  /// itself if it can. Throws stale when an earlier daemon served other contents through handles that are still open.
+  /// A handle on a file; if it was opened meanwhile, on what was opened then. With `passthrough`,
+  /// the kernel reads it itself if it can. Throws stale when an earlier daemon served other
+  /// contents through handles that are still open.
   Opening open(Ino ino, std::shared_ptr<OpenFile> file, bool passthrough);
 
   /// What serves a handle. Null when an earlier daemon gave it.
   std::shared_ptr<OpenFile> find(std::uint64_t handle) const;
-  /// Throws stale when the file is known to have other contents than through handles of earlier daemons.
+  /// Throws stale when the file is known to have other contents than through handles of earlier
+  /// daemons.
   void check(Ino ino) const;
-  /// What serves an earlier daemon's handle from now on. Throws stale when it is not known to have the contents that the
-  /// earlier daemon served.
+  /// What serves an earlier daemon's handle from now on. Throws stale when it is not known to have
+  /// the contents that the earlier daemon served.
   void adopt(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file);
 
-  /// The kernel will not name this handle again. One of which nothing is known is an earlier daemon's.
+  /// The kernel will not name this handle again. One of which nothing is known is an earlier
+  /// daemon's.
   void release(std::uint64_t handle, Ino ino);
 
  private:
@@ -61,13 +68,15 @@ class OpenTable {
     std::int32_t backing_id = 0;
     std::uint32_t slot = SessionState::kNoSlot;
     std::uint32_t handles = 0;
-    std::uint32_t inherited = 0;  // of them: earlier daemons gave them, so that their numbers are not known
-    ContentDigest digest{};       // of what is served, where the session's state has it
-    bool stale = false;           // made again with other contents
+    std::uint32_t inherited =
+        0;  // of them: earlier daemons gave them, so that their numbers are not known
+    ContentDigest digest{};  // of what is served, where the session's state has it
+    bool stale = false;      // made again with other contents
   };
   void back(Ino ino, File& file);
   void record(Ino ino, File& file, const ContentDigest& digest);
-  void agree(Ino ino, File& file, const std::shared_ptr<OpenFile>& made, const ContentDigest& digest);
+  void agree(Ino ino, File& file, const std::shared_ptr<OpenFile>& made,
+             const ContentDigest& digest);
   Opening add_handle(File& file);
   void set_handles(File& file, std::uint32_t count);
   void forget(std::unordered_map<Ino, File>::iterator file);

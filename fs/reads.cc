@@ -74,8 +74,10 @@ void Reads::reopened(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> fi
     reopening_.erase(it);
   }
   for (const Delayed& one : delayed) {
-    if (error) answer(one.token, {}, to_errno(error_of(error).code()));
-    else read(one.token, file, one.offset, one.size);
+    if (error)
+      answer(one.token, {}, to_errno(error_of(error).code()));
+    else
+      read(one.token, file, one.offset, one.size);
   }
 }
 

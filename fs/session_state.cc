@@ -41,17 +41,22 @@ struct SessionState::Layout {
   char identity[kMostIdentity];
   Slot slots[kSlots];
 
-  static constexpr std::uint64_t versions_offset() { return (sizeof(Layout) + kStatePage - 1) / kStatePage * kStatePage; }
+  static constexpr std::uint64_t versions_offset() {
+    return (sizeof(Layout) + kStatePage - 1) / kStatePage * kStatePage;
+  }
   static off_t file_bytes() { return static_cast<off_t>(versions_offset() + VersionTable::kBytes); }
 };
 
 int SessionState::create() {
-  static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+  static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
+                std::atomic<std::uint32_t>::is_always_lock_free);
   const int fd = ::memfd_create("batchfs-session", MFD_CLOEXEC);
-  if (fd < 0 || ::ftruncate(fd, Layout::file_bytes()) != 0 || ::pwrite(fd, &kMagic, sizeof kMagic, 0) != sizeof kMagic) {
+  if (fd < 0 || ::ftruncate(fd, Layout::file_bytes()) != 0 ||
+      ::pwrite(fd, &kMagic, sizeof kMagic, 0) != sizeof kMagic) {
     const int cause = errno;
     if (fd >= 0) ::close(fd);
-    throw Error(ErrorCode::no_memory, std::string("memory for the session: ") + std::strerror(cause));
+    throw Error(ErrorCode::no_memory,
+                std::string("memory for the session: ") + std::strerror(cause));
   }
   return fd;
 }
@@ -59,15 +64,20 @@ int SessionState::create() {
 SessionState::SessionState(int fd) {
   struct stat file;
   if (::fstat(fd, &file) != 0 || file.st_size != Layout::file_bytes())
-    throw Error(ErrorCode::not_supported, "the session was begun by another version of batchfs; unmount it and mount again");
+    throw Error(ErrorCode::not_supported,
+                "the session was begun by another version of batchfs; unmount it and mount again");
   void* memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (memory == MAP_FAILED) throw Error(ErrorCode::no_memory, std::string("memory for the session: ") + std::strerror(errno));
+  if (memory == MAP_FAILED)
+    throw Error(ErrorCode::no_memory,
+                std::string("memory for the session: ") + std::strerror(errno));
   layout_ = static_cast<Layout*>(memory);
-  const char* problem = layout_->magic != kMagic ? "the session was begun by another version of batchfs; unmount it and mount again"
-                        : layout_->init_size > kMostInit || layout_->identity_size > kMostIdentity ||
-                                (layout_->agreed != 0 && layout_->init_size == 0)
-                            ? "the session's state makes no sense; unmount it and mount again"
-                            : nullptr;
+  const char* problem =
+      layout_->magic != kMagic
+          ? "the session was begun by another version of batchfs; unmount it and mount again"
+      : layout_->init_size > kMostInit || layout_->identity_size > kMostIdentity ||
+              (layout_->agreed != 0 && layout_->init_size == 0)
+          ? "the session's state makes no sense; unmount it and mount again"
+          : nullptr;
   if (problem != nullptr) {
     const bool version = layout_->magic != kMagic;
     ::munmap(layout_, sizeof(Layout));
@@ -87,11 +97,15 @@ SessionState::~SessionState() { ::munmap(layout_, sizeof(Layout)); }
 
 bool SessionState::is_agreed() const { return layout_->agreed != 0; }
 
-std::span<const std::byte> SessionState::init_request() const { return {layout_->init, layout_->init_size}; }
+std::span<const std::byte> SessionState::init_request() const {
+  return {layout_->init, layout_->init_size};
+}
 
 std::uint64_t SessionState::flags() const { return layout_->flags; }
 
-std::time_t SessionState::mount_time() const { return static_cast<std::time_t>(layout_->mount_time); }
+std::time_t SessionState::mount_time() const {
+  return static_cast<std::time_t>(layout_->mount_time);
+}
 
 void SessionState::keep_init_request(std::span<const std::byte> request) {
   if (request.size() > kMostInit) return;
@@ -110,8 +124,10 @@ void SessionState::identify(std::string_view identity) {
     std::copy(identity.begin(), identity.end(), layout_->identity);
     layout_->identity_size = static_cast<std::uint32_t>(identity.size());
   } else if (identity != std::string_view(layout_->identity, layout_->identity_size)) {
-    throw Error(ErrorCode::stale, "the store or a view has changed since it was mounted, and files that are open would "
-                                  "become others; unmount it and mount again");
+    throw Error(
+        ErrorCode::stale,
+        "the store or a view has changed since it was mounted, and files that are open would "
+        "become others; unmount it and mount again");
   }
 }
 
@@ -126,7 +142,8 @@ std::vector<SessionState::OpenedFile> SessionState::opened_files() const {
   return result;
 }
 
-std::uint32_t SessionState::add(std::uint64_t ino, std::int32_t backing_id, const ContentDigest& digest) {
+std::uint32_t SessionState::add(std::uint64_t ino, std::int32_t backing_id,
+                                const ContentDigest& digest) {
   std::uint32_t number;
   {
     const std::lock_guard lock(mutex_);
@@ -142,7 +159,9 @@ std::uint32_t SessionState::add(std::uint64_t ino, std::int32_t backing_id, cons
   return number;
 }
 
-void SessionState::set_handles(std::uint32_t slot, std::uint32_t handles) { layout_->slots[slot].handles = handles; }
+void SessionState::set_handles(std::uint32_t slot, std::uint32_t handles) {
+  layout_->slots[slot].handles = handles;
+}
 
 void SessionState::remove(std::uint32_t slot) {
   layout_->slots[slot].ino = 0;

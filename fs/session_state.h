@@ -1,21 +1,28 @@
 #pragma once
-// What a session with the kernel needs to outlive the daemon that serves it: a few pages of memory that
-// the daemon's supervisor keeps and hands, with the descriptor of /dev/fuse, to the next daemon.
+// What a session with the kernel needs to outlive the daemon that serves it: a few pages of memory
+// that the daemon's supervisor keeps and hands, with the descriptor of /dev/fuse, to the next
+// daemon.
 //
-// - The kernel says once, in the INIT request, what it can do, and is told once what is used of it. The
+// - The kernel says once, in the INIT request, what it can do, and is told once what is used of it.
+// The
 //   next daemon plays the request to itself and keeps to what was agreed.
-// - The kernel serves a file in passthrough mode from a backing file that it knows by a number, for as long as
+// - The kernel serves a file in passthrough mode from a backing file that it knows by a number, for
+// as long as
 //   the file is open anywhere, and refuses to open it in another way or with another backing file
 //   meanwhile (EIO). The next daemon answers opens of such a file with the number it had.
-// - A batch that is open otherwise is made again by the next daemon. The digest of its contents tells whether that gave
+// - A batch that is open otherwise is made again by the next daemon. The digest of its contents
+// tells whether that gave
 //   the same bytes; a file without one must not be read on.
-// - Each object of the store has one version for as long as the session lasts, see engine/store/version_table.h. The
+// - Each object of the store has one version for as long as the session lasts, see
+// engine/store/version_table.h. The
 //   table lies behind the rest.
-// - Inode numbers are arithmetic on the store's metadata and the views. A daemon for which the same numbers
+// - Inode numbers are arithmetic on the store's metadata and the views. A daemon for which the same
+// numbers
 //   would mean other files must not go on; `identity` says what they were made of.
 //
-// The writer may be killed between any two instructions. So what matters is written in an order in which
-// every state is a valid one, and where there is a choice, a backing file is kept too long, not too short.
+// The writer may be killed between any two instructions. So what matters is written in an order in
+// which every state is a valid one, and where there is a choice, a backing file is kept too long,
+// not too short.
 
 #include <array>
 #include <cstdint>
@@ -40,8 +47,8 @@ class SessionState {
   /// A new, empty one: the descriptor of its memory. Throws no_memory.
   static int create();
 
-  /// Of a descriptor that create() gave, perhaps to another process, which stays the caller's. Throws
-  /// not_supported when another version of batchfs wrote it, corrupt when it makes no sense.
+  /// Of a descriptor that create() gave, perhaps to another process, which stays the caller's.
+  /// Throws not_supported when another version of batchfs wrote it, corrupt when it makes no sense.
   explicit SessionState(int fd);
   ~SessionState();
   /// The table of versions that the descriptor holds. Throws as the constructor does.
@@ -77,8 +84,8 @@ class SessionState {
   };
   /// Those that earlier daemons left.
   std::vector<OpenedFile> opened_files() const;
-  /// Notes a file. Returns its slot, or kNoSlot when there is no room for more: then it cannot be served in passthrough
-  /// mode, and not be read on after a takeover.
+  /// Notes a file. Returns its slot, or kNoSlot when there is no room for more: then it cannot be
+  /// served in passthrough mode, and not be read on after a takeover.
   static constexpr std::uint32_t kNoSlot = UINT32_MAX;
   std::uint32_t add(std::uint64_t ino, std::int32_t backing_id, const ContentDigest& digest = {});
   void set_handles(std::uint32_t slot, std::uint32_t handles);
@@ -87,8 +94,8 @@ class SessionState {
  private:
   struct Layout;
   Layout* layout_ = nullptr;
-  std::mutex mutex_;                      // guards free_
-  std::vector<std::uint32_t> free_;       // slots
+  std::mutex mutex_;                 // guards free_
+  std::vector<std::uint32_t> free_;  // slots
 };
 
 }  // namespace batchfs

@@ -16,7 +16,8 @@ constexpr Ino kChunks = Ino{1} << 61;
 constexpr Ino kViews = Ino{1} << 62;
 constexpr std::int64_t kMostEpochs = 1'000'000'000;
 
-/// "prefix" + a number printed with at least `width` digits, as this program prints it and in no other way.
+/// "prefix" + a number printed with at least `width` digits, as this program prints it and in no
+/// other way.
 std::optional<std::int64_t> parse_numbered(std::string_view text, std::size_t width) {
   const std::size_t digits = text.size();
   if (digits < width) return std::nullopt;
@@ -61,7 +62,8 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
   const Ino views_ino = add(kRootIno, "views", {directory});
   const Ino control_ino = add(kRootIno, ".batchfs", {directory}, false);
   for (std::uint32_t i = 0; i < std::size(kControlNames); ++i)
-    if (i != static_cast<std::uint32_t>(ControlFile::handoff)) add(control_ino, std::string(kControlNames[i]), {control, i});
+    if (i != static_cast<std::uint32_t>(ControlFile::handoff))
+      add(control_ino, std::string(kControlNames[i]), {control, i});
 
   // The store's hierarchy. Parents come before children in sorted order.
   std::map<std::string, Ino> directories{{"", arrays_ino}};
@@ -77,7 +79,8 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
     }
     return at;
   };
-  // Below an array there can be nothing else, whatever consolidated metadata says: its names are ours.
+  // Below an array there can be nothing else, whatever consolidated metadata says: its names are
+  // ours.
   std::set<std::string> array_paths;
   for (const TreeArray& array : arrays_) array_paths.insert(array.path);
   auto is_below_array = [&](std::string path) {
@@ -130,14 +133,18 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
     s.per_batch = batch_trees_[v].slots().size();
     // World W has W ranks of ceil(batches / W) batches, fewer than batches + W in all, and W epoch
     // directories.
-    const auto per_world = static_cast<unsigned __int128>(static_cast<std::uint64_t>(s.batches) + kLargestWorld) * s.per_batch +
-                           kLargestWorld;
+    const auto per_world =
+        static_cast<unsigned __int128>(static_cast<std::uint64_t>(s.batches) + kLargestWorld) *
+            s.per_batch +
+        kLargestWorld;
     const unsigned __int128 per_epoch = per_world * (kLargestWorld + 1);
     const std::uint64_t room = span - (s.first - s.rank_first);
     if (per_epoch > room)
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("the view '{}' has {} batches, more than a mount can number; give it larger batches", view.name(),
-                              s.batches));
+      throw Error(
+          ErrorCode::not_supported,
+          fmt::format(
+              "the view '{}' has {} batches, more than a mount can number; give it larger batches",
+              view.name(), s.batches));
     s.per_world = static_cast<std::uint64_t>(per_world);
     s.per_epoch = static_cast<std::uint64_t>(per_epoch);
     s.epochs = std::min<std::int64_t>(kMostEpochs, static_cast<std::int64_t>(room / s.per_epoch));
@@ -153,8 +160,8 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
 
 Ino Tree::epoch_ino(std::uint32_t view, const Node& at) const {
   const Span& s = spans_[view];
-  return s.first + static_cast<Ino>(at.epoch) * s.per_epoch + static_cast<Ino>(at.world) * s.per_world +
-         static_cast<Ino>(at.rank);
+  return s.first + static_cast<Ino>(at.epoch) * s.per_epoch +
+         static_cast<Ino>(at.world) * s.per_world + static_cast<Ino>(at.rank);
 }
 
 Ino Tree::batch_ino(const Node& at) const {
@@ -162,8 +169,9 @@ Ino Tree::batch_ino(const Node& at) const {
   const std::int64_t world = std::max<std::int64_t>(at.world, 1);
   const std::int64_t per_rank = (s.batches + world - 1) / world;
   const auto position = static_cast<std::uint64_t>(at.rank * per_rank + at.item);
-  return s.first + static_cast<Ino>(at.epoch) * s.per_epoch + static_cast<Ino>(at.world) * s.per_world +
-         kLargestWorld + position * s.per_batch + at.slot;
+  return s.first + static_cast<Ino>(at.epoch) * s.per_epoch +
+         static_cast<Ino>(at.world) * s.per_world + kLargestWorld + position * s.per_batch +
+         at.slot;
 }
 
 std::int64_t Tree::batch_count(const Node& epoch) const {
@@ -221,8 +229,11 @@ std::optional<Node> Tree::node(Ino ino) const {
 
 bool Tree::is_directory(const Node& node) const {
   switch (node.kind) {
-    case Node::Kind::directory: case Node::Kind::view_directory: case Node::Kind::chunk_directory:
-    case Node::Kind::rank_directory: case Node::Kind::epoch_directory:
+    case Node::Kind::directory:
+    case Node::Kind::view_directory:
+    case Node::Kind::chunk_directory:
+    case Node::Kind::rank_directory:
+    case Node::Kind::epoch_directory:
       return true;
     case Node::Kind::batch:
       return batch_trees_[node.index].slots()[node.slot].content == BatchSlot::Content::directory;
@@ -250,7 +261,8 @@ std::optional<Ino> Tree::lookup_in_epoch(const Node& epoch, std::string_view nam
   return std::nullopt;
 }
 
-std::optional<Ino> Tree::lookup_in_view(std::uint32_t view, Ino parent, std::string_view name) const {
+std::optional<Ino> Tree::lookup_in_view(std::uint32_t view, Ino parent,
+                                        std::string_view name) const {
   const std::optional<Node> at = node(parent);
   const Span& s = spans_[view];
   if (name.substr(0, 6) == "epoch-") {
@@ -313,9 +325,8 @@ std::optional<Ino> Tree::lookup(Ino parent, std::string_view name) const {
     default: {
       if (parent > fixed_.size()) return std::nullopt;
       const std::vector<Ino>& children = fixed_[parent - 1].children;
-      const auto it = std::lower_bound(children.begin(), children.end(), name, [this](Ino a, auto b) {
-        return fixed_[a - 1].name < b;
-      });
+      const auto it = std::lower_bound(children.begin(), children.end(), name,
+                                       [this](Ino a, auto b) { return fixed_[a - 1].name < b; });
       if (it != children.end() && fixed_[*it - 1].name == name) return *it;
       if (at->kind == Node::Kind::view_directory) return lookup_in_view(at->index, parent, name);
       return std::nullopt;
@@ -327,8 +338,10 @@ std::optional<Ino> Tree::parent(Ino ino) const {
   const std::optional<Node> at = node(ino);
   if (!at) return std::nullopt;
   switch (at->kind) {
-    case Node::Kind::chunk: return chunk_directory_inos_[at->index];
-    case Node::Kind::rank_directory: return view_inos_[at->index];
+    case Node::Kind::chunk:
+      return chunk_directory_inos_[at->index];
+    case Node::Kind::rank_directory:
+      return view_inos_[at->index];
     case Node::Kind::epoch_directory:
       if (at->world == 0) return view_inos_[at->index];
       return spans_[at->index].rank_first + static_cast<Ino>(at->world) * kLargestWorld +
@@ -338,7 +351,8 @@ std::optional<Ino> Tree::parent(Ino ino) const {
       if (up == BatchSlot::kEpochDirectory) return epoch_ino(at->index, *at);
       return ino - at->slot + up;
     }
-    default: return fixed_[ino - 1].parent;
+    default:
+      return fixed_[ino - 1].parent;
   }
 }
 
@@ -372,8 +386,8 @@ void Tree::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
   if (at->kind == Node::Kind::batch) {
     const std::vector<std::uint32_t> children = batch_trees_[at->index].children(at->slot);
     for (std::uint64_t i = offset; i < children.size(); ++i)
-      if (!visit(batch_trees_[at->index].slots()[children[i]].name, directory - at->slot + children[i],
-                 i + 1))
+      if (!visit(batch_trees_[at->index].slots()[children[i]].name,
+                 directory - at->slot + children[i], i + 1))
         return;
     return;
   }
@@ -390,7 +404,8 @@ void Tree::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
     child.rank = at->rank;
     child.world = at->world;
     const std::int64_t epochs = std::min(views_[at->index]->epochs(), spans_[at->index].epochs);
-    for (std::int64_t e = std::max<std::int64_t>(0, static_cast<std::int64_t>(offset - std::min(offset, position)));
+    for (std::int64_t e = std::max<std::int64_t>(
+             0, static_cast<std::int64_t>(offset - std::min(offset, position)));
          e < epochs; ++e) {
       child.epoch = e;
       if (!visit(epoch_name(e), epoch_ino(at->index, child),

@@ -1,15 +1,16 @@
 #pragma once
-// Paths and inode numbers of the mount, without a table of open paths: a number says what it stands for by
-// arithmetic alone, so lookups allocate nothing, forgetting is free, and a daemon that restarts on the
-// same store gives every file its old number.
+// Paths and inode numbers of the mount, without a table of open paths: a number says what it stands
+// for by arithmetic alone, so lookups allocate nothing, forgetting is free, and a daemon that
+// restarts on the same store gives every file its old number.
 //
 // The 63 bits (0 is no inode):
 //
 //   1 ...              fixed nodes: everything whose number of entries the metadata fixes
 //   2^61 ...           chunk files: arrays one after the other, each with its chunk count
-//   2^62 + v * span    view v: the rank directories, then for each epoch and each world W (0 is the tree
-//                      without rank directories) the epoch directories of its ranks and the slots of its
-//                      batches
+//   2^62 + v * span    view v: the rank directories, then for each epoch and each world W (0 is the
+//   tree
+//                      without rank directories) the epoch directories of its ranks and the slots
+//                      of its batches
 
 #include <cstdint>
 #include <functional>
@@ -32,7 +33,7 @@ inline constexpr std::int64_t kLargestWorld = 65536;
 /// What an inode number stands for.
 struct Node {
   enum class Kind : std::uint8_t {
-    directory,        // fixed
+    directory,  // fixed
     root_summary,
     store_json,
     array_summary,    // index: array
@@ -63,15 +64,15 @@ inline constexpr std::string_view kControlNames[] = {"stats.json", "metrics",   
 
 /// An array as the tree needs it.
 struct TreeArray {
-  std::string path;                // "" for a store that is one array
-  std::optional<ChunkGrid> grid;   // none when its values cannot be read
+  std::string path;               // "" for a store that is one array
+  std::optional<ChunkGrid> grid;  // none when its values cannot be read
 };
 
 /// Immutable, thread-safe.
 class Tree {
  public:
-  /// Throws not_supported for a view with more batches than there are numbers for: some 10^12 for all views together.
-  /// `handoff`: there is a handoff.sock.
+  /// Throws not_supported for a view with more batches than there are numbers for: some 10^12 for
+  /// all views together. `handoff`: there is a handoff.sock.
   Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays,
        std::vector<std::shared_ptr<const View>> views, bool handoff = false);
 
@@ -79,16 +80,17 @@ class Tree {
   bool is_directory(const Node& node) const;
   /// The one symbolic link, handoff.sock: FUSE has no sockets, but connect(2) follows links.
   static bool is_link(const Node& node) {
-    return node.kind == Node::Kind::control && node.index == static_cast<std::uint32_t>(ControlFile::handoff);
+    return node.kind == Node::Kind::control &&
+           node.index == static_cast<std::uint32_t>(ControlFile::handoff);
   }
 
   /// The inode number of `name` in directory `parent`; nullopt when there is none.
   std::optional<Ino> lookup(Ino parent, std::string_view name) const;
   std::optional<Ino> parent(Ino ino) const;
 
-  /// Calls `visit(name, ino, next)` for the entries of a directory from position `offset` on (0 is the
-  /// first; "." and ".." are not among them) until it returns false; `next` is the position behind the
-  /// entry. Nothing is kept between calls.
+  /// Calls `visit(name, ino, next)` for the entries of a directory from position `offset` on (0 is
+  /// the first; "." and ".." are not among them) until it returns false; `next` is the position
+  /// behind the entry. Nothing is kept between calls.
   using Visit = std::function<bool(const std::string& name, Ino ino, std::uint64_t next)>;
   void list(Ino directory, std::uint64_t offset, const Visit& visit) const;
 
@@ -106,11 +108,11 @@ class Tree {
   };
   /// Sizes of a view's part of the number space.
   struct Span {
-    Ino first = 0;           // of the epochs
-    Ino rank_first = 0;      // of the rank directories
+    Ino first = 0;       // of the epochs
+    Ino rank_first = 0;  // of the rank directories
     std::int64_t batches = 0;
     std::uint64_t per_batch = 0, per_world = 0, per_epoch = 0;
-    std::int64_t epochs = 0; // how many fit
+    std::int64_t epochs = 0;  // how many fit
   };
 
   Ino add(Ino parent, std::string name, Node node, bool listed = true);
@@ -123,7 +125,7 @@ class Tree {
   std::vector<TreeArray> arrays_;
   std::vector<std::shared_ptr<const View>> views_;
   std::vector<BatchTree> batch_trees_;
-  std::vector<Fixed> fixed_;           // fixed_[ino - 1]
+  std::vector<Fixed> fixed_;                // fixed_[ino - 1]
   std::vector<std::uint64_t> chunk_first_;  // of each array, and the end
   std::vector<Span> spans_;
   std::vector<Ino> view_inos_, chunk_directory_inos_;

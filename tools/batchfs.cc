@@ -1,5 +1,5 @@
-// batchfs: Zarr stores as ready-made training batches. The command line; each command is a file beside
-// this one.
+// batchfs: Zarr stores as ready-made training batches. The command line; each command is a file
+// beside this one.
 
 #include <algorithm>
 #include <exception>
@@ -29,33 +29,37 @@ constexpr Command kCommands[] = {
     {"inspect", "Look at a store", "show what is in a store: groups, arrays, chunks, codecs, sizes",
      "batchfs inspect era5.zarr", setup_inspect},
     {"cat", "Look at a store", "write the values of an array to standard output",
-     "batchfs cat era5.zarr t2m --select time=2000-01 --select latitude=35:60 > t2m.npy", setup_cat},
+     "batchfs cat era5.zarr t2m --select time=2000-01 --select latitude=35:60 > t2m.npy",
+     setup_cat},
     {"check", "Look at a store", "read and verify every chunk, shard index and checksum of a store",
      "batchfs check era5.zarr", setup_check},
     {"view", "Prepare batches", "write a starter view for a store, to edit",
      "batchfs view era5.zarr > view.json", setup_view},
     {"plan", "Prepare batches", "show the batches of a view and what they cost to read",
      "batchfs plan era5.zarr --view view.json", setup_plan},
-    {"statistics", "Prepare batches", "compute what a view's \"normalize\" needs: mean, std, min, max",
+    {"statistics", "Prepare batches",
+     "compute what a view's \"normalize\" needs: mean, std, min, max",
      "batchfs statistics era5.zarr --view view.json -o stats.json", setup_statistics},
     {"batch", "Prepare batches", "write one batch to standard output, without a mount",
      "batchfs batch era5.zarr --view view.json --batch 7 > batch-7.npy", setup_batch},
     {"warm", "Prepare batches", "fetch what a view reads into the local cache",
-     "batchfs warm s3://bucket/era5.zarr --view view.json --cache-dir /scratch/batchfs", setup_warm},
+     "batchfs warm s3://bucket/era5.zarr --view view.json --cache-dir /scratch/batchfs",
+     setup_warm},
     {"mount", "Use batches", "mount a store: its batches become files",
      "batchfs mount era5.zarr /mnt/era5 --view view.json", setup_mount},
     {"serve", "Use batches", "serve batches without a mount, to the Python package and C programs",
      "batchfs serve era5.zarr --view view.json --socket /tmp/era5.sock", setup_serve},
     {"umount", "Use batches", "end a mount", "batchfs umount /mnt/era5", setup_umount},
-    {"stats", "Use batches", "show the counters of a mount", "batchfs stats /mnt/era5", setup_stats},
-    {"top", "Use batches", "show the activity of a mount, live: readers, waits, store, memory", "batchfs top /mnt/era5",
-     setup_top},
+    {"stats", "Use batches", "show the counters of a mount", "batchfs stats /mnt/era5",
+     setup_stats},
+    {"top", "Use batches", "show the activity of a mount, live: readers, waits, store, memory",
+     "batchfs top /mnt/era5", setup_top},
     {"report", "Use batches", "write an HTML page about what readers of a mount waited for",
      "batchfs report /mnt/era5 -o report.html", setup_report},
-    {"log", "Use batches", "show the log of a mount, or set its level", "batchfs log /mnt/era5 --level debug",
-     setup_log},
-    {"doctor", "Use batches", "check what this machine supports, and what is missing", "batchfs doctor era5.zarr",
-     setup_doctor},
+    {"log", "Use batches", "show the log of a mount, or set its level",
+     "batchfs log /mnt/era5 --level debug", setup_log},
+    {"doctor", "Use batches", "check what this machine supports, and what is missing",
+     "batchfs doctor era5.zarr", setup_doctor},
     {"completion", "", "write the completion script for bash, zsh or fish",
      "batchfs completion bash > /etc/bash_completion.d/batchfs", setup_completion},
 };
@@ -71,7 +75,8 @@ int complain_about_usage(const std::string& what, const std::string& why, const 
   return complain(what, why + " (see " + help + ")", kWrongUsage);
 }
 
-/// What is wrong with the first argument; empty when it is a command or an option of batchfs itself.
+/// What is wrong with the first argument; empty when it is a command or an option of batchfs
+/// itself.
 std::string command_problem(int argc, char** argv) {
   if (argc < 2) return "it needs a command";
   std::vector<std::string> known = {"--help", "-h", "--version"};
@@ -106,7 +111,8 @@ std::string usage_problem(const CLI::ParseError& error, const CLI::App& app) {
 
 void describe(CLI::App& app) {
   app.name("batchfs");
-  app.description("Zarr stores as ready-made training batches: any program that opens a file can train.");
+  app.description(
+      "Zarr stores as ready-made training batches: any program that opens a file can train.");
   app.set_version_flag("--version", "batchfs " BATCHFS_VERSION, "print the version");
   app.set_help_flag("-h,--help", "print this help");
   app.footer(
@@ -131,18 +137,23 @@ int run(const Command& command, const Run& chosen) {
   } catch (const ReaderWentAway&) {
     return kFailed;
   } catch (const UsageError& error) {
-    return complain_about_usage(command.name, error.why, std::string("batchfs ") + command.name + " --help");
+    return complain_about_usage(command.name, error.why,
+                                std::string("batchfs ") + command.name + " --help");
   } catch (const Error& error) {
     return complain(command.name, error.what(), kFailed);
   } catch (const std::bad_alloc&) {
     throw;  // to main()
   } catch (const std::exception&) {
     const Error error = explain(std::current_exception());
-    return complain(command.name, (error.code() == ErrorCode::internal ? "internal error: " : "") + std::string(error.what()), kFailed);
+    return complain(
+        command.name,
+        (error.code() == ErrorCode::internal ? "internal error: " : "") + std::string(error.what()),
+        kFailed);
   }
 }
 
-/// Whoever lists processes sees the arguments: what may be secret in a URL, a password or a signature after
+/// Whoever lists processes sees the arguments: what may be secret in a URL, a password or a
+/// signature after
 /// '?', is overwritten once it has been read.
 void hide_secrets(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
@@ -150,7 +161,8 @@ void hide_secrets(int argc, char** argv) {
     const std::size_t scheme = text.find("://");
     if (scheme == std::string::npos) continue;
     const std::size_t host = scheme + 3, end = std::min(text.find('/', host), text.size());
-    const std::size_t at = text.rfind('@', end), colon = text.find(':', host), query = text.find('?', host);
+    const std::size_t at = text.rfind('@', end), colon = text.find(':', host),
+                      query = text.find('?', host);
     if (at != std::string::npos && colon < at) std::fill(argv[i] + colon + 1, argv[i] + at, 'x');
     if (query != std::string::npos) std::fill(argv[i] + query + 1, argv[i] + text.size(), 'x');
   }
@@ -183,7 +195,8 @@ int main_of(int argc, char** argv) {
     // The command is known by now: the first argument names it.
     const CLI::App* chosen_app = app.get_subcommands().empty() ? &app : app.get_subcommands()[0];
     const std::string name = chosen_app == &app ? "batchfs" : "batchfs " + chosen_app->get_name();
-    return complain_about_usage(chosen_app->get_name(), usage_problem(error, *chosen_app), name + " --help");
+    return complain_about_usage(chosen_app->get_name(), usage_problem(error, *chosen_app),
+                                name + " --help");
   }
   hide_secrets(argc, argv);
   return run(*command, chosen);

@@ -1,13 +1,15 @@
-// An object store for benchmarks: files of a folder over HTTP/1.1, each answer as late as distant storage's.
+// An object store for benchmarks: files of a folder over HTTP/1.1, each answer as late as distant
+// storage's.
 //
 //   bench_origin FOLDER [--port N] [--latency MS] [--connection-rate MB_PER_S] [--rate MB_PER_S]
 //
 // Prints its port, then serves until it is killed: GET and HEAD with ranges, ETag and If-Match, and
-// ListObjectsV2 of the folder as a bucket (`/PATH?list-type=2&prefix=…&delimiter=/`). `/.origin/stats` gives
-// counters as JSON and `/.origin/reset` sets them to zero, without delay and uncounted.
+// ListObjectsV2 of the folder as a bucket (`/PATH?list-type=2&prefix=…&delimiter=/`).
+// `/.origin/stats` gives counters as JSON and `/.origin/reset` sets them to zero, without delay and
+// uncounted.
 //
-// One thread, epoll and sendfile: an answer costs a few system calls, so that one core serves several GB/s
-// and the reader under test is what is measured.
+// One thread, epoll and sendfile: an answer costs a few system calls, so that one core serves
+// several GB/s and the reader under test is what is measured.
 
 #include <algorithm>
 #include <chrono>
@@ -62,7 +64,8 @@ class Meter {
   bool limits() const { return rate_ > 0; }
   std::size_t allowed() {
     const auto now = Clock::now();
-    saved_ = std::min(rate_ * 0.01, saved_ + rate_ * std::chrono::duration<double>(now - last_).count());
+    saved_ =
+        std::min(rate_ * 0.01, saved_ + rate_ * std::chrono::duration<double>(now - last_).count());
     last_ = now;
     return static_cast<std::size_t>(saved_);
   }
@@ -80,13 +83,13 @@ struct Connection {
     ::close(fd);
   }
   int fd;
-  std::string in;       // what came and is not answered yet
-  std::string out;      // headers and bodies made here
+  std::string in;        // what came and is not answered yet
+  std::string out;       // headers and bodies made here
   std::size_t sent = 0;  // of `out`
-  int file = -1;        // the body that follows
+  int file = -1;         // the body that follows
   off_t offset = 0;
   std::uint64_t left = 0;
-  bool busy = false;    // a request is being answered
+  bool busy = false;  // a request is being answered
   bool close_after = false;
   std::uint32_t events = EPOLLIN;
   Meter meter;
@@ -95,8 +98,9 @@ struct Connection {
 class Origin {
  public:
   explicit Origin(Options options)
-      : options_(std::move(options)), latency_(std::chrono::duration_cast<Clock::duration>(
-                                          std::chrono::duration<double, std::milli>(options_.latency_ms))),
+      : options_(std::move(options)),
+        latency_(std::chrono::duration_cast<Clock::duration>(
+            std::chrono::duration<double, std::milli>(options_.latency_ms))),
         meter_(options_.rate) {
     listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     const int on = 1;
@@ -121,13 +125,18 @@ class Origin {
   [[noreturn]] void serve() {
     std::vector<epoll_event> events(512);
     for (;;) {
-      const int count = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), wait_ms());
+      const int count =
+          ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), wait_ms());
       for (int i = 0; i < count; ++i) {
         const int fd = events[static_cast<std::size_t>(i)].data.fd;
-        if (fd == listener_) accept();
-        else if (events[static_cast<std::size_t>(i)].events & (EPOLLERR | EPOLLHUP)) drop(fd);
-        else if (events[static_cast<std::size_t>(i)].events & EPOLLOUT) send(fd);
-        else receive(fd);
+        if (fd == listener_)
+          accept();
+        else if (events[static_cast<std::size_t>(i)].events & (EPOLLERR | EPOLLHUP))
+          drop(fd);
+        else if (events[static_cast<std::size_t>(i)].events & EPOLLOUT)
+          send(fd);
+        else
+          receive(fd);
       }
       const auto now = Clock::now();
       while (!due_.empty() && due_.top().when <= now) {
@@ -149,7 +158,8 @@ class Origin {
 
   int wait_ms() const {
     if (due_.empty()) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(due_.top().when - Clock::now()).count();
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(due_.top().when - Clock::now()).count();
     return static_cast<int>(std::clamp<long>(left, 0, 1000));
   }
 
@@ -218,8 +228,10 @@ class Origin {
       respond(connection, *request);
     }
     set_events(connection, 0);
-    if (delayed && latency_.count() > 0) due_.push({Clock::now() + latency_, connection.fd, &connection});
-    else send(connection.fd);
+    if (delayed && latency_.count() > 0)
+      due_.push({Clock::now() + latency_, connection.fd, &connection});
+    else
+      send(connection.fd);
   }
 
   static void answer(Connection& connection, const std::string& status, const std::string& more,
@@ -260,26 +272,31 @@ class Origin {
     char etag[64];
     std::snprintf(etag, sizeof etag, "\"%lx-%lx-%lx\"", static_cast<long>(info.st_size),
                   static_cast<long>(info.st_mtim.tv_sec), static_cast<long>(info.st_mtim.tv_nsec));
-    std::string headers = std::string("Accept-Ranges: bytes\r\nContent-Type: application/octet-stream\r\nETag: ") +
-                          etag + "\r\n";
+    std::string headers =
+        std::string("Accept-Ranges: bytes\r\nContent-Type: application/octet-stream\r\nETag: ") +
+        etag + "\r\n";
     auto refuse = [&](const char* status, const std::string& more) {
       ::close(file);
       answer(connection, status, more, 0);
     };
-    const auto match = request.headers.find("if-match"), none = request.headers.find("if-none-match");
+    const auto match = request.headers.find("if-match"),
+               none = request.headers.find("if-none-match");
     if (match != request.headers.end() && match->second != etag && match->second != "*")
       return refuse("412 Precondition Failed", headers);
-    if (none != request.headers.end() && none->second == etag) return refuse("304 Not Modified", headers);
+    if (none != request.headers.end() && none->second == etag)
+      return refuse("304 Not Modified", headers);
     std::string status = "200 OK";
     std::uint64_t first = 0, length = size;
     if (const auto range = request.headers.find("range"); range != request.headers.end()) {
       const auto part = parse_range(range->second, size);
-      if (!part) return refuse("416 Range Not Satisfiable", "Content-Range: bytes */" + std::to_string(size) + "\r\n");
+      if (!part)
+        return refuse("416 Range Not Satisfiable",
+                      "Content-Range: bytes */" + std::to_string(size) + "\r\n");
       first = part->first;
       length = part->length;
       status = "206 Partial Content";
-      headers += "Content-Range: bytes " + std::to_string(first) + "-" + std::to_string(first + length - 1) + "/" +
-                 std::to_string(size) + "\r\n";
+      headers += "Content-Range: bytes " + std::to_string(first) + "-" +
+                 std::to_string(first + length - 1) + "/" + std::to_string(size) + "\r\n";
       ++counters_.ranges;
     }
     answer(connection, status, headers, length);
@@ -306,8 +323,8 @@ class Origin {
     std::error_code ignored;
     // Only the folder that the prefix lies in: what is beside it cannot begin with it.
     const fs::path inside = bucket / prefix.substr(0, prefix.rfind('/') + 1);
-    for (auto it = fs::recursive_directory_iterator(inside, ignored); it != fs::recursive_directory_iterator();
-         it.increment(ignored)) {
+    for (auto it = fs::recursive_directory_iterator(inside, ignored);
+         it != fs::recursive_directory_iterator(); it.increment(ignored)) {
       const std::string key = fs::relative(it->path(), bucket).string();
       if (it->is_directory()) {
         if (delimiter == "/" && (key + "/").starts_with(prefix) && key.size() >= prefix.size()) {
@@ -317,11 +334,11 @@ class Origin {
         continue;
       }
       if (key.starts_with(prefix))
-        contents += "<Contents><Key>" + xml_escaped(key) + "</Key><Size>" + std::to_string(it->file_size()) +
-                    "</Size></Contents>";
+        contents += "<Contents><Key>" + xml_escaped(key) + "</Key><Size>" +
+                    std::to_string(it->file_size()) + "</Size></Contents>";
     }
-    std::string body = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult><Prefix>" + xml_escaped(prefix) +
-                       "</Prefix><IsTruncated>false</IsTruncated>" + contents;
+    std::string body = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult><Prefix>" +
+                       xml_escaped(prefix) + "</Prefix><IsTruncated>false</IsTruncated>" + contents;
     for (const std::string& common : prefixes)
       body += "<CommonPrefixes><Prefix>" + xml_escaped(common) + "</Prefix></CommonPrefixes>";
     text(connection, "application/xml", body + "</ListBucketResult>");
@@ -345,7 +362,8 @@ class Origin {
     Connection& connection = *it->second;
     if (!connection.busy) return;  // an old appointment
     while (connection.sent < connection.out.size()) {
-      const ssize_t put = ::send(fd, connection.out.data() + connection.sent, connection.out.size() - connection.sent,
+      const ssize_t put = ::send(fd, connection.out.data() + connection.sent,
+                                 connection.out.size() - connection.sent,
                                  MSG_NOSIGNAL | (connection.left > 0 ? MSG_MORE : 0));
       if (put < 0) return errno == EAGAIN ? set_events(connection, EPOLLOUT) : drop(fd);
       connection.sent += static_cast<std::size_t>(put);
@@ -404,14 +422,21 @@ int main(int count, char** arguments) {
     }
     if (++i == count) break;
     const double value = std::atof(arguments[i]);
-    if (name == "--port") options.port = static_cast<int>(value);
-    else if (name == "--latency") options.latency_ms = value;
-    else if (name == "--connection-rate") options.connection_rate = value * 1e6;
-    else if (name == "--rate") options.rate = value * 1e6;
-    else options.folder.clear();
+    if (name == "--port")
+      options.port = static_cast<int>(value);
+    else if (name == "--latency")
+      options.latency_ms = value;
+    else if (name == "--connection-rate")
+      options.connection_rate = value * 1e6;
+    else if (name == "--rate")
+      options.rate = value * 1e6;
+    else
+      options.folder.clear();
   }
   if (options.folder.empty()) {
-    std::fprintf(stderr, "usage: bench_origin FOLDER [--port N] [--latency MS] [--connection-rate MB/S] [--rate MB/S]\n");
+    std::fprintf(stderr,
+                 "usage: bench_origin FOLDER [--port N] [--latency MS] [--connection-rate MB/S] "
+                 "[--rate MB/S]\n");
     return 2;
   }
   rlimit files{};

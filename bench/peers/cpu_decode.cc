@@ -57,19 +57,25 @@ class Workers {
 bool decode(Coding coding, const std::vector<std::byte>& chunk, std::byte* to, std::size_t size) {
   switch (coding) {
     case Coding::zstd3: {
-      thread_local const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
+      thread_local const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(
+          ZSTD_createDCtx(), ZSTD_freeDCtx);
       return ZSTD_decompressDCtx(context.get(), to, size, chunk.data(), chunk.size()) == size;
     }
     case Coding::lz4_block:
-      return LZ4_decompress_safe(reinterpret_cast<const char*>(chunk.data()) + sizeof(std::uint32_t), reinterpret_cast<char*>(to),
-                                 static_cast<int>(chunk.size() - sizeof(std::uint32_t)), static_cast<int>(size)) == static_cast<int>(size);
-    default: return blosc_decompress_ctx(chunk.data(), to, size, 1) == static_cast<int>(size);
+      return LZ4_decompress_safe(
+                 reinterpret_cast<const char*>(chunk.data()) + sizeof(std::uint32_t),
+                 reinterpret_cast<char*>(to),
+                 static_cast<int>(chunk.size() - sizeof(std::uint32_t)),
+                 static_cast<int>(size)) == static_cast<int>(size);
+    default:
+      return blosc_decompress_ctx(chunk.data(), to, size, 1) == static_cast<int>(size);
   }
 }
 
 class CpuFlight final : public Flight {
  public:
-  CpuFlight(const Chunks& chunks, std::shared_ptr<Workers> workers, std::size_t most) : chunks_(chunks), workers_(std::move(workers)) {
+  CpuFlight(const Chunks& chunks, std::shared_ptr<Workers> workers, std::size_t most)
+      : chunks_(chunks), workers_(std::move(workers)) {
     pinned_.reserve(most * chunks.decoded_size);
     device_.reserve(most * chunks.decoded_size);
     gpu::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "make a stream");
@@ -82,7 +88,8 @@ class CpuFlight final : public Flight {
   void start(std::size_t first, std::size_t count) override {
     left_ = count;
     decoded_ = 0;
-    for (std::size_t i = 0; i < count; ++i) workers_->put([this, first, i] { bring(first + i, i * chunks_.decoded_size); });
+    for (std::size_t i = 0; i < count; ++i)
+      workers_->put([this, first, i] { bring(first + i, i * chunks_.decoded_size); });
   }
 
   std::size_t finish() override {
@@ -92,14 +99,17 @@ class CpuFlight final : public Flight {
   }
 
   void read(std::size_t offset, std::span<std::byte> to) const override {
-    gpu::check(cudaMemcpy(to.data(), device_.as() + offset, to.size(), cudaMemcpyDeviceToHost), "copy decoded bytes");
+    gpu::check(cudaMemcpy(to.data(), device_.as() + offset, to.size(), cudaMemcpyDeviceToHost),
+               "copy decoded bytes");
   }
 
  private:
   void bring(std::size_t chunk, std::size_t offset) {
     const std::size_t size = chunks_.decoded_size;
-    const bool right = decode(chunks_.coding, chunks_.encoded[chunk], pinned_.as<std::byte>() + offset, size) &&
-                       cudaMemcpyAsync(device_.as() + offset, pinned_.as() + offset, size, cudaMemcpyHostToDevice, stream_) == cudaSuccess;
+    const bool right =
+        decode(chunks_.coding, chunks_.encoded[chunk], pinned_.as<std::byte>() + offset, size) &&
+        cudaMemcpyAsync(device_.as() + offset, pinned_.as() + offset, size, cudaMemcpyHostToDevice,
+                        stream_) == cudaSuccess;
     const std::lock_guard lock(mutex_);
     if (right) decoded_ += size;
     --left_;
@@ -124,7 +134,9 @@ class CpuFlight final : public Flight {
 }  // namespace
 
 Decoder cpu_decoder(const Chunks& chunks) {
-  return [&chunks, workers = std::make_shared<Workers>()](std::size_t most) { return std::make_unique<CpuFlight>(chunks, workers, most); };
+  return [&chunks, workers = std::make_shared<Workers>()](std::size_t most) {
+    return std::make_unique<CpuFlight>(chunks, workers, most);
+  };
 }
 
 }  // namespace batchfs::bench

@@ -1,6 +1,6 @@
 #pragma once
-// Chunks decoded by the CPU libraries (libblosc, libzstd, liblz4) into pinned memory, a thread for each core, and each
-// copied to the GPU when it is there.
+// Chunks decoded by the CPU libraries (libblosc, libzstd, liblz4) into pinned memory, a thread for
+// each core, and each copied to the GPU when it is there.
 
 #include "bench/gpu_chunks.h"
 

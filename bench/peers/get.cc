@@ -2,7 +2,8 @@
 //
 //   bench_get PORT CONNECTIONS < LIST_OF_PATHS
 //
-// One thread and epoll over keep-alive connections to 127.0.0.1. Prints the bytes of the bodies and the seconds.
+// One thread and epoll over keep-alive connections to 127.0.0.1. Prints the bytes of the bodies and
+// the seconds.
 
 #include <chrono>
 #include <cstdio>
@@ -27,7 +28,7 @@ namespace {
 
 struct Connection {
   int fd = -1;
-  std::string head;        // of the answer, until it is complete
+  std::string head;  // of the answer, until it is complete
   std::size_t body_left = 0;
   bool in_body = false;
 };
@@ -55,7 +56,8 @@ int main(int count, char** arguments) {
       return;
     }
     const std::string request = "GET " + paths[next++] + " HTTP/1.1\r\nHost: origin\r\n\r\n";
-    if (::send(connection.fd, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
+    if (::send(connection.fd, request.data(), request.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(request.size()))
       fail("sending a request");
     connection.head.clear();
     connection.in_body = false;
@@ -63,7 +65,8 @@ int main(int count, char** arguments) {
   for (std::size_t i = 0; i < connections.size(); ++i) {
     Connection& connection = connections[i];
     connection.fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (::connect(connection.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("connecting");
+    if (::connect(connection.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      fail("connecting");
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = i;
@@ -83,7 +86,8 @@ int main(int count, char** arguments) {
         connection.head.append(buffer.data(), body);
         const std::size_t end = connection.head.find("\r\n\r\n");
         if (end == std::string::npos) continue;
-        if (connection.head.compare(9, 3, "200") != 0) fail(connection.head.substr(0, connection.head.find('\r')));
+        if (connection.head.compare(9, 3, "200") != 0)
+          fail(connection.head.substr(0, connection.head.find('\r')));
         const std::size_t length = connection.head.find("Content-Length: ");
         if (length == std::string::npos || length > end) fail("no Content-Length");
         connection.body_left = std::strtoull(connection.head.c_str() + length + 16, nullptr, 10);

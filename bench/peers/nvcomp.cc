@@ -17,7 +17,9 @@ using gpu::Growing;
 using gpu::Memory;
 
 constexpr std::size_t kAlignment = 16;
-constexpr std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr std::size_t aligned(std::size_t size) {
+  return (size + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 /// The functions that are used of it.
 struct Nvcomp {
@@ -35,7 +37,8 @@ struct Nvcomp {
       return;
     }
     const auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
       if (function == nullptr) why_not = std::string("its library has no ") + name;
     };
     find(lz4_temp, "nvcompBatchedLZ4DecompressGetTempSize");
@@ -51,7 +54,9 @@ const Nvcomp& nvcomp() {
 }
 
 void check(nvcompStatus_t status, const char* what) {
-  if (status != nvcompSuccess) throw std::runtime_error(std::string("nvCOMP fails to ") + what + ": status " + std::to_string(status));
+  if (status != nvcompSuccess)
+    throw std::runtime_error(std::string("nvCOMP fails to ") + what + ": status " +
+                             std::to_string(status));
 }
 
 /// Offsets are from the chunk's begin, in the packed bytes, the planes or the decoded chunk.
@@ -59,7 +64,7 @@ struct Stream {
   std::size_t from, stored, to, size;
 };
 struct PackedChunk {
-  std::size_t begin = 0;  // in the packed bytes
+  std::size_t begin = 0;             // in the packed bytes
   std::size_t planes = 0, kept = 0;  // bytes of planes; of streams that were stored as they are
   std::vector<Stream> streams;
   std::vector<gpu::Unshuffle> rows;  // none: streams go into the decoded chunk
@@ -69,12 +74,16 @@ struct PackedChunk {
 /// All chunks, as nvCOMP can take them, one after the other in pinned memory.
 class Packed {
  public:
-  explicit Packed(const Chunks& chunks) : coding_(chunks.coding), decoded_size_(chunks.decoded_size) {
+  explicit Packed(const Chunks& chunks)
+      : coding_(chunks.coding), decoded_size_(chunks.decoded_size) {
     for (const auto& chunk : chunks.encoded) {
       chunks_.emplace_back().begin = bytes_.size();
-      if (coding_ == Coding::zstd3) whole(chunk, 0);
-      else if (coding_ == Coding::lz4_block) whole(chunk, sizeof(std::uint32_t));
-      else blosc(chunk);
+      if (coding_ == Coding::zstd3)
+        whole(chunk, 0);
+      else if (coding_ == Coding::lz4_block)
+        whole(chunk, sizeof(std::uint32_t));
+      else
+        blosc(chunk);
     }
     pinned_.reserve(bytes_.size());
     std::memcpy(pinned_.as(), bytes_.data(), bytes_.size());
@@ -84,7 +93,9 @@ class Packed {
   std::size_t decoded_size() const { return decoded_size_; }
   std::span<const PackedChunk> chunks() const { return chunks_; }
   const std::byte* data() const { return pinned_.as<std::byte>(); }
-  std::size_t end_of(std::size_t chunk) const { return chunk + 1 < chunks_.size() ? chunks_[chunk + 1].begin : bytes_.size(); }
+  std::size_t end_of(std::size_t chunk) const {
+    return chunk + 1 < chunks_.size() ? chunks_[chunk + 1].begin : bytes_.size();
+  }
 
  private:
   /// Puts stored bytes behind the others; where they are in the chunk.
@@ -96,7 +107,8 @@ class Packed {
   }
 
   void whole(std::span<const std::byte> chunk, std::size_t header) {
-    chunks_.back().streams.push_back({put(chunk.subspan(header)), chunk.size() - header, 0, decoded_size_});
+    chunks_.back().streams.push_back(
+        {put(chunk.subspan(header)), chunk.size() - header, 0, decoded_size_});
   }
 
   /// A Blosc 1 container with shuffled float32, as gpu_fields.h makes them.
@@ -147,7 +159,8 @@ class Packed {
 
 class NvcompFlight final : public Flight {
  public:
-  NvcompFlight(std::shared_ptr<const Packed> packed, std::size_t most) : packed_(std::move(packed)) {
+  NvcompFlight(std::shared_ptr<const Packed> packed, std::size_t most)
+      : packed_(std::move(packed)) {
     target_.reserve(most * packed_->decoded_size());
     gpu::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "make a stream");
     for (cudaEvent_t& event : events_) gpu::check(cudaEventCreate(&event), "make an event");
@@ -160,7 +173,8 @@ class NvcompFlight final : public Flight {
 
   void start(std::size_t first, std::size_t count) override {
     const std::span<const PackedChunk> chunks = packed_->chunks().subspan(first, count);
-    const std::size_t begin = chunks.front().begin, size = packed_->end_of(first + count - 1) - begin;
+    const std::size_t begin = chunks.front().begin,
+                      size = packed_->end_of(first + count - 1) - begin;
     streams_ = rows_ = kept_ = 0;
     std::size_t places = 0, planes = 0, longest = 0, longest_row = 0;
     for (const PackedChunk& chunk : chunks) {
@@ -170,12 +184,14 @@ class NvcompFlight final : public Flight {
       planes += chunk.planes;
       kept_ += chunk.kept;
       for (const Stream& stream : chunk.streams) longest = std::max(longest, stream.size);
-      for (const gpu::Unshuffle& row : chunk.rows) longest_row = std::max<std::size_t>(longest_row, row.size);
+      for (const gpu::Unshuffle& row : chunk.rows)
+        longest_row = std::max<std::size_t>(longest_row, row.size);
     }
     source_.reserve(size + kAlignment);
     planes_.reserve(planes + kAlignment);
     const std::size_t pointers = aligned(streams_ * sizeof(void*));
-    const std::size_t rows_at = 4 * pointers, places_at = rows_at + aligned(rows_ * sizeof(gpu::Unshuffle)),
+    const std::size_t rows_at = 4 * pointers,
+                      places_at = rows_at + aligned(rows_ * sizeof(gpu::Unshuffle)),
                       tables = places_at + places * sizeof(gpu::Place);
     tables_.reserve(tables);
     host_tables_.reserve(tables);
@@ -190,7 +206,8 @@ class NvcompFlight final : public Flight {
     auto* place_to = reinterpret_cast<gpu::Place*>(host_tables_.as() + places_at);
     std::size_t plane = 0, place = 0, number = 0;
     for (const PackedChunk& chunk : chunks) {
-      std::uint8_t* out = chunk.rows.empty() ? target_.as() + number * packed_->decoded_size() : planes_.as() + plane;
+      std::uint8_t* out = chunk.rows.empty() ? target_.as() + number * packed_->decoded_size()
+                                             : planes_.as() + plane;
       for (const Stream& stream : chunk.streams) {
         *from++ = source_.as() + (chunk.begin - begin) + stream.from;
         *stored++ = stream.stored;
@@ -216,23 +233,35 @@ class NvcompFlight final : public Flight {
     std::size_t temporary = 0;
     const std::size_t total = planes > 0 ? planes : count * packed_->decoded_size();
     if (packed_->is_lz4())
-      check(nvcomp().lz4_temp(streams_, longest, nvcompBatchedLZ4DecompressDefaultOpts, &temporary, total, stream_), "say its memory");
+      check(nvcomp().lz4_temp(streams_, longest, nvcompBatchedLZ4DecompressDefaultOpts, &temporary,
+                              total, stream_),
+            "say its memory");
     else
-      check(nvcomp().zstd_temp(streams_, longest, nvcompBatchedZstdDecompressDefaultOpts, &temporary, total, stream_), "say its memory");
+      check(nvcomp().zstd_temp(streams_, longest, nvcompBatchedZstdDecompressDefaultOpts,
+                               &temporary, total, stream_),
+            "say its memory");
     temporary_.reserve(temporary);
 
-    gpu::check(cudaMemcpyAsync(tables_.as(), host_tables_.as(), tables, cudaMemcpyHostToDevice, stream_), "copy tables");
-    gpu::check(cudaMemcpyAsync(source_.as(), packed_->data() + begin, size, cudaMemcpyHostToDevice, stream_), "copy compressed bytes");
+    gpu::check(
+        cudaMemcpyAsync(tables_.as(), host_tables_.as(), tables, cudaMemcpyHostToDevice, stream_),
+        "copy tables");
+    gpu::check(cudaMemcpyAsync(source_.as(), packed_->data() + begin, size, cudaMemcpyHostToDevice,
+                               stream_),
+               "copy compressed bytes");
     gpu::check(cudaEventRecord(events_[0], stream_), "record an event");
     const auto decompress = [&](auto function, const auto& options) {
-      check(function(reinterpret_cast<const void* const*>(tables_.as()), reinterpret_cast<const std::size_t*>(tables_.as() + pointers),
-                     reinterpret_cast<const std::size_t*>(tables_.as() + 2 * pointers), results_.as<std::size_t>(), streams_,
-                     temporary_.as(), temporary, reinterpret_cast<void* const*>(tables_.as() + 3 * pointers), options,
+      check(function(reinterpret_cast<const void* const*>(tables_.as()),
+                     reinterpret_cast<const std::size_t*>(tables_.as() + pointers),
+                     reinterpret_cast<const std::size_t*>(tables_.as() + 2 * pointers),
+                     results_.as<std::size_t>(), streams_, temporary_.as(), temporary,
+                     reinterpret_cast<void* const*>(tables_.as() + 3 * pointers), options,
                      reinterpret_cast<nvcompStatus_t*>(results_.as() + pointers), stream_),
             "start");
     };
-    if (packed_->is_lz4()) decompress(nvcomp().lz4, nvcompBatchedLZ4DecompressDefaultOpts);
-    else decompress(nvcomp().zstd, nvcompBatchedZstdDecompressDefaultOpts);
+    if (packed_->is_lz4())
+      decompress(nvcomp().lz4, nvcompBatchedLZ4DecompressDefaultOpts);
+    else
+      decompress(nvcomp().zstd, nvcompBatchedZstdDecompressDefaultOpts);
     gpu::Work work;
     work.source = source_.as();
     work.planes = planes_.as();
@@ -241,7 +270,8 @@ class NvcompFlight final : public Flight {
     work.plane_places = reinterpret_cast<const gpu::Place*>(tables_.as() + places_at);
     gpu::launch_unshuffle(work, rows_, static_cast<std::uint32_t>(longest_row), stream_);
     gpu::check(cudaEventRecord(events_[1], stream_), "record an event");
-    gpu::check(cudaMemcpyAsync(host_results_.as(), results_.as() + pointers, streams_ * sizeof(nvcompStatus_t), cudaMemcpyDeviceToHost, stream_),
+    gpu::check(cudaMemcpyAsync(host_results_.as(), results_.as() + pointers,
+                               streams_ * sizeof(nvcompStatus_t), cudaMemcpyDeviceToHost, stream_),
                "copy statuses");
     gpu::check(cudaGetLastError(), "start a kernel");
   }
@@ -253,8 +283,10 @@ class NvcompFlight final : public Flight {
     const auto* status = host_results_.as<nvcompStatus_t>();
     for (const PackedChunk& chunk : packed_->chunks().subspan(first_, count_))
       for (const Stream& stream : chunk.streams) {
-        if (*status++ == nvcompSuccess) decoded += stream.size;
-        else ++refused_;
+        if (*status++ == nvcompSuccess)
+          decoded += stream.size;
+        else
+          ++refused_;
       }
     return decoded;
   }
@@ -267,14 +299,16 @@ class NvcompFlight final : public Flight {
   std::size_t refused() const override { return refused_; }
 
   void read(std::size_t offset, std::span<std::byte> to) const override {
-    gpu::check(cudaMemcpy(to.data(), target_.as() + offset, to.size(), cudaMemcpyDeviceToHost), "copy decoded bytes");
+    gpu::check(cudaMemcpy(to.data(), target_.as() + offset, to.size(), cudaMemcpyDeviceToHost),
+               "copy decoded bytes");
   }
 
  private:
   const std::shared_ptr<const Packed> packed_;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t events_[2] = {};
-  /// Tables: where streams are, their sizes, those of what they decode to and where that goes; rows; places.
+  /// Tables: where streams are, their sizes, those of what they decode to and where that goes;
+  /// rows; places.
   Growing<Memory::device> source_, planes_, target_, tables_, results_, temporary_;
   Growing<Memory::pinned> host_tables_, host_results_;
   std::size_t first_ = 0, count_ = 0, streams_ = 0, rows_ = 0, kept_ = 0, refused_ = 0;
@@ -285,7 +319,9 @@ class NvcompFlight final : public Flight {
 std::string why_no_nvcomp() { return nvcomp().why_not; }
 
 Decoder nvcomp_decoder(const Chunks& chunks) {
-  return [packed = std::make_shared<const Packed>(chunks)](std::size_t most) { return std::make_unique<NvcompFlight>(packed, most); };
+  return [packed = std::make_shared<const Packed>(chunks)](std::size_t most) {
+    return std::make_unique<NvcompFlight>(packed, most);
+  };
 }
 
 }  // namespace batchfs::bench

@@ -24,9 +24,11 @@ Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> 
     : store_(std::move(store)), metadata_(std::move(metadata)) {
   const std::string& path = metadata_->path;
   try {
-    if (!metadata_->unsupported.empty()) throw Error(ErrorCode::not_supported, metadata_->unsupported);
+    if (!metadata_->unsupported.empty())
+      throw Error(ErrorCode::not_supported, metadata_->unsupported);
     if (metadata_->type.is_variable())
-      throw Error(ErrorCode::not_supported, "strings of any length have no file of their own; batchfs cat writes them");
+      throw Error(ErrorCode::not_supported,
+                  "strings of any length have no file of their own; batchfs cat writes them");
     const ChunkLayout layout{metadata_->chunk_shape, metadata_->type, metadata_->fill_value};
     // The shards' own chunks can be read alone when nothing is done before or after sharding.
     std::shared_ptr<const ShardLayout> shards;
@@ -47,18 +49,21 @@ Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> 
 
 std::string Array::chunk_name(const Dims& chunk) const {
   std::string name = metadata_->path.empty() ? "" : metadata_->path + "/";
-  for (std::size_t d = 0; d < chunk.size(); ++d) name += (d > 0 ? "." : "") + std::to_string(chunk[d]);
+  for (std::size_t d = 0; d < chunk.size(); ++d)
+    name += (d > 0 ? "." : "") + std::to_string(chunk[d]);
   return chunk.empty() ? name + "0" : name;
 }
 
 Error Array::at_chunk(const Error& error, const Dims& chunk) const {
   const std::string name = chunk_name(chunk);
   if (error.where().starts_with(name)) return error;
-  return Error(error.code(), error.why(), name + (error.where().empty() ? "" : ", " + error.where()));
+  return Error(error.code(), error.why(),
+               name + (error.where().empty() ? "" : ", " + error.where()));
 }
 
 FetchDone Array::naming(const Dims& chunk, FetchDone done) const {
-  return [this, chunk, done = std::move(done)](std::variant<EncodedChunk, std::exception_ptr> outcome) {
+  return [this, chunk,
+          done = std::move(done)](std::variant<EncodedChunk, std::exception_ptr> outcome) {
     if (auto* failed = std::get_if<std::exception_ptr>(&outcome)) {
       try {
         std::rethrow_exception(*failed);
@@ -81,20 +86,26 @@ void Array::give_missing(const std::string& key, FetchDone done) const {
 }
 
 void Array::give_short(const std::string& key, const Error& damaged, FetchDone done) const {
-  store_->read_async(key, {0, 1}, [this, key, damaged, done = std::move(done)](ReadOutcome outcome) {
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
-    const bool exists = std::get<std::optional<Buffer>>(outcome).has_value();
-    done(std::make_exception_ptr(exists ? damaged : ObjectVersions::vanished(store_->url() + "/" + key)));
-  });
+  store_->read_async(
+      key, {0, 1}, [this, key, damaged, done = std::move(done)](ReadOutcome outcome) {
+        if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
+        const bool exists = std::get<std::optional<Buffer>>(outcome).has_value();
+        done(std::make_exception_ptr(exists ? damaged
+                                            : ObjectVersions::vanished(store_->url() + "/" + key)));
+      });
 }
 
 EncodedChunk Array::local_missing(const std::string& key) const {
   EncodedChunk missing;
   std::exception_ptr failed;
-  give_missing(key, [&](std::variant<EncodedChunk, std::exception_ptr> outcome) {  // called before it returns
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) failed = *error;
-    else missing = std::move(std::get<EncodedChunk>(outcome));
-  });
+  give_missing(
+      key,
+      [&](std::variant<EncodedChunk, std::exception_ptr> outcome) {  // called before it returns
+        if (auto* error = std::get_if<std::exception_ptr>(&outcome))
+          failed = *error;
+        else
+          missing = std::move(std::get<EncodedChunk>(outcome));
+      });
   if (failed) std::rethrow_exception(failed);
   return missing;
 }
@@ -105,7 +116,8 @@ std::int64_t Array::object_number(std::int64_t chunk) const {
   std::int64_t number = 0;
   for (std::size_t d = 0; d < index.size(); ++d) {
     const std::int64_t per_shard = metadata_->chunk_shape[d] / grid_.chunk_shape()[d];
-    const std::int64_t shards = (shape()[d] + metadata_->chunk_shape[d] - 1) / metadata_->chunk_shape[d];
+    const std::int64_t shards =
+        (shape()[d] + metadata_->chunk_shape[d] - 1) / metadata_->chunk_shape[d];
     number = number * shards + index[d] / per_shard;
   }
   return number;
@@ -131,67 +143,75 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
   const bool partial = chain_->is_plain();
   const ElementRun elements = run_of(grid_.chunk_shape(), part);
   const std::uint64_t itemsize = type().itemsize;
-  locator_->locate(chunk, [this, give, partial, elements, itemsize, done](ChunkLocator::Outcome outcome) {
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
-    const auto& [place, object_missing] = std::get<ChunkLocator::Location>(outcome);
-    if (!place) return done(EncodedChunk{.object_missing = object_missing});
-    const std::uint64_t run = elements.count * itemsize;
-    const bool whole = !partial || run == chain_->decoded_size();
-    try {
-      // In a local store the size of an object costs nothing to ask for.
-      const bool ask = !place->length && !whole && store_->is_local();
-      if (const auto size = ask ? store_->size(place->key) : place->length) chain_->check_stored_size(*size);
-    } catch (...) {
-      return done(std::current_exception());
-    }
-    ByteRange part_range{place->offset + elements.first * itemsize, run};
-    std::optional<std::uint64_t> exact = run;
-    if (whole) {
-      // More than this is not needed to see that an object is longer than it should be. Elsewhere a
-      // whole object is one request, whose answer is not read any further.
-      const std::uint64_t bound = chain_->encoded_bound();
-      part_range = {place->offset, place->length.value_or(store_->is_local() ? bound + 1 : UINT64_MAX)};
-      if (!place->length && !store_->is_local()) part_range.largest = bound;
-      exact = place->length;
-    }
-    const std::uint64_t offset = part_range.offset - place->offset;
-    const bool in_shard = place->length.has_value();
-    const auto arrive = [this, give, exact, offset, in_shard, key = place->key](auto answer) {
-      ReadOutcome read;
-      if (auto* error = std::get_if<std::exception_ptr>(&answer)) {
-        read = std::move(*error);
-      } else {
-        auto& got = std::get<Store::VersionedRead>(answer);
-        // A shard that was there a moment ago and is not any more is no missing chunk.
-        if (in_shard && !got.bytes)
-          read = std::make_exception_ptr(Error(ErrorCode::stale, "the shard has gone while it was read"));
-        else
-          read = std::move(got.bytes);
+  locator_->locate(
+      chunk, [this, give, partial, elements, itemsize, done](ChunkLocator::Outcome outcome) {
+        if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
+        const auto& [place, object_missing] = std::get<ChunkLocator::Location>(outcome);
+        if (!place) return done(EncodedChunk{.object_missing = object_missing});
+        const std::uint64_t run = elements.count * itemsize;
+        const bool whole = !partial || run == chain_->decoded_size();
         try {
-          if (!in_shard && got.object_size) chain_->check_stored_size(*got.object_size);
+          // In a local store the size of an object costs nothing to ask for.
+          const bool ask = !place->length && !whole && store_->is_local();
+          if (const auto size = ask ? store_->size(place->key) : place->length)
+            chain_->check_stored_size(*size);
         } catch (...) {
-          read = std::current_exception();
+          return done(std::current_exception());
         }
-      }
-      give(key, std::move(read), offset, exact);
-    };
-    store_->read_version_async(place->key, part_range, {}, arrive);
-  });
+        ByteRange part_range{place->offset + elements.first * itemsize, run};
+        std::optional<std::uint64_t> exact = run;
+        if (whole) {
+          // More than this is not needed to see that an object is longer than it should be.
+          // Elsewhere a whole object is one request, whose answer is not read any further.
+          const std::uint64_t bound = chain_->encoded_bound();
+          part_range = {place->offset,
+                        place->length.value_or(store_->is_local() ? bound + 1 : UINT64_MAX)};
+          if (!place->length && !store_->is_local()) part_range.largest = bound;
+          exact = place->length;
+        }
+        const std::uint64_t offset = part_range.offset - place->offset;
+        const bool in_shard = place->length.has_value();
+        const auto arrive = [this, give, exact, offset, in_shard, key = place->key](auto answer) {
+          ReadOutcome read;
+          if (auto* error = std::get_if<std::exception_ptr>(&answer)) {
+            read = std::move(*error);
+          } else {
+            auto& got = std::get<Store::VersionedRead>(answer);
+            // A shard that was there a moment ago and is not any more is no missing chunk.
+            if (in_shard && !got.bytes)
+              read = std::make_exception_ptr(
+                  Error(ErrorCode::stale, "the shard has gone while it was read"));
+            else
+              read = std::move(got.bytes);
+            try {
+              if (!in_shard && got.object_size) chain_->check_stored_size(*got.object_size);
+            } catch (...) {
+              read = std::current_exception();
+            }
+          }
+          give(key, std::move(read), offset, exact);
+        };
+        store_->read_version_async(place->key, part_range, {}, arrive);
+      });
 }
 
-void Array::fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<const EncodedChunk> have,
-                         FetchDone unnamed) const {
+void Array::fetch_pieces(const Dims& chunk, const Box& part,
+                         std::shared_ptr<const EncodedChunk> have, FetchDone unnamed) const {
   const ElementRun run = run_of(grid_.chunk_shape(), part);
   const FetchDone done = naming(chunk, std::move(unnamed));
   locator_->locate(chunk, [this, chunk, have, done, run](ChunkLocator::Outcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
     auto& [place, object_missing] = std::get<ChunkLocator::Location>(outcome);
     if (!place) return done(EncodedChunk{.object_missing = object_missing});
-    const auto missing = [this, key = place->key](FetchDone to) { give_missing(key, std::move(to)); };
+    const auto missing = [this, key = place->key](FetchDone to) {
+      give_missing(key, std::move(to));
+    };
     const auto cut_short = [this, key = place->key](const Error& damaged, FetchDone to) {
       give_short(key, damaged, std::move(to));
     };
-    const auto whole = [this, chunk](FetchDone to) { fetch(chunk, whole_box(grid_.chunk_shape()), std::move(to)); };
+    const auto whole = [this, chunk](FetchDone to) {
+      fetch(chunk, whole_box(grid_.chunk_shape()), std::move(to));
+    };
     fetch_run({*store_, *chain_, std::move(*place), run.first, run.count}, have.get(),
               {whole, missing, cut_short}, done);
   });
@@ -208,19 +228,24 @@ bool Array::holds(const EncodedChunk& encoded, const Box& part) const {
 std::future<EncodedChunk> Array::start_fetch(const Dims& chunk, const Box& part) const {
   const auto promise = std::make_shared<std::promise<EncodedChunk>>();
   fetch(chunk, part, [promise](std::variant<EncodedChunk, std::exception_ptr> outcome) {
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) promise->set_exception(*error);
-    else promise->set_value(std::move(std::get<EncodedChunk>(outcome)));
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome))
+      promise->set_exception(*error);
+    else
+      promise->set_value(std::move(std::get<EncodedChunk>(outcome)));
   });
   return promise->get_future();
 }
 
-EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const { return start_fetch(chunk, part).get(); }
+EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const {
+  return start_fetch(chunk, part).get();
+}
 
 std::optional<Array::Stored> Array::find_stored(const Dims& chunk) const {
   try {
     const std::optional<ChunkPlace> place = locator_->locate_local(chunk).place;
     if (!place) return std::nullopt;
-    const std::optional<std::uint64_t> size = place->length ? place->length : store_->size(place->key);
+    const std::optional<std::uint64_t> size =
+        place->length ? place->length : store_->size(place->key);
     if (!size) {
       local_missing(place->key);
       return std::nullopt;
@@ -232,7 +257,8 @@ std::optional<Array::Stored> Array::find_stored(const Dims& chunk) const {
   }
 }
 
-void Array::read_stored(const Dims& chunk, const Stored& stored, std::uint64_t offset, std::span<std::byte> out) const {
+void Array::read_stored(const Dims& chunk, const Stored& stored, std::uint64_t offset,
+                        std::span<std::byte> out) const {
   try {
     const auto got = store_->read_into(stored.key, stored.offset + offset, out);
     if (!got || got->bytes != out.size() || (stored.is_object && got->object_size != stored.size))
@@ -247,7 +273,8 @@ std::uint64_t Array::run_bytes(const Box& part) const {
 }
 
 bool Array::decodes_directly(const Box& part, const Dims& out_strides) const {
-  return batchfs::decodes_directly({*chain_, grid_.chunk_shape(), type().itemsize}, part, out_strides);
+  return batchfs::decodes_directly({*chain_, grid_.chunk_shape(), type().itemsize}, part,
+                                   out_strides);
 }
 
 std::uint64_t Array::scratch_bytes(const Box& part, const Dims& out_strides) const {
@@ -255,18 +282,20 @@ std::uint64_t Array::scratch_bytes(const Box& part, const Dims& out_strides) con
 }
 
 void Array::write_fill(const Box& part, std::byte* out, const Dims& strides) const {
-  copy_strided(part.shape, type().itemsize, metadata_->fill_value.data(), Dims(part.shape.size()), out, strides);
+  copy_strided(part.shape, type().itemsize, metadata_->fill_value.data(), Dims(part.shape.size()),
+               out, strides);
 }
 
-std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, const Box& part, std::byte* out,
-                            const Dims& strides) const {
+std::uint64_t Array::decode(const Dims& chunk, const EncodedChunk& encoded, const Box& part,
+                            std::byte* out, const Dims& strides) const {
   if (part.empty()) return 0;
   if (encoded.missing) {
     write_fill(part, out, strides);
     return static_cast<std::uint64_t>(part.elements()) * type().itemsize;
   }
   try {
-    return decode_part({*chain_, grid_.chunk_shape(), type().itemsize}, encoded, part, out, strides);
+    return decode_part({*chain_, grid_.chunk_shape(), type().itemsize}, encoded, part, out,
+                       strides);
   } catch (const Error& error) {
     throw at_chunk(error, chunk);
   }
@@ -276,7 +305,8 @@ std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, co
                           Loaded* loaded) const {
   std::optional<EncodedChunk> encoded;
   try {
-    if (!is_sharded() && chain_->is_identity() && !part.empty() && decodes_directly(part, strides)) {
+    if (!is_sharded() && chain_->is_identity() && !part.empty() &&
+        decodes_directly(part, strides)) {
       const auto [first, count] = run_of(grid_.chunk_shape(), part);
       const std::uint64_t bytes = count * type().itemsize;
       const std::string key = locator_->object_key(chunk);
@@ -284,8 +314,8 @@ std::uint64_t Array::load(const Dims& chunk, const Box& part, std::byte* out, co
       if (got) {
         if (got->object_size != chain_->decoded_size() || got->bytes != bytes)
           throw Error(ErrorCode::corrupt,
-                      fmt::format("the stored chunk has {} bytes, {} were expected", got->object_size,
-                                  chain_->decoded_size()),
+                      fmt::format("the stored chunk has {} bytes, {} were expected",
+                                  got->object_size, chain_->decoded_size()),
                       chunk_name(chunk));
         loaded->fetched += bytes;
         return bytes;
@@ -388,7 +418,8 @@ void Array::read(const Box& box, std::byte* out) const {
       const std::int64_t origin = chunk[d] * grid_.chunk_shape()[d];
       const std::int64_t begin = std::max(box.start[d], origin);
       part.start[d] = begin - origin;
-      part.shape[d] = std::min(box.start[d] + box.shape[d], origin + grid_.chunk_shape()[d]) - begin;
+      part.shape[d] =
+          std::min(box.start[d] + box.shape[d], origin + grid_.chunk_shape()[d]) - begin;
       to += (begin - box.start[d]) * strides[d];
     }
     if (most_pending == 0) {

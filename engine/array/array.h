@@ -1,9 +1,9 @@
 #pragma once
 // An array that can be read: its metadata, its codec chain, its store.
 //
-// Sharded arrays show their inner chunks as the chunk grid (as zarr-python's `.chunks` does): the shard
-// index says where each lies, and is read once and kept. A shard that is itself compressed, or sits
-// behind a transpose, is one chunk.
+// Sharded arrays show their inner chunks as the chunk grid (as zarr-python's `.chunks` does): the
+// shard index says where each lies, and is read once and kept. A shard that is itself compressed,
+// or sits behind a transpose, is one chunk.
 
 #include <functional>
 #include <future>
@@ -36,7 +36,8 @@ class Array {
   /// Bytes of one decoded chunk.
   std::uint64_t chunk_bytes() const { return chain_->decoded_size(); }
   const CodecChain& chain() const { return *chain_; }
-  /// Bytes of the run of elements, in C order, from the first of `part` (chunk coordinates) to its last.
+  /// Bytes of the run of elements, in C order, from the first of `part` (chunk coordinates) to its
+  /// last.
   std::uint64_t run_bytes(const Box& part) const;
   /// Bytes of memory that decode() of `part` to `out_strides` takes beside its input and output, at
   /// most.
@@ -46,20 +47,24 @@ class Array {
   /// "t2m/3.0.0": array path and chunk index, as logs and errors name a chunk.
   std::string chunk_name(const Dims& chunk) const;
 
-  /// Fetches what is needed to decode `part` (a box in chunk coordinates) of a chunk. `done` is called
-  /// once, from any thread, possibly before this returns. For a sharded array this may be two reads.
+  /// Fetches what is needed to decode `part` (a box in chunk coordinates) of a chunk. `done` is
+  /// called once, from any thread, possibly before this returns. For a sharded array this may be
+  /// two reads.
   void fetch(const Dims& chunk, const Box& part, FetchDone done) const;
   /// The same, blocking.
   EncodedChunk fetch(const Dims& chunk, const Box& part) const;
 
-  /// As fetch(), of a compressed chunk in a remote store, but only the pieces that decode() of `part` looks at: two
-  /// round trips, or one when `have`, an earlier outcome for this chunk (it may be null), is in pieces: then its pieces
-  /// are taken over. The whole where it cannot be taken apart.
-  void fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<const EncodedChunk> have, FetchDone done) const;
+  /// As fetch(), of a compressed chunk in a remote store, but only the pieces that decode() of
+  /// `part` looks at: two round trips, or one when `have`, an earlier outcome for this chunk (it
+  /// may be null), is in pieces: then its pieces are taken over. The whole where it cannot be taken
+  /// apart.
+  void fetch_pieces(const Dims& chunk, const Box& part, std::shared_ptr<const EncodedChunk> have,
+                    FetchDone done) const;
   /// Can `part` be decoded from what was fetched?
   bool holds(const EncodedChunk& encoded, const Box& part) const;
 
-  /// Throws stale unless the array is still in its store with the metadata that it was opened with. Blocks.
+  /// Throws stale unless the array is still in its store with the metadata that it was opened with.
+  /// Blocks.
   void confirm_present() const { locator_->confirm_array(); }
 
   /// Where the stored form of a chunk lies, for callers that read it to memory of their own.
@@ -68,23 +73,26 @@ class Array {
     std::uint64_t offset = 0, size = 0;
     bool is_object = true;  // all of the object, not a member of a shard
   };
-  /// nullopt: the chunk is missing. Blocking; for local stores. Throws corrupt for a size that it cannot have.
+  /// nullopt: the chunk is missing. Blocking; for local stores. Throws corrupt for a size that it
+  /// cannot have.
   std::optional<Stored> find_stored(const Dims& chunk) const;
-  /// Reads bytes [offset, offset + out.size()) of it. Throws stale when it has changed since it was found.
-  void read_stored(const Dims& chunk, const Stored& stored, std::uint64_t offset, std::span<std::byte> out) const;
+  /// Reads bytes [offset, offset + out.size()) of it. Throws stale when it has changed since it was
+  /// found.
+  void read_stored(const Dims& chunk, const Stored& stored, std::uint64_t offset,
+                   std::span<std::byte> out) const;
 
   /// Would decode() write `part` straight into `out` with these strides, without a scratch copy?
   bool decodes_directly(const Box& part, const Dims& out_strides) const;
 
   /// Writes the elements of `part` (chunk coordinates) to `out`, native byte order, at `strides` in
-  /// bytes. `encoded` must have been fetched for a box that holds `part`. Takes the cheapest way: the
-  /// whole chunk straight to `out`, a run of elements, or the whole to scratch and a copy.
+  /// bytes. `encoded` must have been fetched for a box that holds `part`. Takes the cheapest way:
+  /// the whole chunk straight to `out`, a run of elements, or the whole to scratch and a copy.
   /// Returns the bytes decoded. Throws corrupt naming the chunk.
   std::uint64_t decode(const Dims& chunk, const EncodedChunk& encoded, const Box& part,
                        std::byte* out, const Dims& strides) const;
 
-  /// fetch() and decode() in one, blocking, in the cheapest way for a local store: what goes unchanged from
-  /// the file to `out` is read straight there.
+  /// fetch() and decode() in one, blocking, in the cheapest way for a local store: what goes
+  /// unchanged from the file to `out` is read straight there.
   struct Loaded {
     std::uint64_t fetched = 0;    // bytes
     bool object_missing = false;  // see EncodedChunk
@@ -95,20 +103,20 @@ class Array {
   /// A number of the object in which the chunk lies, among the array's objects.
   std::int64_t object_number(std::int64_t chunk) const;
 
-  /// Reads a box of the array (array coordinates) into `out`, C order. Blocking, decoding one chunk after the
-  /// other: for coordinates and tests; the pipeline decodes in parallel.
+  /// Reads a box of the array (array coordinates) into `out`, C order. Blocking, decoding one chunk
+  /// after the other: for coordinates and tests; the pipeline decodes in parallel.
   void read(const Box& box, std::byte* out) const;
 
  private:
-  /// From a local store: the stored chunk with only what `part` needs filled in; nullopt where that does
-  /// not save anything or is not possible.
+  /// From a local store: the stored chunk with only what `part` needs filled in; nullopt where that
+  /// does not save anything or is not possible.
   std::optional<EncodedChunk> read_spans(const Dims& chunk, const Box& part,
                                          std::uint64_t* bytes_fetched) const;
-  /// A chunk whose object does not exist: fill values, once the array's presence is confirmed. Errors
-  /// name no chunk.
+  /// A chunk whose object does not exist: fill values, once the array's presence is confirmed.
+  /// Errors name no chunk.
   void give_missing(const std::string& key, FetchDone done) const;
-  /// Bytes that should be there are not: the object has changed, which answers to ranges beyond its end do not tell, or
-  /// is `damaged`.
+  /// Bytes that should be there are not: the object has changed, which answers to ranges beyond its
+  /// end do not tell, or is `damaged`.
   void give_short(const std::string& key, const Error& damaged, FetchDone done) const;
   EncodedChunk local_missing(const std::string& key) const;
   std::future<EncodedChunk> start_fetch(const Dims& chunk, const Box& part) const;

@@ -25,10 +25,14 @@ std::string_view text_of(const Buffer& bytes) {
 
 }  // namespace
 
-/// Requests under way hold it, and not the store: its own thread must not be the last to hold a store.
+/// Requests under way hold it, and not the store: its own thread must not be the last to hold a
+/// store.
 struct ArrayPresence::State : std::enable_shared_from_this<State> {
   State(Store& of, std::shared_ptr<const ArrayMetadata> described)
-      : store(of), metadata(std::move(described)), own(own_document(*metadata)), is_local(of.is_local()),
+      : store(of),
+        metadata(std::move(described)),
+        own(own_document(*metadata)),
+        is_local(of.is_local()),
         is_needed(!metadata->source.empty() && !of.is_fixed()) {}
 
   Store& store;
@@ -36,7 +40,7 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
   const std::string own;
   const bool is_local, is_needed;
 
-  std::mutex mutex;  // guards what follows; never held while calling out
+  std::mutex mutex;      // guards what follows; never held while calling out
   std::string document;  // that is looked for; empty: not known yet
   bool asking = false;
   std::vector<Done> waiting;  // for the next answer
@@ -55,29 +59,34 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
       waiting.clear();
       known = version;
     }
-    store.read_version_async(document, kDocument, known, [self = shared_from_this(), known, now = std::move(now)](auto outcome) {
-      std::exception_ptr error;
-      bool again = false;
-      try {
-        again = self->judge(std::move(outcome), known);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      bool more = false;
-      {
-        const std::lock_guard lock(self->mutex);
-        if (again) self->waiting.insert(self->waiting.end(), now.begin(), now.end());
-        more = self->asking = !self->waiting.empty();
-      }
-      if (!again)
-        for (const Done& done : now) done(error);
-      if (more) self->ask();
-    });
+    store.read_version_async(
+        document, kDocument, known,
+        [self = shared_from_this(), known, now = std::move(now)](auto outcome) {
+          std::exception_ptr error;
+          bool again = false;
+          try {
+            again = self->judge(std::move(outcome), known);
+          } catch (...) {
+            error = std::current_exception();
+          }
+          bool more = false;
+          {
+            const std::lock_guard lock(self->mutex);
+            if (again) self->waiting.insert(self->waiting.end(), now.begin(), now.end());
+            more = self->asking = !self->waiting.empty();
+          }
+          if (!again)
+            for (const Done& done : now) done(error);
+          if (more) self->ask();
+        });
   }
 
-  /// True when the answer may have come from a cache: with the version known, the store itself is asked. Throws.
-  bool judge(std::variant<Store::VersionedRead, std::exception_ptr> outcome, const std::string& known) {
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
+  /// True when the answer may have come from a cache: with the version known, the store itself is
+  /// asked. Throws.
+  bool judge(std::variant<Store::VersionedRead, std::exception_ptr> outcome,
+             const std::string& known) {
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
+      std::rethrow_exception(*error);
     const Store::VersionedRead& read = std::get<Store::VersionedRead>(outcome);
     if (read.unchanged) return false;
     if (!read.bytes) throw ObjectVersions::vanished(where(document));
@@ -85,7 +94,8 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
     const std::lock_guard lock(mutex);
     if (digest == 0 && document == metadata->source && document == own) {
       // Servers that report no version: the document as it was parsed.
-      if (parse_json(text_of(*read.bytes), document) != metadata->document) throw ObjectVersions::changed(where(document));
+      if (parse_json(text_of(*read.bytes), document) != metadata->document)
+        throw ObjectVersions::changed(where(document));
     }
     if (digest != 0 && digest != now) throw ObjectVersions::changed(where(document));
     digest = now;
@@ -93,7 +103,8 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
     return known.empty() && !version.empty();
   }
 
-  /// Finds out whether the array has a document of its own. Precondition: `asking` was set by the caller.
+  /// Finds out whether the array has a document of its own. Precondition: `asking` was set by the
+  /// caller.
   void find_document() {
     store.read_version_async(own, kDocument, {}, [self = shared_from_this()](auto outcome) {
       const auto* read = std::get_if<Store::VersionedRead>(&outcome);
@@ -113,7 +124,8 @@ struct ArrayPresence::State : std::enable_shared_from_this<State> {
   }
 };
 
-ArrayPresence::ArrayPresence(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata)
+ArrayPresence::ArrayPresence(std::shared_ptr<Store> store,
+                             std::shared_ptr<const ArrayMetadata> metadata)
     : store_(std::move(store)), state_(std::make_shared<State>(*store_, std::move(metadata))) {
   State& state = *state_;
   if (!state.is_needed) return;
@@ -123,8 +135,8 @@ ArrayPresence::ArrayPresence(std::shared_ptr<Store> store, std::shared_ptr<const
     try {
       state.document = store_->size(state.own) ? state.own : state.metadata->source;
     } catch (const Error& error) {
-      // Stale: a daemon before this one read it, so it exists no more, or not as it was. Any other error: it is of no
-      // use, and what it says was not asked for.
+      // Stale: a daemon before this one read it, so it exists no more, or not as it was. Any other
+      // error: it is of no use, and what it says was not asked for.
       state.document = error.code() == ErrorCode::stale ? state.own : state.metadata->source;
     }
   }
@@ -147,7 +159,8 @@ void ArrayPresence::confirm(Done done) {
   if (state.is_local) {
     std::exception_ptr error;
     try {
-      if (!store_->size(state.document)) throw ObjectVersions::vanished(state.where(state.document));
+      if (!store_->size(state.document))
+        throw ObjectVersions::vanished(state.where(state.document));
     } catch (...) {
       error = std::current_exception();
     }
@@ -165,8 +178,10 @@ void ArrayPresence::confirm(Done done) {
 void ArrayPresence::confirm() {
   const auto promise = std::make_shared<std::promise<void>>();
   confirm([promise](std::exception_ptr error) {
-    if (error) promise->set_exception(error);
-    else promise->set_value();
+    if (error)
+      promise->set_exception(error);
+    else
+      promise->set_value();
   });
   promise->get_future().get();
 }

@@ -1,18 +1,19 @@
 #pragma once
 // Is an array still in its store, as it was when the store was opened?
 //
-// A chunk that is missing stands for fill values, but only in an array that is there: of an array that was removed every
-// chunk is missing. So before a missing chunk is taken for fill values, the array's metadata document is looked for: after
-// the chunk was found missing, since what is removed together must not be seen half. It must have the version that it
-// had first.
+// A chunk that is missing stands for fill values, but only in an array that is there: of an array
+// that was removed every chunk is missing. So before a missing chunk is taken for fill values, the
+// array's metadata document is looked for: after the chunk was found missing, since what is removed
+// together must not be seen half. It must have the version that it had first.
 //
-// In a local store that is one look at a file for each missing chunk. Elsewhere a request is made for all chunks that were
-// found missing while the one before was under way, so chunks that are missing cost hardly any requests. Archives have
-// fixed contents and are not asked.
+// In a local store that is one look at a file for each missing chunk. Elsewhere a request is made
+// for all chunks that were found missing while the one before was under way, so chunks that are
+// missing cost hardly any requests. Archives have fixed contents and are not asked.
 //
-// The document is the array's own (zarr.json, .zarray) where that exists; in a store that has consolidated metadata only,
-// the consolidated document. Whether it exists is found out when a local array is opened, and when a chunk of a remote one
-// is first wanted: what is removed before that from a remote store with consolidated metadata is not noticed.
+// The document is the array's own (zarr.json, .zarray) where that exists; in a store that has
+// consolidated metadata only, the consolidated document. Whether it exists is found out when a
+// local array is opened, and when a chunk of a remote one is first wanted: what is removed before
+// that from a remote store with consolidated metadata is not noticed.
 
 #include <functional>
 #include <memory>
@@ -32,8 +33,9 @@ class ArrayPresence {
   void begin();
 
   using Done = std::function<void(std::exception_ptr)>;
-  /// Calls `done` once with null when the array is there, else with stale, or with what asking failed with: from any
-  /// thread, possibly before this returns; before that for a local store. The store outlives the callback.
+  /// Calls `done` once with null when the array is there, else with stale, or with what asking
+  /// failed with: from any thread, possibly before this returns; before that for a local store. The
+  /// store outlives the callback.
   void confirm(Done done);
   /// The same, blocking. Throws. Not for a store's callback, except of a local store.
   void confirm();

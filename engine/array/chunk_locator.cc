@@ -17,7 +17,8 @@ ShardIndexCache::Clock::duration absence_in(const Store& store) {
 
 }  // namespace
 
-ChunkLocator::ChunkLocator(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata,
+ChunkLocator::ChunkLocator(std::shared_ptr<Store> store,
+                           std::shared_ptr<const ArrayMetadata> metadata,
                            std::shared_ptr<const ShardLayout> shards)
     : store_(std::move(store)),
       metadata_(std::move(metadata)),
@@ -25,7 +26,8 @@ ChunkLocator::ChunkLocator(std::shared_ptr<Store> store, std::shared_ptr<const A
       presence_(std::make_shared<ArrayPresence>(store_, metadata_)),
       indexes_(64 << 20, absence_in(*store_)) {}
 
-void ChunkLocator::confirm_missing(const std::string& key, std::function<void(std::exception_ptr)> done) const {
+void ChunkLocator::confirm_missing(const std::string& key,
+                                   std::function<void(std::exception_ptr)> done) const {
   presence_->confirm([this, key, done = std::move(done)](std::exception_ptr error) {
     if (!error && !store_->is_local()) indexes_.insert(key, nullptr);
     done(std::move(error));
@@ -105,8 +107,10 @@ ChunkLocator::Location ChunkLocator::locate_local(const Dims& chunk) const {
   Location location;
   std::exception_ptr failed;
   locate(chunk, [&](Outcome outcome) {  // called before locate() returns
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) failed = *error;
-    else location = std::move(std::get<Location>(outcome));
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome))
+      failed = *error;
+    else
+      location = std::move(std::get<Location>(outcome));
   });
   if (failed) std::rethrow_exception(failed);
   return location;

@@ -1,10 +1,11 @@
 #pragma once
-// Where the stored bytes of an array's chunks lie: in an object of their own, or where the index of their shard says. An
-// index is read once and kept: the store sees to it that a shard that changes is not read any more.
+// Where the stored bytes of an array's chunks lie: in an object of their own, or where the index of
+// their shard says. An index is read once and kept: the store sees to it that a shard that changes
+// is not read any more.
 //
-// An object that does not exist may appear. In a local store it is looked for each time. Elsewhere it
-// is taken for missing for five seconds after an answer said so: the chunks of a missing shard do not
-// cost a request each.
+// An object that does not exist may appear. In a local store it is looked for each time. Elsewhere
+// it is taken for missing for five seconds after an answer said so: the chunks of a missing shard
+// do not cost a request each.
 
 #include <exception>
 #include <functional>
@@ -40,9 +41,10 @@ class ChunkLocator {
   };
   /// An object of its own is not looked at: it may be missing all the same.
   using Outcome = std::variant<Location, std::exception_ptr>;
-  /// `chunk` counts the chunks that can be read alone. `done` is called once, from any thread; where the index is known
-  /// or the store is local, before this returns. Errors: what reading the index fails with, corrupt for a wrong index,
-  /// stale for a shard that changed or has gone. Of a missing object the array's presence is confirmed.
+  /// `chunk` counts the chunks that can be read alone. `done` is called once, from any thread;
+  /// where the index is known or the store is local, before this returns. Errors: what reading the
+  /// index fails with, corrupt for a wrong index, stale for a shard that changed or has gone. Of a
+  /// missing object the array's presence is confirmed.
   void locate(const Dims& chunk, std::function<void(Outcome)> done) const;
   /// The same, blocking. Only for a local store, which answers at once.
   Location locate_local(const Dims& chunk) const;
@@ -50,7 +52,8 @@ class ChunkLocator {
   /// Confirms that a missing object means fill values, and remembers it; `done` as for locate().
   void confirm_missing(const std::string& key, std::function<void(std::exception_ptr)> done) const;
 
-  /// Throws stale unless the array is still in its store, unchanged. Blocks; not for a store's callback.
+  /// Throws stale unless the array is still in its store, unchanged. Blocks; not for a store's
+  /// callback.
   void confirm_array() const { presence_->confirm(); }
 
  private:

@@ -30,21 +30,23 @@ bool is_contiguous(const Dims& shape, const Dims& strides, std::int64_t itemsize
 
 bool decodes_directly(const ChunkForm& form, const Box& part, const Dims& strides) {
   if (!is_contiguous(part.shape, strides, form.itemsize)) return false;
-  if (form.chain.is_plain()) return run_of(form.shape, part).count == static_cast<std::uint64_t>(part.elements());
+  if (form.chain.is_plain())
+    return run_of(form.shape, part).count == static_cast<std::uint64_t>(part.elements());
   return part == whole_box(form.shape);
 }
 
 std::uint64_t scratch_bytes(const ChunkForm& form, const Box& part, const Dims& strides) {
   const CodecChain& chain = form.chain;
-  const std::uint64_t run = part.empty() ? 0 : run_of(form.shape, part).count * static_cast<std::uint64_t>(form.itemsize);
+  const std::uint64_t run =
+      part.empty() ? 0 : run_of(form.shape, part).count * static_cast<std::uint64_t>(form.itemsize);
   if (chain.is_plain()) return chain.is_identity() ? 0 : run;
   if (decodes_directly(form, part, strides)) return chain.scratch_bytes();
   if (chain.has_ranges() && run <= chain.decoded_size() / 2) return run;
   return chain.decoded_size() + chain.scratch_bytes();
 }
 
-std::uint64_t decode_part(const ChunkForm& form, const EncodedChunk& encoded, const Box& part, std::byte* out,
-                          const Dims& strides) {
+std::uint64_t decode_part(const ChunkForm& form, const EncodedChunk& encoded, const Box& part,
+                          std::byte* out, const Dims& strides) {
   const CodecChain& chain = form.chain;
   const std::uint64_t itemsize = form.itemsize;
   const std::uint64_t part_bytes = static_cast<std::uint64_t>(part.elements()) * itemsize;
@@ -66,8 +68,9 @@ std::uint64_t decode_part(const ChunkForm& form, const EncodedChunk& encoded, co
     const std::uint64_t begin = first * itemsize - encoded.offset;
     if (encoded.offset > first * itemsize || begin + run > bytes.size() ||
         (encoded.offset == 0 && bytes.size() > chain.decoded_size()))
-      throw Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes, {} were expected",
-                                                  encoded.offset + bytes.size(), chain.decoded_size()));
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("the stored chunk has {} bytes, {} were expected",
+                              encoded.offset + bytes.size(), chain.decoded_size()));
     if (chain.is_identity()) {
       place(bytes.data() + begin);
       return run;

@@ -1,6 +1,6 @@
 #pragma once
-// A part of a chunk: which run of its elements holds it, and decoding it from what was fetched to where it goes, in the
-// cheapest way.
+// A part of a chunk: which run of its elements holds it, and decoding it from what was fetched to
+// where it goes, in the cheapest way.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,8 @@ struct ElementRun {
 /// From the first element of `part` (chunk coordinates, not empty) to its last.
 ElementRun run_of(const Dims& chunk_shape, const Box& part);
 
-/// Are these the strides, in bytes, of a C-order array of this shape? Those of dimensions of length 1 do not matter.
+/// Are these the strides, in bytes, of a C-order array of this shape? Those of dimensions of length
+/// 1 do not matter.
 bool is_contiguous(const Dims& shape, const Dims& strides, std::int64_t itemsize);
 
 /// A chunk's form.
@@ -36,10 +37,11 @@ bool decodes_directly(const ChunkForm& form, const Box& part, const Dims& stride
 /// is not in pieces.
 std::uint64_t scratch_bytes(const ChunkForm& form, const Box& part, const Dims& strides);
 
-/// Writes the elements of `part` (chunk coordinates, not empty) to `out`, native byte order, at `strides` in bytes.
-/// `encoded` is not missing, and was fetched for a box that holds `part`. Takes the cheapest way: the whole chunk straight
-/// to `out`, a run of elements, or the whole to scratch and a copy. Returns the bytes decoded. Throws corrupt.
-std::uint64_t decode_part(const ChunkForm& form, const EncodedChunk& encoded, const Box& part, std::byte* out,
-                          const Dims& strides);
+/// Writes the elements of `part` (chunk coordinates, not empty) to `out`, native byte order, at
+/// `strides` in bytes. `encoded` is not missing, and was fetched for a box that holds `part`. Takes
+/// the cheapest way: the whole chunk straight to `out`, a run of elements, or the whole to scratch
+/// and a copy. Returns the bytes decoded. Throws corrupt.
+std::uint64_t decode_part(const ChunkForm& form, const EncodedChunk& encoded, const Box& part,
+                          std::byte* out, const Dims& strides);
 
 }  // namespace batchfs

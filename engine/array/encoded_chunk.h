@@ -15,16 +15,16 @@
 namespace batchfs {
 
 struct EncodedChunk {
-  bool missing = true;         // not in the store: the chunk is all fill value
-  /// And its object (a shard, or the chunk's own) does not exist, which may change. An index without
-  /// the chunk does not change.
+  bool missing = true;  // not in the store: the chunk is all fill value
+  /// And its object (a shard, or the chunk's own) does not exist, which may change. An index
+  /// without the chunk does not change.
   bool object_missing = false;
   Buffer bytes;
   /// Plain chunks may be fetched in part: the C-order byte offset in the decoded chunk of bytes[0].
   std::uint64_t offset = 0;
 
-  /// Compressed chunks may be fetched in pieces; then `bytes` is empty. Runs of the stored form, by their offset
-  /// in it, that may overlap. The first one is its beginning. Chunks share pieces.
+  /// Compressed chunks may be fetched in pieces; then `bytes` is empty. Runs of the stored form, by
+  /// their offset in it, that may overlap. The first one is its beginning. Chunks share pieces.
   struct Piece {
     std::uint64_t offset;
     std::shared_ptr<const Buffer> bytes;

@@ -24,7 +24,8 @@ void ShardIndexCache::insert(const std::string& key, IndexPtr index) {
   const std::lock_guard lock(mutex_);
   if (const auto it = by_key_.find(key); it != by_key_.end()) {
     const Entry& known = *it->second;
-    if (known.index != nullptr || (index == nullptr && Clock::now() - known.since < absence_)) return;
+    if (known.index != nullptr || (index == nullptr && Clock::now() - known.since < absence_))
+      return;
     erase(it->second);
   }
   bytes_ += cost(index);

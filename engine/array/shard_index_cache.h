@@ -1,6 +1,6 @@
 #pragma once
-// The indexes of shards that were read, for the next chunk of the same shard; and, for a while, which
-// objects do not exist.
+// The indexes of shards that were read, for the next chunk of the same shard; and, for a while,
+// which objects do not exist.
 
 #include <chrono>
 #include <list>
@@ -44,7 +44,7 @@ class ShardIndexCache {
   const std::uint64_t most_bytes_;
   const Clock::duration absence_;
   std::mutex mutex_;  // guards what follows
-  Indexes order_;  // most recently used first
+  Indexes order_;     // most recently used first
   std::unordered_map<std::string, Indexes::iterator> by_key_;
   std::uint64_t bytes_ = 0;
 };

@@ -35,29 +35,41 @@ Buffer decode_bytes(const Codec& codec, std::span<const std::byte> in) {
 
 }  // namespace
 
-StringArray::StringArray(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata)
-    : store_(std::move(store)), metadata_(std::move(metadata)), grid_(metadata_->shape, metadata_->chunk_shape) {
+StringArray::StringArray(std::shared_ptr<Store> store,
+                         std::shared_ptr<const ArrayMetadata> metadata)
+    : store_(std::move(store)),
+      metadata_(std::move(metadata)),
+      grid_(metadata_->shape, metadata_->chunk_shape) {
   const std::vector<CodecSpec>& specs = metadata_->codecs;
-  const auto refuse = [](const std::string& why) { return Error(ErrorCode::not_supported, "strings of any length " + why); };
-  if (!metadata_->unsupported.empty()) throw Error(ErrorCode::not_supported, metadata_->unsupported);
-  if (metadata_->type.kind != Kind::variable_string) throw Error(ErrorCode::internal, "not an array of strings");
+  const auto refuse = [](const std::string& why) {
+    return Error(ErrorCode::not_supported, "strings of any length " + why);
+  };
+  if (!metadata_->unsupported.empty())
+    throw Error(ErrorCode::not_supported, metadata_->unsupported);
+  if (metadata_->type.kind != Kind::variable_string)
+    throw Error(ErrorCode::internal, "not an array of strings");
   if (specs.empty() || specs.front().name != "vlen-utf8")
-    throw refuse(specs.empty() ? "without a codec are not supported"
-                               : fmt::format("under the codec '{}' are not supported", specs.front().name));
+    throw refuse(specs.empty()
+                     ? "without a codec are not supported"
+                     : fmt::format("under the codec '{}' are not supported", specs.front().name));
   ChunkLayout bytes{{1}, make_type(Kind::unsigned_int, 1), {std::byte{0}}, true};
   for (std::size_t i = specs.size(); i-- > 1;) {
     const CodecFactory factory = find_codec(specs[i].name);
-    if (factory == nullptr) throw Error(ErrorCode::not_supported, fmt::format("the codec '{}' is not supported", specs[i].name));
+    if (factory == nullptr)
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("the codec '{}' is not supported", specs[i].name));
     if (codec_stage(specs[i].name) != CodecStage::bytes)
       throw refuse(fmt::format("with the codec '{}' are not supported", specs[i].name));
     codecs_.push_back(factory(JsonRef(specs[i].configuration, specs[i].name), bytes));
   }
-  if (element_count(grid_.chunk_shape()) > kMostElements) throw refuse("in chunks of more than 2^22 are not supported");
+  if (element_count(grid_.chunk_shape()) > kMostElements)
+    throw refuse("in chunks of more than 2^22 are not supported");
 }
 
 std::string StringArray::fill() const {
   const Json& fill = metadata_->fill_value_json;
-  return fill.is_string() && fill != "0" ? fill.get<std::string>() : std::string();  // writers say 0, too
+  return fill.is_string() && fill != "0" ? fill.get<std::string>()
+                                         : std::string();  // writers say 0, too
 }
 
 std::vector<std::string> StringArray::decode(const Buffer& stored) const {
@@ -70,7 +82,8 @@ std::vector<std::string> StringArray::decode(const Buffer& stored) const {
   }
   const auto take_number = [&bytes] {
     std::uint32_t number = 0;
-    if (bytes.size() < sizeof number) throw Error(ErrorCode::corrupt, "the chunk of strings is truncated");
+    if (bytes.size() < sizeof number)
+      throw Error(ErrorCode::corrupt, "the chunk of strings is truncated");
     std::memcpy(&number, bytes.data(), sizeof number);
     bytes = bytes.subspan(sizeof number);
     return number;
@@ -78,13 +91,15 @@ std::vector<std::string> StringArray::decode(const Buffer& stored) const {
   const std::int64_t expected = element_count(grid_.chunk_shape());
   const std::uint32_t count = take_number();
   if (count != expected)
-    throw Error(ErrorCode::corrupt, fmt::format("the chunk has {} strings, {} were expected", count, expected));
+    throw Error(ErrorCode::corrupt,
+                fmt::format("the chunk has {} strings, {} were expected", count, expected));
   std::vector<std::string> strings;
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t length = take_number();
     if (length > bytes.size()) throw Error(ErrorCode::corrupt, "the chunk of strings is truncated");
     strings.emplace_back(reinterpret_cast<const char*>(bytes.data()), length);
-    if (!is_utf8(strings.back())) throw Error(ErrorCode::corrupt, "a string of the chunk is not UTF-8");
+    if (!is_utf8(strings.back()))
+      throw Error(ErrorCode::corrupt, "a string of the chunk is not UTF-8");
     bytes = bytes.subspan(length);
   }
   return strings;
@@ -94,7 +109,8 @@ std::vector<std::string> StringArray::read() const {
   const Dims& shape = metadata_->shape;
   const std::int64_t elements = element_count(shape);
   if (elements > kMostElements)
-    throw Error(ErrorCode::not_supported, "arrays of more than 2^22 strings are not supported", metadata_->path);
+    throw Error(ErrorCode::not_supported, "arrays of more than 2^22 strings are not supported",
+                metadata_->path);
   std::vector<std::string> all(static_cast<std::size_t>(elements), fill());
   const Dims strides = c_strides(shape, 1), chunk_strides = c_strides(grid_.chunk_shape(), 1);
   std::uint64_t total = 0;
@@ -112,8 +128,10 @@ std::vector<std::string> StringArray::read() const {
     const auto promise = std::make_shared<std::promise<std::optional<Buffer>>>();
     pending.push_back({chunk, key, promise->get_future()});
     store_->read_async(key, {0, StringArray::kMaxChunk + 1}, [promise](ReadOutcome outcome) {
-      if (auto* error = std::get_if<std::exception_ptr>(&outcome)) promise->set_exception(*error);
-      else promise->set_value(std::move(std::get<std::optional<Buffer>>(outcome)));
+      if (auto* error = std::get_if<std::exception_ptr>(&outcome))
+        promise->set_exception(*error);
+      else
+        promise->set_value(std::move(std::get<std::optional<Buffer>>(outcome)));
     });
   };
   const auto finish = [&] {
@@ -122,7 +140,8 @@ std::vector<std::string> StringArray::read() const {
     const std::optional<Buffer> stored = next.stored.get();
     if (!stored) return presence.confirm();
     if (stored->size() > StringArray::kMaxChunk)
-      throw Error(ErrorCode::not_supported, "chunks of strings of more than 256 MB are not supported", next.key);
+      throw Error(ErrorCode::not_supported,
+                  "chunks of strings of more than 256 MB are not supported", next.key);
     std::vector<std::string> strings;
     try {
       strings = decode(*stored);
@@ -133,7 +152,8 @@ std::vector<std::string> StringArray::read() const {
     std::int64_t first = 0;
     for (std::size_t d = 0; d < strides.size(); ++d) first += box.start[d] * strides[d];
     for_each_run(box.shape, 1, chunk_strides, 1, strides,
-                 [&](std::int64_t count, std::int64_t from, std::int64_t from_step, std::int64_t to, std::int64_t to_step) {
+                 [&](std::int64_t count, std::int64_t from, std::int64_t from_step, std::int64_t to,
+                     std::int64_t to_step) {
                    for (std::int64_t i = 0; i < count; ++i) {
                      std::string& string = all[static_cast<std::size_t>(first + to + i * to_step)];
                      string = std::move(strings[static_cast<std::size_t>(from + i * from_step)]);
@@ -141,7 +161,8 @@ std::vector<std::string> StringArray::read() const {
                    }
                  });
     if (total > kLargestArray)
-      throw Error(ErrorCode::not_supported, "arrays of more than 256 MB of strings are not supported", metadata_->path);
+      throw Error(ErrorCode::not_supported,
+                  "arrays of more than 256 MB of strings are not supported", metadata_->path);
   };
   for (std::int64_t number = 0; number < grid_.chunk_count(); ++number) {
     if (pending.size() == kMostPending) finish();

@@ -1,8 +1,10 @@
 #pragma once
-// An array of strings of any length: v2 "|O" with the filter vlen-utf8, v3 "string" with the codec of that name.
+// An array of strings of any length: v2 "|O" with the filter vlen-utf8, v3 "string" with the codec
+// of that name.
 //
-// Such elements have no place of their own in a chunk, so the array is read as a whole. It serves for labels and for
-// looking at it; batches cannot hold it. Source: numcodecs.vlen, zarr-extensions "string" and "vlen-utf8".
+// Such elements have no place of their own in a chunk, so the array is read as a whole. It serves
+// for labels and for looking at it; batches cannot hold it. Source: numcodecs.vlen, zarr-extensions
+// "string" and "vlen-utf8".
 
 #include <memory>
 #include <string>
@@ -21,8 +23,8 @@ class StringArray {
   /// Throws not_supported by name for what else the metadata asks for.
   StringArray(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata);
 
-  /// All elements in C order, UTF-8. Blocking. Throws corrupt naming the chunk, not_supported for more than fits
-  /// sensibly into memory.
+  /// All elements in C order, UTF-8. Blocking. Throws corrupt naming the chunk, not_supported for
+  /// more than fits sensibly into memory.
   std::vector<std::string> read() const;
 
   /// Chunks of more bytes than this, stored or decoded, are not read.

@@ -1,5 +1,6 @@
 #pragma once
-// For calls that only the end of the process may end, those to a file system whose server hangs for instance.
+// For calls that only the end of the process may end, those to a file system whose server hangs for
+// instance.
 
 #include <chrono>
 #include <exception>
@@ -11,10 +12,11 @@
 
 namespace batchfs {
 
-/// What `call` gives, or throws, within this time; nullopt when it takes longer: its thread then lives on, so that `call` must
-/// own what it uses.
+/// What `call` gives, or throws, within this time; nullopt when it takes longer: its thread then
+/// lives on, so that `call` must own what it uses.
 template <class Call>
-auto answer_within(std::chrono::milliseconds patience, Call call) -> std::optional<decltype(call())> {
+auto answer_within(std::chrono::milliseconds patience, Call call)
+    -> std::optional<decltype(call())> {
   const auto answer = std::make_shared<std::promise<decltype(call())>>();
   auto given = answer->get_future();
   std::thread([answer, call = std::move(call)] {

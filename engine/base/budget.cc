@@ -63,9 +63,11 @@ std::optional<CgroupMemory> cgroup_memory() {
     const char* const limit_file = v2 ? "/memory.max" : "/memory.limit_in_bytes";
     std::string path = line.substr(second + 1);
     if (path == "/") path.clear();
-    // In a container the path may be one that only the host has: then its own cgroup is at the root.
+    // In a container the path may be one that only the host has: then its own cgroup is at the
+    // root.
     if (!number_in(root + path + (v2 ? "/memory.current" : "/memory.usage_in_bytes"))) path.clear();
-    if (const auto used = number_in(root + path + (v2 ? "/memory.current" : "/memory.usage_in_bytes"))) {
+    if (const auto used =
+            number_in(root + path + (v2 ? "/memory.current" : "/memory.usage_in_bytes"))) {
       if (!found) found.emplace();
       found->used = *used;
       found->shared = statistic(root + path + "/memory.stat", "shmem");

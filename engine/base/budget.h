@@ -19,8 +19,8 @@ class Budget {
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
-  /// Bytes reserved; gives them back when destroyed. Movable; an empty one holds nothing. May outlive the
-  /// budget: a reader may hold a batch longer than the engine lives.
+  /// Bytes reserved; gives them back when destroyed. Movable; an empty one holds nothing. May
+  /// outlive the budget: a reader may hold a batch longer than the engine lives.
   class Reservation {
    public:
     Reservation() = default;
@@ -67,7 +67,8 @@ class Budget {
   /// Always granted, for what a reader waits for.
   Reservation reserve(std::uint64_t bytes);
 
-  /// Memory that is in use beside the reservations: what readers still map of batches that were given back.
+  /// Memory that is in use beside the reservations: what readers still map of batches that were
+  /// given back.
   void set_outside(std::uint64_t bytes) { outside_.store(bytes, std::memory_order_relaxed); }
   std::uint64_t outside() const { return outside_.load(std::memory_order_relaxed); }
 
@@ -88,7 +89,7 @@ std::uint64_t default_memory_budget();
 struct CgroupMemory {
   std::uint64_t limit = UINT64_MAX;  // the least on the way to the root; UINT64_MAX: none
   std::uint64_t used = 0;
-  std::uint64_t shared = 0;          // of these, files in memory: batches are
+  std::uint64_t shared = 0;  // of these, files in memory: batches are
 };
 /// nullopt where there is no memory cgroup.
 std::optional<CgroupMemory> cgroup_memory();

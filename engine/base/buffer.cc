@@ -28,19 +28,22 @@ std::size_t size_class(std::size_t size) {
   return (size + step - 1) / step * step;
 }
 
-/// A virtual machine may give memory that it has freed back to its host, some seconds later (free page reporting), and
-/// gives back huge pages only: to use one again then means to fetch it from the host, small page by small page (0.4 GB/s
-/// was measured, and 2.5 GB/s for small pages, which the machine had kept).
+/// A virtual machine may give memory that it has freed back to its host, some seconds later (free
+/// page reporting), and gives back huge pages only: to use one again then means to fetch it from
+/// the host, small page by small page (0.4 GB/s was measured, and 2.5 GB/s for small pages, which
+/// the machine had kept).
 bool host_takes_huge_pages() {
   std::ifstream order("/sys/module/page_reporting/parameters/page_reporting_order");
   long long value = -1;
-  return order >> value && value >= 0 && value < 64;  // as unsigned -1 where nobody asked for reports
+  return order >> value && value >= 0 &&
+         value < 64;  // as unsigned -1 where nobody asked for reports
 }
 
 /// Memory that starts on a huge page, and consists of such where it can and should.
 std::byte* map(std::size_t size, bool huge_pages) {
   const std::size_t slack = huge_pages && size >= kHugePage ? kHugePage : 0;
-  void* mapped = ::mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapped =
+      ::mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
   auto* begin = static_cast<std::byte*>(mapped);
   if (slack == 0) return begin;
@@ -112,7 +115,8 @@ class Pool {
   }
 
   std::mutex mutex_;
-  std::deque<std::pair<std::byte*, std::size_t>> free_;  // oldest first; at most most_ / kPooled of them
+  std::deque<std::pair<std::byte*, std::size_t>>
+      free_;  // oldest first; at most most_ / kPooled of them
   std::size_t kept_ = 0, most_ = kMinPooled;
   const bool host_takes_ = host_takes_huge_pages();
   std::size_t unmapped_ = 0;  // lately, and not mapped again
@@ -142,8 +146,10 @@ Buffer::Buffer(std::size_t size) : size_(size) {
 }
 
 Buffer::~Buffer() {
-  if (allocated_ > 0) pool().give(data_, allocated_);
-  else std::free(data_);
+  if (allocated_ > 0)
+    pool().give(data_, allocated_);
+  else
+    std::free(data_);
 }
 
 }  // namespace batchfs

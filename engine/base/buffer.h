@@ -1,8 +1,8 @@
 #pragma once
 // An owned, uninitialised run of bytes: what stores return and codecs decode into.
 //
-// Large ones come from a small pool: fresh memory costs a page fault per 4 KB, more than fast decoders
-// need for the same bytes, and chunks of one array all have about the same size.
+// Large ones come from a small pool: fresh memory costs a page fault per 4 KB, more than fast
+// decoders need for the same bytes, and chunks of one array all have about the same size.
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,8 @@
 
 namespace batchfs {
 
-/// Pooling is disabled under AddressSanitizer, which watches what malloc gives and when it is freed.
+/// Pooling is disabled under AddressSanitizer, which watches what malloc gives and when it is
+/// freed.
 #if defined(__SANITIZE_ADDRESS__)  // of g++
 inline constexpr bool kPoolsBuffers = false;
 #elif defined(__has_feature)  // of clang
@@ -14,11 +15,13 @@ inline constexpr bool kPoolsBuffers = !__has_feature(address_sanitizer);
 inline constexpr bool kPoolsBuffers = true;
 #endif
 
-/// Kept at least, and until keep_pooled() is called. Part of the memory that a process takes beside its memory budget.
+/// Kept at least, and until keep_pooled() is called. Part of the memory that a process takes beside
+/// its memory budget.
 inline constexpr std::size_t kMinPooled = 16 << 20;
 
-/// Sets how many bytes the whole process keeps: for programs, not for libraries. As many chunks as are on their way from a
-/// store at once should fit: each that does not fit costs the page faults and the clearing of fresh memory.
+/// Sets how many bytes the whole process keeps: for programs, not for libraries. As many chunks as
+/// are on their way from a store at once should fit: each that does not fit costs the page faults
+/// and the clearing of fresh memory.
 void keep_pooled(std::size_t bytes);
 
 }  // namespace batchfs

@@ -60,10 +60,14 @@ void copy_run(std::int64_t count, std::size_t itemsize, const std::byte* src,
       std::memcpy(dst + i * dst_stride, src + i * src_stride, n);
   };
   switch (itemsize) {
-    case 1: return strided(std::integral_constant<std::size_t, 1>{});
-    case 2: return strided(std::integral_constant<std::size_t, 2>{});
-    case 4: return strided(std::integral_constant<std::size_t, 4>{});
-    case 8: return strided(std::integral_constant<std::size_t, 8>{});
+    case 1:
+      return strided(std::integral_constant<std::size_t, 1>{});
+    case 2:
+      return strided(std::integral_constant<std::size_t, 2>{});
+    case 4:
+      return strided(std::integral_constant<std::size_t, 4>{});
+    case 8:
+      return strided(std::integral_constant<std::size_t, 8>{});
     default:
       for (std::int64_t i = 0; i < count; ++i)
         std::memcpy(dst + i * dst_stride, src + i * src_stride, itemsize);
@@ -86,8 +90,10 @@ void copy_strided(const Dims& shape, std::size_t itemsize, const std::byte* src,
 void fill_strided(const Dims& shape, std::size_t itemsize, const std::byte* element, std::byte* dst,
                   const Dims& dst_strides) {
   for_each_run(shape, 0, Dims(shape.size()), static_cast<std::int64_t>(itemsize), dst_strides,
-               [&](std::int64_t count, std::int64_t, std::int64_t, std::int64_t offset, std::int64_t stride) {
-                 for (std::int64_t i = 0; i < count; ++i) std::memcpy(dst + offset + i * stride, element, itemsize);
+               [&](std::int64_t count, std::int64_t, std::int64_t, std::int64_t offset,
+                   std::int64_t stride) {
+                 for (std::int64_t i = 0; i < count; ++i)
+                   std::memcpy(dst + offset + i * stride, element, itemsize);
                });
 }
 

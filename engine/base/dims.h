@@ -85,9 +85,9 @@ bool contains(const Box& outer, const Box& inner);
 /// The smallest box that holds both.
 Box bounding_box(const Box& a, const Box& b);
 
-/// Calls `run(count, src_offset, src_stride, dst_offset, dst_stride)` (offsets and strides in bytes)
-/// for every innermost run of a strided box. Dimensions that are contiguous on both sides are
-/// joined first, so a box that is contiguous on both sides is one run.
+/// Calls `run(count, src_offset, src_stride, dst_offset, dst_stride)` (offsets and strides in
+/// bytes) for every innermost run of a strided box. Dimensions that are contiguous on both sides
+/// are joined first, so a box that is contiguous on both sides is one run.
 template <class Run>
 void for_each_run(const Dims& shape, std::int64_t src_itemsize, const Dims& src_strides,
                   std::int64_t dst_itemsize, const Dims& dst_strides, Run&& run) {
@@ -107,7 +107,8 @@ void for_each_run(const Dims& shape, std::int64_t src_itemsize, const Dims& src_
     src.push_back(src_strides[d]);
     dst.push_back(dst_strides[d]);
   }
-  if (n.empty()) return run(std::int64_t{1}, std::int64_t{0}, src_itemsize, std::int64_t{0}, dst_itemsize);
+  if (n.empty())
+    return run(std::int64_t{1}, std::int64_t{0}, src_itemsize, std::int64_t{0}, dst_itemsize);
   Dims at(n.size());
   std::int64_t src_offset = 0, dst_offset = 0;
   for (;;) {

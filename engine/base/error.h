@@ -57,8 +57,8 @@ class Error : public std::exception {
   std::string text_;
 };
 
-/// What was thrown, as an Error: itself where it is one, else no_memory or internal with its message. `thrown` must
-/// not be null.
+/// What was thrown, as an Error: itself where it is one, else no_memory or internal with its
+/// message. `thrown` must not be null.
 Error error_of(const std::exception_ptr& thrown);
 
 /// The errno that a file-system operation answers for `code`. The one such table.

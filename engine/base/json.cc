@@ -25,8 +25,10 @@ std::optional<std::string> quote_nan_tokens(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_string) {
-      if (c == '\\') ++i;
-      else if (c == '"') in_string = false;
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        in_string = false;
       continue;
     }
     if (c == '"') {
@@ -73,15 +75,16 @@ Json parse_json(std::string_view text, const std::string& where, JsonOptions opt
     built = build_json(text, shape);
   } catch (const Json::parse_error& error) {
     if (const auto mistake = find_json_mistake(text))
-      throw Error(ErrorCode::invalid_argument, "not valid JSON at " + describe_json_mistake(text, *mistake), where);
+      throw Error(ErrorCode::invalid_argument,
+                  "not valid JSON at " + describe_json_mistake(text, *mistake), where);
     throw Error(ErrorCode::invalid_argument,
                 "not valid JSON at " + line_and_column(text, error.byte), where);
   } catch (const Json::exception&) {
     throw Error(ErrorCode::invalid_argument, "not valid JSON: a number is out of range", where);
   }
   if (options.unique_keys && built.duplicate)
-    throw Error(ErrorCode::invalid_argument, fmt::format("the key '{}' is given twice", *built.duplicate),
-                where);
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the key '{}' is given twice", *built.duplicate), where);
   return std::move(built.json);
 }
 
@@ -147,15 +150,14 @@ std::int64_t JsonRef::integer(std::int64_t low, std::int64_t high) const {
     result = value_->get<std::int64_t>();
   } else if (value_->is_number_float()) {
     const double real = value_->get<double>();
-    if (std::floor(real) != real || std::fabs(real) > 9.0e15) throw error("expected a whole number");
+    if (std::floor(real) != real || std::fabs(real) > 9.0e15)
+      throw error("expected a whole number");
     result = static_cast<std::int64_t>(real);
   } else {
     throw error("expected a whole number");
   }
-  if (result < low)
-    throw error(fmt::format("{} is too small, the least is {}", result, low));
-  if (result > high)
-    throw error(fmt::format("{} is too large, the most is {}", result, high));
+  if (result < low) throw error(fmt::format("{} is too small, the least is {}", result, low));
+  if (result > high) throw error(fmt::format("{} is too large, the most is {}", result, high));
   return result;
 }
 
@@ -212,7 +214,8 @@ std::string nearest_or_all(std::string_view name, std::vector<std::string> candi
     candidates.resize(kMost);
     candidates.emplace_back("...");
   }
-  return fmt::format("; there {} {}", candidates.size() == 1 ? "is" : "are", fmt::join(candidates, ", "));
+  return fmt::format("; there {} {}", candidates.size() == 1 ? "is" : "are",
+                     fmt::join(candidates, ", "));
 }
 
 }  // namespace batchfs

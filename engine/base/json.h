@@ -55,8 +55,8 @@ class JsonRef {
   bool is_number() const { return value_->is_number(); }
   bool is_null() const { return value_->is_null(); }
 
-  JsonRef at(std::string_view key) const;                      // throws when the key is missing
-  std::optional<JsonRef> find(std::string_view key) const;     // nullopt when missing
+  JsonRef at(std::string_view key) const;                   // throws when the key is missing
+  std::optional<JsonRef> find(std::string_view key) const;  // nullopt when missing
   std::vector<std::pair<std::string, JsonRef>> members() const;
   std::vector<JsonRef> elements() const;
 

@@ -33,8 +33,10 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> find_duplicates(const Membe
     return difference != 0 ? difference < 0 : a < b;
   });
   for (std::uint32_t i = 1, first = order[0]; i < size; ++i) {
-    if (members[order[i]].first == members[first].first) found.emplace_back(order[i], first);
-    else first = order[i];
+    if (members[order[i]].first == members[first].first)
+      found.emplace_back(order[i], first);
+    else
+      first = order[i];
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -52,8 +54,10 @@ class Builder {
   bool number_integer(Json::number_integer_t value) { return add(value); }
   bool number_unsigned(Json::number_unsigned_t value) { return add(value); }
   bool number_float(Json::number_float_t value, const std::string&) { return add(value); }
-  bool string(const std::string& value) { return add(value); }  // copied: the parser's buffer has room to spare
-  bool binary(Json::binary_t&) { return false; }                // not in texts
+  bool string(const std::string& value) {
+    return add(value);
+  }                                               // copied: the parser's buffer has room to spare
+  bool binary(Json::binary_t&) { return false; }  // not in texts
   bool key(const std::string& name) {
     key_ = name;
     return true;
@@ -97,7 +101,8 @@ class Builder {
   Json& add_value(Json value) {
     if (open_.empty()) return built_.json = std::move(value);
     Json& container = *open_.back();
-    if (container.is_array()) return container.get_ref<Json::array_t&>().emplace_back(std::move(value));
+    if (container.is_array())
+      return container.get_ref<Json::array_t&>().emplace_back(std::move(value));
     Members& members = container.get_ref<Json::object_t&>();
     return members.emplace_back(std::move(key_), std::move(value)).second;
   }
@@ -105,15 +110,19 @@ class Builder {
   void merge_duplicates(Json::object_t& object) {
     const auto duplicates = find_duplicates(object);
     if (duplicates.empty()) return;
-    if (!built_.duplicate) built_.duplicate = static_cast<Members&>(object)[duplicates.front().first].first;
+    if (!built_.duplicate)
+      built_.duplicate = static_cast<Members&>(object)[duplicates.front().first].first;
     Json::object_t merged;
     merged.reserve(object.size() - duplicates.size());
     Members& members = object;
-    for (const auto& [later, first] : duplicates) members[first].second = std::move(members[later].second);
+    for (const auto& [later, first] : duplicates)
+      members[first].second = std::move(members[later].second);
     auto skip = duplicates.begin();
     for (std::uint32_t i = 0; i < members.size(); ++i) {
-      if (skip != duplicates.end() && skip->first == i) ++skip;
-      else static_cast<Members&>(merged).emplace_back(members[i].first, std::move(members[i].second));
+      if (skip != duplicates.end() && skip->first == i)
+        ++skip;
+      else
+        static_cast<Members&>(merged).emplace_back(members[i].first, std::move(members[i].second));
     }
     object.swap(merged);
   }

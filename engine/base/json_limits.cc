@@ -18,7 +18,8 @@ namespace {
 constexpr std::uint64_t kAllocation = 16;  // what the allocator adds to each block
 constexpr std::uint64_t kValue = sizeof(Json);
 constexpr std::uint64_t kMember = sizeof(Json::object_t::value_type);
-constexpr std::uint64_t kContainer = sizeof(Json::object_t) + 2 * kAllocation + 3 * sizeof(std::uint32_t);
+constexpr std::uint64_t kContainer =
+    sizeof(Json::object_t) + 2 * kAllocation + 3 * sizeof(std::uint32_t);
 constexpr std::uint64_t kString = sizeof(std::string) + kAllocation;
 constexpr std::size_t kShortString = 15;  // bytes that std::string holds without a block of its own
 /// The parser keeps the token as it is written and what it means, in buffers that double as they
@@ -34,13 +35,35 @@ class Scan {
     claim(kValue);
     for (std::size_t i = 0; i < text_.size();) {
       switch (const char c = text_[i]) {
-        case '"': i = string(i); break;
-        case '[': case '{': open(c == '{'); ++i; break;
-        case ']': case '}': close(); ++i; break;
-        case ',': expects_ = true; ++i; break;
-        case ':': is_key_ = false; ++i; break;
-        case ' ': case '\t': case '\r': case '\n': i = blanks(i); break;
-        default: i = word(i);
+        case '"':
+          i = string(i);
+          break;
+        case '[':
+        case '{':
+          open(c == '{');
+          ++i;
+          break;
+        case ']':
+        case '}':
+          close();
+          ++i;
+          break;
+        case ',':
+          expects_ = true;
+          ++i;
+          break;
+        case ':':
+          is_key_ = false;
+          ++i;
+          break;
+        case ' ':
+        case '\t':
+        case '\r':
+        case '\n':
+          i = blanks(i);
+          break;
+        default:
+          i = word(i);
       }
     }
     claim(kTokenBuffers * longest_);
@@ -57,7 +80,8 @@ class Scan {
   void open(bool is_object) {
     value();
     if (depth_ == kMaxJsonDepth)
-      throw Error(ErrorCode::invalid_argument, fmt::format("the JSON is nested deeper than {} levels", kMaxJsonDepth), where_);
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("the JSON is nested deeper than {} levels", kMaxJsonDepth), where_);
     levels_[depth_++] = {shape_.sizes.size(), is_object};
     claim(kContainer);
     shape_.sizes.push_back(0);
@@ -76,7 +100,8 @@ class Scan {
     const Level& level = levels_[depth_ - 1];
     std::uint32_t& size = shape_.sizes[level.number];
     if (++size > kMaxJsonKeys && level.is_object)
-      throw Error(ErrorCode::invalid_argument, fmt::format("an object of the JSON has more than {} keys", kMaxJsonKeys), where_);
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("an object of the JSON has more than {} keys", kMaxJsonKeys), where_);
     claim(level.is_object ? kMember : kValue);
     is_key_ = level.is_object;
   }
@@ -88,8 +113,10 @@ class Scan {
     end = std::min(end, text_.size());
     const std::size_t length = end - begin - 1;
     if (length > kMaxJsonString)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("a string of the JSON is longer than {}", format_size(kMaxJsonString)), where_);
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("a string of the JSON is longer than {}", format_size(kMaxJsonString)),
+          where_);
     longest_ = std::max(longest_, length);
     if (!is_key_) claim(kString);
     if (length > kShortString) claim(length + 1 + kAllocation);
@@ -110,8 +137,10 @@ class Scan {
     while (end < text_.size() && std::strchr("\",:[]{} \t\r\n", text_[end]) == nullptr) ++end;
     if (end - begin > kMaxJsonNumber)
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("a number of the JSON has more than {} characters", kMaxJsonNumber), where_);
-    if (text_[begin] == 'N' || text_[begin] == 'I' || text_.substr(begin, 2) == "-I") {  // becomes a string
+                  fmt::format("a number of the JSON has more than {} characters", kMaxJsonNumber),
+                  where_);
+    if (text_[begin] == 'N' || text_[begin] == 'I' ||
+        text_.substr(begin, 2) == "-I") {  // becomes a string
       claim(kString);
       has_nan_ = true;
     }
@@ -122,8 +151,8 @@ class Scan {
     shape_.memory += bytes;
     if (shape_.memory > limit_)
       throw Error(ErrorCode::no_memory,
-                  fmt::format("parsing this JSON of {} takes more than {} of memory", format_size(text_.size()),
-                              format_size(limit_)),
+                  fmt::format("parsing this JSON of {} takes more than {} of memory",
+                              format_size(text_.size()), format_size(limit_)),
                   where_);
   }
 

@@ -24,9 +24,13 @@ std::string escape_harmful(std::string text) {
     const std::string_view character = std::string_view(text).substr(at, end - at);
     const auto first = static_cast<unsigned char>(character.front());
     const char32_t point = first < 0x7f ? U' ' : code_points(character).front();
-    if (!is_harmful(point)) out += character;
-    else if (point < 0x10000) out += fmt::format("\\u{:04x}", static_cast<unsigned>(point));
-    else out += fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((point - 0x10000) >> 10), 0xdc00 + (point & 0x3ff));
+    if (!is_harmful(point))
+      out += character;
+    else if (point < 0x10000)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(point));
+    else
+      out += fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + ((point - 0x10000) >> 10),
+                         0xdc00 + (point & 0x3ff));
   }
   return out;
 }

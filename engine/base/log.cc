@@ -22,13 +22,14 @@ namespace {
 constexpr std::size_t kKeptLines = 4096;
 constexpr const char* kPattern = "%Y-%m-%dT%H:%M:%S.%e %l %v";
 constexpr std::string_view kNames[] = {"debug", "info", "warning", "error"};
-constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                                                 spdlog::level::err};
+constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info,
+                                                 spdlog::level::warn, spdlog::level::err};
 
 /// The journal's priority of a line, in angle brackets: sd-daemon(3).
 class JournalPriority final : public spdlog::custom_flag_formatter {
  public:
-  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& to) override {
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& to) override {
     const char digit = message.level >= spdlog::level::err    ? '3'
                        : message.level == spdlog::level::warn ? '4'
                        : message.level == spdlog::level::info ? '6'
@@ -37,7 +38,9 @@ class JournalPriority final : public spdlog::custom_flag_formatter {
     to.push_back(digit);
     to.push_back('>');
   }
-  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<JournalPriority>(); }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<JournalPriority>();
+  }
 };
 
 }  // namespace

@@ -5,7 +5,8 @@
 
 namespace batchfs {
 
-/// The smallest multiple of `multiple` that is at least `size`. Precondition: multiple > 0, and the result fits.
+/// The smallest multiple of `multiple` that is at least `size`. Precondition: multiple > 0, and the
+/// result fits.
 template <std::unsigned_integral T>
 constexpr T round_up(T size, T multiple) {
   return (size + multiple - 1) / multiple * multiple;

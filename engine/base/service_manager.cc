@@ -60,7 +60,8 @@ bool notify_service_manager(std::string_view state, std::span<const int> descrip
 }
 
 std::optional<std::chrono::microseconds> watchdog_interval() {
-  // WATCHDOG_PID is not asked: under a supervisor, it is a child of the process with that number that serves.
+  // WATCHDOG_PID is not asked: under a supervisor, it is a child of the process with that number
+  // that serves.
   const char* text = std::getenv("WATCHDOG_USEC");
   if (text == nullptr || std::getenv("NOTIFY_SOCKET") == nullptr) return std::nullopt;
   std::uint32_t interval = 0;  // an hour fits

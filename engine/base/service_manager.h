@@ -1,8 +1,9 @@
 #pragma once
 // What a service tells the manager that started it: that it is ready, ending, alive.
 //
-// The protocol is sd_notify(3)'s: datagrams of NAME=VALUE lines to the socket that the environment variable
-// NOTIFY_SOCKET names. It needs no library, and where there is no manager every call does nothing.
+// The protocol is sd_notify(3)'s: datagrams of NAME=VALUE lines to the socket that the environment
+// variable NOTIFY_SOCKET names. It needs no library, and where there is no manager every call does
+// nothing.
 
 #include <chrono>
 #include <condition_variable>
@@ -16,8 +17,8 @@
 
 namespace batchfs {
 
-/// Sends `state`, lines such as "READY=1", with descriptors for the manager to keep ("FDSTORE=1"). False when
-/// there is no manager, or it did not take it: a service goes on without.
+/// Sends `state`, lines such as "READY=1", with descriptors for the manager to keep ("FDSTORE=1").
+/// False when there is no manager, or it did not take it: a service goes on without.
 bool notify_service_manager(std::string_view state, std::span<const int> descriptors = {});
 
 /// How often the manager wants to hear that the service is alive; nullopt when it does not.

@@ -13,17 +13,31 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   if (text.empty()) return std::nullopt;
   int shift = 0;
   switch (text.back()) {
-    case 'K': case 'k': shift = 10; break;
-    case 'M': case 'm': shift = 20; break;
-    case 'G': case 'g': shift = 30; break;
-    case 'T': case 't': shift = 40; break;
-    default: break;
+    case 'K':
+    case 'k':
+      shift = 10;
+      break;
+    case 'M':
+    case 'm':
+      shift = 20;
+      break;
+    case 'G':
+    case 'g':
+      shift = 30;
+      break;
+    case 'T':
+    case 't':
+      shift = 40;
+      break;
+    default:
+      break;
   }
   if (shift != 0) text.remove_suffix(1);
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value,
-                                            std::chars_format::fixed);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0)) return std::nullopt;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0))
+    return std::nullopt;
   value = std::ldexp(value, shift);
   if (value >= 0x1p63) return std::nullopt;
   return static_cast<std::uint64_t>(value);

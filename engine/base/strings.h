@@ -32,7 +32,8 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 /// A whole decimal number without sign, spaces or leading zeros (but "0").
 std::optional<std::uint64_t> parse_exact_number(std::string_view digits);
 
-/// Is this usable as a file name: 1 to 255 bytes, not "." or "..", no '/', NUL or control character?
+/// Is this usable as a file name: 1 to 255 bytes, not "." or "..", no '/', NUL or control
+/// character?
 bool is_file_name(std::string_view name);
 
 }  // namespace batchfs

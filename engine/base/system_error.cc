@@ -13,7 +13,8 @@ namespace {
 
 std::string limit_of(__rlimit_resource resource) {
   rlimit limit{};
-  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "no limit of its own";
+  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return "no limit of its own";
   return std::to_string(limit.rlim_cur);
 }
 
@@ -21,8 +22,10 @@ std::string limit_of(__rlimit_resource resource) {
 
 std::string describe_system_error(int error) {
   if (error == EMFILE)
-    return fmt::format("too many open files: this process may have {} (RLIMIT_NOFILE); raise it with ulimit -n or LimitNOFILE=",
-                       limit_of(RLIMIT_NOFILE));
+    return fmt::format(
+        "too many open files: this process may have {} (RLIMIT_NOFILE); raise it with ulimit -n or "
+        "LimitNOFILE=",
+        limit_of(RLIMIT_NOFILE));
   if (error == ENFILE) return "too many open files on this machine; raise the sysctl fs.file-max";
   return std::strerror(error);
 }
@@ -33,16 +36,19 @@ int opened(int descriptor, const char* where) {
 }
 
 std::string describe_thread_limit() {
-  return fmt::format("no more threads can be started: this user may have {} (RLIMIT_NPROC), a container or a service perhaps "
-                     "fewer (pids.max); raise it with ulimit -u or TasksMax=, or take fewer --threads",
-                     limit_of(RLIMIT_NPROC));
+  return fmt::format(
+      "no more threads can be started: this user may have {} (RLIMIT_NPROC), a container or a "
+      "service perhaps "
+      "fewer (pids.max); raise it with ulimit -u or TasksMax=, or take fewer --threads",
+      limit_of(RLIMIT_NPROC));
 }
 
 Error explain(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const std::system_error& error) {
-    if (error.code() == std::errc::resource_unavailable_try_again) return Error(ErrorCode::no_memory, describe_thread_limit());
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      return Error(ErrorCode::no_memory, describe_thread_limit());
   } catch (...) {  // error_of() knows
   }
   return error_of(thrown);

@@ -6,7 +6,12 @@ bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
     constexpr std::size_t kNone = 4;
-    const std::size_t more = lead < 0x80 ? 0 : lead < 0xc2 ? kNone : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf5 ? 3 : kNone;
+    const std::size_t more = lead < 0x80   ? 0
+                             : lead < 0xc2 ? kNone
+                             : lead < 0xe0 ? 1
+                             : lead < 0xf0 ? 2
+                             : lead < 0xf5 ? 3
+                                           : kNone;
     if (more == kNone || text.size() - i <= more) return false;
     for (std::size_t k = 1; k <= more; ++k) {
       const auto next = static_cast<unsigned char>(text[i + k]);
@@ -26,9 +31,12 @@ std::u32string code_points(std::string_view text) {
   std::u32string points;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) points += byte;
-    else if (byte >= 0xc0) points += byte & (byte < 0xe0 ? 0x1f : byte < 0xf0 ? 0x0f : 0x07);
-    else if (!points.empty()) points.back() = points.back() << 6 | (byte & 0x3f);
+    if (byte < 0x80)
+      points += byte;
+    else if (byte >= 0xc0)
+      points += byte & (byte < 0xe0 ? 0x1f : byte < 0xf0 ? 0x0f : 0x07);
+    else if (!points.empty())
+      points.back() = points.back() << 6 | (byte & 0x3f);
   }
   return points;
 }

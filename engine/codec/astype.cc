@@ -1,4 +1,5 @@
-// numcodecs' astype, quantize and bitround: whatever they do to values when writing, reading is a cast.
+// numcodecs' astype, quantize and bitround: whatever they do to values when writing, reading is a
+// cast.
 
 #include "engine/codec/codecs.h"
 #include "engine/codec/typed.h"

@@ -1,5 +1,5 @@
-// Blosc 1 containers, decoded by c-blosc. Source: c-blosc README_CHUNK_FORMAT and its code. The frame's
-// header is authoritative over the metadata, which writers fill in loosely.
+// Blosc 1 containers, decoded by c-blosc. Source: c-blosc README_CHUNK_FORMAT and its code. The
+// frame's header is authoritative over the metadata, which writers fill in loosely.
 
 #include <algorithm>
 #include <cstring>
@@ -23,7 +23,8 @@ struct Header {
 
 /// Checks the container as a whole: after this c-blosc stays inside `in`.
 Header read_header(std::span<const std::byte> in) {
-  if (in.size() < BLOSC_MIN_HEADER_LENGTH) throw Error(ErrorCode::corrupt, "the Blosc frame is truncated");
+  if (in.size() < BLOSC_MIN_HEADER_LENGTH)
+    throw Error(ErrorCode::corrupt, "the Blosc frame is truncated");
   std::size_t stored = 0;
   Header header;
   blosc_cbuffer_sizes(in.data(), &header.decoded, &stored, &header.block);
@@ -46,8 +47,9 @@ class BloscCodec final : public Codec {
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     const Header header = read_header(in);
     if (header.decoded > out.size())
-      throw Error(ErrorCode::corrupt, fmt::format("the Blosc frame holds {} bytes, {} were expected",
-                                                  header.decoded, out.size()));
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("the Blosc frame holds {} bytes, {} were expected", header.decoded,
+                              out.size()));
     if (header.decoded == 0) return 0;
     check_blocks(in, header, 0, header.decoded);
     const int got = blosc_decompress_ctx(in.data(), out.data(), out.size(), 1);
@@ -65,14 +67,17 @@ class BloscCodec final : public Codec {
                     std::span<std::byte> out) const override {
     const Header header = read_header(in);
     if (header.decoded != decoded_size)
-      throw Error(ErrorCode::corrupt, fmt::format("the Blosc frame holds {} bytes, {} were expected",
-                                                  header.decoded, decoded_size));
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("the Blosc frame holds {} bytes, {} were expected", header.decoded,
+                              decoded_size));
     if (out.empty()) return;
     if (out.size() > header.decoded || offset > header.decoded - out.size()) throw damaged(in);
     // c-blosc counts in items of the frame's own type size.
     const std::uint64_t item = header.typesize;
     const std::uint64_t first = offset / item, last = (offset + out.size() + item - 1) / item;
-    if (last * item > header.decoded) {  // they do not divide the frame, and what is left of one is in none of them
+    if (last * item >
+        header
+            .decoded) {  // they do not divide the frame, and what is left of one is in none of them
       Buffer whole(header.decoded);
       decode(in, whole.span());
       std::memcpy(out.data(), whole.data() + offset, out.size());
@@ -89,8 +94,9 @@ class BloscCodec final : public Codec {
     }
   }
 
-  std::optional<std::vector<Span>> stored_spans(std::span<const std::byte> head, std::uint64_t stored_size,
-                                                std::uint64_t offset, std::uint64_t length,
+  std::optional<std::vector<Span>> stored_spans(std::span<const std::byte> head,
+                                                std::uint64_t stored_size, std::uint64_t offset,
+                                                std::uint64_t length,
                                                 std::uint64_t* more) const override {
     *more = 0;
     if (head.size() < BLOSC_MIN_HEADER_LENGTH) {
@@ -100,13 +106,16 @@ class BloscCodec final : public Codec {
     std::size_t decoded = 0, stored = 0, block = 0;
     blosc_cbuffer_sizes(head.data(), &decoded, &stored, &block);
     // Whatever is odd goes the other way: the whole is read and says what is wrong.
-    constexpr std::size_t kLargest = BLOSC_MAX_BUFFERSIZE;  // sizes are signed in the header: negative ones are above
-    if (stored != stored_size || decoded > kLargest || block == 0 || block > decoded || length == 0 || offset + length > decoded)
+    constexpr std::size_t kLargest =
+        BLOSC_MAX_BUFFERSIZE;  // sizes are signed in the header: negative ones are above
+    if (stored != stored_size || decoded > kLargest || block == 0 || block > decoded ||
+        length == 0 || offset + length > decoded)
       return std::nullopt;
     const auto flags = static_cast<std::uint8_t>(head[2]);
     // Items that straddle the range are decoded whole.
     const std::uint64_t item = std::max<std::uint64_t>(1, static_cast<std::uint8_t>(head[3]));
-    if ((offset + length + item - 1) / item * item > decoded) return std::nullopt;  // more than whole items: see decode_range
+    if ((offset + length + item - 1) / item * item > decoded)
+      return std::nullopt;  // more than whole items: see decode_range
     offset -= offset % item;
     if (flags & BLOSC_MEMCPYED) {
       if (stored_size < BLOSC_MAX_OVERHEAD + decoded) return std::nullopt;
@@ -122,7 +131,8 @@ class BloscCodec final : public Codec {
     }
     const BloscBlocks places(head.subspan(BLOSC_MAX_OVERHEAD, 4 * blocks), stored_size);
     std::vector<Span> spans;
-    const std::uint64_t last = std::min<std::uint64_t>(blocks, (offset + length + 2 * item + block - 1) / block);
+    const std::uint64_t last =
+        std::min<std::uint64_t>(blocks, (offset + length + 2 * item + block - 1) / block);
     for (std::uint64_t i = offset / block; i < last; ++i) {
       const std::uint64_t start = places.start(i), end = places.end(i);
       if (start < table || end <= start) return std::nullopt;
@@ -136,7 +146,8 @@ class BloscCodec final : public Codec {
 
  private:
   /// Do the blocks that hold these decoded bytes end before the next ones begin? See BloscBlocks.
-  static void check_blocks(std::span<const std::byte> in, const Header& header, std::uint64_t begin, std::uint64_t end) {
+  static void check_blocks(std::span<const std::byte> in, const Header& header, std::uint64_t begin,
+                           std::uint64_t end) {
     if (header.flags & BLOSC_MEMCPYED) return;
     const std::size_t block = header.block;
     if (block == 0) throw damaged(in);
@@ -161,19 +172,23 @@ class BloscCodec final : public Codec {
 
   static void get_items(std::span<const std::byte> in, std::uint64_t first, std::uint64_t count,
                         std::span<std::byte> out) {
-    const int got = blosc_getitem(in.data(), static_cast<int>(first), static_cast<int>(count), out.data());
+    const int got =
+        blosc_getitem(in.data(), static_cast<int>(first), static_cast<int>(count), out.data());
     if (got < 0 || static_cast<std::size_t>(got) != out.size()) throw damaged(in);
   }
 
   static Error damaged(std::span<const std::byte> in) {
     const char* library = blosc_cbuffer_complib(in.data());
-    if (library == nullptr) return Error(ErrorCode::not_supported, "the Blosc frame's inner codec is not supported");
+    if (library == nullptr)
+      return Error(ErrorCode::not_supported, "the Blosc frame's inner codec is not supported");
     return Error(ErrorCode::corrupt, fmt::format("the Blosc frame ({}) does not decode", library));
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Codec> make_blosc(const JsonRef&, ChunkLayout&) { return std::make_unique<BloscCodec>(); }
+std::unique_ptr<Codec> make_blosc(const JsonRef&, ChunkLayout&) {
+  return std::make_unique<BloscCodec>();
+}
 
 }  // namespace batchfs

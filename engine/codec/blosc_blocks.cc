@@ -8,13 +8,16 @@ namespace batchfs {
 std::uint32_t blosc_streams(std::uint8_t flags, std::uint32_t typesize, std::size_t block_size) {
   constexpr std::uint8_t kNotSplit = 0x10;
   constexpr std::uint32_t kMost = 16, kSmallest = 128;
-  return (flags & kNotSplit) == 0 && typesize <= kMost && block_size / typesize >= kSmallest ? typesize : 1;
+  return (flags & kNotSplit) == 0 && typesize <= kMost && block_size / typesize >= kSmallest
+             ? typesize
+             : 1;
 }
 
 BloscBlocks::BloscBlocks(std::span<const std::byte> table, std::uint64_t stored_size)
     : starts_(table.size() / sizeof(std::uint32_t)), stored_size_(stored_size) {
   if (starts_.empty()) return;
-  std::memcpy(starts_.data(), table.data(), starts_.size() * sizeof(std::uint32_t));  // little endian, as we are
+  std::memcpy(starts_.data(), table.data(),
+              starts_.size() * sizeof(std::uint32_t));  // little endian, as we are
   sorted_ = starts_;
   if (!std::is_sorted(sorted_.begin(), sorted_.end())) std::sort(sorted_.begin(), sorted_.end());
 }

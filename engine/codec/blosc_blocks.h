@@ -1,8 +1,9 @@
 #pragma once
-// Where the blocks of a Blosc 1 frame lie. The table behind the frame's header says where each begins, not where it ends:
-// that is known from inside of it only. Threads write blocks in the order in which they finish, so a block lies between its
-// start and that of the next one in the file. c-blosc does not mind blocks that overlap; who reads only a part of a frame
-// would miss the end of such a block, so batchfs refuses them. Blocks may be one and the same.
+// Where the blocks of a Blosc 1 frame lie. The table behind the frame's header says where each
+// begins, not where it ends: that is known from inside of it only. Threads write blocks in the
+// order in which they finish, so a block lies between its start and that of the next one in the
+// file. c-blosc does not mind blocks that overlap; who reads only a part of a frame would miss the
+// end of such a block, so batchfs refuses them. Blocks may be one and the same.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace batchfs {
 
-/// Streams that a whole block consists of, one after the other, each behind its size; a shorter last block has one. `flags` and
-/// `typesize` as in the header.
+/// Streams that a whole block consists of, one after the other, each behind its size; a shorter
+/// last block has one. `flags` and `typesize` as in the header.
 std::uint32_t blosc_streams(std::uint8_t flags, std::uint32_t typesize, std::size_t block_size);
 
 class BloscBlocks {
@@ -23,7 +24,8 @@ class BloscBlocks {
   std::uint64_t count() const { return starts_.size(); }
   /// As the frame says: it may be anything.
   std::uint64_t start(std::uint64_t block) const { return starts_[block]; }
-  /// What the block ends at or before: where the next one in the file begins, or the end of the frame.
+  /// What the block ends at or before: where the next one in the file begins, or the end of the
+  /// frame.
   std::uint64_t end(std::uint64_t block) const;
 
  private:

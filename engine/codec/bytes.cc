@@ -1,5 +1,5 @@
-// `bytes`: array elements as bytes, in one of two orders. Source: v3 core, codec "bytes"; `endian` is its
-// name before the final specification.
+// `bytes`: array elements as bytes, in one of two orders. Source: v3 core, codec "bytes"; `endian`
+// is its name before the final specification.
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +14,9 @@ class BytesCodec final : public Codec {
  public:
   BytesCodec(DataType type, bool swap) : type_(std::move(type)), swap_(swap) {}
   std::string_view name() const override { return "bytes"; }
-  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override { return decoded; }
+  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override {
+    return decoded;
+  }
   bool in_place() const override { return true; }
   bool is_identity() const override { return !swap_; }
 
@@ -43,7 +45,8 @@ std::unique_ptr<Codec> make_bytes(const JsonRef& configuration, ChunkLayout& lay
     big = text == "big";
   }
   if (layout.type.is_variable())
-    throw Error(ErrorCode::not_supported, "variable-length values under the codec 'bytes' are not supported");
+    throw Error(ErrorCode::not_supported,
+                "variable-length values under the codec 'bytes' are not supported");
   // Structured types carry the order of each field.
   layout.type.big_endian = big && layout.type.itemsize > 1;
   layout.serialized = true;

@@ -28,8 +28,10 @@ class Bz2Codec final : public Codec {
       int status = BZ_OK;
       while (status == BZ_OK) {
         // The library counts in unsigned int.
-        const auto some_in = static_cast<unsigned>(std::min<std::size_t>(in.size() - used, UINT_MAX));
-        const auto some_out = static_cast<unsigned>(std::min<std::size_t>(out.size() - done, UINT_MAX));
+        const auto some_in =
+            static_cast<unsigned>(std::min<std::size_t>(in.size() - used, UINT_MAX));
+        const auto some_out =
+            static_cast<unsigned>(std::min<std::size_t>(out.size() - done, UINT_MAX));
         // The decoder does not write to its input, its interface only lacks the const.
         stream.next_in = const_cast<char*>(reinterpret_cast<const char*>(in.data()) + used);
         stream.avail_in = some_in;
@@ -38,12 +40,14 @@ class Bz2Codec final : public Codec {
         status = BZ2_bzDecompress(&stream);
         used += some_in - stream.avail_in;
         done += some_out - stream.avail_out;
-        if (status == BZ_OK && stream.avail_in == some_in && stream.avail_out == some_out) break;  // stuck
+        if (status == BZ_OK && stream.avail_in == some_in && stream.avail_out == some_out)
+          break;  // stuck
       }
       BZ2_bzDecompressEnd(&stream);
       if (status == BZ_OK)
-        throw Error(ErrorCode::corrupt, done == out.size() ? "the bzip2 data decode to more than was expected"
-                                                           : "the bzip2 data are truncated");
+        throw Error(ErrorCode::corrupt, done == out.size()
+                                            ? "the bzip2 data decode to more than was expected"
+                                            : "the bzip2 data are truncated");
       if (status != BZ_STREAM_END) throw Error(ErrorCode::corrupt, "the bzip2 data are damaged");
     }
     return done;
@@ -52,6 +56,8 @@ class Bz2Codec final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_bz2(const JsonRef&, ChunkLayout&) { return std::make_unique<Bz2Codec>(); }
+std::unique_ptr<Codec> make_bz2(const JsonRef&, ChunkLayout&) {
+  return std::make_unique<Bz2Codec>();
+}
 
 }  // namespace batchfs

@@ -67,8 +67,11 @@ class ScratchLease {
 void check_order(std::string_view name, bool serialized) {
   const CodecStage stage = codec_stage(name);
   if (stage == CodecStage::bytes && !serialized)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the codec '{}' needs one before it that makes bytes of the elements, as 'bytes'", name));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "the codec '{}' needs one before it that makes bytes of the elements, as 'bytes'",
+            name));
   if (serialized && (stage == CodecStage::array || stage == CodecStage::serializer))
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the codec '{}' takes arrays, the codec before it gives bytes", name));
@@ -90,8 +93,9 @@ void Codec::decode_range(std::span<const std::byte>, std::uint64_t, std::uint64_
 
 std::uint64_t Codec::range_granularity(std::span<const std::byte>) const { return 1; }
 
-std::optional<std::vector<Codec::Span>> Codec::stored_spans(std::span<const std::byte>, std::uint64_t,
+std::optional<std::vector<Codec::Span>> Codec::stored_spans(std::span<const std::byte>,
                                                             std::uint64_t, std::uint64_t,
+                                                            std::uint64_t,
                                                             std::uint64_t* more) const {
   *more = 0;
   return std::nullopt;
@@ -101,7 +105,9 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
     : specs_(specs), layout_(std::move(layout)) {
   decoded_size_ = static_cast<std::uint64_t>(element_count(layout_.shape)) * layout_.type.itemsize;
   if (specs.size() > kMaxCodecs)
-    throw Error(ErrorCode::not_supported, fmt::format("{} codecs in one chain; at most {} are supported", specs.size(), kMaxCodecs));
+    throw Error(
+        ErrorCode::not_supported,
+        fmt::format("{} codecs in one chain; at most {} are supported", specs.size(), kMaxCodecs));
   ChunkLayout at = layout_;
   at.type.big_endian = false;  // in memory; the codec `bytes` gives the stored order
   at.serialized = false;
@@ -109,12 +115,14 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
   for (const CodecSpec& spec : specs) {
     const CodecFactory factory = find_codec(spec.name);
     if (factory == nullptr)
-      throw Error(ErrorCode::not_supported, fmt::format("the codec '{}' is not supported", spec.name));
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("the codec '{}' is not supported", spec.name));
     check_order(spec.name, at.serialized);
     encode_order.push_back(factory(JsonRef(spec.configuration, spec.name), at));
   }
   if (!at.serialized)
-    throw Error(ErrorCode::invalid_argument, "no codec makes bytes of the elements, as 'bytes' does");
+    throw Error(ErrorCode::invalid_argument,
+                "no codec makes bytes of the elements, as 'bytes' does");
   // Sizes from the array side outwards: what each codec produces when it decodes.
   std::vector<std::uint64_t> sizes;
   std::uint64_t size = decoded_size_;
@@ -131,7 +139,8 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
     sizes_.push_back(sizes[i]);
   }
   scratch_bytes_ = find_scratch();
-  // Ranges: at most one codec that does them, on the stored side; the rest only swaps bytes in place.
+  // Ranges: at most one codec that does them, on the stored side; the rest only swaps bytes in
+  // place.
   ranged_ = codecs_.front()->has_ranges();
   for (std::size_t i = 1; i < codecs_.size(); ++i)
     if (codecs_[i]->name() != "bytes") ranged_ = false;
@@ -146,13 +155,15 @@ std::optional<std::uint64_t> CodecChain::encoded_size() const {
 void CodecChain::check_stored_size(std::uint64_t size) const {
   const std::optional<std::uint64_t> exact = encoded_size();
   if (exact && size != *exact)
-    throw Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes, {} were expected", size, *exact));
+    throw Error(ErrorCode::corrupt,
+                fmt::format("the stored chunk has {} bytes, {} were expected", size, *exact));
   if (size > encoded_bound_) throw too_long(size);
 }
 
 Error CodecChain::too_long(std::uint64_t size) const {
-  return Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes or more, decoded it should have {}", size,
-                                               decoded_size_));
+  return Error(ErrorCode::corrupt,
+               fmt::format("the stored chunk has {} bytes or more, decoded it should have {}", size,
+                           decoded_size_));
 }
 
 std::size_t CodecChain::first_direct() const {
@@ -181,7 +192,8 @@ std::uint64_t CodecChain::find_scratch() const {
 void CodecChain::decode(std::span<const std::byte> encoded, std::span<std::byte> out) const {
   auto check = [](std::size_t got, std::uint64_t expected) {
     if (got != expected)
-      throw Error(ErrorCode::corrupt, fmt::format("the chunk decodes to {} bytes, {} were expected", got, expected));
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("the chunk decodes to {} bytes, {} were expected", got, expected));
   };
   const std::size_t direct = first_direct();
   ScratchLease scratch;
@@ -190,10 +202,14 @@ void CodecChain::decode(std::span<const std::byte> encoded, std::span<std::byte>
   int which = 0;
   for (std::size_t i = 0; i < codecs_.size(); ++i) {
     std::span<std::byte> to;
-    if (i >= direct) to = out;
-    else if (codecs_[i]->in_place() && !own.empty()) to = own;
-    else to = scratch->get(which = 1 - which, sizes_[i]);
-    const std::size_t got = codecs_[i]->decode(in, to.first(std::min<std::size_t>(to.size(), sizes_[i])));
+    if (i >= direct)
+      to = out;
+    else if (codecs_[i]->in_place() && !own.empty())
+      to = own;
+    else
+      to = scratch->get(which = 1 - which, sizes_[i]);
+    const std::size_t got =
+        codecs_[i]->decode(in, to.first(std::min<std::size_t>(to.size(), sizes_[i])));
     own = to.first(got);
     in = own;
   }
@@ -210,7 +226,8 @@ void CodecChain::decode_elements(std::span<const std::byte> encoded, std::uint64
 
 std::optional<std::vector<Codec::Span>> CodecChain::stored_spans(std::span<const std::byte> head,
                                                                  std::uint64_t stored_size,
-                                                                 std::uint64_t first, std::uint64_t count,
+                                                                 std::uint64_t first,
+                                                                 std::uint64_t count,
                                                                  std::uint64_t* more) const {
   const std::uint64_t itemsize = layout_.type.itemsize;
   *more = 0;

@@ -31,7 +31,8 @@ class CodecChain {
 
   /// Throws corrupt for a size that no stored chunk has.
   void check_stored_size(std::uint64_t size) const;
-  /// What is wrong with a stored chunk of more than encoded_bound() bytes, of which so many are known.
+  /// What is wrong with a stored chunk of more than encoded_bound() bytes, of which so many are
+  /// known.
   Error too_long(std::uint64_t size) const;
 
   /// Are stored bytes the decoded bytes (or only byte-swapped)? Then any part can be fetched alone.
@@ -39,8 +40,8 @@ class CodecChain {
   /// Plain, and not even swapped.
   bool is_identity() const { return identity_; }
 
-  /// Decodes a whole chunk; out.size() == decoded_size(). Throws corrupt when the bytes are short, long
-  /// or wrong.
+  /// Decodes a whole chunk; out.size() == decoded_size(). Throws corrupt when the bytes are short,
+  /// long or wrong.
   void decode(std::span<const std::byte> encoded, std::span<std::byte> out) const;
 
   /// Can a run of elements be decoded for less than the whole chunk?
@@ -50,8 +51,9 @@ class CodecChain {
                        std::span<std::byte> out) const;
   /// As Codec::stored_spans(), for decode_elements().
   std::optional<std::vector<Codec::Span>> stored_spans(std::span<const std::byte> head,
-                                                       std::uint64_t stored_size, std::uint64_t first,
-                                                       std::uint64_t count, std::uint64_t* more) const;
+                                                       std::uint64_t stored_size,
+                                                       std::uint64_t first, std::uint64_t count,
+                                                       std::uint64_t* more) const;
   /// Plain chains: turns stored elements into elements, in place.
   void decode_plain(std::span<std::byte> elements) const;
   /// Bytes of the smallest run that is decoded at a time.

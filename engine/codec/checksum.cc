@@ -1,5 +1,5 @@
-// numcodecs' crc32 and adler32: a little-endian checksum before the data (`location`: "start", the default,
-// or "end").
+// numcodecs' crc32 and adler32: a little-endian checksum before the data (`location`: "start", the
+// default, or "end").
 
 #include <cstring>
 
@@ -17,11 +17,14 @@ class ChecksumCodec final : public Codec {
   ChecksumCodec(std::string_view name, Function function, std::uint32_t initial, bool at_end)
       : name_(name), function_(function), initial_(initial), at_end_(at_end) {}
   std::string_view name() const override { return name_; }
-  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override { return decoded + 4; }
+  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override {
+    return decoded + 4;
+  }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     if (in.size() < 4 || in.size() - 4 > out.size())
-      throw Error(ErrorCode::corrupt, "data and checksum have " + std::to_string(in.size()) + " bytes");
+      throw Error(ErrorCode::corrupt,
+                  "data and checksum have " + std::to_string(in.size()) + " bytes");
     const std::size_t size = in.size() - 4;
     const std::span<const std::byte> data = in.subspan(at_end_ ? 0 : 4, size);
     std::uint32_t stored = 0;
@@ -54,7 +57,8 @@ std::unique_ptr<Codec> make_crc32(const JsonRef& configuration, ChunkLayout&) {
 }
 
 std::unique_ptr<Codec> make_adler32(const JsonRef& configuration, ChunkLayout&) {
-  return std::make_unique<ChecksumCodec>("adler32", libdeflate_adler32, 1, is_at_end(configuration));
+  return std::make_unique<ChecksumCodec>("adler32", libdeflate_adler32, 1,
+                                         is_at_end(configuration));
 }
 
 }  // namespace batchfs

@@ -1,8 +1,8 @@
 #pragma once
 // Codecs: stored bytes -> array bytes. One codec, one file pair; codec_registry.cc is the list.
 //
-// How to add one: derive from Codec, write a factory with the signature of CodecFactory, add it to the
-// table in registry.cc, and a test with vectors from an independent implementation.
+// How to add one: derive from Codec, write a factory with the signature of CodecFactory, add it to
+// the table in registry.cc, and a test with vectors from an independent implementation.
 //
 // Every decode is bounded by the size that the metadata gives and checks whatever the bytes say.
 
@@ -42,8 +42,8 @@ class Codec {
   /// than `decoded` where that depends on the data.
   virtual std::uint64_t encoded_bound(std::uint64_t decoded) const;
 
-  /// Decodes `in` into `out` and returns the bytes written. `out.size()` is the most that is allowed.
-  /// `in` and `out` do not overlap unless in_place(). Throws Error{corrupt}.
+  /// Decodes `in` into `out` and returns the bytes written. `out.size()` is the most that is
+  /// allowed. `in` and `out` do not overlap unless in_place(). Throws Error{corrupt}.
   virtual std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const = 0;
 
   /// May decode() be called with in.data() == out.data()?
@@ -64,19 +64,21 @@ class Codec {
   struct Span {
     std::uint64_t offset = 0, length = 0;
   };
-  /// Where decode_range() of [offset, offset + length) looks in a stored form of `stored_size` bytes, told
-  /// from its first bytes, `head`: it may be given the stored form with only `head` and these spans filled
-  /// in. nullopt: more head is needed, `*more` bytes of it; 0 when the stored form cannot be read in part.
+  /// Where decode_range() of [offset, offset + length) looks in a stored form of `stored_size`
+  /// bytes, told from its first bytes, `head`: it may be given the stored form with only `head` and
+  /// these spans filled in. nullopt: more head is needed, `*more` bytes of it; 0 when the stored
+  /// form cannot be read in part.
   virtual std::optional<std::vector<Span>> stored_spans(std::span<const std::byte> head,
-                                                        std::uint64_t stored_size, std::uint64_t offset,
-                                                        std::uint64_t length, std::uint64_t* more) const;
+                                                        std::uint64_t stored_size,
+                                                        std::uint64_t offset, std::uint64_t length,
+                                                        std::uint64_t* more) const;
 
   /// Bytes of memory beside input and output that decoding takes at most, where that is much.
   virtual std::uint64_t scratch_bytes(std::uint64_t /*decoded*/) const { return 0; }
 };
 
-/// Builds a codec for `layout` and changes `layout` to what the next codec (towards the stored bytes)
-/// sees. Throws not_supported by name, invalid_argument for a bad configuration.
+/// Builds a codec for `layout` and changes `layout` to what the next codec (towards the stored
+/// bytes) sees. Throws not_supported by name, invalid_argument for a bad configuration.
 using CodecFactory = std::unique_ptr<Codec> (*)(const JsonRef& configuration, ChunkLayout& layout);
 
 /// nullptr when there is no codec of that name.

@@ -1,4 +1,5 @@
-// `crc32c`: a little-endian checksum behind the data. Source: v3 core, codec "crc32c"; RFC 3720 appendix B.4.
+// `crc32c`: a little-endian checksum behind the data. Source: v3 core, codec "crc32c"; RFC 3720
+// appendix B.4.
 
 #include <array>
 #include <cstring>
@@ -36,13 +37,14 @@ std::uint32_t crc_portable(std::uint32_t crc, const std::byte* data, std::size_t
     data += 8;
     size -= 8;
   }
-  for (; size > 0; --size) crc = (crc >> 8) ^ kTable[0][(crc ^ static_cast<std::uint32_t>(*data++)) & 0xff];
+  for (; size > 0; --size)
+    crc = (crc >> 8) ^ kTable[0][(crc ^ static_cast<std::uint32_t>(*data++)) & 0xff];
   return crc;
 }
 
 #if defined(__x86_64__)
 __attribute__((target("sse4.2"))) std::uint32_t crc_sse42(std::uint32_t crc, const std::byte* data,
-                                                           std::size_t size) {
+                                                          std::size_t size) {
   std::uint64_t wide = crc;
   for (; size >= 8; data += 8, size -= 8) {
     std::uint64_t word;
@@ -65,23 +67,30 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
 class Crc32cCodec final : public Codec {
  public:
   std::string_view name() const override { return "crc32c"; }
-  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override { return decoded + 4; }
+  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override {
+    return decoded + 4;
+  }
   bool in_place() const override { return true; }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     if (in.size() < 4 || in.size() - 4 > out.size())
-      throw Error(ErrorCode::corrupt, "data and checksum have " + std::to_string(in.size()) + " bytes");
+      throw Error(ErrorCode::corrupt,
+                  "data and checksum have " + std::to_string(in.size()) + " bytes");
     const std::span<const std::byte> data = in.first(in.size() - 4);
     std::uint32_t stored = 0;
     std::memcpy(&stored, in.data() + data.size(), 4);
-    if (crc32c(data) != stored) throw Error(ErrorCode::corrupt, "the crc32c checksum does not match");
-    if (out.data() != data.data() && !data.empty()) std::memcpy(out.data(), data.data(), data.size());
+    if (crc32c(data) != stored)
+      throw Error(ErrorCode::corrupt, "the crc32c checksum does not match");
+    if (out.data() != data.data() && !data.empty())
+      std::memcpy(out.data(), data.data(), data.size());
     return data.size();
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Codec> make_crc32c(const JsonRef&, ChunkLayout&) { return std::make_unique<Crc32cCodec>(); }
+std::unique_ptr<Codec> make_crc32c(const JsonRef&, ChunkLayout&) {
+  return std::make_unique<Crc32cCodec>();
+}
 
 }  // namespace batchfs

@@ -1,4 +1,5 @@
-// numcodecs' delta: each element is the difference to the one before. Sums are of the decoded type, and wrap.
+// numcodecs' delta: each element is the difference to the one before. Sums are of the decoded type,
+// and wrap.
 
 #include "engine/codec/codecs.h"
 #include "engine/codec/typed.h"
@@ -19,7 +20,8 @@ class DeltaCodec final : public TypedCodec {
       return convert_elements(in, encoded_, out, decoded_, [&](auto stored, auto type) {
         if constexpr (std::is_integral_v<T>) {
           using U = std::make_unsigned_t<T>;
-          sum = static_cast<T>(static_cast<U>(static_cast<U>(sum) + static_cast<U>(cast_number<T>(stored))));
+          sum = static_cast<T>(
+              static_cast<U>(static_cast<U>(sum) + static_cast<U>(cast_number<T>(stored))));
         } else {
           sum = static_cast<T>(sum + static_cast<T>(stored));
         }

@@ -1,5 +1,5 @@
-// numcodecs' fixedscaleoffset: decoded = stored / scale + offset. Integers go by way of float64, floats keep
-// their own precision, as numpy's arithmetic with a Python float does.
+// numcodecs' fixedscaleoffset: decoded = stored / scale + offset. Integers go by way of float64,
+// floats keep their own precision, as numpy's arithmetic with a Python float does.
 
 #include "engine/codec/codecs.h"
 #include "engine/codec/typed.h"
@@ -22,10 +22,10 @@ class FixedScaleOffsetCodec final : public TypedCodec {
         const float scaled = stored / static_cast<float>(scale_);
         return cast_number<T>(scaled + static_cast<float>(offset_));
       } else if constexpr (std::is_same_v<S, _Float16>) {
-        const auto scaled = static_cast<_Float16>(static_cast<float>(stored) /
-                                                  static_cast<float>(static_cast<_Float16>(scale_)));
-        return cast_number<T>(static_cast<_Float16>(static_cast<float>(scaled) +
-                                                    static_cast<float>(static_cast<_Float16>(offset_))));
+        const auto scaled = static_cast<_Float16>(
+            static_cast<float>(stored) / static_cast<float>(static_cast<_Float16>(scale_)));
+        return cast_number<T>(static_cast<_Float16>(
+            static_cast<float>(scaled) + static_cast<float>(static_cast<_Float16>(offset_))));
       } else {
         const double scaled = static_cast<double>(stored) / scale_;
         return cast_number<T>(scaled + offset_);
@@ -45,7 +45,8 @@ std::unique_ptr<Codec> make_fixedscaleoffset(const JsonRef& configuration, Chunk
   const double scale = configuration.at("scale").number();
   if (scale == 0) throw configuration.at("scale").error("the scale is 0");
   layout.type = encoded;
-  return std::make_unique<FixedScaleOffsetCodec>(decoded, encoded, scale, configuration.at("offset").number());
+  return std::make_unique<FixedScaleOffsetCodec>(decoded, encoded, scale,
+                                                 configuration.at("offset").number());
 }
 
 }  // namespace batchfs

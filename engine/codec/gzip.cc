@@ -25,7 +25,8 @@ libdeflate_decompressor* decompressor() {
 
 [[noreturn]] void fail(libdeflate_result result, std::string_view name) {
   if (result == LIBDEFLATE_INSUFFICIENT_SPACE)
-    throw Error(ErrorCode::corrupt, "the " + std::string(name) + " data decode to more than was expected");
+    throw Error(ErrorCode::corrupt,
+                "the " + std::string(name) + " data decode to more than was expected");
   throw Error(ErrorCode::corrupt, "the " + std::string(name) + " data are damaged or truncated");
 }
 
@@ -55,8 +56,8 @@ class ZlibCodec final : public Codec {
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     std::size_t got = 0;
-    const libdeflate_result result =
-        libdeflate_zlib_decompress(decompressor(), in.data(), in.size(), out.data(), out.size(), &got);
+    const libdeflate_result result = libdeflate_zlib_decompress(
+        decompressor(), in.data(), in.size(), out.data(), out.size(), &got);
     if (result != LIBDEFLATE_SUCCESS) fail(result, name());
     return got;
   }
@@ -64,7 +65,11 @@ class ZlibCodec final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_gzip(const JsonRef&, ChunkLayout&) { return std::make_unique<GzipCodec>(); }
-std::unique_ptr<Codec> make_zlib(const JsonRef&, ChunkLayout&) { return std::make_unique<ZlibCodec>(); }
+std::unique_ptr<Codec> make_gzip(const JsonRef&, ChunkLayout&) {
+  return std::make_unique<GzipCodec>();
+}
+std::unique_ptr<Codec> make_zlib(const JsonRef&, ChunkLayout&) {
+  return std::make_unique<ZlibCodec>();
+}
 
 }  // namespace batchfs

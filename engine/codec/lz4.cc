@@ -24,9 +24,9 @@ class Lz4Codec final : public Codec {
     if (size > out.size())
       throw Error(ErrorCode::corrupt,
                   fmt::format("the LZ4 data hold {} bytes, {} were expected", size, out.size()));
-    const int got = LZ4_decompress_safe(reinterpret_cast<const char*>(in.data()) + sizeof size,
-                                        reinterpret_cast<char*>(out.data()),
-                                        static_cast<int>(in.size() - sizeof size), static_cast<int>(size));
+    const int got = LZ4_decompress_safe(
+        reinterpret_cast<const char*>(in.data()) + sizeof size, reinterpret_cast<char*>(out.data()),
+        static_cast<int>(in.size() - sizeof size), static_cast<int>(size));
     if (got < 0 || static_cast<std::uint32_t>(got) != size)
       throw Error(ErrorCode::corrupt, "the LZ4 data do not decode");
     return size;
@@ -35,6 +35,8 @@ class Lz4Codec final : public Codec {
 
 }  // namespace
 
-std::unique_ptr<Codec> make_lz4(const JsonRef&, ChunkLayout&) { return std::make_unique<Lz4Codec>(); }
+std::unique_ptr<Codec> make_lz4(const JsonRef&, ChunkLayout&) {
+  return std::make_unique<Lz4Codec>();
+}
 
 }  // namespace batchfs

@@ -1,5 +1,5 @@
-// LZMA as numcodecs and Python's lzma module write it: .xz (format 1), .lzma (2), or raw (3) with the filters
-// in the configuration.
+// LZMA as numcodecs and Python's lzma module write it: .xz (format 1), .lzma (2), or raw (3) with
+// the filters in the configuration.
 
 #include <algorithm>
 #include <array>
@@ -28,25 +28,33 @@ RawFilter parse_filter(const JsonRef& json) {
   RawFilter filter;
   filter.id = static_cast<lzma_vli>(json.at("id").integer(0));
   switch (filter.id) {
-    case LZMA_FILTER_LZMA1: case LZMA_FILTER_LZMA2: {
+    case LZMA_FILTER_LZMA1:
+    case LZMA_FILTER_LZMA2: {
       const auto preset = json.find("preset");
-      const auto level = preset && !preset->is_null() ? static_cast<std::uint32_t>(preset->integer(0, 0xffffffff))
-                                                      : std::uint32_t{LZMA_PRESET_DEFAULT};
+      const auto level = preset && !preset->is_null()
+                             ? static_cast<std::uint32_t>(preset->integer(0, 0xffffffff))
+                             : std::uint32_t{LZMA_PRESET_DEFAULT};
       if (lzma_lzma_preset(&filter.lzma, level)) throw json.error("unknown preset");
       if (const auto v = json.find("dict_size"))
-        filter.lzma.dict_size = static_cast<std::uint32_t>(v->integer(LZMA_DICT_SIZE_MIN, UINT32_C(1) << 30));
-      if (const auto v = json.find("lc")) filter.lzma.lc = static_cast<std::uint32_t>(v->integer(0, 4));
-      if (const auto v = json.find("lp")) filter.lzma.lp = static_cast<std::uint32_t>(v->integer(0, 4));
-      if (const auto v = json.find("pb")) filter.lzma.pb = static_cast<std::uint32_t>(v->integer(0, 4));
+        filter.lzma.dict_size =
+            static_cast<std::uint32_t>(v->integer(LZMA_DICT_SIZE_MIN, UINT32_C(1) << 30));
+      if (const auto v = json.find("lc"))
+        filter.lzma.lc = static_cast<std::uint32_t>(v->integer(0, 4));
+      if (const auto v = json.find("lp"))
+        filter.lzma.lp = static_cast<std::uint32_t>(v->integer(0, 4));
+      if (const auto v = json.find("pb"))
+        filter.lzma.pb = static_cast<std::uint32_t>(v->integer(0, 4));
       return filter;
     }
     case LZMA_FILTER_DELTA:
       filter.delta.type = LZMA_DELTA_TYPE_BYTE;
       filter.delta.dist = 1;
-      if (const auto v = json.find("dist")) filter.delta.dist = static_cast<std::uint32_t>(v->integer(1, 256));
+      if (const auto v = json.find("dist"))
+        filter.delta.dist = static_cast<std::uint32_t>(v->integer(1, 256));
       return filter;
     default:
-      throw json.error(fmt::format("the LZMA filter {} is not supported", filter.id), ErrorCode::not_supported);
+      throw json.error(fmt::format("the LZMA filter {} is not supported", filter.id),
+                       ErrorCode::not_supported);
   }
 }
 
@@ -71,7 +79,9 @@ class LzmaCodec final : public Codec {
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
 
   /// The dictionary is filled with what is decoded, whatever size the data give it.
-  std::uint64_t scratch_bytes(std::uint64_t decoded) const override { return std::min(decoded, kMemoryLimit) + kState; }
+  std::uint64_t scratch_bytes(std::uint64_t decoded) const override {
+    return std::min(decoded, kMemoryLimit) + kState;
+  }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     const auto* from = reinterpret_cast<const std::uint8_t*>(in.data());
@@ -83,7 +93,8 @@ class LzmaCodec final : public Codec {
     } else {
       status = lzma_auto_decoder(&stream, kMemoryLimit, LZMA_CONCATENATED);
     }
-    if (status != LZMA_OK) throw Error(ErrorCode::corrupt, "the LZMA decoder refuses the configuration");
+    if (status != LZMA_OK)
+      throw Error(ErrorCode::corrupt, "the LZMA decoder refuses the configuration");
     stream.next_in = from;
     stream.avail_in = in.size();
     stream.next_out = to;
@@ -103,8 +114,9 @@ class LzmaCodec final : public Codec {
     // A raw stream may have no end mark: it ends with its input.
     const bool raw_end = raw_ && left == 0 && (status == LZMA_OK || status == LZMA_BUF_ERROR);
     if (status != LZMA_STREAM_END && !raw_end)
-      throw Error(ErrorCode::corrupt, status == LZMA_BUF_ERROR ? "the LZMA data are truncated or longer than expected"
-                                                               : "the LZMA data are damaged");
+      throw Error(ErrorCode::corrupt, status == LZMA_BUF_ERROR
+                                          ? "the LZMA data are truncated or longer than expected"
+                                          : "the LZMA data are damaged");
     return done;
   }
 
@@ -126,7 +138,8 @@ std::unique_ptr<Codec> make_lzma(const JsonRef& configuration, ChunkLayout&) {
     throw configuration.error("raw LZMA needs one to four filters");
   // UINT64_MAX: a combination that no decoder takes.
   if (raw && lzma_raw_decoder_memusage(filter_chain(filters).data()) > kMemoryLimit)
-    throw configuration.error("these LZMA filters do not go together or need more than 1 GB of memory");
+    throw configuration.error(
+        "these LZMA filters do not go together or need more than 1 GB of memory");
   return std::make_unique<LzmaCodec>(raw, std::move(filters));
 }
 

@@ -1,5 +1,5 @@
-// numcodecs' packbits: a byte that says how many bits of padding there are, then eight booleans a byte, first
-// in the highest bit.
+// numcodecs' packbits: a byte that says how many bits of padding there are, then eight booleans a
+// byte, first in the highest bit.
 
 #include "engine/codec/codecs.h"
 
@@ -10,7 +10,9 @@ namespace {
 class PackBitsCodec final : public Codec {
  public:
   std::string_view name() const override { return "packbits"; }
-  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override { return 1 + (decoded + 7) / 8; }
+  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override {
+    return 1 + (decoded + 7) / 8;
+  }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     if (in.empty()) throw Error(ErrorCode::corrupt, "the packed bits are truncated");
@@ -19,8 +21,7 @@ class PackBitsCodec final : public Codec {
     if (padding > 7 || padding > bits || bits - padding > out.size())
       throw Error(ErrorCode::corrupt, "the packed bits do not fit the chunk");
     const std::size_t count = bits - padding;
-    for (std::size_t i = 0; i < count; ++i)
-      out[i] = (in[1 + i / 8] >> (7 - i % 8)) & std::byte{1};
+    for (std::size_t i = 0; i < count; ++i) out[i] = (in[1 + i / 8] >> (7 - i % 8)) & std::byte{1};
     return count;
   }
 };
@@ -32,7 +33,8 @@ std::unique_ptr<Codec> make_packbits(const JsonRef& configuration, ChunkLayout& 
   for (const auto& [key, value] : configuration.members())
     throw value.error("this option of packbits is not supported", ErrorCode::not_supported);
   if (layout.type.kind != Kind::boolean && layout.type.itemsize != 1)
-    throw Error(ErrorCode::not_supported, "packbits on values that are no booleans is not supported");
+    throw Error(ErrorCode::not_supported,
+                "packbits on values that are no booleans is not supported");
   return std::make_unique<PackBitsCodec>();
 }
 

@@ -14,10 +14,10 @@ namespace batchfs {
 /// The configuration, checked.
 struct ShardLayout {
   Dims inner_shape;
-  ChunkGrid grid;                      // of inner chunks in one shard
-  std::unique_ptr<CodecChain> inner;   // of one inner chunk
-  std::unique_ptr<CodecChain> index;   // of the index
-  std::uint64_t index_bytes = 0;       // stored
+  ChunkGrid grid;                     // of inner chunks in one shard
+  std::unique_ptr<CodecChain> inner;  // of one inner chunk
+  std::unique_ptr<CodecChain> index;  // of the index
+  std::uint64_t index_bytes = 0;      // stored
   bool index_at_end = true;
 
   ShardLayout(const JsonRef& configuration, const ChunkLayout& layout);
@@ -26,8 +26,10 @@ struct ShardLayout {
 /// Where the inner chunks lie: (offset, length) from the shard's start; both UINT64_MAX: missing.
 class ShardIndex {
  public:
-  /// `stored` is the index as it lies in the shard, `object_size` the shard's size, to check against.
-  ShardIndex(const ShardLayout& layout, std::span<const std::byte> stored, std::uint64_t object_size);
+  /// `stored` is the index as it lies in the shard, `object_size` the shard's size, to check
+  /// against.
+  ShardIndex(const ShardLayout& layout, std::span<const std::byte> stored,
+             std::uint64_t object_size);
 
   struct Entry {
     std::uint64_t offset, length;

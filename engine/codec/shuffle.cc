@@ -1,4 +1,5 @@
-// numcodecs' shuffle: byte k of every element together. A tail that is no whole element is left as it is.
+// numcodecs' shuffle: byte k of every element together. A tail that is no whole element is left as
+// it is.
 
 #include <cstring>
 
@@ -12,7 +13,9 @@ class ShuffleCodec final : public Codec {
  public:
   explicit ShuffleCodec(std::size_t itemsize) : itemsize_(itemsize) {}
   std::string_view name() const override { return "shuffle"; }
-  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override { return decoded; }
+  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override {
+    return decoded;
+  }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     if (in.size() > out.size())

@@ -1,5 +1,5 @@
-// `transpose`: the dimensions in another order. Source: v3 core, codec "transpose"; "C" and "F" are its
-// orders before the final specification.
+// `transpose`: the dimensions in another order. Source: v3 core, codec "transpose"; "C" and "F" are
+// its orders before the final specification.
 
 #include <algorithm>
 #include <numeric>
@@ -22,7 +22,9 @@ class TransposeCodec final : public Codec {
     for (std::size_t i = 0; i < order.size(); ++i) encoded_strides_[order[i]] = encoded[i];
   }
   std::string_view name() const override { return "transpose"; }
-  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override { return decoded; }
+  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override {
+    return decoded;
+  }
 
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     const std::uint64_t bytes = static_cast<std::uint64_t>(element_count(shape_)) * itemsize_;
@@ -49,14 +51,17 @@ std::unique_ptr<Codec> make_transpose(const JsonRef& configuration, ChunkLayout&
   std::iota(axes.begin(), axes.end(), std::size_t{0});
   if (order.is_string()) {
     const std::string text = order.string();
-    if (text == "F") std::reverse(axes.begin(), axes.end());
-    else if (text != "C") throw order.error("expected a permutation, \"C\" or \"F\"");
+    if (text == "F")
+      std::reverse(axes.begin(), axes.end());
+    else if (text != "C")
+      throw order.error("expected a permutation, \"C\" or \"F\"");
   } else {
     const std::vector<JsonRef> elements = order.elements();
     std::vector<bool> seen(rank, false);
     if (elements.size() != rank) throw order.error("expected one entry per dimension");
     for (std::size_t i = 0; i < rank; ++i) {
-      axes[i] = static_cast<std::size_t>(elements[i].integer(0, static_cast<std::int64_t>(rank) - 1));
+      axes[i] =
+          static_cast<std::size_t>(elements[i].integer(0, static_cast<std::int64_t>(rank) - 1));
       if (seen[axes[i]]) throw order.error("not a permutation");
       seen[axes[i]] = true;
     }

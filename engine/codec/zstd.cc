@@ -1,4 +1,5 @@
-// Zstandard frames: with or without content size, several in a row, skippable ones between. Source: RFC 8878.
+// Zstandard frames: with or without content size, several in a row, skippable ones between. Source:
+// RFC 8878.
 
 #include <memory>
 
@@ -31,13 +32,16 @@ class ZstdCodec final : public Codec {
     const std::size_t got = ZSTD_decompressDCtx(contexts.get().of_library, out.data(), out.size(),
                                                 in.data(), in.size());
     if (ZSTD_isError(got))
-      throw Error(ErrorCode::corrupt, fmt::format("the zstd frame does not decode: {}", ZSTD_getErrorName(got)));
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("the zstd frame does not decode: {}", ZSTD_getErrorName(got)));
     return got;
   }
 };
 
 }  // namespace
 
-std::unique_ptr<Codec> make_zstd(const JsonRef&, ChunkLayout&) { return std::make_unique<ZstdCodec>(); }
+std::unique_ptr<Codec> make_zstd(const JsonRef&, ChunkLayout&) {
+  return std::make_unique<ZstdCodec>();
+}
 
 }  // namespace batchfs

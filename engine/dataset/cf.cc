@@ -16,8 +16,8 @@ namespace batchfs {
 
 namespace {
 
-/// An attribute's number. xarray reads v3 float fills as base64 of a little-endian double; a plain number,
-/// which it refuses, is taken as what it says.
+/// An attribute's number. xarray reads v3 float fills as base64 of a little-endian double; a plain
+/// number, which it refuses, is taken as what it says.
 std::optional<double> attribute_number(const Json& value, const DataType& type) {
   if (value.is_number()) return value.get<double>();
   if (value.is_boolean()) return value.get<bool>() ? 1.0 : 0.0;
@@ -45,7 +45,8 @@ std::optional<std::int64_t> attribute_count(const Json& value) {
   if (value.is_number_unsigned()) return static_cast<std::int64_t>(value.get<std::uint64_t>());
   if (value.is_number_integer()) return value.get<std::int64_t>();
   const std::optional<double> number = attribute_number(value, {});
-  if (!number || std::floor(*number) != *number || std::fabs(*number) >= 0x1p63) return std::nullopt;
+  if (!number || std::floor(*number) != *number || std::fabs(*number) >= 0x1p63)
+    return std::nullopt;
   return static_cast<std::int64_t>(*number);
 }
 
@@ -60,14 +61,19 @@ std::optional<double> stored_number(const ArrayMetadata& array) {
   };
   switch (type.kind) {
     case Kind::signed_int:
-      return type.itemsize == 1 ? as(std::int8_t{}) : type.itemsize == 2 ? as(std::int16_t{})
-             : type.itemsize == 4 ? as(std::int32_t{}) : as(std::int64_t{});
+      return type.itemsize == 1   ? as(std::int8_t{})
+             : type.itemsize == 2 ? as(std::int16_t{})
+             : type.itemsize == 4 ? as(std::int32_t{})
+                                  : as(std::int64_t{});
     case Kind::unsigned_int:
-      return type.itemsize == 1 ? as(std::uint8_t{}) : type.itemsize == 2 ? as(std::uint16_t{})
-             : type.itemsize == 4 ? as(std::uint32_t{}) : as(std::uint64_t{});
+      return type.itemsize == 1   ? as(std::uint8_t{})
+             : type.itemsize == 2 ? as(std::uint16_t{})
+             : type.itemsize == 4 ? as(std::uint32_t{})
+                                  : as(std::uint64_t{});
     case Kind::floating:
       return type.itemsize == 2 ? as(_Float16{}) : type.itemsize == 4 ? as(float{}) : as(double{});
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -77,7 +83,8 @@ std::optional<std::int64_t> stored_count(const ArrayMetadata& array) {
   std::int64_t count = 0;
   std::memcpy(&count, array.fill_value.data(), type.itemsize);
   const int unused = 64 - 8 * static_cast<int>(type.itemsize);
-  if (type.kind == Kind::signed_int) count = static_cast<std::int64_t>(static_cast<std::uint64_t>(count) << unused) >> unused;
+  if (type.kind == Kind::signed_int)
+    count = static_cast<std::int64_t>(static_cast<std::uint64_t>(count) << unused) >> unused;
   return count;
 }
 
@@ -99,10 +106,12 @@ std::vector<std::complex<double>> masked_complex_numbers(const ArrayMetadata& ar
     const std::complex<double> value = part.itemsize == 4 ? as(float{}) : as(double{});
     add(value.real(), value.imag());
   } else if (fill != array.attributes.end() && fill->is_array() && fill->size() == 2) {
-    const auto real = attribute_number((*fill)[0], part), imaginary = attribute_number((*fill)[1], part);
+    const auto real = attribute_number((*fill)[0], part),
+               imaginary = attribute_number((*fill)[1], part);
     if (real && imaginary) add(*real, *imaginary);
   }
-  if (const auto missing = array.attributes.find("missing_value"); missing != array.attributes.end())
+  if (const auto missing = array.attributes.find("missing_value");
+      missing != array.attributes.end())
     for (const Json& value : missing->is_array() ? *missing : Json::array({*missing}))
       if (value.is_number()) add(value.get<double>(), 0);
   return masked;
@@ -164,8 +173,8 @@ bool decode_time(const Json& attributes, CfDecoding& cf) {
   const auto reference = parse_time_units(units, calendar);
   if (!reference) {
     if (is_time_units(units))
-      cf.note = fmt::format("times in units '{}', calendar '{}', which datetime64 cannot hold", units,
-                            calendar.empty() ? "standard" : calendar);
+      cf.note = fmt::format("times in units '{}', calendar '{}', which datetime64 cannot hold",
+                            units, calendar.empty() ? "standard" : calendar);
     return false;
   }
   cf.time = CfDecoding::Time::datetime;
@@ -180,7 +189,8 @@ bool decode_time(const Json& attributes, CfDecoding& cf) {
 }  // namespace
 
 bool CfDecoding::is_identity() const {
-  return stored == decoded && masked.empty() && masked_complex.empty() && !has_scale && !has_offset && time == Time::none && !to_bool;
+  return stored == decoded && masked.empty() && masked_complex.empty() && !has_scale &&
+         !has_offset && time == Time::none && !to_bool;
 }
 
 CfDecoding raw_decoding(const ArrayMetadata& array) {
@@ -198,7 +208,8 @@ CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters) {
 
   // Times that are stored as such are passed on, whatever the attributes say.
   if (stored.kind == Kind::datetime || stored.kind == Kind::timedelta) return cf;
-  if (stored.kind == Kind::bytes && stored.itemsize == 1 && array.shape.size() > 0 && joins_characters) {
+  if (stored.kind == Kind::bytes && stored.itemsize == 1 && array.shape.size() > 0 &&
+      joins_characters) {
     if (array.shape.back() > 0 && array.shape.back() <= (1 << 20)) {
       cf.joined_characters = array.shape.back();
       cf.decoded.itemsize = static_cast<std::uint32_t>(cf.joined_characters);
@@ -222,7 +233,8 @@ CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters) {
   // Missing values.
   bool any_fill = false;
   std::vector<std::int64_t> counts;  // the same, exactly
-  auto add_fill = [&](std::optional<double> value, std::optional<std::int64_t> count, bool is_fill_value) {
+  auto add_fill = [&](std::optional<double> value, std::optional<std::int64_t> count,
+                      bool is_fill_value) {
     if (!value) return;
     if (count) counts.push_back(*count);
     if (std::isnan(*value)) {
@@ -235,19 +247,25 @@ CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters) {
       if (to_signed && *value >= range / 2) *value -= range;
     }
     any_fill = true;
-    if (std::find(cf.masked.begin(), cf.masked.end(), *value) == cf.masked.end()) cf.masked.push_back(*value);
+    if (std::find(cf.masked.begin(), cf.masked.end(), *value) == cf.masked.end())
+      cf.masked.push_back(*value);
   };
   const auto fill = attributes.find("_FillValue");
   if (array.zarr_format == 2 && !array.fill_value_json.is_null()) {
-    add_fill(stored_number(array), stored_count(array), true);  // Zarr's fill value stands for netCDF's
+    add_fill(stored_number(array), stored_count(array),
+             true);  // Zarr's fill value stands for netCDF's
   } else if (fill != attributes.end()) {
     const Json& value = fill->is_array() && fill->size() == 1 ? fill->front() : *fill;
     add_fill(attribute_number(value, stored), attribute_count(value), true);
   }
   if (const auto missing = attributes.find("missing_value"); missing != attributes.end()) {
-    auto add = [&](const Json& value) { add_fill(attribute_number(value, stored), attribute_count(value), false); };
-    if (missing->is_array()) std::for_each(missing->begin(), missing->end(), add);
-    else add(*missing);
+    auto add = [&](const Json& value) {
+      add_fill(attribute_number(value, stored), attribute_count(value), false);
+    };
+    if (missing->is_array())
+      std::for_each(missing->begin(), missing->end(), add);
+    else
+      add(*missing);
   }
 
   bool scale_is_integer = false, offset_is_integer = false;

@@ -1,7 +1,7 @@
 #pragma once
-// CF decoding as xarray does it: how stored values become the values of xarray.open_zarr(...).values.
-// Source: xarray.conventions and xarray.coding (variables, times, strings), 2026.9; CF Conventions 1.11,
-// sections 2.5.1, 4.4 and 8.1.
+// CF decoding as xarray does it: how stored values become the values of
+// xarray.open_zarr(...).values. Source: xarray.conventions and xarray.coding (variables, times,
+// strings), 2026.9; CF Conventions 1.11, sections 2.5.1, 4.4 and 8.1.
 
 #include <complex>
 #include <cstdint>
@@ -17,7 +17,8 @@ enum class Decode : std::uint8_t {
   cf,   // as xarray.open_zarr gives them
 };
 
-/// What is done to each element, in this order: cast to `arithmetic`, mask, scale, offset, time, bool.
+/// What is done to each element, in this order: cast to `arithmetic`, mask, scale, offset, time,
+/// bool.
 struct CfDecoding {
   DataType stored;      // type of the chunk's elements in memory; _Unsigned already applied
   DataType decoded;     // type of the result
@@ -30,7 +31,7 @@ struct CfDecoding {
 
   enum class Time : std::uint8_t { none, datetime, timedelta } time = Time::none;
   std::vector<std::int64_t> masked_counts;  // integer times are compared as integers
-  std::int64_t time_step = 1;       // counts of `decoded.unit` in one stored count
+  std::int64_t time_step = 1;               // counts of `decoded.unit` in one stored count
   std::int64_t origin_seconds = 0;  // the reference date: seconds since 1970-01-01, far dates too
   std::int64_t origin_rest = 0;     // and the rest, in counts of `decoded.unit`
   std::int64_t per_second = 1;      // counts of `decoded.unit` in a second
@@ -38,8 +39,8 @@ struct CfDecoding {
   bool to_bool = false;
   /// |S1 arrays whose last dimension is joined into one string: that dimension's length, else 0.
   std::int64_t joined_characters = 0;
-  /// Why values are not what xarray would make of them (a calendar that datetime64 cannot hold): naming
-  /// units and calendar. The values are then as stored.
+  /// Why values are not what xarray would make of them (a calendar that datetime64 cannot hold):
+  /// naming units and calendar. The values are then as stored.
   std::string note;
 
   /// Stored elements are the result, bit for bit.
@@ -49,9 +50,9 @@ struct CfDecoding {
 /// Values as stored.
 CfDecoding raw_decoding(const ArrayMetadata& array);
 
-/// Values as xarray decodes them. Attributes that make no sense (a scale_factor that is not a number)
-/// throw invalid_argument naming the attribute. `joins_characters`: the last dimension of |S1 arrays is no dimension
-/// but the characters of a string.
+/// Values as xarray decodes them. Attributes that make no sense (a scale_factor that is not a
+/// number) throw invalid_argument naming the attribute. `joins_characters`: the last dimension of
+/// |S1 arrays is no dimension but the characters of a string.
 CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters = true);
 
 /// A proleptic Gregorian date as days since 1970-01-01, and back.

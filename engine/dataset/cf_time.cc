@@ -31,7 +31,8 @@ bool take(std::string_view& text, char c) {
 }
 
 void skip_spaces(std::string_view& text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
+    text.remove_prefix(1);
 }
 
 /// Days since 1970-01-01 of a Julian calendar date.
@@ -73,16 +74,27 @@ void civil_from_days(std::int64_t days, std::int64_t& year, int& month, int& day
 
 std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit) {
   static constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
-      {"nanosecond", 1},        {"microsecond", 1'000},     {"millisecond", 1'000'000}, {"second", kNanosecondsPerSecond},
-      {"minute", 60 * kNanosecondsPerSecond}, {"hour", 3600 * kNanosecondsPerSecond},   {"day", 86400 * kNanosecondsPerSecond}};
+      {"nanosecond", 1},
+      {"microsecond", 1'000},
+      {"millisecond", 1'000'000},
+      {"second", kNanosecondsPerSecond},
+      {"minute", 60 * kNanosecondsPerSecond},
+      {"hour", 3600 * kNanosecondsPerSecond},
+      {"day", 86400 * kNanosecondsPerSecond}};
   std::string name = to_lower(unit);
   if (name.ends_with('s')) name.pop_back();
   for (const auto& [known, ns] : kUnits)
     if (name == known) return ns;
   // cftime's short names.
   static constexpr std::pair<std::string_view, std::int64_t> kShort[] = {
-      {"h", 3600 * kNanosecondsPerSecond}, {"hr", 3600 * kNanosecondsPerSecond}, {"d", 86400 * kNanosecondsPerSecond}, {"min", 60 * kNanosecondsPerSecond},
-      {"sec", kNanosecondsPerSecond},      {"msec", 1'000'000},    {"millisec", 1'000'000}, {"microsec", 1'000}};
+      {"h", 3600 * kNanosecondsPerSecond},
+      {"hr", 3600 * kNanosecondsPerSecond},
+      {"d", 86400 * kNanosecondsPerSecond},
+      {"min", 60 * kNanosecondsPerSecond},
+      {"sec", kNanosecondsPerSecond},
+      {"msec", 1'000'000},
+      {"millisec", 1'000'000},
+      {"microsec", 1'000}};
   for (const auto& [known, ns] : kShort)
     if (name == known) return ns;
   if (to_lower(unit) == "s") return kNanosecondsPerSecond;
@@ -101,14 +113,16 @@ bool is_time_units(const std::string& units) {
   return parse_time_units(units, "proleptic_gregorian").has_value();
 }
 
-std::optional<TimeReference> parse_time_units(const std::string& units, const std::string& calendar) {
+std::optional<TimeReference> parse_time_units(const std::string& units,
+                                              const std::string& calendar) {
   const bool standard = calendar.empty() || calendar == "standard" || calendar == "gregorian";
   if (!standard && calendar != "proleptic_gregorian") return std::nullopt;
   const std::size_t since = to_lower(units).find(" since ");
   if (since == std::string::npos) return std::nullopt;
   std::string unit = units.substr(0, since);
-  unit.erase(std::remove_if(unit.begin(), unit.end(), [](unsigned char c) { return std::isspace(c); }),
-             unit.end());
+  unit.erase(
+      std::remove_if(unit.begin(), unit.end(), [](unsigned char c) { return std::isspace(c); }),
+      unit.end());
   const auto step = time_unit_nanoseconds(unit);
   if (!step) return std::nullopt;
   std::string_view text(units);
@@ -137,7 +151,8 @@ std::optional<TimeReference> parse_time_units(const std::string& units, const st
         second = take_number(text).value_or(-1);
         if (take(text, '.')) {
           std::int64_t digit = kNanosecondsPerSecond / 10;
-          for (; !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())); text.remove_prefix(1)) {
+          for (; !text.empty() && std::isdigit(static_cast<unsigned char>(text.front()));
+               text.remove_prefix(1)) {
             nanoseconds += (text.front() - '0') * digit;
             digit /= 10;
           }
@@ -146,13 +161,15 @@ std::optional<TimeReference> parse_time_units(const std::string& units, const st
     }
   }
   skip_spaces(text);
-  if (to_lower(std::string(text)) == "utc" || to_lower(std::string(text)) == "z" || to_lower(std::string(text)) == "gmt")
+  if (to_lower(std::string(text)) == "utc" || to_lower(std::string(text)) == "z" ||
+      to_lower(std::string(text)) == "gmt")
     text = {};
   if (!text.empty() && (text.front() == '+' || text.front() == '-')) {
     const bool west = text.front() == '-';
     text.remove_prefix(1);
     std::int64_t hours = take_number(text).value_or(-1), minutes = 0;
-    if (take(text, ':')) minutes = take_number(text).value_or(-1);
+    if (take(text, ':'))
+      minutes = take_number(text).value_or(-1);
     else if (hours >= 100) {  // +0530
       minutes = hours % 100;
       hours /= 100;
@@ -161,13 +178,17 @@ std::optional<TimeReference> parse_time_units(const std::string& units, const st
     shift = (hours * 60 + minutes) * 60 * (west ? -1 : 1);
   }
   skip_spaces(text);
-  if (!text.empty() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59)
+  if (!text.empty() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 ||
+      second > 59)
     return std::nullopt;
-  const bool julian = standard && (*year < 1582 || (*year == 1582 && (month < 10 || (month == 10 && day < 15))));
+  const bool julian =
+      standard && (*year < 1582 || (*year == 1582 && (month < 10 || (month == 10 && day < 15))));
   if (day > days_in_month(*year, static_cast<int>(month), julian)) return std::nullopt;
-  const std::int64_t days = julian ? days_from_julian(*year, static_cast<int>(month), static_cast<int>(day))
-                                   : days_from_civil(*year, static_cast<int>(month), static_cast<int>(day));
-  return TimeReference{*step, days * 86400 + hour * 3600 + minute * 60 + second - shift, nanoseconds};
+  const std::int64_t days =
+      julian ? days_from_julian(*year, static_cast<int>(month), static_cast<int>(day))
+             : days_from_civil(*year, static_cast<int>(month), static_cast<int>(day));
+  return TimeReference{*step, days * 86400 + hour * 3600 + minute * 60 + second - shift,
+                       nanoseconds};
 }
 
 }  // namespace batchfs

@@ -1,6 +1,6 @@
 #pragma once
-// CF time units: "hours since 1900-01-01 00:00:0.0 +00:00". Source: CF Conventions 1.11 section 4.4, read as
-// xarray and cftime read it.
+// CF time units: "hours since 1900-01-01 00:00:0.0 +00:00". Source: CF Conventions 1.11
+// section 4.4, read as xarray and cftime read it.
 
 #include <cstdint>
 #include <optional>
@@ -10,8 +10,8 @@ namespace batchfs {
 
 inline constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
-/// "hours", "Hour", "days" ...: nanoseconds in one. nullopt for anything else (months and years have no
-/// fixed length).
+/// "hours", "Hour", "days" ...: nanoseconds in one. nullopt for anything else (months and years
+/// have no fixed length).
 std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit);
 
 /// "s", "ms", "us", "ns": nanoseconds in one.
@@ -23,9 +23,10 @@ struct TimeReference {
   std::int64_t nanoseconds;  // and what is left of it, 0 to 999,999,999
 };
 
-/// nullopt when the units are no times, or the calendar ("" is standard) is one that datetime64 cannot hold.
-/// Dates before 1582-10-15 are Julian in the standard calendar.
-std::optional<TimeReference> parse_time_units(const std::string& units, const std::string& calendar);
+/// nullopt when the units are no times, or the calendar ("" is standard) is one that datetime64
+/// cannot hold. Dates before 1582-10-15 are Julian in the standard calendar.
+std::optional<TimeReference> parse_time_units(const std::string& units,
+                                              const std::string& calendar);
 
 /// Is it "<unit> since <date>", whatever the calendar?
 bool is_time_units(const std::string& units);

@@ -30,45 +30,53 @@ using Compute = std::conditional_t<std::is_same_v<A, _Float16>, float, A>;
 /// A value with what run_numeric() does besides masking; what is not to be done costs nothing.
 template <class A, bool kScale, bool kOffset>
 A scaled(A value, [[maybe_unused]] A scale, [[maybe_unused]] A offset) {
-  if constexpr (kScale) value = static_cast<A>(static_cast<Compute<A>>(value) * static_cast<Compute<A>>(scale));
-  if constexpr (kOffset) value = static_cast<A>(static_cast<Compute<A>>(value) + static_cast<Compute<A>>(offset));
+  if constexpr (kScale)
+    value = static_cast<A>(static_cast<Compute<A>>(value) * static_cast<Compute<A>>(scale));
+  if constexpr (kOffset)
+    value = static_cast<A>(static_cast<Compute<A>>(value) + static_cast<Compute<A>>(offset));
   return value;
 }
 
 /// Stored S -> arithmetic A (mask, scale, offset) -> result R.
 template <class S, class A, class R, bool kScale, bool kOffset>
-void run_scaled(const CfDecoding& cf, std::int64_t count, const std::byte* source, std::int64_t source_stride,
-                std::byte* result, std::int64_t result_stride) {
+void run_scaled(const CfDecoding& cf, std::int64_t count, const std::byte* source,
+                std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
   const auto scale = static_cast<A>(cf.scale), offset = static_cast<A>(cf.offset);
   const A missing = std::numeric_limits<double>::quiet_NaN();
   if (cf.masked.size() > 1) {
     for (std::int64_t i = 0; i < count; ++i) {
       const A stored = static_cast<A>(load<S>(source + i * source_stride));
-      const bool masked = std::any_of(cf.masked.begin(), cf.masked.end(),
-                                      [stored](double mask) { return stored == static_cast<A>(mask); });
+      const bool masked = std::any_of(cf.masked.begin(), cf.masked.end(), [stored](double mask) {
+        return stored == static_cast<A>(mask);
+      });
       store(result + i * result_stride,
             static_cast<R>(scaled<A, kScale, kOffset>(masked ? missing : stored, scale, offset)));
     }
     return;
   }
-  const A mask = cf.masked.empty() ? missing : static_cast<A>(cf.masked.front());  // nothing equals NaN
+  const A mask =
+      cf.masked.empty() ? missing : static_cast<A>(cf.masked.front());  // nothing equals NaN
   const auto loop = [&](std::int64_t from_stride, std::int64_t to_stride) {
     for (std::int64_t i = 0; i < count; ++i) {
       const A stored = static_cast<A>(load<S>(source + i * from_stride));
       const A value = stored == mask ? missing : stored;
-      store(result + i * to_stride, static_cast<R>(scaled<A, kScale, kOffset>(value, scale, offset)));
+      store(result + i * to_stride,
+            static_cast<R>(scaled<A, kScale, kOffset>(value, scale, offset)));
     }
   };
   // Constant strides let the compiler vectorise the common case.
-  if (source_stride == sizeof(S) && result_stride == sizeof(R)) loop(sizeof(S), sizeof(R));
-  else loop(source_stride, result_stride);
+  if (source_stride == sizeof(S) && result_stride == sizeof(R))
+    loop(sizeof(S), sizeof(R));
+  else
+    loop(source_stride, result_stride);
 }
 
 template <class S, class A, class R>
-void run_numeric(const CfDecoding& cf, std::int64_t count, const std::byte* source, std::int64_t source_stride,
-                 std::byte* result, std::int64_t result_stride) {
-  const auto run = cf.has_scale ? cf.has_offset ? run_scaled<S, A, R, true, true> : run_scaled<S, A, R, true, false>
-                   : cf.has_offset ? run_scaled<S, A, R, false, true>
+void run_numeric(const CfDecoding& cf, std::int64_t count, const std::byte* source,
+                 std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
+  const auto run = cf.has_scale    ? cf.has_offset ? run_scaled<S, A, R, true, true>
+                                                   : run_scaled<S, A, R, true, false>
+                      : cf.has_offset ? run_scaled<S, A, R, false, true>
                                    : run_scaled<S, A, R, false, false>;
   run(cf, count, source, source_stride, result, result_stride);
 }
@@ -80,7 +88,8 @@ std::int64_t to_int64(S value) {
     return static_cast<std::int64_t>(value);
   } else {
     const auto number = static_cast<double>(value);
-    return number >= -0x1p63 && number < 0x1p63 ? static_cast<std::int64_t>(number) : std::numeric_limits<std::int64_t>::min();
+    return number >= -0x1p63 && number < 0x1p63 ? static_cast<std::int64_t>(number)
+                                                : std::numeric_limits<std::int64_t>::min();
   }
 }
 
@@ -91,22 +100,26 @@ void run_integer_scale(const CfDecoding& cf, std::int64_t count, const std::byte
   const auto scale = static_cast<std::uint64_t>(to_int64(cf.scale));
   for (std::int64_t i = 0; i < count; ++i)
     store(result + i * result_stride,
-          static_cast<std::int64_t>(static_cast<std::uint64_t>(to_int64(load<S>(source + i * source_stride))) * scale));
+          static_cast<std::int64_t>(
+              static_cast<std::uint64_t>(to_int64(load<S>(source + i * source_stride))) * scale));
 }
 
 template <class S>
 void run_integer_scale_to_float(const CfDecoding& cf, std::int64_t count, const std::byte* source,
-                                std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
+                                std::int64_t source_stride, std::byte* result,
+                                std::int64_t result_stride) {
   run_integer_scale<S>(cf, count, source, source_stride, result, result_stride);
   for (std::int64_t i = 0; i < count; ++i)
-    store(result + i * result_stride, static_cast<double>(load<std::int64_t>(result + i * result_stride)));
+    store(result + i * result_stride,
+          static_cast<double>(load<std::int64_t>(result + i * result_stride)));
 }
 
 template <class S>
-void run_bool(const CfDecoding&, std::int64_t count, const std::byte* source, std::int64_t source_stride,
-              std::byte* result, std::int64_t result_stride) {
+void run_bool(const CfDecoding&, std::int64_t count, const std::byte* source,
+              std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
   for (std::int64_t i = 0; i < count; ++i)
-    store(result + i * result_stride, static_cast<std::uint8_t>(load<S>(source + i * source_stride) != S{}));
+    store(result + i * result_stride,
+          static_cast<std::uint8_t>(load<S>(source + i * source_stride) != S{}));
 }
 
 /// Counts since the reference date in counts of the result's unit. Throws when they do not fit.
@@ -115,21 +128,24 @@ std::int64_t time_result(const CfDecoding& cf, __int128 counts) {
   if (cf.time == CfDecoding::Time::datetime)
     value += static_cast<__int128>(cf.origin_seconds) * cf.per_second + cf.origin_rest;
   if (value > INT64_MAX || value <= INT64_MIN)
-    throw Error(ErrorCode::not_supported,
-                "a time lies outside of what datetime64[ns] holds (1677 to 2262); use --decode raw");
+    throw Error(
+        ErrorCode::not_supported,
+        "a time lies outside of what datetime64[ns] holds (1677 to 2262); use --decode raw");
   return static_cast<std::int64_t>(value);
 }
 
 template <class S>
-void run_time(const CfDecoding& cf, std::int64_t count, const std::byte* source, std::int64_t source_stride,
-              std::byte* result, std::int64_t result_stride) {
+void run_time(const CfDecoding& cf, std::int64_t count, const std::byte* source,
+              std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
   for (std::int64_t i = 0; i < count; ++i) {
     const S stored = load<S>(source + i * source_stride);
     std::int64_t value = std::numeric_limits<std::int64_t>::min();  // NaT
     if constexpr (std::is_integral_v<S>) {
       bool missing = false;
-      if constexpr (std::is_same_v<S, std::int64_t>) missing = stored == std::numeric_limits<S>::min();
-      for (std::int64_t mask : cf.masked_counts) missing = missing || stored == static_cast<S>(mask);
+      if constexpr (std::is_same_v<S, std::int64_t>)
+        missing = stored == std::numeric_limits<S>::min();
+      for (std::int64_t mask : cf.masked_counts)
+        missing = missing || stored == static_cast<S>(mask);
       if (!missing) value = time_result(cf, static_cast<__int128>(stored) * cf.time_step);
     } else {
       double number = static_cast<double>(stored);
@@ -153,19 +169,22 @@ void run_packed_time(const CfDecoding& cf, std::int64_t count, const std::byte* 
                      std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
   for (std::int64_t i = 0; i < count; ++i) {
     const double number = static_cast<double>(load<S>(source + i * source_stride));
-    run_time<double>(cf, 1, reinterpret_cast<const std::byte*>(&number), 8, result + i * result_stride, 8);
+    run_time<double>(cf, 1, reinterpret_cast<const std::byte*>(&number), 8,
+                     result + i * result_stride, 8);
   }
 }
 
 template <class T>
-void run_complex(const CfDecoding& cf, std::int64_t count, const std::byte* source, std::int64_t source_stride,
-                 std::byte* result, std::int64_t result_stride) {
+void run_complex(const CfDecoding& cf, std::int64_t count, const std::byte* source,
+                 std::int64_t source_stride, std::byte* result, std::int64_t result_stride) {
   constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
   for (std::int64_t i = 0; i < count; ++i) {
     const auto stored = load<std::complex<T>>(source + i * source_stride);
-    const bool masked = std::any_of(cf.masked_complex.begin(), cf.masked_complex.end(), [stored](const auto& mask) {
-      return stored == std::complex<T>(static_cast<T>(mask.real()), static_cast<T>(mask.imag()));
-    });
+    const bool masked =
+        std::any_of(cf.masked_complex.begin(), cf.masked_complex.end(), [stored](const auto& mask) {
+          return stored ==
+                 std::complex<T>(static_cast<T>(mask.real()), static_cast<T>(mask.imag()));
+        });
     store(result + i * result_stride, masked ? std::complex<T>(kNan, kNan) : stored);
   }
 }
@@ -176,27 +195,42 @@ auto with_type(const DataType& type, Body&& body) {
   switch (type.kind) {
     case Kind::signed_int:
       switch (type.itemsize) {
-        case 1: return body(std::int8_t{});
-        case 2: return body(std::int16_t{});
-        case 4: return body(std::int32_t{});
-        default: return body(std::int64_t{});
+        case 1:
+          return body(std::int8_t{});
+        case 2:
+          return body(std::int16_t{});
+        case 4:
+          return body(std::int32_t{});
+        default:
+          return body(std::int64_t{});
       }
     case Kind::unsigned_int:
       switch (type.itemsize) {
-        case 1: return body(std::uint8_t{});
-        case 2: return body(std::uint16_t{});
-        case 4: return body(std::uint32_t{});
-        default: return body(std::uint64_t{});
+        case 1:
+          return body(std::uint8_t{});
+        case 2:
+          return body(std::uint16_t{});
+        case 4:
+          return body(std::uint32_t{});
+        default:
+          return body(std::uint64_t{});
       }
     case Kind::floating:
       switch (type.itemsize) {
-        case 2: return body(_Float16{});
-        case 4: return body(float{});
-        default: return body(double{});
+        case 2:
+          return body(_Float16{});
+        case 4:
+          return body(float{});
+        default:
+          return body(double{});
       }
-    case Kind::boolean: return body(std::uint8_t{});
-    case Kind::datetime: case Kind::timedelta: return body(std::int64_t{});
-    default: break;
+    case Kind::boolean:
+      return body(std::uint8_t{});
+    case Kind::datetime:
+    case Kind::timedelta:
+      return body(std::int64_t{});
+    default:
+      break;
   }
   throw Error(ErrorCode::not_supported, fmt::format("converting values of type {}", type.name()));
 }
@@ -204,9 +238,12 @@ auto with_type(const DataType& type, Body&& body) {
 template <class Body>
 auto with_float(const DataType& type, Body&& body) {
   switch (type.itemsize) {
-    case 2: return body(_Float16{});
-    case 4: return body(float{});
-    default: return body(double{});
+    case 2:
+      return body(_Float16{});
+    case 4:
+      return body(float{});
+    default:
+      return body(double{});
   }
 }
 
@@ -225,8 +262,9 @@ struct BFloat16 {
 
 /// Values that were decoded to float64: normalised, NaN replaced, cast.
 template <class R>
-void finish_block(std::int64_t count, const double* values, const double* subtract, const double* divide,
-                  const double* nan_value, std::byte* result, std::int64_t result_stride) {
+void finish_block(std::int64_t count, const double* values, const double* subtract,
+                  const double* divide, const double* nan_value, std::byte* result,
+                  std::int64_t result_stride) {
   auto loop = [&](auto value_of, std::int64_t stride) {
     for (std::int64_t i = 0; i < count; ++i) {
       double value = value_of(values[i]);
@@ -235,8 +273,10 @@ void finish_block(std::int64_t count, const double* values, const double* subtra
     }
   };
   auto loops = [&](auto value_of) {
-    if (result_stride == sizeof(R)) loop(value_of, sizeof(R));
-    else loop(value_of, result_stride);
+    if (result_stride == sizeof(R))
+      loop(value_of, sizeof(R));
+    else
+      loop(value_of, result_stride);
   };
   if (subtract == nullptr) return loops([](double value) { return value; });
   loops([less = *subtract, by = *divide](double value) { return (value - less) / by; });
@@ -266,7 +306,9 @@ Converter::Converter(const CfDecoding& decoding, const DataType& result, Finish 
     run_ = with_type(decoding.stored, [&](auto s) -> Run {
       if (scales_integers) return run_integer_scale_to_float<decltype(s)>;
       if (decoding.decoded.is_integer()) return run_numeric<decltype(s), double, double>;
-      return with_float(decoding.arithmetic, [](auto a) -> Run { return run_numeric<decltype(s), decltype(a), double>; });
+      return with_float(decoding.arithmetic, [](auto a) -> Run {
+        return run_numeric<decltype(s), decltype(a), double>;
+      });
     });
     if (to_blocks)
       cast_ = result.kind == Kind::bfloat16
@@ -288,7 +330,9 @@ Converter::Converter(const CfDecoding& decoding, const DataType& result, Finish 
   } else {
     run_ = with_type(decoding.stored, [&](auto s) {
       return with_float(decoding.arithmetic, [&](auto a) {
-        return with_float(result, [](auto r) -> Run { return run_numeric<decltype(s), decltype(a), decltype(r)>; });
+        return with_float(result, [](auto r) -> Run {
+          return run_numeric<decltype(s), decltype(a), decltype(r)>;
+        });
       });
     });
   }
@@ -297,7 +341,8 @@ Converter::Converter(const CfDecoding& decoding, const DataType& result, Finish 
 void Converter::convert(const Dims& shape, const std::byte* source, const Dims& source_strides,
                         std::byte* result, const Dims& result_strides, const Dims& origin) const {
   if (is_copy_) {
-    if (source != result) copy_strided(shape, source_itemsize_, source, source_strides, result, result_strides);
+    if (source != result)
+      copy_strided(shape, source_itemsize_, source, source_strides, result, result_strides);
     return;
   }
   if (by_position()) {
@@ -330,7 +375,8 @@ void Converter::convert(const Dims& shape, const std::byte* source, const Dims& 
       if (v == 0) return;
     }
   }
-  if (cast_ != nullptr) return convert_in_blocks(shape, source, source_strides, result, result_strides, 0);
+  if (cast_ != nullptr)
+    return convert_in_blocks(shape, source, source_strides, result, result_strides, 0);
   for_each_run(shape, static_cast<std::int64_t>(source_itemsize_), source_strides,
                static_cast<std::int64_t>(result_itemsize_), result_strides,
                [&](std::int64_t count, std::int64_t from, std::int64_t from_stride, std::int64_t to,
@@ -339,8 +385,9 @@ void Converter::convert(const Dims& shape, const std::byte* source, const Dims& 
                });
 }
 
-void Converter::convert_in_blocks(const Dims& shape, const std::byte* source, const Dims& source_strides,
-                                  std::byte* result, const Dims& result_strides, std::int64_t entry) const {
+void Converter::convert_in_blocks(const Dims& shape, const std::byte* source,
+                                  const Dims& source_strides, std::byte* result,
+                                  const Dims& result_strides, std::int64_t entry) const {
   constexpr std::int64_t kBlock = 512;  // float64 values that stay in the first-level cache
   const Normalization* normalization = finish_.normalization.get();
   const double* subtract = normalization ? normalization->subtract.data() + entry : nullptr;
@@ -355,7 +402,8 @@ void Converter::convert_in_blocks(const Dims& shape, const std::byte* source, co
                    const std::int64_t n = std::min(kBlock, count - i);
                    run_(decoding_, n, source + from + i * from_stride, from_stride,
                         reinterpret_cast<std::byte*>(block), sizeof(double));
-                   cast_(n, block, subtract, divide, nan_value, result + to + i * to_stride, to_stride);
+                   cast_(n, block, subtract, divide, nan_value, result + to + i * to_stride,
+                         to_stride);
                  }
                });
 }

@@ -1,7 +1,7 @@
 #pragma once
-// The kernel that turns stored elements into a tensor's elements: CF decoding, normalisation, what stands for
-// missing values, and a final cast in one pass, for strided boxes. One indirect call per innermost run, none
-// per element.
+// The kernel that turns stored elements into a tensor's elements: CF decoding, normalisation, what
+// stands for missing values, and a final cast in one pass, for strided boxes. One indirect call per
+// innermost run, none per element.
 
 #include <memory>
 #include <optional>
@@ -12,11 +12,12 @@
 
 namespace batchfs {
 
-/// (x - subtract) / divide in float64, a rounding each: with one pair of numbers for every element, or with
-/// one for each position along some dimensions.
+/// (x - subtract) / divide in float64, a rounding each: with one pair of numbers for every element,
+/// or with one for each position along some dimensions.
 struct Normalization {
   std::vector<double> subtract, divide;  // of the same length
-  /// Entries from one array index to the next, per array dimension; 0 where the numbers are the same.
+  /// Entries from one array index to the next, per array dimension; 0 where the numbers are the
+  /// same.
   Dims strides;
 
   bool by_position() const {
@@ -35,8 +36,9 @@ struct Finish {
 /// Immutable, thread-safe, cheap to copy.
 class Converter {
  public:
-  /// `result` is decoding.decoded, or another float type when that is a float (the view's `dtype`). With
-  /// `finish`, and for float64, integers become floats too. Throws not_supported for pairs that make no sense.
+  /// `result` is decoding.decoded, or another float type when that is a float (the view's `dtype`).
+  /// With `finish`, and for float64, integers become floats too. Throws not_supported for pairs
+  /// that make no sense.
   Converter(const CfDecoding& decoding, const DataType& result, Finish finish = {});
 
   const CfDecoding& decoding() const { return decoding_; }
@@ -52,20 +54,23 @@ class Converter {
   bool in_place() const { return source_itemsize_ == result_itemsize_; }
 
   /// Does the result depend on where in the array an element is?
-  bool by_position() const { return finish_.normalization != nullptr && finish_.normalization->by_position(); }
+  bool by_position() const {
+    return finish_.normalization != nullptr && finish_.normalization->by_position();
+  }
 
-  /// Converts a box. Strides in bytes; `origin` is the array index of its first element, and only needed when
-  /// by_position().
+  /// Converts a box. Strides in bytes; `origin` is the array index of its first element, and only
+  /// needed when by_position().
   void convert(const Dims& shape, const std::byte* source, const Dims& source_strides,
                std::byte* result, const Dims& result_strides, const Dims& origin = {}) const;
 
  private:
   using Run = void (*)(const CfDecoding&, std::int64_t count, const std::byte* source,
                        std::int64_t source_stride, std::byte* result, std::int64_t result_stride);
-  using Cast = void (*)(std::int64_t count, const double* values, const double* subtract, const double* divide,
-                        const double* nan_value, std::byte* result, std::int64_t result_stride);
-  void convert_in_blocks(const Dims& shape, const std::byte* source, const Dims& source_strides, std::byte* result,
-                         const Dims& result_strides, std::int64_t entry) const;
+  using Cast = void (*)(std::int64_t count, const double* values, const double* subtract,
+                        const double* divide, const double* nan_value, std::byte* result,
+                        std::int64_t result_stride);
+  void convert_in_blocks(const Dims& shape, const std::byte* source, const Dims& source_strides,
+                         std::byte* result, const Dims& result_strides, std::int64_t entry) const;
 
   CfDecoding decoding_;
   DataType result_;

@@ -38,7 +38,8 @@ std::vector<std::string> dimension_names(const ArrayMetadata& array) {
       named = true;
     }
   if (named) return names;
-  if (const auto it = array.attributes.find("_ARRAY_DIMENSIONS"); it != array.attributes.end() && take(*it))
+  if (const auto it = array.attributes.find("_ARRAY_DIMENSIONS");
+      it != array.attributes.end() && take(*it))
     return names;
   // NCZarr: references like "/time".
   const Json* references = nullptr;
@@ -57,7 +58,8 @@ namespace {
 
 using NamedArrays = std::map<std::string, const ArrayMetadata*>;
 
-/// The arrays of a group, not those of groups below it. An array in place of the group is "values" or has its own name.
+/// The arrays of a group, not those of groups below it. An array in place of the group is "values"
+/// or has its own name.
 NamedArrays arrays_of(const Hierarchy& hierarchy, const std::string& path) {
   NamedArrays arrays;
   for (const auto& [array_path, metadata] : hierarchy.arrays) {
@@ -76,17 +78,21 @@ NamedArrays arrays_of(const Hierarchy& hierarchy, const std::string& path) {
 /// NCZarr's own attributes.
 bool is_nczarr(const std::string& key) { return key.starts_with("_nc") || key.starts_with("_NC"); }
 
-/// Bounds of times need no units of their own: CF Conventions, section 7.1. The attributes that each is to have, by name.
+/// Bounds of times need no units of their own: CF Conventions, section 7.1. The attributes that
+/// each is to have, by name.
 std::map<std::string, Json> bounds_attributes(const NamedArrays& arrays) {
   std::map<std::string, Json> result;
   for (const auto& [name, metadata] : arrays) {
     const Json& attributes = metadata->attributes;
     const auto units = attributes.find("units"), bounds = attributes.find("bounds");
-    if (units == attributes.end() || bounds == attributes.end() || !units->is_string() || !bounds->is_string()) continue;
+    if (units == attributes.end() || bounds == attributes.end() || !units->is_string() ||
+        !bounds->is_string())
+      continue;
     if (units->get<std::string>().find("since") == std::string::npos) continue;
     Json& wanted = result[bounds->get<std::string>()];
     wanted["units"] = *units;
-    if (const auto calendar = attributes.find("calendar"); calendar != attributes.end()) wanted["calendar"] = *calendar;
+    if (const auto calendar = attributes.find("calendar"); calendar != attributes.end())
+      wanted["calendar"] = *calendar;
   }
   return result;
 }
@@ -114,7 +120,8 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
     attributes_ = group->second.attributes;
   for (const auto& [key, why] : hierarchy.problems) {  // "group/t2m/.zarray"
     const std::size_t begin = path.empty() ? 0 : path.size() + 1, slash = key.rfind('/');
-    if (slash != std::string::npos && slash > begin && (path.empty() || key.starts_with(path + "/")))
+    if (slash != std::string::npos && slash > begin &&
+        (path.empty() || key.starts_with(path + "/")))
       problems_.emplace(key.substr(begin, slash - begin), why);
   }
   const NamedArrays arrays = arrays_of(hierarchy, path);
@@ -148,8 +155,10 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
     variable.cf = raw_decoding(metadata);
     if (variable.unsupported.empty()) {
       try {
-        if (metadata.type.is_variable()) variable.strings = std::make_shared<const StringArray>(store, variable.metadata);
-        else variable.array = std::make_shared<const Array>(store, variable.metadata);
+        if (metadata.type.is_variable())
+          variable.strings = std::make_shared<const StringArray>(store, variable.metadata);
+        else
+          variable.array = std::make_shared<const Array>(store, variable.metadata);
         const bool characters = metadata.type.kind == Kind::bytes && metadata.type.itemsize == 1;
         variable.cf = cf_decoding(metadata, characters && joins_characters(metadata));
       } catch (const Error& error) {
@@ -168,21 +177,25 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
         append_member(variable.attributes, key, value);
     variables_.push_back(std::move(variable));
   }
-  for (const Variable& variable : variables_) named_coordinates.insert(variable.dims.begin(), variable.dims.end());
-  for (Variable& variable : variables_) variable.is_coordinate = named_coordinates.contains(variable.name);
+  for (const Variable& variable : variables_)
+    named_coordinates.insert(variable.dims.begin(), variable.dims.end());
+  for (Variable& variable : variables_)
+    variable.is_coordinate = named_coordinates.contains(variable.name);
   // xarray puts data variables before coordinates, and dimensions in the order they appear.
   std::stable_partition(variables_.begin(), variables_.end(),
                         [](const Variable& variable) { return !variable.is_coordinate; });
   std::map<std::string, std::pair<std::int64_t, std::string>> sizes;
   for (const Variable& variable : variables_)
     for (std::size_t d = 0; d < variable.dims.size(); ++d) {
-      const auto [it, is_new] = sizes.try_emplace(variable.dims[d], variable.shape[d], variable.name);
+      const auto [it, is_new] =
+          sizes.try_emplace(variable.dims[d], variable.shape[d], variable.name);
       if (is_new) {
         dims_.emplace_back(variable.dims[d], variable.shape[d]);
       } else if (it->second.first != variable.shape[d]) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("dimension '{}' has length {} in '{}' and {} in '{}'", variable.dims[d],
-                                it->second.first, it->second.second, variable.shape[d], variable.name));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("dimension '{}' has length {} in '{}' and {} in '{}'", variable.dims[d],
+                        it->second.first, it->second.second, variable.shape[d], variable.name));
       }
     }
 }
@@ -198,10 +211,12 @@ const Variable* Dataset::find(const std::string& name) const {
 const Variable& Dataset::variable(const std::string& name) const {
   if (const Variable* found = find(name)) return *found;
   if (const auto problem = problems_.find(name); problem != problems_.end())
-    throw Error(ErrorCode::corrupt, fmt::format("the metadata of '{}' cannot be used: {}", name, problem->second));
+    throw Error(ErrorCode::corrupt,
+                fmt::format("the metadata of '{}' cannot be used: {}", name, problem->second));
   std::vector<std::string> names;
   for (const Variable& variable : variables_) names.push_back(variable.name);
-  throw Error(ErrorCode::not_found, fmt::format("no variable '{}'{}", name, nearest_or_all(name, names)));
+  throw Error(ErrorCode::not_found,
+              fmt::format("no variable '{}'{}", name, nearest_or_all(name, names)));
 }
 
 std::int64_t Dataset::dim_size(const std::string& dim) const {
@@ -210,7 +225,8 @@ std::int64_t Dataset::dim_size(const std::string& dim) const {
     if (name == dim) return size;
     names.push_back(name);
   }
-  throw Error(ErrorCode::not_found, fmt::format("no dimension '{}'{}", dim, nearest_or_all(dim, names)));
+  throw Error(ErrorCode::not_found,
+              fmt::format("no dimension '{}'{}", dim, nearest_or_all(dim, names)));
 }
 
 const Variable* Dataset::index_of(const std::string& dim) const {
@@ -223,9 +239,11 @@ const NdArray& Dataset::index_values(const std::string& dim) const {
   const Variable* variable = index_of(dim);
   if (variable == nullptr) {
     const Variable* unread = find(dim);
-    const std::string why = unread != nullptr && !unread->unsupported.empty()
-                                ? fmt::format("the coordinate of dimension '{}' cannot be read ({})", dim, unread->unsupported)
-                                : fmt::format("dimension '{}' has no coordinate", dim);
+    const std::string why =
+        unread != nullptr && !unread->unsupported.empty()
+            ? fmt::format("the coordinate of dimension '{}' cannot be read ({})", dim,
+                          unread->unsupported)
+            : fmt::format("dimension '{}' has no coordinate", dim);
     throw Error(ErrorCode::not_found, why + "; use positions, as in '#0:#4'");
   }
   {
@@ -260,18 +278,24 @@ void Dataset::load_index_values() const {
 namespace {
 
 /// Strings as numpy's fixed-length ones, in UCS-4.
-NdArray text_array(const std::vector<std::string>& strings, const Dims& shape, const std::string& name) {
+NdArray text_array(const std::vector<std::string>& strings, const Dims& shape,
+                   const std::string& name) {
   constexpr std::uint64_t kLargest = UINT64_C(1) << 30;
   std::vector<std::u32string> texts;
   std::size_t longest = 1;
-  for (const std::string& string : strings) longest = std::max(longest, texts.emplace_back(code_points(string)).size());
+  for (const std::string& string : strings)
+    longest = std::max(longest, texts.emplace_back(code_points(string)).size());
   if (longest * 4 * std::max<std::size_t>(strings.size(), 1) > kLargest)
     throw Error(ErrorCode::not_supported,
-                fmt::format("{} strings, the longest of {} characters, are more than 1 GB", strings.size(), longest), name);
-  NdArray result{make_type(Kind::unicode, static_cast<std::uint32_t>(4 * longest)), shape, Buffer(strings.size() * longest * 4)};
+                fmt::format("{} strings, the longest of {} characters, are more than 1 GB",
+                            strings.size(), longest),
+                name);
+  NdArray result{make_type(Kind::unicode, static_cast<std::uint32_t>(4 * longest)), shape,
+                 Buffer(strings.size() * longest * 4)};
   if (result.data.size() > 0) std::memset(result.data.data(), 0, result.data.size());
   for (std::size_t i = 0; i < texts.size(); ++i)
-    if (!texts[i].empty()) std::memcpy(result.data.data() + i * longest * 4, texts[i].data(), texts[i].size() * 4);
+    if (!texts[i].empty())
+      std::memcpy(result.data.data() + i * longest * 4, texts[i].data(), texts[i].size() * 4);
   return result;
 }
 
@@ -279,8 +303,10 @@ NdArray text_array(const std::vector<std::string>& strings, const Dims& shape, c
 
 NdArray read_variable(const Variable& variable, Decode decode) {
   if (!variable.is_readable())
-    throw Error(ErrorCode::not_supported, "values cannot be read: " + variable.unsupported, variable.name);
-  if (variable.strings != nullptr) return text_array(variable.strings->read(), variable.shape, variable.name);
+    throw Error(ErrorCode::not_supported, "values cannot be read: " + variable.unsupported,
+                variable.name);
+  if (variable.strings != nullptr)
+    return text_array(variable.strings->read(), variable.shape, variable.name);
   const Array& array = *variable.array;
   const auto elements = static_cast<std::size_t>(element_count(array.shape()));
   NdArray stored{array.type(), array.shape(), Buffer(elements * array.type().itemsize)};

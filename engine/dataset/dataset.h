@@ -26,16 +26,17 @@ struct NdArray {
 };
 
 struct Variable {
-  std::string name;                      // in its group
+  std::string name;  // in its group
   std::shared_ptr<const ArrayMetadata> metadata;
-  std::shared_ptr<const Array> array;    // null when values cannot be read: `unsupported` says why
-  std::shared_ptr<const StringArray> strings;  // in place of `array`, where the elements are strings of any length
+  std::shared_ptr<const Array> array;  // null when values cannot be read: `unsupported` says why
+  std::shared_ptr<const StringArray>
+      strings;  // in place of `array`, where the elements are strings of any length
   std::string unsupported;
-  std::vector<std::string> dims;         // one per dimension of `shape`
-  Dims shape;                            // the array's, less a joined character dimension
-  CfDecoding cf;                         // how open_zarr decodes it
+  std::vector<std::string> dims;  // one per dimension of `shape`
+  Dims shape;                     // the array's, less a joined character dimension
+  CfDecoding cf;                  // how open_zarr decodes it
   bool is_coordinate = false;
-  Json attributes = Json::object();      // without dimension and encoding attributes
+  Json attributes = Json::object();  // without dimension and encoding attributes
 
   bool is_readable() const { return array != nullptr || strings != nullptr; }
 };
@@ -43,8 +44,8 @@ struct Variable {
 /// Immutable after construction, but for lazily read coordinate values (thread-safe).
 class Dataset {
  public:
-  /// The group at `path` of an opened store. A store whose root is an array gives a dataset of that one
-  /// variable, named "values". With `only`, of its arrays only those of these names.
+  /// The group at `path` of an opened store. A store whose root is an array gives a dataset of that
+  /// one variable, named "values". With `only`, of its arrays only those of these names.
   Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path = "",
           const std::optional<std::set<std::string>>& only = std::nullopt);
   ~Dataset();
@@ -61,12 +62,13 @@ class Dataset {
 
   const Json& attributes() const { return attributes_; }
 
-  /// The index coordinate of a dimension (the 1-d variable of its name); nullptr when there is none.
+  /// The index coordinate of a dimension (the 1-d variable of its name); nullptr when there is
+  /// none.
   const Variable* index_of(const std::string& dim) const;
   /// The decoded values of a dimension's index coordinate, read once and kept.
   const NdArray& index_values(const std::string& dim) const;
-  /// Reads all of them at once: from a remote store that is one round trip instead of many. What fails is
-  /// said by index_values().
+  /// Reads all of them at once: from a remote store that is one round trip instead of many. What
+  /// fails is said by index_values().
   void load_index_values() const;
 
  private:
@@ -81,8 +83,8 @@ class Dataset {
 /// Dimension names of an array (see the file comment).
 std::vector<std::string> dimension_names(const ArrayMetadata& array);
 
-/// Reads and decodes a whole variable, blocking: for coordinates. Strings of any length come as long as the longest of
-/// them.
+/// Reads and decodes a whole variable, blocking: for coordinates. Strings of any length come as
+/// long as the longest of them.
 NdArray read_variable(const Variable& variable, Decode decode = Decode::cf);
 
 }  // namespace batchfs

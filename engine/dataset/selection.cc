@@ -26,7 +26,8 @@ Positions Positions::range(std::int64_t start, std::int64_t count) {
 Positions Positions::list(std::vector<std::int64_t> positions) {
   // Consecutive ones are a range: the plan then reads them in one piece.
   bool consecutive = !positions.empty();
-  for (std::size_t i = 1; i < positions.size(); ++i) consecutive = consecutive && positions[i] == positions[i - 1] + 1;
+  for (std::size_t i = 1; i < positions.size(); ++i)
+    consecutive = consecutive && positions[i] == positions[i - 1] + 1;
   if (consecutive) return range(positions.front(), static_cast<std::int64_t>(positions.size()));
   Positions result;
   result.list_ = std::move(positions);
@@ -48,7 +49,9 @@ std::int64_t Positions::operator[](std::int64_t i) const {
 
 namespace {
 
-bool looks_like_label(const std::string& text) { return text.empty() || text.find(':') == std::string::npos || parse_date(text); }
+bool looks_like_label(const std::string& text) {
+  return text.empty() || text.find(':') == std::string::npos || parse_date(text);
+}
 
 /// Splits "from:to" at the colon that leaves two labels; times have colons of their own.
 std::optional<std::pair<std::string, std::string>> split_range(const std::string& text) {
@@ -78,19 +81,23 @@ Json label_as_json(const std::string& text) {
 
 /// How a range is written in a view.
 std::string range_in_view(const std::string& from, const std::string& to, bool wrap) {
-  return fmt::format("{{\"from\": {}, \"to\": {}{}}}", json_text(label_as_json(from), -1), json_text(label_as_json(to), -1),
-                     wrap ? ", \"wrap\": true" : "");
+  return fmt::format("{{\"from\": {}, \"to\": {}{}}}", json_text(label_as_json(from), -1),
+                     json_text(label_as_json(to), -1), wrap ? ", \"wrap\": true" : "");
 }
 
 /// Keys of slices in other programs.
 constexpr KeyHint kRangeHints[] = {
-    {"start", "the first label of a range is \"from\""}, {"begin", "the first label of a range is \"from\""},
-    {"min", "the first label of a range is \"from\""},   {"stop", "the last label of a range is \"to\", included"},
-    {"end", "the last label of a range is \"to\", included"}, {"max", "the last label of a range is \"to\", included"},
+    {"start", "the first label of a range is \"from\""},
+    {"begin", "the first label of a range is \"from\""},
+    {"min", "the first label of a range is \"from\""},
+    {"stop", "the last label of a range is \"to\", included"},
+    {"end", "the last label of a range is \"to\", included"},
+    {"max", "the last label of a range is \"to\", included"},
     {"until", "the last label of a range is \"to\", included"},
     {"step", "a selection has no step; thin out samples with \"stride\" in \"window\""},
     {"stride", "a selection has no stride; thin out samples with \"stride\" in \"window\""},
-    {"slice", "a range is {\"from\": A, \"to\": B}"}, {"values", "a list of labels is written as [500, 850]"},
+    {"slice", "a range is {\"from\": A, \"to\": B}"},
+    {"values", "a list of labels is written as [500, 850]"},
     {"cyclic", "a range that goes over the end has \"wrap\": true"},
     {"periodic", "a range that goes over the end has \"wrap\": true"}};
 
@@ -115,7 +122,8 @@ Selector parse_selector(const std::string& text, const std::string& where) {
   }
   selector.values = split(text, ',');
   for (const std::string& value : selector.values)
-    if (value.empty()) throw Error(ErrorCode::invalid_argument, fmt::format("'{}' has an empty label", text), where);
+    if (value.empty())
+      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' has an empty label", text), where);
   selector.form = selector.values.size() == 1 ? Selector::Form::one : Selector::Form::list;
   return selector;
 }
@@ -126,10 +134,12 @@ Selector parse_selector(const JsonRef& json) {
   if (json.is_object()) {
     allow_only(json, {"from", "to", "wrap"}, kRangeHints);
     selector.form = Selector::Form::range;
-    if (const auto from = json.find("from"); from && !from->is_null()) selector.from = scalar_text(*from);
+    if (const auto from = json.find("from"); from && !from->is_null())
+      selector.from = scalar_text(*from);
     if (const auto to = json.find("to"); to && !to->is_null()) selector.to = scalar_text(*to);
     if (const auto wrap = json.find("wrap")) selector.wrap = wrap->boolean();
-    if (selector.from && selector.to) selector.with_wrap = range_in_view(*selector.from, *selector.to, true);
+    if (selector.from && selector.to)
+      selector.with_wrap = range_in_view(*selector.from, *selector.to, true);
   } else if (json.is_array()) {
     selector.form = Selector::Form::list;
     for (const JsonRef& element : json.elements()) selector.values.push_back(scalar_text(element));
@@ -145,7 +155,10 @@ namespace {
 class Lookup {
  public:
   Lookup(const Dataset& dataset, std::string dim, const Selector& selector)
-      : dataset_(dataset), dim_(std::move(dim)), selector_(selector), size_(dataset.dim_size(dim_)) {}
+      : dataset_(dataset),
+        dim_(std::move(dim)),
+        selector_(selector),
+        size_(dataset.dim_size(dim_)) {}
 
   Positions run() {
     switch (selector_.form) {
@@ -155,7 +168,8 @@ class Lookup {
         const Positions found = label(value);
         if (partial_date(value)) return found;  // a partial date is a range and keeps the dim
         if (found.size() != 1)
-          throw error(ErrorCode::invalid_argument, fmt::format("the label '{}' occurs {} times", value, found.size()));
+          throw error(ErrorCode::invalid_argument,
+                      fmt::format("the label '{}' occurs {} times", value, found.size()));
         return Positions::one(found[0]);
       }
       case Selector::Form::list: {
@@ -173,7 +187,8 @@ class Lookup {
         }
         return Positions::list(std::move(positions));
       }
-      case Selector::Form::range: return range();
+      case Selector::Form::range:
+        return range();
     }
     return Positions::range(0, size_);
   }
@@ -182,7 +197,8 @@ class Lookup {
   static bool is_position(const std::string& text) { return !text.empty() && text.front() == '#'; }
 
   Error error(ErrorCode code, const std::string& why) const {
-    return Error(code, fmt::format("{}: {}", selector_.where.empty() ? dim_ : selector_.where, why));
+    return Error(code,
+                 fmt::format("{}: {}", selector_.where.empty() ? dim_ : selector_.where, why));
   }
 
   /// "#-4" -> a number; negative counts from the end.
@@ -192,14 +208,16 @@ class Lookup {
     const char* end = text.data() + text.size();
     const auto [rest, failed] = std::from_chars(begin, end, value);
     if (failed != std::errc() || rest != end || begin == end)
-      throw error(ErrorCode::invalid_argument, fmt::format("'{}' is no position; write '#3'", text));
+      throw error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' is no position; write '#3'", text));
     return value < 0 ? value + size_ : value;
   }
 
   std::int64_t position(const std::string& text) const {
     const std::int64_t value = position_number(text);
     if (value < 0 || value >= size_)
-      throw error(ErrorCode::not_found, fmt::format("position '{}' is outside of '{}', which has {}", text, dim_, size_));
+      throw error(ErrorCode::not_found,
+                  fmt::format("position '{}' is outside of '{}', which has {}", text, dim_, size_));
     return value;
   }
 
@@ -232,12 +250,15 @@ class Lookup {
       const std::optional<__int128> time = nanoseconds(v, i);
       if (!time || *time % (86400 * kNanosecondsPerSecond) == 0) continue;
       const __int128 t = *time;
-      level = std::max(level, t % (3600 * kNanosecondsPerSecond) == 0 ? 3 : t % (60 * kNanosecondsPerSecond) == 0 ? 4 : 5);
+      level = std::max(level, t % (3600 * kNanosecondsPerSecond) == 0 ? 3
+                              : t % (60 * kNanosecondsPerSecond) == 0 ? 4
+                                                                      : 5);
     }
     return level;
   }
 
-  /// Of a time; nullopt for NaT. Times of whole seconds reach beyond what 64 bits of nanoseconds hold.
+  /// Of a time; nullopt for NaT. Times of whole seconds reach beyond what 64 bits of nanoseconds
+  /// hold.
   static std::optional<__int128> nanoseconds(const NdArray& v, std::int64_t i) {
     return time_nanoseconds(label_count(v, i), v.type);
   }
@@ -257,7 +278,8 @@ class Lookup {
   std::optional<double> duration_unit(std::string_view unit) const {
     DataType typed = make_type(Kind::timedelta, 8);
     typed.unit = unit;
-    const std::optional<std::int64_t> nanoseconds = unit_nanoseconds(typed), count = unit_nanoseconds(values().type);
+    const std::optional<std::int64_t> nanoseconds = unit_nanoseconds(typed),
+                                      count = unit_nanoseconds(values().type);
     if (values().type.kind != Kind::timedelta || !nanoseconds || !count) return std::nullopt;
     return static_cast<double>(*nanoseconds) / static_cast<double>(*count);
   }
@@ -267,11 +289,16 @@ class Lookup {
     const char* const end = text.data() + text.size();
     const auto [rest, failed] = std::from_chars(text.data(), end, value);
     if (failed == std::errc())
-      if (const auto unit = duration_unit(std::string_view(rest, static_cast<std::size_t>(end - rest)))) return value * *unit;
+      if (const auto unit =
+              duration_unit(std::string_view(rest, static_cast<std::size_t>(end - rest))))
+        return value * *unit;
     if (values().type.kind == Kind::timedelta && (failed != std::errc() || rest != end))
-      throw error(ErrorCode::invalid_argument, fmt::format("'{}' is no length of time; write 6h, 30m or 2D", text));
+      throw error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' is no length of time; write 6h, 30m or 2D", text));
     if (failed != std::errc() || rest != end)
-      throw error(ErrorCode::invalid_argument, fmt::format("'{}' is not a number, as '{}' needs{}{}", text, dim_, note(), meant_range(text)));
+      throw error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' is not a number, as '{}' needs{}{}", text, dim_, note(),
+                              meant_range(text)));
     return value;
   }
 
@@ -300,7 +327,8 @@ class Lookup {
     const auto parsed = parse_date(text);
     if (!parsed)
       throw error(ErrorCode::invalid_argument,
-                  fmt::format("'{}' is not a date; write 2000-01-31 or 2000-01-31T06:00{}", text, meant_range(text)));
+                  fmt::format("'{}' is not a date; write 2000-01-31 or 2000-01-31T06:00{}", text,
+                              meant_range(text)));
     return *parsed;
   }
 
@@ -322,22 +350,24 @@ class Lookup {
       const double wanted = as_stored(parse_number(text));
       std::int64_t whole = 0;  // compared exactly: doubles hold no more than 53 bits
       const auto [rest, failed] = std::from_chars(text.data(), text.data() + text.size(), whole);
-      const bool is_whole = failed == std::errc() && rest == text.data() + text.size() && v.type.itemsize == 8 &&
-                            v.type.kind == Kind::signed_int;
+      const bool is_whole = failed == std::errc() && rest == text.data() + text.size() &&
+                            v.type.itemsize == 8 && v.type.kind == Kind::signed_int;
       std::vector<std::int64_t> at;
       for (std::int64_t i = 0; i < size_; ++i)
         if (is_whole ? label_count(v, i) == whole : label_number(v, i) == wanted) at.push_back(i);
       found = Positions::list(std::move(at));
     }
     if (found.size() == 0)
-      throw error(ErrorCode::not_found, fmt::format("no '{}' in '{}', which {}{}", text, dim_, extent(), nearest_label(text)));
+      throw error(ErrorCode::not_found, fmt::format("no '{}' in '{}', which {}{}", text, dim_,
+                                                    extent(), nearest_label(text)));
     return found;
   }
 
   /// "goes from 0 to 359".
   std::string extent() const {
     if (size_ == 0) return "goes from nothing to nothing";
-    return fmt::format("goes from {} to {}", label_text(values(), 0), label_text(values(), size_ - 1));
+    return fmt::format("goes from {} to {}", label_text(values(), 0),
+                       label_text(values(), size_ - 1));
   }
 
   /// "; the nearest is 500", or nothing.
@@ -345,7 +375,8 @@ class Lookup {
     if (is_text()) {
       constexpr std::int64_t kMaxCompared = 4096;
       std::vector<std::string> labels;
-      for (std::int64_t i = 0; i < std::min(size_, kMaxCompared); ++i) labels.push_back(label_text(values(), i));
+      for (std::int64_t i = 0; i < std::min(size_, kMaxCompared); ++i)
+        labels.push_back(label_text(values(), i));
       return did_you_mean(text, labels);
     }
     std::function<double(std::int64_t)> distance;
@@ -376,7 +407,8 @@ class Lookup {
   /// What lies in a range; throws when it is nothing.
   Positions some(Positions found) const {
     if (found.size() == 0)
-      throw error(ErrorCode::not_found, fmt::format("nothing of '{}' lies in this range; it {}", dim_, extent()));
+      throw error(ErrorCode::not_found,
+                  fmt::format("nothing of '{}' lies in this range; it {}", dim_, extent()));
     return found;
   }
 
@@ -391,10 +423,12 @@ class Lookup {
     const std::int64_t begin = position(*selector_.from), end = position_number(*selector_.to);
     if (end < 0 || end > size_)
       throw error(ErrorCode::not_found,
-                  fmt::format("position '{}' is outside of '{}', which has {}", *selector_.to, dim_, size_));
+                  fmt::format("position '{}' is outside of '{}', which has {}", *selector_.to, dim_,
+                              size_));
     if (begin == end) throw error(ErrorCode::invalid_argument, "the range of positions is empty");
     std::vector<std::int64_t> positions;
-    for (std::int64_t i = begin; i != end; i = i + 1 == size_ && end != size_ ? 0 : i + 1) positions.push_back(i);
+    for (std::int64_t i = begin; i != end; i = i + 1 == size_ && end != size_ ? 0 : i + 1)
+      positions.push_back(i);
     return Positions::list(std::move(positions));
   }
 
@@ -402,14 +436,17 @@ class Lookup {
   Positions circle_range() const {
     const auto circle = period();
     if (!circle)
-      throw error(ErrorCode::invalid_argument,
-                  fmt::format("'{}' is not cyclic: \"wrap\" is for longitudes and other angles in degrees, and for "
-                              "ranges of positions", dim_));
+      throw error(
+          ErrorCode::invalid_argument,
+          fmt::format(
+              "'{}' is not cyclic: \"wrap\" is for longitudes and other angles in degrees, and for "
+              "ranges of positions",
+              dim_));
     const double from = parse_number(*selector_.from), to = parse_number(*selector_.to);
     if (!(std::fabs(to - from) <= *circle))
       throw error(ErrorCode::invalid_argument,
-                  fmt::format("{} to {} is more than once round; the ends differ by at most {}", *selector_.from,
-                              *selector_.to, *circle));
+                  fmt::format("{} to {} is more than once round; the ends differ by at most {}",
+                              *selector_.from, *selector_.to, *circle));
     return some(Positions::list(positions_on_circle(values(), *circle, from, to)));
   }
 
@@ -419,14 +456,16 @@ class Lookup {
     if (!circle) return;
     if (from > to && !descending)
       throw error(ErrorCode::invalid_argument,
-                  fmt::format("{} is more than {}, so this range of '{}' goes round; write {}, or the smaller one first for "
-                              "all between them", *selector_.from, *selector_.to, dim_, selector_.with_wrap));
+                  fmt::format("{} is more than {}, so this range of '{}' goes round; write {}, or "
+                              "the smaller one first for "
+                              "all between them",
+                              *selector_.from, *selector_.to, dim_, selector_.with_wrap));
     const double low = std::min(from, to), high = std::max(from, to);
     const auto round = positions_on_circle(values(), *circle, low, std::min(high, low + *circle));
     if (round.size() > found)
       throw error(ErrorCode::invalid_argument,
-                  fmt::format("'{}' {}, so {} to {} goes over its end; write {}", dim_, extent(), *selector_.from,
-                              *selector_.to, selector_.with_wrap));
+                  fmt::format("'{}' {}, so {} to {} goes over its end; write {}", dim_, extent(),
+                              *selector_.from, *selector_.to, selector_.with_wrap));
   }
 
   Positions range() const {
@@ -436,10 +475,13 @@ class Lookup {
     const bool to_position = selector_.to && is_position(*selector_.to);
     if (from_position || to_position) {
       if ((selector_.from && !from_position) || (selector_.to && !to_position))
-        throw error(ErrorCode::invalid_argument, "a range is of labels or of positions, not of both");
+        throw error(ErrorCode::invalid_argument,
+                    "a range is of labels or of positions, not of both");
       if (selector_.wrap) return positions_round();
-      const std::int64_t begin = from_position ? std::clamp<std::int64_t>(position_number(*selector_.from), 0, size_) : 0;
-      const std::int64_t end = to_position ? std::clamp<std::int64_t>(position_number(*selector_.to), 0, size_) : size_;
+      const std::int64_t begin =
+          from_position ? std::clamp<std::int64_t>(position_number(*selector_.from), 0, size_) : 0;
+      const std::int64_t end =
+          to_position ? std::clamp<std::int64_t>(position_number(*selector_.to), 0, size_) : size_;
       if (end <= begin) throw error(ErrorCode::invalid_argument, "the range of positions is empty");
       return Positions::range(begin, end - begin);
     }
@@ -452,10 +494,12 @@ class Lookup {
       if (selector_.from) from = date(*selector_.from);
       if (selector_.to) to = date(*selector_.to);
       // Open ends follow the stored order, as below.
-      const auto first = size_ > 1 ? nanoseconds(v, 0) : std::nullopt, last = size_ > 1 ? nanoseconds(v, size_ - 1) : first;
+      const auto first = size_ > 1 ? nanoseconds(v, 0) : std::nullopt,
+                 last = size_ > 1 ? nanoseconds(v, size_ - 1) : first;
       const bool descending = first && last && *last < *first;
       if (from && to ? to->last < from->first : descending) std::swap(from, to);
-      return some(matching([&](__int128 t) { return (!from || t >= from->first) && (!to || t <= to->last); }));
+      return some(matching(
+          [&](__int128 t) { return (!from || t >= from->first) && (!to || t <= to->last); }));
     } else if (is_text()) {
       std::optional<std::string> from = selector_.from, to = selector_.to;
       if (from && to && *to < *from) std::swap(from, to);
@@ -467,7 +511,8 @@ class Lookup {
       double low = -INFINITY, high = INFINITY;
       // Open ends follow the stored order: "500:" on a descending coordinate goes down from 500.
       const bool descending = size_ > 1 && label_number(v, size_ - 1) < label_number(v, 0);
-      if (selector_.from) (descending && !selector_.to ? high : low) = parse_number(*selector_.from);
+      if (selector_.from)
+        (descending && !selector_.to ? high : low) = parse_number(*selector_.from);
       if (selector_.to) (descending && !selector_.from ? low : high) = parse_number(*selector_.to);
       const double from = low, to = high;
       if (low > high) std::swap(low, high);

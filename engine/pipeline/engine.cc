@@ -121,8 +121,10 @@ std::shared_ptr<const Batch> Engine::open(const BatchRequest& request) {
   // Shared: a worker is still inside of set_value() when this thread continues.
   const auto promise = std::make_shared<std::promise<std::shared_ptr<const Batch>>>();
   open(request, [promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
-    if (error) promise->set_exception(error);
-    else promise->set_value(std::move(batch));
+    if (error)
+      promise->set_exception(error);
+    else
+      promise->set_value(std::move(batch));
   });
   return promise->get_future().get();
 }

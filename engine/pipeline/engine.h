@@ -49,8 +49,8 @@ namespace batchfs {
 class Engine {
  public:
   struct Options {
-    int threads = 0;            // 0: one per core
-    std::uint64_t memory = 0;   // bytes; 0: default_memory_budget()
+    int threads = 0;           // 0: one per core
+    std::uint64_t memory = 0;  // bytes; 0: default_memory_budget()
     bool prefetch = true;
     /// Seconds after which a reader that waits for a batch or a read gets Error{timed_out}; 0:
     /// never.

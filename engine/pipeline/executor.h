@@ -19,7 +19,7 @@ namespace batchfs {
 /// Smaller is sooner.
 using Urgency = std::int64_t;
 inline constexpr Urgency kReaderWaits = 0;
-inline constexpr Urgency kPrefetch = 1;          // plus when it is due, in batches
+inline constexpr Urgency kPrefetch = 1;                  // plus when it is due, in batches
 inline constexpr Urgency kReadAhead = Urgency{1} << 62;  // guesses
 
 /// Urgency of I/O submission for work of this urgency: ahead of all CPU work. Else the network
@@ -71,7 +71,7 @@ class Executor {
   std::size_t waiting_ = 0;  // threads without work
   std::size_t running_ = 0;  // items that run
   bool stopped_ = false;
-  bool ending_ = false;      // threads return
+  bool ending_ = false;  // threads return
   std::vector<std::thread> workers_;
 };
 

@@ -34,7 +34,9 @@ constexpr std::uint64_t kHugePage = 2 << 20;
   throw Error(ErrorCode::no_memory, std::string(what) + ": " + describe_system_error(errno));
 }
 
-std::uint64_t whole_huge_pages(std::uint64_t size) { return (size + kHugePage - 1) / kHugePage * kHugePage; }
+std::uint64_t whole_huge_pages(std::uint64_t size) {
+  return (size + kHugePage - 1) / kHugePage * kHugePage;
+}
 
 /// Small files in huge pages would waste most of them; a third is worth it.
 bool deserves_huge_pages(std::uint64_t size) { return whole_huge_pages(size) - size <= size / 2; }
@@ -49,8 +51,10 @@ int mount_huge_tmpfs() {
   const auto set = [context](const char* key, const char* value) {
     return ::syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, value, 0) == 0;
   };
-  // The memory budget is the limit. This one is never met, but without one tmpfs would not count what is in use.
-  if (set("huge", "always") && set("size", "1152921504606846976") && set("nr_inodes", "0") && set("mode", "0700") &&
+  // The memory budget is the limit. This one is never met, but without one tmpfs would not count
+  // what is in use.
+  if (set("huge", "always") && set("size", "1152921504606846976") && set("nr_inodes", "0") &&
+      set("mode", "0700") &&
       ::syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0)
     mount = static_cast<int>(::syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC,
                                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
@@ -66,18 +70,23 @@ bool leave_mount_namespace() {
          ::syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &apart, sizeof apart) == 0;
 }
 
-/// The same file system mounted nowhere a second time, for reading only; -1 where that is not allowed. `mount` is used as
-/// before.
+/// The same file system mounted nowhere a second time, for reading only; -1 where that is not
+/// allowed. `mount` is used as before.
 int mount_read_only(int mount) {
   int clone = -1;
-  // Until Linux 6.15, only a mount that lies in the caller's mount namespace can be cloned. A thread's own namespace ends with
-  // the thread, and what was mounted there then has no place again.
+  // Until Linux 6.15, only a mount that lies in the caller's mount namespace can be cloned. A
+  // thread's own namespace ends with the thread, and what was mounted there then has no place
+  // again.
   std::thread([mount, &clone] {
-    if (!leave_mount_namespace() || ::syscall(SYS_move_mount, mount, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0) return;
-    clone = static_cast<int>(::syscall(SYS_open_tree, mount, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH));
+    if (!leave_mount_namespace() ||
+        ::syscall(SYS_move_mount, mount, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0)
+      return;
+    clone = static_cast<int>(
+        ::syscall(SYS_open_tree, mount, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH));
     mount_attr read_only{};
     read_only.attr_set = MOUNT_ATTR_RDONLY;
-    if (clone >= 0 && ::syscall(SYS_mount_setattr, clone, "", AT_EMPTY_PATH, &read_only, sizeof read_only) != 0)
+    if (clone >= 0 &&
+        ::syscall(SYS_mount_setattr, clone, "", AT_EMPTY_PATH, &read_only, sizeof read_only) != 0)
       ::close(std::exchange(clone, -1));
   }).join();
   return clone;
@@ -85,17 +94,21 @@ int mount_read_only(int mount) {
 
 /// The same file for reading only; -1 without /proc.
 int reopen_read_only(int fd) {
-  // Not blocking: a reader that took a lease on the file would stop the open for as long as leases are good.
+  // Not blocking: a reader that took a lease on the file would stop the open for as long as leases
+  // are good.
   return ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-/// Nobody else has the file open, or mapped: both keep an open file, and a write lease is given to the only one.
+/// Nobody else has the file open, or mapped: both keep an open file, and a write lease is given to
+/// the only one.
 bool nobody_else_has(int fd, bool memfd) {
-  // The kernel does not count a memfd itself as opened for writing; a lease on another open file is judged rightly.
+  // The kernel does not count a memfd itself as opened for writing; a lease on another open file is
+  // judged rightly.
   const int judged = memfd ? reopen_read_only(fd) : fd;
-  // Whoever opens the file while the lease is held makes the kernel send a signal: one that nobody minds instead of SIGIO,
-  // which ends processes.
-  const bool alone = judged >= 0 && ::fcntl(judged, F_SETSIG, SIGURG) == 0 && ::fcntl(judged, F_SETLEASE, F_WRLCK) == 0;
+  // Whoever opens the file while the lease is held makes the kernel send a signal: one that nobody
+  // minds instead of SIGIO, which ends processes.
+  const bool alone = judged >= 0 && ::fcntl(judged, F_SETSIG, SIGURG) == 0 &&
+                     ::fcntl(judged, F_SETLEASE, F_WRLCK) == 0;
   if (alone) ::fcntl(judged, F_SETLEASE, F_UNLCK);
   if (memfd && judged >= 0) ::close(judged);
   return alone;
@@ -199,10 +212,15 @@ void MemoryFile::map(std::uint64_t size, std::uint64_t mapped) {
 }
 
 void MemoryFile::seal() {
-  const auto fail = [] { return Error(ErrorCode::internal, std::string("sealing a memory file: ") + std::strerror(errno)); };
-  // FUTURE_WRITE, not WRITE: the latter is refused while our own mapping is writable. Nobody else has one.
+  const auto fail = [] {
+    return Error(ErrorCode::internal,
+                 std::string("sealing a memory file: ") + std::strerror(errno));
+  };
+  // FUTURE_WRITE, not WRITE: the latter is refused while our own mapping is writable. Nobody else
+  // has one.
   if (!std::exchange(sealed_, true) && memfd_ &&
-      ::fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+      ::fcntl(fd_, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) !=
+          0)
     throw fail();
   // Descriptors that are passed on share an open file; a lease tells of others only.
   if (memfd_ && spares_ == nullptr) return;
@@ -241,7 +259,8 @@ MemoryFiles::~MemoryFiles() {
 }
 
 MemoryFile MemoryFiles::create(const char* name, std::uint64_t size) const {
-  return mount_ < 0 || !deserves_huge_pages(size) ? create_memfd(name, size) : create_in_mount(size);
+  return mount_ < 0 || !deserves_huge_pages(size) ? create_memfd(name, size)
+                                                  : create_in_mount(size);
 }
 
 MemoryFile MemoryFiles::create_memfd(const char* name, std::uint64_t size) const {
@@ -269,8 +288,8 @@ MemoryFile MemoryFiles::create_in_mount(std::uint64_t size) const {
   file.size_ = size;
   file.counted_ = live_;
   live_->fetch_add(whole_huge_pages(size), std::memory_order_relaxed);
-  // A huge page is mapped as one only where the whole of it lies in the mapping, beyond the file's end too:
-  // filling 1.7 MB takes 50 us then, and 1 ms with a fault for each small page.
+  // A huge page is mapped as one only where the whole of it lies in the mapping, beyond the file's
+  // end too: filling 1.7 MB takes 50 us then, and 1 ms with a fault for each small page.
   file.map(size, whole_huge_pages(size));
   return file;
 }

@@ -1,22 +1,26 @@
 #pragma once
-// Files that exist in memory only: what a batch is assembled in and what readers get, without a copy.
+// Files that exist in memory only: what a batch is assembled in and what readers get, without a
+// copy.
 //
-// Filling fresh memory costs more than most decoders when it comes in 4 KB pages (0.9 GB/s a core was
-// measured for a memfd, 14 GB/s with 2 MB pages), and readers that map it pay again. A memfd gets large
-// pages only where the administrator has switched them on for all shared memory; a tmpfs of our own
-// mounted with huge=always gets them anywhere. It is mounted detached: no path leads to it, and it goes
-// with its last file. That takes CAP_SYS_ADMIN, as passthrough does; without it, memfd.
+// Filling fresh memory costs more than most decoders when it comes in 4 KB pages (0.9 GB/s a core
+// was measured for a memfd, 14 GB/s with 2 MB pages), and readers that map it pay again. A memfd
+// gets large pages only where the administrator has switched them on for all shared memory; a tmpfs
+// of our own mounted with huge=always gets them anywhere. It is mounted detached: no path leads to
+// it, and it goes with its last file. That takes CAP_SYS_ADMIN, as passthrough does; without it,
+// memfd.
 //
-// Descriptors leave this process: readers map them, and may run as the same user or as root. No mode bits stop those, so
-// readers get what they cannot change a file through: an open file of a second, read-only mount of the same tmpfs, where
-// opening for writing (also through /proc/self/fd), fchmod(2), fchown(2) and the like are EROFS; or a sealed memfd. A file
-// cannot shrink under a mapping then, which would kill the daemon, nor change under another reader.
+// Descriptors leave this process: readers map them, and may run as the same user or as root. No
+// mode bits stop those, so readers get what they cannot change a file through: an open file of a
+// second, read-only mount of the same tmpfs, where opening for writing (also through
+// /proc/self/fd), fchmod(2), fchown(2) and the like are EROFS; or a sealed memfd. A file cannot
+// shrink under a mapping then, which would kill the daemon, nor change under another reader.
 //
-// A file is written once and then sealed. Files that readers get through the mount are never used again: pages may be in
-// a pipe or on their way to a socket (splice, sendfile) when nobody has the file open any more, and the daemon cannot see
-// that. Those of the hand-off are: readers map them, and whether anybody still does is what a lease tells (fcntl(2),
-// F_SETLEASE: a write lease is given only where nobody else has the file open or mapped). Memory that was in use before
-// needs no clearing and no page faults, which is a third of the time that uncompressed batches take.
+// A file is written once and then sealed. Files that readers get through the mount are never used
+// again: pages may be in a pipe or on their way to a socket (splice, sendfile) when nobody has the
+// file open any more, and the daemon cannot see that. Those of the hand-off are: readers map them,
+// and whether anybody still does is what a lease tells (fcntl(2), F_SETLEASE: a write lease is
+// given only where nobody else has the file open or mapped). Memory that was in use before needs no
+// clearing and no page faults, which is a third of the time that uncompressed batches take.
 
 #include <atomic>
 #include <cstddef>
@@ -39,8 +43,8 @@ class MemoryFile {
   const std::byte* data() const { return data_; }
   std::span<const std::byte> span() const { return {data_, size_}; }
 
-  /// From here on nobody can write, resize or map writable through fd(), or a descriptor opened from it. Readers see what
-  /// is still written to data(): nothing, of batches.
+  /// From here on nobody can write, resize or map writable through fd(), or a descriptor opened
+  /// from it. Readers see what is still written to data(): nothing, of batches.
   void seal();
 
  private:
@@ -49,12 +53,14 @@ class MemoryFile {
   struct Spares;  // defined in the source
   int fd_ = -1;
   int own_fd_ = -1;  // can write; once sealed, of files that are used again
-  int path_fd_ = -1;  // O_PATH, in the read-only mount: where seal() opens fd() for readers; none for memfds
+  int path_fd_ =
+      -1;  // O_PATH, in the read-only mount: where seal() opens fd() for readers; none for memfds
   std::shared_ptr<Spares> spares_;  // where the file goes at its end, to be used again
   std::uint64_t size_ = 0, mapped_ = 0;
   std::byte* data_ = nullptr;
   bool memfd_ = false, sealed_ = false;
-  std::shared_ptr<std::atomic<std::uint64_t>> counted_;  // where its memory counts; MemoryFiles::mapped_by_others()
+  std::shared_ptr<std::atomic<std::uint64_t>>
+      counted_;  // where its memory counts; MemoryFiles::mapped_by_others()
 };
 
 /// Makes memory files. Thread-safe.
@@ -68,7 +74,8 @@ class MemoryFiles {
 
   /// All zeros. `name` shows in /proc for memfds. Throws no_memory.
   MemoryFile create(const char* name, std::uint64_t size) const;
-  /// For readers that map the file and do nothing else with it. It may have been used before, and then holds what it held.
+  /// For readers that map the file and do nothing else with it. It may have been used before, and
+  /// then holds what it held.
   MemoryFile create_reusable(const char* name, std::uint64_t size) const;
   /// Of reusable files whose end has come, keep this much memory; 0, as at first, lets go of them.
   void keep_spares(std::uint64_t bytes) const;
@@ -78,8 +85,8 @@ class MemoryFiles {
   /// The memory that a file of this size takes: its size, rounded up where it gets huge pages.
   std::uint64_t memory_of(std::uint64_t size) const;
   bool huge_pages() const { return mount_ >= 0; }
-  /// Memory of files that are gone from here but that readers still map: at least this much. The tmpfs knows what its
-  /// files take; 0 for memfds, of which nobody does.
+  /// Memory of files that are gone from here but that readers still map: at least this much. The
+  /// tmpfs knows what its files take; 0 for memfds, of which nobody does.
   std::uint64_t mapped_by_others() const;
 
  private:
@@ -90,7 +97,8 @@ class MemoryFiles {
   int read_only_ = -1;  // the same, mounted again without the right to write
   mutable std::atomic<std::uint64_t> last_name_{0};
   const std::shared_ptr<MemoryFile::Spares> spares_;
-  const std::shared_ptr<std::atomic<std::uint64_t>> live_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  const std::shared_ptr<std::atomic<std::uint64_t>> live_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 }  // namespace batchfs

@@ -78,8 +78,10 @@ BatchTable::RecordPtr ReadAhead::expect(const BatchRequest& request, std::int64_
   if (expected.assemble != nullptr) {
     // A guess that comes late may be of a batch that its reader has opened and left: nobody would
     // come for it. A reader that opens it from here on finds the record.
-    if (with_.prefetcher.is_ahead(request)) assembler_.post(expected.assemble);
-    else with_.table.drop_expected(expected.assemble);
+    if (with_.prefetcher.is_ahead(request))
+      assembler_.post(expected.assemble);
+    else
+      with_.table.drop_expected(expected.assemble);
   }
   return expected.start;
 }

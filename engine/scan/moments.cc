@@ -6,7 +6,8 @@
 namespace batchfs {
 
 double Moments::std() const {
-  return count > 0 ? std::sqrt(m2 / static_cast<double>(count)) : std::numeric_limits<double>::quiet_NaN();
+  return count > 0 ? std::sqrt(m2 / static_cast<double>(count))
+                   : std::numeric_limits<double>::quiet_NaN();
 }
 
 void CompensatedSum::add(double value) {
@@ -21,7 +22,8 @@ void TwoPassMoments::add(std::span<double> block) {
   // Lanes that the compiler turns into vector registers; the last ones are filled up with NaN.
   const std::size_t size = (block.size() + kLanes - 1) / kLanes * kLanes;
   double* values = block.data();
-  for (std::size_t i = block.size(); i < size; ++i) values[i] = std::numeric_limits<double>::quiet_NaN();
+  for (std::size_t i = block.size(); i < size; ++i)
+    values[i] = std::numeric_limits<double>::quiet_NaN();
   double sum[kLanes] = {}, other[kLanes] = {};
   if (second_) {
     const double mean = moments_.mean;

@@ -12,7 +12,8 @@ struct Moments {
   std::int64_t count = 0, nan = 0;
   double mean = 0;
   double m2 = 0;  // sum of squared differences from the mean
-  double min = std::numeric_limits<double>::infinity(), max = -std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity(),
+         max = -std::numeric_limits<double>::infinity();
 
   /// Of the population: divided by the count. NaN without numbers.
   double std() const;
@@ -28,13 +29,14 @@ class CompensatedSum {
   double sum_ = 0, rest_ = 0;
 };
 
-/// Computes moments in two passes over blocks of numbers: first all blocks to add(), then, after next_pass(),
-/// all of them again.
+/// Computes moments in two passes over blocks of numbers: first all blocks to add(), then, after
+/// next_pass(), all of them again.
 class TwoPassMoments {
  public:
   static constexpr std::size_t kLanes = 8;
 
-  /// The size of the storage behind `block` must be a multiple of kLanes: it is overwritten behind the end.
+  /// The size of the storage behind `block` must be a multiple of kLanes: it is overwritten behind
+  /// the end.
   void add(std::span<double> block);
   void next_pass();
   Moments moments() const;

@@ -26,14 +26,16 @@ struct Header {
 };
 
 std::uint64_t checksum(const std::string& key, std::span<const std::uint64_t> words) {
-  return XXH3_64bits_withSeed(words.data(), words.size_bytes(), XXH3_64bits(key.data(), key.size()));
+  return XXH3_64bits_withSeed(words.data(), words.size_bytes(),
+                              XXH3_64bits(key.data(), key.size()));
 }
 
 }  // namespace
 
 std::string sample_key(Store& store, const std::string& snapshot_id, const View& view) {
   Json json = view.resolved();
-  for (const char* key : {"name", "batch", "order", "epochs", "dtype", "normalize", "formats"}) json.erase(key);
+  for (const char* key : {"name", "batch", "order", "epochs", "dtype", "normalize", "formats"})
+    json.erase(key);
   Json states = Json::object();
   for (const Variable* variable : view.variables()) {
     const std::string& path = variable->array->metadata().path;
@@ -41,7 +43,8 @@ std::string sample_key(Store& store, const std::string& snapshot_id, const View&
   }
   // However the user came to it.
   std::error_code error;
-  const std::string place = store.is_local() ? std::filesystem::weakly_canonical(store.url(), error).string() : "";
+  const std::string place =
+      store.is_local() ? std::filesystem::weakly_canonical(store.url(), error).string() : "";
   return Json{{"store", place.empty() ? store.url() : place},
               {"snapshot", snapshot_id},
               {"chunks", std::move(states)},
@@ -50,8 +53,10 @@ std::string sample_key(Store& store, const std::string& snapshot_id, const View&
 }
 
 std::string user_cache_directory() {
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && xdg[0] == '/') return std::string(xdg) + "/batchfs";
-  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') return std::string(home) + "/.cache/batchfs";
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && xdg[0] == '/')
+    return std::string(xdg) + "/batchfs";
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
+    return std::string(home) + "/.cache/batchfs";
   return {};
 }
 
@@ -62,7 +67,8 @@ std::string SampleCache::path_of(const std::string& key) const {
   return fmt::format("{}/samples/{:016x}{:016x}.index", directory_, hash.high64, hash.low64);
 }
 
-std::shared_ptr<const SampleIndex> SampleCache::find(const std::string& key, std::int64_t windows) const {
+std::shared_ptr<const SampleIndex> SampleCache::find(const std::string& key,
+                                                     std::int64_t windows) const {
   if (directory_.empty()) return nullptr;
   std::ifstream file(path_of(key), std::ios::binary | std::ios::ate);
   if (!file) return nullptr;
@@ -72,8 +78,8 @@ std::shared_ptr<const SampleIndex> SampleCache::find(const std::string& key, std
   if (size != sizeof header + key.size() + words_size) return nullptr;
   file.seekg(0);
   file.read(reinterpret_cast<char*>(&header), sizeof header);
-  if (!file || std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.key_length != key.size() ||
-      header.windows != windows)
+  if (!file || std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 ||
+      header.key_length != key.size() || header.windows != windows)
     return nullptr;
   std::string stored_key(key.size(), '\0');
   std::vector<std::uint64_t> words(words_size / 8);
@@ -82,7 +88,8 @@ std::shared_ptr<const SampleIndex> SampleCache::find(const std::string& key, std
   if (!file || stored_key != key || checksum(key, words) != header.checksum) return nullptr;
   if (windows % 64 != 0 && (words.back() >> (windows % 64)) != 0) return nullptr;
   std::error_code ignored;
-  std::filesystem::last_write_time(path_of(key), std::filesystem::file_time_type::clock::now(), ignored);
+  std::filesystem::last_write_time(path_of(key), std::filesystem::file_time_type::clock::now(),
+                                   ignored);
   return std::make_shared<const SampleIndex>(std::move(words), windows);
 }
 
@@ -90,10 +97,12 @@ void SampleCache::remove_old() const {
   constexpr std::size_t kMaxEntries = 100;
   std::error_code error;
   std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> files;
-  for (std::filesystem::directory_iterator it(directory_ + "/samples", error), end; !error && it != end; it.increment(error))
+  for (std::filesystem::directory_iterator it(directory_ + "/samples", error), end;
+       !error && it != end; it.increment(error))
     files.emplace_back(it->last_write_time(error), it->path());
   std::sort(files.begin(), files.end());
-  for (std::size_t i = 0; i + kMaxEntries < files.size(); ++i) std::filesystem::remove(files[i].second, error);
+  for (std::size_t i = 0; i + kMaxEntries < files.size(); ++i)
+    std::filesystem::remove(files[i].second, error);
 }
 
 void SampleCache::keep(const std::string& key, const SampleIndex& index) const {
@@ -105,7 +114,8 @@ void SampleCache::keep(const std::string& key, const SampleIndex& index) const {
   const auto fail = [&] {
     const int cause = errno;
     std::filesystem::remove(part, error);
-    return Error(cause == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(cause), path);
+    return Error(cause == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(cause),
+                 path);
   };
   remove_old();
   Header header;
@@ -116,7 +126,8 @@ void SampleCache::keep(const std::string& key, const SampleIndex& index) const {
   std::ofstream file(part, std::ios::binary | std::ios::trunc);
   file.write(reinterpret_cast<const char*>(&header), sizeof header);
   file.write(key.data(), static_cast<std::streamsize>(key.size()));
-  file.write(reinterpret_cast<const char*>(index.words().data()), static_cast<std::streamsize>(index.words().size_bytes()));
+  file.write(reinterpret_cast<const char*>(index.words().data()),
+             static_cast<std::streamsize>(index.words().size_bytes()));
   file.close();
   if (!file) throw fail();
   std::filesystem::rename(part, path, error);

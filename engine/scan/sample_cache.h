@@ -1,8 +1,8 @@
 #pragma once
 // Sample indices of views that skip missing values, kept on disk, so that a store is scanned once.
 //
-// A file holds the key it was made for, and a checksum: what is damaged, or of something else, is as good as
-// not there. Files appear whole, by renaming.
+// A file holds the key it was made for, and a checksum: what is damaged, or of something else, is
+// as good as not there. Files appear whole, by renaming.
 
 #include <memory>
 #include <string>
@@ -12,8 +12,9 @@
 
 namespace batchfs {
 
-/// What the samples of a view depend on: the store, its metadata and, where the store can tell, the state of its
-/// chunks, and the keys of the view that say which windows there are and what they hold.
+/// What the samples of a view depend on: the store, its metadata and, where the store can tell, the
+/// state of its chunks, and the keys of the view that say which windows there are and what they
+/// hold.
 std::string sample_key(Store& store, const std::string& snapshot_id, const View& view);
 
 /// $XDG_CACHE_HOME/batchfs, or .cache/batchfs in the home directory; empty when neither is known.

@@ -23,7 +23,8 @@ std::vector<const Positions*> selected_of(const View& view, const Variable& vari
 }
 
 /// Where values of a piece are missing, seen along the dimensions that are in a window.
-MissingBox missing_of(const Sweep::Piece& piece, const double* values, const std::vector<bool>& in_window, bool& any) {
+MissingBox missing_of(const Sweep::Piece& piece, const double* values,
+                      const std::vector<bool>& in_window, bool& any) {
   const std::size_t rank = piece.axes.size();
   MissingBox box;
   std::size_t size = 1;
@@ -50,7 +51,8 @@ MissingBox missing_of(const Sweep::Piece& piece, const double* values, const std
       return;
     }
     for (std::size_t i = 0; i < indices.size(); ++i)
-      self(self, d + 1, from + indices[i] * strides[d], in_window[d] ? to * indices.size() + i : to);
+      self(self, d + 1, from + indices[i] * strides[d],
+           in_window[d] ? to * indices.size() + i : to);
   };
   look(look, 0, 0, 0);
   return box;
@@ -64,7 +66,8 @@ ScanCost scan_cost(const View& view) {
     if (!may_miss(*variable)) continue;
     const std::int64_t chunks = touched_chunks(*variable, selected_of(view, *variable));
     cost.chunks += chunks;
-    cost.decoded_bytes += static_cast<double>(chunks) * static_cast<double>(variable->array->chunk_bytes());
+    cost.decoded_bytes +=
+        static_cast<double>(chunks) * static_cast<double>(variable->array->chunk_bytes());
   }
   return cost;
 }
@@ -76,9 +79,11 @@ SampleIndex scan_samples(Engine& engine, const View& view,
   const std::uint64_t index_bytes = static_cast<std::uint64_t>(scan.windows) / 8 * 3;
   if (index_bytes > engine.budget().limit() / 2)
     throw Error(ErrorCode::no_memory,
-                fmt::format("missing: \"skip\" takes {} to look through the view's {} windows, and the memory budget is {}; "
+                fmt::format("missing: \"skip\" takes {} to look through the view's {} windows, and "
+                            "the memory budget is {}; "
                             "give more with --memory, or take a larger stride",
-                            format_size(index_bytes), format_count(static_cast<std::uint64_t>(scan.windows)),
+                            format_size(index_bytes),
+                            format_count(static_cast<std::uint64_t>(scan.windows)),
                             format_size(engine.budget().limit())));
   MissingMarks marks(scan.windows);
   const std::int64_t all = scan_cost(view).chunks;
@@ -91,19 +96,22 @@ SampleIndex scan_samples(Engine& engine, const View& view,
       if (placement.variable == v) placements.push_back(&placement);
     std::vector<bool> in_window(variable.dims.size());
     for (const VariablePlacement* placement : placements)
-      for (std::size_t d = 0; d < in_window.size(); ++d) in_window[d] = placement->axes[d].window >= 0;
+      for (std::size_t d = 0; d < in_window.size(); ++d)
+        in_window[d] = placement->axes[d].window >= 0;
     const Sweep sweep(variable, selected_of(view, variable));
-    sweep.read(engine,
-               [&](std::int64_t, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values) {
-                 bool any = false;
-                 const MissingBox box =
-                     missing_of(piece, reinterpret_cast<const double*>(values->data()), in_window, any);
-                 if (!any) return;
-                 for (const VariablePlacement* placement : placements) mark_windows(*placement, scan.grid, box, marks);
-               },
-               [&](std::int64_t done) {
-                 if (progress) progress(before + done, all);
-               });
+    sweep.read(
+        engine,
+        [&](std::int64_t, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values) {
+          bool any = false;
+          const MissingBox box =
+              missing_of(piece, reinterpret_cast<const double*>(values->data()), in_window, any);
+          if (!any) return;
+          for (const VariablePlacement* placement : placements)
+            mark_windows(*placement, scan.grid, box, marks);
+        },
+        [&](std::int64_t done) {
+          if (progress) progress(before + done, all);
+        });
     before += sweep.pieces();
   }
   return marks.index();

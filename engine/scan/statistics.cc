@@ -20,17 +20,19 @@ constexpr std::int64_t kMaxEntries = 1 << 24;
 
 using Offsets = std::vector<std::int64_t>;  // in elements, ascending
 
-/// Calls `visit` with blocks of the elements at every sum of offsets, one taken per axis, less those at the same
-/// places behind `before` where that is given.
+/// Calls `visit` with blocks of the elements at every sum of offsets, one taken per axis, less
+/// those at the same places behind `before` where that is given.
 template <class Visit>
-void for_each_block(const std::vector<Offsets>& axes, const double* values, const double* before, Visit&& visit) {
+void for_each_block(const std::vector<Offsets>& axes, const double* values, const double* before,
+                    Visit&& visit) {
   constexpr std::size_t kBlock = 1024;
   static_assert(kBlock % TwoPassMoments::kLanes == 0);
   alignas(64) double block[kBlock];
   std::size_t filled = 0;
   static const Offsets kOne{0};
   const Offsets& inner = axes.empty() ? kOne : axes.back();
-  const bool contiguous = inner.back() - inner.front() + 1 == static_cast<std::int64_t>(inner.size());
+  const bool contiguous =
+      inner.back() - inner.front() + 1 == static_cast<std::int64_t>(inner.size());
   std::vector<std::size_t> at(axes.empty() ? 0 : axes.size() - 1);
   for (;;) {
     std::int64_t base = 0;
@@ -69,7 +71,8 @@ class VariablePass {
  public:
   VariablePass(const Variable& variable, const View& view, const std::vector<std::string>& per,
                const std::string& tendency)
-      : variable_(variable), sweep_(variable, selection(variable, view), tendency_axis(variable, per, tendency)) {
+      : variable_(variable),
+        sweep_(variable, selection(variable, view), tendency_axis(variable, per, tendency)) {
     result_.name = variable.name;
     tendency_axis_ = tendency_axis(variable, per, tendency);
     if (tendency_axis_ != Sweep::kNone) result_.tendency_dim = tendency;
@@ -81,13 +84,16 @@ class VariablePass {
       kept_positions_.push_back(&positions);
       result_.dims.push_back(variable.dims[d]);
       result_.shape.push_back(positions.size());
-      if (__builtin_mul_overflow(entries_, static_cast<std::int64_t>(sweep_.indices(d).size()), &entries_) ||
+      if (__builtin_mul_overflow(entries_, static_cast<std::int64_t>(sweep_.indices(d).size()),
+                                 &entries_) ||
           entries_ > kMaxEntries)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("'{}' would have more than {} numbers; keep fewer dimensions", variable.name, kMaxEntries));
+                    fmt::format("'{}' would have more than {} numbers; keep fewer dimensions",
+                                variable.name, kMaxEntries));
     }
     if (element_count(result_.shape) > kMaxEntries)
-      throw Error(ErrorCode::invalid_argument, "the selection repeats too many positions", variable.name);
+      throw Error(ErrorCode::invalid_argument, "the selection repeats too many positions",
+                  variable.name);
     values_.resize(static_cast<std::size_t>(entries_));
     if (tendency_axis_ != Sweep::kNone) tendencies_.resize(static_cast<std::size_t>(entries_));
   }
@@ -144,17 +150,21 @@ class VariablePass {
   static std::size_t tendency_axis(const Variable& variable, const std::vector<std::string>& per,
                                    const std::string& tendency) {
     const auto it = std::find(variable.dims.begin(), variable.dims.end(), tendency);
-    if (tendency.empty() || it == variable.dims.end() || std::find(per.begin(), per.end(), tendency) != per.end())
+    if (tendency.empty() || it == variable.dims.end() ||
+        std::find(per.begin(), per.end(), tendency) != per.end())
       return Sweep::kNone;
     return static_cast<std::size_t>(it - variable.dims.begin());
   }
 
-  static const double* data(const Slot& slot) { return reinterpret_cast<const double*>(slot.values->data()); }
+  static const double* data(const Slot& slot) {
+    return reinterpret_cast<const double*>(slot.values->data());
+  }
 
   /// In elements.
   static Dims strides(const Sweep::Piece& piece) { return c_strides(piece.box.shape, 1); }
 
-  static Moments moments(const std::vector<Offsets>& axes, const double* values, const double* before) {
+  static Moments moments(const std::vector<Offsets>& axes, const double* values,
+                         const double* before) {
     TwoPassMoments result;
     for_each_block(axes, values, before, [&](std::span<double> block) { result.add(block); });
     result.next_pass();
@@ -206,7 +216,8 @@ class VariablePass {
     }
     axes[tendency_axis_] = {0};
     for (std::size_t i = 1; i < steps.size(); ++i)
-      slot.tendencies.push_back({entry, moments(axes, data(slot) + steps[i], data(slot) + steps[i - 1])});
+      slot.tendencies.push_back(
+          {entry, moments(axes, data(slot) + steps[i], data(slot) + steps[i - 1])});
   }
 
   /// Does this piece go on along the tendency's dimension where the one before it ends?
@@ -222,8 +233,10 @@ class VariablePass {
       before = &slots_.at(number - 1);
       mine = &slots_.at(number);
     }
-    const auto last = before->piece.axes[tendency_axis_].indices.back() * strides(before->piece)[tendency_axis_];
-    const auto first = mine->piece.axes[tendency_axis_].indices.front() * strides(mine->piece)[tendency_axis_];
+    const auto last =
+        before->piece.axes[tendency_axis_].indices.back() * strides(before->piece)[tendency_axis_];
+    const auto first =
+        mine->piece.axes[tendency_axis_].indices.front() * strides(mine->piece)[tendency_axis_];
     // Pieces differ in their length along this dimension only, but with it in their strides.
     std::vector<std::vector<Offsets>> from;
     for_each_entry(before->piece, [&](std::int64_t, const std::vector<Offsets>& axes) {
@@ -232,7 +245,8 @@ class VariablePass {
     std::vector<Part> border;
     std::size_t i = 0;
     for_each_entry(mine->piece, [&](std::int64_t entry, const std::vector<Offsets>& axes) {
-      border.push_back({entry, difference_moments(one_step(axes), data(*mine) + first, from[i++], data(*before) + last)});
+      border.push_back({entry, difference_moments(one_step(axes), data(*mine) + first, from[i++],
+                                                  data(*before) + last)});
     });
     const std::lock_guard lock(mutex_);
     Slot& slot = slots_.at(number);
@@ -245,8 +259,9 @@ class VariablePass {
                                     const std::vector<Offsets>& other_axes, const double* other) {
     if (axes == other_axes) return moments(axes, values, other);
     std::vector<double> subtract;
-    for_each_block(other_axes, other, nullptr,
-                   [&](std::span<double> block) { subtract.insert(subtract.end(), block.begin(), block.end()); });
+    for_each_block(other_axes, other, nullptr, [&](std::span<double> block) {
+      subtract.insert(subtract.end(), block.begin(), block.end());
+    });
     TwoPassMoments result;
     for (int pass = 0; pass < 2; ++pass) {
       if (pass == 1) result.next_pass();
@@ -264,9 +279,12 @@ class VariablePass {
     for (auto it = slots_.find(next_); it != slots_.end(); it = slots_.find(next_)) {
       Slot& slot = it->second;
       if (continues(next_) && !slot.has_border) return;
-      for (const Part& part : slot.parts) values_[static_cast<std::size_t>(part.entry)].add(part.moments);
-      for (const Part& part : slot.border) tendencies_[static_cast<std::size_t>(part.entry)].add(part.moments);
-      for (const Part& part : slot.tendencies) tendencies_[static_cast<std::size_t>(part.entry)].add(part.moments);
+      for (const Part& part : slot.parts)
+        values_[static_cast<std::size_t>(part.entry)].add(part.moments);
+      for (const Part& part : slot.border)
+        tendencies_[static_cast<std::size_t>(part.entry)].add(part.moments);
+      for (const Part& part : slot.tendencies)
+        tendencies_[static_cast<std::size_t>(part.entry)].add(part.moments);
       slots_.erase(next_ - 1);  // its border is taken
       ++next_;
       if (!continues(next_)) slots_.erase(next_ - 1);
@@ -280,7 +298,9 @@ class VariablePass {
       const std::vector<std::int64_t>& indices = sweep_.indices(kept_[k]);
       ranks.emplace_back();
       for (std::int64_t i = 0; i < kept_positions_[k]->size(); ++i)
-        ranks.back().push_back(std::lower_bound(indices.begin(), indices.end(), (*kept_positions_[k])[i]) - indices.begin());
+        ranks.back().push_back(
+            std::lower_bound(indices.begin(), indices.end(), (*kept_positions_[k])[i]) -
+            indices.begin());
     }
     for (std::int64_t i = 0; i < element_count(result_.shape); ++i) {
       std::int64_t rest = i, entry = 0, stride = 1;
@@ -297,7 +317,7 @@ class VariablePass {
   const Variable& variable_;
   const Sweep sweep_;
   std::size_t tendency_axis_ = Sweep::kNone;
-  std::vector<std::size_t> kept_;                  // dimensions of the array
+  std::vector<std::size_t> kept_;  // dimensions of the array
   std::vector<const Positions*> kept_positions_;
   std::int64_t entries_ = 1;
   VariableStatistics result_;
@@ -310,10 +330,12 @@ class VariablePass {
 
 /// A list along the dimensions, nested, of one number of each entry.
 template <class Number>
-Json nested(const std::vector<Moments>& moments, const Dims& shape, std::size_t d, std::size_t& at, Number number) {
+Json nested(const std::vector<Moments>& moments, const Dims& shape, std::size_t d, std::size_t& at,
+            Number number) {
   if (d == shape.size()) return number(moments[at++]);
   Json list = Json::array();
-  for (std::int64_t i = 0; i < shape[d]; ++i) list.push_back(nested(moments, shape, d + 1, at, number));
+  for (std::int64_t i = 0; i < shape[d]; ++i)
+    list.push_back(nested(moments, shape, d + 1, at, number));
   return list;
 }
 
@@ -332,10 +354,17 @@ Json std_of(const Moments& m) { return finite(m.std()); }
 }  // namespace
 
 std::vector<std::string> vertical_dims(const Dataset& dataset) {
-  static constexpr std::array<std::string_view, 21> kNames = {
-      "level", "lev", "plev", "levels", "pressure", "pressure_level", "isobaricInhPa", "model_level", "hybrid", "sigma",
-      "height", "altitude", "depth", "layer", "nlevel", "heightAboveGround", "soil_layer", "channel", "channels", "band",
-      "variable"};
+  static constexpr std::array<std::string_view, 21> kNames = {"level",         "lev",
+                                                              "plev",          "levels",
+                                                              "pressure",      "pressure_level",
+                                                              "isobaricInhPa", "model_level",
+                                                              "hybrid",        "sigma",
+                                                              "height",        "altitude",
+                                                              "depth",         "layer",
+                                                              "nlevel",        "heightAboveGround",
+                                                              "soil_layer",    "channel",
+                                                              "channels",      "band",
+                                                              "variable"};
   std::vector<std::string> dims;
   for (const auto& [dim, size] : dataset.dims()) {
     bool vertical = std::find(kNames.begin(), kNames.end(), dim) != kNames.end();
@@ -351,14 +380,18 @@ std::vector<std::string> vertical_dims(const Dataset& dataset) {
 
 std::string time_dim(const Dataset& dataset) {
   for (const auto& [dim, size] : dataset.dims())
-    if (const Variable* index = dataset.index_of(dim); index && index->cf.decoded.kind == Kind::datetime) return dim;
+    if (const Variable* index = dataset.index_of(dim);
+        index && index->cf.decoded.kind == Kind::datetime)
+      return dim;
   for (const auto& [dim, size] : dataset.dims())
     if (dim == "time") return dim;
   return {};
 }
 
-std::vector<VariableStatistics> compute_statistics(Engine& engine, const Dataset& dataset, const View& view,
-                                                   const StatisticsOptions& options, const StatisticsProgress& progress) {
+std::vector<VariableStatistics> compute_statistics(Engine& engine, const Dataset& dataset,
+                                                   const View& view,
+                                                   const StatisticsOptions& options,
+                                                   const StatisticsProgress& progress) {
   const std::vector<std::string> per = options.per ? *options.per : vertical_dims(dataset);
   const std::string tendency = options.tendency ? *options.tendency : time_dim(dataset);
   for (const std::string& dim : per) dataset.dim_size(dim);
@@ -372,13 +405,14 @@ std::vector<VariableStatistics> compute_statistics(Engine& engine, const Dataset
   }
   std::vector<VariableStatistics> results;
   for (const auto& pass : passes) {
-    pass->sweep().read(engine,
-                       [&](std::int64_t number, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values) {
-                         pass->use(number, piece, std::move(values));
-                       },
-                       [&](std::int64_t done) {
-                         if (progress) progress(before + done, all);
-                       });
+    pass->sweep().read(
+        engine,
+        [&](std::int64_t number, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values) {
+          pass->use(number, piece, std::move(values));
+        },
+        [&](std::int64_t done) {
+          if (progress) progress(before + done, all);
+        });
     before += pass->sweep().pieces();
     results.push_back(pass->result());
   }
@@ -393,24 +427,30 @@ Json statistics_json(const std::vector<VariableStatistics>& statistics, const Vi
       json["dims"] = variable.dims;
       Json coordinates = Json::object();
       for (const View::Coordinate& coordinate : view.coordinates()) {
-        if (std::find(variable.dims.begin(), variable.dims.end(), coordinate.name) == variable.dims.end()) continue;
+        if (std::find(variable.dims.begin(), variable.dims.end(), coordinate.name) ==
+            variable.dims.end())
+          continue;
         for (std::int64_t i = 0; i < coordinate.values.shape[0]; ++i)
           coordinates[coordinate.name].push_back(label_json(coordinate.values, i));
       }
       json["coordinates"] = std::move(coordinates);
     }
-    json["count"] = nested(variable.values, variable.shape, [](const Moments& m) { return Json(m.count); });
-    json["nan"] = nested(variable.values, variable.shape, [](const Moments& m) { return Json(m.nan); });
+    json["count"] =
+        nested(variable.values, variable.shape, [](const Moments& m) { return Json(m.count); });
+    json["nan"] =
+        nested(variable.values, variable.shape, [](const Moments& m) { return Json(m.nan); });
     json["mean"] = nested(variable.values, variable.shape, mean_of);
     json["std"] = nested(variable.values, variable.shape, std_of);
-    json["min"] = nested(variable.values, variable.shape, [](const Moments& m) { return finite(m.min); });
-    json["max"] = nested(variable.values, variable.shape, [](const Moments& m) { return finite(m.max); });
+    json["min"] =
+        nested(variable.values, variable.shape, [](const Moments& m) { return finite(m.min); });
+    json["max"] =
+        nested(variable.values, variable.shape, [](const Moments& m) { return finite(m.max); });
     if (!variable.tendency_dim.empty())
-      json["tendency"] = {
-          {"dim", variable.tendency_dim},
-          {"count", nested(variable.tendencies, variable.shape, [](const Moments& m) { return Json(m.count); })},
-          {"mean", nested(variable.tendencies, variable.shape, mean_of)},
-          {"std", nested(variable.tendencies, variable.shape, std_of)}};
+      json["tendency"] = {{"dim", variable.tendency_dim},
+                          {"count", nested(variable.tendencies, variable.shape,
+                                           [](const Moments& m) { return Json(m.count); })},
+                          {"mean", nested(variable.tendencies, variable.shape, mean_of)},
+                          {"std", nested(variable.tendencies, variable.shape, std_of)}};
     variables[variable.name] = std::move(json);
   }
   return variables;

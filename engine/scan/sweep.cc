@@ -8,7 +8,8 @@
 
 namespace batchfs {
 
-std::int64_t touched_chunks(const Variable& variable, const std::vector<const Positions*>& selected) {
+std::int64_t touched_chunks(const Variable& variable,
+                            const std::vector<const Positions*>& selected) {
   std::int64_t chunks = 1;
   for (std::size_t d = 0; d < selected.size(); ++d) {
     const Positions& positions = *selected[d];
@@ -27,7 +28,8 @@ std::int64_t touched_chunks(const Variable& variable, const std::vector<const Po
   return chunks;
 }
 
-Sweep::Sweep(const Variable& variable, const std::vector<const Positions*>& selected, std::size_t fastest)
+Sweep::Sweep(const Variable& variable, const std::vector<const Positions*>& selected,
+             std::size_t fastest)
     : variable_(variable) {
   const ChunkGrid& grid = variable.array->grid();
   for (std::size_t d = 0; d < selected.size(); ++d) {
@@ -40,7 +42,8 @@ Sweep::Sweep(const Variable& variable, const std::vector<const Positions*>& sele
       dim.indices.erase(std::unique(dim.indices.begin(), dim.indices.end()), dim.indices.end());
     }
     for (std::size_t i = 0; i < dim.indices.size(); ++i)
-      if (i == 0 || dim.indices[i] / grid.chunk_shape()[d] != dim.indices[i - 1] / grid.chunk_shape()[d])
+      if (i == 0 ||
+          dim.indices[i] / grid.chunk_shape()[d] != dim.indices[i - 1] / grid.chunk_shape()[d])
         dim.cuts.push_back(static_cast<std::int64_t>(i));
     dim.cuts.push_back(static_cast<std::int64_t>(dim.indices.size()));
     if (__builtin_mul_overflow(pieces_, dim.chunks(), &pieces_))
@@ -65,7 +68,8 @@ Sweep::Piece Sweep::piece(std::int64_t number) const {
     const Dim& dim = dims_[d];
     const auto chunk = static_cast<std::size_t>(number % dim.chunks());
     number /= dim.chunks();
-    const auto begin = dim.indices.begin() + dim.cuts[chunk], end = dim.indices.begin() + dim.cuts[chunk + 1];
+    const auto begin = dim.indices.begin() + dim.cuts[chunk],
+               end = dim.indices.begin() + dim.cuts[chunk + 1];
     piece.box.start[d] = *begin;
     piece.box.shape[d] = *(end - 1) - *begin + 1;
     piece.axes[d].first = dim.cuts[chunk];
@@ -87,13 +91,17 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress) const
   const auto state = std::make_shared<State>();
   const auto converter = std::make_shared<const Converter>(variable_.cf, float64());
   // As many at a time as keep a remote store busy, in a quarter of the memory.
-  const std::uint64_t piece_bytes =
-      variable_.array->chunk_bytes() / std::max(1u, variable_.array->type().itemsize) * sizeof(double) + 1;
-  const auto at_once = static_cast<std::int64_t>(std::clamp<std::uint64_t>(engine.budget().limit() / 4 / piece_bytes, 2, 256));
+  const std::uint64_t piece_bytes = variable_.array->chunk_bytes() /
+                                        std::max(1u, variable_.array->type().itemsize) *
+                                        sizeof(double) +
+                                    1;
+  const auto at_once = static_cast<std::int64_t>(
+      std::clamp<std::uint64_t>(engine.budget().limit() / 4 / piece_bytes, 2, 256));
 
   auto start = [&](std::int64_t number) {
     const auto piece = std::make_shared<const Piece>(this->piece(number));
-    const auto values = std::make_shared<Buffer>(static_cast<std::size_t>(piece->box.elements()) * sizeof(double));
+    const auto values =
+        std::make_shared<Buffer>(static_cast<std::size_t>(piece->box.elements()) * sizeof(double));
     const auto done = [state, number, piece, values, &use](std::exception_ptr error) {
       if (!error) {
         try {
@@ -113,7 +121,8 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress) const
       state->changed.notify_one();
     };
     engine.arrays().read_box(variable_.array, piece->box, converter, values->data(),
-                             c_strides(piece->box.shape, sizeof(double)), values, done, ArrayReads::Purpose::scan);
+                             c_strides(piece->box.shape, sizeof(double)), values, done,
+                             ArrayReads::Purpose::scan);
   };
 
   std::int64_t next = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Reading what a view selects of a variable once, chunk by chunk, several chunks at a time: for statistics
-// and for looking for missing values.
+// Reading what a view selects of a variable once, chunk by chunk, several chunks at a time: for
+// statistics and for looking for missing values.
 
 #include <functional>
 #include <memory>
@@ -11,19 +11,21 @@
 
 namespace batchfs {
 
-/// How many chunks of a variable hold something of a selection, given per dimension of the array. Throws
-/// not_supported past 2^63.
-std::int64_t touched_chunks(const Variable& variable, const std::vector<const Positions*>& selected);
+/// How many chunks of a variable hold something of a selection, given per dimension of the array.
+/// Throws not_supported past 2^63.
+std::int64_t touched_chunks(const Variable& variable,
+                            const std::vector<const Positions*>& selected);
 
-/// The chunks of a variable that a selection touches, and what it takes of each. Every selected element is in
-/// exactly one piece, also when the selection names a position twice. Immutable.
+/// The chunks of a variable that a selection touches, and what it takes of each. Every selected
+/// element is in exactly one piece, also when the selection names a position twice. Immutable.
 class Sweep {
  public:
   static constexpr std::size_t kNone = SIZE_MAX;
 
-  /// `selected` per dimension of the array. Pieces are numbered row-major over the chunks, but that the
-  /// dimension `fastest` is the fastest.
-  Sweep(const Variable& variable, const std::vector<const Positions*>& selected, std::size_t fastest = kNone);
+  /// `selected` per dimension of the array. Pieces are numbered row-major over the chunks, but that
+  /// the dimension `fastest` is the fastest.
+  Sweep(const Variable& variable, const std::vector<const Positions*>& selected,
+        std::size_t fastest = kNone);
 
   std::int64_t pieces() const { return pieces_; }
   /// Pieces that follow one another along `fastest`; 1 without it.
@@ -36,25 +38,28 @@ class Sweep {
     std::vector<std::int64_t> indices;  // selected, counted from the box's start, ascending
   };
   struct Piece {
-    Box box;                // array coordinates; the smallest that holds what is selected of the chunk
-    std::vector<Axis> axes; // per dimension of the array
+    Box box;  // array coordinates; the smallest that holds what is selected of the chunk
+    std::vector<Axis> axes;  // per dimension of the array
   };
   Piece piece(std::int64_t number) const;
   /// Distinct selected indices along a dimension, ascending.
   const std::vector<std::int64_t>& indices(std::size_t dim) const { return dims_[dim].indices; }
 
-  /// `values` are those of piece.box as float64, C order. Called once per piece from any thread, in any order,
-  /// but a piece is begun only when all that come much before it are done.
-  using Use = std::function<void(std::int64_t number, const Piece& piece, std::shared_ptr<const Buffer> values)>;
+  /// `values` are those of piece.box as float64, C order. Called once per piece from any thread, in
+  /// any order, but a piece is begun only when all that come much before it are done.
+  using Use = std::function<void(std::int64_t number, const Piece& piece,
+                                 std::shared_ptr<const Buffer> values)>;
   /// Called from the thread that called read().
   using Progress = std::function<void(std::int64_t pieces_done)>;
-  /// Reads all pieces, decoded. Waits for the end; throws the first error. Not for workers of this engine.
+  /// Reads all pieces, decoded. Waits for the end; throws the first error. Not for workers of this
+  /// engine.
   void read(Engine& engine, const Use& use, const Progress& progress) const;
 
  private:
   struct Dim {
     std::vector<std::int64_t> indices;  // distinct, ascending
-    std::vector<std::int64_t> cuts;     // where in `indices` each touched chunk begins, and their number
+    std::vector<std::int64_t>
+        cuts;  // where in `indices` each touched chunk begins, and their number
     std::int64_t chunks() const { return static_cast<std::int64_t>(cuts.size()) - 1; }
   };
 

@@ -137,7 +137,8 @@ class Scan {
     const std::uint64_t most =
         form->strings ? StringArray::kMaxChunk : form->chain->encoded_bound();
     ByteRange range{0, store_->is_local() ? most + 1 : UINT64_MAX};
-    range.largest = 2 * most + 4096;  // bounds a hostile size; a slightly wrong one is reported exactly
+    range.largest =
+        2 * most + 4096;  // bounds a hostile size; a slightly wrong one is reported exactly
     read(key, range, memory, [this, form, name, key, listed](Answer& answer) {
       verify_object(*form, name, key, listed, answer);
     });

@@ -23,9 +23,10 @@ bool ObjectVersions::accept(std::string_view key, std::uint64_t version) {
   const VersionTable::Accepted accepted = table_->accept(key, version, space_);
   const bool no_room = accepted == VersionTable::Accepted::no_room;
   if (no_room && not_kept_.fetch_add(1, std::memory_order_relaxed) == 0 && warn_)
-    warn_(fmt::format("the versions of {} objects fill the memory for them: changes of further objects "
-                      "are not noticed; pass a larger --memory",
-                      table_->size()));
+    warn_(fmt::format(
+        "the versions of {} objects fill the memory for them: changes of further objects "
+        "are not noticed; pass a larger --memory",
+        table_->size()));
   return accepted != VersionTable::Accepted::other_version;
 }
 
@@ -36,12 +37,14 @@ std::vector<Store::Counter> ObjectVersions::counters() const {
 
 Error ObjectVersions::changed(const std::string& where) {
   return Error(ErrorCode::stale,
-               "the object has changed since it was first read; mount again to see the new one", where);
+               "the object has changed since it was first read; mount again to see the new one",
+               where);
 }
 
 Error ObjectVersions::vanished(const std::string& where) {
   return Error(ErrorCode::stale,
-               "the object has gone since it was first read; mount again to see what is there", where);
+               "the object has gone since it was first read; mount again to see what is there",
+               where);
 }
 
 ObjectVersions::Options version_options(const StoreConfig& config, std::uint64_t space) {

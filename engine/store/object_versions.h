@@ -1,10 +1,10 @@
 #pragma once
-// The versions of the objects that a store has read, so that each object has one version for as long as
-// the store is open, or the session of a mount lasts.
+// The versions of the objects that a store has read, so that each object has one version for as
+// long as the store is open, or the session of a mount lasts.
 //
-// The table holds 16 bytes an object, see version_table.h, up to a number of bytes. An object that finds
-// no room is not remembered: that it changes or vanishes is not noticed. The first one is reported, and
-// all such reads are counted.
+// The table holds 16 bytes an object, see version_table.h, up to a number of bytes. An object that
+// finds no room is not remembered: that it changes or vanishes is not noticed. The first one is
+// reported, and all such reads are counted.
 
 #include <atomic>
 #include <cstdint>
@@ -24,10 +24,11 @@ namespace batchfs {
 class ObjectVersions {
  public:
   struct Options {
-    std::uint64_t memory = 64 << 20;               // bytes of the table, at most
-    std::function<void(const std::string&)> warn;  // called once, when there is no room; may be empty
-    std::shared_ptr<VersionTable> table;           // of a session; null: one of its own
-    std::uint64_t space = 0;                       // tells users of one table apart
+    std::uint64_t memory = 64 << 20;  // bytes of the table, at most
+    std::function<void(const std::string&)>
+        warn;                             // called once, when there is no room; may be empty
+    std::shared_ptr<VersionTable> table;  // of a session; null: one of its own
+    std::uint64_t space = 0;              // tells users of one table apart
   };
   explicit ObjectVersions(Options options);
 
@@ -40,7 +41,9 @@ class ObjectVersions {
   /// version of it. kUnknown matches every version.
   bool accept(std::string_view key, std::uint64_t version);
   /// nullopt: never read, or not remembered.
-  std::optional<std::uint64_t> find(std::string_view key) const { return table_->find(key, space_); }
+  std::optional<std::uint64_t> find(std::string_view key) const {
+    return table_->find(key, space_);
+  }
   bool contains(std::string_view key) const { return find(key).has_value(); }
 
   /// As stats.json shows them.

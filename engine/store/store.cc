@@ -30,8 +30,8 @@ bool is_directory(const std::string& path) {
 std::shared_ptr<Store> open_remote_store(const std::string& scheme, const std::string& url,
                                          const StoreConfig& config) {
   const bool is_web = scheme == "http" || scheme == "https";
-  // An archive is an object of the place that holds it. What follows '?' in an address belongs to every
-  // request; in the name of an object it is a character as any other.
+  // An archive is an object of the place that holds it. What follows '?' in an address belongs to
+  // every request; in the name of an object it is a character as any other.
   const bool has_query = is_web || scheme.starts_with("az") || scheme.starts_with("abfs");
   const std::size_t end = has_query ? std::min(url.find_first_of("?#"), url.size()) : url.size();
   const std::size_t slash = url.rfind('/', end);
@@ -41,15 +41,17 @@ std::shared_ptr<Store> open_remote_store(const std::string& scheme, const std::s
     return open_zip_store(open_remote_store(scheme, url.substr(0, slash) + url.substr(end), config),
                           is_web ? percent_decode(name) : name, config.memory);
   }
-  CloudStore opened = is_web ? CloudStore{open_http_store(url, config), ""} : open_cloud_store(url, config);
+  CloudStore opened =
+      is_web ? CloudStore{open_http_store(url, config), ""} : open_cloud_store(url, config);
   if (config.cache_dir.empty()) return opened.store;
-  return open_disk_cache(std::move(opened.store), {.directory = config.cache_dir,
-                                                   .limit = config.cache_size,
-                                                   .trust = config.cache_trust,
-                                                   .wait_for_disk = config.cache_waits,
-                                                   .warn = config.warn,
-                                                   .realm = opened.realm,
-                                                   .versions = version_options(config, kCacheVersions)});
+  return open_disk_cache(std::move(opened.store),
+                         {.directory = config.cache_dir,
+                          .limit = config.cache_size,
+                          .trust = config.cache_trust,
+                          .wait_for_disk = config.cache_waits,
+                          .warn = config.warn,
+                          .realm = opened.realm,
+                          .versions = version_options(config, kCacheVersions)});
 }
 
 }  // namespace
@@ -66,7 +68,8 @@ void Store::read_async(const std::string& key, ByteRange range, ReadDone done) {
 
 std::optional<std::uint64_t> Store::state(const std::string&) { return std::nullopt; }
 
-void Store::read_version_async(const std::string& key, ByteRange range, const std::string&, VersionedDone done) {
+void Store::read_version_async(const std::string& key, ByteRange range, const std::string&,
+                               VersionedDone done) {
   read_async(key, range, [done = std::move(done)](ReadOutcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
     VersionedRead read;
@@ -84,7 +87,8 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& con
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   if (path.ends_with(".zip") && !is_directory(path)) {
     const std::filesystem::path file = path;
-    // The one object that is read there is the path that the user typed: it may be a link to anywhere.
+    // The one object that is read there is the path that the user typed: it may be a link to
+    // anywhere.
     const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
     return open_zip_store(
         open_local_store(folder, {.follow_links = true, .versions = version_options(config)}),
@@ -101,8 +105,11 @@ void ListingMemory::add(const Store::Entry& entry, const std::string& where) {
   ++entries_;
   if (used_ > kMaxListing)
     throw Error(ErrorCode::no_memory,
-                fmt::format("the directory has more than {} entries, more than are listed; consolidate the store's metadata "
-                            "(zarr.consolidate_metadata)", entries_ - 1), where);
+                fmt::format("the directory has more than {} entries, more than are listed; "
+                            "consolidate the store's metadata "
+                            "(zarr.consolidate_metadata)",
+                            entries_ - 1),
+                where);
 }
 
 bool is_key(std::string_view key) {

@@ -51,16 +51,17 @@ class Store {
   virtual std::optional<Buffer> read(const std::string& key, ByteRange range = {}) = 0;
 
   struct PartRead {
-    std::size_t bytes;          // read; fewer than asked for only at the object's end
+    std::size_t bytes;  // read; fewer than asked for only at the object's end
     std::uint64_t object_size;
   };
-  /// Reads `out.size()` bytes from `offset` into `out`; nullopt when missing. Blocks. Saves the copy
-  /// where bytes are used as stored.
+  /// Reads `out.size()` bytes from `offset` into `out`; nullopt when missing. Blocks. Saves the
+  /// copy where bytes are used as stored.
   virtual std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
                                             std::span<std::byte> out) = 0;
 
   /// Starts a read; `done` is called exactly once, from any thread, possibly before this returns.
-  /// The default reads in the calling thread: right for local files, which a decode task reads itself.
+  /// The default reads in the calling thread: right for local files, which a decode task reads
+  /// itself.
   virtual void read_async(const std::string& key, ByteRange range, ReadDone done);
 
   /// Does read() answer at local speed, so that a decode task should call it itself?
@@ -82,61 +83,66 @@ class Store {
   struct VersionedRead {
     std::optional<Buffer> bytes;  // nullopt: missing, or unchanged
     bool unchanged = false;       // the object still is the version that the caller knows
-    std::string version;          // what changes when the object does (an ETag); empty: the store cannot tell
+    std::string
+        version;  // what changes when the object does (an ETag); empty: the store cannot tell
     std::optional<std::uint64_t> object_size;  // where the answer told
   };
   using VersionedDone = std::function<void(std::variant<VersionedRead, std::exception_ptr>)>;
-  /// As read_async(), for callers that keep what they read: without bytes when the object still has the
-  /// version `known`, unless that is empty. With `known` the object's origin is asked, past every
-  /// cache. The default cannot tell versions.
+  /// As read_async(), for callers that keep what they read: without bytes when the object still has
+  /// the version `known`, unless that is empty. With `known` the object's origin is asked, past
+  /// every cache. The default cannot tell versions.
   virtual void read_version_async(const std::string& key, ByteRange range, const std::string& known,
                                   VersionedDone done);
 
-  /// A number that changes when anything stored below `prefix` does, found out without reading it; nullopt where
-  /// that is not possible.
+  /// A number that changes when anything stored below `prefix` does, found out without reading it;
+  /// nullopt where that is not possible.
   virtual std::optional<std::uint64_t> state(const std::string& prefix);
 
   /// What reads take, as far as recent ones tell.
   struct Speed {
-    double latency;   // seconds to the first byte
-    double rate;      // bytes per second, of all reads together
-    int in_flight;    // reads that are made at a time
+    double latency;  // seconds to the first byte
+    double rate;     // bytes per second, of all reads together
+    int in_flight;   // reads that are made at a time
   };
-  /// For choosing between a whole object and ranges of it. nullopt: ranges are not cheaper, since the store is local,
-  /// the server does not know them, or what is read is kept for later.
+  /// For choosing between a whole object and ranges of it. nullopt: ranges are not cheaper, since
+  /// the store is local, the server does not know them, or what is read is kept for later.
   virtual std::optional<Speed> speed() const { return std::nullopt; }
 
-  /// For leaving without waiting for a network: reads under way end with Error{interrupted} in a moment, those to
-  /// come at once. May be called more than once; not by a read's callback. Local stores have nothing to end.
+  /// For leaving without waiting for a network: reads under way end with Error{interrupted} in a
+  /// moment, those to come at once. May be called more than once; not by a read's callback. Local
+  /// stores have nothing to end.
   virtual void stop() {}
 
   struct Counter {
     std::string name;  // as stats.json shows it
     std::uint64_t value;
   };
-  /// What the store has done so far: requests, retries, bytes on the wire. Empty where nothing is counted.
+  /// What the store has done so far: requests, retries, bytes on the wire. Empty where nothing is
+  /// counted.
   virtual std::vector<Counter> counters() const { return {}; }
 
-  /// Are the objects fixed when the store is opened (an archive)? Then none appears or vanishes alone.
+  /// Are the objects fixed when the store is opened (an archive)? Then none appears or vanishes
+  /// alone.
   virtual bool is_fixed() const { return false; }
 };
 
-/// Which answers to the request for an object mean that it is not there. Servers may say "forbidden" (403) of what
-/// does not exist to those who may not list.
+/// Which answers to the request for an object mean that it is not there. Servers may say
+/// "forbidden" (403) of what does not exist to those who may not list.
 enum class MissingAnswers {
   find_out,  // 404, and 403 where the server says it of an object that cannot exist, too
   only_404,
   also_403,
 };
 
-/// What the user says about a store beside its URL. Empty or 0: the default, or what the environment says.
+/// What the user says about a store beside its URL. Empty or 0: the default, or what the
+/// environment says.
 struct StoreConfig {
-  double timeout = 30;           // seconds without progress after which a request has failed
-  int retries = 3;               // of one request
-  bool anon = false;             // no credentials
-  std::string endpoint;          // the URL of an S3-, GCS- or Azure-compatible server
+  double timeout = 30;   // seconds without progress after which a request has failed
+  int retries = 3;       // of one request
+  bool anon = false;     // no credentials
+  std::string endpoint;  // the URL of an S3-, GCS- or Azure-compatible server
   std::string region, profile;
-  bool requester_pays = false;   // agrees to pay for requests (S3)
+  bool requester_pays = false;  // agrees to pay for requests (S3)
   MissingAnswers missing = MissingAnswers::find_out;
   std::string cache_dir;         // local cache of stored bytes; empty: none
   std::uint64_t cache_size = 0;  // bytes; 0: no limit but the disk's
@@ -146,13 +152,14 @@ struct StoreConfig {
   /// Called with a line for the log when the cache can keep nothing more, and when versions are
   /// forgotten: once each, on any thread. May be empty.
   std::function<void(const std::string&)> warn;
-  std::uint64_t memory = 0;      // bytes that the directory of an archive may take; 0: default_memory_budget()
+  std::uint64_t memory =
+      0;  // bytes that the directory of an archive may take; 0: default_memory_budget()
   std::uint64_t version_memory = 0;  // bytes for the versions of objects that were read; 0: 64 MiB
   std::shared_ptr<VersionTable> versions;  // of a session, for these; null: of the store's own
 };
 
-/// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip archive. Throws
-/// not_found when nothing is there, access_denied, invalid_argument, not_supported.
+/// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip
+/// archive. Throws not_found when nothing is there, access_denied, invalid_argument, not_supported.
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config = {});
 
 /// The memory of one listing, counted: of all entries together at most kMaxListing bytes.

@@ -16,16 +16,34 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::pair<std::string_view, StoreKind> kKindMagic[] = {
-    {"\x89HDF\r\n\x1a\n"sv, StoreKind::hdf5}, {"CDF\x01"sv, StoreKind::netcdf3},  {"CDF\x02"sv, StoreKind::netcdf3},
-    {"CDF\x05"sv, StoreKind::netcdf3},        {"GRIB"sv, StoreKind::grib},         {"II*\0"sv, StoreKind::tiff},
-    {"MM\0*"sv, StoreKind::tiff},             {"II+\0"sv, StoreKind::tiff},        {"MM\0+"sv, StoreKind::tiff},
-    {"PAR1"sv, StoreKind::parquet},           {"PK\x03\x04"sv, StoreKind::zip},    {"ICE\xf0\x9f\xa7\x8a""CHUNK"sv, StoreKind::icechunk},
+    {"\x89HDF\r\n\x1a\n"sv, StoreKind::hdf5},
+    {"CDF\x01"sv, StoreKind::netcdf3},
+    {"CDF\x02"sv, StoreKind::netcdf3},
+    {"CDF\x05"sv, StoreKind::netcdf3},
+    {"GRIB"sv, StoreKind::grib},
+    {"II*\0"sv, StoreKind::tiff},
+    {"MM\0*"sv, StoreKind::tiff},
+    {"II+\0"sv, StoreKind::tiff},
+    {"MM\0+"sv, StoreKind::tiff},
+    {"PAR1"sv, StoreKind::parquet},
+    {"PK\x03\x04"sv, StoreKind::zip},
+    {"ICE\xf0\x9f\xa7\x8a"
+     "CHUNK"sv,
+     StoreKind::icechunk},
 };
 
 constexpr std::pair<std::string_view, StoreKind> kEndings[] = {
-    {".nc", StoreKind::hdf5},      {".nc4", StoreKind::hdf5},   {".h5", StoreKind::hdf5},    {".hdf5", StoreKind::hdf5},
-    {".grib", StoreKind::grib},    {".grb", StoreKind::grib},   {".grib2", StoreKind::grib}, {".grb2", StoreKind::grib},
-    {".tif", StoreKind::tiff},     {".tiff", StoreKind::tiff},  {".json", StoreKind::kerchunk_json},
+    {".nc", StoreKind::hdf5},
+    {".nc4", StoreKind::hdf5},
+    {".h5", StoreKind::hdf5},
+    {".hdf5", StoreKind::hdf5},
+    {".grib", StoreKind::grib},
+    {".grb", StoreKind::grib},
+    {".grib2", StoreKind::grib},
+    {".grb2", StoreKind::grib},
+    {".tif", StoreKind::tiff},
+    {".tiff", StoreKind::tiff},
+    {".json", StoreKind::kerchunk_json},
     {".parq", StoreKind::kerchunk_parquet},
 };
 
@@ -34,19 +52,31 @@ std::pair<std::string_view, std::string_view> words(StoreKind kind) {
   constexpr std::string_view kConvert = "open it with xarray and write a Zarr copy with to_zarr()";
   switch (kind) {
     case StoreKind::icechunk:
-      return {"an Icechunk repository", "open it with icechunk and xarray and write a Zarr copy with to_zarr()"};
+      return {"an Icechunk repository",
+              "open it with icechunk and xarray and write a Zarr copy with to_zarr()"};
     case StoreKind::kerchunk_json:
-      return {"a kerchunk reference set (JSON)", "open it with xarray's engine \"kerchunk\" and write a Zarr copy with to_zarr()"};
+      return {"a kerchunk reference set (JSON)",
+              "open it with xarray's engine \"kerchunk\" and write a Zarr copy with to_zarr()"};
     case StoreKind::kerchunk_parquet:
-      return {"a kerchunk reference set (Parquet)", "open it with xarray's engine \"kerchunk\" and write a Zarr copy with to_zarr()"};
-    case StoreKind::n5: return {"an N5 store", "write a Zarr copy of it"};
-    case StoreKind::zarr_v1: return {"a store of Zarr format 1", "write it again as format 2 or 3"};
-    case StoreKind::hdf5: return {"a NetCDF-4 or HDF5 file", kConvert};
-    case StoreKind::netcdf3: return {"a NetCDF file", kConvert};
-    case StoreKind::grib: return {"a GRIB file", "open it with xarray's engine \"cfgrib\" and write a Zarr copy with to_zarr()"};
-    case StoreKind::tiff: return {"a TIFF file", "open it with rioxarray and write a Zarr copy with to_zarr()"};
-    case StoreKind::parquet: return {"a Parquet file", "name the folder of the store"};
-    case StoreKind::zip: return {"a zip archive", "give it a name that ends in .zip, if it holds a Zarr store"};
+      return {"a kerchunk reference set (Parquet)",
+              "open it with xarray's engine \"kerchunk\" and write a Zarr copy with to_zarr()"};
+    case StoreKind::n5:
+      return {"an N5 store", "write a Zarr copy of it"};
+    case StoreKind::zarr_v1:
+      return {"a store of Zarr format 1", "write it again as format 2 or 3"};
+    case StoreKind::hdf5:
+      return {"a NetCDF-4 or HDF5 file", kConvert};
+    case StoreKind::netcdf3:
+      return {"a NetCDF file", kConvert};
+    case StoreKind::grib:
+      return {"a GRIB file",
+              "open it with xarray's engine \"cfgrib\" and write a Zarr copy with to_zarr()"};
+    case StoreKind::tiff:
+      return {"a TIFF file", "open it with rioxarray and write a Zarr copy with to_zarr()"};
+    case StoreKind::parquet:
+      return {"a Parquet file", "name the folder of the store"};
+    case StoreKind::zip:
+      return {"a zip archive", "give it a name that ends in .zip, if it holds a Zarr store"};
   }
   return {"another kind of store", kConvert};
 }
@@ -54,12 +84,15 @@ std::pair<std::string_view, std::string_view> words(StoreKind kind) {
 }  // namespace
 
 std::optional<StoreKind> kind_of_file(std::span<const std::byte> head) {
-  const std::string_view text(reinterpret_cast<const char*>(head.data()), std::min(head.size(), kKindBytes));
+  const std::string_view text(reinterpret_cast<const char*>(head.data()),
+                              std::min(head.size(), kKindBytes));
   for (const auto& [magic, kind] : kKindMagic)
     if (text.starts_with(magic)) return kind;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || (text[first] != '{' && text[first] != '[')) return std::nullopt;
-  for (const std::string_view key : {"\"refs\"", ".zgroup\"", ".zarray\"", ".zmetadata\"", "zarr.json\""})
+  if (first == std::string_view::npos || (text[first] != '{' && text[first] != '['))
+    return std::nullopt;
+  for (const std::string_view key :
+       {"\"refs\"", ".zgroup\"", ".zarray\"", ".zmetadata\"", "zarr.json\""})
     if (text.find(key) != std::string_view::npos) return StoreKind::kerchunk_json;
   return std::nullopt;
 }
@@ -99,7 +132,8 @@ void refuse_other_file(const std::string& path) {
   std::vector<char> head(kKindBytes);
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(file.gcount()));
-  if (const auto kind = kind_of_file(std::as_bytes(std::span(head)))) throw unread_kind(*kind, path);
+  if (const auto kind = kind_of_file(std::as_bytes(std::span(head))))
+    throw unread_kind(*kind, path);
 }
 
 }  // namespace batchfs

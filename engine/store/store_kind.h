@@ -1,6 +1,6 @@
 #pragma once
-// Kinds of stores and files that batchfs does not read, recognised by names and first bytes, so that the refusal names
-// them. A kind is a phrase with its article: "an Icechunk repository".
+// Kinds of stores and files that batchfs does not read, recognised by names and first bytes, so
+// that the refusal names them. A kind is a phrase with its article: "an Icechunk repository".
 
 #include <cstddef>
 #include <optional>
@@ -15,24 +15,24 @@ namespace batchfs {
 
 enum class StoreKind {
   icechunk,
-  kerchunk_json,     // also what VirtualiZarr writes
+  kerchunk_json,  // also what VirtualiZarr writes
   kerchunk_parquet,
   n5,
   zarr_v1,
-  hdf5,              // NetCDF-4 too
+  hdf5,  // NetCDF-4 too
   netcdf3,
   grib,
   tiff,
   parquet,
-  zip,               // a name that does not end in .zip
+  zip,  // a name that does not end in .zip
 };
 
 /// First bytes of a file that kind_of_file() wants to see.
 inline constexpr std::size_t kKindBytes = 64 << 10;
 /// Kind of a file that was given in place of a store; nullopt when its first bytes are of none.
 std::optional<StoreKind> kind_of_file(std::span<const std::byte> head);
-/// Kind of a store without Zarr metadata at its root, by the names there, those of directories with a slash behind them;
-/// nullopt when they say nothing.
+/// Kind of a store without Zarr metadata at its root, by the names there, those of directories with
+/// a slash behind them; nullopt when they say nothing.
 std::optional<StoreKind> kind_of_directory(const std::vector<std::string>& names);
 /// What the ending of a URL says, for servers that have nothing at the keys below it.
 std::optional<StoreKind> kind_of_name(std::string_view url);

@@ -20,9 +20,11 @@ std::optional<FileText> read_small_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    throw Error(errno == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(errno), path);
+    throw Error(errno == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(errno),
+                path);
   }
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd, [](const int* f) { ::close(*f); });
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&fd,
+                                                                [](const int* f) { ::close(*f); });
   struct stat info {};
   if (::fstat(fd, &info) != 0) throw Error(ErrorCode::io, std::strerror(errno), path);
   FileText file;
@@ -35,7 +37,8 @@ std::optional<FileText> read_small_file(const std::string& path) {
     if (got == 0) return file;
     file.text.append(block, static_cast<std::size_t>(got));
     if (file.text.size() > kLargestFile)
-      throw Error(ErrorCode::invalid_argument, "larger than 1 MB: not a file of settings or credentials", path);
+      throw Error(ErrorCode::invalid_argument,
+                  "larger than 1 MB: not a file of settings or credentials", path);
   }
 }
 
@@ -44,13 +47,15 @@ std::optional<std::string> home_of_user() {
   char text[4096];
   passwd entry;
   passwd* found = nullptr;
-  if (::getpwuid_r(::getuid(), &entry, text, sizeof text, &found) != 0 || found == nullptr) return std::nullopt;
+  if (::getpwuid_r(::getuid(), &entry, text, sizeof text, &found) != 0 || found == nullptr)
+    return std::nullopt;
   return *found->pw_dir == '\0' ? std::nullopt : std::optional<std::string>(found->pw_dir);
 }
 
 }  // namespace
 
-std::optional<std::string> Surroundings::first_variable(std::initializer_list<const char*> names) const {
+std::optional<std::string> Surroundings::first_variable(
+    std::initializer_list<const char*> names) const {
   for (const char* name : names)
     if (auto value = variable(name)) return value;
   return std::nullopt;
@@ -87,7 +92,8 @@ bool is_another_vendors_machine(const Surroundings& surroundings, const std::str
 
 bool is_loopback(const Uri& uri) {
   const bool is_address = uri.host.find_first_not_of("0123456789.") == std::string::npos;
-  return uri.host == "localhost" || uri.host == "[::1]" || (is_address && uri.host.starts_with("127."));
+  return uri.host == "localhost" || uri.host == "[::1]" ||
+         (is_address && uri.host.starts_with("127."));
 }
 
 std::optional<WallTime> parse_utc_time(const std::string& text) {

@@ -1,6 +1,6 @@
 #pragma once
-// What credentials are looked for in: environment variables, files, servers near by, the clock. One object,
-// so that tests put their own in its place.
+// What credentials are looked for in: environment variables, files, servers near by, the clock. One
+// object, so that tests put their own in its place.
 
 #include <chrono>
 #include <functional>
@@ -23,7 +23,8 @@ struct FileText {
 struct Surroundings {
   /// An environment variable; nullopt when unset or empty.
   std::function<std::optional<std::string>(const std::string& name)> variable;
-  /// A small file; nullopt when there is none. Throws access_denied, io, invalid_argument past 1 MiB.
+  /// A small file; nullopt when there is none. Throws access_denied, io, invalid_argument past 1
+  /// MiB.
   std::function<std::optional<FileText>(const std::string& path)> file;
   /// Sends and waits; throws as HttpClient does.
   std::function<HttpResponse(HttpRequest request)> fetch;
@@ -43,8 +44,8 @@ std::string_view text_of(const HttpResponse& response);
 
 /// Link-local servers answer within this many seconds or not at all.
 inline constexpr double kMetadataTimeout = 1;
-/// Does the machine's firmware name a vendor, and not this one? Asking a cloud's metadata server elsewhere
-/// would take the whole timeout.
+/// Does the machine's firmware name a vendor, and not this one? Asking a cloud's metadata server
+/// elsewhere would take the whole timeout.
 bool is_another_vendors_machine(const Surroundings& surroundings, const std::string& vendor);
 
 /// Is it this machine, by address or by the name "localhost"?

@@ -26,8 +26,9 @@ int hex_digit(char c) {
 Uri parse_uri(const std::string& text) {
   // The text may hold a password, so the error does not repeat it.
   const auto refuse = [](const char* why) { return Error(ErrorCode::invalid_argument, why); };
-  const bool clean = std::all_of(text.begin(), text.end(),
-                                 [](char c) { return static_cast<unsigned char>(c) > ' ' && c != 0x7f; });
+  const bool clean = std::all_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) > ' ' && c != 0x7f;
+  });
   if (!clean) throw refuse("a URL may not hold spaces or control characters; write a space as %20");
   const std::size_t colon = text.find("://");
   if (colon == std::string::npos || colon == 0) throw refuse("not a URL such as https://host/path");

@@ -1,10 +1,13 @@
 #pragma once
-// A table of object versions in memory that may outlive the process: what ObjectVersions keeps its entries in.
+// A table of object versions in memory that may outlive the process: what ObjectVersions keeps its
+// entries in.
 //
-// The memory is that of a session that daemons take over from each other. Whatever instruction a daemon is killed at,
-// every state of the table is valid: an entry is taken by setting its key, then its version is set, each once.
+// The memory is that of a session that daemons take over from each other. Whatever instruction a
+// daemon is killed at, every state of the table is valid: an entry is taken by setting its key,
+// then its version is set, each once.
 //
-// The table never evicts. It grows up to a number of bytes, touching memory as it fills; what finds no room is not kept.
+// The table never evicts. It grows up to a number of bytes, touching memory as it fills; what finds
+// no room is not kept.
 
 #include <atomic>
 #include <cstddef>
@@ -24,19 +27,21 @@ class VersionTable {
 
   /// In memory of its own. Throws no_memory.
   VersionTable();
-  /// In `kBytes` of a file in memory from `offset` on, a multiple of the page size; zeros at first. The descriptor stays
-  /// the caller's. Throws no_memory.
+  /// In `kBytes` of a file in memory from `offset` on, a multiple of the page size; zeros at first.
+  /// The descriptor stays the caller's. Throws no_memory.
   VersionTable(int fd, std::uint64_t offset);
   ~VersionTable();
   VersionTable(const VersionTable&) = delete;
   VersionTable& operator=(const VersionTable&) = delete;
 
-  /// Limits what this process adds to so many bytes of entries; at least one segment (64 KiB) is used.
+  /// Limits what this process adds to so many bytes of entries; at least one segment (64 KiB) is
+  /// used.
   void limit(std::uint64_t bytes);
 
   enum class Accepted : std::uint8_t { yes, other_version, no_room };
-  /// Keeps the version of an object that is not in the table. kUnknown agrees with every version; the first known one is
-  /// then kept. To be called before anybody gets a byte of the object. The same key in another `space` is another object.
+  /// Keeps the version of an object that is not in the table. kUnknown agrees with every version;
+  /// the first known one is then kept. To be called before anybody gets a byte of the object. The
+  /// same key in another `space` is another object.
   Accepted accept(std::string_view key, std::uint64_t version, std::uint64_t space = 0);
   /// nullopt: not in the table.
   std::optional<std::uint64_t> find(std::string_view key, std::uint64_t space = 0) const;

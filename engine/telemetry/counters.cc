@@ -6,7 +6,8 @@ std::span<const CounterInfo> counter_table() {
   static constexpr CounterInfo kTable[] = {
       {"bytes_fetched", "Stored bytes read from the store", &Counters::bytes_fetched},
       {"bytes_decoded", "Bytes that left a decoder", &Counters::bytes_decoded},
-      {"bytes_delivered", "Bytes of tensor files opened and values read", &Counters::bytes_delivered},
+      {"bytes_delivered", "Bytes of tensor files opened and values read",
+       &Counters::bytes_delivered},
       {"chunks_fetched", "Chunks read from the store", &Counters::chunks_fetched},
       {"chunks_decoded", "Chunks decoded", &Counters::chunks_decoded},
       {"chunk_cache_hits", "Chunks found already decoded", &Counters::chunk_cache_hits},

@@ -34,8 +34,9 @@ double LatencyHistogram::quantile(double q) const {
     const auto here = static_cast<double>(buckets_[i]);
     if (here > 0 && before + here >= rank) {
       const double low = i == 0 ? 0 : static_cast<double>(edges()[i - 1]);
-      const double high = i == kEdges ? static_cast<double>(max_)
-                                      : std::min(static_cast<double>(edges()[i]), static_cast<double>(max_));
+      const double high =
+          i == kEdges ? static_cast<double>(max_)
+                      : std::min(static_cast<double>(edges()[i]), static_cast<double>(max_));
       return low + (high - low) * std::clamp((rank - before) / here, 0.0, 1.0);
     }
     before += here;

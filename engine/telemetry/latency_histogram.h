@@ -19,8 +19,11 @@ class LatencyHistogram {
   std::uint64_t count() const { return count_; }
   std::uint64_t sum() const { return sum_; }  // nanoseconds
   std::uint64_t max() const { return max_; }
-  double mean() const { return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_); }
-  /// The duration that the share `q` did not exceed: nanoseconds, known to within a bucket. 0 without any.
+  double mean() const {
+    return count_ == 0 ? 0 : static_cast<double>(sum_) / static_cast<double>(count_);
+  }
+  /// The duration that the share `q` did not exceed: nanoseconds, known to within a bucket. 0
+  /// without any.
   double quantile(double q) const;
   /// How many took at most `nanoseconds`, which is an edge.
   std::uint64_t at_most(std::uint64_t nanoseconds) const;

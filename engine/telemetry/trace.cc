@@ -11,7 +11,8 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::size_t kMaxProcessors = 16;  // more share rings: a ring of a few events tells nothing
+constexpr std::size_t kMaxProcessors =
+    16;  // more share rings: a ring of a few events tells nothing
 constexpr std::size_t kMaxNames = 4096;
 constexpr std::size_t kMaxName = 255;
 
@@ -109,10 +110,13 @@ Trace::Snapshot Trace::last(std::uint64_t nanoseconds) const {
       }
       snapshot.events.insert(snapshot.events.end(), events, events + held);
     }
-    const auto too_old = [known](const Event& event) { return event.begin + event.duration < known; };
-    snapshot.events.erase(std::remove_if(snapshot.events.begin() + static_cast<std::ptrdiff_t>(first),
-                                         snapshot.events.end(), too_old),
-                          snapshot.events.end());
+    const auto too_old = [known](const Event& event) {
+      return event.begin + event.duration < known;
+    };
+    snapshot.events.erase(
+        std::remove_if(snapshot.events.begin() + static_cast<std::ptrdiff_t>(first),
+                       snapshot.events.end(), too_old),
+        snapshot.events.end());
   }
   std::sort(snapshot.events.begin(), snapshot.events.end(),
             [](const Event& a, const Event& b) { return a.begin < b.begin; });

@@ -1,15 +1,15 @@
 #pragma once
-// The last seconds of the pipeline as spans: what was fetched, decoded and assembled for which batch, and how
-// long readers waited for it.
+// The last seconds of the pipeline as spans: what was fetched, decoded and assembled for which
+// batch, and how long readers waited for it.
 //
 //   Trace trace;
 //   const std::uint64_t began = Trace::now();
 //   ...
 //   trace.add({.kind = Trace::Kind::decode, .begin = began, .of = batch}, "t2m", {3, 0, 0});
 //
-// Always on: an event costs two looks at the clock and a copy of 128 bytes into a ring of its processor. The
-// rings are as large as they are told at the start, and forget the oldest. Batches have rings of their own, or
-// a store of many small chunks would push them out.
+// Always on: an event costs two looks at the clock and a copy of 128 bytes into a ring of its
+// processor. The rings are as large as they are told at the start, and forget the oldest. Batches
+// have rings of their own, or a store of many small chunks would push them out.
 
 #include <cstddef>
 #include <cstdint>
@@ -59,7 +59,8 @@ class Trace {
   /// CLOCK_MONOTONIC.
   static std::uint64_t now();
 
-  /// A number for a view's name, the same for the same name. 0, the empty name, once there are too many.
+  /// A number for a view's name, the same for the same name. 0, the empty name, once there are too
+  /// many.
   std::uint32_t name(std::string_view name);
 
   /// Ends `event`, of a batch, now.
@@ -71,7 +72,8 @@ class Trace {
     std::vector<Event> events;       // by when they began
     std::vector<std::string> names;  // by Batch::view
   };
-  /// What ended in the last `nanoseconds`. Only as far back as nothing is forgotten, for batches and for chunks.
+  /// What ended in the last `nanoseconds`. Only as far back as nothing is forgotten, for batches
+  /// and for chunks.
   Snapshot last(std::uint64_t nanoseconds) const;
 
  private:

@@ -23,7 +23,8 @@ class Rows {
 
   int row_of(const Trace::Event& event) {
     const bool waits = event.kind == Trace::Kind::wait;
-    const Key key{event.kind, waits ? event.of.view : 0, waits ? event.of.rank : 0, waits ? event.of.world : 0};
+    const Key key{event.kind, waits ? event.of.view : 0, waits ? event.of.rank : 0,
+                  waits ? event.of.world : 0};
     std::vector<Row>& rows = groups_[key];
     std::size_t i = 0;
     while (i < rows.size() && rows[i].free_at > event.begin) ++i;
@@ -37,9 +38,10 @@ class Rows {
   void each(Visit&& visit) const {
     for (const auto& [key, rows] : groups_) {
       const auto& [kind, view, rank, world] = key;
-      const std::string name = kind == Trace::Kind::wait
-                                   ? fmt::format("reader of {} rank {} of {}", names_[view], rank, world)
-                                   : kKindNames[static_cast<std::size_t>(kind)];
+      const std::string name =
+          kind == Trace::Kind::wait
+              ? fmt::format("reader of {} rank {} of {}", names_[view], rank, world)
+              : kKindNames[static_cast<std::size_t>(kind)];
       for (std::size_t i = 0; i < rows.size(); ++i)
         visit(rows[i].number, rows.size() == 1 ? name : fmt::format("{} ({})", name, i + 1));
     }
@@ -56,19 +58,21 @@ class Rows {
   int last_ = 0;
 };
 
-void add_event(std::string& text, const Trace::Event& event, const std::vector<std::string>& view_names, int pid,
-               int row) {
+void add_event(std::string& text, const Trace::Event& event,
+               const std::vector<std::string>& view_names, int pid, int row) {
   const auto to = std::back_inserter(text);
   fmt::format_to(to, R"(,
 {{"name":"{}","cat":"batchfs","ph":"X","ts":{}.{:03},"dur":{}.{:03},"pid":{},"tid":{},"args":{{)",
-                 kKindNames[static_cast<std::size_t>(event.kind)], event.begin / 1000, event.begin % 1000,
-                 event.duration / 1000, event.duration % 1000, pid, row);
+                 kKindNames[static_cast<std::size_t>(event.kind)], event.begin / 1000,
+                 event.begin % 1000, event.duration / 1000, event.duration % 1000, pid, row);
   if (event.of.rank >= 0)
-    fmt::format_to(to, R"("view":{},"epoch":{},"batch":{},"rank":{},"world":{},)", view_names[event.of.view],
-                   event.of.epoch, event.of.batch, event.of.rank, event.of.world);
+    fmt::format_to(to, R"("view":{},"epoch":{},"batch":{},"rank":{},"world":{},)",
+                   view_names[event.of.view], event.of.epoch, event.of.batch, event.of.rank,
+                   event.of.world);
   if (event.chunk_size > 0) fmt::format_to(to, R"("chunk":{},)", json_string(event.chunk()));
   if (event.end != Trace::End::done)
-    fmt::format_to(to, R"("end":"{}",)", event.end == Trace::End::failed ? "failed" : "the reader left");
+    fmt::format_to(to, R"("end":"{}",)",
+                   event.end == Trace::End::failed ? "failed" : "the reader left");
   fmt::format_to(to, R"("bytes":{}}}}})", event.bytes);
 }
 
@@ -78,9 +82,11 @@ std::string trace_json(const Trace::Snapshot& snapshot, const std::string& proce
   std::vector<std::string> view_names;
   for (const std::string& name : snapshot.names) view_names.push_back(json_string(name));
   std::string text = fmt::format(R"([
-{{"name":"process_name","ph":"M","pid":{},"tid":0,"args":{{"name":{}}}}})", pid, json_string(process));
+{{"name":"process_name","ph":"M","pid":{},"tid":0,"args":{{"name":{}}}}})",
+                                 pid, json_string(process));
   Rows rows(snapshot.names);
-  for (const Trace::Event& event : snapshot.events) add_event(text, event, view_names, pid, rows.row_of(event));
+  for (const Trace::Event& event : snapshot.events)
+    add_event(text, event, view_names, pid, rows.row_of(event));
   int place = 0;
   rows.each([&](int number, const std::string& name) {
     text += fmt::format(R"(,

@@ -21,7 +21,9 @@ Json dims_json(const Dims& dims) { return std::vector<std::int64_t>(dims.begin()
 
 NdArray take(const NdArray& values, const Positions& positions) {
   const std::size_t itemsize = values.type.itemsize;
-  NdArray result{values.type, {positions.size()}, Buffer(static_cast<std::size_t>(positions.size()) * itemsize)};
+  NdArray result{values.type,
+                 {positions.size()},
+                 Buffer(static_cast<std::size_t>(positions.size()) * itemsize)};
   for (std::int64_t i = 0; i < positions.size(); ++i)
     std::memcpy(result.data.data() + static_cast<std::size_t>(i) * itemsize,
                 values.data.data() + static_cast<std::size_t>(positions[i]) * itemsize, itemsize);
@@ -39,10 +41,12 @@ bool fits_tensor(const Variable& variable) {
 BaseView::BaseView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
     : dataset_(std::move(dataset)), spec_(std::move(spec)) {
   const auto& variables = dataset_->variables();
-  if (std::any_of(variables.begin(), variables.end(),
-                  [](const Variable& v) { return v.array != nullptr && !v.array->store().is_local(); }))
+  if (std::any_of(variables.begin(), variables.end(), [](const Variable& v) {
+        return v.array != nullptr && !v.array->store().is_local();
+      }))
     dataset_->load_index_values();
-  for (const auto& [dim, size] : dataset_->dims()) selected_.emplace(dim, Positions::range(0, size));
+  for (const auto& [dim, size] : dataset_->dims())
+    selected_.emplace(dim, Positions::range(0, size));
   for (const auto& [dim, selector] : spec_.select) {
     try {
       dataset_->dim_size(dim);
@@ -55,15 +59,19 @@ BaseView::BaseView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
 
 void BaseView::check_tensor_name(const std::string& name, const std::string& path) const {
   auto fail = [&](std::string_view why) {
-    return Error(ErrorCode::invalid_argument,
-                 fmt::format("{}: '{}' cannot be a tensor's name: {}; give it another in \"tensors\"", path, name, why));
+    return Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{}: '{}' cannot be a tensor's name: {}; give it another in \"tensors\"", path,
+                    name, why));
   };
   auto has = [&](std::string_view format) {
     return std::find(spec_.formats.begin(), spec_.formats.end(), format) != spec_.formats.end();
   };
-  if (!is_file_name(name + ".npy")) throw fail("a file's name has 1 to 251 bytes without '/' and is not '..'");
+  if (!is_file_name(name + ".npy"))
+    throw fail("a file's name has 1 to 251 bytes without '/' and is not '..'");
   if (has("safetensors") && name == "__metadata__") throw fail("safetensors keeps it for itself");
-  if (has("zarr") && (name.starts_with(".z") || name == "zarr.json")) throw fail("Zarr keeps it for itself");
+  if (has("zarr") && (name.starts_with(".z") || name == "zarr.json"))
+    throw fail("Zarr keeps it for itself");
 }
 
 const Variable& BaseView::find_variable(const std::string& name, const std::string& path) const {
@@ -93,10 +101,12 @@ std::vector<Dims> BaseView::window_starts(std::int64_t epoch, std::int64_t batch
 std::uint32_t BaseView::use_variable(const std::string& name, const std::string& path) {
   const Variable* variable = &find_variable(name, path);
   if (!variable->is_readable())
-    throw Error(ErrorCode::not_supported, fmt::format("{}: '{}' cannot be read: {}", path, name, variable->unsupported));
+    throw Error(ErrorCode::not_supported,
+                fmt::format("{}: '{}' cannot be read: {}", path, name, variable->unsupported));
   if (!fits_tensor(*variable))
     throw Error(ErrorCode::not_supported,
-                fmt::format("{}: '{}' is of type {}, which no tensor can hold", path, name, variable->cf.decoded.name()));
+                fmt::format("{}: '{}' is of type {}, which no tensor can hold", path, name,
+                            variable->cf.decoded.name()));
   const auto it = std::find(variables_.begin(), variables_.end(), variable);
   if (it != variables_.end()) return static_cast<std::uint32_t>(it - variables_.begin());
   variables_.push_back(variable);
@@ -121,15 +131,19 @@ void BaseView::add_converter(std::uint32_t tensor, std::uint32_t variable, const
   if (spec_.normalize && spec_.normalize->applies_to(*variables_[variable])) {
     auto& normalization = normalizations_[variable];
     if (normalization == nullptr)
-      normalization = resolve_normalization(*spec_.normalize, *dataset_, *variables_[variable], selected_);
+      normalization =
+          resolve_normalization(*spec_.normalize, *dataset_, *variables_[variable], selected_);
     finish.normalization = normalization;
   }
-  if (spec_.missing == ViewSpec::Missing::fill && type.is_float()) finish.nan_value = spec_.fill_value;
-  converters_.emplace(std::pair(tensor, variable),
-                      std::make_shared<const Converter>(variables_[variable]->cf, type, std::move(finish)));
+  if (spec_.missing == ViewSpec::Missing::fill && type.is_float())
+    finish.nan_value = spec_.fill_value;
+  converters_.emplace(
+      std::pair(tensor, variable),
+      std::make_shared<const Converter>(variables_[variable]->cf, type, std::move(finish)));
 }
 
-std::array<std::byte, 16> BaseView::pad_element(const DataType& type, const std::string& path) const {
+std::array<std::byte, 16> BaseView::pad_element(const DataType& type,
+                                                const std::string& path) const {
   std::array<std::byte, 16> element{};
   auto put = [&](auto value) { std::memcpy(element.data(), &value, sizeof value); };
   if (type.kind == Kind::datetime || type.kind == Kind::timedelta) {
@@ -141,7 +155,8 @@ std::array<std::byte, 16> BaseView::pad_element(const DataType& type, const std:
     CfDecoding as_is;
     as_is.stored = as_is.decoded = as_is.arithmetic = float64();
     const DataType part = type.is_float() ? type : make_type(Kind::floating, type.itemsize / 2);
-    Converter(as_is, part).convert({}, reinterpret_cast<const std::byte*>(&value), {}, element.data(), {});
+    Converter(as_is, part)
+        .convert({}, reinterpret_cast<const std::byte*>(&value), {}, element.data(), {});
     return element;
   }
   const double value = spec_.pad_value.value_or(0);
@@ -150,9 +165,12 @@ std::array<std::byte, 16> BaseView::pad_element(const DataType& type, const std:
   const double high = std::ldexp(1.0, type.kind == Kind::signed_int ? bits - 1 : bits);
   if (std::trunc(value) != value || !(value >= low && value < high))
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: the \"pad_value\" {} of the window cannot be held by {}", path, value, type.name()));
-  if (value < 0) put(static_cast<std::int64_t>(value));
-  else put(static_cast<std::uint64_t>(value));  // little-endian: the first bytes are the number
+                fmt::format("{}: the \"pad_value\" {} of the window cannot be held by {}", path,
+                            value, type.name()));
+  if (value < 0)
+    put(static_cast<std::int64_t>(value));
+  else
+    put(static_cast<std::uint64_t>(value));  // little-endian: the first bytes are the number
   return element;
 }
 
@@ -164,7 +182,8 @@ void BaseView::check_normalized_names() const {
     for (const std::string& name : listed)
       if (std::find(names.begin(), names.end(), name) == names.end())
         throw Error(ErrorCode::not_found,
-                    fmt::format("normalize.{}: the view has no variable '{}'{}", key, name, did_you_mean(name, names)));
+                    fmt::format("normalize.{}: the view has no variable '{}'{}", key, name,
+                                did_you_mean(name, names)));
   };
   if (spec_.normalize->variables) check(*spec_.normalize->variables, "variables");
   check(spec_.normalize->except, "except");
@@ -183,29 +202,38 @@ std::vector<std::string> BaseView::default_variables(const std::vector<std::stri
   if (names.empty())
     throw Error(ErrorCode::not_found,
                 fmt::format("no variable has the dimensions {}; there are {}", join(dims, ", "),
-                            others.empty() ? "no variables here: name a group of the store" : join(others, ", ")));
+                            others.empty() ? "no variables here: name a group of the store"
+                                           : join(others, ", ")));
   return names;
 }
 
 std::int64_t BaseView::rank_batches(std::int64_t rank, std::int64_t world) const {
   const std::int64_t all = batches();
   switch (spec_.remainder) {
-    case ViewSpec::Remainder::keep: return rank < all ? (all - rank + world - 1) / world : 0;
-    case ViewSpec::Remainder::drop: return all / world;
-    case ViewSpec::Remainder::pad: return (all + world - 1) / world;
+    case ViewSpec::Remainder::keep:
+      return rank < all ? (all - rank + world - 1) / world : 0;
+    case ViewSpec::Remainder::drop:
+      return all / world;
+    case ViewSpec::Remainder::pad:
+      return (all + world - 1) / world;
   }
   return 0;
 }
 
 void BaseView::collect_coordinates() {
   for (const auto& [dim, size] : dataset_->dims()) {
-    const bool used = std::any_of(variables_.begin(), variables_.end(), [&, &name = dim](const Variable* v) {
-      return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
-    });
+    const bool used =
+        std::any_of(variables_.begin(), variables_.end(), [&, &name = dim](const Variable* v) {
+          return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
+        });
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
-    if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kLargestCoordinate) continue;
-    coordinates_.push_back({dim, {dim}, take(dataset_->index_values(dim), selected(dim)), index->cf.note,
+    if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kLargestCoordinate)
+      continue;
+    coordinates_.push_back({dim,
+                            {dim},
+                            take(dataset_->index_values(dim), selected(dim)),
+                            index->cf.note,
                             index->attributes});
   }
 }
@@ -244,8 +272,8 @@ Json BaseView::schema() const {
                            {"size", coordinate.values.shape[0]}});
     if (!coordinate.note.empty()) coordinates.back()["note"] = coordinate.note;
   }
-  return {{"view", spec_.name},          {"samples", samples()},  {"batch_size", batch_size()},
-          {"batches", batches()},        {"epochs", epochs()},    {"tensors", std::move(tensors)},
+  return {{"view", spec_.name},         {"samples", samples()},    {"batch_size", batch_size()},
+          {"batches", batches()},       {"epochs", epochs()},      {"tensors", std::move(tensors)},
           {"coordinates", coordinates}, {"formats", spec_.formats}};
 }
 
@@ -260,8 +288,12 @@ Json BaseView::resolved() const {
   if (!spec_.xbatcher) {
     Json window = Json::object();
     for (const WindowSpec& dim : spec_.window) {
-      window[dim.dim] = {{"size", dim.size}, {"stride", dim.stride}, {"wrap", dim.wrap}, {"edge", edge_name(dim.edge)}};
-      if (dim.edge != WindowSpec::Edge::drop && spec_.pad_value) window[dim.dim]["pad_value"] = *spec_.pad_value;
+      window[dim.dim] = {{"size", dim.size},
+                         {"stride", dim.stride},
+                         {"wrap", dim.wrap},
+                         {"edge", edge_name(dim.edge)}};
+      if (dim.edge != WindowSpec::Edge::drop && spec_.pad_value)
+        window[dim.dim]["pad_value"] = *spec_.pad_value;
     }
     view["window"] = std::move(window);
     view["batch"] = {{"size", spec_.batch_size}, {"remainder", remainder_name(spec_.remainder)}};
@@ -307,9 +339,12 @@ Json BaseView::provenance(std::int64_t epoch, std::int64_t batch) const {
     const Array& array = *variables_[use.variable]->array;
     chunks.push_back(array.chunk_name(array.grid().chunk(use.chunk)));
   }
-  return {{"view", spec_.name},         {"epoch", epoch},
-          {"batch", batch},             {"samples", batch_plan.samples},
-          {"windows", std::move(windows)}, {"coordinates", std::move(coordinates)},
+  return {{"view", spec_.name},
+          {"epoch", epoch},
+          {"batch", batch},
+          {"samples", batch_plan.samples},
+          {"windows", std::move(windows)},
+          {"coordinates", std::move(coordinates)},
           {"chunks", std::move(chunks)}};
 }
 

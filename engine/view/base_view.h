@@ -46,14 +46,14 @@ class BaseView : public View {
   const Variable& find_variable(const std::string& name, const std::string& path) const;
   /// The number of a variable that can be read, entering it in variables_. Throws with `path`.
   std::uint32_t use_variable(const std::string& name, const std::string& path);
-  /// The type of a variable in a tensor: as decoded, float64 for normalised integers; floats cast to the view's
-  /// dtype.
+  /// The type of a variable in a tensor: as decoded, float64 for normalised integers; floats cast
+  /// to the view's dtype.
   DataType result_type(const Variable& variable) const;
   void add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type);
   /// Data variables that have every one of `dims`. Throws when there are none.
   std::vector<std::string> default_variables(const std::vector<std::string>& dims) const;
-  /// What stands for elements of a tensor that lie outside the selection: the view's pad_value; else NaN, NaT,
-  /// false or 0. Throws when the type cannot hold it.
+  /// What stands for elements of a tensor that lie outside the selection: the view's pad_value;
+  /// else NaN, NaT, false or 0. Throws when the type cannot hold it.
   std::array<std::byte, 16> pad_element(const DataType& type, const std::string& path) const;
   /// Throws unless "normalize" names variables of this view only.
   void check_normalized_names() const;
@@ -77,6 +77,7 @@ class BaseView : public View {
 bool fits_tensor(const Variable& variable);
 
 std::shared_ptr<const View> make_window_view(std::shared_ptr<const Dataset> dataset, ViewSpec spec);
-std::shared_ptr<const View> make_xbatcher_view(std::shared_ptr<const Dataset> dataset, ViewSpec spec);
+std::shared_ptr<const View> make_xbatcher_view(std::shared_ptr<const Dataset> dataset,
+                                               ViewSpec spec);
 
 }  // namespace batchfs

@@ -13,7 +13,8 @@ ChunkGroups chunk_groups(const WindowedVariables& view) {
     std::int64_t chunk = 1;
     for (const Variable* variable : view.variables)
       for (std::size_t d = 0; d < variable->dims.size(); ++d)
-        if (variable->dims[d] == dim) chunk = std::max(chunk, variable->array->grid().chunk_shape()[d]);
+        if (variable->dims[d] == dim)
+          chunk = std::max(chunk, variable->array->grid().chunk_shape()[d]);
     ChunkGroups::Axis axis{count, 0, std::max<std::int64_t>(1, chunk / stride)};
     if (chunk % stride == 0 && selected.is_range()) {
       const std::int64_t at = selected[view.grid.first[w] * stride] % chunk;
@@ -31,7 +32,8 @@ std::int64_t default_mixing(const WindowedVariables& view, const ChunkGroups& gr
   for (const Variable* variable : view.variables) {
     double chunks = 1;
     for (std::size_t d = 0; d < variable->dims.size(); ++d) {
-      const std::int64_t chunk = std::max<std::int64_t>(1, variable->array->grid().chunk_shape()[d]);
+      const std::int64_t chunk =
+          std::max<std::int64_t>(1, variable->array->grid().chunk_shape()[d]);
       const int window = window_number(view.windows, variable->dims[d]);
       const auto w = static_cast<std::size_t>(window);
       const std::int64_t span = window < 0 ? view.selected.at(variable->dims[d]).size()

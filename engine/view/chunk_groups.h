@@ -20,12 +20,13 @@ struct WindowedVariables {
   const WindowGrid& grid;  // over `windows`
 };
 
-/// By the longest chunks that a variable has along each window dimension. Where starts do not meet the borders of chunks,
-/// because of the stride or of what is selected, the groups are as long, wherever they begin.
+/// By the longest chunks that a variable has along each window dimension. Where starts do not meet
+/// the borders of chunks, because of the stride or of what is selected, the groups are as long,
+/// wherever they begin.
 ChunkGroups chunk_groups(const WindowedVariables& view);
 
-/// How many groups to mix with each other where the view does not say: as many as decode to about 128 MB, 1 to 1024. That
-/// mixes well, and any machine keeps it.
+/// How many groups to mix with each other where the view does not say: as many as decode to about
+/// 128 MB, 1 to 1024. That mixes well, and any machine keeps it.
 std::int64_t default_mixing(const WindowedVariables& view, const ChunkGroups& groups);
 
 }  // namespace batchfs

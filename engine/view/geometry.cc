@@ -16,7 +16,8 @@ void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64
     while (count > 0) {
       const std::int64_t chunk = index / chunk_length, start = index % chunk_length;
       const std::int64_t here = std::min(count, chunk_length - start);
-      if (!runs.empty() && runs.back().chunk == chunk && runs.back().start + runs.back().length == start &&
+      if (!runs.empty() && runs.back().chunk == chunk &&
+          runs.back().start + runs.back().length == start &&
           runs.back().offset + runs.back().length * axis.stride == offset)
         runs.back().length += here;
       else
@@ -29,7 +30,8 @@ void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64
   /// Positions [first, first + count) of the selection, none of them wrapped.
   auto add_positions = [&](std::int64_t first, std::int64_t count, std::int64_t offset) {
     if (axis.selected.is_range()) return add(axis.selected[first], count, offset);
-    for (std::int64_t i = 0; i < count; ++i) add(axis.selected[first + i], 1, offset + i * axis.stride);
+    for (std::int64_t i = 0; i < count; ++i)
+      add(axis.selected[first + i], 1, offset + i * axis.stride);
   };
   if (axis.window < 0) return add_positions(0, length, 0);
   std::int64_t window_offset = 0;
@@ -37,7 +39,8 @@ void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64
     std::int64_t first = row.starts[static_cast<std::size_t>(axis.window)] + step;
     if (axis.wrap) first = ((first % length) + length) % length;
     std::int64_t offset = window_offset;
-    for (std::int64_t left = axis.wrap ? axis.size : std::min(axis.size, length - first); left > 0;) {
+    for (std::int64_t left = axis.wrap ? axis.size : std::min(axis.size, length - first);
+         left > 0;) {
       const std::int64_t here = std::min(left, length - first);
       add_positions(first, here, offset);
       offset += here * axis.stride;
@@ -53,7 +56,8 @@ void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& ro
     const AxisPlacement& axis = placement.axes[d];
     if (axis.window < 0 || axis.wrap) continue;
     for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
-      const std::int64_t first = row.starts[static_cast<std::size_t>(axis.window)] + axis.offsets[o];
+      const std::int64_t first =
+          row.starts[static_cast<std::size_t>(axis.window)] + axis.offsets[o];
       const std::int64_t inside = std::min(axis.size, axis.selected.size() - first);
       if (inside == axis.size) continue;
       // Across the whole of the other dimensions: what overlaps is padding twice.
@@ -73,8 +77,11 @@ bool PlanBuilder::merge(Part& part, const Part& next) {
   if (part.tensor != next.tensor) return false;
   int joined = -1;
   for (std::size_t d = 0; d < part.source.shape.size(); ++d) {
-    if (part.source.start[d] == next.source.start[d] && part.source.shape[d] == next.source.shape[d]) continue;
-    if (joined >= 0 || part.source.start[d] + part.source.shape[d] != next.source.start[d]) return false;
+    if (part.source.start[d] == next.source.start[d] &&
+        part.source.shape[d] == next.source.shape[d])
+      continue;
+    if (joined >= 0 || part.source.start[d] + part.source.shape[d] != next.source.start[d])
+      return false;
     joined = static_cast<int>(d);
   }
   if (joined < 0) return false;  // the same elements again
@@ -119,10 +126,12 @@ void PlanBuilder::add(const VariablePlacement& placement, const Row& row) {
       part.offset += run.offset;
     }
     std::vector<std::uint32_t>& candidates =
-        by_chunk_[static_cast<std::uint64_t>(chunk) * UINT64_C(0x9e3779b97f4a7c15) + placement.variable];
+        by_chunk_[static_cast<std::uint64_t>(chunk) * UINT64_C(0x9e3779b97f4a7c15) +
+                  placement.variable];
     Group* group = nullptr;
     for (std::uint32_t g : candidates)
-      if (groups_[g].variable == placement.variable && groups_[g].chunk == chunk) group = &groups_[g];
+      if (groups_[g].variable == placement.variable && groups_[g].chunk == chunk)
+        group = &groups_[g];
     if (group == nullptr) {
       candidates.push_back(static_cast<std::uint32_t>(groups_.size()));
       group = &groups_.emplace_back(Group{placement.variable, chunk, {}});
@@ -145,7 +154,8 @@ void PlanBuilder::add(const VariablePlacement& placement, const Row& row) {
 void PlanBuilder::finish(BatchPlan& plan) {
   plan.paddings = std::move(paddings_);
   for (Group& group : groups_) {
-    plan.chunks.push_back({group.variable, group.chunk, static_cast<std::uint32_t>(plan.parts.size()),
+    plan.chunks.push_back({group.variable, group.chunk,
+                           static_cast<std::uint32_t>(plan.parts.size()),
                            static_cast<std::uint32_t>(group.parts.size())});
     plan.parts.insert(plan.parts.end(), group.parts.begin(), group.parts.end());
   }

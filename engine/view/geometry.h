@@ -15,7 +15,7 @@ namespace batchfs {
 /// A dimension that windows slide along, in positions of the selection.
 struct WindowDim {
   std::string name;
-  std::int64_t size;    // of a window
+  std::int64_t size;  // of a window
   bool wrap;
   bool padded = false;  // windows may reach over the end
 };
@@ -25,17 +25,19 @@ int window_number(const std::vector<WindowDim>& windows, const std::string& dim)
 
 /// The windows of a view, numbered row-major over the starts of its window dimensions.
 struct WindowGrid {
-  std::vector<std::int64_t> first, counts, strides;  // per window dimension: number of the first start, how many
+  std::vector<std::int64_t> first, counts,
+      strides;  // per window dimension: number of the first start, how many
 };
 
 /// How one array dimension of a variable lies in a tensor.
 struct AxisPlacement {
   Positions selected = Positions::range(0, 0);  // array indices of the view's positions
-  int window = -1;              // number of the window dimension; -1: the whole selection
-  std::int64_t size = 1;        // window length
-  bool wrap = false;            // else what lies behind the end is padding
+  int window = -1;                       // number of the window dimension; -1: the whole selection
+  std::int64_t size = 1;                 // window length
+  bool wrap = false;                     // else what lies behind the end is padding
   std::vector<std::int64_t> offsets{0};  // steps from the window's start, one entry each
-  std::int64_t stride = 0;      // bytes in the tensor from one position to the next; 0: dropped dimension
+  std::int64_t stride =
+      0;  // bytes in the tensor from one position to the next; 0: dropped dimension
 
   /// Positions in the tensor.
   std::int64_t extent() const {
@@ -46,19 +48,19 @@ struct AxisPlacement {
 /// One variable in one tensor.
 struct VariablePlacement {
   std::uint32_t tensor = 0;
-  std::uint32_t variable = 0;   // index into View::variables()
-  std::int64_t base = 0;        // bytes from the sample's start
+  std::uint32_t variable = 0;       // index into View::variables()
+  std::int64_t base = 0;            // bytes from the sample's start
   std::vector<AxisPlacement> axes;  // array order
 };
 
 /// One window and where its sample begins in each tensor.
 struct Row {
-  Dims starts;                          // of each window dimension, in positions of the selection
-  std::vector<std::int64_t> offsets;    // bytes, one per tensor
+  Dims starts;                        // of each window dimension, in positions of the selection
+  std::vector<std::int64_t> offsets;  // bytes, one per tensor
 };
 
-/// Collects the parts of a batch, grouped by chunk. Parts that continue one another become one, so that a
-/// chunk that lands contiguously is one part.
+/// Collects the parts of a batch, grouped by chunk. Parts that continue one another become one, so
+/// that a chunk that lands contiguously is one part.
 class PlanBuilder {
  public:
   explicit PlanBuilder(const std::vector<const Variable*>& variables) : variables_(variables) {}
@@ -86,7 +88,8 @@ class PlanBuilder {
 
   const std::vector<const Variable*>& variables_;
   std::vector<Group> groups_;
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> by_chunk_;  // hash of (variable, chunk)
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>
+      by_chunk_;                        // hash of (variable, chunk)
   std::vector<std::vector<Run>> runs_;  // per dimension, reused
   std::vector<Padding> paddings_;
 };

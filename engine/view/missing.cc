@@ -7,14 +7,16 @@ namespace batchfs {
 
 namespace {
 
-/// (window number along a dimension, place in the list of indices) for every index that the window holds.
+/// (window number along a dimension, place in the list of indices) for every index that the window
+/// holds.
 using Pairs = std::vector<std::pair<std::int64_t, std::size_t>>;
 
-Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indices, std::int64_t first,
-               std::int64_t count, std::int64_t stride) {
+Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indices,
+               std::int64_t first, std::int64_t count, std::int64_t stride) {
   const std::int64_t length = axis.selected.size();
   Pairs pairs;
-  // Windows that hold position p of the selection, p possibly behind the end when the dimension is a circle.
+  // Windows that hold position p of the selection, p possibly behind the end when the dimension is
+  // a circle.
   auto add = [&](std::int64_t p, std::size_t place) {
     for (std::int64_t step : axis.offsets) {
       // start + step <= p < start + step + size, where start = stride * j
@@ -34,7 +36,8 @@ Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indic
     }
     // Every turn of the circle that a window with these offsets can reach.
     const std::int64_t turns_back = (-least + length - 1) / length;
-    for (std::int64_t q = p - turns_back * length; q < length + most + axis.size; q += length) add(q, place);
+    for (std::int64_t q = p - turns_back * length; q < length + most + axis.size; q += length)
+      add(q, place);
   };
   if (axis.selected.is_range()) {
     for (std::size_t i = 0; i < indices.size(); ++i) add_position(indices[i] - axis.selected[0], i);
@@ -52,13 +55,15 @@ Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indic
 
 }  // namespace
 
-void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, MissingBox box, MissingMarks& marks) {
+void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, MissingBox box,
+                  MissingMarks& marks) {
   // One dimension after the other: from missing indices to the windows, along it, that hold one.
   for (std::size_t d = 0; d < placement.axes.size(); ++d) {
     const AxisPlacement& axis = placement.axes[d];
     if (axis.window < 0) continue;
     const auto w = static_cast<std::size_t>(axis.window);
-    const Pairs pairs = pairs_of(axis, box.indices[d], grid.first[w], grid.counts[w], grid.strides[w]);
+    const Pairs pairs =
+        pairs_of(axis, box.indices[d], grid.first[w], grid.counts[w], grid.strides[w]);
     std::vector<std::int64_t> windows;
     for (const auto& [window, place] : pairs)
       if (windows.empty() || windows.back() != window) windows.push_back(window);
@@ -89,7 +94,8 @@ void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, Mi
   auto mark_all = [&](auto&& self, std::size_t w, std::int64_t number) -> void {
     if (w == dims) return marks.mark(number);
     if (has[w]) return self(self, w + 1, number);
-    for (std::int64_t j = 0; j < grid.counts[w]; ++j) self(self, w + 1, number + j * number_strides[w]);
+    for (std::int64_t j = 0; j < grid.counts[w]; ++j)
+      self(self, w + 1, number + j * number_strides[w]);
   };
   for (std::size_t i = 0; i < box.missing.size(); ++i) {
     if (box.missing[i] == 0) continue;

@@ -18,12 +18,14 @@ struct ViewScan {
 
 /// Places of missing values of one variable, in some of its chunks' elements.
 struct MissingBox {
-  /// Per dimension of the array: indices, ascending. One index, whichever, where the dimension is in no window.
+  /// Per dimension of the array: indices, ascending. One index, whichever, where the dimension is
+  /// in no window.
   std::vector<std::vector<std::int64_t>> indices;
   std::vector<std::uint8_t> missing;  // C order over `indices`; not 0: a value is missing there
 };
 
 /// Marks every window in which `placement` takes one of the missing values.
-void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, MissingBox box, MissingMarks& marks);
+void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, MissingBox box,
+                  MissingMarks& marks);
 
 }  // namespace batchfs

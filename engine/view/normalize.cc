@@ -18,10 +18,12 @@ constexpr std::int64_t kMostEntries = 1 << 24;
 
 /// The object of variables in a statistics file or in the view itself.
 Json statistics_of(const JsonRef& json) {
-  if (!json.is_object()) throw json.error("statistics are an object of variables, or the name of a file that holds one");
+  if (!json.is_object())
+    throw json.error("statistics are an object of variables, or the name of a file that holds one");
   const auto inner = json.find("variables");
   const bool wrapped = inner && inner->is_object() &&
-                       std::all_of(inner->value().begin(), inner->value().end(), [](const Json& v) { return v.is_object(); });
+                       std::all_of(inner->value().begin(), inner->value().end(),
+                                   [](const Json& v) { return v.is_object(); });
   return wrapped ? inner->value() : json.value();
 }
 
@@ -35,8 +37,8 @@ class Lookup {
     if (it == spec.statistics.end()) {
       std::vector<std::string> names;
       for (const auto& [name, value] : spec.statistics.items()) names.push_back(name);
-      throw fail(fmt::format("there are none for '{}'{}; compute them with batchfs statistics", variable.name,
-                             did_you_mean(variable.name, names)));
+      throw fail(fmt::format("there are none for '{}'{}; compute them with batchfs statistics",
+                             variable.name, did_you_mean(variable.name, names)));
     }
     entry_ = &*it;
     if (!entry_->is_object()) throw fail(fmt::format("those of '{}' are no object", variable.name));
@@ -50,16 +52,19 @@ class Lookup {
     return result;
   }
 
-  /// The numbers under `key`, one per position of the array along the axes; NaN where the view selects nothing.
+  /// The numbers under `key`, one per position of the array along the axes; NaN where the view
+  /// selects nothing.
   std::vector<double> numbers(const std::string& key) const {
     const auto it = entry_->find(key);
     if (it == entry_->end()) throw fail(fmt::format("'{}' has no \"{}\"", variable_.name, key));
-    std::vector<double> result(static_cast<std::size_t>(entries_), std::numeric_limits<double>::quiet_NaN());
+    std::vector<double> result(static_cast<std::size_t>(entries_),
+                               std::numeric_limits<double>::quiet_NaN());
     fill(*it, key, 0, 0, result);
     return result;
   }
 
-  /// Calls `check(entry, place)` for every entry that the view uses; `place` is " at level=500" or nothing.
+  /// Calls `check(entry, place)` for every entry that the view uses; `place` is " at level=500" or
+  /// nothing.
   template <class Check>
   void for_each_used(Check&& check) const {
     visit_used(0, 0, "", check);
@@ -67,16 +72,18 @@ class Lookup {
 
   [[nodiscard]] Error fail(const std::string& why) const {
     return Error(ErrorCode::invalid_argument,
-                 fmt::format("normalize.statistics: {}; or leave it out: \"except\": [{}]", why, json_text(variable_.name, -1)),
+                 fmt::format("normalize.statistics: {}; or leave it out: \"except\": [{}]", why,
+                             json_text(variable_.name, -1)),
                  spec_.where);
   }
 
  private:
   struct Axis {
-    std::size_t dim;              // of the array
+    std::size_t dim;  // of the array
     std::string name;
-    std::int64_t stride;          // in entries
-    std::vector<std::int64_t> positions;  // array index of each number in the statistics; -1: not in the array
+    std::int64_t stride;  // in entries
+    std::vector<std::int64_t>
+        positions;  // array index of each number in the statistics; -1: not in the array
     const Positions* used;
   };
 
@@ -87,16 +94,18 @@ class Lookup {
     for (const std::string& name : names) {
       const auto it = std::find(variable_.dims.begin(), variable_.dims.end(), name);
       if (it == variable_.dims.end())
-        throw fail(fmt::format("those of '{}' are along '{}', which it does not have{}", variable_.name, name,
-                               did_you_mean(name, variable_.dims)));
+        throw fail(fmt::format("those of '{}' are along '{}', which it does not have{}",
+                               variable_.name, name, did_you_mean(name, variable_.dims)));
       const auto dim = static_cast<std::size_t>(it - variable_.dims.begin());
       for (const Axis& axis : axes_)
-        if (axis.dim == dim) throw fail(fmt::format("\"dims\" of '{}' names '{}' twice", variable_.name, name));
+        if (axis.dim == dim)
+          throw fail(fmt::format("\"dims\" of '{}' names '{}' twice", variable_.name, name));
       axes_.push_back({dim, name, 0, positions_of(name), &selected_.at(name)});
     }
     for (std::size_t a = axes_.size(); a-- > 0;) {
       axes_[a].stride = entries_;
-      if (__builtin_mul_overflow(entries_, variable_.shape[axes_[a].dim], &entries_) || entries_ > kMostEntries)
+      if (__builtin_mul_overflow(entries_, variable_.shape[axes_[a].dim], &entries_) ||
+          entries_ > kMostEntries)
         throw fail(fmt::format("those of '{}' are too many numbers", variable_.name));
     }
   }
@@ -121,7 +130,8 @@ class Lookup {
     const bool numeric = index.type.is_float() || index.type.is_integer();
     for (std::int64_t i = index.shape[0]; i-- > 0;) {  // the first of equal labels is the one
       if (numeric) {
-        by_number[label_json(index, i).is_number() ? label_json(index, i).get<double>() : label_number(index, i)] = i;
+        by_number[label_json(index, i).is_number() ? label_json(index, i).get<double>()
+                                                   : label_number(index, i)] = i;
         if (!std::isnan(label_number(index, i))) by_number[label_number(index, i)] = i;
       } else {
         by_text[label_text(index, i)] = i;
@@ -130,9 +140,12 @@ class Lookup {
     for (const Json& label : *labels) {
       std::int64_t position = -1;
       if (numeric && label.is_number()) {
-        if (const auto it = by_number.find(label.get<double>()); it != by_number.end()) position = it->second;
+        if (const auto it = by_number.find(label.get<double>()); it != by_number.end())
+          position = it->second;
       } else if (!numeric) {
-        if (const auto it = by_text.find(label.is_string() ? label.get<std::string>() : label.dump()); it != by_text.end())
+        if (const auto it =
+                by_text.find(label.is_string() ? label.get<std::string>() : label.dump());
+            it != by_text.end())
           position = it->second;
       }
       positions.push_back(position);
@@ -145,17 +158,19 @@ class Lookup {
     if (a == axes_.size()) {
       if (json.is_null()) return;  // what JSON writes for NaN
       if (!json.is_number())
-        throw fail(fmt::format("\"{}\" of '{}' is not {}", key, variable_.name,
-                               axes_.empty() ? "a number; lists need \"dims\"" : "made of numbers"));
+        throw fail(
+            fmt::format("\"{}\" of '{}' is not {}", key, variable_.name,
+                        axes_.empty() ? "a number; lists need \"dims\"" : "made of numbers"));
       result[static_cast<std::size_t>(entry)] = json.get<double>();
       return;
     }
     const Axis& axis = axes_[a];
     if (!json.is_array() || json.size() != axis.positions.size())
-      throw fail(fmt::format("\"{}\" of '{}' is not a list of {} numbers along '{}'", key, variable_.name,
-                             axis.positions.size(), axis.name));
+      throw fail(fmt::format("\"{}\" of '{}' is not a list of {} numbers along '{}'", key,
+                             variable_.name, axis.positions.size(), axis.name));
     for (std::size_t i = 0; i < json.size(); ++i)
-      if (axis.positions[i] >= 0) fill(json[i], key, a + 1, entry + axis.positions[i] * axis.stride, result);
+      if (axis.positions[i] >= 0)
+        fill(json[i], key, a + 1, entry + axis.positions[i] * axis.stride, result);
   }
 
   template <class Check>
@@ -165,10 +180,11 @@ class Lookup {
     const bool labelled = dataset_.index_of(axis.name) != nullptr;
     for (std::int64_t i = 0; i < axis.used->size(); ++i) {
       const std::int64_t position = (*axis.used)[i];
-      const std::string label =
-          labelled ? label_text(dataset_.index_values(axis.name), position) : "#" + std::to_string(position);
+      const std::string label = labelled ? label_text(dataset_.index_values(axis.name), position)
+                                         : "#" + std::to_string(position);
       visit_used(a + 1, entry + position * axis.stride,
-                 fmt::format("{}{}{}={}", place, place.empty() ? " at " : ", ", axis.name, label), check);
+                 fmt::format("{}{}{}={}", place, place.empty() ? " at " : ", ", axis.name, label),
+                 check);
     }
   }
 
@@ -195,20 +211,25 @@ NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file) {
   NormalizeSpec spec;
   const JsonRef method = json.at("method");
   const std::string name = method.string();
-  if (name == "minmax") spec.method = NormalizeSpec::Method::minmax;
+  if (name == "minmax")
+    spec.method = NormalizeSpec::Method::minmax;
   else if (name != "zscore")
-    throw method.error(fmt::format("'{}' is none of zscore, minmax{}", name, did_you_mean(name, {"zscore", "minmax"})));
+    throw method.error(fmt::format("'{}' is none of zscore, minmax{}", name,
+                                   did_you_mean(name, {"zscore", "minmax"})));
   const JsonRef statistics = json.at("statistics");
   if (statistics.is_string()) {
     const std::string path = statistics.string();
-    if (!read_file) throw statistics.error("give the numbers themselves: a file cannot be named here");
+    if (!read_file)
+      throw statistics.error("give the numbers themselves: a file cannot be named here");
     spec.where = path;
     try {
       const Json document = parse_json(read_file(path), path, {.unique_keys = true});
       spec.statistics = statistics_of(JsonRef(document, "statistics"));
     } catch (const Error& error) {
       throw Error(error.code(), fmt::format("{}: {}: {}{}", statistics.path(), path, error.why(),
-                                            error.code() == ErrorCode::not_found ? "; batchfs statistics writes it" : ""));
+                                            error.code() == ErrorCode::not_found
+                                                ? "; batchfs statistics writes it"
+                                                : ""));
     }
   } else {
     spec.statistics = statistics_of(statistics);
@@ -220,13 +241,14 @@ NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file) {
   return spec;
 }
 
-std::shared_ptr<const Normalization> resolve_normalization(const NormalizeSpec& spec, const Dataset& dataset,
-                                                           const Variable& variable,
-                                                           const std::map<std::string, Positions>& selected) {
+std::shared_ptr<const Normalization> resolve_normalization(
+    const NormalizeSpec& spec, const Dataset& dataset, const Variable& variable,
+    const std::map<std::string, Positions>& selected) {
   const DataType& type = variable.cf.decoded;
   if (!type.is_float() && !type.is_integer())
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("normalize: '{}' is {}, and only numbers can be normalised; leave it out of \"variables\"",
+                fmt::format("normalize: '{}' is {}, and only numbers can be normalised; leave it "
+                            "out of \"variables\"",
                             variable.name, type.name()));
   const Lookup lookup(spec, dataset, variable, selected);
   const bool zscore = spec.method == NormalizeSpec::Method::zscore;
@@ -236,15 +258,19 @@ std::shared_ptr<const Normalization> resolve_normalization(const NormalizeSpec& 
   result->divide = lookup.numbers(zscore ? "std" : "max");
   lookup.for_each_used([&](std::size_t i, const std::string& place) {
     double& divide = result->divide[i];
-    for (const auto& [number, key] : {std::pair(result->subtract[i], zscore ? "mean" : "min"), std::pair(divide, zscore ? "std" : "max")})
+    for (const auto& [number, key] : {std::pair(result->subtract[i], zscore ? "mean" : "min"),
+                                      std::pair(divide, zscore ? "std" : "max")})
       if (!std::isfinite(number))
-        throw lookup.fail(fmt::format("there is no finite \"{}\" of '{}'{}", key, variable.name, place));
+        throw lookup.fail(
+            fmt::format("there is no finite \"{}\" of '{}'{}", key, variable.name, place));
     if (!zscore) divide -= result->subtract[i];
     if (!(divide > 0) || !std::isfinite(divide))
-      throw lookup.fail(divide == 0
-                            ? fmt::format("'{}' is constant{} ({}), and {} divides by that", variable.name, place,
-                                          zscore ? "\"std\" is 0" : "\"min\" is \"max\"", zscore ? "zscore" : "minmax")
-                            : fmt::format("\"{}\" of '{}'{} makes no sense", zscore ? "std" : "max", variable.name, place));
+      throw lookup.fail(divide == 0 ? fmt::format("'{}' is constant{} ({}), and {} divides by that",
+                                                  variable.name, place,
+                                                  zscore ? "\"std\" is 0" : "\"min\" is \"max\"",
+                                                  zscore ? "zscore" : "minmax")
+                                    : fmt::format("\"{}\" of '{}'{} makes no sense",
+                                                  zscore ? "std" : "max", variable.name, place));
   });
   return result;
 }

@@ -1,9 +1,11 @@
 #pragma once
-// "normalize" of a view: which variables, and the numbers that `batchfs statistics` or a person wrote.
+// "normalize" of a view: which variables, and the numbers that `batchfs statistics` or a person
+// wrote.
 //
-// The statistics are an object of variables, {"t2m": {"mean": 280.5, "std": 21.3}}, or a file that holds one under
-// "variables". Numbers are lists, nested lists for several, along the dimensions that "dims" names; their order
-// is that of "coordinates" where that is given, else of the view's selection.
+// The statistics are an object of variables, {"t2m": {"mean": 280.5, "std": 21.3}}, or a file that
+// holds one under "variables". Numbers are lists, nested lists for several, along the dimensions
+// that "dims" names; their order is that of "coordinates" where that is given, else of the view's
+// selection.
 
 #include <functional>
 #include <map>
@@ -17,7 +19,8 @@
 
 namespace batchfs {
 
-/// Gives the text of a file that the view names, relative to the view's own. Throws when it cannot be read.
+/// Gives the text of a file that the view names, relative to the view's own. Throws when it cannot
+/// be read.
 using ReadFile = std::function<std::string(const std::string& path)>;
 
 struct NormalizeSpec {
@@ -33,11 +36,11 @@ struct NormalizeSpec {
 
 NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file);
 
-/// What is subtracted from a variable and what it is divided by: its mean and standard deviation (zscore), or
-/// its minimum and its range (minmax). Throws invalid_argument, naming the variable and what to do, when there
-/// are no numbers for it or when they do not serve.
-std::shared_ptr<const Normalization> resolve_normalization(const NormalizeSpec& spec, const Dataset& dataset,
-                                                           const Variable& variable,
-                                                           const std::map<std::string, Positions>& selected);
+/// What is subtracted from a variable and what it is divided by: its mean and standard deviation
+/// (zscore), or its minimum and its range (minmax). Throws invalid_argument, naming the variable
+/// and what to do, when there are no numbers for it or when they do not serve.
+std::shared_ptr<const Normalization> resolve_normalization(
+    const NormalizeSpec& spec, const Dataset& dataset, const Variable& variable,
+    const std::map<std::string, Positions>& selected);
 
 }  // namespace batchfs

@@ -23,7 +23,9 @@ std::int64_t outside_groups(std::int64_t k, const std::vector<ChunkGroups::Axis>
     std::int64_t count = 1;
     for (std::size_t a = 0; a < axes.size(); ++a) {
       const std::int64_t inside = axes[a].whole() * axes[a].group;
-      choices.push_back(a < outside ? inside : a == outside ? axes[a].positions - inside : axes[a].positions);
+      choices.push_back(a < outside    ? inside
+                        : a == outside ? axes[a].positions - inside
+                                       : axes[a].positions);
       count *= choices.back();
     }
     if (k >= count) {
@@ -34,8 +36,10 @@ std::int64_t outside_groups(std::int64_t k, const std::vector<ChunkGroups::Axis>
     for (std::size_t a = axes.size(); a-- > 0;) {
       std::int64_t position = k % choices[a];
       k /= choices[a];
-      if (a < outside) position += axes[a].lead;
-      else if (a == outside && position >= axes[a].lead) position += axes[a].whole() * axes[a].group;
+      if (a < outside)
+        position += axes[a].lead;
+      else if (a == outside && position >= axes[a].lead)
+        position += axes[a].whole() * axes[a].group;
       sample += step * position;
       step *= axes[a].positions;
     }
@@ -78,11 +82,13 @@ std::int64_t ChunkGroups::sample(std::int64_t place) const {
   return sample;
 }
 
-Permutation::Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t epoch, std::uint64_t stream)
+Permutation::Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t epoch,
+                         std::uint64_t stream)
     : size_(static_cast<std::uint64_t>(size)), half_bits_(1) {
   while (half_bits_ < 31 && (std::uint64_t{1} << (2 * half_bits_)) < size_) ++half_bits_;
   const std::uint64_t state = mix(mix(mix(seed + kGolden) + epoch + kGolden) + stream + kGolden);
-  for (int r = 0; r < kRounds; ++r) keys_[r] = mix(state + static_cast<std::uint64_t>(r + 1) * kGolden);
+  for (int r = 0; r < kRounds; ++r)
+    keys_[r] = mix(state + static_cast<std::uint64_t>(r + 1) * kGolden);
 }
 
 std::int64_t Permutation::operator()(std::int64_t i) const {
@@ -104,17 +110,23 @@ std::int64_t Order::sample(std::int64_t i, std::int64_t samples, std::int64_t ep
                            const ChunkGroups& groups) const {
   const auto e = static_cast<std::uint64_t>(epoch);
   switch (shuffle) {
-    case Shuffle::none: return i;
-    case Shuffle::global: return Permutation(samples, seed, e)(i);
-    case Shuffle::block: break;
+    case Shuffle::none:
+      return i;
+    case Shuffle::global:
+      return Permutation(samples, seed, e)(i);
+    case Shuffle::block:
+      break;
   }
-  const std::int64_t per_group = groups.group_samples(), count = groups.count(), in_groups = count * per_group;
-  if (i >= in_groups) return groups.sample(in_groups + Permutation(samples - in_groups, seed, e, 1)(i - in_groups));
+  const std::int64_t per_group = groups.group_samples(), count = groups.count(),
+                     in_groups = count * per_group;
+  if (i >= in_groups)
+    return groups.sample(in_groups + Permutation(samples - in_groups, seed, e, 1)(i - in_groups));
   const std::int64_t run_groups = std::min(window, count);  // a longer run is the only one
   const std::int64_t mixed = run_groups * per_group;
   const std::int64_t run = i / mixed;
   const std::int64_t here = std::min(mixed, in_groups - run * mixed);
-  const std::int64_t p = Permutation(here, seed, e, 2 + static_cast<std::uint64_t>(run))(i - run * mixed);
+  const std::int64_t p =
+      Permutation(here, seed, e, 2 + static_cast<std::uint64_t>(run))(i - run * mixed);
   const std::int64_t group = Permutation(count, seed, e)(run * run_groups + p / per_group);
   return groups.sample(group * per_group + p % per_group);
 }

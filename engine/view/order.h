@@ -1,15 +1,15 @@
 #pragma once
-// The order of samples: pure functions of (seed, epoch, position), in constant memory. batchfs-view(5)
-// describes them so that others can reproduce them.
+// The order of samples: pure functions of (seed, epoch, position), in constant memory.
+// batchfs-view(5) describes them so that others can reproduce them.
 
 #include <cstdint>
 #include <vector>
 
 namespace batchfs {
 
-/// A pseudo-random permutation of [0, size), chosen by three numbers. A balanced Feistel network of six
-/// rounds over the smallest even number of bits that holds `size`, walked until it lands inside (M. Luby,
-/// C. Rackoff 1988; J. Black, P. Rogaway 2002, "cycle walking").
+/// A pseudo-random permutation of [0, size), chosen by three numbers. A balanced Feistel network of
+/// six rounds over the smallest even number of bits that holds `size`, walked until it lands inside
+/// (M. Luby, C. Rackoff 1988; J. Black, P. Rogaway 2002, "cycle walking").
 class Permutation {
  public:
   Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t epoch, std::uint64_t stream = 0);
@@ -22,8 +22,9 @@ class Permutation {
   std::uint64_t keys_[kRounds];
 };
 
-/// Which samples share chunks: along each window dimension, `group` successive positions begin in the same
-/// chunk; `lead` positions come before the first whole group. Positions after the last one are a tail.
+/// Which samples share chunks: along each window dimension, `group` successive positions begin in
+/// the same chunk; `lead` positions come before the first whole group. Positions after the last one
+/// are a tail.
 struct ChunkGroups {
   struct Axis {
     std::int64_t positions = 1;
@@ -38,8 +39,9 @@ struct ChunkGroups {
   /// How many whole groups there are.
   std::int64_t count() const;
   std::int64_t samples() const;
-  /// The sample at a place when groups come one after the other, row-major, the samples of each row-major, and then
-  /// those of no whole group: first those outside along the first axis, then outside along the second only, ...
+  /// The sample at a place when groups come one after the other, row-major, the samples of each
+  /// row-major, and then those of no whole group: first those outside along the first axis, then
+  /// outside along the second only, ...
   std::int64_t sample(std::int64_t place) const;
 };
 
@@ -49,7 +51,8 @@ struct Order {
   std::int64_t window = 1;  // block: groups that are mixed with each other
 
   /// The sample at position i of an epoch.
-  std::int64_t sample(std::int64_t i, std::int64_t samples, std::int64_t epoch, const ChunkGroups& groups) const;
+  std::int64_t sample(std::int64_t i, std::int64_t samples, std::int64_t epoch,
+                      const ChunkGroups& groups) const;
 };
 
 }  // namespace batchfs

@@ -13,7 +13,8 @@ constexpr std::int64_t kMostWindows = INT64_C(1) << 36;  // 8 GiB of bits
 
 std::size_t words_for(std::int64_t windows) {
   if (windows > kMostWindows)
-    throw Error(ErrorCode::not_supported, "\"missing\": \"skip\" with more than 2^36 windows; use a larger stride");
+    throw Error(ErrorCode::not_supported,
+                "\"missing\": \"skip\" with more than 2^36 windows; use a larger stride");
   return static_cast<std::size_t>((windows + 63) / 64);
 }
 
@@ -45,7 +46,8 @@ std::int64_t SampleIndex::samples_before(std::int64_t window) const {
   const auto word = static_cast<std::size_t>(window / 64);
   std::int64_t count = counts_[word / kBlock];
   for (std::size_t i = word / kBlock * kBlock; i < word; ++i) count += std::popcount(words_[i]);
-  if (window % 64 != 0) count += std::popcount(words_[word] & ((std::uint64_t{1} << (window % 64)) - 1));
+  if (window % 64 != 0)
+    count += std::popcount(words_[word] & ((std::uint64_t{1} << (window % 64)) - 1));
   return count;
 }
 
@@ -53,7 +55,8 @@ MissingMarks::MissingMarks(std::int64_t windows) : words_(words_for(windows)), w
 
 SampleIndex MissingMarks::index() const {
   std::vector<std::uint64_t> words(words_.size());
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = ~words_[i].load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = ~words_[i].load(std::memory_order_relaxed);
   if (windows_ % 64 != 0) words.back() &= (std::uint64_t{1} << (windows_ % 64)) - 1;
   return SampleIndex(std::move(words), windows_);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Which of a view's windows are samples when those with missing values are skipped: a bit per window, and a
-// count per 512 of them, so that the i-th sample is found without going through all.
+// Which of a view's windows are samples when those with missing values are skipped: a bit per
+// window, and a count per 512 of them, so that the i-th sample is found without going through all.
 
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace batchfs {
 /// Immutable, thread-safe.
 class SampleIndex {
  public:
-  /// Bit i % 64 of word i / 64 says whether window i is a sample. Bits behind the last window must be 0.
+  /// Bit i % 64 of word i / 64 says whether window i is a sample. Bits behind the last window must
+  /// be 0.
   SampleIndex(std::vector<std::uint64_t> words, std::int64_t windows);
 
   std::int64_t windows() const { return windows_; }
@@ -35,14 +36,15 @@ class SampleIndex {
   std::int64_t windows_;
 };
 
-/// Windows that hold a missing value, while they are looked for. mark() may be called from several threads at
-/// once; the result does not depend on their order.
+/// Windows that hold a missing value, while they are looked for. mark() may be called from several
+/// threads at once; the result does not depend on their order.
 class MissingMarks {
  public:
   /// Throws not_supported for more windows than an index is made for.
   explicit MissingMarks(std::int64_t windows);
   void mark(std::int64_t window) {
-    words_[static_cast<std::size_t>(window / 64)].fetch_or(std::uint64_t{1} << (window % 64), std::memory_order_relaxed);
+    words_[static_cast<std::size_t>(window / 64)].fetch_or(std::uint64_t{1} << (window % 64),
+                                                           std::memory_order_relaxed);
   }
   /// The windows that were not marked.
   SampleIndex index() const;

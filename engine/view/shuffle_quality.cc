@@ -15,7 +15,8 @@ double mean_distance(std::vector<std::int64_t>& values) {
   std::sort(values.begin(), values.end());
   const auto n = static_cast<double>(values.size());
   double sum = 0;
-  for (std::size_t i = 0; i < values.size(); ++i)  // it is the larger one of i pairs, and the smaller one of the others
+  for (std::size_t i = 0; i < values.size();
+       ++i)  // it is the larger one of i pairs, and the smaller one of the others
     sum += static_cast<double>(values[i]) * (2 * static_cast<double>(i) + 1 - n);
   return sum / (n * (n - 1) / 2);
 }
@@ -23,13 +24,15 @@ double mean_distance(std::vector<std::int64_t>& values) {
 /// Two batches of one are a stretch of two samples; other batches are stretches themselves.
 struct Stretches {
   explicit Stretches(const View& view)
-      : batches(view.batch_size() == 1 ? 2 : 1), samples(batches * view.batch_size()), count(view.batches() / batches) {}
+      : batches(view.batch_size() == 1 ? 2 : 1),
+        samples(batches * view.batch_size()),
+        count(view.batches() / batches) {}
   std::int64_t batches, samples, count;
 };
 
 /// Starts of the windows of a stretch, per window dimension, added to `starts`.
-void add_starts(const View& view, std::int64_t epoch, std::int64_t stretch, const Stretches& stretches,
-                std::vector<std::vector<std::int64_t>>& starts) {
+void add_starts(const View& view, std::int64_t epoch, std::int64_t stretch,
+                const Stretches& stretches, std::vector<std::vector<std::int64_t>>& starts) {
   for (std::int64_t b = 0; b < stretches.batches; ++b)
     for (const Dims& each : view.window_starts(epoch, stretch * stretches.batches + b)) {
       starts.resize(each.size());
@@ -42,18 +45,21 @@ void add_starts(const View& view, std::int64_t epoch, std::int64_t stretch, cons
 std::optional<double> shuffle_quality(const View& view) {
   const Stretches stretches(view);
   if (view.order() == nullptr || view.samples() < 2 || stretches.count == 0) return std::nullopt;
-  // Shuffles differ from epoch to epoch: where few runs are mixed in one, more epochs make up for it.
+  // Shuffles differ from epoch to epoch: where few runs are mixed in one, more epochs make up for
+  // it.
   const bool shuffled = view.order()->shuffle != Order::Shuffle::none;
   const std::int64_t runs = (view.samples() + view.mixed_samples() - 1) / view.mixed_samples();
   const std::int64_t epochs = shuffled ? std::clamp<std::int64_t>(kRuns / runs, 1, kMostEpochs) : 1;
-  const std::int64_t wanted = std::max<std::int64_t>(8, kMeasuredSamples / stretches.samples / epochs);
+  const std::int64_t wanted =
+      std::max<std::int64_t>(8, kMeasuredSamples / stretches.samples / epochs);
   const std::int64_t taken = std::min(wanted, stretches.count);
 
   std::vector<std::vector<std::int64_t>> any, here;
   std::vector<double> in_stretch;
   std::int64_t counted = 0;
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    const Permutation spread(stretches.count, 0, static_cast<std::uint64_t>(epoch));  // no step that dimensions share
+    const Permutation spread(stretches.count, 0,
+                             static_cast<std::uint64_t>(epoch));  // no step that dimensions share
     for (std::int64_t i = 0; i < taken; ++i) {
       here.clear();
       add_starts(view, epoch, taken == stretches.count ? i : spread(i), stretches, here);
@@ -61,7 +67,8 @@ std::optional<double> shuffle_quality(const View& view) {
       in_stretch.resize(here.size());
       // A whole epoch says what there is; another one would only say it again.
       if (taken < stretches.count || epoch == 0)
-        for (std::size_t w = 0; w < here.size(); ++w) any[w].insert(any[w].end(), here[w].begin(), here[w].end());
+        for (std::size_t w = 0; w < here.size(); ++w)
+          any[w].insert(any[w].end(), here[w].begin(), here[w].end());
       if (here[0].size() < 2) continue;  // a last batch of one
       for (std::size_t w = 0; w < here.size(); ++w) in_stretch[w] += mean_distance(here[w]);
       ++counted;

@@ -19,14 +19,16 @@ SampleIndex sorted_by_place(const SampleIndex& kept, const ChunkGroups& groups) 
     const std::int64_t length = place < in_groups ? run : 1;
     const std::int64_t first = groups.sample(place);
     for (std::int64_t i = 0; i < length; ++i, ++place)
-      if (kept.contains(first + i)) words[static_cast<std::size_t>(place / 64)] |= std::uint64_t{1} << (place % 64);
+      if (kept.contains(first + i))
+        words[static_cast<std::size_t>(place / 64)] |= std::uint64_t{1} << (place % 64);
   }
   return SampleIndex(std::move(words), windows);
 }
 
 }  // namespace
 
-SkippingBlockOrder::SkippingBlockOrder(const Order& order, ChunkGroups groups, const SampleIndex& kept)
+SkippingBlockOrder::SkippingBlockOrder(const Order& order, ChunkGroups groups,
+                                       const SampleIndex& kept)
     : order_(order),
       groups_(std::move(groups)),
       by_place_(sorted_by_place(kept, groups_)),
@@ -35,11 +37,12 @@ SkippingBlockOrder::SkippingBlockOrder(const Order& order, ChunkGroups groups, c
       in_groups_(by_place_.samples_before(group_count_ * group_windows_)) {}
 
 std::int64_t SkippingBlockOrder::samples_of(std::int64_t group) const {
-  return by_place_.samples_before((group + 1) * group_windows_) - by_place_.samples_before(group * group_windows_);
+  return by_place_.samples_before((group + 1) * group_windows_) -
+         by_place_.samples_before(group * group_windows_);
 }
 
-std::shared_ptr<const SkippingBlockOrder::Counts> SkippingBlockOrder::counts(std::int64_t epoch,
-                                                                             const Permutation& groups) const {
+std::shared_ptr<const SkippingBlockOrder::Counts> SkippingBlockOrder::counts(
+    std::int64_t epoch, const Permutation& groups) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [known, counts] : epochs_)
     if (known == epoch) return counts;
@@ -55,15 +58,16 @@ std::shared_ptr<const SkippingBlockOrder::Counts> SkippingBlockOrder::counts(std
   return epochs_.back().second;
 }
 
-std::int64_t SkippingBlockOrder::before(std::int64_t k, const Counts& counts, const Permutation& groups) const {
+std::int64_t SkippingBlockOrder::before(std::int64_t k, const Counts& counts,
+                                        const Permutation& groups) const {
   if (k >= group_count_) return in_groups_;
   std::int64_t before = counts[static_cast<std::size_t>(k / kStep)];
   for (std::int64_t j = k / kStep * kStep; j < k; ++j) before += samples_of(groups(j));
   return before;
 }
 
-std::pair<std::int64_t, std::int64_t> SkippingBlockOrder::group_of(std::int64_t i, const Counts& counts,
-                                                                   const Permutation& groups) const {
+std::pair<std::int64_t, std::int64_t> SkippingBlockOrder::group_of(
+    std::int64_t i, const Counts& counts, const Permutation& groups) const {
   // The last step with at most i samples before it that has one more.
   const auto step = std::upper_bound(counts.begin(), counts.end(), i) - counts.begin() - 1;
   std::int64_t before = counts[static_cast<std::size_t>(step)];
@@ -78,7 +82,8 @@ std::int64_t SkippingBlockOrder::window(std::int64_t i, std::int64_t epoch) cons
   const auto e = static_cast<std::uint64_t>(epoch);
   if (i >= in_groups_) {
     const std::int64_t rest = by_place_.samples() - in_groups_;
-    return groups_.sample(by_place_.window(in_groups_ + Permutation(rest, order_.seed, e, 1)(i - in_groups_)));
+    return groups_.sample(
+        by_place_.window(in_groups_ + Permutation(rest, order_.seed, e, 1)(i - in_groups_)));
   }
   const Permutation groups(group_count_, order_.seed, e);
   const std::shared_ptr<const Counts> known = counts(epoch, groups);
@@ -86,8 +91,8 @@ std::int64_t SkippingBlockOrder::window(std::int64_t i, std::int64_t epoch) cons
   const std::int64_t run = group_of(i, *known, groups).first / run_groups;
   const std::int64_t begin = before(run * run_groups, *known, groups);
   const std::int64_t end = before((run + 1) * run_groups, *known, groups);
-  const std::int64_t mixed =
-      begin + Permutation(end - begin, order_.seed, e, 2 + static_cast<std::uint64_t>(run))(i - begin);
+  const std::int64_t mixed = begin + Permutation(end - begin, order_.seed, e,
+                                                 2 + static_cast<std::uint64_t>(run))(i - begin);
   const auto [group, first] = group_of(mixed, *known, groups);
   return groups_.sample(
       by_place_.window(by_place_.samples_before(groups(group) * group_windows_) + (mixed - first)));

@@ -1,6 +1,6 @@
 #pragma once
-// The block order of a view that skips windows: groups of windows that share chunks stay together, whatever is
-// left of them. batchfs-view(5) describes it.
+// The block order of a view that skips windows: groups of windows that share chunks stay together,
+// whatever is left of them. batchfs-view(5) describes it.
 
 #include <cstdint>
 #include <memory>
@@ -31,18 +31,20 @@ class SkippingBlockOrder {
   /// Samples before the k-th group of the epoch.
   std::int64_t before(std::int64_t k, const Counts& counts, const Permutation& groups) const;
   /// Which group of the epoch holds sample i, and how many samples come before that group.
-  std::pair<std::int64_t, std::int64_t> group_of(std::int64_t i, const Counts& counts, const Permutation& groups) const;
+  std::pair<std::int64_t, std::int64_t> group_of(std::int64_t i, const Counts& counts,
+                                                 const Permutation& groups) const;
   /// Samples in a group, by its number.
   std::int64_t samples_of(std::int64_t group) const;
 
   const Order order_;
   const ChunkGroups groups_;
-  const SampleIndex by_place_;               // which windows are samples, by their places in groups_
+  const SampleIndex by_place_;  // which windows are samples, by their places in groups_
   const std::int64_t group_windows_, group_count_;
-  const std::int64_t in_groups_;             // samples
+  const std::int64_t in_groups_;  // samples
 
-  mutable std::mutex mutex_;                 // of what follows
-  mutable std::vector<std::pair<std::int64_t, std::shared_ptr<const Counts>>> epochs_;  // the latest last
+  mutable std::mutex mutex_;  // of what follows
+  mutable std::vector<std::pair<std::int64_t, std::shared_ptr<const Counts>>>
+      epochs_;  // the latest last
 };
 
 }  // namespace batchfs

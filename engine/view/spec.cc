@@ -19,7 +19,8 @@ constexpr std::int64_t kLargestBatch = INT64_C(1) << 24;
 
 std::string checked_name(const JsonRef& json, const std::string& name) {
   if (!is_file_name(name))
-    throw json.error(fmt::format("'{}' cannot be a file name: 1 to 255 bytes, no '/', not '.' or '..'", name));
+    throw json.error(
+        fmt::format("'{}' cannot be a file name: 1 to 255 bytes, no '/', not '.' or '..'", name));
   return name;
 }
 
@@ -32,8 +33,9 @@ std::string choice(const JsonRef& json, std::initializer_list<std::string_view> 
   const std::string text = json.is_string() ? json.string() : json.value().dump();
   if (json.is_string() && std::find(names.begin(), names.end(), text) != names.end()) return text;
   const std::string_view advice = advice_for(text, hints);
-  throw json.error(fmt::format("'{}' is none of {}{}", text, join(names, ", "),
-                               advice.empty() ? did_you_mean(text, names) : fmt::format(": {}", advice)));
+  throw json.error(
+      fmt::format("'{}' is none of {}{}", text, join(names, ", "),
+                  advice.empty() ? did_you_mean(text, names) : fmt::format(": {}", advice)));
 }
 
 /// `pad_value`: what the dimensions say of it, once.
@@ -52,13 +54,16 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
         const std::string name = choice(*edge, {"drop", "pad", "partial"});
         spec.edge = name == "drop" ? Edge::drop : name == "pad" ? Edge::pad : Edge::partial;
         if (spec.edge != Edge::drop && spec.size > kMostPadded)
-          throw edge->error(fmt::format("windows over the edge have at most {} positions", kMostPadded));
+          throw edge->error(
+              fmt::format("windows over the edge have at most {} positions", kMostPadded));
         if (spec.wrap && spec.edge != Edge::drop)
           throw edge->error("a dimension with \"wrap\" has no edge; leave one of them out");
       }
       if (const auto pad = value.find("pad_value")) {
-        if (spec.edge == Edge::drop) throw pad->error("it goes with \"edge\": \"pad\" or \"partial\"");
-        if (pad_value && *pad_value != pad->number()) throw pad->error("there is one \"pad_value\" for all dimensions");
+        if (spec.edge == Edge::drop)
+          throw pad->error("it goes with \"edge\": \"pad\" or \"partial\"");
+        if (pad_value && *pad_value != pad->number())
+          throw pad->error("there is one \"pad_value\" for all dimensions");
         pad_value = pad->number();
       }
     } else {
@@ -71,7 +76,8 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
 }
 
 std::vector<std::string> unique_strings(const JsonRef& json) {
-  if (json.is_string()) throw json.error(fmt::format("expected a list; write [{}]", json.value().dump()));
+  if (json.is_string())
+    throw json.error(fmt::format("expected a list; write [{}]", json.value().dump()));
   const std::vector<std::string> strings = json.strings();
   if (strings.empty()) throw json.error("the list is empty");
   std::set<std::string> seen;
@@ -99,13 +105,17 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
   }
   if (const auto dims = json.find("dims")) tensor.dims = unique_strings(*dims);
   if (tensor.variables.size() > 1 && !tensor.stack)
-    throw json.error("several variables in one tensor need \"stack\": the name of the dimension that joins them");
+    throw json.error(
+        "several variables in one tensor need \"stack\": the name of the dimension that joins "
+        "them");
   return tensor;
 }
 
-std::vector<std::pair<std::string, std::int64_t>> parse_sizes(const JsonRef& json, std::int64_t least) {
+std::vector<std::pair<std::string, std::int64_t>> parse_sizes(const JsonRef& json,
+                                                              std::int64_t least) {
   std::vector<std::pair<std::string, std::int64_t>> sizes;
-  for (const auto& [dim, size] : json.members()) sizes.emplace_back(dim, size.integer(least, kMost));
+  for (const auto& [dim, size] : json.members())
+    sizes.emplace_back(dim, size.integer(least, kMost));
   return sizes;
 }
 
@@ -114,9 +124,11 @@ XbatcherSpec parse_xbatcher(const JsonRef& json) {
   XbatcherSpec spec;
   spec.input_dims = parse_sizes(json.at("input_dims"), 1);
   if (spec.input_dims.empty()) throw json.at("input_dims").error("name at least one dimension");
-  if (const auto overlap = json.find("input_overlap")) spec.input_overlap = parse_sizes(*overlap, 0);
+  if (const auto overlap = json.find("input_overlap"))
+    spec.input_overlap = parse_sizes(*overlap, 0);
   if (const auto batch = json.find("batch_dims")) spec.batch_dims = parse_sizes(*batch, 1);
-  if (const auto concat = json.find("concat_input_dims")) spec.concat_input_dims = concat->boolean();
+  if (const auto concat = json.find("concat_input_dims"))
+    spec.concat_input_dims = concat->boolean();
   return spec;
 }
 
@@ -124,36 +136,48 @@ XbatcherSpec parse_xbatcher(const JsonRef& json) {
 
 std::string_view remainder_name(ViewSpec::Remainder remainder) {
   switch (remainder) {
-    case ViewSpec::Remainder::keep: return "keep";
-    case ViewSpec::Remainder::drop: return "drop";
-    case ViewSpec::Remainder::pad: return "pad";
+    case ViewSpec::Remainder::keep:
+      return "keep";
+    case ViewSpec::Remainder::drop:
+      return "drop";
+    case ViewSpec::Remainder::pad:
+      return "pad";
   }
   return "";
 }
 
 std::string_view missing_name(ViewSpec::Missing missing) {
   switch (missing) {
-    case ViewSpec::Missing::keep: return "keep";
-    case ViewSpec::Missing::fill: return "fill";
-    case ViewSpec::Missing::skip: return "skip";
+    case ViewSpec::Missing::keep:
+      return "keep";
+    case ViewSpec::Missing::fill:
+      return "fill";
+    case ViewSpec::Missing::skip:
+      return "skip";
   }
   return "";
 }
 
 std::string_view edge_name(WindowSpec::Edge edge) {
   switch (edge) {
-    case WindowSpec::Edge::drop: return "drop";
-    case WindowSpec::Edge::pad: return "pad";
-    case WindowSpec::Edge::partial: return "partial";
+    case WindowSpec::Edge::drop:
+      return "drop";
+    case WindowSpec::Edge::pad:
+      return "pad";
+    case WindowSpec::Edge::partial:
+      return "partial";
   }
   return "";
 }
 
 std::string_view shuffle_name(Order::Shuffle shuffle) {
   switch (shuffle) {
-    case Order::Shuffle::none: return "none";
-    case Order::Shuffle::global: return "global";
-    case Order::Shuffle::block: return "block";
+    case Order::Shuffle::none:
+      return "none";
+    case Order::Shuffle::global:
+      return "global";
+    case Order::Shuffle::block:
+      return "block";
   }
   return "";
 }
@@ -165,14 +189,18 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     spec.document = parse_json(text, where, {.allow_nan = false, .unique_keys = true});
     const JsonRef root(spec.document, "");
     if (!root.is_object()) throw root.error("a view is a JSON object");
-    allow_only(root, {"name", "variables", "select", "window", "tensors", "batch", "order", "epochs", "dtype",
-                      "normalize", "missing", "formats", "xbatcher"}, view_hints::kView);
+    allow_only(root,
+               {"name", "variables", "select", "window", "tensors", "batch", "order", "epochs",
+                "dtype", "normalize", "missing", "formats", "xbatcher"},
+               view_hints::kView);
     const auto name_json = root.find("name");
     spec.name = name_json ? checked_name(*name_json, name_json->string()) : name;
-    if (!is_file_name(spec.name)) throw root.error(fmt::format("'{}' cannot be a view's name", spec.name));
+    if (!is_file_name(spec.name))
+      throw root.error(fmt::format("'{}' cannot be a view's name", spec.name));
     if (const auto variables = root.find("variables")) spec.variables = unique_strings(*variables);
     if (const auto select = root.find("select"))
-      for (const auto& [dim, selector] : select->members()) spec.select.emplace_back(dim, parse_selector(selector));
+      for (const auto& [dim, selector] : select->members())
+        spec.select.emplace_back(dim, parse_selector(selector));
     const auto xbatcher = root.find("xbatcher");
     if (xbatcher) {
       for (const char* key : {"window", "batch", "tensors"})
@@ -190,9 +218,11 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     if (const auto batch = root.find("batch")) {
       if (batch->is_object()) {
         allow_only(*batch, {"size", "remainder"}, view_hints::kBatch);
-        if (const auto size = batch->find("size")) spec.batch_size = size->integer(1, kLargestBatch);
+        if (const auto size = batch->find("size"))
+          spec.batch_size = size->integer(1, kLargestBatch);
         if (const auto remainder = batch->find("remainder")) {
-          const std::string value = choice(*remainder, {"keep", "drop", "pad"}, view_hints::kRemainders);
+          const std::string value =
+              choice(*remainder, {"keep", "drop", "pad"}, view_hints::kRemainders);
           spec.remainder = value == "keep"   ? ViewSpec::Remainder::keep
                            : value == "drop" ? ViewSpec::Remainder::drop
                                              : ViewSpec::Remainder::pad;
@@ -203,38 +233,46 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     }
     if (const auto order = root.find("order")) {
       if (order->is_string())
-        throw order->error(fmt::format("expected an object; write {{\"shuffle\": {}}}", order->value().dump()));
+        throw order->error(
+            fmt::format("expected an object; write {{\"shuffle\": {}}}", order->value().dump()));
       allow_only(*order, {"shuffle", "seed", "window"}, view_hints::kOrder);
       if (const auto shuffle = order->find("shuffle")) {
-        const std::string value = choice(*shuffle, {"none", "global", "block"}, view_hints::kShuffles);
+        const std::string value =
+            choice(*shuffle, {"none", "global", "block"}, view_hints::kShuffles);
         spec.order.shuffle = value == "none"     ? Order::Shuffle::none
                              : value == "global" ? Order::Shuffle::global
                                                  : Order::Shuffle::block;
       }
-      if (const auto seed = order->find("seed")) spec.order.seed = static_cast<std::uint64_t>(seed->integer(0));
-      if (const auto window = order->find("window")) spec.order.window = window->integer(1, 1 << 20);
+      if (const auto seed = order->find("seed"))
+        spec.order.seed = static_cast<std::uint64_t>(seed->integer(0));
+      if (const auto window = order->find("window"))
+        spec.order.window = window->integer(1, 1 << 20);
       if (xbatcher && spec.order.shuffle != Order::Shuffle::none)
         throw order->error("xbatcher's batches have their own order; leave \"shuffle\" out");
     }
     if (const auto epochs = root.find("epochs")) spec.epochs = epochs->integer(1, 1'000'000'000);
     if (const auto dtype = root.find("dtype"); dtype && !options.as_decoded) {
-      const std::string value = choice(*dtype, {"float16", "bfloat16", "float32", "float64"}, view_hints::kTypes);
+      const std::string value =
+          choice(*dtype, {"float16", "bfloat16", "float32", "float64"}, view_hints::kTypes);
       spec.dtype = value == "bfloat16" ? bfloat16() : parse_numpy_type(value);
     }
     if (const auto normalize = root.find("normalize"); normalize && !options.as_decoded)
       spec.normalize = parse_normalize(*normalize, options.read_file);
     if (const auto missing = root.find("missing"); missing && !options.as_decoded) {
       if (missing->is_string())
-        throw missing->error(fmt::format("expected an object; write {{\"nan\": {}}}", missing->value().dump()));
+        throw missing->error(
+            fmt::format("expected an object; write {{\"nan\": {}}}", missing->value().dump()));
       allow_only(*missing, {"nan", "value"}, view_hints::kMissing);
       if (const auto nan = missing->find("nan")) {
-        const std::string value = choice(*nan, {"keep", "fill", "skip"}, view_hints::kMissingValues);
+        const std::string value =
+            choice(*nan, {"keep", "fill", "skip"}, view_hints::kMissingValues);
         spec.missing = value == "keep"   ? ViewSpec::Missing::keep
                        : value == "fill" ? ViewSpec::Missing::fill
                                          : ViewSpec::Missing::skip;
       }
       if (const auto value = missing->find("value")) {
-        if (spec.missing != ViewSpec::Missing::fill) throw value->error("it goes with \"nan\": \"fill\"");
+        if (spec.missing != ViewSpec::Missing::fill)
+          throw value->error("it goes with \"nan\": \"fill\"");
         spec.fill_value = value->number();
       }
       if (spec.missing == ViewSpec::Missing::skip && xbatcher)
@@ -248,8 +286,10 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     for (const WindowSpec& window : spec.window)
       if (window.edge == WindowSpec::Edge::partial && spec.order.shuffle != Order::Shuffle::none)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("window.{}.edge: \"partial\" makes short batches, and with a shuffle any batch could be "
-                                "one; take \"pad\", or no shuffle", window.dim));
+                    fmt::format("window.{}.edge: \"partial\" makes short batches, and with a "
+                                "shuffle any batch could be "
+                                "one; take \"pad\", or no shuffle",
+                                window.dim));
     return spec;
   } catch (Error& error) {
     throw error.at(where);

@@ -52,7 +52,7 @@ struct ViewSpec {
   std::optional<std::vector<std::string>> variables;
   std::vector<std::pair<std::string, Selector>> select;
   std::vector<WindowSpec> window;
-  std::optional<double> pad_value;  // of every window dimension with an edge
+  std::optional<double> pad_value;        // of every window dimension with an edge
   std::vector<TensorDefinition> tensors;  // empty: one per variable
   std::int64_t batch_size = 1;
   Remainder remainder = Remainder::keep;
@@ -69,8 +69,9 @@ struct ViewSpec {
 
 /// What a view needs beside its own text.
 struct ViewOptions {
-  ReadFile read_file;        // empty: files cannot be named
-  bool as_decoded = false;   // leave "normalize", "missing" and "dtype" unread: for making the statistics
+  ReadFile read_file;  // empty: files cannot be named
+  bool as_decoded =
+      false;  // leave "normalize", "missing" and "dtype" unread: for making the statistics
 };
 
 /// Throws invalid_argument with the JSON path, or not_supported.

@@ -10,9 +10,9 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kStarterSamples = 32;    // of a batch, if there is no reason for fewer
-constexpr std::int64_t kMinSamples = 4;  // before variables are left out
-constexpr std::int64_t kMinWindow = 16;  // along space
+constexpr std::int64_t kStarterSamples = 32;  // of a batch, if there is no reason for fewer
+constexpr std::int64_t kMinSamples = 4;       // before variables are left out
+constexpr std::int64_t kMinWindow = 16;       // along space
 
 bool has_dim(const Variable& variable, const std::string& dim) {
   return std::find(variable.dims.begin(), variable.dims.end(), dim) != variable.dims.end();
@@ -93,7 +93,8 @@ StarterView starter_view(const Dataset& dataset, const std::string& name,
       all.push_back(&variable);
       bytes += sample_bytes(variable, window);
     }
-  const std::int64_t full = std::max<std::int64_t>(std::min(kStarterSamples, dataset.dim_size(dim)), 1);
+  const std::int64_t full =
+      std::max<std::int64_t>(std::min(kStarterSamples, dataset.dim_size(dim)), 1);
   StarterView result;
   result.full_bytes = bytes * static_cast<double>(full);
 

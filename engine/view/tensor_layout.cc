@@ -22,13 +22,16 @@ std::int64_t extent(const TensorSource& tensor, const std::string& dim, const Di
   const int window = window_number(tensor.windows, dim);
   if (window < 0) return tensor.selected.at(dim).size();
   const auto* steps = tensor.definition.offsets_along(dim);
-  return sizes[static_cast<std::size_t>(window)] * (steps ? static_cast<std::int64_t>(steps->size()) : 1);
+  return sizes[static_cast<std::size_t>(window)] *
+         (steps ? static_cast<std::int64_t>(steps->size()) : 1);
 }
 
 class Layouter {
  public:
   Layouter(const TensorSource& tensor, const Dims& sizes)
-      : tensor_(tensor), definition_(tensor.definition), sizes_(sizes),
+      : tensor_(tensor),
+        definition_(tensor.definition),
+        sizes_(sizes),
         first_dims_(kept_dims(*tensor.variables.front().second)) {}
 
   TensorLayout result() {
@@ -53,11 +56,14 @@ class Layouter {
     return dims;
   }
 
-  bool is_stack(const std::string& dim) const { return definition_.stack && dim == *definition_.stack; }
+  bool is_stack(const std::string& dim) const {
+    return definition_.stack && dim == *definition_.stack;
+  }
 
   bool is_joined(const std::string& dim) const {
     if (!definition_.stack) return false;
-    return definition_.dims ? !contains(*definition_.dims, dim) : window_number(tensor_.windows, dim) < 0;
+    return definition_.dims ? !contains(*definition_.dims, dim)
+                            : window_number(tensor_.windows, dim) < 0;
   }
 
   /// The tensor's own dimensions, by their stored names.
@@ -65,24 +71,29 @@ class Layouter {
     const std::string& first = tensor_.variables.front().second->name;
     if (definition_.dims) {
       dims_ = *definition_.dims;
-      if (contains(dims_, "sample") && !contains(first_dims_, "sample")) throw failure("\"dims\" leaves out \"sample\"");
+      if (contains(dims_, "sample") && !contains(first_dims_, "sample"))
+        throw failure("\"dims\" leaves out \"sample\"");
       for (const std::string& dim : dims_)
         if (!is_stack(dim) && !contains(first_dims_, dim))
-          throw failure(fmt::format("dims: '{}' has no dimension '{}'{}", first, dim, did_you_mean(dim, first_dims_)));
+          throw failure(fmt::format("dims: '{}' has no dimension '{}'{}", first, dim,
+                                    did_you_mean(dim, first_dims_)));
       if (definition_.stack && !contains(dims_, *definition_.stack))
         throw failure(fmt::format("dims: the stack '{}' is missing", *definition_.stack));
       if (!definition_.stack && dims_.size() != first_dims_.size())
-        throw failure(fmt::format("dims: name every dimension of '{}': {}", first, join(first_dims_, ", ")));
+        throw failure(
+            fmt::format("dims: name every dimension of '{}': {}", first, join(first_dims_, ", ")));
     } else {
       if (definition_.stack) dims_.push_back(*definition_.stack);
       for (const std::string& dim : first_dims_)
         if (!is_joined(dim)) dims_.push_back(dim);
     }
-    if (definition_.stack && contains(first_dims_, *definition_.stack) && !is_joined(*definition_.stack))
+    if (definition_.stack && contains(first_dims_, *definition_.stack) &&
+        !is_joined(*definition_.stack))
       throw failure(fmt::format("stack: '{}' is a dimension of '{}'", *definition_.stack, first));
   }
 
-  /// Joined dimensions of each variable, in the first variable's order, and how many channels they make.
+  /// Joined dimensions of each variable, in the first variable's order, and how many channels they
+  /// make.
   void join_dims() {
     for (const auto& [number, variable] : tensor_.variables) {
       const std::vector<std::string> own = kept_dims(*variable);
@@ -93,7 +104,8 @@ class Layouter {
         if (is_joined(dim) && !contains(mine, dim)) mine.push_back(dim);
       for (const std::string& dim : dims_)
         if (!is_stack(dim) && !contains(own, dim))
-          throw failure(fmt::format("'{}' has no dimension '{}', which the tensor has", variable->name, dim));
+          throw failure(
+              fmt::format("'{}' has no dimension '{}', which the tensor has", variable->name, dim));
       std::int64_t count = 1;
       for (const std::string& dim : mine)
         if (__builtin_mul_overflow(count, extent(tensor_, dim, sizes_), &count)) throw too_large();
@@ -108,7 +120,8 @@ class Layouter {
     spec = {definition_.name, tensor_.type, {"sample"}, {tensor_.batch_size}};
     for (const std::string& dim : dims_) {
       const std::string name = is_stack(dim) ? dim : tensor_dim(dim);
-      if (contains(spec.dims, name)) throw failure(fmt::format("two of its dimensions would be called '{}'", name));
+      if (contains(spec.dims, name))
+        throw failure(fmt::format("two of its dimensions would be called '{}'", name));
       if (is_stack(dim)) spec.stack_axis = static_cast<int>(spec.dims.size());
       spec.dims.push_back(name);
       spec.shape.push_back(is_stack(dim) ? channel_count_ : extent(tensor_, dim, sizes_));
@@ -133,9 +146,12 @@ class Layouter {
     std::int64_t channel = 0;
     for (std::size_t v = 0; v < tensor_.variables.size(); ++v) {
       const auto& [number, variable] = tensor_.variables[v];
-      VariablePlacement placement{tensor_.number, number,
-                                  definition_.stack ? channel * stride_of(*definition_.stack) : 0, {}};
-      for (const std::string& dim : variable->dims) placement.axes.push_back(axis(dim, layout_.joined[v]));
+      VariablePlacement placement{tensor_.number,
+                                  number,
+                                  definition_.stack ? channel * stride_of(*definition_.stack) : 0,
+                                  {}};
+      for (const std::string& dim : variable->dims)
+        placement.axes.push_back(axis(dim, layout_.joined[v]));
       channel += channels_[v];
       layout_.placements.push_back(std::move(placement));
     }
@@ -153,7 +169,8 @@ class Layouter {
     const auto in_stack = std::find(joined.begin(), joined.end(), dim);
     if (in_stack != joined.end()) {
       axis.stride = stride_of(*definition_.stack);
-      for (auto later = in_stack + 1; later != joined.end(); ++later) axis.stride *= extent(tensor_, *later, sizes_);
+      for (auto later = in_stack + 1; later != joined.end(); ++later)
+        axis.stride *= extent(tensor_, *later, sizes_);
     } else if (!axis.selected.drops_dim()) {
       axis.stride = stride_of(dim);
     }
@@ -172,8 +189,8 @@ class Layouter {
 };
 
 /// Steps of a window by their distance from its begin, other positions by their label.
-std::vector<std::string> labels_along(const TensorSource& tensor, const std::string& dim, const Dims& sizes,
-                                      const Dataset& dataset) {
+std::vector<std::string> labels_along(const TensorSource& tensor, const std::string& dim,
+                                      const Dims& sizes, const Dataset& dataset) {
   const std::int64_t count = extent(tensor, dim, sizes);
   const int window = window_number(tensor.windows, dim);
   const Variable* index = window < 0 ? dataset.index_of(dim) : nullptr;
@@ -185,7 +202,8 @@ std::vector<std::string> labels_along(const TensorSource& tensor, const std::str
       labels.push_back(label_text(dataset.index_values(dim), selected[i]));
     } else if (window >= 0) {
       const std::int64_t size = sizes[static_cast<std::size_t>(window)];
-      labels.push_back(std::to_string((steps != nullptr ? (*steps)[static_cast<std::size_t>(i / size)] : 0) + i % size));
+      labels.push_back(std::to_string(
+          (steps != nullptr ? (*steps)[static_cast<std::size_t>(i / size)] : 0) + i % size));
     } else {
       labels.push_back(std::to_string(selected[i]));
     }
@@ -195,12 +213,15 @@ std::vector<std::string> labels_along(const TensorSource& tensor, const std::str
 
 }  // namespace
 
-TensorLayout lay_out(const TensorSource& tensor, const Dims& sizes) { return Layouter(tensor, sizes).result(); }
+TensorLayout lay_out(const TensorSource& tensor, const Dims& sizes) {
+  return Layouter(tensor, sizes).result();
+}
 
-std::vector<std::string> channel_names(const TensorSource& tensor, const TensorLayout& layout, const Dims& sizes,
-                                       const Dataset& dataset) {
+std::vector<std::string> channel_names(const TensorSource& tensor, const TensorLayout& layout,
+                                       const Dims& sizes, const Dataset& dataset) {
   constexpr std::int64_t kMostNames = 1 << 16;
-  if (!tensor.definition.stack || layout.spec.shape[static_cast<std::size_t>(layout.spec.stack_axis)] > kMostNames)
+  if (!tensor.definition.stack ||
+      layout.spec.shape[static_cast<std::size_t>(layout.spec.stack_axis)] > kMostNames)
     return {};
   std::vector<std::string> names;
   for (std::size_t v = 0; v < tensor.variables.size(); ++v) {

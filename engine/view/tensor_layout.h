@@ -1,6 +1,6 @@
 #pragma once
-// How a tensor of windows lies in memory: its dimensions and their order, what is joined into its stack, and where in it
-// each variable goes.
+// How a tensor of windows lies in memory: its dimensions and their order, what is joined into its
+// stack, and where in it each variable goes.
 //
 // Definitions: "tensors" in batchfs-view(5).
 
@@ -18,11 +18,12 @@ namespace batchfs {
 
 /// A tensor as its view defines it. What it refers to is the view's.
 struct TensorSource {
-  std::uint32_t number = 0;            // of the tensor
+  std::uint32_t number = 0;  // of the tensor
   const TensorDefinition& definition;
-  DataType type;                       // in the tensor, of every variable
-  std::vector<std::pair<std::uint32_t, const Variable*>> variables;  // by their indices into View::variables()
-  const std::map<std::string, Positions>& selected;                  // by dimension
+  DataType type;  // in the tensor, of every variable
+  std::vector<std::pair<std::uint32_t, const Variable*>>
+      variables;                                     // by their indices into View::variables()
+  const std::map<std::string, Positions>& selected;  // by dimension
   const std::vector<WindowDim>& windows;
   std::int64_t batch_size = 1;
 };
@@ -31,18 +32,19 @@ struct TensorLayout {
   TensorSpec spec;                            // but for its padding and the names of its channels
   std::vector<VariablePlacement> placements;  // in the order of the source's variables
   std::int64_t sample_bytes = 0;
-  std::vector<std::vector<std::string>> joined;  // dimensions of each variable that went into the stack, slowest first
+  std::vector<std::vector<std::string>>
+      joined;  // dimensions of each variable that went into the stack, slowest first
 };
 
-/// With windows of these `sizes`, one per window dimension. Throws invalid_argument, naming the definition's path, for
-/// dimensions that do not go together and for a batch of 2^63 bytes or more.
+/// With windows of these `sizes`, one per window dimension. Throws invalid_argument, naming the
+/// definition's path, for dimensions that do not go together and for a batch of 2^63 bytes or more.
 TensorLayout lay_out(const TensorSource& tensor, const Dims& sizes);
 
-/// A name for each position along the stack: the variable's, and its place along every dimension that was joined, which
-/// is a label of the dataset's, or a number of steps from where the window begins. Empty without a stack, and where
-/// there are more than 2^16.
-std::vector<std::string> channel_names(const TensorSource& tensor, const TensorLayout& layout, const Dims& sizes,
-                                       const Dataset& dataset);
+/// A name for each position along the stack: the variable's, and its place along every dimension
+/// that was joined, which is a label of the dataset's, or a number of steps from where the window
+/// begins. Empty without a stack, and where there are more than 2^16.
+std::vector<std::string> channel_names(const TensorSource& tensor, const TensorLayout& layout,
+                                       const Dims& sizes, const Dataset& dataset);
 
 /// How tensors call a stored dimension: "sample" is the batch's own.
 std::string tensor_dim(const std::string& dim);

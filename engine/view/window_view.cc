@@ -18,7 +18,8 @@ namespace {
 
 class WindowView final : public BaseView {
  public:
-  WindowView(std::shared_ptr<const Dataset> dataset, ViewSpec spec) : BaseView(std::move(dataset), std::move(spec)) {
+  WindowView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
+      : BaseView(std::move(dataset), std::move(spec)) {
     for (const WindowSpec& window : spec_.window) {
       try {
         dataset_->dim_size(window.dim);
@@ -26,9 +27,12 @@ class WindowView final : public BaseView {
         throw Error(error.code(), fmt::format("window.{}: {}", window.dim, error.why()));
       }
       if (selected(window.dim).drops_dim())
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("window.{}: \"select\" takes one position of it, which drops the dimension", window.dim));
-      window_dims_.push_back({window.dim, window.size, window.wrap, window.edge != WindowSpec::Edge::drop});
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("window.{}: \"select\" takes one position of it, which drops the dimension",
+                        window.dim));
+      window_dims_.push_back(
+          {window.dim, window.size, window.wrap, window.edge != WindowSpec::Edge::drop});
       sizes_.push_back(window.size);
       has_partial_ = has_partial_ || window.edge == WindowSpec::Edge::partial;
     }
@@ -46,8 +50,9 @@ class WindowView final : public BaseView {
   std::int64_t batch_size() const override { return spec_.batch_size; }
 
   std::int64_t batches() const override {
-    return spec_.remainder == ViewSpec::Remainder::drop ? samples_ / spec_.batch_size
-                                                        : (samples_ + spec_.batch_size - 1) / spec_.batch_size;
+    return spec_.remainder == ViewSpec::Remainder::drop
+               ? samples_ / spec_.batch_size
+               : (samples_ + spec_.batch_size - 1) / spec_.batch_size;
   }
 
   std::vector<Dims> shapes(std::int64_t batch) const override {
@@ -68,7 +73,8 @@ class WindowView final : public BaseView {
     plan.samples = batch_samples(epoch, batch);
     plan.shapes = shapes(batch);
     std::vector<TensorLayout> layouts;
-    for (std::uint32_t t = 0; t < tensors_.size(); ++t) layouts.push_back(lay_out(source(t), sizes));
+    for (std::uint32_t t = 0; t < tensors_.size(); ++t)
+      layouts.push_back(lay_out(source(t), sizes));
     PlanBuilder builder(variables_);
     std::int64_t r = 0;
     for (Row row : rows(epoch, batch)) {
@@ -81,7 +87,9 @@ class WindowView final : public BaseView {
     return plan;
   }
 
-  bool needs_scan() const override { return spec_.missing == ViewSpec::Missing::skip && !samples_known_; }
+  bool needs_scan() const override {
+    return spec_.missing == ViewSpec::Missing::skip && !samples_known_;
+  }
 
   ViewScan scan() const override {
     ViewScan result;
@@ -91,7 +99,8 @@ class WindowView final : public BaseView {
     return result;
   }
 
-  std::shared_ptr<const View> with_samples(std::shared_ptr<const SampleIndex> index) const override {
+  std::shared_ptr<const View> with_samples(
+      std::shared_ptr<const SampleIndex> index) const override {
     return with(spec_, true, std::move(index));
   }
 
@@ -105,23 +114,30 @@ class WindowView final : public BaseView {
 
   std::int64_t mixed_samples() const override {
     switch (spec_.order.shuffle) {
-      case Order::Shuffle::none: return 1;
-      case Order::Shuffle::global: return samples_;
-      case Order::Shuffle::block: break;
+      case Order::Shuffle::none:
+        return 1;
+      case Order::Shuffle::global:
+        return samples_;
+      case Order::Shuffle::block:
+        break;
     }
-    const std::int64_t windows = std::min(spec_.order.window, groups_.count()) * groups_.group_samples();
+    const std::int64_t windows =
+        std::min(spec_.order.window, groups_.count()) * groups_.group_samples();
     // Of windows that are skipped, as many in a run as elsewhere.
     const double kept = static_cast<double>(samples_) / static_cast<double>(windows_);
-    return std::max<std::int64_t>(1, index_ ? std::llround(static_cast<double>(windows) * kept) : windows);
+    return std::max<std::int64_t>(
+        1, index_ ? std::llround(static_cast<double>(windows) * kept) : windows);
   }
 
   std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const override {
-    if (needs_scan()) throw Error(ErrorCode::internal, "the samples of this view are not known yet");
+    if (needs_scan())
+      throw Error(ErrorCode::internal, "the samples of this view are not known yet");
     std::vector<std::int64_t> numbers;
     for (std::int64_t i = 0; i < rows_of(batch); ++i) {
       const std::int64_t position = (batch * spec_.batch_size + i) % samples_;
-      numbers.push_back(skipping_order_ ? index_->samples_before(skipping_order_->window(position, epoch))
-                                        : spec_.order.sample(position, samples_, epoch, groups_));
+      numbers.push_back(skipping_order_
+                            ? index_->samples_before(skipping_order_->window(position, epoch))
+                            : spec_.order.sample(position, samples_, epoch, groups_));
     }
     return numbers;
   }
@@ -129,33 +145,43 @@ class WindowView final : public BaseView {
   std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const override {
     std::vector<Coordinate> result;
     auto taken = [&](const std::string& name) {
-      return std::any_of(tensors_.begin(), tensors_.end(), [&](const TensorSpec& t) { return t.name == name; }) ||
-             std::any_of(result.begin(), result.end(), [&](const Coordinate& c) { return c.name == name; });
+      return std::any_of(tensors_.begin(), tensors_.end(),
+                         [&](const TensorSpec& t) { return t.name == name; }) ||
+             std::any_of(result.begin(), result.end(),
+                         [&](const Coordinate& c) { return c.name == name; });
     };
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
       const Coordinate* index = index_coordinate(window_dims_[w].name);
       // Along the samples: where each window begins.
-      const std::string name = window_dims_[w].size == 1 && !is_tensor_dim(tensor_dim(window_dims_[w].name))
-                                   ? window_dims_[w].name
-                                   : window_dims_[w].name + "_start";
+      const std::string name =
+          window_dims_[w].size == 1 && !is_tensor_dim(tensor_dim(window_dims_[w].name))
+              ? window_dims_[w].name
+              : window_dims_[w].name + "_start";
       if (index == nullptr || taken(name) || is_tensor_dim(name)) continue;
       const std::size_t itemsize = index->values.type.itemsize;
       const std::vector<Row> all = rows(epoch, batch);
-      NdArray values{index->values.type, {static_cast<std::int64_t>(all.size())}, Buffer(all.size() * itemsize)};
+      NdArray values{index->values.type,
+                     {static_cast<std::int64_t>(all.size())},
+                     Buffer(all.size() * itemsize)};
       for (std::size_t i = 0; i < all.size(); ++i)
-        std::memcpy(values.data.data() + i * itemsize,
-                    index->values.data.data() + static_cast<std::size_t>(all[i].starts[w]) * itemsize, itemsize);
+        std::memcpy(
+            values.data.data() + i * itemsize,
+            index->values.data.data() + static_cast<std::size_t>(all[i].starts[w]) * itemsize,
+            itemsize);
       result.push_back({name, {"sample"}, std::move(values), index->note});
     }
     for (const Coordinate& coordinate : coordinates_) {
-      const bool is_window = std::any_of(window_dims_.begin(), window_dims_.end(),
-                                         [&](const WindowDim& w) { return w.name == coordinate.name; });
+      const bool is_window =
+          std::any_of(window_dims_.begin(), window_dims_.end(),
+                      [&](const WindowDim& w) { return w.name == coordinate.name; });
       const std::string name = tensor_dim(coordinate.name);
       if (is_window || taken(name) || !is_tensor_dim(name)) continue;
       Buffer copy(coordinate.values.data.size());
       if (copy.size() > 0) std::memcpy(copy.data(), coordinate.values.data.data(), copy.size());
-      result.push_back({name, {name},
-                        NdArray{coordinate.values.type, coordinate.values.shape, std::move(copy)}, coordinate.note});
+      result.push_back({name,
+                        {name},
+                        NdArray{coordinate.values.type, coordinate.values.shape, std::move(copy)},
+                        coordinate.note});
     }
     return result;
   }
@@ -181,25 +207,31 @@ class WindowView final : public BaseView {
 
  private:
   /// The same dataset, another specification of it.
-  std::shared_ptr<const View> with(ViewSpec spec, bool samples_known, std::shared_ptr<const SampleIndex> index) const {
+  std::shared_ptr<const View> with(ViewSpec spec, bool samples_known,
+                                   std::shared_ptr<const SampleIndex> index) const {
     auto view = std::make_shared<WindowView>(dataset_, std::move(spec));
     view->samples_known_ = samples_known;
     if (index == nullptr) return view;
-    if (index->windows() != windows_) throw Error(ErrorCode::internal, "the samples are those of another view");
+    if (index->windows() != windows_)
+      throw Error(ErrorCode::internal, "the samples are those of another view");
     view->samples_ = index->samples();
     if (view->samples_ == 0)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("missing: \"skip\" leaves no sample: each of the {} windows holds a NaN", windows_));
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("missing: \"skip\" leaves no sample: each of the {} windows holds a NaN",
+                      windows_));
     view->check_batches();
     if (view->spec_.order.shuffle == Order::Shuffle::block)
-      view->skipping_order_ = std::make_unique<SkippingBlockOrder>(view->spec_.order, view->groups_, *index);
+      view->skipping_order_ =
+          std::make_unique<SkippingBlockOrder>(view->spec_.order, view->groups_, *index);
     view->index_ = std::move(index);
     return view;
   }
 
   std::int64_t rows_of(std::int64_t batch) const {
     if (spec_.remainder == ViewSpec::Remainder::pad) return spec_.batch_size;
-    return std::max<std::int64_t>(0, std::min(spec_.batch_size, samples_ - batch * spec_.batch_size));
+    return std::max<std::int64_t>(0,
+                                  std::min(spec_.batch_size, samples_ - batch * spec_.batch_size));
   }
 
   /// `dim` as tensors call it.
@@ -211,12 +243,15 @@ class WindowView final : public BaseView {
 
   /// In a Zarr batch an array that is named as a dimension is the dimension's coordinate.
   void check_zarr_names() const {
-    if (std::find(spec_.formats.begin(), spec_.formats.end(), "zarr") == spec_.formats.end()) return;
+    if (std::find(spec_.formats.begin(), spec_.formats.end(), "zarr") == spec_.formats.end())
+      return;
     for (const TensorSpec& tensor : tensors_)
       if (tensor.name == "sample" || is_tensor_dim(tensor.name))
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("tensors: '{}' is also the name of a dimension, which the format \"zarr\" cannot have; give "
-                                "the tensor another name in \"tensors\"", tensor.name));
+                    fmt::format("tensors: '{}' is also the name of a dimension, which the format "
+                                "\"zarr\" cannot have; give "
+                                "the tensor another name in \"tensors\"",
+                                tensor.name));
   }
 
   void define_tensors() {
@@ -224,7 +259,8 @@ class WindowView final : public BaseView {
     if (definitions_.empty()) {
       std::vector<std::string> dims;
       for (const WindowDim& w : window_dims_) dims.push_back(w.name);
-      const std::vector<std::string> names = spec_.variables ? *spec_.variables : default_variables(dims);
+      const std::vector<std::string> names =
+          spec_.variables ? *spec_.variables : default_variables(dims);
       for (std::size_t i = 0; i < names.size(); ++i) {
         const std::string path = fmt::format("variables[{}]", i);
         definitions_.push_back({names[i], {names[i]}, {}, std::nullopt, std::nullopt, path});
@@ -239,7 +275,8 @@ class WindowView final : public BaseView {
       for (const auto& [dim, steps] : tensor.offsets) {
         if (window_number(window_dims_, dim) < 0)
           throw Error(ErrorCode::invalid_argument,
-                      fmt::format("{}.offsets.{}: offsets need a dimension of \"window\"", tensor.path, dim));
+                      fmt::format("{}.offsets.{}: offsets need a dimension of \"window\"",
+                                  tensor.path, dim));
       }
     }
   }
@@ -258,7 +295,8 @@ class WindowView final : public BaseView {
         const std::int64_t room = length - window.size - most;
         last = room >= 0 ? room / window.stride : -1;
         if (window.edge != WindowSpec::Edge::drop) {
-          // One more when something is left behind the last whole window, and every offset of it begins inside.
+          // One more when something is left behind the last whole window, and every offset of it
+          // begins inside.
           const std::int64_t next = std::max(first, last + 1);
           const bool left = last < first || last * window.stride < room;
           if (left && next * window.stride + most < length) last = next;
@@ -266,12 +304,14 @@ class WindowView final : public BaseView {
       }
       if (last < first)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("window.{}: no window of {} fits: the selection has {} positions{}", window.dim,
-                                window.size, length, least != 0 || most != 0 ? " and the offsets need more" : ""));
+                    fmt::format("window.{}: no window of {} fits: the selection has {} positions{}",
+                                window.dim, window.size, length,
+                                least != 0 || most != 0 ? " and the offsets need more" : ""));
       grid_.first.push_back(first);
       grid_.counts.push_back(last - first + 1);
       grid_.strides.push_back(window.stride);
-      if (__builtin_mul_overflow(samples_, grid_.counts[w], &samples_) || samples_ > INT64_C(1) << 60)
+      if (__builtin_mul_overflow(samples_, grid_.counts[w], &samples_) || samples_ > INT64_C(1)
+                                                                                         << 60)
         throw Error(ErrorCode::not_supported, "the view has more than 2^60 samples");
     }
     windows_ = samples_;
@@ -280,9 +320,11 @@ class WindowView final : public BaseView {
 
   void check_batches() const {
     if (batches() == 0)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("batch.remainder: \"drop\" leaves no batch: there are {} samples, a batch has {}",
-                              samples_, spec_.batch_size));
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format(
+              "batch.remainder: \"drop\" leaves no batch: there are {} samples, a batch has {}",
+              samples_, spec_.batch_size));
   }
 
   /// The steps that offsets go before and behind the window, at most: {-1, 2}.
@@ -296,7 +338,8 @@ class WindowView final : public BaseView {
     return {least, most};
   }
 
-  /// How long the windows of a batch are: the view's sizes, but less where every one of them is partial.
+  /// How long the windows of a batch are: the view's sizes, but less where every one of them is
+  /// partial.
   Dims sizes_of(std::int64_t batch) const {
     if (!has_partial_ || rows_of(batch) == 0) return sizes_;
     Dims sizes = sizes_;
@@ -315,14 +358,17 @@ class WindowView final : public BaseView {
     const TensorDefinition& tensor = definitions_[t];
     std::vector<std::uint32_t>& numbers = numbers_.emplace_back();
     for (std::size_t i = 0; i < tensor.variables.size(); ++i)
-      numbers.push_back(use_variable(tensor.variables[i],
-                                     spec_.tensors.empty() ? tensor.path : fmt::format("{}.variables[{}]", tensor.path, i)));
+      numbers.push_back(use_variable(
+          tensor.variables[i],
+          spec_.tensors.empty() ? tensor.path : fmt::format("{}.variables[{}]", tensor.path, i)));
     TensorLayout layout = lay_out(source(t), sizes_);
-    if (std::any_of(window_dims_.begin(), window_dims_.end(), [](const WindowDim& w) { return w.padded; }))
+    if (std::any_of(window_dims_.begin(), window_dims_.end(),
+                    [](const WindowDim& w) { return w.padded; }))
       layout.spec.pad = pad_element(layout.spec.type, tensor.path);
     layout.spec.channels = channel_names(source(t), layout, sizes_, *dataset_);
     for (std::uint32_t number : numbers) add_converter(t, number, layout.spec.type);
-    for (VariablePlacement& placement : layout.placements) placements_.push_back(std::move(placement));
+    for (VariablePlacement& placement : layout.placements)
+      placements_.push_back(std::move(placement));
     sample_bytes_.push_back(layout.sample_bytes);
     tensors_.push_back(std::move(layout.spec));
   }
@@ -336,33 +382,38 @@ class WindowView final : public BaseView {
     for (std::uint32_t number : numbers_[t]) {
       const Variable& variable = *variables_[number];
       if (!(result_type(variable) == type))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{}: '{}' is {} and '{}' is {}; give the view a \"dtype\" to stack them", tensor.path,
-                                first.name, type.name(), variable.name, result_type(variable).name()));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("{}: '{}' is {} and '{}' is {}; give the view a \"dtype\" to stack them",
+                        tensor.path, first.name, type.name(), variable.name,
+                        result_type(variable).name()));
       source.variables.emplace_back(number, &variable);
     }
     return source;
   }
 
-  WindowedVariables windowed_variables() const { return {variables_, selected_, window_dims_, grid_}; }
+  WindowedVariables windowed_variables() const {
+    return {variables_, selected_, window_dims_, grid_};
+  }
 
   std::vector<TensorDefinition> definitions_;
-  WindowGrid grid_;                            // of the windows' starts
+  WindowGrid grid_;                                  // of the windows' starts
   std::vector<std::vector<std::uint32_t>> numbers_;  // of the variables of each tensor
-  std::vector<std::int64_t> sample_bytes_;     // per tensor
-  Dims sizes_;                                 // of the windows
+  std::vector<std::int64_t> sample_bytes_;           // per tensor
+  Dims sizes_;                                       // of the windows
   bool has_partial_ = false;
   std::int64_t samples_ = 1;
-  std::int64_t windows_ = 1;                   // samples, and what is skipped
+  std::int64_t windows_ = 1;  // samples, and what is skipped
   bool samples_known_ = false;
-  std::shared_ptr<const SampleIndex> index_;   // null: every window is a sample
+  std::shared_ptr<const SampleIndex> index_;  // null: every window is a sample
   ChunkGroups groups_;
   std::unique_ptr<const SkippingBlockOrder> skipping_order_;
 };
 
 }  // namespace
 
-std::shared_ptr<const View> make_window_view(std::shared_ptr<const Dataset> dataset, ViewSpec spec) {
+std::shared_ptr<const View> make_window_view(std::shared_ptr<const Dataset> dataset,
+                                             ViewSpec spec) {
   return std::make_shared<WindowView>(std::move(dataset), std::move(spec));
 }
 

@@ -1,8 +1,8 @@
-// Views that give the batches of xbatcher.BatchGenerator, in its order, with its shapes and dimension names.
-// Source: xbatcher 0.4, generators.py.
+// Views that give the batches of xbatcher.BatchGenerator, in its order, with its shapes and
+// dimension names. Source: xbatcher 0.4, generators.py.
 //
-// Every sliced dimension has patches; every batch takes a run of patches of each dimension, and holds their
-// product, the last dimension fastest.
+// Every sliced dimension has patches; every batch takes a run of patches of each dimension, and
+// holds their product, the last dimension fastest.
 
 #include <algorithm>
 
@@ -22,7 +22,8 @@ class XbatcherView final : public BaseView {
  public:
   XbatcherView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
       : BaseView(std::move(dataset), std::move(spec)), x_(*spec_.xbatcher) {
-    const std::vector<std::string> names = spec_.variables ? *spec_.variables : default_variables({});
+    const std::vector<std::string> names =
+        spec_.variables ? *spec_.variables : default_variables({});
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string path = fmt::format("variables[{}]", i);
       check_tensor_name(names[i], path);
@@ -50,13 +51,18 @@ class XbatcherView final : public BaseView {
 
   std::vector<Dims> shapes(std::int64_t batch) const override {
     std::vector<Dims> result;
-    for (std::uint32_t t = 0; t < tensors_.size(); ++t) result.push_back(shape_of(t, patches_in(batch)));
+    for (std::uint32_t t = 0; t < tensors_.size(); ++t)
+      result.push_back(shape_of(t, patches_in(batch)));
     return result;
   }
 
-  std::vector<std::int64_t> batch_samples(std::int64_t, std::int64_t batch) const override { return {batch}; }
+  std::vector<std::int64_t> batch_samples(std::int64_t, std::int64_t batch) const override {
+    return {batch};
+  }
 
-  std::vector<Coordinate> batch_coordinates(std::int64_t, std::int64_t) const override { return {}; }
+  std::vector<Coordinate> batch_coordinates(std::int64_t, std::int64_t) const override {
+    return {};
+  }
 
  protected:
   std::vector<Row> rows(std::int64_t, std::int64_t batch) const override {
@@ -104,8 +110,11 @@ class XbatcherView final : public BaseView {
       throw Error(error.code(), fmt::format("xbatcher.{}.{}: {}", key, dim, error.why()));
     }
     if (selected(dim).drops_dim())
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("xbatcher.{}.{}: \"select\" takes one position of it, which drops the dimension", key, dim));
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format(
+              "xbatcher.{}.{}: \"select\" takes one position of it, which drops the dimension", key,
+              dim));
   }
 
   void slice(const std::string& dim, std::int64_t size, const char* key) {
@@ -117,7 +126,8 @@ class XbatcherView final : public BaseView {
     if (size > length) throw fail(fmt::format("{} is more than the {} there are", size, length));
     const std::int64_t* overlap = find(x_.input_overlap, dim);
     const std::int64_t shared = overlap ? *overlap : 0;
-    if (shared >= size) throw fail(fmt::format("the overlap {} is not smaller than the size {}", shared, size));
+    if (shared >= size)
+      throw fail(fmt::format("the overlap {} is not smaller than the size {}", shared, size));
     sliced_.push_back({dim, size, size - shared, (length - shared) / (size - shared)});
     window_dims_.push_back({dim, size, false});
   }
@@ -141,14 +151,17 @@ class XbatcherView final : public BaseView {
         s.batches = 1;
       }
       if (s.batches < 1 || (s.batches - 1) * s.per_batch >= s.patches)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("xbatcher.batch_dims.{}: xbatcher has a batch without patches here and fails; "
-                                "use a batch length that is a multiple of the input length",
-                                s.dim));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format(
+                "xbatcher.batch_dims.{}: xbatcher has a batch without patches here and fails; "
+                "use a batch length that is a multiple of the input length",
+                s.dim));
       if (__builtin_mul_overflow(batches_, s.batches, &batches_) || batches_ > INT64_C(1) << 60)
         throw Error(ErrorCode::not_supported, "xbatcher: more than 2^60 batches");
       if (__builtin_mul_overflow(in_batch, s.per_batch, &in_batch) || in_batch > kMostPatches)
-        throw Error(ErrorCode::not_supported, fmt::format("xbatcher: more than {} patches in a batch", kMostPatches));
+        throw Error(ErrorCode::not_supported,
+                    fmt::format("xbatcher: more than {} patches in a batch", kMostPatches));
     }
   }
 
@@ -199,25 +212,31 @@ class XbatcherView final : public BaseView {
     const DataType type = result_type(variable);
     const std::vector<std::string> own = kept_dims(variable);
     const std::string suffix = x_.concat_input_dims ? "_input" : "";
-    // What is not input is stacked to "sample" when there are several such dimensions (the patches count).
+    // What is not input is stacked to "sample" when there are several such dimensions (the patches
+    // count).
     const bool stacks = others_.size() + (x_.concat_input_dims ? 1 : 0) >= 2;
     TensorSpec spec{variable.name, type, {}, {}};
     std::vector<std::string> order;  // of the dimensions inside a patch
     if (stacks) {
       if (contains(own, "sample"))
         throw Error(ErrorCode::not_supported,
-                    fmt::format("variables: '{}' has a dimension 'sample', as xbatcher calls what it stacks; take \"window\" "
-                                "in place of \"xbatcher\"", variable.name));
+                    fmt::format("variables: '{}' has a dimension 'sample', as xbatcher calls what "
+                                "it stacks; take \"window\" "
+                                "in place of \"xbatcher\"",
+                                variable.name));
       for (const std::string& dim : others_)
         if (!contains(own, dim))
-          throw Error(ErrorCode::not_supported,
-                      fmt::format("variables: '{}' lacks the dimension '{}', which xbatcher would repeat it along",
-                                  variable.name, dim));
+          throw Error(
+              ErrorCode::not_supported,
+              fmt::format(
+                  "variables: '{}' lacks the dimension '{}', which xbatcher would repeat it along",
+                  variable.name, dim));
       std::int64_t stacked = 1;
       for (const std::string& dim : others_) {
         order.push_back(dim);
         if (__builtin_mul_overflow(stacked, extent(dim), &stacked))
-          throw Error(ErrorCode::not_supported, fmt::format("'{}' has more than 2^63 stacked samples", variable.name));
+          throw Error(ErrorCode::not_supported,
+                      fmt::format("'{}' has more than 2^63 stacked samples", variable.name));
       }
       spec.dims.push_back("sample");
       spec.shape.push_back(stacked);
@@ -264,14 +283,15 @@ class XbatcherView final : public BaseView {
   const XbatcherSpec x_;
   std::vector<Sliced> sliced_;
   std::vector<std::string> others_;  // dimensions that are not input
-  std::vector<Dims> patch_shapes_;           // of each tensor, for one patch
+  std::vector<Dims> patch_shapes_;   // of each tensor, for one patch
   std::vector<std::int64_t> patch_bytes_;
   std::int64_t batches_ = 1;
 };
 
 }  // namespace
 
-std::shared_ptr<const View> make_xbatcher_view(std::shared_ptr<const Dataset> dataset, ViewSpec spec) {
+std::shared_ptr<const View> make_xbatcher_view(std::shared_ptr<const Dataset> dataset,
+                                               ViewSpec spec) {
   return std::make_shared<XbatcherView>(std::move(dataset), std::move(spec));
 }
 

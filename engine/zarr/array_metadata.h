@@ -28,28 +28,29 @@ struct ChunkKeyEncoding {
 };
 
 struct ArrayMetadata {
-  std::string path;                // in the store, no leading or trailing slash; "" at its root
+  std::string path;  // in the store, no leading or trailing slash; "" at its root
   int zarr_format = 2;
   Dims shape;
-  Dims chunk_shape;                // of stored objects: for sharded arrays, the shard
+  Dims chunk_shape;  // of stored objects: for sharded arrays, the shard
   DataType type;
   std::vector<std::byte> fill_value;  // one element, native; empty for variable-length types
-  Json fill_value_json;            // as stored; null when there is none
+  Json fill_value_json;               // as stored; null when there is none
   /// In encode order. For v2: transpose (order F), bytes, the filters, the compressor.
   std::vector<CodecSpec> codecs;
   ChunkKeyEncoding key_encoding;
   std::vector<std::optional<std::string>> dimension_names;  // v3 only; empty when absent
   Json attributes = Json::object();
-  Json document;                   // as stored (v2: .zarray)
-  /// Why values of this array cannot be read, naming the feature; empty when they can be. Metadata is
-  /// shown all the same, so one such array does not spoil a store.
+  Json document;  // as stored (v2: .zarray)
+  /// Why values of this array cannot be read, naming the feature; empty when they can be. Metadata
+  /// is shown all the same, so one such array does not spoil a store.
   std::string unsupported;
-  std::string source;              // key of the object that held the document; empty: of none
+  std::string source;  // key of the object that held the document; empty: of none
 };
 
 /// `where` is the key, for messages. Throws invalid_argument or corrupt for metadata that is wrong;
 /// what is valid but not handled goes to `unsupported`. The documents are kept.
-ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs, const std::string& where);
+ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs,
+                             const std::string& where);
 ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::string& where);
 
 /// Bytes of memory that it takes.

@@ -16,16 +16,26 @@ constexpr std::uint32_t kLargestItem = 1 << 20;
 
 char kind_letter(Kind kind) {
   switch (kind) {
-    case Kind::boolean: return 'b';
-    case Kind::signed_int: return 'i';
-    case Kind::unsigned_int: return 'u';
-    case Kind::floating: return 'f';
-    case Kind::complex: return 'c';
-    case Kind::datetime: return 'M';
-    case Kind::timedelta: return 'm';
-    case Kind::bytes: return 'S';
-    case Kind::unicode: return 'U';
-    default: return 'V';
+    case Kind::boolean:
+      return 'b';
+    case Kind::signed_int:
+      return 'i';
+    case Kind::unsigned_int:
+      return 'u';
+    case Kind::floating:
+      return 'f';
+    case Kind::complex:
+      return 'c';
+    case Kind::datetime:
+      return 'M';
+    case Kind::timedelta:
+      return 'm';
+    case Kind::bytes:
+      return 'S';
+    case Kind::unicode:
+      return 'U';
+    default:
+      return 'V';
   }
 }
 
@@ -50,14 +60,17 @@ std::string quoted(const std::string& text) {
   std::string out = "'";
   for (char c : text) {
     if (c == '\'' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
-    else out += c;
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(c));
+    else
+      out += c;
   }
   return out + "'";
 }
 
 bool is_time_unit(std::string_view unit) {
-  static constexpr std::array kUnits = {"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "μs", "ns", "ps", "fs", "as"};
+  static constexpr std::array kUnits = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",
+                                        "ms", "us", "μs", "ns", "ps", "fs", "as"};
   return std::find(kUnits.begin(), kUnits.end(), unit) != kUnits.end();
 }
 
@@ -67,14 +80,28 @@ void check_numeric_size(Kind kind, std::uint32_t size, const std::string& name) 
   };
   bool ok = true;
   switch (kind) {
-    case Kind::boolean: ok = allowed({1}); break;
-    case Kind::signed_int: case Kind::unsigned_int: ok = allowed({1, 2, 4, 8}); break;
-    case Kind::floating: ok = allowed({2, 4, 8}); break;
-    case Kind::complex: ok = allowed({8, 16}); break;
-    case Kind::datetime: case Kind::timedelta: ok = allowed({8}); break;
-    default: ok = size <= kLargestItem;
+    case Kind::boolean:
+      ok = allowed({1});
+      break;
+    case Kind::signed_int:
+    case Kind::unsigned_int:
+      ok = allowed({1, 2, 4, 8});
+      break;
+    case Kind::floating:
+      ok = allowed({2, 4, 8});
+      break;
+    case Kind::complex:
+      ok = allowed({8, 16});
+      break;
+    case Kind::datetime:
+    case Kind::timedelta:
+      ok = allowed({8});
+      break;
+    default:
+      ok = size <= kLargestItem;
   }
-  if (!ok) throw Error(ErrorCode::not_supported, fmt::format("the data type '{}' is not supported", name));
+  if (!ok)
+    throw Error(ErrorCode::not_supported, fmt::format("the data type '{}' is not supported", name));
 }
 
 /// "<f4", "|b1", "<M8[25us]", ">U7". `shown` is how messages call it.
@@ -85,23 +112,51 @@ DataType parse_typestr(const std::string& text, const std::string& shown) {
   if (text.size() < 3) throw bad();
   DataType type;
   switch (text[0]) {
-    case '<': case '|': case '=': break;
-    case '>': type.big_endian = true; break;
-    default: throw bad();
+    case '<':
+    case '|':
+    case '=':
+      break;
+    case '>':
+      type.big_endian = true;
+      break;
+    default:
+      throw bad();
   }
   switch (text[1]) {
-    case 'b': type.kind = Kind::boolean; break;
-    case 'i': type.kind = Kind::signed_int; break;
-    case 'u': type.kind = Kind::unsigned_int; break;
-    case 'f': type.kind = Kind::floating; break;
-    case 'c': type.kind = Kind::complex; break;
-    case 'M': type.kind = Kind::datetime; break;
-    case 'm': type.kind = Kind::timedelta; break;
-    case 'S': case 'a': type.kind = Kind::bytes; break;
-    case 'U': type.kind = Kind::unicode; break;
-    case 'V': type.kind = Kind::raw; break;
+    case 'b':
+      type.kind = Kind::boolean;
+      break;
+    case 'i':
+      type.kind = Kind::signed_int;
+      break;
+    case 'u':
+      type.kind = Kind::unsigned_int;
+      break;
+    case 'f':
+      type.kind = Kind::floating;
+      break;
+    case 'c':
+      type.kind = Kind::complex;
+      break;
+    case 'M':
+      type.kind = Kind::datetime;
+      break;
+    case 'm':
+      type.kind = Kind::timedelta;
+      break;
+    case 'S':
+    case 'a':
+      type.kind = Kind::bytes;
+      break;
+    case 'U':
+      type.kind = Kind::unicode;
+      break;
+    case 'V':
+      type.kind = Kind::raw;
+      break;
     default:
-      throw Error(ErrorCode::not_supported, fmt::format("the data type '{}' is not supported", shown));
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("the data type '{}' is not supported", shown));
   }
   std::uint32_t size = 0;
   const char* end = text.data() + text.size();
@@ -128,10 +183,13 @@ DataType parse_typestr(const std::string& text, const std::string& shown) {
   }
   check_numeric_size(type.kind, size, shown);
   if (type.kind == Kind::unicode) {
-    if (size > kLargestItem / 4) throw Error(ErrorCode::not_supported, "strings of more than 1 MB are not supported");
+    if (size > kLargestItem / 4)
+      throw Error(ErrorCode::not_supported, "strings of more than 1 MB are not supported");
     size *= 4;
   }
-  if (size == 0) throw Error(ErrorCode::not_supported, fmt::format("elements of no bytes ('{}') are not supported", shown));
+  if (size == 0)
+    throw Error(ErrorCode::not_supported,
+                fmt::format("elements of no bytes ('{}') are not supported", shown));
   type.itemsize = size;
   if (size <= 1 && type.kind != Kind::unicode) type.big_endian = false;
   return type;
@@ -150,7 +208,9 @@ DataType parse_v2_field(const JsonRef& dtype, int depth) {
 }
 
 DataType parse_structured(const JsonRef& fields, int depth) {
-  if (depth > 16) throw fields.error("structured types nested this deep are not supported", ErrorCode::not_supported);
+  if (depth > 16)
+    throw fields.error("structured types nested this deep are not supported",
+                       ErrorCode::not_supported);
   DataType type;
   type.kind = Kind::structured;
   std::uint64_t offset = 0;
@@ -158,7 +218,8 @@ DataType parse_structured(const JsonRef& fields, int depth) {
   if (elements.empty()) throw fields.error("a structured data type needs fields");
   for (const JsonRef& element : elements) {
     const std::vector<JsonRef> parts = element.elements();
-    if (parts.size() < 2 || parts.size() > 3) throw element.error("expected [name, type] or [name, type, shape]");
+    if (parts.size() < 2 || parts.size() > 3)
+      throw element.error("expected [name, type] or [name, type, shape]");
     Field field;
     field.name = parts[0].string();
     field.type = parse_v2_field(parts[1], depth + 1);
@@ -166,19 +227,25 @@ DataType parse_structured(const JsonRef& fields, int depth) {
     std::uint64_t size = field.type.itemsize;
     if (parts.size() == 3) {
       std::vector<JsonRef> lengths;
-      if (parts[2].is_array()) lengths = parts[2].elements();
-      else lengths = {parts[2]};
+      if (parts[2].is_array())
+        lengths = parts[2].elements();
+      else
+        lengths = {parts[2]};
       for (const JsonRef& length : lengths) {
         field.shape.push_back(length.integer(0, kLargestItem));
         size *= static_cast<std::uint64_t>(field.shape.back());
-        if (size > kLargestItem) throw element.error("fields of more than 1 MB are not supported", ErrorCode::not_supported);
+        if (size > kLargestItem)
+          throw element.error("fields of more than 1 MB are not supported",
+                              ErrorCode::not_supported);
       }
     }
     offset += size;
-    if (offset > kLargestItem) throw element.error("elements of more than 1 MB are not supported", ErrorCode::not_supported);
+    if (offset > kLargestItem)
+      throw element.error("elements of more than 1 MB are not supported", ErrorCode::not_supported);
     type.fields.push_back(std::move(field));
   }
-  if (offset == 0) throw fields.error("elements of no bytes are not supported", ErrorCode::not_supported);
+  if (offset == 0)
+    throw fields.error("elements of no bytes are not supported", ErrorCode::not_supported);
   type.itemsize = static_cast<std::uint32_t>(offset);
   return type;
 }
@@ -187,15 +254,16 @@ DataType parse_structured(const JsonRef& fields, int depth) {
 std::uint32_t parse_length(const JsonRef& configuration) {
   const JsonRef length = configuration.at("length_bytes");
   const std::int64_t bytes = length.integer(0, kLargestItem);
-  if (bytes == 0) throw length.error("elements of no bytes are not supported", ErrorCode::not_supported);
+  if (bytes == 0)
+    throw length.error("elements of no bytes are not supported", ErrorCode::not_supported);
   return static_cast<std::uint32_t>(bytes);
 }
 
 }  // namespace
 
 bool operator==(const DataType& a, const DataType& b) {
-  if (a.kind != b.kind || a.itemsize != b.itemsize || a.big_endian != b.big_endian || a.unit != b.unit ||
-      a.multiplier != b.multiplier || a.fields.size() != b.fields.size())
+  if (a.kind != b.kind || a.itemsize != b.itemsize || a.big_endian != b.big_endian ||
+      a.unit != b.unit || a.multiplier != b.multiplier || a.fields.size() != b.fields.size())
     return false;
   for (std::size_t i = 0; i < a.fields.size(); ++i)
     if (a.fields[i].name != b.fields[i].name || !(a.fields[i].type == b.fields[i].type) ||
@@ -206,28 +274,42 @@ bool operator==(const DataType& a, const DataType& b) {
 
 std::string DataType::name() const {
   switch (kind) {
-    case Kind::boolean: return "bool";
-    case Kind::signed_int: return fmt::format("int{}", itemsize * 8);
-    case Kind::unsigned_int: return fmt::format("uint{}", itemsize * 8);
-    case Kind::floating: return fmt::format("float{}", itemsize * 8);
-    case Kind::bfloat16: return "bfloat16";
-    case Kind::complex: return fmt::format("complex{}", itemsize * 8);
-    case Kind::datetime: return "datetime64" + unit_text(*this);
-    case Kind::timedelta: return "timedelta64" + unit_text(*this);
-    case Kind::variable_string: return "string";
-    case Kind::variable_bytes: return "bytes";
-    case Kind::structured: return npy_descr();
-    default: return native_typestr(*this);
+    case Kind::boolean:
+      return "bool";
+    case Kind::signed_int:
+      return fmt::format("int{}", itemsize * 8);
+    case Kind::unsigned_int:
+      return fmt::format("uint{}", itemsize * 8);
+    case Kind::floating:
+      return fmt::format("float{}", itemsize * 8);
+    case Kind::bfloat16:
+      return "bfloat16";
+    case Kind::complex:
+      return fmt::format("complex{}", itemsize * 8);
+    case Kind::datetime:
+      return "datetime64" + unit_text(*this);
+    case Kind::timedelta:
+      return "timedelta64" + unit_text(*this);
+    case Kind::variable_string:
+      return "string";
+    case Kind::variable_bytes:
+      return "bytes";
+    case Kind::structured:
+      return npy_descr();
+    default:
+      return native_typestr(*this);
   }
 }
 
 std::string DataType::npy_descr() const {
   if (kind == Kind::bfloat16)
-    throw Error(ErrorCode::not_supported, "numpy has no bfloat16, so npy, npz and zarr batches have none: use safetensors");
+    throw Error(ErrorCode::not_supported,
+                "numpy has no bfloat16, so npy, npz and zarr batches have none: use safetensors");
   if (kind != Kind::structured) return quoted(native_typestr(*this));
   std::string text = "[";
   for (const Field& field : fields) {
-    text += (text.size() > 1 ? ", " : "") + ("(" + quoted(field.name)) + ", " + field.type.npy_descr();
+    text +=
+        (text.size() > 1 ? ", " : "") + ("(" + quoted(field.name)) + ", " + field.type.npy_descr();
     if (!field.shape.empty()) {
       text += ", (";
       for (std::int64_t n : field.shape) text += std::to_string(n) + ",";
@@ -259,8 +341,10 @@ DataType parse_numpy_type(const std::string& name) {
     std::string_view prefix;
     Kind kind;
   };
-  static constexpr Named kNamed[] = {{"uint", Kind::unsigned_int}, {"int", Kind::signed_int},
-                                     {"float", Kind::floating}, {"complex", Kind::complex}};
+  static constexpr Named kNamed[] = {{"uint", Kind::unsigned_int},
+                                     {"int", Kind::signed_int},
+                                     {"float", Kind::floating},
+                                     {"complex", Kind::complex}};
   if (name == "bool") return make_type(Kind::boolean, 1);
   for (const Named& named : kNamed) {
     if (!name.starts_with(named.prefix)) continue;
@@ -271,7 +355,8 @@ DataType parse_numpy_type(const std::string& name) {
   }
   if (name.starts_with("datetime64")) return parse_typestr("<M8" + name.substr(10), name);
   if (name.starts_with("timedelta64")) return parse_typestr("<m8" + name.substr(11), name);
-  const bool has_order = !name.empty() && std::string_view("<>|=").find(name[0]) != std::string_view::npos;
+  const bool has_order =
+      !name.empty() && std::string_view("<>|=").find(name[0]) != std::string_view::npos;
   return parse_typestr(has_order ? name : "<" + name, name);
 }
 
@@ -279,8 +364,9 @@ DataType parse_v2_type(const JsonRef& dtype, const std::string& object_codec) {
   if (dtype.is_string() && (dtype.string() == "|O" || dtype.string() == "O")) {
     if (object_codec == "vlen-utf8") return make_type(Kind::variable_string, 0);
     if (object_codec == "vlen-bytes") return make_type(Kind::variable_bytes, 0);
-    throw dtype.error(object_codec.empty() ? "object arrays without an object codec are not supported"
-                                           : "object arrays coded by '" + object_codec + "' are not supported",
+    throw dtype.error(object_codec.empty()
+                          ? "object arrays without an object codec are not supported"
+                          : "object arrays coded by '" + object_codec + "' are not supported",
                       ErrorCode::not_supported);
   }
   return parse_v2_field(dtype, 0);
@@ -296,19 +382,22 @@ DataType parse_v3_type(const JsonRef& data_type) {
     if (const auto found = data_type.find("configuration")) configuration = found->value();
   }
   const JsonRef config(configuration, data_type.path() + ".configuration");
-  static constexpr std::string_view kCore[] = {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16",
-                                               "uint32", "uint64", "float16", "float32", "float64",
-                                               "complex64", "complex128"};
-  if (std::find(std::begin(kCore), std::end(kCore), name) != std::end(kCore)) return parse_numpy_type(name);
+  static constexpr std::string_view kCore[] = {
+      "bool",   "int8",   "int16",   "int32",   "int64",   "uint8",     "uint16",
+      "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"};
+  if (std::find(std::begin(kCore), std::end(kCore), name) != std::end(kCore))
+    return parse_numpy_type(name);
   if (name.size() > 1 && name[0] == 'r') {
-    if (const auto bits = parse_exact_number(name.substr(1)); bits && *bits % 8 == 0 && *bits > 0 && *bits / 8 <= kLargestItem)
+    if (const auto bits = parse_exact_number(name.substr(1));
+        bits && *bits % 8 == 0 && *bits > 0 && *bits / 8 <= kLargestItem)
       return make_type(Kind::raw, static_cast<std::uint32_t>(*bits / 8));
   }
   if (name == "numpy.datetime64" || name == "numpy.timedelta64") {
     DataType type = make_type(name == "numpy.datetime64" ? Kind::datetime : Kind::timedelta, 8);
     type.unit = config.at("unit").string();
     type.multiplier = static_cast<std::int32_t>(config.at("scale_factor").integer(1, INT32_MAX));
-    if (type.unit != "generic" && !is_time_unit(type.unit)) throw config.at("unit").error("unknown time unit");
+    if (type.unit != "generic" && !is_time_unit(type.unit))
+      throw config.at("unit").error("unknown time unit");
     if (type.unit == "μs") type.unit = "us";
     return type;
   }
@@ -321,7 +410,8 @@ DataType parse_v3_type(const JsonRef& data_type) {
   if (name == "raw_bytes") return make_type(Kind::raw, parse_length(config));
   if (name == "string" || name == "str") return make_type(Kind::variable_string, 0);
   if (name == "variable_length_bytes" || name == "bytes") return make_type(Kind::variable_bytes, 0);
-  throw data_type.error(fmt::format("the data type '{}' is not supported", name), ErrorCode::not_supported);
+  throw data_type.error(fmt::format("the data type '{}' is not supported", name),
+                        ErrorCode::not_supported);
 }
 
 void swap_bytes(const DataType& type, std::byte* data, std::size_t elements) {
@@ -346,13 +436,19 @@ void swap_bytes(const DataType& type, std::byte* data, std::size_t elements) {
           __builtin_memcpy(p + 8 * i, &v, 8);
         }
         return;
-      default: return;
+      default:
+        return;
     }
   };
   switch (type.kind) {
-    case Kind::bytes: case Kind::raw: case Kind::boolean: return;
-    case Kind::unicode: return swap_words(data, elements * (type.itemsize / 4), 4);
-    case Kind::complex: return swap_words(data, elements * 2, type.itemsize / 2);
+    case Kind::bytes:
+    case Kind::raw:
+    case Kind::boolean:
+      return;
+    case Kind::unicode:
+      return swap_words(data, elements * (type.itemsize / 4), 4);
+    case Kind::complex:
+      return swap_words(data, elements * 2, type.itemsize / 2);
     case Kind::structured:
       for (std::size_t i = 0; i < elements; ++i)
         for (const Field& field : type.fields) {
@@ -362,7 +458,8 @@ void swap_bytes(const DataType& type, std::byte* data, std::size_t elements) {
           swap_bytes(field.type, data + i * type.itemsize + field.offset, count);
         }
       return;
-    default: return swap_words(data, elements, type.itemsize);
+    default:
+      return swap_words(data, elements, type.itemsize);
   }
 }
 

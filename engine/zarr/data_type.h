@@ -11,37 +11,38 @@
 namespace batchfs {
 
 enum class Kind : std::uint8_t {
-  boolean,         // 1 byte, any non-zero is true
-  signed_int,      // 1, 2, 4, 8
-  unsigned_int,    // 1, 2, 4, 8
-  floating,        // 2, 4, 8
-  bfloat16,        // 2: the upper half of a float32; of tensors only, numpy has none
-  complex,         // 8, 16
-  datetime,        // int64 counts of `unit` since 1970-01-01; INT64_MIN is NaT
-  timedelta,       // int64 counts of `unit`; INT64_MIN is NaT
-  bytes,           // S: NUL-padded bytes
-  unicode,         // U: NUL-padded UCS-4
-  raw,             // V: bytes without meaning (v2 |V, v3 r*)
-  structured,      // fields
-  variable_string, // v2 |O with vlen-utf8, v3 string
-  variable_bytes,  // v2 |O with vlen-bytes, v3 variable_length_bytes
+  boolean,          // 1 byte, any non-zero is true
+  signed_int,       // 1, 2, 4, 8
+  unsigned_int,     // 1, 2, 4, 8
+  floating,         // 2, 4, 8
+  bfloat16,         // 2: the upper half of a float32; of tensors only, numpy has none
+  complex,          // 8, 16
+  datetime,         // int64 counts of `unit` since 1970-01-01; INT64_MIN is NaT
+  timedelta,        // int64 counts of `unit`; INT64_MIN is NaT
+  bytes,            // S: NUL-padded bytes
+  unicode,          // U: NUL-padded UCS-4
+  raw,              // V: bytes without meaning (v2 |V, v3 r*)
+  structured,       // fields
+  variable_string,  // v2 |O with vlen-utf8, v3 string
+  variable_bytes,   // v2 |O with vlen-bytes, v3 variable_length_bytes
 };
 
 struct Field;
 
 struct DataType {
   Kind kind = Kind::floating;
-  std::uint32_t itemsize = 8;  // bytes of one element; 0 for variable lengths
-  bool big_endian = false;     // of the stored bytes; values in memory are always native (little)
-  std::string unit;            // datetime, timedelta: "ns", "D", ...; "generic" when unit-less
-  std::int32_t multiplier = 1; // datetime, timedelta: 25 in "M8[25us]"
-  std::vector<Field> fields;   // structured
+  std::uint32_t itemsize = 8;   // bytes of one element; 0 for variable lengths
+  bool big_endian = false;      // of the stored bytes; values in memory are always native (little)
+  std::string unit;             // datetime, timedelta: "ns", "D", ...; "generic" when unit-less
+  std::int32_t multiplier = 1;  // datetime, timedelta: 25 in "M8[25us]"
+  std::vector<Field> fields;    // structured
 
   bool is_variable() const { return kind == Kind::variable_string || kind == Kind::variable_bytes; }
   bool is_integer() const { return kind == Kind::signed_int || kind == Kind::unsigned_int; }
   bool is_float() const { return kind == Kind::floating || kind == Kind::bfloat16; }
 
-  /// numpy's name: "float32", "datetime64[ns]", "<U7" as "str7"'s numpy spelling "<U7", "|S3", "bool".
+  /// numpy's name: "float32", "datetime64[ns]", "<U7" as "str7"'s numpy spelling "<U7", "|S3",
+  /// "bool".
   std::string name() const;
   /// The `descr` of an .npy header, native byte order: "'<f4'" or, for structured types, the list.
   /// Throws not_supported for bfloat16.

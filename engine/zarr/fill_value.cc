@@ -1,5 +1,5 @@
-// Fill values. Sources: Zarr v2 specification "Fill value encoding", v3 core "Fill value", the data type
-// extensions. Writers have been sloppy: numbers as strings, floats on integers, 0 for strings.
+// Fill values. Sources: Zarr v2 specification "Fill value encoding", v3 core "Fill value", the data
+// type extensions. Writers have been sloppy: numbers as strings, floats on integers, 0 for strings.
 
 #include <charconv>
 #include <cmath>
@@ -44,12 +44,15 @@ void store_float(std::vector<std::byte>& out, const JsonRef& fill, std::uint32_t
       throw fill.error("not the bits of a floating-point number of this size");
     std::memcpy(value.data(), &bits, itemsize);
   } else {
-    const double number = fill.is_string() ? parse_float_text(fill, fill.string())
+    const double number = fill.is_string()            ? parse_float_text(fill, fill.string())
                           : fill.value().is_boolean() ? (fill.boolean() ? 1.0 : 0.0)
                                                       : fill.number();
-    if (itemsize == 2) store(value, static_cast<_Float16>(number));
-    else if (itemsize == 4) store(value, static_cast<float>(number));
-    else store(value, number);
+    if (itemsize == 2)
+      store(value, static_cast<_Float16>(number));
+    else if (itemsize == 4)
+      store(value, static_cast<float>(number));
+    else
+      store(value, number);
   }
   std::memcpy(out.data() + offset, value.data(), itemsize);
 }
@@ -63,7 +66,8 @@ struct Whole {
 std::optional<Whole> parse_whole_text(std::string_view text) {
   Whole whole{0, text.starts_with('-')};
   if (whole.negative) text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole.magnitude);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), whole.magnitude);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return whole;
 }
@@ -74,11 +78,13 @@ Whole parse_whole(const JsonRef& fill) {
   if (json.is_number_unsigned()) return {json.get<std::uint64_t>(), false};
   if (json.is_number_integer()) {
     const auto value = json.get<std::int64_t>();
-    return {value < 0 ? -static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value), value < 0};
+    return {value < 0 ? -static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value),
+            value < 0};
   }
   if (json.is_string())
     if (const auto whole = parse_whole_text(json.get<std::string>())) return *whole;
-  const double value = json.is_string() ? parse_float_text(fill, json.get<std::string>()) : fill.number();
+  const double value =
+      json.is_string() ? parse_float_text(fill, json.get<std::string>()) : fill.number();
   // numpy's cast of NaN or infinity to an integer is undefined; such metadata is not trusted.
   if (!(std::fabs(value) < 0x1p64) || value != std::trunc(value))
     throw fill.error("not a whole number, as the data type needs");
@@ -102,13 +108,20 @@ std::vector<std::byte> decode_base64(const JsonRef& fill, const std::string& tex
   int count = 0;
   for (char c : text) {
     int value;
-    if (c >= 'A' && c <= 'Z') value = c - 'A';
-    else if (c >= 'a' && c <= 'z') value = c - 'a' + 26;
-    else if (c >= '0' && c <= '9') value = c - '0' + 52;
-    else if (c == '+') value = 62;
-    else if (c == '/') value = 63;
-    else if (c == '=') break;
-    else throw fill.error("not base64");
+    if (c >= 'A' && c <= 'Z')
+      value = c - 'A';
+    else if (c >= 'a' && c <= 'z')
+      value = c - 'a' + 26;
+    else if (c >= '0' && c <= '9')
+      value = c - '0' + 52;
+    else if (c == '+')
+      value = 62;
+    else if (c == '/')
+      value = 63;
+    else if (c == '=')
+      break;
+    else
+      throw fill.error("not base64");
     bits = (bits << 6) | static_cast<std::uint32_t>(value);
     count += 6;
     if (count >= 8) {
@@ -134,13 +147,17 @@ std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fil
   switch (type.kind) {
     case Kind::boolean: {
       bool value = false;
-      if (json.is_boolean()) value = json.get<bool>();
-      else if (json.is_string()) value = parse_float_text(fill, json.get<std::string>()) != 0;
-      else value = fill.number() != 0;
+      if (json.is_boolean())
+        value = json.get<bool>();
+      else if (json.is_string())
+        value = parse_float_text(fill, json.get<std::string>()) != 0;
+      else
+        value = fill.number() != 0;
       out[0] = std::byte{value};
       return out;
     }
-    case Kind::signed_int: case Kind::unsigned_int:
+    case Kind::signed_int:
+    case Kind::unsigned_int:
       store_integer(out, type, fill);
       return out;
     case Kind::floating:
@@ -158,7 +175,8 @@ std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fil
       }
       return out;
     }
-    case Kind::datetime: case Kind::timedelta: {
+    case Kind::datetime:
+    case Kind::timedelta: {
       std::int64_t value = INT64_MIN;
       if (!(json.is_string() && json.get<std::string>() == "NaT")) value = fill.integer();
       store(out, value);
@@ -168,7 +186,9 @@ std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fil
       if (json.is_number() && json.get<double>() == 0) return out;
       store_unicode(out, fill);
       return out;
-    case Kind::bytes: case Kind::raw: case Kind::structured: {
+    case Kind::bytes:
+    case Kind::raw:
+    case Kind::structured: {
       if (json.is_number() && json.get<double>() == 0) return out;
       if (json.is_array()) {  // v3 r*, and byte lists
         const std::vector<JsonRef> bytes = fill.elements();
@@ -177,7 +197,9 @@ std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fil
           out[i] = static_cast<std::byte>(bytes[i].integer(0, 255));
         return out;
       }
-      if (json.is_object()) throw fill.error("fill values given field by field are not supported", ErrorCode::not_supported);
+      if (json.is_object())
+        throw fill.error("fill values given field by field are not supported",
+                         ErrorCode::not_supported);
       const std::string text = fill.string();
       std::vector<std::byte> bytes = decode_base64(fill, text);
       if (bytes.size() > out.size()) throw fill.error("longer than the data type");

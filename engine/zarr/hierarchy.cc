@@ -30,11 +30,15 @@ std::string join_path(const std::string& parent, const std::string& name) {
 void check_node_path(const std::string& path) {
   if (path.empty()) return;
   if (path.size() > kMaxNodePath)
-    throw Error(ErrorCode::not_supported, fmt::format("the path has {} bytes; at most {} are supported", path.size(), kMaxNodePath));
+    throw Error(
+        ErrorCode::not_supported,
+        fmt::format("the path has {} bytes; at most {} are supported", path.size(), kMaxNodePath));
   if (std::count(path.begin(), path.end(), '/') >= kMaxNodeDepth)
-    throw Error(ErrorCode::not_supported, fmt::format("the path has more than {} levels", kMaxNodeDepth));
+    throw Error(ErrorCode::not_supported,
+                fmt::format("the path has more than {} levels", kMaxNodeDepth));
   const std::vector<std::string> parts = split(path, '/');
-  if (!std::all_of(parts.begin(), parts.end(), [](const std::string& p) { return is_file_name(p); }))
+  if (!std::all_of(parts.begin(), parts.end(),
+                   [](const std::string& p) { return is_file_name(p); }))
     throw Error(ErrorCode::invalid_argument, "not a usable name");
 }
 
@@ -49,8 +53,10 @@ class Reader {
     const auto promise = std::make_shared<std::promise<std::optional<Buffer>>>();
     asked_[key] = promise->get_future();
     store_.read_async(key, {0, largest_ + 1}, [promise](ReadOutcome outcome) {
-      if (auto* error = std::get_if<std::exception_ptr>(&outcome)) promise->set_exception(*error);
-      else promise->set_value(std::move(std::get<std::optional<Buffer>>(outcome)));
+      if (auto* error = std::get_if<std::exception_ptr>(&outcome))
+        promise->set_exception(*error);
+      else
+        promise->set_value(std::move(std::get<std::optional<Buffer>>(outcome)));
     });
   }
 
@@ -61,7 +67,9 @@ class Reader {
     if (!bytes) return std::nullopt;
     if (bytes->size() > kMaxDocument)
       throw Error(ErrorCode::not_supported,
-                  fmt::format("metadata documents of more than {} are not supported", format_size(kMaxDocument)), key);
+                  fmt::format("metadata documents of more than {} are not supported",
+                              format_size(kMaxDocument)),
+                  key);
     if (bytes->size() > largest_) throw memory_.exceeded().at(key);
     const Passing passing(memory_, bytes->size());
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
@@ -75,8 +83,9 @@ class Reader {
     }
   }
 
-  /// The same for a document that is perhaps not there. What some servers answer instead of "missing" (a web
-  /// page, access denied) is an error only if there is no other document, either: see refusal().
+  /// The same for a document that is perhaps not there. What some servers answer instead of
+  /// "missing" (a web page, access denied) is an error only if there is no other document, either:
+  /// see refusal().
   std::optional<Json> probe(const std::string& key) {
     try {
       return document(key);
@@ -93,7 +102,8 @@ class Reader {
  private:
   // FNV-1a: names a snapshot, guards nothing.
   void add_to_digest(std::string_view text) {
-    for (char c : text) digest_ = (digest_ ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
+    for (char c : text)
+      digest_ = (digest_ ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
   }
   Store& store_;
   MetadataMemory& memory_;
@@ -111,15 +121,20 @@ class Opener {
   Hierarchy open() {
     if (!store_.is_local())
       for (const char* key : {"zarr.json", ".zmetadata"}) reader_.ask_ahead(key);
-    if (auto root = reader_.probe("zarr.json")) open_v3(std::move(*root));
-    else if (auto consolidated = reader_.probe(".zmetadata")) open_consolidated_v2(std::move(*consolidated));
-    else if (store_.can_list()) walk("", true);
-    else open_root_v2();
+    if (auto root = reader_.probe("zarr.json"))
+      open_v3(std::move(*root));
+    else if (auto consolidated = reader_.probe(".zmetadata"))
+      open_consolidated_v2(std::move(*consolidated));
+    else if (store_.can_list())
+      walk("", true);
+    else
+      open_root_v2();
     if (result_.groups.empty() && result_.arrays.empty()) refuse();
     drop_what_is_below_arrays();
     add_implicit_groups();
     for (auto& [path, array] : result_.arrays)
-      array.source = !result_.consolidated   ? join_path(path, array.zarr_format == 3 ? "zarr.json" : ".zarray")
+      array.source = !result_.consolidated
+                         ? join_path(path, array.zarr_format == 3 ? "zarr.json" : ".zarray")
                      : result_.zarr_format == 3 ? "zarr.json"
                                                 : ".zmetadata";
     result_.snapshot_id = reader_.digest();
@@ -131,7 +146,8 @@ class Opener {
   [[noreturn]] void refuse() {
     if (reader_.refusal()) throw *reader_.refusal();
     if (!result_.problems.empty())
-      throw Error(ErrorCode::corrupt, result_.problems.front().second, result_.problems.front().first);
+      throw Error(ErrorCode::corrupt, result_.problems.front().second,
+                  result_.problems.front().first);
     const auto kind = store_.can_list() ? kind_by_listing(store_.list("")) : kind_by_probing();
     if (kind) throw unread_kind(*kind, store_.url());
     throw Error(ErrorCode::not_found,
@@ -141,7 +157,8 @@ class Opener {
 
   static std::optional<StoreKind> kind_by_listing(const std::vector<Store::Entry>& entries) {
     std::vector<std::string> names;
-    for (const Store::Entry& entry : entries) names.push_back(entry.is_prefix ? entry.name + "/" : entry.name);
+    for (const Store::Entry& entry : entries)
+      names.push_back(entry.is_prefix ? entry.name + "/" : entry.name);
     return kind_of_directory(names);
   }
 
@@ -165,7 +182,8 @@ class Opener {
       body();
     } catch (const Error& error) {
       const ErrorCode code = error.code();
-      if (code == ErrorCode::io || code == ErrorCode::timed_out || code == ErrorCode::no_memory) throw;
+      if (code == ErrorCode::io || code == ErrorCode::timed_out || code == ErrorCode::no_memory)
+        throw;
       add_problem(key, error.why());
     }
   }
@@ -183,7 +201,8 @@ class Opener {
   }
 
   void add_group(Group group) {
-    memory_.claim(sizeof group + 2 * group.path.size() + json_memory(group.attributes) + kNodeMemory);
+    memory_.claim(sizeof group + 2 * group.path.size() + json_memory(group.attributes) +
+                  kNodeMemory);
     result_.groups.insert_or_assign(group.path, std::move(group));
   }
 
@@ -193,9 +212,11 @@ class Opener {
     Passing passing(memory_, json_memory(root));
     const JsonRef ref(root, "");
     const auto format = ref.find("zarr_format");
-    const bool pre_final = (format && !format->is_number()) || (!format && ref.find("metadata_encoding"));
+    const bool pre_final =
+        (format && !format->is_number()) || (!format && ref.find("metadata_encoding"));
     if (pre_final)
-      throw Error(ErrorCode::not_supported, "Zarr v3 from before the final specification is not supported", "zarr.json");
+      throw Error(ErrorCode::not_supported,
+                  "Zarr v3 from before the final specification is not supported", "zarr.json");
     if (ref.at("node_type").string() == "array") {
       passing.shrink(UINT64_MAX);
       add_array("", parse_array_v3("", std::move(root), "zarr.json"));
@@ -228,16 +249,19 @@ class Opener {
     if (consolidated == root.end() || !consolidated->is_object()) return nullptr;
     const auto metadata = consolidated->find("metadata");
     if (metadata == consolidated->end()) return nullptr;
-    if (!metadata->is_object()) throw JsonRef(*metadata, "consolidated_metadata.metadata").error("expected an object");
+    if (!metadata->is_object())
+      throw JsonRef(*metadata, "consolidated_metadata.metadata").error("expected an object");
     return &*metadata;
   }
 
   void add_group_v3(const std::string& path, const Json& document) {
     const JsonRef root(document, "");
-    if (root.at("node_type").string() != "group") throw root.at("node_type").error("expected \"array\" or \"group\"");
+    if (root.at("node_type").string() != "group")
+      throw root.at("node_type").error("expected \"array\" or \"group\"");
     if (root.at("zarr_format").integer() != 3) throw root.at("zarr_format").error("expected 3");
     const auto attributes = root.find("attributes");
-    add_group({path, attributes && !attributes->is_null() ? checked_attributes(*attributes) : Json::object()});
+    add_group({path, attributes && !attributes->is_null() ? checked_attributes(*attributes)
+                                                          : Json::object()});
   }
 
   static const Json& checked_attributes(const JsonRef& attributes) {
@@ -270,7 +294,8 @@ class Opener {
     auto& metadata = consolidated["metadata"].get_ref<Json::object_t&>();
     const Passing index(memory_, metadata.size() * (sizeof(std::string_view) + kNodeMemory));
     std::map<std::string_view, Json*> attributes;  // by path
-    const auto parent_of = [](std::string_view key, std::string_view name) -> std::optional<std::string_view> {
+    const auto parent_of = [](std::string_view key,
+                              std::string_view name) -> std::optional<std::string_view> {
       if (key == name) return std::string_view();
       if (!key.ends_with(name) || key[key.size() - name.size() - 1] != '/') return std::nullopt;
       return key.substr(0, key.size() - name.size() - 1);
@@ -290,7 +315,8 @@ class Opener {
         if (!path) return;
         check_node_path(std::string(*path));
         passing.shrink(json_memory(value));
-        add_array(std::string(*path), parse_array_v2(std::string(*path), std::move(value), take_attributes(*path), key_name));
+        add_array(std::string(*path), parse_array_v2(std::string(*path), std::move(value),
+                                                     take_attributes(*path), key_name));
       });
     for (auto& [key, document] : metadata)
       guarded(key, [&, &key_name = key] {
@@ -315,14 +341,16 @@ class Opener {
   /// Names of arrays below a group are in consolidated metadata, or in a listing.
   [[noreturn]] void refuse_group() {
     throw Error(ErrorCode::not_supported,
-                "a group without consolidated metadata, on a server that cannot list: what is in it cannot be found; "
+                "a group without consolidated metadata, on a server that cannot list: what is in "
+                "it cannot be found; "
                 "consolidate it (zarr.consolidate_metadata), or open one array by its own URL",
                 store_.url());
   }
 
   // ---- listing ----
   static bool has(const std::vector<Store::Entry>& entries, std::string_view name) {
-    return std::any_of(entries.begin(), entries.end(), [name](const Store::Entry& entry) { return entry.name == name; });
+    return std::any_of(entries.begin(), entries.end(),
+                       [name](const Store::Entry& entry) { return entry.name == name; });
   }
 
   /// The entries of a directory that matter: below the root documents and directories. One with
@@ -347,7 +375,8 @@ class Opener {
     }
     if (path.empty()) return entries;  // its other names tell which other kind of store it may be
     std::erase_if(entries, [](const Store::Entry& entry) {
-      return !entry.is_prefix && std::find(std::begin(kDocuments), std::end(kDocuments), entry.name) == std::end(kDocuments);
+      return !entry.is_prefix && std::find(std::begin(kDocuments), std::end(kDocuments),
+                                           entry.name) == std::end(kDocuments);
     });
     entries.shrink_to_fit();
     return entries;
@@ -358,21 +387,23 @@ class Opener {
     std::vector<Store::Entry> entries;
     guarded(path, [&] { entries = list(path); });
     // Before the directories of another kind of store are listed: they may be huge.
-    if (is_root && !has(entries, "zarr.json") && !has(entries, ".zarray") && !has(entries, ".zgroup") &&
-        kind_by_listing(entries) == StoreKind::icechunk)
+    if (is_root && !has(entries, "zarr.json") && !has(entries, ".zarray") &&
+        !has(entries, ".zgroup") && kind_by_listing(entries) == StoreKind::icechunk)
       throw unread_kind(StoreKind::icechunk, store_.url());
     bool is_array = false;
     if (has(entries, "zarr.json") && !(is_root == false && path.empty())) {
       const std::string key = join_path(path, "zarr.json");
       guarded(key, [&] {
-        if (auto document = reader_.document(key)) is_array = add_node_v3(path, std::move(*document));
+        if (auto document = reader_.document(key))
+          is_array = add_node_v3(path, std::move(*document));
       });
     } else if (has(entries, ".zarray")) {
       is_array = true;
       const std::string key = join_path(path, ".zarray");
       guarded(key, [&] {
         Json attributes = Json::object();
-        if (has(entries, ".zattrs")) attributes = reader_.document(join_path(path, ".zattrs")).value_or(attributes);
+        if (has(entries, ".zattrs"))
+          attributes = reader_.document(join_path(path, ".zattrs")).value_or(attributes);
         if (auto document = reader_.document(key))
           add_array(path, parse_array_v2(path, std::move(*document), std::move(attributes), key));
       });
@@ -396,11 +427,14 @@ class Opener {
         add_problem(child, "not a usable name");
         continue;
       }
-      if (std::count(child.begin(), child.end(), '/') >= kMaxNodeDepth || child.size() > kMaxNodePath) continue;
+      if (std::count(child.begin(), child.end(), '/') >= kMaxNodeDepth ||
+          child.size() > kMaxNodePath)
+        continue;
       if (++visited_ > kMaxDirectories)
-        throw Error(ErrorCode::not_supported,
-                    fmt::format("more than {} directories without consolidated metadata", kMaxDirectories),
-                    store_.url());
+        throw Error(
+            ErrorCode::not_supported,
+            fmt::format("more than {} directories without consolidated metadata", kMaxDirectories),
+            store_.url());
       walk(child, false);
     }
   }
@@ -411,7 +445,8 @@ class Opener {
       for (auto it = nodes.begin(); it != nodes.end();) {
         const std::string& path = it->first;
         bool below = !path.empty() && result_.arrays.contains("");
-        for (std::size_t slash = path.find('/'); slash != std::string::npos && !below; slash = path.find('/', slash + 1))
+        for (std::size_t slash = path.find('/'); slash != std::string::npos && !below;
+             slash = path.find('/', slash + 1))
           below = result_.arrays.contains(path.substr(0, slash));
         if (below) add_problem(path, "this node lies below an array");
         it = below ? nodes.erase(it) : std::next(it);
@@ -460,8 +495,10 @@ const ArrayMetadata& Hierarchy::array(const std::string& path) const {
   std::vector<std::string> names;
   for (const auto& [name, array] : arrays) names.push_back(name.empty() ? "/" : name);
   if (groups.contains(path))
-    throw Error(ErrorCode::not_found, fmt::format("'{}' is a group, not an array", path.empty() ? "/" : path));
-  throw Error(ErrorCode::not_found, fmt::format("no array '{}'{}", path, nearest_or_all(path, names)));
+    throw Error(ErrorCode::not_found,
+                fmt::format("'{}' is a group, not an array", path.empty() ? "/" : path));
+  throw Error(ErrorCode::not_found,
+              fmt::format("no array '{}'{}", path, nearest_or_all(path, names)));
 }
 
 std::vector<std::string> Hierarchy::children(const std::string& group_path) const {

@@ -20,10 +20,10 @@ struct Group {
 
 /// Immutable after opening.
 struct Hierarchy {
-  int zarr_format = 2;          // of the root
-  bool consolidated = false;    // read from consolidated metadata
-  std::map<std::string, Group> groups;           // by path
-  std::map<std::string, ArrayMetadata> arrays;   // by path
+  int zarr_format = 2;                          // of the root
+  bool consolidated = false;                    // read from consolidated metadata
+  std::map<std::string, Group> groups;          // by path
+  std::map<std::string, ArrayMetadata> arrays;  // by path
   /// Metadata that could not be used: key and reason. Shown by inspect, logged by the mount.
   std::vector<std::pair<std::string, std::string>> problems;
   /// A digest of all metadata read: names this snapshot of the store.

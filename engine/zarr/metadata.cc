@@ -17,7 +17,8 @@ constexpr std::uint64_t kLargestChunk = UINT64_C(1) << 40;
 Dims parse_dims(const JsonRef& list, std::int64_t least) {
   const std::vector<JsonRef> elements = list.elements();
   if (elements.size() > kMaxArrayDims)
-    throw list.error(fmt::format("more than {} dimensions are not supported", kMaxArrayDims), ErrorCode::not_supported);
+    throw list.error(fmt::format("more than {} dimensions are not supported", kMaxArrayDims),
+                     ErrorCode::not_supported);
   Dims dims;
   for (const JsonRef& element : elements) dims.push_back(element.integer(least));
   return dims;
@@ -33,24 +34,30 @@ void check_sizes(const ArrayMetadata& array) {
   const ChunkGrid grid(array.shape, array.chunk_shape);
   const std::uint64_t itemsize = std::max<std::uint64_t>(array.type.itemsize, 1);
   std::uint64_t bytes = 0;
-  if (__builtin_mul_overflow(static_cast<std::uint64_t>(element_count(array.shape)), itemsize, &bytes) ||
+  if (__builtin_mul_overflow(static_cast<std::uint64_t>(element_count(array.shape)), itemsize,
+                             &bytes) ||
       bytes > static_cast<std::uint64_t>(INT64_MAX))
     throw Error(ErrorCode::not_supported, "arrays larger than 2^63 bytes are not supported");
-  if (__builtin_mul_overflow(static_cast<std::uint64_t>(element_count(array.chunk_shape)), itemsize, &bytes) ||
+  if (__builtin_mul_overflow(static_cast<std::uint64_t>(element_count(array.chunk_shape)), itemsize,
+                             &bytes) ||
       bytes > kLargestChunk)
     throw Error(ErrorCode::not_supported, "chunks larger than 1 TB are not supported");
 }
 
 void check_codec_count(std::size_t count) {
   if (count > kMaxCodecs)
-    throw Error(ErrorCode::not_supported, fmt::format("{} codecs in one chain; at most {} are supported", count, kMaxCodecs));
+    throw Error(ErrorCode::not_supported,
+                fmt::format("{} codecs in one chain; at most {} are supported", count, kMaxCodecs));
 }
 
 std::uint64_t memory_of(const ArrayMetadata& array) {
-  std::uint64_t bytes = sizeof array + array.path.capacity() + array.fill_value.capacity() + array.unsupported.capacity() +
-                        json_memory(array.document) + json_memory(array.attributes) + json_memory(array.fill_value_json);
-  for (const CodecSpec& codec : array.codecs) bytes += sizeof codec + json_memory(codec.configuration);
-  for (const auto& name : array.dimension_names) bytes += sizeof name + (name ? name->capacity() : 0);
+  std::uint64_t bytes = sizeof array + array.path.capacity() + array.fill_value.capacity() +
+                        array.unsupported.capacity() + json_memory(array.document) +
+                        json_memory(array.attributes) + json_memory(array.fill_value_json);
+  for (const CodecSpec& codec : array.codecs)
+    bytes += sizeof codec + json_memory(codec.configuration);
+  for (const auto& name : array.dimension_names)
+    bytes += sizeof name + (name ? name->capacity() : 0);
   return bytes + array.type.fields.size() * sizeof(Field);
 }
 

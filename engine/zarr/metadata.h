@@ -11,7 +11,8 @@ Dims parse_dims(const JsonRef& list, std::int64_t least);
 /// "." or "/".
 char parse_separator(const JsonRef& json);
 
-/// Throws for shapes and chunks that cannot be: different ranks, chunks or arrays too large to address.
+/// Throws for shapes and chunks that cannot be: different ranks, chunks or arrays too large to
+/// address.
 void check_sizes(const ArrayMetadata& array);
 
 /// Throws not_supported for a chain of more codecs than kMaxCodecs.

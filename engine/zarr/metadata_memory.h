@@ -26,8 +26,10 @@ class MetadataMemory {
   std::uint64_t left() const { return limit_ - std::min(limit_, used_); }
 
   Error exceeded() const {
-    return Error(ErrorCode::no_memory, fmt::format("reading the store's metadata takes more than {} of memory; "
-                                                   "give more with --memory", format_size(limit_)));
+    return Error(ErrorCode::no_memory,
+                 fmt::format("reading the store's metadata takes more than {} of memory; "
+                             "give more with --memory",
+                             format_size(limit_)));
   }
 
  private:
@@ -38,7 +40,9 @@ class MetadataMemory {
 /// A claim that ends with this object.
 class Passing {
  public:
-  Passing(MetadataMemory& memory, std::uint64_t bytes) : memory_(memory), bytes_(bytes) { memory_.claim(bytes_); }
+  Passing(MetadataMemory& memory, std::uint64_t bytes) : memory_(memory), bytes_(bytes) {
+    memory_.claim(bytes_);
+  }
   ~Passing() { memory_.release(bytes_); }
   Passing(const Passing&) = delete;
   Passing& operator=(const Passing&) = delete;

@@ -21,7 +21,8 @@ CodecSpec numcodecs_spec(const JsonRef& codec) {
 
 }  // namespace
 
-ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs, const std::string& where) {
+ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs,
+                             const std::string& where) {
   try {
     ArrayMetadata array;
     array.document = std::move(zarray);
@@ -36,7 +37,8 @@ ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs, 
     if (array.chunk_shape.size() != array.shape.size())
       throw root.at("chunks").error("as many lengths as dimensions are needed");
     std::vector<JsonRef> filters;
-    if (const auto found = root.find("filters"); found && !found->is_null()) filters = found->elements();
+    if (const auto found = root.find("filters"); found && !found->is_null())
+      filters = found->elements();
     try {
       std::string object_codec;
       if (!filters.empty()) object_codec = filters.front().at("id").string();
@@ -52,7 +54,8 @@ ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs, 
       array.unsupported = error.what();
     }
     if (!array.unsupported.empty()) return array;
-    if (array.type.kind == Kind::variable_bytes) array.unsupported = "byte strings of any length are not supported";
+    if (array.type.kind == Kind::variable_bytes)
+      array.unsupported = "byte strings of any length are not supported";
     if (const auto fill = root.find("fill_value")) {
       array.fill_value_json = fill->value();
       array.fill_value = parse_fill_value(array.type, *fill);

@@ -48,7 +48,8 @@ void parse_key_encoding(const JsonRef& json, ArrayMetadata& array) {
   } else if (encoding.name == "v2") {
     array.key_encoding = {ChunkKeyEncoding::Style::v2, '.'};
   } else {
-    throw json.error(fmt::format("the chunk key encoding '{}' is not supported", encoding.name), ErrorCode::not_supported);
+    throw json.error(fmt::format("the chunk key encoding '{}' is not supported", encoding.name),
+                     ErrorCode::not_supported);
   }
   if (const auto separator = configuration.find("separator"))
     array.key_encoding.separator = parse_separator(*separator);
@@ -73,7 +74,8 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
     array.document = std::move(document);
     const JsonRef root(array.document, "");
     if (root.at("zarr_format").integer() != 3) throw root.at("zarr_format").error("expected 3");
-    if (root.at("node_type").string() != "array") throw root.at("node_type").error("expected \"array\"");
+    if (root.at("node_type").string() != "array")
+      throw root.at("node_type").error("expected \"array\"");
     array.path = path;
     array.zarr_format = 3;
     if (const auto attributes = root.find("attributes"); attributes && !attributes->is_null()) {
@@ -84,7 +86,8 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
     element_count(array.shape);  // throws
     if (const auto names = root.find("dimension_names"); names && !names->is_null()) {
       for (const JsonRef& name : names->elements())
-        array.dimension_names.push_back(name.is_null() ? std::nullopt : std::optional(name.string()));
+        array.dimension_names.push_back(name.is_null() ? std::nullopt
+                                                       : std::optional(name.string()));
       if (array.dimension_names.size() != array.shape.size())
         throw names->error("as many names as dimensions are needed");
     }
@@ -97,17 +100,21 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
       for (const auto& [key, value] : root.members()) {
         if (std::find(std::begin(kKnown), std::end(kKnown), key) != std::end(kKnown)) continue;
         if (!may_be_ignored(value))
-          throw value.error("this extension of the metadata is not supported", ErrorCode::not_supported);
+          throw value.error("this extension of the metadata is not supported",
+                            ErrorCode::not_supported);
       }
       if (const auto transformers = root.find("storage_transformers");
           transformers && !transformers->is_null() && !transformers->elements().empty())
-        throw transformers->error("storage transformers are not supported", ErrorCode::not_supported);
+        throw transformers->error("storage transformers are not supported",
+                                  ErrorCode::not_supported);
       array.type = parse_v3_type(root.at("data_type"));
       const Extension grid = parse_extension(root.at("chunk_grid"));
       if (grid.name != "regular")
-        throw root.at("chunk_grid").error(fmt::format("the chunk grid '{}' is not supported", grid.name),
-                                          ErrorCode::not_supported);
-      const JsonRef lengths = JsonRef(grid.configuration, "chunk_grid.configuration").at("chunk_shape");
+        throw root.at("chunk_grid")
+            .error(fmt::format("the chunk grid '{}' is not supported", grid.name),
+                   ErrorCode::not_supported);
+      const JsonRef lengths =
+          JsonRef(grid.configuration, "chunk_grid.configuration").at("chunk_shape");
       array.chunk_shape = parse_dims(lengths, 1);
       if (array.chunk_shape.size() != array.shape.size())
         throw lengths.error("as many lengths as dimensions are needed");
@@ -116,7 +123,8 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
       if (codecs.value().is_array()) check_codec_count(codecs.value().size());
       for (const JsonRef& codec : codecs.elements()) {
         Extension extension = parse_extension(codec);
-        array.codecs.push_back({plain_codec_name(extension.name), std::move(extension.configuration)});
+        array.codecs.push_back(
+            {plain_codec_name(extension.name), std::move(extension.configuration)});
       }
       if (array.codecs.empty()) throw codecs.error("a list with at least one codec is needed");
       array.type.big_endian = array.type.itemsize > 1 && has_big_endian(codecs.value());
@@ -124,7 +132,8 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
       array.fill_value_json = fill.value();
       if (fill.is_null() && !array.type.is_variable()) throw fill.error("null is no fill value");
       array.fill_value = parse_fill_value(array.type, fill);
-      if (array.type.kind == Kind::variable_bytes) array.unsupported = "byte strings of any length are not supported";
+      if (array.type.kind == Kind::variable_bytes)
+        array.unsupported = "byte strings of any length are not supported";
     } catch (const Error& error) {
       if (error.code() != ErrorCode::not_supported) throw;
       array.unsupported = error.what();

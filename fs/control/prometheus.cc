@@ -12,10 +12,14 @@ namespace {
 std::string escaped(std::string_view text, bool quotes) {
   std::string out;
   for (const char c : text) {
-    if (c == '\\') out += "\\\\";
-    else if (c == '\n') out += "\\n";
-    else if (c == '"' && quotes) out += "\\\"";
-    else out += c;
+    if (c == '\\')
+      out += "\\\\";
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '"' && quotes)
+      out += "\\\"";
+    else
+      out += c;
   }
   return out;
 }
@@ -39,7 +43,8 @@ void PrometheusText::sample(const std::string& name, const Labels& labels, doubl
   text_ += fmt::format("{}{} {}\n", name, list.empty() ? "" : "{" + list + "}", number(value));
 }
 
-void PrometheusText::counter(std::string_view name, std::string_view help, std::span<const Sample> samples) {
+void PrometheusText::counter(std::string_view name, std::string_view help,
+                             std::span<const Sample> samples) {
   const std::string full = fmt::format("batchfs_{}_total", name);
   begin(full, help, "counter");
   for (const Sample& s : samples) sample(full, s.labels, s.value);
@@ -56,7 +61,8 @@ void PrometheusText::gauge(std::string_view name, std::string_view help, double 
   sample(full, {}, value);
 }
 
-void PrometheusText::histogram(std::string_view name, std::string_view help, const LatencyHistogram& waits) {
+void PrometheusText::histogram(std::string_view name, std::string_view help,
+                               const LatencyHistogram& waits) {
   const std::string full = fmt::format("batchfs_{}", name);
   begin(full, help, "histogram");
   // Edges of the histogram: 1 and 3 of each power of ten.

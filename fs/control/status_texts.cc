@@ -19,7 +19,8 @@ constexpr std::uint64_t kTraced = 60'000'000'000;  // nanoseconds
 
 double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-/// What of this process lies in memory, mapped batches included; 0 where it is not told. Source: proc(5), statm.
+/// What of this process lies in memory, mapped batches included; 0 where it is not told. Source:
+/// proc(5), statm.
 std::uint64_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
   std::uint64_t size = 0, resident = 0;
@@ -52,7 +53,8 @@ Json FileSystem::streams_json() const {
   for (const StreamStatistics::Stream& reader : engine_.streams().list(Trace::now())) {
     std::int64_t window = 0;
     for (const Prefetcher::StreamState& s : ahead)
-      if (s.view == reader.view && s.format == reader.format && s.rank == reader.rank && s.world == reader.world)
+      if (s.view == reader.view && s.format == reader.format && s.rank == reader.rank &&
+          s.world == reader.world)
         window = s.window;
     streams.push_back({{"view", reader.view},
                        {"format", reader.format},
@@ -78,12 +80,14 @@ std::string FileSystem::stats_text() const {
   const Counters& counters = engine_.counters();
   Json json = {{"pid", ::getpid()}, {"passthrough", passthrough_.load()}};
   json["uptime_seconds"] = seconds(Trace::now() - started_);
-  for (const CounterInfo& info : counter_table()) json[std::string(info.name)] = (counters.*info.value).load();
+  for (const CounterInfo& info : counter_table())
+    json[std::string(info.name)] = (counters.*info.value).load();
   json["reader_wait_seconds"] = seconds(counters.reader_wait_nanoseconds.load());
   json["memory_budget"] = engine_.budget().limit();
   json["memory_used"] = engine_.budget().used();
   json["memory_resident"] = resident_bytes();
-  // What readers still map of files that they have closed counts against the budget, but nobody can take it back.
+  // What readers still map of files that they have closed counts against the budget, but nobody can
+  // take it back.
   json["memory_mapped_after_close"] = engine_.memory_files().mapped_by_others();
   json["memory_spare"] = engine_.memory_files().spare_bytes();
   if (const auto cgroup = cgroup_memory()) {
@@ -109,29 +113,36 @@ std::string FileSystem::metrics_text() const {
   PrometheusText text;
   for (const CounterInfo& info : counter_table()) {
     if (info.name == "reader_wait_nanoseconds") continue;  // in seconds, below
-    text.counter(prometheus_name(info.name), info.help, static_cast<double>((counters.*info.value).load()));
+    text.counter(prometheus_name(info.name), info.help,
+                 static_cast<double>((counters.*info.value).load()));
   }
   text.counter("reader_wait_seconds", "Time that readers waited in open",
                seconds(counters.reader_wait_nanoseconds.load()));
-  text.histogram("get_batch_seconds", "Time from asking for a batch to having it, also of those that were ready",
+  text.histogram("get_batch_seconds",
+                 "Time from asking for a batch to having it, also of those that were ready",
                  engine_.streams().waits());
   text.gauge("memory_budget_bytes", "Memory that may be used for chunks and batches",
              static_cast<double>(engine_.budget().limit()));
-  text.gauge("memory_used_bytes", "Memory reserved for chunks and batches", static_cast<double>(engine_.budget().used()));
+  text.gauge("memory_used_bytes", "Memory reserved for chunks and batches",
+             static_cast<double>(engine_.budget().used()));
   text.gauge("memory_resident_bytes", "Memory of the process, mapped batches included",
              static_cast<double>(resident_bytes()));
   text.gauge("memory_spare_bytes", "Memory of released hand-off batches, kept for the next ones",
              static_cast<double>(engine_.memory_files().spare_bytes()));
-  text.gauge("memory_mapped_after_close_bytes", "Memory of batches that readers closed and still map, at least",
+  text.gauge("memory_mapped_after_close_bytes",
+             "Memory of batches that readers closed and still map, at least",
              static_cast<double>(engine_.memory_files().mapped_by_others()));
   if (const auto cgroup = cgroup_memory())
-    text.gauge("cgroup_memory_shared_bytes", "Files in memory of the control group, batches among them",
+    text.gauge("cgroup_memory_shared_bytes",
+               "Files in memory of the control group, batches among them",
                static_cast<double>(cgroup->shared));
   const Engine::State state = engine_.state();
-  text.gauge("readers_waiting", "Readers that wait for a batch or a read", static_cast<double>(state.readers_waiting));
+  text.gauge("readers_waiting", "Readers that wait for a batch or a read",
+             static_cast<double>(state.readers_waiting));
   text.gauge("readers_waiting_for_memory", "Of these, readers that wait for memory",
              static_cast<double>(state.waiting_for_memory));
-  text.gauge("chunk_cache_bytes", "Memory of decoded chunks that are kept", static_cast<double>(state.cache_bytes));
+  text.gauge("chunk_cache_bytes", "Memory of decoded chunks that are kept",
+             static_cast<double>(state.cache_bytes));
   text.gauge("threads", "Threads that decode", state.threads);
   text.gauge("passthrough", "Whether the kernel reads batches itself", passthrough_.load() ? 1 : 0);
   text.gauge("uptime_seconds", "Time since the mount began", seconds(Trace::now() - started_));
@@ -157,8 +168,10 @@ std::string FileSystem::metrics_text() const {
     for (char& c : words)
       if (c == '_') c = ' ';
     const std::string name = "store_" + prometheus_name(counter.name);
-    if (is_level(counter.name)) text.gauge(name, "Of the store, now: " + words, static_cast<double>(counter.value));
-    else text.counter(name, "Of the store: " + words, static_cast<double>(counter.value));
+    if (is_level(counter.name))
+      text.gauge(name, "Of the store, now: " + words, static_cast<double>(counter.value));
+    else
+      text.counter(name, "Of the store: " + words, static_cast<double>(counter.value));
   }
   return text.text();
 }

@@ -7,7 +7,8 @@
 namespace batchfs {
 
 StderrCapture::StderrCapture()
-    : before_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)), kept_(::memfd_create("stderr", MFD_CLOEXEC)) {
+    : before_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)),
+      kept_(::memfd_create("stderr", MFD_CLOEXEC)) {
   if (before_ >= 0 && kept_ >= 0) ::dup2(kept_, STDERR_FILENO);
 }
 

@@ -1,11 +1,13 @@
 #pragma once
-// What libfuse and fusermount3 write to standard error is the reason of a failure, which is told in one line with the rest.
+// What libfuse and fusermount3 write to standard error is the reason of a failure, which is told in
+// one line with the rest.
 
 #include <string>
 
 namespace batchfs {
 
-/// Standard error of the whole process goes nowhere for as long as this lives. Threads that log meanwhile are not heard.
+/// Standard error of the whole process goes nowhere for as long as this lives. Threads that log
+/// meanwhile are not heard.
 class StderrCapture {
  public:
   StderrCapture();

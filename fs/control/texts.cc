@@ -51,19 +51,24 @@ std::string FileSystem::array_summary(const ArrayEntry& entry) const {
                       format_size(array_bytes(array)));
   for (const auto& [name, value] : array.attributes.items())
     if (name == "units" || name == "long_name" || name == "standard_name")
-      text += fmt::format("  {:<11} {}\n", name, printable(value.is_string() ? value.get<std::string>() : json_text(value, -1)));
-  if (!entry.unsupported.empty()) text += fmt::format("  not readable: {}\n", printable(entry.unsupported));
+      text += fmt::format(
+          "  {:<11} {}\n", name,
+          printable(value.is_string() ? value.get<std::string>() : json_text(value, -1)));
+  if (!entry.unsupported.empty())
+    text += fmt::format("  not readable: {}\n", printable(entry.unsupported));
   return text;
 }
 
 std::string FileSystem::root_summary() const {
-  std::string text = fmt::format("{}\nZarr format {}, {}, {}, {} of values\n", printable(options_.store_url), hierarchy_->zarr_format,
-                                 counted(std::ssize(hierarchy_->arrays), "array"), counted(std::ssize(hierarchy_->groups), "group"),
-                                 format_size(total_bytes_));
+  std::string text =
+      fmt::format("{}\nZarr format {}, {}, {}, {} of values\n", printable(options_.store_url),
+                  hierarchy_->zarr_format, counted(std::ssize(hierarchy_->arrays), "array"),
+                  counted(std::ssize(hierarchy_->groups), "group"), format_size(total_bytes_));
   if (!dataset_->dims().empty()) {
     text += "\nDimensions\n";
     for (const auto& [name, size] : dataset_->dims())
-      text += fmt::format("  {:<24} {}\n", printable(name), format_count(static_cast<std::uint64_t>(size)));
+      text += fmt::format("  {:<24} {}\n", printable(name),
+                          format_count(static_cast<std::uint64_t>(size)));
   }
   for (const bool coordinates : {true, false}) {
     bool first = true;
@@ -71,21 +76,26 @@ std::string FileSystem::root_summary() const {
       if (variable.is_coordinate != coordinates) continue;
       if (first) text += coordinates ? "\nCoordinates\n" : "\nVariables\n";
       first = false;
-      text += fmt::format("  {:<24} {:<16} ({}) {}{}\n", printable(variable.name),
-                          printable(variable.cf.decoded.name()), printable(join(variable.dims, ", ")), format_size(array_bytes(*variable.metadata)),
-                          variable.unsupported.empty() ? "" : "  not readable: " + printable(variable.unsupported));
+      text += fmt::format(
+          "  {:<24} {:<16} ({}) {}{}\n", printable(variable.name),
+          printable(variable.cf.decoded.name()), printable(join(variable.dims, ", ")),
+          format_size(array_bytes(*variable.metadata)),
+          variable.unsupported.empty() ? "" : "  not readable: " + printable(variable.unsupported));
     }
   }
   if (!tree_.views().empty()) text += "\nViews\n";
   for (const auto& view : tree_.views()) {
-    text += fmt::format("  views/{}: {} in {} of {}\n", printable(view->name()), counted(view->samples(), "sample"),
+    text += fmt::format("  views/{}: {} in {} of {}\n", printable(view->name()),
+                        counted(view->samples(), "sample"),
                         counted(view->batches(), "batch", "batches"), view->batch_size());
     for (const TensorSpec& tensor : view->tensors())
       text += fmt::format("    {:<22} {:<16} ({}) {}\n", printable(tensor.name), tensor.type.name(),
                           printable(join(tensor.dims, ", ")), dims_text(tensor.shape));
   }
   if (tree_.views().empty())
-    text += "\nNo views: write one with `batchfs view STORE > view.json`, mount with `--view view.json`.\n";
+    text +=
+        "\nNo views: write one with `batchfs view STORE > view.json`, mount with `--view "
+        "view.json`.\n";
   return text;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// A picture that one can draw and write on. A pixel is an index of a palette, or a colour of its own.
+// A picture that one can draw and write on. A pixel is an index of a palette, or a colour of its
+// own.
 
 #include <cstdint>
 #include <string_view>
@@ -9,7 +10,9 @@ namespace batchfs {
 
 /// Below 256: an index of the palette; else from true_colour().
 using Pixel = std::uint32_t;
-constexpr Pixel true_colour(unsigned red, unsigned green, unsigned blue) { return 1u << 24 | red << 16 | green << 8 | blue; }
+constexpr Pixel true_colour(unsigned red, unsigned green, unsigned blue) {
+  return 1u << 24 | red << 16 | green << 8 | blue;
+}
 
 class Canvas {
  public:
@@ -22,7 +25,9 @@ class Canvas {
   std::int64_t width() const { return width_; }
   std::int64_t height() const { return height_; }
   const std::vector<Pixel>& pixels() const { return pixels_; }
-  Pixel at(std::int64_t x, std::int64_t y) const { return pixels_[static_cast<std::size_t>(y * width_ + x)]; }
+  Pixel at(std::int64_t x, std::int64_t y) const {
+    return pixels_[static_cast<std::size_t>(y * width_ + x)];
+  }
 
   /// What lies outside is left out.
   void set(std::int64_t x, std::int64_t y, Pixel colour);

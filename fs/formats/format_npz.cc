@@ -1,5 +1,6 @@
 // An uncompressed zip of .npy members, as numpy.savez writes it. Sizes are known beforehand; the
-// checksums are filled in when the tensors are there. Source: PKWARE APPNOTE 6.3, sections 4.3 and 4.5.3.
+// checksums are filled in when the tensors are there. Source: PKWARE APPNOTE 6.3, sections 4.3
+// and 4.5.3.
 
 #include <algorithm>
 #include <cstring>
@@ -43,7 +44,8 @@ struct Member {
   bool zip64() const { return size >= kMax32 || header_at >= kMax32; }
 };
 
-/// Version, flags, method, time, date (1980-01-01, the zip epoch), checksum (later), sizes, name length.
+/// Version, flags, method, time, date (1980-01-01, the zip epoch), checksum (later), sizes, name
+/// length.
 void common_fields(Bytes& out, const Member& member) {
   const std::uint64_t size = member.zip64() ? kMax32 : member.size;
   out.u16(member.zip64() ? 45 : 20).u16(0x800).u16(0).u16(0).u16(0x21).u32(0).u32(size).u32(size);
@@ -63,10 +65,10 @@ class NpzFormat final : public BatchFormat {
     for (std::size_t t = 0; t < shapes.size(); ++t) {
       const TensorSpec& tensor = view.tensors()[t];
       const std::string npy = npy_header(tensor.type, shapes[t], 64);
-      Member member{tensor.name + ".npy", at, 0,
-                    npy.size() + static_cast<std::uint64_t>(element_count(shapes[t])) *
-                                     tensor.type.itemsize,
-                    0};
+      Member member{
+          tensor.name + ".npy", at, 0,
+          npy.size() + static_cast<std::uint64_t>(element_count(shapes[t])) * tensor.type.itemsize,
+          0};
       Bytes header;
       header.u32(kLocalHeader);
       common_fields(header, member);

@@ -10,14 +10,16 @@ namespace batchfs {
 
 namespace {
 
-/// The picture is the first file; the tensors it is of are assembled in the second, which no name leads to.
+/// The picture is the first file; the tensors it is of are assembled in the second, which no name
+/// leads to.
 class PngFormat final : public BatchFormat {
  public:
   std::string_view name() const override { return "png"; }
 
   BatchLayout layout(const View& view, std::int64_t batch) const override {
     const auto preview = std::make_shared<const Preview>(view, batch);
-    const auto width = static_cast<std::uint32_t>(preview->width()), height = static_cast<std::uint32_t>(preview->height());
+    const auto width = static_cast<std::uint32_t>(preview->width()),
+               height = static_cast<std::uint32_t>(preview->height());
     constexpr std::uint64_t kAligned = 64;
     const std::vector<Dims> shapes = view.shapes(batch);
     BatchLayout layout;
@@ -33,12 +35,15 @@ class PngFormat final : public BatchFormat {
       end += (bytes + kAligned - 1) / kAligned * kAligned;
     }
     // The view outlives the layouts of its batches.
-    layout.finish = [preview, width, height, places, &view, batch](std::vector<MemoryFile>& files, std::int64_t epoch) {
+    layout.finish = [preview, width, height, places, &view, batch](std::vector<MemoryFile>& files,
+                                                                   std::int64_t epoch) {
       std::vector<std::span<const std::byte>> tensors;
       for (const auto& [offset, bytes] : places)
-        tensors.push_back(bytes == 0 ? std::span<const std::byte>{} : files[1].span().subspan(offset, bytes));
+        tensors.push_back(bytes == 0 ? std::span<const std::byte>{}
+                                     : files[1].span().subspan(offset, bytes));
       const Canvas canvas = preview->draw(tensors, sample_captions(view, epoch, batch));
-      write_png({files[0].data(), files[0].size()}, width, height, preview_palette(), canvas.pixels(), preview->colours());
+      write_png({files[0].data(), files[0].size()}, width, height, preview_palette(),
+                canvas.pixels(), preview->colours());
     };
     return layout;
   }

@@ -16,13 +16,20 @@ namespace {
 std::string safetensors_dtype(const TensorSpec& tensor) {
   const std::uint32_t bits = tensor.type.itemsize * 8;
   switch (tensor.type.kind) {
-    case Kind::boolean: return "BOOL";
-    case Kind::signed_int: return fmt::format("I{}", bits);
-    case Kind::unsigned_int: return fmt::format("U{}", bits);
-    case Kind::bfloat16: return "BF16";
-    case Kind::floating: return fmt::format("F{}", bits);
+    case Kind::boolean:
+      return "BOOL";
+    case Kind::signed_int:
+      return fmt::format("I{}", bits);
+    case Kind::unsigned_int:
+      return fmt::format("U{}", bits);
+    case Kind::bfloat16:
+      return "BF16";
+    case Kind::floating:
+      return fmt::format("F{}", bits);
     // There is no time type; the counts are what numpy's .view("int64") gives.
-    case Kind::datetime: case Kind::timedelta: return "I64";
+    case Kind::datetime:
+    case Kind::timedelta:
+      return "I64";
     default:
       throw Error(ErrorCode::not_supported,
                   fmt::format("safetensors has no data type for {}; use another format",
@@ -50,9 +57,10 @@ class SafetensorsFormat final : public BatchFormat {
       const TensorSpec& tensor = view.tensors()[t];
       offsets[t] = end;
       end += static_cast<std::uint64_t>(element_count(shapes[t])) * tensor.type.itemsize;
-      header[tensor.name] = {{"dtype", safetensors_dtype(tensor)},
-                             {"shape", std::vector<std::int64_t>(shapes[t].begin(), shapes[t].end())},
-                             {"data_offsets", {offsets[t], end}}};
+      header[tensor.name] = {
+          {"dtype", safetensors_dtype(tensor)},
+          {"shape", std::vector<std::int64_t>(shapes[t].begin(), shapes[t].end())},
+          {"data_offsets", {offsets[t], end}}};
     }
     std::string text = json_text(header, -1);
     const std::uint64_t data = (8 + text.size() + kPage - 1) / kPage * kPage;

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 11> kLines = {
 constexpr std::array<std::string_view, 11> kColumns = {
     "x", "nav_lon", "rlon", "easting", "west_east", "col", "cols", "column", "columns", "i", "ni"};
 constexpr std::array<std::string_view, 8> kColourDims = {"c",    "channel", "channels", "rgb",
-                                                      "rgba", "band",    "bands",    "color"};
+                                                         "rgba", "band",    "bands",    "color"};
 constexpr std::array<std::string_view, 16> kOthers = {
     "t",           "z",           "colour",         "level",
     "lev",         "plev",        "pressure_level", "isobaricInhPa",

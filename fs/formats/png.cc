@@ -10,7 +10,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::uint64_t kMaxStoredBlock = 65535;  // the most that a stored block holds
+constexpr std::uint64_t kMaxStoredBlock = 65535;      // the most that a stored block holds
 constexpr std::uint64_t kSignature = 8, kFrame = 12;  // a chunk's length, name and checksum
 constexpr std::uint64_t kHeader = 13, kPalette = 3 * 256;
 
@@ -20,9 +20,13 @@ std::uint64_t image_bytes(std::uint32_t width, std::uint32_t height, PngColours 
 }
 
 /// The palette's chunk: pictures of true colours have none.
-std::uint64_t palette_bytes(PngColours colours) { return colours == PngColours::full ? 0 : kFrame + kPalette; }
+std::uint64_t palette_bytes(PngColours colours) {
+  return colours == PngColours::full ? 0 : kFrame + kPalette;
+}
 
-std::uint64_t stream_bytes(std::uint64_t image) { return 2 + 5 * ((image + kMaxStoredBlock - 1) / kMaxStoredBlock) + image + 4; }
+std::uint64_t stream_bytes(std::uint64_t image) {
+  return 2 + 5 * ((image + kMaxStoredBlock - 1) / kMaxStoredBlock) + image + 4;
+}
 
 class Writer {
  public:
@@ -85,15 +89,16 @@ std::uint64_t png_size(std::uint32_t width, std::uint32_t height, PngColours col
          (kFrame + stream_bytes(image_bytes(width, height, colours))) + kFrame;
 }
 
-void write_png(std::span<std::byte> out, std::uint32_t width, std::uint32_t height, const Palette& palette,
-               std::span<const Pixel> pixels, PngColours colours) {
+void write_png(std::span<std::byte> out, std::uint32_t width, std::uint32_t height,
+               const Palette& palette, std::span<const Pixel> pixels, PngColours colours) {
   const bool full = colours == PngColours::full;
   Writer writer(out);
   writer.bytes("\x89PNG\r\n\x1a\n", kSignature);
   writer.begin_chunk("IHDR", kHeader);
   writer.big_endian(width);
   writer.big_endian(height);
-  for (const unsigned value : {8u, full ? 2u : 3u, 0u, 0u, 0u}) writer.byte(value);  // 8 bits, not interlaced
+  for (const unsigned value : {8u, full ? 2u : 3u, 0u, 0u, 0u})
+    writer.byte(value);  // 8 bits, not interlaced
   writer.end_chunk();
   if (!full) {
     writer.begin_chunk("PLTE", kPalette);
@@ -110,9 +115,13 @@ void write_png(std::span<std::byte> out, std::uint32_t width, std::uint32_t heig
   for (std::uint32_t y = 0; y < height; ++y) {
     line.clear();
     for (const Pixel pixel : pixels.subspan(std::size_t{y} * width, width)) {
-      if (!full) line.push_back(static_cast<std::uint8_t>(pixel));
-      else if (pixel < palette.size()) line.insert(line.end(), palette[pixel].begin(), palette[pixel].end());
-      else for (const int shift : {16, 8, 0}) line.push_back(static_cast<std::uint8_t>(pixel >> shift));
+      if (!full)
+        line.push_back(static_cast<std::uint8_t>(pixel));
+      else if (pixel < palette.size())
+        line.insert(line.end(), palette[pixel].begin(), palette[pixel].end());
+      else
+        for (const int shift : {16, 8, 0})
+          line.push_back(static_cast<std::uint8_t>(pixel >> shift));
     }
     blocks.append(&no_filter, 1);
     blocks.append(line.data(), line.size());

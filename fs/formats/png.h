@@ -1,6 +1,7 @@
 #pragma once
-// A PNG file, of indexed or of true colours, whose size is known before its pixels are: nothing in it is compressed.
-// Source: PNG specification (third edition) sections 5, 10 and 11, RFC 1950, RFC 1951 section 3.2.4.
+// A PNG file, of indexed or of true colours, whose size is known before its pixels are: nothing in
+// it is compressed. Source: PNG specification (third edition) sections 5, 10 and 11, RFC 1950, RFC
+// 1951 section 3.2.4.
 
 #include <array>
 #include <cstddef>
@@ -19,10 +20,12 @@ enum class PngColours : std::uint8_t {
 };
 
 /// Bytes of the file. There are fewer than 2^30 pixels.
-std::uint64_t png_size(std::uint32_t width, std::uint32_t height, PngColours colours = PngColours::indexed);
+std::uint64_t png_size(std::uint32_t width, std::uint32_t height,
+                       PngColours colours = PngColours::indexed);
 
 /// Writes the file: `pixels` are rows from the top. `out` is of png_size().
-void write_png(std::span<std::byte> out, std::uint32_t width, std::uint32_t height, const Palette& palette,
-               std::span<const Pixel> pixels, PngColours colours = PngColours::indexed);
+void write_png(std::span<std::byte> out, std::uint32_t width, std::uint32_t height,
+               const Palette& palette, std::span<const Pixel> pixels,
+               PngColours colours = PngColours::indexed);
 
 }  // namespace batchfs

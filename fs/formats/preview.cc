@@ -16,7 +16,8 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kMargin = 8, kGap = 6, kBarWidth = 10, kScaleText = 11 * Canvas::kLetterWidth;
+constexpr std::int64_t kMargin = 8, kGap = 6, kBarWidth = 10,
+                       kScaleText = 11 * Canvas::kLetterWidth;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
@@ -34,22 +35,32 @@ double real_number(std::uint32_t itemsize, const std::byte* data) {
 /// Times as counts, complex numbers by their magnitude; NaN for what is missing.
 double number(const DataType& type, const std::byte* data) {
   switch (type.kind) {
-    case Kind::boolean: return load<std::uint8_t>(data) != 0 ? 1 : 0;
+    case Kind::boolean:
+      return load<std::uint8_t>(data) != 0 ? 1 : 0;
     case Kind::unsigned_int:
       switch (type.itemsize) {
-        case 1: return load<std::uint8_t>(data);
-        case 2: return load<std::uint16_t>(data);
-        case 4: return load<std::uint32_t>(data);
-        default: return static_cast<double>(load<std::uint64_t>(data));
+        case 1:
+          return load<std::uint8_t>(data);
+        case 2:
+          return load<std::uint16_t>(data);
+        case 4:
+          return load<std::uint32_t>(data);
+        default:
+          return static_cast<double>(load<std::uint64_t>(data));
       }
     case Kind::signed_int:
       switch (type.itemsize) {
-        case 1: return load<std::int8_t>(data);
-        case 2: return load<std::int16_t>(data);
-        case 4: return load<std::int32_t>(data);
-        default: return static_cast<double>(load<std::int64_t>(data));
+        case 1:
+          return load<std::int8_t>(data);
+        case 2:
+          return load<std::int16_t>(data);
+        case 4:
+          return load<std::int32_t>(data);
+        default:
+          return static_cast<double>(load<std::int64_t>(data));
       }
-    case Kind::datetime: case Kind::timedelta: {
+    case Kind::datetime:
+    case Kind::timedelta: {
       const auto count = load<std::int64_t>(data);
       return count == std::numeric_limits<std::int64_t>::min() ? kNaN : static_cast<double>(count);
     }
@@ -63,7 +74,8 @@ double number(const DataType& type, const std::byte* data) {
       const std::uint32_t half = type.itemsize / 2;
       return std::hypot(real_number(half, data), real_number(half, data + half));
     }
-    default: return real_number(type.itemsize, data);
+    default:
+      return real_number(type.itemsize, data);
   }
 }
 
@@ -71,14 +83,18 @@ double number(const DataType& type, const std::byte* data) {
 bool goes_north(const View& view, const std::string& dim) {
   if (dim != "y" && dim.rfind("lat", 0) != 0 && dim != "northing") return false;
   for (const View::Coordinate& coordinate : view.coordinates()) {
-    if (coordinate.name != dim || coordinate.values.shape.size() != 1 || coordinate.values.shape[0] < 2) continue;
-    if (!coordinate.values.type.is_integer() && coordinate.values.type.kind != Kind::floating) return false;
+    if (coordinate.name != dim || coordinate.values.shape.size() != 1 ||
+        coordinate.values.shape[0] < 2)
+      continue;
+    if (!coordinate.values.type.is_integer() && coordinate.values.type.kind != Kind::floating)
+      return false;
     return label_number(coordinate.values, 0) < label_number(coordinate.values, 1);
   }
   return false;
 }
 
-/// The units of a variable in a tensor, as " [K]"; empty where it has none, and where it is normalised.
+/// The units of a variable in a tensor, as " [K]"; empty where it has none, and where it is
+/// normalised.
 std::string units_text(const View& view, std::uint32_t tensor, std::uint32_t variable) {
   constexpr std::size_t kMostLetters = 24;
   const Json& attributes = view.variables()[variable]->attributes;
@@ -86,13 +102,16 @@ std::string units_text(const View& view, std::uint32_t tensor, std::uint32_t var
   if (units == attributes.end() || !units->is_string()) return {};
   const std::string text = units->get<std::string>();
   if (text.empty() || text.size() > kMostLetters) return {};
-  return view.converter(tensor, variable).finish().normalization ? std::string() : " [" + text + "]";
+  return view.converter(tensor, variable).finish().normalization ? std::string()
+                                                                 : " [" + text + "]";
 }
 
 /// Of the only variable of a tensor.
 std::string units_of_tensor(const View& view, std::uint32_t tensor) {
-  const auto first = view.converters().lower_bound({tensor, 0}), end = view.converters().lower_bound({tensor + 1, 0});
-  return std::distance(first, end) == 1 ? units_text(view, tensor, first->first.second) : std::string();
+  const auto first = view.converters().lower_bound({tensor, 0}),
+             end = view.converters().lower_bound({tensor + 1, 0});
+  return std::distance(first, end) == 1 ? units_text(view, tensor, first->first.second)
+                                        : std::string();
 }
 
 /// Of a channel of a stack: "t2m", or "temperature_500", an entry of the variable "temperature".
@@ -101,7 +120,8 @@ std::string units_of_channel(const View& view, std::uint32_t tensor, const std::
   std::string units;
   for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
     const std::string& name = view.variables()[v]->name;
-    const bool is_of = view.converters().contains({tensor, v}) && (channel == name || channel.starts_with(name + "_"));
+    const bool is_of = view.converters().contains({tensor, v}) &&
+                       (channel == name || channel.starts_with(name + "_"));
     if (!is_of || name.size() < best) continue;
     best = name.size();
     units = units_text(view, tensor, v);
@@ -109,14 +129,15 @@ std::string units_of_channel(const View& view, std::uint32_t tensor, const std::
   return units;
 }
 
-/// An element of the dimensions that are no part of a map: where it begins, and "t2m [K]", "time 1, t2m".
+/// An element of the dimensions that are no part of a map: where it begins, and "t2m [K]", "time 1,
+/// t2m".
 struct Element {
   std::int64_t first = 0;
   std::string label;
 };
 
-Element element_of(const View& view, std::uint32_t number, const Dims& shape, const std::vector<std::size_t>& dims,
-                   std::int64_t element) {
+Element element_of(const View& view, std::uint32_t number, const Dims& shape,
+                   const std::vector<std::size_t>& dims, std::int64_t element) {
   const TensorSpec& tensor = view.tensors()[number];
   const Dims strides = c_strides(shape, 1);
   Element result;
@@ -126,7 +147,8 @@ Element element_of(const View& view, std::uint32_t number, const Dims& shape, co
     const std::int64_t i = element % shape[d];
     result.first += i * strides[d];
     if (shape[d] == 1 && static_cast<int>(d) != tensor.stack_axis) continue;
-    const bool named = static_cast<int>(d) == tensor.stack_axis && i < static_cast<std::int64_t>(tensor.channels.size());
+    const bool named = static_cast<int>(d) == tensor.stack_axis &&
+                       i < static_cast<std::int64_t>(tensor.channels.size());
     if (named) {
       const std::string& channel = tensor.channels[static_cast<std::size_t>(i)];
       names.push_back(channel + units_of_channel(view, number, channel));
@@ -165,7 +187,8 @@ void blend(Palette& palette, Pixel first, Pixel last, std::span<const Colour> st
     const auto part = static_cast<std::size_t>(std::min(static_cast<int>(at), parts - 1));
     for (std::size_t c = 0; c < 3; ++c)
       palette[first + static_cast<Pixel>(i)][c] = static_cast<std::uint8_t>(
-          std::lround(stops[part][c] + (stops[part + 1][c] - stops[part][c]) * (at - static_cast<double>(part))));
+          std::lround(stops[part][c] +
+                      (stops[part + 1][c] - stops[part][c]) * (at - static_cast<double>(part))));
   }
 }
 
@@ -173,10 +196,26 @@ void blend(Palette& palette, Pixel first, Pixel last, std::span<const Colour> st
 
 const Palette& preview_palette() {
   static const Palette palette = [] {
-    constexpr std::array<Colour, 9> kViridis = {{{68, 1, 84}, {71, 44, 122}, {59, 81, 139}, {44, 113, 142},
-        {33, 144, 141}, {39, 173, 129}, {92, 200, 99}, {170, 220, 50}, {253, 231, 37}}};
-    constexpr std::array<Colour, 11> kBlueRed = {{{5, 48, 97}, {33, 102, 172}, {67, 147, 195}, {146, 197, 222},
-        {209, 229, 240}, {247, 247, 247}, {253, 219, 199}, {244, 165, 130}, {214, 96, 77}, {178, 24, 43}, {103, 0, 31}}};
+    constexpr std::array<Colour, 9> kViridis = {{{68, 1, 84},
+                                                 {71, 44, 122},
+                                                 {59, 81, 139},
+                                                 {44, 113, 142},
+                                                 {33, 144, 141},
+                                                 {39, 173, 129},
+                                                 {92, 200, 99},
+                                                 {170, 220, 50},
+                                                 {253, 231, 37}}};
+    constexpr std::array<Colour, 11> kBlueRed = {{{5, 48, 97},
+                                                  {33, 102, 172},
+                                                  {67, 147, 195},
+                                                  {146, 197, 222},
+                                                  {209, 229, 240},
+                                                  {247, 247, 247},
+                                                  {253, 219, 199},
+                                                  {244, 165, 130},
+                                                  {214, 96, 77},
+                                                  {178, 24, 43},
+                                                  {103, 0, 31}}};
     Palette result{};
     result[Preview::kPaper] = {255, 255, 255};
     result[Preview::kMissing] = {160, 160, 160};
@@ -194,15 +233,17 @@ std::vector<std::string> sample_captions(const View& view, std::int64_t epoch, s
   std::vector<std::string> captions(provenance.at("samples").size());
   if (coordinates == provenance.end()) return captions;
   const auto is_date = [&](const std::string& dim) {
-    return std::any_of(view.coordinates().begin(), view.coordinates().end(), [&](const View::Coordinate& c) {
-      return c.name == dim && c.values.type.kind == Kind::datetime;
-    });
+    return std::any_of(view.coordinates().begin(), view.coordinates().end(),
+                       [&](const View::Coordinate& c) {
+                         return c.name == dim && c.values.type.kind == Kind::datetime;
+                       });
   };
   for (const bool dates : {true, false})
     for (const auto& [dim, labels] : coordinates->items()) {
       if (is_date(dim) != dates) continue;
       for (std::size_t i = 0; i < std::min(captions.size(), labels.size()); ++i)
-        captions[i] += (captions[i].empty() ? "" : " ") + (dates ? "" : dim + "=") + short_label(labels[i]);
+        captions[i] +=
+            (captions[i].empty() ? "" : " ") + (dates ? "" : dim + "=") + short_label(labels[i]);
     }
   return captions;
 }
@@ -218,7 +259,8 @@ void Preview::add(const View& view, std::uint32_t tensor, const Dims& shape) {
   Sheet sheet;
   std::vector<std::string> extents;
   for (const std::int64_t n : shape) extents.push_back(std::to_string(n));
-  sheet.title = fmt::format("{}  {}  {}  ({})", spec.name, spec.type.name(), join(extents, " x "), join(spec.dims, ", "));
+  sheet.title = fmt::format("{}  {}  {}  ({})", spec.name, spec.type.name(), join(extents, " x "),
+                            join(spec.dims, ", "));
   if (spec.stack_axis < 0) sheet.title += units_of_tensor(view, tensor);
   sheet.y = height_;
   sheet.type = spec.type;
@@ -261,7 +303,8 @@ void Preview::add(const View& view, std::uint32_t tensor, const Dims& shape) {
     sheet.average = (longest + kMapSize - 1) / kMapSize;
     if (sheet.average == 1) sheet.enlarge = kMapSize / longest;
   }
-  const std::int64_t room = std::max<std::int64_t>(kMostRows - static_cast<std::int64_t>(rows_.size()), 0);
+  const std::int64_t room =
+      std::max<std::int64_t>(kMostRows - static_cast<std::int64_t>(rows_.size()), 0);
   const std::int64_t shown = std::min(channels, room);
   if (shown < channels) note = fmt::format("{} of {} are shown", shown, channels);
   if (!note.empty()) sheet.title += fmt::format("  {}", note);
@@ -273,9 +316,11 @@ void Preview::add(const View& view, std::uint32_t tensor, const Dims& shape) {
     height_ += std::max(sheet.height(), 2 * Canvas::kLineHeight) + kGap;
   }
   height_ += kMargin;
-  const std::int64_t maps = !empty ? sheet.maps * (sheet.width() + kGap) + kBarWidth + kGap + kScaleText : 0;
+  const std::int64_t maps =
+      !empty ? sheet.maps * (sheet.width() + kGap) + kBarWidth + kGap + kScaleText : 0;
   std::int64_t letters = static_cast<std::int64_t>(sheet.title.size());
-  for (const Row& row : rows_) letters = std::max(letters, static_cast<std::int64_t>(row.label.size()));
+  for (const Row& row : rows_)
+    letters = std::max(letters, static_cast<std::int64_t>(row.label.size()));
   constexpr std::int64_t kMostText = 1000;
   width_ = std::max({width_, maps, std::min(letters * Canvas::kLetterWidth, kMostText)});
   sheets_.push_back(std::move(sheet));
@@ -292,24 +337,28 @@ Canvas Preview::draw(const std::vector<std::span<const std::byte>>& tensors,
   return canvas;
 }
 
-void Preview::draw_captions(Canvas& canvas, const Sheet& sheet, const std::vector<std::string>& captions) const {
+void Preview::draw_captions(Canvas& canvas, const Sheet& sheet,
+                            const std::vector<std::string>& captions) const {
   const auto letters = static_cast<std::size_t>((sheet.width() + kGap) / Canvas::kLetterWidth - 1);
-  for (std::int64_t map = 0; map < sheet.maps && map < static_cast<std::int64_t>(captions.size()); ++map) {
+  for (std::int64_t map = 0; map < sheet.maps && map < static_cast<std::int64_t>(captions.size());
+       ++map) {
     const std::string& caption = captions[static_cast<std::size_t>(map)];
-    canvas.write(kMargin + map * (sheet.width() + kGap), sheet.captions_y, caption.substr(0, letters), kInk);
+    canvas.write(kMargin + map * (sheet.width() + kGap), sheet.captions_y,
+                 caption.substr(0, letters), kInk);
   }
 }
 
 namespace {
 
-/// The mean of what is there of the elements of each pixel of the maps of a row; NaN where nothing is.
+/// The mean of what is there of the elements of each pixel of the maps of a row; NaN where nothing
+/// is.
 struct Means {
   std::vector<double> values;  // by map, line and column
   double least = std::numeric_limits<double>::infinity(), most = -least;
 };
 
-Means means_of(const Preview::Sheet& sheet, std::int64_t first, std::span<const std::byte> values, std::int64_t down,
-               std::int64_t across) {
+Means means_of(const Preview::Sheet& sheet, std::int64_t first, std::span<const std::byte> values,
+               std::int64_t down, std::int64_t across) {
   Means means;
   means.values.assign(static_cast<std::size_t>(sheet.maps * down * across), kNaN);
   std::size_t at = 0;
@@ -318,9 +367,12 @@ Means means_of(const Preview::Sheet& sheet, std::int64_t first, std::span<const 
       for (std::int64_t x = 0; x < across; ++x, ++at) {
         double sum = 0;
         std::int64_t count = 0;
-        for (std::int64_t j = y * sheet.average; j < std::min((y + 1) * sheet.average, sheet.lines); ++j)
-          for (std::int64_t i = x * sheet.average; i < std::min((x + 1) * sheet.average, sheet.columns); ++i) {
-            const std::int64_t element = first + map * sheet.step + j * sheet.line_step + i * sheet.column_step;
+        for (std::int64_t j = y * sheet.average; j < std::min((y + 1) * sheet.average, sheet.lines);
+             ++j)
+          for (std::int64_t i = x * sheet.average;
+               i < std::min((x + 1) * sheet.average, sheet.columns); ++i) {
+            const std::int64_t element =
+                first + map * sheet.step + j * sheet.line_step + i * sheet.column_step;
             const double value = number(sheet.type, values.data() + element * sheet.type.itemsize);
             if (!std::isfinite(value)) continue;
             sum += value;
@@ -340,7 +392,10 @@ struct Scale {
   Pixel first, last;
 
   explicit Scale(const Means& means)
-      : low(means.least), high(means.most), first(Preview::kFirstColour), last(Preview::kLastColour) {
+      : low(means.least),
+        high(means.most),
+        first(Preview::kFirstColour),
+        last(Preview::kLastColour) {
     // Zero means something where a fair part of the values is on either side of it.
     constexpr double kFairPart = 0.2;
     const double largest = std::max(-low, high);
@@ -351,7 +406,8 @@ struct Scale {
     last = Preview::kLastDiverging;
   }
   Pixel at(double part) const {
-    return first + static_cast<Pixel>(std::lround(std::clamp(part, 0.0, 1.0) * static_cast<double>(last - first)));
+    return first + static_cast<Pixel>(
+                       std::lround(std::clamp(part, 0.0, 1.0) * static_cast<double>(last - first)));
   }
   Pixel colour(double value) const {
     if (std::isnan(value)) return Preview::kMissing;
@@ -377,16 +433,20 @@ void Preview::draw_row(Canvas& canvas, const Row& row, std::span<const std::byte
       for (std::int64_t y = 0; y < down; ++y)
         for (std::int64_t x = 0; x < across; ++x, ++at)
           canvas.fill(kMargin + map * (sheet.width() + kGap) + x * sheet.enlarge,
-                      top + (sheet.upside_down ? down - 1 - y : y) * sheet.enlarge, sheet.enlarge, sheet.enlarge, pixel(at));
+                      top + (sheet.upside_down ? down - 1 - y : y) * sheet.enlarge, sheet.enlarge,
+                      sheet.enlarge, pixel(at));
   };
   if (sheet.colour_step > 0) {
     std::array<Means, 3> parts;
     for (std::size_t c = 0; c < 3; ++c)
-      parts[c] = means_of(sheet, row.first + static_cast<std::int64_t>(c) * sheet.colour_step, values, down, across);
+      parts[c] = means_of(sheet, row.first + static_cast<std::int64_t>(c) * sheet.colour_step,
+                          values, down, across);
     draw_maps([&](std::size_t at) {
       const auto part = [&](std::size_t c) {  // what equals the fill value, 0 as a rule, is missing
         const double value = parts[c].values[at];
-        return std::isnan(value) ? 0u : static_cast<unsigned>(std::lround(std::clamp(value, 0.0, 255.0)));
+        return std::isnan(value)
+                   ? 0u
+                   : static_cast<unsigned>(std::lround(std::clamp(value, 0.0, 255.0)));
       };
       return true_colour(part(0), part(1), part(2));
     });
@@ -403,7 +463,8 @@ void Preview::draw_row(Canvas& canvas, const Row& row, std::span<const std::byte
     return;
   }
   for (std::int64_t y = 0; y < height; ++y)
-    canvas.fill(left, top + y, kBarWidth, 1, scale.at(static_cast<double>(height - 1 - y) / static_cast<double>(height - 1)));
+    canvas.fill(left, top + y, kBarWidth, 1,
+                scale.at(static_cast<double>(height - 1 - y) / static_cast<double>(height - 1)));
   left += kBarWidth + kGap;
   canvas.write(left, top, fmt::format("{:.5g}", scale.high), kInk);
   canvas.write(left, top + height - Canvas::kLineHeight, fmt::format("{:.5g}", scale.low), kInk);

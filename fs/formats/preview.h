@@ -1,10 +1,11 @@
 #pragma once
 // What a batch looks like: the tensors' channels as small maps on one sheet.
 //
-// Two dimensions of a tensor are a map (picture_axes.h says which); every element of the other dimensions is a row of the
-// sheet, which has the map of each of the first samples, on one colour scale, and the scale. Values on both sides of zero
-// have a scale around zero. Red, green and blue of pictures are shown as such. A tensor with one dimension besides the
-// samples is one picture of samples by values.
+// Two dimensions of a tensor are a map (picture_axes.h says which); every element of the other
+// dimensions is a row of the sheet, which has the map of each of the first samples, on one colour
+// scale, and the scale. Values on both sides of zero have a scale around zero. Red, green and blue
+// of pictures are shown as such. A tensor with one dimension besides the samples is one picture of
+// samples by values.
 
 #include <cstdint>
 #include <span>
@@ -17,7 +18,8 @@
 
 namespace batchfs {
 
-/// White, black, grey for missing values, light grey; then viridis, dark to light; then blue over white to red.
+/// White, black, grey for missing values, light grey; then viridis, dark to light; then blue over
+/// white to red.
 const Palette& preview_palette();
 
 /// For each sample of a batch its coordinates, dates first: "2000-01-01T06:00 latitude=10".
@@ -26,7 +28,7 @@ std::vector<std::string> sample_captions(const View& view, std::int64_t epoch, s
 class Preview {
  public:
   static constexpr Pixel kPaper = 0, kInk = 1, kMissing = 2, kNothing = 3;
-  static constexpr Pixel kFirstColour = 16, kLastColour = 135;      // viridis
+  static constexpr Pixel kFirstColour = 16, kLastColour = 135;         // viridis
   static constexpr Pixel kFirstDiverging = 136, kLastDiverging = 254;  // zero is in the middle
   static constexpr std::int64_t kMostSamples = 4, kMostRows = 96, kMapSize = 192;
 
@@ -38,9 +40,10 @@ class Preview {
   /// Full where a tensor is shown in its own colours.
   PngColours colours() const { return colours_; }
 
-  /// `tensors`: the values of each tensor of the batch, C order, native byte order. `captions`: of the samples; may be
-  /// empty.
-  Canvas draw(const std::vector<std::span<const std::byte>>& tensors, const std::vector<std::string>& captions = {}) const;
+  /// `tensors`: the values of each tensor of the batch, C order, native byte order. `captions`: of
+  /// the samples; may be empty.
+  Canvas draw(const std::vector<std::span<const std::byte>>& tensors,
+              const std::vector<std::string>& captions = {}) const;
 
   /// Maps of the same channel, side by side.
   struct Row {
@@ -53,13 +56,14 @@ class Preview {
     std::string title;
     std::int64_t y = 0;
     DataType type;
-    std::int64_t lines = 0, columns = 0;  // elements of a map
+    std::int64_t lines = 0, columns = 0;          // elements of a map
     std::int64_t line_step = 0, column_step = 1;  // from one to the next, in elements
-    std::int64_t colour_step = 0;           // from red to green; 0: no colours of its own
-    std::int64_t maps = 0, step = 0;      // maps side by side, and how many elements they are apart
-    std::int64_t average = 1, enlarge = 1;  // elements that a pixel stands for, pixels of an element, either way
-    bool upside_down = false;               // the first line is the southernmost
-    std::int64_t captions_y = -1;           // of the line that names the samples; -1: none
+    std::int64_t colour_step = 0;                 // from red to green; 0: no colours of its own
+    std::int64_t maps = 0, step = 0;  // maps side by side, and how many elements they are apart
+    std::int64_t average = 1,
+                 enlarge = 1;  // elements that a pixel stands for, pixels of an element, either way
+    bool upside_down = false;  // the first line is the southernmost
+    std::int64_t captions_y = -1;  // of the line that names the samples; -1: none
     std::int64_t width() const { return (columns + average - 1) / average * enlarge; }
     std::int64_t height() const { return (lines + average - 1) / average * enlarge; }
   };
@@ -70,7 +74,8 @@ class Preview {
  private:
   void add(const View& view, std::uint32_t tensor, const Dims& shape);
   void draw_row(Canvas& canvas, const Row& row, std::span<const std::byte> values) const;
-  void draw_captions(Canvas& canvas, const Sheet& sheet, const std::vector<std::string>& captions) const;
+  void draw_captions(Canvas& canvas, const Sheet& sheet,
+                     const std::vector<std::string>& captions) const;
 
   std::vector<Sheet> sheets_;
   std::vector<Row> rows_;

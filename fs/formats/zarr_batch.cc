@@ -24,26 +24,30 @@ void add_array(std::vector<std::pair<std::string, std::string>>& files, Json& me
   Dims chunks = shape;
   for (std::int64_t& n : chunks) n = std::max<std::int64_t>(n, 1);
   attributes["_ARRAY_DIMENSIONS"] = dims;
-  const Json array = {{"zarr_format", 2},      {"shape", shape_json(shape)},
-                      {"chunks", shape_json(chunks)}, {"dtype", dtype},
-                      {"compressor", nullptr}, {"fill_value", nullptr},
-                      {"order", "C"},          {"filters", nullptr}};
+  const Json array = {
+      {"zarr_format", 2}, {"shape", shape_json(shape)}, {"chunks", shape_json(chunks)},
+      {"dtype", dtype},   {"compressor", nullptr},      {"fill_value", nullptr},
+      {"order", "C"},     {"filters", nullptr}};
   metadata[name + "/.zarray"] = array;
   metadata[name + "/.zattrs"] = attributes;
   files.emplace_back(name + "/.zarray", json_text(array) + "\n");
   files.emplace_back(name + "/.zattrs", json_text(attributes) + "\n");
 }
 
-/// Times of the usual units are stored as CF counts, which every reader decodes; the dtype of the rest is their own.
+/// Times of the usual units are stored as CF counts, which every reader decodes; the dtype of the
+/// rest is their own.
 std::string stored_type(const DataType& type, Json& attributes) {
   if (type.kind == Kind::datetime || type.kind == Kind::timedelta) {
     static constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
         {"s", "seconds"}, {"ms", "milliseconds"}, {"us", "microseconds"}, {"ns", "nanoseconds"}};
     for (const auto& [unit, name] : kUnits)
       if (type.unit == unit && type.multiplier == 1) {
-        attributes["units"] = std::string(name) + (type.kind == Kind::datetime ? " since 1970-01-01" : "");
-        if (type.kind == Kind::datetime) attributes["calendar"] = "proleptic_gregorian";
-        else attributes["dtype"] = "timedelta64[" + type.unit + "]";
+        attributes["units"] =
+            std::string(name) + (type.kind == Kind::datetime ? " since 1970-01-01" : "");
+        if (type.kind == Kind::datetime)
+          attributes["calendar"] = "proleptic_gregorian";
+        else
+          attributes["dtype"] = "timedelta64[" + type.unit + "]";
         return "<i8";
       }
     return typestr(type);  // Zarr's own time types hold every unit
@@ -51,8 +55,9 @@ std::string stored_type(const DataType& type, Json& attributes) {
   return typestr(type);
 }
 
-/// The dimensions of each tensor. A name has one length in a dataset of xarray: where tensors disagree, as for offsets or
-/// stacks, each has a dimension of its own, "x_time", but for those that agree with a coordinate.
+/// The dimensions of each tensor. A name has one length in a dataset of xarray: where tensors
+/// disagree, as for offsets or stacks, each has a dimension of its own, "x_time", but for those
+/// that agree with a coordinate.
 std::vector<std::vector<std::string>> dims_of(const View& view, const std::vector<Dims>& shapes,
                                               const std::vector<View::Coordinate>& coordinates) {
   constexpr std::int64_t kNone = -1;
@@ -64,11 +69,14 @@ std::vector<std::vector<std::string>> dims_of(const View& view, const std::vecto
       if (!is_first && known->second != shapes[t][d]) known->second = kNone;
     }
   for (const View::Coordinate& coordinate : coordinates)
-    if (coordinate.dims == std::vector{coordinate.name}) lengths[coordinate.name] = coordinate.values.shape[0];
+    if (coordinate.dims == std::vector{coordinate.name})
+      lengths[coordinate.name] = coordinate.values.shape[0];
   auto is_taken = [&](const std::string& name) {
     return lengths.contains(name) ||
-           std::any_of(tensors.begin(), tensors.end(), [&](const TensorSpec& tensor) { return tensor.name == name; }) ||
-           std::any_of(coordinates.begin(), coordinates.end(), [&](const View::Coordinate& c) { return c.name == name; });
+           std::any_of(tensors.begin(), tensors.end(),
+                       [&](const TensorSpec& tensor) { return tensor.name == name; }) ||
+           std::any_of(coordinates.begin(), coordinates.end(),
+                       [&](const View::Coordinate& c) { return c.name == name; });
   };
   std::vector<std::vector<std::string>> result;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
@@ -92,8 +100,9 @@ std::string zarr_single_chunk(std::size_t dims) {
   return name;
 }
 
-std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& view, std::int64_t epoch,
-                                                                   std::int64_t batch) {
+std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& view,
+                                                                  std::int64_t epoch,
+                                                                  std::int64_t batch) {
   std::vector<std::pair<std::string, std::string>> files;
   Json metadata = Json::object();
   std::string coordinate_names;
@@ -104,8 +113,9 @@ std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& vi
     add_array(files, metadata, coordinate.name, dtype, coordinate.values.shape, coordinate.dims,
               attributes);
     const NdArray& values = coordinate.values;
-    files.emplace_back(coordinate.name + "/" + zarr_single_chunk(values.shape.size()),
-                       std::string(reinterpret_cast<const char*>(values.data.data()), values.data.size()));
+    files.emplace_back(
+        coordinate.name + "/" + zarr_single_chunk(values.shape.size()),
+        std::string(reinterpret_cast<const char*>(values.data.data()), values.data.size()));
     // Only what is no index coordinate has to be named.
     if (coordinate.dims.size() != 1 || coordinate.dims.front() != coordinate.name)
       coordinate_names += (coordinate_names.empty() ? "" : " ") + coordinate.name;

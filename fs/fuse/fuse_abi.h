@@ -1,6 +1,6 @@
 #pragma once
-// The few structures and flags of the kernel's FUSE protocol that libfuse 3.14 has no interface for.
-// Source: include/uapi/linux/fuse.h of Linux 6.9 and later (protocol 7.40).
+// The few structures and flags of the kernel's FUSE protocol that libfuse 3.14 has no interface
+// for. Source: include/uapi/linux/fuse.h of Linux 6.9 and later (protocol 7.40).
 
 #include <cstdint>
 

@@ -48,7 +48,7 @@ struct FuseSession::Impl {
   std::atomic<bool> passthrough{false};
   std::atomic<bool> resend{false};
   std::atomic<int> failure{0};  // errno: requests cannot be read, or INIT not be answered
-  bool replaying = false;  // in run(), before there are other threads
+  bool replaying = false;       // in run(), before there are other threads
   std::atomic<std::uint64_t> init_unique{0};
   std::uint64_t init_offered = 0;  // flags of the kernel's INIT
 
@@ -72,8 +72,9 @@ struct FuseSession::Impl {
   static Impl& of(void* user) { return *static_cast<Impl*>(user); }
   static Impl& of(fuse_req_t request) { return of(fuse_req_userdata(request)); }
 
-  // ---- the descriptor -------------------------------------------------------------------------------
-  // libfuse allows our own read and write of it, where INIT is seen and the reply amended, see fuse_init.h.
+  // ---- the descriptor
+  // ------------------------------------------------------------------------------- libfuse allows
+  // our own read and write of it, where INIT is seen and the reply amended, see fuse_init.h.
 
   static ssize_t read_request(int fd, void* buffer, std::size_t size, void* user) {
     const ssize_t got = ::read(fd, buffer, size);
@@ -83,7 +84,8 @@ struct FuseSession::Impl {
       errno = ENODEV;  // so that libfuse ends without a message of its own
     }
     if (got <= 0) return got;
-    const std::span<const std::byte> request(static_cast<const std::byte*>(buffer), static_cast<std::size_t>(got));
+    const std::span<const std::byte> request(static_cast<const std::byte*>(buffer),
+                                             static_cast<std::size_t>(got));
     if (const auto offer = init_offer_of(request)) {
       Impl& self = of(user);
       self.init_offered = offer->flags;
@@ -99,8 +101,8 @@ struct FuseSession::Impl {
     if (unique != 0 && count == 2 && parts[1].iov_len == sizeof(fuse_abi::InitOut) &&
         static_cast<fuse_abi::OutHeader*>(parts[0].iov_base)->unique == unique) {
       self.init_unique = 0;
-      const std::uint64_t flags =
-          amend_init(*static_cast<fuse_abi::InitOut*>(parts[1].iov_base), self.init_offered, self.options.passthrough);
+      const std::uint64_t flags = amend_init(*static_cast<fuse_abi::InitOut*>(parts[1].iov_base),
+                                             self.init_offered, self.options.passthrough);
       const ssize_t written = ::writev(fd, parts, count);
       if (written > 0) {
         self.initialised(flags);
@@ -110,7 +112,8 @@ struct FuseSession::Impl {
       }
       return written;
     }
-    if (self.replaying) return static_cast<ssize_t>(parts[0].iov_len + (count == 2 ? parts[1].iov_len : 0));
+    if (self.replaying)
+      return static_cast<ssize_t>(parts[0].iov_len + (count == 2 ? parts[1].iov_len : 0));
     return self.send(fd, parts, count);
   }
 
@@ -131,7 +134,8 @@ struct FuseSession::Impl {
     return written;
   }
 
-  /// Lets libfuse see the INIT request that the session's first daemon answered. The kernel has its answer.
+  /// Lets libfuse see the INIT request that the session's first daemon answered. The kernel has its
+  /// answer.
   void replay_init() {
     const std::span<const std::byte> kept = options.state->init_request();
     std::vector<std::byte> request(kept.begin(), kept.end());
@@ -184,7 +188,8 @@ struct FuseSession::Impl {
     }
     files.set_passthrough(passthrough);
     log.info(fmt::format("{} {}: passthrough {}, mapping of direct files {}",
-                         options.taken_over < 0 ? "mounted on" : "took over", options.mountpoint, passthrough ? "on" : "off",
+                         options.taken_over < 0 ? "mounted on" : "took over", options.mountpoint,
+                         passthrough ? "on" : "off",
                          (flags & fuse_abi::kDirectIoAllowMmap) != 0 ? "on" : "off"));
     if (ready) ready();
   }
@@ -193,7 +198,8 @@ struct FuseSession::Impl {
     fuse_abi::BackingMap map{fd, 0, 0};
     const int id = ::ioctl(fuse_session_fd(session), fuse_abi::kBackingOpen, &map);
     if (id <= 0)
-      throw Error(ErrorCode::not_supported, std::string("registering a backing file: ") + std::strerror(errno));
+      throw Error(ErrorCode::not_supported,
+                  std::string("registering a backing file: ") + std::strerror(errno));
     return id;
   }
 
@@ -202,7 +208,8 @@ struct FuseSession::Impl {
     ::ioctl(fuse_session_fd(session), fuse_abi::kBackingClose, &backing);
   }
 
-  // ---- requests -------------------------------------------------------------------------------------
+  // ---- requests
+  // -------------------------------------------------------------------------------------
 
   void fill(const Attributes& from, struct stat& to) const {
     std::memset(&to, 0, sizeof to);
@@ -220,9 +227,10 @@ struct FuseSession::Impl {
   static void init(void* user, fuse_conn_info* connection) {
     static_cast<void>(user);
     connection->max_background = 128;
-    // Contents never change, so cached pages need no check; listings are cheap and sizes of provenance
-    // files are not, so attributes come with lookups only.
-    connection->want &= ~(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
+    // Contents never change, so cached pages need no check; listings are cheap and sizes of
+    // provenance files are not, so attributes come with lookups only.
+    connection->want &=
+        ~(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
   }
 
   /// Runs `body`, answering what it throws.
@@ -289,7 +297,9 @@ struct FuseSession::Impl {
       auto add = [&](const char* name, Ino entry, bool directory, off_t next) {
         struct stat attributes {};
         attributes.st_ino = entry;
-        attributes.st_mode = directory ? S_IFDIR : self.files.link_target(entry) ? S_IFLNK : S_IFREG;
+        attributes.st_mode = directory                       ? S_IFDIR
+                             : self.files.link_target(entry) ? S_IFLNK
+                                                             : S_IFREG;
         const std::size_t needed =
             fuse_add_direntry(request, buffer.data() + used, size - used, name, &attributes, next);
         if (needed > size - used) return false;
@@ -300,10 +310,11 @@ struct FuseSession::Impl {
       if (offset == 0) room = add(".", ino, true, 1);
       if (room && offset <= 1) room = add("..", self.files.parent(ino).value_or(kRootIno), true, 2);
       if (room)
-        self.files.list(ino, offset < 2 ? 0 : static_cast<std::uint64_t>(offset) - 2,
-                        [&](const std::string& name, Ino entry, bool directory, std::uint64_t next) {
-                          return add(name.c_str(), entry, directory, static_cast<off_t>(next) + 2);
-                        });
+        self.files.list(
+            ino, offset < 2 ? 0 : static_cast<std::uint64_t>(offset) - 2,
+            [&](const std::string& name, Ino entry, bool directory, std::uint64_t next) {
+              return add(name.c_str(), entry, directory, static_cast<off_t>(next) + 2);
+            });
       fuse_reply_buf(request, buffer.data(), used);
     });
   }
@@ -317,10 +328,13 @@ struct FuseSession::Impl {
       return;
     }
     Impl& self = of(request);
-    const RequestToken token = self.opens.begin([&self, request, ino](const OpenTable::Opening* opening, int error) {
-      if (opening == nullptr) fuse_reply_err(request, error);
-      else self.reply_open(request, ino, *opening);
-    });
+    const RequestToken token =
+        self.opens.begin([&self, request, ino](const OpenTable::Opening* opening, int error) {
+          if (opening == nullptr)
+            fuse_reply_err(request, error);
+          else
+            self.reply_open(request, ino, *opening);
+        });
     fuse_req_interrupt_func(request, interrupt_open, reinterpret_cast<void*>(token));
     self.opens.start(token, ino, self.passthrough);
   }
@@ -331,9 +345,12 @@ struct FuseSession::Impl {
 
   void reply_open(fuse_req_t request, Ino ino, const OpenTable::Opening& opening) noexcept {
     fuse_abi::OpenOut reply{opening.handle, fuse_abi::kOpenNoFlush, opening.backing_id};
-    if (opening.backing_id != 0) reply.flags |= fuse_abi::kOpenPassthrough;
-    else if (opening.file->caching() == OpenFile::Caching::kernel) reply.flags |= fuse_abi::kOpenKeepCache;
-    else reply.flags |= fuse_abi::kOpenDirectIo;
+    if (opening.backing_id != 0)
+      reply.flags |= fuse_abi::kOpenPassthrough;
+    else if (opening.file->caching() == OpenFile::Caching::kernel)
+      reply.flags |= fuse_abi::kOpenKeepCache;
+    else
+      reply.flags |= fuse_abi::kOpenDirectIo;
     // ENOENT: the opener was killed meanwhile, and no release will come.
     if (fuse_reply_buf(request, reinterpret_cast<char*>(&reply), sizeof reply) == -ENOENT)
       open_files.release(opening.handle, ino);
@@ -343,8 +360,10 @@ struct FuseSession::Impl {
                    fuse_file_info* info) noexcept {
     Reads& reads = of(request).reads;
     const RequestToken token = reads.begin([request](std::span<const std::byte> bytes, int error) {
-      if (error != 0) fuse_reply_err(request, error);
-      else fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      if (error != 0)
+        fuse_reply_err(request, error);
+      else
+        fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
     });
     fuse_req_interrupt_func(request, interrupt_read, reinterpret_cast<void*>(token));
     reads.start(token, info->fh, ino, static_cast<std::uint64_t>(offset), size);
@@ -421,8 +440,8 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
     }
     return out;
   };
-  std::string mount_options = "ro,nosuid,nodev,default_permissions,subtype=batchfs,fsname=" +
-                              escaped(self.options.source);
+  std::string mount_options =
+      "ro,nosuid,nodev,default_permissions,subtype=batchfs,fsname=" + escaped(self.options.source);
   if (self.options.allow_other) mount_options += ",allow_other";
   fuse_args arguments{0, nullptr, 0};
   bool complete = true;
@@ -435,8 +454,9 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
   if (self.session == nullptr)
     throw Error(ErrorCode::internal, "setting up FUSE failed: " + self.messages.errors());
   // libfuse takes the name of an open descriptor for a session that others have mounted.
-  const std::string mountpoint = self.options.taken_over < 0 ? self.options.mountpoint
-                                                             : fmt::format("/dev/fd/{}", self.options.taken_over);
+  const std::string mountpoint = self.options.taken_over < 0
+                                     ? self.options.mountpoint
+                                     : fmt::format("/dev/fd/{}", self.options.taken_over);
   std::string refused;
   {
     const StderrCapture told;
@@ -444,12 +464,14 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
       std::string why = told.text();
       if (const std::string errors = self.messages.errors(); !errors.empty())
         why += (why.empty() ? "" : "; ") + errors;
-      refused = (why.empty() ? "the kernel refused the mount" : why) + "; `batchfs doctor` says what is missing";
+      refused = (why.empty() ? "the kernel refused the mount" : why) +
+                "; `batchfs doctor` says what is missing";
     }
   }
   if (!refused.empty()) {
     fuse_session_destroy(self.session);
-    throw Error(ErrorCode::access_denied, refused, "the mount point '" + self.options.mountpoint + "'");
+    throw Error(ErrorCode::access_denied, refused,
+                "the mount point '" + self.options.mountpoint + "'");
   }
   self.mounted = true;
   static constexpr fuse_custom_io kIo{Impl::write_reply, Impl::read_request, nullptr, nullptr};
@@ -467,7 +489,9 @@ FuseSession::~FuseSession() {
 
 bool FuseSession::passthrough() const { return impl_->passthrough; }
 
-bool FuseSession::can_be_taken_over() const { return impl_->resend && impl_->options.state != nullptr && impl_->options.state->is_agreed(); }
+bool FuseSession::can_be_taken_over() const {
+  return impl_->resend && impl_->options.state != nullptr && impl_->options.state->is_agreed();
+}
 
 int FuseSession::descriptor() const { return fuse_session_fd(impl_->session); }
 
@@ -484,7 +508,8 @@ void FuseSession::run(std::function<void()> ready, const std::function<void()>& 
       fuse_loop_cfg_create(), fuse_loop_cfg_destroy);
   if (config == nullptr) throw Error(ErrorCode::no_memory, "out of memory", "serving the mount");
   if (self.options.taken_over >= 0) self.take_over();
-  // Requests are answered by callbacks, so few threads do; libfuse's default of 10 would be a silent cap.
+  // Requests are answered by callbacks, so few threads do; libfuse's default of 10 would be a
+  // silent cap.
   fuse_loop_cfg_set_max_threads(config.get(), std::max(4u, std::thread::hardware_concurrency()));
   fuse_loop_cfg_set_clone_fd(config.get(), 0);
   const bool failed = fuse_session_loop_mt(self.session, config.get()) < 0 || self.failure != 0;

@@ -7,8 +7,9 @@
 //   kernel       small texts, kept in the page cache
 // No FUSE thread waits for data: replies are sent from the callback that completes a request.
 //
-// A session can outlive the process that serves it, where another holds its descriptor and its state: the next
-// daemon takes it over, and the kernel sends it again what the first had read and not answered (Linux 6.9).
+// A session can outlive the process that serves it, where another holds its descriptor and its
+// state: the next daemon takes it over, and the kernel sends it again what the first had read and
+// not answered (Linux 6.9).
 
 #include <functional>
 #include <memory>
@@ -24,11 +25,12 @@ class FuseSession {
  public:
   struct Options {
     std::string mountpoint;
-    std::string source;        // what /proc/mounts shows as the device
-    bool passthrough = true;   // use it where the kernel allows
+    std::string source;       // what /proc/mounts shows as the device
+    bool passthrough = true;  // use it where the kernel allows
     bool allow_other = false;
     SessionState* state = nullptr;  // outlives this; null: the session ends with this process
-    int taken_over = -1;            // the descriptor of a live session that `state` is of, to be owned; -1: mount
+    int taken_over =
+        -1;  // the descriptor of a live session that `state` is of, to be owned; -1: mount
   };
 
   /// Mounts, or takes over. Throws with the reason when that fails.

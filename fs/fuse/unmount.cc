@@ -38,7 +38,9 @@ int run_fusermount(const std::string& path, bool lazy) {
 }
 
 Error in_use(const std::string& path) {
-  return {ErrorCode::io, "a program still uses the mount; close it, or add --lazy to end the mount once it has", path};
+  return {ErrorCode::io,
+          "a program still uses the mount; close it, or add --lazy to end the mount once it has",
+          path};
 }
 
 }  // namespace
@@ -50,12 +52,15 @@ void unmount(const std::string& path, bool lazy) {
     const int status = run_fusermount(path, lazy);
     if (status == 0) return;
     if (status < 0) {
-      throw Error(ErrorCode::access_denied, "fusermount3 is needed to unmount as an ordinary user "
-                  "(Debian: apt-get install fuse3)", path);
+      throw Error(ErrorCode::access_denied,
+                  "fusermount3 is needed to unmount as an ordinary user "
+                  "(Debian: apt-get install fuse3)",
+                  path);
     }
     const std::string why = told.text();
     if (why.find("busy") != std::string::npos) throw in_use(path);
-    throw Error(ErrorCode::access_denied, "the mount belongs to another user, or cannot be ended: " + why, path);
+    throw Error(ErrorCode::access_denied,
+                "the mount belongs to another user, or cannot be ended: " + why, path);
   }
   if (errno == EBUSY) {
     throw in_use(path);
@@ -64,10 +69,12 @@ void unmount(const std::string& path, bool lazy) {
 }
 
 bool is_dead_mount(const std::string& path) {
-  return answer_within(std::chrono::seconds(1), [path] {
-    struct statfs ignored;
-    return ::statfs(path.c_str(), &ignored) != 0 && errno == ENOTCONN;
-  }).value_or(false);
+  return answer_within(std::chrono::seconds(1),
+                       [path] {
+                         struct statfs ignored;
+                         return ::statfs(path.c_str(), &ignored) != 0 && errno == ENOTCONN;
+                       })
+      .value_or(false);
 }
 
 bool has_session_ended(int fuse) {

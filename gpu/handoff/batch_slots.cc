@@ -10,8 +10,11 @@ namespace {
 
 class BatchSlots final : public SlotStream {
  public:
-  BatchSlots(std::shared_ptr<const View> view, Engine& engine, const gpu::BatchStream::Options& options)
-      : stream_(std::move(view), engine, options), slots_(options.slots), fd_(stream_.slots().export_fd()) {}
+  BatchSlots(std::shared_ptr<const View> view, Engine& engine,
+             const gpu::BatchStream::Options& options)
+      : stream_(std::move(view), engine, options),
+        slots_(options.slots),
+        fd_(stream_.slots().export_fd()) {}
   ~BatchSlots() override { ::close(fd_); }
 
   Slot next() override {
@@ -19,8 +22,9 @@ class BatchSlots final : public SlotStream {
     if (!batch) throw Error(ErrorCode::not_found, "there is no batch behind the last epoch's");
     Slot slot;
     for (std::size_t t = 0; t < batch->tensors.size(); ++t)
-      slot.tensors.push_back({batch->tensors[t].offset, static_cast<std::uint64_t>(element_count(batch->tensors[t].shape)) *
-                                                            stream_.view().tensors()[t].type.itemsize});
+      slot.tensors.push_back({batch->tensors[t].offset,
+                              static_cast<std::uint64_t>(element_count(batch->tensors[t].shape)) *
+                                  stream_.view().tensors()[t].type.itemsize});
     slot.why_host = batch->why_on_cpu;
     slot.release = [this, taken = *std::move(batch)] { stream_.release(taken); };
     return slot;
@@ -39,7 +43,8 @@ class BatchSlots final : public SlotStream {
 
 }  // namespace
 
-std::unique_ptr<SlotStream> batch_slots(Engine& engine, int device, const BatchRequest& first, std::uint64_t memory) {
+std::unique_ptr<SlotStream> batch_slots(Engine& engine, int device, const BatchRequest& first,
+                                        std::uint64_t memory) {
   gpu::BatchStream::Options options;
   options.device = device;
   options.memory = memory;

@@ -13,8 +13,9 @@ namespace batchfs::handoff {
 /// `directory`. False when neither fits.
 bool unix_address(const std::string& path, int directory, sockaddr_un& address);
 
-/// Connects a SOCK_SEQPACKET socket (close-on-exec, blocking). Returns it, or -1 with errno: EAGAIN when the server, which
-/// hangs, has not let it in within `patience` (more than 0).
-int connect_to(const std::string& path, std::chrono::milliseconds patience = std::chrono::seconds(10));
+/// Connects a SOCK_SEQPACKET socket (close-on-exec, blocking). Returns it, or -1 with errno: EAGAIN
+/// when the server, which hangs, has not let it in within `patience` (more than 0).
+int connect_to(const std::string& path,
+               std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 }  // namespace batchfs::handoff

@@ -26,8 +26,13 @@ constexpr std::size_t kMostLeases = 1 << 16;
 
 }  // namespace
 
-Connection::Connection(std::uint64_t id, int socket, Offer& offer, std::shared_ptr<ProcessShare> process, Complete complete)
-    : id_(id), socket_(socket), offer_(offer), process_(std::move(process)), complete_(std::move(complete)) {
+Connection::Connection(std::uint64_t id, int socket, Offer& offer,
+                       std::shared_ptr<ProcessShare> process, Complete complete)
+    : id_(id),
+      socket_(socket),
+      offer_(offer),
+      process_(std::move(process)),
+      complete_(std::move(complete)) {
   ++process_->connections;
 }
 
@@ -72,7 +77,8 @@ bool Connection::fits(std::uint64_t bytes) const {
 
 Error Connection::no_room() const {
   return Error(ErrorCode::no_memory,
-               fmt::format("this process holds {} batches, {} of memory, and another exceeds its share; release earlier "
+               fmt::format("this process holds {} batches, {} of memory, and another exceeds its "
+                           "share; release earlier "
                            "batches, or copy what you need of them",
                            process_->batches(), format_size(process_->bytes())));
 }
@@ -91,7 +97,8 @@ bool Connection::readable() {
     if (got < 0) return errno == EAGAIN;
     if (got == 0) return false;
     try {
-      if ((message.msg_flags & MSG_TRUNC) != 0) throw Error(ErrorCode::invalid_argument, "a message is too long");
+      if ((message.msg_flags & MSG_TRUNC) != 0)
+        throw Error(ErrorCode::invalid_argument, "a message is too long");
       if (!handle({buffer, static_cast<std::size_t>(got)})) return false;
     } catch (...) {  // what one reader brings about is no matter of the others
       refuse(error_of(std::current_exception()));
@@ -105,18 +112,29 @@ bool Connection::handle(std::span<const std::byte> bytes) {
   const auto header = read_as<Header>(bytes);
   if (header.length != bytes.size())
     throw Error(ErrorCode::invalid_argument, "a message has another length than it says");
-  if (header.version == 0) throw Error(ErrorCode::not_supported, "there is no version 0 of the protocol");
+  if (header.version == 0)
+    throw Error(ErrorCode::not_supported, "there is no version 0 of the protocol");
   if (!greeted() && header.type != MessageType::hello)
     throw Error(ErrorCode::invalid_argument, "the first message is not Hello");
   switch (header.type) {
-    case MessageType::hello: hello(read_exactly<HelloMessage>(bytes)); break;
-    case MessageType::start: start(read_exactly<StartMessage>(bytes)); break;
-    case MessageType::get: get(read_exactly<GetMessage>(bytes)); break;
-    case MessageType::release: release(bytes); break;
-    case MessageType::want: want(read_exactly<WantMessage>(bytes)); break;
+    case MessageType::hello:
+      hello(read_exactly<HelloMessage>(bytes));
+      break;
+    case MessageType::start:
+      start(read_exactly<StartMessage>(bytes));
+      break;
+    case MessageType::get:
+      get(read_exactly<GetMessage>(bytes));
+      break;
+    case MessageType::release:
+      release(bytes);
+      break;
+    case MessageType::want:
+      want(read_exactly<WantMessage>(bytes));
+      break;
     default:
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("there is no message of type {}", static_cast<unsigned>(header.type)));
+      throw Error(ErrorCode::not_supported, fmt::format("there is no message of type {}",
+                                                        static_cast<unsigned>(header.type)));
   }
   return flush();
 }
@@ -125,7 +143,8 @@ void Connection::hello(const HelloMessage& message) {
   if (greeted()) throw Error(ErrorCode::invalid_argument, "Hello is said once");
   if (message.name_length > sizeof message.name)
     throw Error(ErrorCode::invalid_argument, "the view's name is too long");
-  if (message.world < 1 || message.world > kLargestWorld || message.rank < 0 || message.rank >= message.world)
+  if (message.world < 1 || message.world > kLargestWorld || message.rank < 0 ||
+      message.rank >= message.world)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("there is no rank {} of {}", message.rank, message.world));
   const std::string name(message.name, message.name_length);
@@ -137,8 +156,9 @@ void Connection::hello(const HelloMessage& message) {
   if (view_ == nullptr) {
     if (name.empty())
       throw Error(ErrorCode::invalid_argument, "say which view: there are " + join(names, ", "));
-    throw Error(ErrorCode::not_found, "there is no view '" + name + "'" + did_you_mean(name, names) +
-                                          "; there are " + join(names, ", "));
+    throw Error(ErrorCode::not_found, "there is no view '" + name + "'" +
+                                          did_you_mean(name, names) + "; there are " +
+                                          join(names, ", "));
   }
   for (Delivery* delivery : offer_.deliveries) {
     if (message.mode != Mode::automatic && message.mode != delivery->mode()) continue;
@@ -148,7 +168,8 @@ void Connection::hello(const HelloMessage& message) {
   }
   if (delivery_ == nullptr) {
     view_ = nullptr;
-    throw Error(ErrorCode::not_supported, "this server does not hand batches over in the mode that was asked for");
+    throw Error(ErrorCode::not_supported,
+                "this server does not hand batches over in the mode that was asked for");
   }
   rank_ = message.rank;
   world_ = message.world;
@@ -170,7 +191,8 @@ void Connection::hello(const HelloMessage& message) {
     session_ = std::move(session.delivery);
     delivery_ = session_.get();
     out.descriptors.push_back(session.fd);
-    out.held = std::shared_ptr<const void>(nullptr, [fd = session.fd](const void*) { ::close(fd); });
+    out.held =
+        std::shared_ptr<const void>(nullptr, [fd = session.fd](const void*) { ::close(fd); });
   }
   queue(std::move(out));
 }
@@ -185,7 +207,8 @@ void Connection::must_have_epoch(std::int64_t epoch) const {
 bool Connection::exists(std::int64_t batch) const {
   const std::int64_t batches = view_->view->batches();
   // Ranks that are padded have batches behind the last.
-  const std::int64_t end = view_->remainder == Remainder::pad && batches > 0 ? batches + kLargestWorld : batches;
+  const std::int64_t end =
+      view_->remainder == Remainder::pad && batches > 0 ? batches + kLargestWorld : batches;
   return batch >= 0 && batch < end;
 }
 
@@ -194,7 +217,8 @@ void Connection::start(const StartMessage& message) {
   if (message.count < 0 || message.step < 1 || message.step > UINT32_MAX)
     throw Error(ErrorCode::invalid_argument, "a stream's count or step is out of range");
   if (message.depth < 1 || message.depth > kLargestDepth)
-    throw Error(ErrorCode::invalid_argument, fmt::format("a stream's depth is 1 to {}", kLargestDepth));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a stream's depth is 1 to {}", kLargestDepth));
   must_have_epoch(message.epoch);
   if (message.count > 0 &&
       (!exists(message.first) || message.count - 1 > (INT64_MAX - message.first) / message.step ||
@@ -229,13 +253,14 @@ void Connection::end_stream() {
 
 void Connection::get(const GetMessage& message) {
   if (message.request == 0) throw Error(ErrorCode::invalid_argument, "a request needs a number");
-  if (gets_ >= kMostGets) throw Error(ErrorCode::invalid_argument, "too many batches were asked for at once");
+  if (gets_ >= kMostGets)
+    throw Error(ErrorCode::invalid_argument, "too many batches were asked for at once");
   Asked asked{.request = message.request, .epoch = message.epoch, .batch = message.batch};
   try {
     must_have_epoch(message.epoch);
     if (!exists(message.batch))
-      throw Error(ErrorCode::not_found,
-                  fmt::format("there is no batch {}: an epoch has {}", message.batch, view_->view->batches()));
+      throw Error(ErrorCode::not_found, fmt::format("there is no batch {}: an epoch has {}",
+                                                    message.batch, view_->view->batches()));
     asked.bytes = delivery_->bytes(*view_->view, message.batch);
     if (!fits(asked.bytes)) throw no_room();
   } catch (const Error& error) {
@@ -257,7 +282,8 @@ void Connection::release(std::span<const std::byte> bytes) {
     std::uint64_t lease;
     std::memcpy(&lease, bytes.data() + sizeof message + i * sizeof lease, sizeof lease);
     const auto it = leases_.find(lease);
-    if (it == leases_.end()) throw Error(ErrorCode::invalid_argument, "a lease was released that is not held");
+    if (it == leases_.end())
+      throw Error(ErrorCode::invalid_argument, "a lease was released that is not held");
     if (it->second.series == stream_.series && !stream_.ended) --stream_.unreleased;
     if (it->second.parcel != nullptr) give_back(it->second.bytes, it->second.in_host);
     --offer_.leases;
@@ -268,7 +294,8 @@ void Connection::release(std::span<const std::byte> bytes) {
 
 void Connection::want(const WantMessage& message) {
   if (message.depth < 1 || message.depth > kLargestDepth)
-    throw Error(ErrorCode::invalid_argument, fmt::format("a stream's depth is 1 to {}", kLargestDepth));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a stream's depth is 1 to {}", kLargestDepth));
   if (stream_.ended || message.stream != stream_.id) return;  // said before its End came
   stream_.depth = message.depth;
   stream_.wanted = message.only_depth == 0 && stream_.asked.empty();
@@ -329,11 +356,12 @@ std::uint64_t Connection::ask(Asked asked, std::int64_t rank, std::int64_t world
   take(asked.bytes);
   asked.taken = true;
   asked_.emplace(token, std::move(asked));
-  const std::uint64_t opened = delivery_->open(
-      std::move(request), order, [complete = complete_, id = id_, token](std::shared_ptr<const Parcel> parcel,
-                                                                  std::exception_ptr error) {
-        complete({id, token, std::move(parcel), error});
-      });
+  const std::uint64_t opened =
+      delivery_->open(std::move(request), order,
+                      [complete = complete_, id = id_, token](std::shared_ptr<const Parcel> parcel,
+                                                              std::exception_ptr error) {
+                        complete({id, token, std::move(parcel), error});
+                      });
   asked_.at(token).opened = opened;
   return token;
 }
@@ -375,7 +403,8 @@ void Connection::send(Asked asked) {
   for (const Parcel::Memory& memory : parcel.memories) {
     MemoryRecord record{memory.id, memory.size, memory.kind, 0};
     std::uint64_t& attached = attached_[memory.kind];
-    if (memory.kind != MemoryKind::own && (memory.transient || std::exchange(attached, memory.id) != memory.id)) {
+    if (memory.kind != MemoryKind::own &&
+        (memory.transient || std::exchange(attached, memory.id) != memory.id)) {
       record.flags |= kMemoryAttached;
       out.descriptors.push_back(memory.fd);
     }
@@ -384,7 +413,8 @@ void Connection::send(Asked asked) {
   }
   for (std::size_t t = 0; t < parcel.tensors.size(); ++t) {
     const Parcel::Tensor& tensor = parcel.tensors[t];
-    const TensorRecord record{tensor.offset, tensor.bytes, tensor.memory, static_cast<std::uint32_t>(shapes[t].size())};
+    const TensorRecord record{tensor.offset, tensor.bytes, tensor.memory,
+                              static_cast<std::uint32_t>(shapes[t].size())};
     append(out.bytes, &record, sizeof record);
   }
   for (const Dims& shape : shapes) {
@@ -393,7 +423,8 @@ void Connection::send(Asked asked) {
   }
   if (out.bytes.size() > kLongestMessage || out.descriptors.size() > kMostDescriptors) {
     give_back(asked);
-    send_failed(asked, Error(ErrorCode::not_supported, "the view has more tensors than one message can tell of"));
+    send_failed(asked, Error(ErrorCode::not_supported,
+                             "the view has more tensors than one message can tell of"));
     return;
   }
   message.lease = ++last_lease_;
@@ -403,22 +434,24 @@ void Connection::send(Asked asked) {
   message.batch = asked.batch;
   message.fallback = parcel.fallback;
   const std::int64_t before = asked.batch * view.batch_size();
-  message.samples = view_->remainder == Remainder::keep ? std::min(view.batch_size(), view.samples() - before)
-                                                        : view.batch_size();
+  message.samples = view_->remainder == Remainder::keep
+                        ? std::min(view.batch_size(), view.samples() - before)
+                        : view.batch_size();
   message.memory_count = static_cast<std::uint32_t>(parcel.memories.size());
   message.tensor_count = static_cast<std::uint32_t>(parcel.tensors.size());
   std::memcpy(out.bytes.data(), &message, sizeof message);
   finish<BatchMessage>(out.bytes, MessageType::batch);
   out.held = parcel.held;
   if (asked.request == 0) ++stream_.unreleased;
-  const bool in_host = std::any_of(parcel.memories.begin(), parcel.memories.end(),
-                                   [](const Parcel::Memory& memory) { return memory.kind == MemoryKind::host; });
+  const bool in_host =
+      std::any_of(parcel.memories.begin(), parcel.memories.end(),
+                  [](const Parcel::Memory& memory) { return memory.kind == MemoryKind::host; });
   if (!in_host) {
     process_->leave_host(asked.bytes);
     in_host_ -= asked.bytes;
   }
-  leases_.emplace(message.lease,
-                  Lease{std::move(asked.parcel), asked.bytes, asked.request == 0 ? stream_.series : 0, in_host});
+  leases_.emplace(message.lease, Lease{std::move(asked.parcel), asked.bytes,
+                                       asked.request == 0 ? stream_.series : 0, in_host});
   ++offer_.leases;
   ++offer_.delivered;
   queue(std::move(out));

@@ -1,6 +1,6 @@
 #pragma once
-// One reader: what it may say, what it is sent, what it holds. All in the server's thread; nothing here
-// waits for the reader.
+// One reader: what it may say, what it is sent, what it holds. All in the server's thread; nothing
+// here waits for the reader.
 
 #include <deque>
 #include <functional>
@@ -34,7 +34,7 @@ struct Offer {
   std::vector<Delivery*> deliveries;  // in the order of preference
   std::uint64_t held = 0;             // bytes of batches that readers hold or wait for
   std::uint64_t leases = 0;
-  std::uint64_t delivered = 0;        // batches, ever
+  std::uint64_t delivered = 0;  // batches, ever
 };
 
 /// A batch that a delivery finished, on its way to the server's thread.
@@ -50,7 +50,8 @@ using Complete = std::function<void(Completion)>;
 class Connection {
  public:
   /// Owns `socket`. `process`: of the reader, with its other connections.
-  Connection(std::uint64_t id, int socket, Offer& offer, std::shared_ptr<ProcessShare> process, Complete complete);
+  Connection(std::uint64_t id, int socket, Offer& offer, std::shared_ptr<ProcessShare> process,
+             Complete complete);
   /// Cancels what it waits for and gives back what it holds.
   ~Connection();
   Connection(const Connection&) = delete;
@@ -91,8 +92,8 @@ class Connection {
     std::uint64_t request = 0;  // of a Get, 0 for the stream
     std::int64_t epoch = 0, batch = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t opened = 0;   // what cancel() takes
-    bool taken = false;         // its bytes are held
+    std::uint64_t opened = 0;  // what cancel() takes
+    bool taken = false;        // its bytes are held
     bool done = false;
     std::shared_ptr<const Parcel> parcel;
     std::exception_ptr error;
@@ -101,10 +102,10 @@ class Connection {
     std::uint64_t id = 0;      // the reader's
     std::uint64_t series = 0;  // ours: ids may repeat
     std::int64_t epoch = 0, first = 0, step = 1, count = 0;
-    std::int64_t next = 0;                // to be opened
-    std::deque<std::uint64_t> asked;      // tokens, in order
+    std::int64_t next = 0;            // to be opened
+    std::deque<std::uint64_t> asked;  // tokens, in order
     std::uint32_t depth = 1, unreleased = 0;
-    bool wanted = false;                  // the reader waits
+    bool wanted = false;  // the reader waits
     bool ended = true;
   };
 
@@ -147,14 +148,14 @@ class Connection {
   Delivery* delivery_ = nullptr;
   std::int64_t rank_ = 0, world_ = 1;
   Stream stream_;
-  std::unordered_map<std::uint64_t, Asked> asked_;   // by token
+  std::unordered_map<std::uint64_t, Asked> asked_;  // by token
   std::unordered_map<std::uint64_t, Lease> leases_;
   std::map<MemoryKind, std::uint64_t> attached_;  // the pieces of memory that the reader keeps
   std::uint64_t last_token_ = 0, last_lease_ = 0, last_series_ = 0;
-  std::uint64_t held_ = 0;            // bytes, of asked_ and leases_
-  std::uint64_t in_host_ = 0;         // of these, those that count in process_
-  std::size_t batches_ = 0;           // that count in process_
-  std::size_t gets_ = 0;              // of asked_
+  std::uint64_t held_ = 0;     // bytes, of asked_ and leases_
+  std::uint64_t in_host_ = 0;  // of these, those that count in process_
+  std::size_t batches_ = 0;    // that count in process_
+  std::size_t gets_ = 0;       // of asked_
   std::deque<Outgoing> outgoing_;
   bool short_of_descriptors_ = false;
 };

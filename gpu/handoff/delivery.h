@@ -1,6 +1,6 @@
 #pragma once
-// Where the batches of the hand-off come from: one Delivery for each way to give them to a reader. The
-// server knows leases, streams and sockets; a delivery knows memory.
+// Where the batches of the hand-off come from: one Delivery for each way to give them to a reader.
+// The server knows leases, streams and sockets; a delivery knows memory.
 
 #include <cstdint>
 #include <exception>
@@ -13,13 +13,15 @@
 
 namespace batchfs::handoff {
 
-/// A batch as it is handed over. Immutable; its memory stays as it is for as long as someone holds it.
+/// A batch as it is handed over. Immutable; its memory stays as it is for as long as someone holds
+/// it.
 struct Parcel {
   struct Memory {
     std::uint64_t id = 0;  // of this piece of memory, the same wherever it is used again
     std::uint64_t size = 0;
     MemoryKind kind = MemoryKind::host;
-    int fd = -1;            // what the reader maps; owned by `held`, or by the delivery; none for MemoryKind::own
+    int fd =
+        -1;  // what the reader maps; owned by `held`, or by the delivery; none for MemoryKind::own
     bool transient = true;  // belongs to this batch alone
   };
   struct Tensor {
@@ -41,7 +43,8 @@ class Delivery {
   /// A reader that can map these kinds of memory, and wants batches on this device, can be served.
   virtual bool serves(const HelloMessage& hello) const = 0;
 
-  /// What serves one connection alone, with a descriptor for its reader; null where this delivery serves all.
+  /// What serves one connection alone, with a descriptor for its reader; null where this delivery
+  /// serves all.
   struct Session {
     std::shared_ptr<Delivery> delivery;
     int fd = -1;  // the caller's
@@ -51,19 +54,19 @@ class Delivery {
   /// How a reader asks: for batches one behind the other, or for one by its number.
   enum class Order { stream, single };
   using Done = std::function<void(std::shared_ptr<const Parcel>, std::exception_ptr)>;
-  /// Gives the batch when it is complete: `done` is called once, possibly before this returns, from any
-  /// thread. Returns what cancel() takes, 0 when `done` was called already. The request's format is the
-  /// delivery's to choose.
+  /// Gives the batch when it is complete: `done` is called once, possibly before this returns, from
+  /// any thread. Returns what cancel() takes, 0 when `done` was called already. The request's
+  /// format is the delivery's to choose.
   virtual std::uint64_t open(BatchRequest request, Order order, Done done) = 0;
   /// The reader went away: `done` is called with Error{interrupted}, unless it has been called.
   virtual void cancel(std::uint64_t opened) = 0;
 
-  /// How many batches of a stream may be open or held before one is released: each beyond comes from the host. Batches
-  /// are opened ahead of a reader only up to here.
+  /// How many batches of a stream may be open or held before one is released: each beyond comes
+  /// from the host. Batches are opened ahead of a reader only up to here.
   virtual std::size_t slots(const BatchRequest&) const { return SIZE_MAX; }
 
-  /// From here on memory that was handed over is not used again, whoever gives it back: its readers' connections end,
-  /// and they may hold batches still.
+  /// From here on memory that was handed over is not used again, whoever gives it back: its
+  /// readers' connections end, and they may hold batches still.
   virtual void freeze() {}
 
   /// The memory that a batch takes, without making it.

@@ -19,14 +19,22 @@ constexpr std::size_t kMaxFeedsOfARank = 2;
 
 std::string explanation(Fallback why) {
   switch (why) {
-    case Fallback::none: break;
-    case Fallback::by_number: return "it was asked for by its number, and only streams are made on a GPU";
-    case Fallback::behind: return "readers of the same rank are at more than two places of the stream";
-    case Fallback::past_end: return "it lies behind the last batch of the rank's stream";
-    case Fallback::slots_held: return "readers hold all slots of GPU memory; let go of batches, or allow more GPU memory";
-    case Fallback::no_memory: return "there is too little GPU memory; allow more of it, or make batches smaller";
-    case Fallback::not_decoded: return "the GPU does not decode one of its chunks";
-    case Fallback::failed: return "the GPU stage has failed";
+    case Fallback::none:
+      break;
+    case Fallback::by_number:
+      return "it was asked for by its number, and only streams are made on a GPU";
+    case Fallback::behind:
+      return "readers of the same rank are at more than two places of the stream";
+    case Fallback::past_end:
+      return "it lies behind the last batch of the rank's stream";
+    case Fallback::slots_held:
+      return "readers hold all slots of GPU memory; let go of batches, or allow more GPU memory";
+    case Fallback::no_memory:
+      return "there is too little GPU memory; allow more of it, or make batches smaller";
+    case Fallback::not_decoded:
+      return "the GPU does not decode one of its chunks";
+    case Fallback::failed:
+      return "the GPU stage has failed";
   }
   return "unknown";
 }
@@ -46,14 +54,14 @@ struct DeviceDelivery::Feed {
   struct Place {
     std::vector<Waiting> waiting;  // none: it is passed over
   };
-  std::deque<Place> asked;       // of the stream, not yet taken
-  std::int64_t next = 0;         // place of asked.front()
+  std::deque<Place> asked;                                    // of the stream, not yet taken
+  std::int64_t next = 0;                                      // place of asked.front()
   std::map<std::int64_t, std::weak_ptr<const Parcel>> given;  // and perhaps held
-  std::size_t held = 0;          // slots
+  std::size_t held = 0;                                       // slots
   std::size_t slots = kSlotsExpected;
-  std::uint64_t memory = 0;      // of the delivery's, reserved
-  bool left = false;             // its reader began anew
-  bool dead = false;             // gives nothing more
+  std::uint64_t memory = 0;  // of the delivery's, reserved
+  bool left = false;         // its reader began anew
+  bool dead = false;         // gives nothing more
   Fallback why_dead = Fallback::failed;
   std::uint64_t ended_before = 0;  // value of ended_ when it died
   Clock::time_point used = Clock::now();
@@ -66,7 +74,10 @@ struct DeviceDelivery::Feed {
   bool is_of(const BatchRequest& request) const {
     return view == request.view && rank == request.rank && world == request.world;
   }
-  bool idle() const { return held == 0 && std::all_of(asked.begin(), asked.end(), [](const Place& p) { return p.waiting.empty(); }); }
+  bool idle() const {
+    return held == 0 && std::all_of(asked.begin(), asked.end(),
+                                    [](const Place& p) { return p.waiting.empty(); });
+  }
 };
 
 DeviceDelivery::DeviceDelivery(Options options, Delivery& host, Log& log)
@@ -83,7 +94,8 @@ DeviceDelivery::~DeviceDelivery() {
 }
 
 bool DeviceDelivery::serves(const HelloMessage& hello) const {
-  return (hello.kinds & bit(MemoryKind::device_fd)) != 0 && (hello.kinds & bit(MemoryKind::host)) != 0 &&
+  return (hello.kinds & bit(MemoryKind::device_fd)) != 0 &&
+         (hello.kinds & bit(MemoryKind::host)) != 0 &&
          std::memcmp(hello.gpu_uuid, options_.uuid.data(), options_.uuid.size()) == 0;
 }
 
@@ -92,7 +104,8 @@ bool DeviceDelivery::must_end(const Feed& feed, Clock::time_point now) const {
   return feed.idle() && (feed.left || now - feed.used > options_.idle_time);
 }
 
-/// Precondition: the lock is held. Feeds that nobody reads are given to the sweeper: after their time, or `all`.
+/// Precondition: the lock is held. Feeds that nobody reads are given to the sweeper: after their
+/// time, or `all`.
 void DeviceDelivery::end_idle(bool all) {
   const auto now = Clock::now();
   std::erase_if(feeds_, [&](const std::shared_ptr<Feed>& feed) {
@@ -118,7 +131,8 @@ void DeviceDelivery::sweep() {
     changed_.wait_for(lock, options_.idle_time / 4, [this] {
       const auto now = Clock::now();
       return stopping_ || !ending_.empty() ||
-             std::any_of(feeds_.begin(), feeds_.end(), [&](const auto& feed) { return must_end(*feed, now); });
+             std::any_of(feeds_.begin(), feeds_.end(),
+                         [&](const auto& feed) { return must_end(*feed, now); });
     });
     end_idle(false);
     while (!ending_.empty()) {
@@ -136,15 +150,18 @@ void DeviceDelivery::sweep() {
   }
 }
 
-/// Precondition: the lock is held, `feed` is being made. Ends feeds that nobody reads, the longest unused first, until
-/// no more than `most_used` of the memory is used, and waits until the memory of all that are ending is free.
-void DeviceDelivery::make_room(std::unique_lock<std::mutex>& lock, const Feed& feed, std::uint64_t most_used) {
+/// Precondition: the lock is held, `feed` is being made. Ends feeds that nobody reads, the longest
+/// unused first, until no more than `most_used` of the memory is used, and waits until the memory
+/// of all that are ending is free.
+void DeviceDelivery::make_room(std::unique_lock<std::mutex>& lock, const Feed& feed,
+                               std::uint64_t most_used) {
   for (;;) {
     changed_.wait(lock, [&] { return feed.stopping || ending_.empty(); });
     if (feed.stopping || used_ <= most_used) return;
     std::shared_ptr<Feed> longest;
     for (const auto& other : feeds_)
-      if (other.get() != &feed && other->memory > 0 && other->idle() && (longest == nullptr || other->used < longest->used))
+      if (other.get() != &feed && other->memory > 0 && other->idle() &&
+          (longest == nullptr || other->used < longest->used))
         longest = other;
     if (longest == nullptr) return;
     end(longest);
@@ -152,8 +169,8 @@ void DeviceDelivery::make_room(std::unique_lock<std::mutex>& lock, const Feed& f
   }
 }
 
-/// Without the lock, in the feed's thread. Null when the feed is stopping; throws what the stream throws, no_memory
-/// also where no memory is free.
+/// Without the lock, in the feed's thread. Null when the feed is stopping; throws what the stream
+/// throws, no_memory also where no memory is free.
 std::unique_ptr<SlotStream> DeviceDelivery::make_stream(Feed& feed, const BatchRequest& first) {
   std::unique_lock lock(mutex_);
   make_room(lock, feed, options_.memory / 2);
@@ -167,7 +184,8 @@ std::unique_ptr<SlotStream> DeviceDelivery::make_stream(Feed& feed, const BatchR
     const std::uint64_t memory = feed.memory;
     lock.unlock();
     try {
-      if (memory == 0) throw Error(ErrorCode::no_memory, "other streams of batches use all of the GPU memory");
+      if (memory == 0)
+        throw Error(ErrorCode::no_memory, "other streams of batches use all of the GPU memory");
       auto stream = options_.make_stream(first, memory);
       lock.lock();
       reserve(std::min(memory, stream->memory()));
@@ -190,7 +208,8 @@ std::unique_ptr<SlotStream> DeviceDelivery::make_stream(Feed& feed, const BatchR
 }
 
 /// Precondition: the lock is held. The feed that has this place, or will; null where none can.
-std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchRequest& request, std::int64_t place,
+std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchRequest& request,
+                                                               std::int64_t place,
                                                                Fallback& why_not) {
   std::vector<std::shared_ptr<Feed>> others;
   for (auto it = feeds_.rbegin(); it != feeds_.rend(); ++it) {  // the newest first
@@ -201,8 +220,10 @@ std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchReques
       continue;
     }
     if (feed->dead) {
-      // It is not tried again before its time, but where memory has become free since, or can be made so.
-      const bool has_memory = feed->ended_before != ended_ || std::any_of(feeds_.begin(), feeds_.end(), [&](const auto& other) {
+      // It is not tried again before its time, but where memory has become free since, or can be
+      // made so.
+      const bool has_memory = feed->ended_before != ended_ ||
+                              std::any_of(feeds_.begin(), feeds_.end(), [&](const auto& other) {
                                 return other != feed && other->memory > 0 && other->idle();
                               });
       if (feed->why_dead != Fallback::no_memory || !has_memory) {
@@ -211,7 +232,9 @@ std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchReques
       }
     } else {
       const auto given = feed->given.find(place);
-      if ((place >= feed->next && place <= feed->end()) || (given != feed->given.end() && !given->second.expired())) return feed;
+      if ((place >= feed->next && place <= feed->end()) ||
+          (given != feed->given.end() && !given->second.expired()))
+        return feed;
     }
     others.push_back(feed);
   }
@@ -223,7 +246,8 @@ std::shared_ptr<DeviceDelivery::Feed> DeviceDelivery::feed_for(const BatchReques
       other->left = true;
     }
   }
-  const auto of_rank = std::count_if(feeds_.begin(), feeds_.end(), [&](const auto& feed) { return feed->is_of(request); });
+  const auto of_rank = std::count_if(feeds_.begin(), feeds_.end(),
+                                     [&](const auto& feed) { return feed->is_of(request); });
   if (static_cast<std::size_t>(of_rank) >= kMaxFeedsOfARank) {
     why_not = Fallback::behind;
     return nullptr;
@@ -254,14 +278,17 @@ void DeviceDelivery::count(const View& view, const Reason& reason) {
     if (!logged_.emplace(view.name(), reason.why).second) return;
   }
   const std::string text = "view '" + view.name() + "': a batch for a GPU comes from the host: " +
-                           (reason.detail.empty() ? explanation(reason.why) : reason.detail) + " (counted as '" +
-                           kFallbackNames[why] + "')";
-  if (reason.is_expected) log_.info(text);
-  else log_.warning(text);
+                           (reason.detail.empty() ? explanation(reason.why) : reason.detail) +
+                           " (counted as '" + kFallbackNames[why] + "')";
+  if (reason.is_expected)
+    log_.info(text);
+  else
+    log_.warning(text);
 }
 
 std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done) {
-  if (order == Order::single) return open_on_host(std::move(request), Fallback::by_number, std::move(done));
+  if (order == Order::single)
+    return open_on_host(std::move(request), Fallback::by_number, std::move(done));
   Fallback why = Fallback::behind;
   {
     std::unique_lock lock(mutex_);
@@ -304,7 +331,8 @@ std::uint64_t DeviceDelivery::open_on_host(BatchRequest request, Fallback why, D
     id = ++last_opened_;
     opened_.emplace(id, Opened{true, 0, nullptr, 0});
   }
-  const std::uint64_t host = host_.open(std::move(request), Order::stream, from_host(id, why, std::move(done)));
+  const std::uint64_t host =
+      host_.open(std::move(request), Order::stream, from_host(id, why, std::move(done)));
   const std::lock_guard lock(mutex_);
   const auto it = opened_.find(id);
   if (it == opened_.end() || host == 0) return 0;
@@ -314,7 +342,8 @@ std::uint64_t DeviceDelivery::open_on_host(BatchRequest request, Fallback why, D
 
 /// What the host delivery calls for a batch that a GPU should have made.
 Delivery::Done DeviceDelivery::from_host(std::uint64_t id, Fallback why, Done done) {
-  return [this, id, why, done = std::move(done)](std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
+  return [this, id, why, done = std::move(done)](std::shared_ptr<const Parcel> parcel,
+                                                 std::exception_ptr error) {
     {
       const std::lock_guard lock(mutex_);
       opened_.erase(id);
@@ -338,14 +367,17 @@ void DeviceDelivery::cancel(std::uint64_t opened) {
       host = entry.host;
     } else {
       opened_.erase(it);
-      auto& waiting = entry.feed->asked[static_cast<std::size_t>(entry.place - entry.feed->next)].waiting;
-      const auto mine = std::find_if(waiting.begin(), waiting.end(), [&](const Waiting& w) { return w.id == opened; });
+      auto& waiting =
+          entry.feed->asked[static_cast<std::size_t>(entry.place - entry.feed->next)].waiting;
+      const auto mine = std::find_if(waiting.begin(), waiting.end(),
+                                     [&](const Waiting& w) { return w.id == opened; });
       done = std::move(mine->done);
       waiting.erase(mine);
     }
   }
   if (host != 0) host_.cancel(host);
-  if (done) done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
+  if (done)
+    done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
 }
 
 DeviceDelivery::Reason DeviceDelivery::reason_of(const Error& error) {
@@ -366,10 +398,12 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
     const std::lock_guard lock(mutex_);
     if (stream != nullptr) {
       feed.slots = stream->slots();
-      piece = {stream->id() != 0 ? stream->id() : ++last_memory_, stream->size(), stream->kind(), stream->fd(), false};
+      piece = {stream->id() != 0 ? stream->id() : ++last_memory_, stream->size(), stream->kind(),
+               stream->fd(), false};
       feed.stream = std::move(stream);
       // Opened before it was known how many slots fit: their readers may hold the others and wait.
-      for (std::size_t place = feed.slots; place < feed.asked.size(); ++place) take_to_host(feed.asked[place].waiting, beyond);
+      for (std::size_t place = feed.slots; place < feed.asked.size(); ++place)
+        take_to_host(feed.asked[place].waiting, beyond);
     }
   } catch (...) {
     reason = reason_of(error_of(std::current_exception()));
@@ -397,7 +431,8 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
       parcel = std::make_shared<Parcel>();
       if (!slot.why_host.empty()) parcel->fallback = Fallback::not_decoded;
       parcel->memories.push_back(piece);
-      for (const SlotStream::Tensor& tensor : slot.tensors) parcel->tensors.push_back({0, tensor.offset, tensor.bytes});
+      for (const SlotStream::Tensor& tensor : slot.tensors)
+        parcel->tensors.push_back({0, tensor.offset, tensor.bytes});
     }
     lock.lock();
     const std::int64_t place = feed.next++;
@@ -406,30 +441,36 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
     feed.used = Clock::now();
     const bool is_for_host = error && error_of(error).code() == ErrorCode::not_supported;
     for (const Waiting& one : waiting) {
-      if (is_for_host) opened_[one.id] = {true, 0, nullptr, 0};
-      else opened_.erase(one.id);
+      if (is_for_host)
+        opened_[one.id] = {true, 0, nullptr, 0};
+      else
+        opened_.erase(one.id);
     }
     std::erase_if(feed.given, [](const auto& entry) { return entry.second.expired(); });
     if (parcel != nullptr && !waiting.empty()) {
       ++feed.held;
-      parcel->held = std::shared_ptr<const void>(nullptr, [this, &feed, release = std::move(slot.release)](const void*) {
-        if (!frozen_) release();
-        const std::lock_guard again(mutex_);
-        --feed.held;
-        feed.used = Clock::now();
-        if (feed.left && feed.idle()) changed_.notify_all();
-      });
+      parcel->held = std::shared_ptr<const void>(
+          nullptr, [this, &feed, release = std::move(slot.release)](const void*) {
+            if (!frozen_) release();
+            const std::lock_guard again(mutex_);
+            --feed.held;
+            feed.used = Clock::now();
+            if (feed.left && feed.idle()) changed_.notify_all();
+          });
       feed.given[place] = parcel;
       batches_ += waiting.size();
       for (const auto& tensor : parcel->tensors) bytes_ += tensor.bytes * waiting.size();
     }
     lock.unlock();
     if (parcel != nullptr && waiting.empty()) slot.release();
-    for (std::size_t i = 0; i < waiting.size() && !slot.why_host.empty(); ++i) count(*feed.view, {Fallback::not_decoded, slot.why_host});
+    for (std::size_t i = 0; i < waiting.size() && !slot.why_host.empty(); ++i)
+      count(*feed.view, {Fallback::not_decoded, slot.why_host});
     // Nothing of it is kept here: its readers may give it back before this thread goes on.
     for (std::size_t i = 0; i < waiting.size(); ++i) {
-      if (is_for_host) hand_to_host(std::move(waiting[i]), reason_of(error_of(error)));
-      else waiting[i].done(i + 1 < waiting.size() ? parcel : std::move(parcel), error);
+      if (is_for_host)
+        hand_to_host(std::move(waiting[i]), reason_of(error_of(error)));
+      else
+        waiting[i].done(i + 1 < waiting.size() ? parcel : std::move(parcel), error);
     }
     waiting.clear();
     parcel = nullptr;
@@ -447,8 +488,11 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
     for (const Waiting& one : left) opened_.erase(one.id);
   lock.unlock();
   for (Waiting& one : left) {
-    if (stopping) one.done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the hand-off is ending")));
-    else hand_to_host(std::move(one), reason);
+    if (stopping)
+      one.done(nullptr,
+               std::make_exception_ptr(Error(ErrorCode::interrupted, "the hand-off is ending")));
+    else
+      hand_to_host(std::move(one), reason);
   }
   left.clear();
   if (!stopping) return;
@@ -469,7 +513,8 @@ void DeviceDelivery::take_to_host(std::vector<Waiting>& waiting, std::vector<Wai
 /// Precondition: the lock is not held, opened_ says already that it is on the host.
 void DeviceDelivery::hand_to_host(Waiting one, const Reason& reason) {
   count(*one.request.view, reason);
-  const std::uint64_t host = host_.open(std::move(one.request), Order::stream, from_host(one.id, reason.why, std::move(one.done)));
+  const std::uint64_t host = host_.open(std::move(one.request), Order::stream,
+                                        from_host(one.id, reason.why, std::move(one.done)));
   const std::lock_guard lock(mutex_);
   if (const auto it = opened_.find(one.id); it != opened_.end()) it->second.host = host;
 }

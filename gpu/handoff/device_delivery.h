@@ -1,14 +1,16 @@
 #pragma once
 // Mode daemon: batches in slots of device memory, which the readers map.
 //
-// One feed for each (view, rank, world) that is read in order: a stream of batches, its slots and a thread. Readers of
-// the same rank share its batches for as long as somebody holds them; where they read at two places, there are two
-// feeds. Batches that no feed can give come from the host delivery, in host memory, and the reader copies them. Each is
-// counted under its Fallback, and the first of each kind of a view is logged.
+// One feed for each (view, rank, world) that is read in order: a stream of batches, its slots and a
+// thread. Readers of the same rank share its batches for as long as somebody holds them; where they
+// read at two places, there are two feeds. Batches that no feed can give come from the host
+// delivery, in host memory, and the reader copies them. Each is counted under its Fallback, and the
+// first of each kind of a view is logged.
 //
-// Memory. A feed gets half of what is free. A feed that nobody reads is kept for `idle_time`, because its reader may
-// go on; when a new feed would get less than a quarter of all memory, or too little for its view, those that nobody
-// reads are ended first, the longest unused before the others.
+// Memory. A feed gets half of what is free. A feed that nobody reads is kept for `idle_time`,
+// because its reader may go on; when a new feed would get less than a quarter of all memory, or too
+// little for its view, those that nobody reads are ended first, the longest unused before the
+// others.
 
 #include <array>
 #include <atomic>
@@ -30,10 +32,12 @@
 
 namespace batchfs::handoff {
 
-/// Slots of a stream: what a reader asks for at first (three), and two that are made meanwhile; fewer where memory is short.
+/// Slots of a stream: what a reader asks for at first (three), and two that are made meanwhile;
+/// fewer where memory is short.
 constexpr std::uint32_t kMaxSlots = 5, kMinSlots = 2;
 
-/// Batches of one rank, in order, in slots. next() and the constructor's work wait; the rest does not.
+/// Batches of one rank, in order, in slots. next() and the constructor's work wait; the rest does
+/// not.
 class SlotStream {
  public:
   struct Tensor {
@@ -45,8 +49,8 @@ class SlotStream {
     std::string why_host;           // why the CPU made it; empty: the GPU did
   };
   virtual ~SlotStream() = default;
-  /// The next batch. Throws what went wrong with it, not_supported where only the host can make it: those after it
-  /// still come, unless broken().
+  /// The next batch. Throws what went wrong with it, not_supported where only the host can make it:
+  /// those after it still come, unless broken().
   virtual Slot next() = 0;
   virtual bool broken() const = 0;
   /// From any thread: next() throws soon, if it could wait for a reader.
@@ -66,16 +70,18 @@ class DeviceDelivery final : public Delivery {
   using Fallback = handoff::Fallback;
   using Fallbacks = std::array<std::uint64_t, kFallbacks>;
   static constexpr std::array<const char*, kFallbacks> kFallbackNames{
-      "none", "by_number", "behind", "past_end", "slots_held", "no_memory", "not_decoded", "failed"};
+      "none",       "by_number", "behind",      "past_end",
+      "slots_held", "no_memory", "not_decoded", "failed"};
 
   struct Options {
-    std::array<std::uint8_t, 16> uuid{};  // of the device
-    std::uint64_t memory = 0;             // of the device, for all feeds
+    std::array<std::uint8_t, 16> uuid{};          // of the device
+    std::uint64_t memory = 0;                     // of the device, for all feeds
     std::chrono::milliseconds idle_time{30'000};  // after which a feed that nobody reads is ended
     /// All batches are for one reader: where it begins anew, it has left its stream.
     bool one_reader = false;
     /// Makes the stream that begins with this batch, in so much memory. Throws.
-    std::function<std::unique_ptr<SlotStream>(const BatchRequest&, std::uint64_t memory)> make_stream;
+    std::function<std::unique_ptr<SlotStream>(const BatchRequest&, std::uint64_t memory)>
+        make_stream;
   };
   /// `host` outlives it.
   DeviceDelivery(Options options, Delivery& host, Log& log);
@@ -88,13 +94,16 @@ class DeviceDelivery final : public Delivery {
   void cancel(std::uint64_t opened) override;
   std::size_t slots(const BatchRequest& request) const override;
   void freeze() override { frozen_ = true; }
-  std::uint64_t bytes(const View& view, std::int64_t batch) const override { return host_.bytes(view, batch); }
+  std::uint64_t bytes(const View& view, std::int64_t batch) const override {
+    return host_.bytes(view, batch);
+  }
   /// Batches may lie in either memory.
   std::uint64_t limit() const override { return host_.limit() + options_.memory; }
   std::uint64_t host_limit() const override { return host_.limit(); }
 
   struct Statistics {
-    std::uint64_t batches = 0, bytes = 0, memory = 0, feeds = 0;  // delivered in device memory, ever; now
+    std::uint64_t batches = 0, bytes = 0, memory = 0,
+                  feeds = 0;  // delivered in device memory, ever; now
     Fallbacks fallbacks{};
   };
   Statistics statistics() const;
@@ -114,12 +123,13 @@ class DeviceDelivery final : public Delivery {
   };
   struct Opened {
     bool on_host = false;
-    std::uint64_t host = 0;         // what the host delivery gave
+    std::uint64_t host = 0;  // what the host delivery gave
     std::shared_ptr<Feed> feed;
     std::int64_t place = 0;
   };
 
-  std::shared_ptr<Feed> feed_for(const BatchRequest& request, std::int64_t place, Fallback& why_not);
+  std::shared_ptr<Feed> feed_for(const BatchRequest& request, std::int64_t place,
+                                 Fallback& why_not);
   void serve(Feed& feed, const BatchRequest& first);
   std::unique_ptr<SlotStream> make_stream(Feed& feed, const BatchRequest& first);
   void make_room(std::unique_lock<std::mutex>& lock, const Feed& feed, std::uint64_t most_used);

@@ -10,22 +10,23 @@ std::uint64_t HostDelivery::open(BatchRequest request, Order, Done done) {
   request.format = &packed_format();
   const std::shared_ptr<const View> view = request.view;
   const std::int64_t number = request.global_batch();
-  return engine_.open(request, [&engine = engine_, last_id = last_id_, view, number, done = std::move(done)](
-                                   std::shared_ptr<const batchfs::Batch> batch, std::exception_ptr error) {
-    if (error) return done(nullptr, error);
-    const BatchLayout layout = packed_format().layout(*view, number);
-    const std::vector<Dims> shapes = view->shapes(number);
-    auto parcel = std::make_shared<Parcel>();
-    const MemoryFile& file = batch->files[0];
-    parcel->memories.push_back({++*last_id, file.size(), MemoryKind::host, file.fd(), true});
-    for (std::size_t t = 0; t < shapes.size(); ++t)
-      parcel->tensors.push_back(
-          {0, layout.tensors[t].offset,
-           static_cast<std::uint64_t>(element_count(shapes[t])) * view->tensors()[t].type.itemsize});
-    engine.counters().bytes_delivered += file.size();
-    parcel->held = std::move(batch);
-    done(std::move(parcel), nullptr);
-  });
+  return engine_.open(
+      request, [&engine = engine_, last_id = last_id_, view, number, done = std::move(done)](
+                   std::shared_ptr<const batchfs::Batch> batch, std::exception_ptr error) {
+        if (error) return done(nullptr, error);
+        const BatchLayout layout = packed_format().layout(*view, number);
+        const std::vector<Dims> shapes = view->shapes(number);
+        auto parcel = std::make_shared<Parcel>();
+        const MemoryFile& file = batch->files[0];
+        parcel->memories.push_back({++*last_id, file.size(), MemoryKind::host, file.fd(), true});
+        for (std::size_t t = 0; t < shapes.size(); ++t)
+          parcel->tensors.push_back({0, layout.tensors[t].offset,
+                                     static_cast<std::uint64_t>(element_count(shapes[t])) *
+                                         view->tensors()[t].type.itemsize});
+        engine.counters().bytes_delivered += file.size();
+        parcel->held = std::move(batch);
+        done(std::move(parcel), nullptr);
+      });
 }
 
 std::uint64_t HostDelivery::bytes(const View& view, std::int64_t batch) const {

@@ -1,6 +1,6 @@
 #pragma once
-// Mode host: the engine's memory files themselves. Nothing is copied, and all readers of a batch share its
-// memory. What they have let go of is used again.
+// Mode host: the engine's memory files themselves. Nothing is copied, and all readers of a batch
+// share its memory. What they have let go of is used again.
 
 #include "engine/pipeline/engine.h"
 #include "gpu/handoff/delivery.h"
@@ -13,7 +13,9 @@ class HostDelivery final : public Delivery {
   explicit HostDelivery(Engine& engine) : engine_(engine) {}
 
   Mode mode() const override { return Mode::host; }
-  bool serves(const HelloMessage& hello) const override { return (hello.kinds & bit(MemoryKind::host)) != 0; }
+  bool serves(const HelloMessage& hello) const override {
+    return (hello.kinds & bit(MemoryKind::host)) != 0;
+  }
   std::uint64_t open(BatchRequest request, Order order, Done done) override;
   void cancel(std::uint64_t opened) override { engine_.cancel(opened); }
   std::uint64_t bytes(const View& view, std::int64_t batch) const override;
@@ -23,7 +25,8 @@ class HostDelivery final : public Delivery {
  private:
   Engine& engine_;
   /// Shared with batches under way: the engine may finish them when this is gone.
-  const std::shared_ptr<std::atomic<std::uint64_t>> last_id_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  const std::shared_ptr<std::atomic<std::uint64_t>> last_id_ =
+      std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
 }  // namespace batchfs::handoff

@@ -28,7 +28,8 @@ constexpr int kBacklog = 128;
 
 [[noreturn]] void fail(const char* what, const std::string& path) {
   const int cause = errno;
-  throw Error(cause == EACCES || cause == EPERM || cause == EROFS ? ErrorCode::access_denied : ErrorCode::io,
+  throw Error(cause == EACCES || cause == EPERM || cause == EROFS ? ErrorCode::access_denied
+                                                                  : ErrorCode::io,
               fmt::format("{}: {}", what, std::strerror(cause)), path);
 }
 
@@ -42,24 +43,28 @@ bool is_live(const std::string& path) {
 void remove_stale(const std::string& directory) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error))
-    if (entry.is_socket(error) && entry.path().extension() == ".sock" && !is_live(entry.path().string()))
+    if (entry.is_socket(error) && entry.path().extension() == ".sock" &&
+        !is_live(entry.path().string()))
       ::unlink(entry.path().c_str());
 }
 
 }  // namespace
 
-Listener::Listener(std::string path) : path_(std::filesystem::absolute(path).lexically_normal().string()) {
+Listener::Listener(std::string path)
+    : path_(std::filesystem::absolute(path).lexically_normal().string()) {
   struct stat at;
   if (::lstat(path_.c_str(), &at) == 0) {
     if (!S_ISSOCK(at.st_mode))
-      throw Error(ErrorCode::invalid_argument, "there is a file of that name, and it is not a socket", path_);
+      throw Error(ErrorCode::invalid_argument,
+                  "there is a file of that name, and it is not a socket", path_);
     if (is_live(path_))
       throw Error(ErrorCode::invalid_argument, "another process serves batches there", path_);
   }
   // No reader would connect to it.
   if (const std::string directory = changeable_directory(path_); !directory.empty())
     throw Error(ErrorCode::access_denied,
-                fmt::format("any user could replace the socket, since all may write to '{}'; put it into a directory of your "
+                fmt::format("any user could replace the socket, since all may write to '{}'; put "
+                            "it into a directory of your "
                             "own, or run chmod o-w '{}'",
                             directory, directory),
                 path_);
@@ -67,11 +72,11 @@ Listener::Listener(std::string path) : path_(std::filesystem::absolute(path).lex
   if (fd_ < 0) fail("making a socket", path_);
   // Under another name until one can connect to it; through /proc where the path is too long.
   const std::string fresh = fmt::format("{}.{}", path_, std::random_device()());
-  const int directory = ::open(std::filesystem::path(path_).parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  const int directory =
+      ::open(std::filesystem::path(path_).parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   sockaddr_un address;
-  const bool bound =
-      directory >= 0 && unix_address(fresh, directory, address) &&
-      ::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const bool bound = directory >= 0 && unix_address(fresh, directory, address) &&
+                     ::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   const int cause = errno;
   if (directory >= 0) ::close(directory);
   if (!bound || ::chmod(fresh.c_str(), 0600) != 0 || ::listen(fd_, kBacklog) != 0 ||
@@ -102,7 +107,8 @@ Listener::~Listener() {
   if (fd_ < 0) return;
   // Unless another process has put its own there meanwhile.
   struct stat at;
-  if (::lstat(path_.c_str(), &at) == 0 && at.st_dev == device_ && at.st_ino == inode_) ::unlink(path_.c_str());
+  if (::lstat(path_.c_str(), &at) == 0 && at.st_dev == device_ && at.st_ino == inode_)
+    ::unlink(path_.c_str());
   ::close(fd_);
 }
 

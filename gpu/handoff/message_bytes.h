@@ -18,7 +18,8 @@ namespace batchfs::handoff {
 template <class Message>
 Message read_as(std::span<const std::byte> bytes) {
   Message message;
-  if (bytes.size() < sizeof message) throw Error(ErrorCode::invalid_argument, "a message is too short");
+  if (bytes.size() < sizeof message)
+    throw Error(ErrorCode::invalid_argument, "a message is too short");
   std::memcpy(&message, bytes.data(), sizeof message);
   return message;
 }
@@ -26,7 +27,8 @@ Message read_as(std::span<const std::byte> bytes) {
 /// The same for messages without records behind them.
 template <class Message>
 Message read_exactly(std::span<const std::byte> bytes) {
-  if (bytes.size() != sizeof(Message)) throw Error(ErrorCode::invalid_argument, "a message has the wrong length");
+  if (bytes.size() != sizeof(Message))
+    throw Error(ErrorCode::invalid_argument, "a message has the wrong length");
   return read_as<Message>(bytes);
 }
 

@@ -27,8 +27,10 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
   }
   for (;;) {
     if (::sendmsg(socket, &message, MSG_NOSIGNAL) >= 0) return true;
-    if (errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM) ::usleep(1000);  // others' descriptors are under way
-    else if (errno != EINTR) return false;
+    if (errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM)
+      ::usleep(1000);  // others' descriptors are under way
+    else if (errno != EINTR)
+      return false;
   }
 }
 
@@ -48,12 +50,14 @@ bool receive_message(int socket, std::size_t longest, ReceivedMessage& message) 
     out.msg_controllen = sizeof control;
     const ssize_t got = ::recvmsg(socket, &out, MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == ECONNRESET && !was_reset) {  // the peer left messages unread: its own are still here
+    if (got < 0 && errno == ECONNRESET &&
+        !was_reset) {  // the peer left messages unread: its own are still here
       was_reset = true;
       continue;
     }
     if (got <= 0) return false;
-    for (cmsghdr* header = CMSG_FIRSTHDR(&out); header != nullptr; header = CMSG_NXTHDR(&out, header)) {
+    for (cmsghdr* header = CMSG_FIRSTHDR(&out); header != nullptr;
+         header = CMSG_NXTHDR(&out, header)) {
       if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
       const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
       const std::size_t before = message.descriptors.size();

@@ -1,5 +1,6 @@
 #pragma once
-// Messages with descriptors over a socket, for threads that may wait. Used by both sides of the programs' sockets.
+// Messages with descriptors over a socket, for threads that may wait. Used by both sides of the
+// programs' sockets.
 
 #include <cstddef>
 #include <span>
@@ -8,7 +9,8 @@
 namespace batchfs::handoff {
 
 /// Waits for room. False when the other side is gone.
-bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors = {});
+bool send_message(int socket, std::span<const std::byte> bytes,
+                  std::span<const int> descriptors = {});
 
 /// A message and its descriptors, which it owns.
 struct ReceivedMessage {
@@ -21,8 +23,8 @@ struct ReceivedMessage {
   ReceivedMessage& operator=(const ReceivedMessage&) = delete;
 };
 
-/// Waits for a message. False when the other side is gone, or sent one that is longer than `longest` or whose header
-/// says another length.
+/// Waits for a message. False when the other side is gone, or sent one that is longer than
+/// `longest` or whose header says another length.
 bool receive_message(int socket, std::size_t longest, ReceivedMessage& message);
 
 }  // namespace batchfs::handoff

@@ -15,12 +15,14 @@ class PackedFormat final : public BatchFormat {
     BatchLayout layout;
     const std::vector<Dims> shapes = view.shapes(batch);
     std::uint64_t end = 0;
-    std::vector<BatchLayout::Literal> gaps;  // what an earlier batch left there is nobody's business
+    std::vector<BatchLayout::Literal>
+        gaps;  // what an earlier batch left there is nobody's business
     for (std::size_t t = 0; t < shapes.size(); ++t) {
       const std::uint64_t offset = (end + kPage - 1) / kPage * kPage;
       if (offset > end) gaps.push_back({end, std::string(offset - end, '\0')});
       layout.tensors.push_back({0, offset});
-      end = offset + static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize;
+      end = offset +
+            static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize;
     }
     layout.files.push_back({end, std::move(gaps)});
     return layout;

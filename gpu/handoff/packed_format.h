@@ -1,7 +1,7 @@
 #pragma once
-// How batches lie in the memory of the hand-off: all tensors in one file, each from a page boundary on,
-// nothing else. One descriptor and one mapping make a batch, whatever its tensors; each can be registered
-// with a GPU driver and copied by itself.
+// How batches lie in the memory of the hand-off: all tensors in one file, each from a page boundary
+// on, nothing else. One descriptor and one mapping make a batch, whatever its tensors; each can be
+// registered with a GPU driver and copied by itself.
 
 #include "engine/pipeline/batch_format.h"
 

@@ -18,7 +18,8 @@ bool is_private_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return false;
   struct stat at;
   return ::lstat(path.c_str(), &at) == 0 && S_ISDIR(at.st_mode) && at.st_uid == ::geteuid() &&
-         (at.st_mode & 077) == 0 && ::access(path.c_str(), W_OK | X_OK) == 0 && changeable_directory(path).empty();
+         (at.st_mode & 077) == 0 && ::access(path.c_str(), W_OK | X_OK) == 0 &&
+         changeable_directory(path).empty();
 }
 
 }  // namespace
@@ -26,7 +27,8 @@ bool is_private_directory(const std::string& path) {
 std::vector<std::string> private_directories() {
   std::vector<std::string> candidates;
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && runtime[0] == '/') candidates.push_back(std::string(runtime) + "/batchfs");
+  if (runtime != nullptr && runtime[0] == '/')
+    candidates.push_back(std::string(runtime) + "/batchfs");
   if (::geteuid() == 0) candidates.push_back("/run/batchfs");
   candidates.push_back("/tmp/batchfs-" + std::to_string(::geteuid()));
   return candidates;
@@ -36,9 +38,10 @@ std::string private_directory() {
   const std::vector<std::string> candidates = private_directories();
   for (const std::string& candidate : candidates)
     if (is_private_directory(candidate)) return candidate;
-  throw Error(ErrorCode::access_denied,
-              "there is no directory for sockets that only this user can enter; set XDG_RUNTIME_DIR to one",
-              candidates.back());
+  throw Error(
+      ErrorCode::access_denied,
+      "there is no directory for sockets that only this user can enter; set XDG_RUNTIME_DIR to one",
+      candidates.back());
 }
 
 }  // namespace batchfs::handoff

@@ -6,11 +6,12 @@
 
 namespace batchfs::handoff {
 
-/// In the order of preference: `$XDG_RUNTIME_DIR/batchfs`, for root /run/batchfs, /tmp/batchfs-UID. Some may not exist.
+/// In the order of preference: `$XDG_RUNTIME_DIR/batchfs`, for root /run/batchfs, /tmp/batchfs-UID.
+/// Some may not exist.
 std::vector<std::string> private_directories();
 
-/// The first of them that exists or can be made, belongs to this user, and that nobody else can enter or replace.
-/// Throws access_denied where there is none.
+/// The first of them that exists or can be made, belongs to this user, and that nobody else can
+/// enter or replace. Throws access_denied where there is none.
 std::string private_directory();
 
 }  // namespace batchfs::handoff

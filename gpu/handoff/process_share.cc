@@ -34,7 +34,8 @@ bool ProcessShare::fits(std::uint64_t bytes, std::uint64_t limit, bool first) co
 }
 
 bool ProcessShare::fits_ahead(std::uint64_t bytes, std::uint64_t limit) const {
-  return batches_ < most_batches_ / 2 && bytes_ + bytes <= limit / 2 / std::max<std::size_t>(connections, 1);
+  return batches_ < most_batches_ / 2 &&
+         bytes_ + bytes <= limit / 2 / std::max<std::size_t>(connections, 1);
 }
 
 std::size_t most_batches_of_process() {

@@ -1,21 +1,23 @@
 #pragma once
-// The hand-off's wire format: what a reader and the process that makes batches say to each other over a
-// Unix socket.
+// The hand-off's wire format: what a reader and the process that makes batches say to each other
+// over a Unix socket.
 //
-// The socket is of type SOCK_SEQPACKET: a message arrives whole or not at all, and descriptors arrive with
-// the message they belong to. Every message is one of the structs below, in the machine's own byte order
-// (little-endian: batchfs runs on nothing else), without padding; some are followed by the records they
-// count. Each begins with a Header whose `length` is that of the whole message: a receiver refuses
-// one that differs from what arrived. Fields called `reserved` are zero. Numbers of batches are global, as
-// in the mount's epoch directories without a rank: the reader turns its rank, world and workers into
-// (first, step).
+// The socket is of type SOCK_SEQPACKET: a message arrives whole or not at all, and descriptors
+// arrive with the message they belong to. Every message is one of the structs below, in the
+// machine's own byte order (little-endian: batchfs runs on nothing else), without padding; some are
+// followed by the records they count. Each begins with a Header whose `length` is that of the whole
+// message: a receiver refuses one that differs from what arrived. Fields called `reserved` are
+// zero. Numbers of batches are global, as in the mount's epoch directories without a rank: the
+// reader turns its rank, world and workers into (first, step).
 //
 //   reader                                             server
 //   Hello      which view, what it can map    ->
-//                                             <-       Welcome   how many batches; with it, in a descriptor,
+//                                             <-       Welcome   how many batches; with it, in a
+//                                             descriptor,
 //                                                                the view's texts
 //   Start      a stream of batches, in order  ->
-//                                             <-       Batch ... as many ahead as the stream's depth says
+//                                             <-       Batch ... as many ahead as the stream's
+//                                             depth says
 //   Release    leases it is done with         ->
 //   Want       it waits, holding all it got   ->
 //                                             <-       End       of the stream
@@ -23,36 +25,44 @@
 //                                             <-       Batch, or Failed
 //                                             <-       Refused   and then the connection ends
 //
-// A Batch is leased: its memory stays as it is until the reader releases the lease or its connection ends,
-// which a reader's death does too. A batch that cannot be made is Failed, in its place in the stream; the
-// stream goes on behind it. What the reader does not take is not made: a stream has at most `depth` batches
-// that are not released, fewer where memory is short. A reader that keeps them all and waits for another says
-// Want, and gets one more, or Failed when that would not fit into memory.
+// A Batch is leased: its memory stays as it is until the reader releases the lease or its
+// connection ends, which a reader's death does too. A batch that cannot be made is Failed, in its
+// place in the stream; the stream goes on behind it. What the reader does not take is not made: a
+// stream has at most `depth` batches that are not released, fewer where memory is short. A reader
+// that keeps them all and waits for another says Want, and gets one more, or Failed when that would
+// not fit into memory.
 //
 // Memory. A batch's tensors lie in pieces of memory, each with an id that the server gives once per
-// connection. The message that names an id for the first time carries the descriptor (kMemoryAttached); a
-// piece that is kTransient belongs to one batch and is unmapped with its release, any other stays mapped
-// and its id comes again, slots of a ring for instance, until another of its kind comes that is not transient
-// either, or the connection ends: then it is unmapped when the last batch in it is released. Which kinds of memory may come is what the reader's Hello said it can map.
+// connection. The message that names an id for the first time carries the descriptor
+// (kMemoryAttached); a piece that is kTransient belongs to one batch and is unmapped with its
+// release, any other stays mapped and its id comes again, slots of a ring for instance, until
+// another of its kind comes that is not transient either, or the connection ends: then it is
+// unmapped when the last batch in it is released. Which kinds of memory may come is what the
+// reader's Hello said it can map.
 //
-// Mode reader. The server makes no batches then, it makes programs (gpu/program/program.h) that the reader runs on its own
-// device, in memory of its own (MemoryKind::own). The Welcome comes with a second descriptor, a socket that carries
-// Setups: each begins a series of programs, which has a socket of its own, so that it ends as a socket does:
+// Mode reader. The server makes no batches then, it makes programs (gpu/program/program.h) that the
+// reader runs on its own device, in memory of its own (MemoryKind::own). The Welcome comes with a
+// second descriptor, a socket that carries Setups: each begins a series of programs, which has a
+// socket of its own, so that it ends as a socket does:
 //
 //   reader                                             server
-//                                             <-       Setup     areas, tables; with it the descriptors of its bytes, of
-//                                                                staging memory, which the reader maps read-only, and of
+//                                             <-       Setup     areas, tables; with it the
+//                                             descriptors of its bytes, of
+//                                                                staging memory, which the reader
+//                                                                maps read-only, and of
 //                                                              the socket
-//                                             <-       Program ... on that socket; with each a descriptor of its bytes
+//                                             <-       Program ... on that socket; with each a
+//                                             descriptor of its bytes
 //   Ended      in the order of programs       ->
 //
-// A Batch in MemoryKind::own comes when the last of its programs has ended well; its memory's id is the Setup's. What a
-// program needs in its batch's slot is free: the reader released what was there. A batch that programs
-// cannot make comes in host memory. A reader whose device fails says so and ends the socket of the series: then all come so.
+// A Batch in MemoryKind::own comes when the last of its programs has ended well; its memory's id is
+// the Setup's. What a program needs in its batch's slot is free: the reader released what was
+// there. A batch that programs cannot make comes in host memory. A reader whose device fails says
+// so and ends the socket of the series: then all come so.
 //
-// Growing. A reader says the newest version it knows, the server answers with the one both use. A new kind
-// of memory is a new MemoryKind behind a bit in HelloMessage::kinds; a new step is a new MessageType, sent only
-// to who said in HelloMessage::features that it understands it.
+// Growing. A reader says the newest version it knows, the server answers with the one both use. A
+// new kind of memory is a new MemoryKind behind a bit in HelloMessage::kinds; a new step is a new
+// MessageType, sent only to who said in HelloMessage::features that it understands it.
 
 #include <bit>
 #include <cstddef>
@@ -76,9 +86,19 @@ inline constexpr std::uint32_t kMostDescriptors = 16;
 inline constexpr std::int64_t kLargestWorld = 65536;
 
 enum class MessageType : std::uint16_t {
-  hello = 1, start = 2, get = 3, release = 4, want = 5,           // of the reader
-  welcome = 64, batch = 65, end = 66, failed = 67, refused = 68,  // of the server
-  setup = 128, program = 129, ended = 130,                        // of the sockets for programs
+  hello = 1,
+  start = 2,
+  get = 3,
+  release = 4,
+  want = 5,  // of the reader
+  welcome = 64,
+  batch = 65,
+  end = 66,
+  failed = 67,
+  refused = 68,  // of the server
+  setup = 128,
+  program = 129,
+  ended = 130,  // of the sockets for programs
 };
 
 struct Header {
@@ -101,7 +121,9 @@ enum class MemoryKind : std::uint32_t {
   device_ipc = 3,  // a memory file that holds a cudaIpcMemHandle_t
   own = 4,         // of the reader: the batch area of its decoder
 };
-inline constexpr std::uint32_t bit(MemoryKind kind) { return 1u << static_cast<std::uint32_t>(kind); }
+inline constexpr std::uint32_t bit(MemoryKind kind) {
+  return 1u << static_cast<std::uint32_t>(kind);
+}
 
 /// Why a batch of a reader that wants batches on a GPU was not made there.
 enum class Fallback : std::uint32_t {
@@ -117,34 +139,36 @@ enum class Fallback : std::uint32_t {
 inline constexpr std::size_t kFallbacks = 8;
 
 struct HelloMessage {
-  Header header;               // version: the newest that the reader knows
+  Header header;  // version: the newest that the reader knows
   Mode mode;
-  std::uint32_t kinds;         // bits of the MemoryKinds that it can map
-  std::uint64_t features;      // bits of message types beyond version 1: none yet
+  std::uint32_t kinds;     // bits of the MemoryKinds that it can map
+  std::uint64_t features;  // bits of message types beyond version 1: none yet
   std::int64_t rank, world;
-  std::uint8_t gpu_uuid[16];   // of the device it wants batches on; zero for none
-  std::uint32_t name_length;   // of the view; 0 where the server has one only
-  std::uint32_t device_mib;    // memory that a decoder of its own may take, for MemoryKind::own
+  std::uint8_t gpu_uuid[16];  // of the device it wants batches on; zero for none
+  std::uint32_t name_length;  // of the view; 0 where the server has one only
+  std::uint32_t device_mib;   // memory that a decoder of its own may take, for MemoryKind::own
   char name[256];
 };
 
 /// Its one descriptor is a memory file with two JSON texts, one behind the other: schema.json and
 /// view.json, as the mount has them.
 struct WelcomeMessage {
-  Header header;               // version: the one both use
-  Mode mode;                   // never automatic
+  Header header;  // version: the one both use
+  Mode mode;      // never automatic
   std::uint32_t largest_depth;
   std::uint64_t schema_length, view_length;  // bytes of the texts
   std::int64_t samples, batch_size, batches, epochs;
-  std::uint32_t remainder;     // Remainder
+  std::uint32_t remainder;  // Remainder
   std::uint32_t tensor_count;
 };
 
-/// What happens to samples that do not fill a batch, and to batches that do not fill a round of ranks.
+/// What happens to samples that do not fill a batch, and to batches that do not fill a round of
+/// ranks.
 enum class Remainder : std::uint32_t { keep = 0, drop = 1, pad = 2 };
 
-/// The batches first, first + step, ... `count` of them. Takes the place of the stream before it, whose
-/// batches may still arrive: the reader releases those. `stream` is any number but 0; `count` 0 only ends.
+/// The batches first, first + step, ... `count` of them. Takes the place of the stream before it,
+/// whose batches may still arrive: the reader releases those. `stream` is any number but 0; `count`
+/// 0 only ends.
 struct StartMessage {
   Header header;
   std::uint64_t stream;
@@ -166,7 +190,8 @@ struct ReleaseMessage {
   std::uint32_t reserved;
 };
 
-/// From now on the stream's depth is `depth`. The reader waits for the next batch, unless `only_depth` is 1.
+/// From now on the stream's depth is `depth`. The reader waits for the next batch, unless
+/// `only_depth` is 1.
 struct WantMessage {
   Header header;
   std::uint64_t stream;
@@ -174,8 +199,8 @@ struct WantMessage {
   std::uint32_t only_depth;
 };
 
-/// Followed by MemoryRecord[memory_count], TensorRecord[tensor_count], std::int64_t[dim_count]: the shapes
-/// of the tensors one behind the other, in the order of the schema. Elements lie in C order.
+/// Followed by MemoryRecord[memory_count], TensorRecord[tensor_count], std::int64_t[dim_count]: the
+/// shapes of the tensors one behind the other, in the order of the schema. Elements lie in C order.
 struct BatchMessage {
   Header header;
   std::uint64_t lease;    // never 0, never twice in a connection
@@ -183,7 +208,7 @@ struct BatchMessage {
   std::uint64_t request;  // of the Get, 0 for a stream
   std::int64_t epoch, batch, samples;
   std::uint32_t memory_count, tensor_count, dim_count;
-  Fallback fallback;      // none where the reader wants no GPU
+  Fallback fallback;  // none where the reader wants no GPU
 };
 
 inline constexpr std::uint32_t kMemoryAttached = 1;
@@ -208,13 +233,14 @@ struct EndMessage {
   std::uint64_t stream;
 };
 
-/// Followed by the two texts, UTF-8. Of a stream it counts as one of its batches until its lease is released.
+/// Followed by the two texts, UTF-8. Of a stream it counts as one of its batches until its lease is
+/// released.
 struct FailedMessage {
   Header header;
   std::uint64_t lease;  // 0 for a Get
   std::uint64_t stream, request;
   std::int64_t epoch, batch;
-  std::uint32_t code;   // ErrorCode
+  std::uint32_t code;  // ErrorCode
   std::uint32_t why_length, where_length;
   std::uint32_t reserved;
 };
@@ -227,7 +253,8 @@ struct RefusedMessage {
   std::uint32_t reserved;
 };
 
-/// With three descriptors: a memory file with the setup's bytes (gpu/program/program_setup.h), staging memory, a socket.
+/// With three descriptors: a memory file with the setup's bytes (gpu/program/program_setup.h),
+/// staging memory, a socket.
 struct SetupMessage {
   Header header;
   std::uint64_t id;  // of the batches' memory
@@ -240,8 +267,9 @@ struct ProgramMessage {
   std::uint64_t number, size;
 };
 
-/// Followed by `count` numbers of chunks (std::uint32_t) that were not decoded; kAllRefused for all of them. Number 0:
-/// the reader's decoder has failed with `code`, an ErrorCode, and the socket ends.
+/// Followed by `count` numbers of chunks (std::uint32_t) that were not decoded; kAllRefused for all
+/// of them. Number 0: the reader's decoder has failed with `code`, an ErrorCode, and the socket
+/// ends.
 struct EndedMessage {
   Header header;
   std::uint64_t number;
@@ -253,10 +281,13 @@ inline constexpr std::uint32_t kMostRefused = 1024;
 
 // The layout is the contract.
 static_assert(sizeof(Header) == 8 && sizeof(HelloMessage) == 320 && sizeof(WelcomeMessage) == 72);
-static_assert(sizeof(StartMessage) == 56 && sizeof(GetMessage) == 32 && sizeof(ReleaseMessage) == 16 &&
-              sizeof(WantMessage) == 24);
-static_assert(sizeof(BatchMessage) == 72 && sizeof(MemoryRecord) == 24 && sizeof(TensorRecord) == 24);
-static_assert(sizeof(SetupMessage) == 32 && sizeof(ProgramMessage) == 24 && sizeof(EndedMessage) == 24);
-static_assert(sizeof(EndMessage) == 16 && sizeof(FailedMessage) == 64 && sizeof(RefusedMessage) == 24);
+static_assert(sizeof(StartMessage) == 56 && sizeof(GetMessage) == 32 &&
+              sizeof(ReleaseMessage) == 16 && sizeof(WantMessage) == 24);
+static_assert(sizeof(BatchMessage) == 72 && sizeof(MemoryRecord) == 24 &&
+              sizeof(TensorRecord) == 24);
+static_assert(sizeof(SetupMessage) == 32 && sizeof(ProgramMessage) == 24 &&
+              sizeof(EndedMessage) == 24);
+static_assert(sizeof(EndMessage) == 16 && sizeof(FailedMessage) == 64 &&
+              sizeof(RefusedMessage) == 24);
 
 }  // namespace batchfs::handoff

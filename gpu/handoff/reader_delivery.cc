@@ -22,7 +22,8 @@ void add(DeviceDelivery::Fallbacks& to, const DeviceDelivery::Fallbacks& more) {
 }  // namespace
 
 /// A connection's batches. Whatever holds one of them holds the session.
-class ReaderDelivery::Reading final : public Delivery, public std::enable_shared_from_this<Reading> {
+class ReaderDelivery::Reading final : public Delivery,
+                                      public std::enable_shared_from_this<Reading> {
  public:
   /// Owns `channel`.
   Reading(Engine& engine, Delivery& host, Log& log, int channel, std::uint64_t memory)
@@ -30,16 +31,18 @@ class ReaderDelivery::Reading final : public Delivery, public std::enable_shared
         batches_({.uuid = {},
                   .memory = memory,
                   .one_reader = true,
-                  .make_stream = [this, &engine](const BatchRequest& first, std::uint64_t most) {
-                    return reader_slots(engine, channel_.fd, ++last_stream_, first, most);
-                  }},
+                  .make_stream =
+                      [this, &engine](const BatchRequest& first, std::uint64_t most) {
+                        return reader_slots(engine, channel_.fd, ++last_stream_, first, most);
+                      }},
                  host, log) {}
 
   Mode mode() const override { return Mode::reader; }
   bool serves(const HelloMessage&) const override { return true; }
   std::uint64_t open(BatchRequest request, Order order, Done done) override {
     return batches_.open(std::move(request), order,
-                         [self = shared_from_this(), done = std::move(done)](std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
+                         [self = shared_from_this(), done = std::move(done)](
+                             std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
                            if (parcel == nullptr) return done(nullptr, error);
                            auto kept = std::make_shared<Parcel>(*parcel);
                            struct Held {
@@ -53,7 +56,9 @@ class ReaderDelivery::Reading final : public Delivery, public std::enable_shared
   void cancel(std::uint64_t opened) override { batches_.cancel(opened); }
   std::size_t slots(const BatchRequest& request) const override { return batches_.slots(request); }
   void freeze() override { batches_.freeze(); }
-  std::uint64_t bytes(const View& view, std::int64_t batch) const override { return batches_.bytes(view, batch); }
+  std::uint64_t bytes(const View& view, std::int64_t batch) const override {
+    return batches_.bytes(view, batch);
+  }
   std::uint64_t limit() const override { return batches_.limit(); }
   std::uint64_t host_limit() const override { return batches_.host_limit(); }
   DeviceDelivery::Statistics statistics() const { return batches_.statistics(); }
@@ -85,13 +90,15 @@ ReaderDelivery::~ReaderDelivery() {
 }
 
 bool ReaderDelivery::serves(const HelloMessage& hello) const {
-  return (hello.kinds & bit(MemoryKind::own)) != 0 && (hello.kinds & bit(MemoryKind::host)) != 0 && hello.device_mib > 0;
+  return (hello.kinds & bit(MemoryKind::own)) != 0 && (hello.kinds & bit(MemoryKind::host)) != 0 &&
+         hello.device_mib > 0;
 }
 
 Delivery::Session ReaderDelivery::session(const HelloMessage& hello) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    throw Error(ErrorCode::no_memory, std::string("a socket for programs: ") + std::strerror(errno));
+    throw Error(ErrorCode::no_memory,
+                std::string("a socket for programs: ") + std::strerror(errno));
   auto* session = new Reading(engine_, host_, log_, ends[0], hello.device_mib * kMiB);
   {
     const std::lock_guard lock(mutex_);

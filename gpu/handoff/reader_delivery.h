@@ -1,6 +1,6 @@
 #pragma once
-// Mode reader: each reader decodes for itself. A session per connection, with a stream of programs as DeviceDelivery
-// has one of slots; what programs cannot make comes from the host delivery.
+// Mode reader: each reader decodes for itself. A session per connection, with a stream of programs
+// as DeviceDelivery has one of slots; what programs cannot make comes from the host delivery.
 
 #include <condition_variable>
 #include <memory>
@@ -27,7 +27,9 @@ class ReaderDelivery final : public Delivery {
   /// Batches come from sessions.
   std::uint64_t open(BatchRequest request, Order order, Done done) override;
   void cancel(std::uint64_t) override {}
-  std::uint64_t bytes(const View& view, std::int64_t batch) const override { return host_.bytes(view, batch); }
+  std::uint64_t bytes(const View& view, std::int64_t batch) const override {
+    return host_.bytes(view, batch);
+  }
   std::uint64_t limit() const override { return host_.limit(); }
 
   /// Sessions now, and the batches of all that there were.
@@ -47,8 +49,9 @@ class ReaderDelivery final : public Delivery {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::vector<Reading*> sessions_;
-  std::vector<std::unique_ptr<Reading>> ending_;  // their end waits for threads, which the server must not
-  Statistics ended_;                              // of sessions that are gone
+  std::vector<std::unique_ptr<Reading>>
+      ending_;        // their end waits for threads, which the server must not
+  Statistics ended_;  // of sessions that are gone
   bool stopping_ = false;
   std::thread ender_;
 };

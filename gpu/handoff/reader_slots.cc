@@ -19,11 +19,15 @@ namespace batchfs::handoff {
 
 namespace {
 
-/// Staging memory, in programs' worth: as many as the lanes work on, and two that are read meanwhile.
+/// Staging memory, in programs' worth: as many as the lanes work on, and two that are read
+/// meanwhile.
 constexpr std::uint64_t kStagedParts = 6;
 
-/// Reading is bound by memory: two threads that share a core take nearly twice the time of one and are hardly faster.
-int reading_threads() { return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 2u, 12u)); }
+/// Reading is bound by memory: two threads that share a core take nearly twice the time of one and
+/// are hardly faster.
+int reading_threads() {
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 2u, 12u));
+}
 
 MemoryFile file_of(std::span<const std::byte> bytes, const char* name) {
   MemoryFile file = MemoryFiles(false).create(name, std::max<std::size_t>(bytes.size(), 1));
@@ -40,12 +44,14 @@ bool send_struct(int socket, Message message, MessageType type, std::span<const 
 
 class ReaderSlots final : public SlotStream {
  public:
-  ReaderSlots(Engine& engine, int channel, std::uint64_t id, const BatchRequest& first, std::uint64_t memory, std::uint32_t slots)
+  ReaderSlots(Engine& engine, int channel, std::uint64_t id, const BatchRequest& first,
+              std::uint64_t memory, std::uint32_t slots)
       : view_(first.view),
         rank_(first.rank),
         world_(first.world),
         epoch_batches_(static_cast<std::uint64_t>(view_->rank_batches(first.rank, first.world))),
-        first_(static_cast<std::uint64_t>(first.epoch) * epoch_batches_ + static_cast<std::uint64_t>(first.batch)),
+        first_(static_cast<std::uint64_t>(first.epoch) * epoch_batches_ +
+               static_cast<std::uint64_t>(first.batch)),
         id_(id),
         memory_(memory),
         slots_(slots),
@@ -55,17 +61,25 @@ class ReaderSlots final : public SlotStream {
     layout_.sizes.constants = tables_.constants().size();
     layout_.sizes.staging = kStagedParts * layout_.part;
     staging_ = engine.memory_files().create("batchfs-staging", layout_.sizes.staging);
-    staging_.seal();  // for the reader: programs are made of what is there, and nobody else may change it
-    const gpu::ProgramSetup setup{layout_.sizes, static_cast<std::uint32_t>(layout_.lanes), slots, layout_.slot_bytes,
-                                  tables_.conversions(), tables_.constants()};
+    staging_.seal();  // for the reader: programs are made of what is there, and nobody else may
+                      // change it
+    const gpu::ProgramSetup setup{layout_.sizes,
+                                  static_cast<std::uint32_t>(layout_.lanes),
+                                  slots,
+                                  layout_.slot_bytes,
+                                  tables_.conversions(),
+                                  tables_.constants()};
     const std::vector<std::byte> bytes = setup.to_bytes();
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-      throw Error(ErrorCode::no_memory, std::string("a socket for programs: ") + std::strerror(errno));
+      throw Error(ErrorCode::no_memory,
+                  std::string("a socket for programs: ") + std::strerror(errno));
     socket_ = ends[0];
     const MemoryFile file = file_of(bytes, "batchfs-setup");
     const int descriptors[] = {file.fd(), staging_.fd(), ends[1]};
-    const bool sent = send_struct(channel, SetupMessage{{}, id, bytes.size(), layout_.sizes.staging}, MessageType::setup, descriptors);
+    const bool sent =
+        send_struct(channel, SetupMessage{{}, id, bytes.size(), layout_.sizes.staging},
+                    MessageType::setup, descriptors);
     ::close(ends[1]);
     if (!sent) {
       ::close(socket_);
@@ -78,7 +92,9 @@ class ReaderSlots final : public SlotStream {
           if (!exists(place)) return std::nullopt;
           return gpu::BatchNumber{epoch_of(place), number_of(place)};
         },
-        gpu::ProgramSource::Options{layout_.sizes, staging_.data(), layout_.part, rank_, world_, &engine.trace()}, executor_, counters_);
+        gpu::ProgramSource::Options{layout_.sizes, staging_.data(), layout_.part, rank_, world_,
+                                    &engine.trace()},
+        executor_, counters_);
     planner_ = std::thread([this] { guarded([this] { plan(); }); });
     launcher_ = std::thread([this] { guarded([this] { launch(); }); });
     completer_ = std::thread([this] { guarded([this] { complete(); }); });
@@ -94,7 +110,8 @@ class ReaderSlots final : public SlotStream {
 
   Slot next() override {
     std::unique_lock lock(mutex_);
-    if (!exists(next_place_)) throw Error(ErrorCode::not_found, "there is no batch behind the last epoch's");
+    if (!exists(next_place_))
+      throw Error(ErrorCode::not_found, "there is no batch behind the last epoch's");
     changed_.wait(lock, [this] {
       const auto it = entries_.find(next_place_);
       return !why_broken_.empty() || (it != entries_.end() && it->second.ended);
@@ -115,7 +132,8 @@ class ReaderSlots final : public SlotStream {
     const std::vector<std::uint64_t> offsets = gpu::tensor_offsets(*view_, shapes);
     for (std::size_t t = 0; t < shapes.size(); ++t)
       slot.tensors.push_back({entry.slot * layout_.slot_bytes + offsets[t],
-                              static_cast<std::uint64_t>(element_count(shapes[t])) * view_->tensors()[t].type.itemsize});
+                              static_cast<std::uint64_t>(element_count(shapes[t])) *
+                                  view_->tensors()[t].type.itemsize});
     slot.release = [this, freed = entry.slot] {
       const std::lock_guard again(mutex_);
       free_slots_.push_back(freed);
@@ -147,9 +165,12 @@ class ReaderSlots final : public SlotStream {
   };
 
   bool exists(std::uint64_t place) const {
-    return epoch_batches_ > 0 && (first_ + place) / epoch_batches_ < static_cast<std::uint64_t>(view_->epochs());
+    return epoch_batches_ > 0 &&
+           (first_ + place) / epoch_batches_ < static_cast<std::uint64_t>(view_->epochs());
   }
-  std::int64_t epoch_of(std::uint64_t place) const { return static_cast<std::int64_t>((first_ + place) / epoch_batches_); }
+  std::int64_t epoch_of(std::uint64_t place) const {
+    return static_cast<std::int64_t>((first_ + place) / epoch_batches_);
+  }
   /// Global.
   std::int64_t number_of(std::uint64_t place) const {
     return static_cast<std::int64_t>((first_ + place) % epoch_batches_) * world_ + rank_;
@@ -189,7 +210,8 @@ class ReaderSlots final : public SlotStream {
         free_slots_.pop_front();
         entries_[place].slot = slot;
       }
-      std::vector<std::uint64_t> tensors = gpu::tensor_offsets(*view_, view_->shapes(number_of(place)));
+      std::vector<std::uint64_t> tensors =
+          gpu::tensor_offsets(*view_, view_->shapes(number_of(place)));
       tensors.pop_back();
       for (std::uint64_t& offset : tensors) offset += slot * layout_.slot_bytes;
       if (!source_->begin(place, slot, tensors)) return;
@@ -204,8 +226,9 @@ class ReaderSlots final : public SlotStream {
       }
       const MemoryFile file = file_of(program->bytes(), "batchfs-program");
       const int descriptors[] = {file.fd()};
-      if (!send_struct(socket_, ProgramMessage{{}, program->header().number, program->bytes().size()}, MessageType::program,
-                       descriptors)) {
+      if (!send_struct(socket_,
+                       ProgramMessage{{}, program->header().number, program->bytes().size()},
+                       MessageType::program, descriptors)) {
         ::shutdown(socket_, SHUT_RDWR);  // complete() reads what the reader said last
         return;
       }
@@ -216,7 +239,8 @@ class ReaderSlots final : public SlotStream {
     constexpr std::size_t kLongest = sizeof(EndedMessage) + kMostRefused * sizeof(std::uint32_t);
     for (;;) {
       ReceivedMessage received;
-      if (!receive_message(socket_, kLongest, received)) return fail("the reader ended its decoder");
+      if (!receive_message(socket_, kLongest, received))
+        return fail("the reader ended its decoder");
       const Ended ended = read(received.bytes);
       const auto batch = source_->ended(ended.number, ended.statuses);
       if (!batch) continue;
@@ -232,7 +256,8 @@ class ReaderSlots final : public SlotStream {
     std::uint64_t number;
     std::vector<std::uint32_t> statuses;
   };
-  /// What the reader says of the oldest program under way. Throws corrupt, and io or no_memory when its decoder failed.
+  /// What the reader says of the oldest program under way. Throws corrupt, and io or no_memory when
+  /// its decoder failed.
   Ended read(std::span<const std::byte> bytes) {
     const auto require = [](bool good) {
       if (!good) throw Error(ErrorCode::corrupt, "the reader says nonsense about a program");
@@ -244,18 +269,22 @@ class ReaderSlots final : public SlotStream {
     if (message.number == 0) {
       const bool is_memory = message.code == static_cast<std::uint32_t>(ErrorCode::no_memory);
       throw Error(is_memory ? ErrorCode::no_memory : ErrorCode::io,
-                  is_memory ? "the reader's GPU has too little free memory for its decoder; allow it less (device_memory)"
+                  is_memory ? "the reader's GPU has too little free memory for its decoder; allow "
+                              "it less (device_memory)"
                             : "the reader's decoder has failed; the reader knows why (why_copied)");
     }
     Ended ended{message.number, {}};
     {
       const std::lock_guard lock(mutex_);
       require(!started_.empty() && started_.front().first == message.number);
-      ended.statuses.assign(started_.front().second, message.count == kAllRefused ? ~std::uint32_t{gpu::kDecoded} : gpu::kDecoded);
+      ended.statuses.assign(started_.front().second, message.count == kAllRefused
+                                                         ? ~std::uint32_t{gpu::kDecoded}
+                                                         : gpu::kDecoded);
       started_.pop_front();
     }
     if (message.count == kAllRefused) return ended;
-    require(message.count <= kMostRefused && bytes.size() == sizeof message + message.count * sizeof(std::uint32_t));
+    require(message.count <= kMostRefused &&
+            bytes.size() == sizeof message + message.count * sizeof(std::uint32_t));
     for (std::uint32_t i = 0; i < message.count; ++i) {
       std::uint32_t chunk;
       std::memcpy(&chunk, bytes.data() + sizeof message + i * sizeof chunk, sizeof chunk);
@@ -281,8 +310,9 @@ class ReaderSlots final : public SlotStream {
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::deque<std::uint32_t> free_slots_;
-  std::map<std::uint64_t, Entry> entries_;                          // planned and not given out, by place
-  std::deque<std::pair<std::uint64_t, std::uint64_t>> started_;     // programs under way: number, chunks
+  std::map<std::uint64_t, Entry> entries_;  // planned and not given out, by place
+  std::deque<std::pair<std::uint64_t, std::uint64_t>>
+      started_;  // programs under way: number, chunks
   std::uint64_t next_place_ = 0;
   std::string why_broken_;
   ErrorCode code_ = ErrorCode::interrupted;  // with why_broken_
@@ -292,8 +322,8 @@ class ReaderSlots final : public SlotStream {
 
 }  // namespace
 
-std::unique_ptr<SlotStream> reader_slots(Engine& engine, int channel, std::uint64_t id, const BatchRequest& first,
-                                         std::uint64_t memory) {
+std::unique_ptr<SlotStream> reader_slots(Engine& engine, int channel, std::uint64_t id,
+                                         const BatchRequest& first, std::uint64_t memory) {
   for (std::uint32_t slots = kMaxSlots;; --slots) {
     try {
       return std::make_unique<ReaderSlots>(engine, channel, id, first, memory, slots);

@@ -1,6 +1,7 @@
 #pragma once
-// Mode reader: batches in slots of the reader's own device memory. The programs that make them are made here, from
-// chunks that are read into memory which both processes have, and run there: see protocol.h. Needs no GPU.
+// Mode reader: batches in slots of the reader's own device memory. The programs that make them are
+// made here, from chunks that are read into memory which both processes have, and run there: see
+// protocol.h. Needs no GPU.
 
 #include <cstdint>
 #include <memory>
@@ -10,10 +11,11 @@
 
 namespace batchfs::handoff {
 
-/// The stream that begins with this batch, for a decoder that may take `memory` bytes. `channel` is the server's end
-/// of the socket for Setups; `id` that of the stream's memory. next() throws not_supported for a batch that programs
-/// cannot make. Throws not_supported for a view that they cannot, no_memory when there is too little.
-std::unique_ptr<SlotStream> reader_slots(Engine& engine, int channel, std::uint64_t id, const BatchRequest& first,
-                                         std::uint64_t memory);
+/// The stream that begins with this batch, for a decoder that may take `memory` bytes. `channel` is
+/// the server's end of the socket for Setups; `id` that of the stream's memory. next() throws
+/// not_supported for a batch that programs cannot make. Throws not_supported for a view that they
+/// cannot, no_memory when there is too little.
+std::unique_ptr<SlotStream> reader_slots(Engine& engine, int channel, std::uint64_t id,
+                                         const BatchRequest& first, std::uint64_t memory);
 
 }  // namespace batchfs::handoff

@@ -32,8 +32,10 @@ Remainder remainder_of(const View& view) {
 }
 
 SharedView shared(const std::shared_ptr<const View>& view) {
-  const std::string schema = json_text(view->schema()) + "\n", resolved = json_text(view->resolved()) + "\n";
-  SharedView result{view, MemoryFiles(false).create("batchfs-view", schema.size() + resolved.size()),
+  const std::string schema = json_text(view->schema()) + "\n",
+                    resolved = json_text(view->resolved()) + "\n";
+  SharedView result{view,
+                    MemoryFiles(false).create("batchfs-view", schema.size() + resolved.size()),
                     schema.size(), resolved.size(), remainder_of(*view)};
   std::memcpy(result.texts.data(), schema.data(), schema.size());
   std::memcpy(result.texts.data() + schema.size(), resolved.data(), resolved.size());
@@ -53,7 +55,8 @@ void watch(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t
 
 struct HandoffServer::Inbox {
   Inbox() : wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (wake < 0) throw Error(ErrorCode::no_memory, fmt::format("eventfd: {}", std::strerror(errno)));
+    if (wake < 0)
+      throw Error(ErrorCode::no_memory, fmt::format("eventfd: {}", std::strerror(errno)));
   }
   ~Inbox() { ::close(wake); }
 
@@ -94,11 +97,15 @@ HandoffServer::Reader::~Reader() {
 }
 
 HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
-    : options_(std::move(options)), listener_(std::move(listener)), log_(log), inbox_(std::make_shared<Inbox>()) {
+    : options_(std::move(options)),
+      listener_(std::move(listener)),
+      log_(log),
+      inbox_(std::make_shared<Inbox>()) {
   for (const auto& view : options_.views) offer_.views.push_back(shared(view));
   offer_.deliveries = options_.deliveries;
   events_ = ::epoll_create1(EPOLL_CLOEXEC);
-  if (events_ < 0) throw Error(ErrorCode::no_memory, fmt::format("epoll: {}", std::strerror(errno)));
+  if (events_ < 0)
+    throw Error(ErrorCode::no_memory, fmt::format("epoll: {}", std::strerror(errno)));
   watch(events_, EPOLL_CTL_ADD, listener_.fd(), EPOLLIN, kListener);
   watch(events_, EPOLL_CTL_ADD, inbox_->wake, EPOLLIN, kInbox);
   // Signals are for the thread that serves the mount.
@@ -131,18 +138,23 @@ void HandoffServer::run() {
   inbox_->owner = std::this_thread::get_id();
   std::vector<epoll_event> events(64);
   while (!inbox_->stopping) {
-    const int count = ::epoll_wait(events_, events.data(), static_cast<int>(events.size()), timeout());
+    const int count =
+        ::epoll_wait(events_, events.data(), static_cast<int>(events.size()), timeout());
     for (int i = 0; i < count; ++i) {
       const std::uint64_t what = events[static_cast<std::size_t>(i)].data.u64, id = what >> 2;
       const auto reader = readers_.find(id);
       switch (what & 3) {
-        case kListener: accept_readers(); break;
+        case kListener:
+          accept_readers();
+          break;
         case kInbox: {
           std::uint64_t times;
           [[maybe_unused]] const ssize_t got = ::read(inbox_->wake, &times, sizeof times);
           break;
         }
-        case kProcess: settle(id, false); break;
+        case kProcess:
+          settle(id, false);
+          break;
         case kSocket:
           if (reader == readers_.end()) break;
           if (events[static_cast<std::size_t>(i)].events & EPOLLOUT)
@@ -155,10 +167,12 @@ void HandoffServer::run() {
     }
     drain_inbox();
     const Clock::time_point now = Clock::now();
-    for (const std::uint64_t id : std::set(short_of_descriptors_)) settle(id, readers_.at(id).connection->writable());
+    for (const std::uint64_t id : std::set(short_of_descriptors_))
+      settle(id, readers_.at(id).connection->writable());
     for (const std::uint64_t id : std::set(greeting_)) {
       if (now < readers_.at(id).deadline) continue;
-      readers_.at(id).connection->refuse(Error(ErrorCode::timed_out, "the reader did not say Hello"));
+      readers_.at(id).connection->refuse(
+          Error(ErrorCode::timed_out, "the reader did not say Hello"));
       settle(id, false);
     }
     if (!accepting_ && now >= accept_again_) {
@@ -193,7 +207,8 @@ void HandoffServer::accept_readers() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno != EAGAIN) {  // no descriptors are left: those who wait go on waiting
-      log_.warning(fmt::format("hand-off: a reader cannot be accepted now: {}", std::strerror(errno)));
+      log_.warning(
+          fmt::format("hand-off: a reader cannot be accepted now: {}", std::strerror(errno)));
       watch(events_, EPOLL_CTL_DEL, listener_.fd(), 0, 0);
       accepting_ = false;
       accept_again_ = Clock::now() + kPause;
@@ -208,23 +223,26 @@ void HandoffServer::accept_reader(int socket) {
   socklen_t size = sizeof peer;
   const bool known = ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
   const std::shared_ptr<ProcessShare> process = share_of(peer.pid);
-  auto connection = std::make_unique<Connection>(id, socket, offer_, process, [inbox = inbox_](Completion completion) {
-    inbox->put(std::move(completion));
-  });
+  auto connection = std::make_unique<Connection>(
+      id, socket, offer_, process,
+      [inbox = inbox_](Completion completion) { inbox->put(std::move(completion)); });
   if (!known || (peer.uid != ::geteuid() && peer.uid != 0)) {
-    connection->refuse(Error(ErrorCode::access_denied,
-                             "batches are handed over to the user that batchfs runs as; read the mount's files, "
-                             "or run batchfs as this user"));
+    connection->refuse(
+        Error(ErrorCode::access_denied,
+              "batches are handed over to the user that batchfs runs as; read the mount's files, "
+              "or run batchfs as this user"));
     return;
   }
   if (readers_.size() >= options_.most_readers) {
-    connection->refuse(Error(ErrorCode::no_memory, fmt::format("there are {} readers already", readers_.size())));
+    connection->refuse(
+        Error(ErrorCode::no_memory, fmt::format("there are {} readers already", readers_.size())));
     return;
   }
   if (process->connections > std::max<std::size_t>(options_.most_readers / 2, 2)) {
-    connection->refuse(Error(ErrorCode::no_memory,
-                             fmt::format("process {} has {} connections already; close some of its readers", peer.pid,
-                                         process->connections - 1)));
+    connection->refuse(
+        Error(ErrorCode::no_memory,
+              fmt::format("process {} has {} connections already; close some of its readers",
+                          peer.pid, process->connections - 1)));
     return;
   }
   Reader& reader = readers_[id];
@@ -236,14 +254,16 @@ void HandoffServer::accept_reader(int socket) {
   if (peer.pid > 0) reader.process = static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0));
   try {
     watch(events_, EPOLL_CTL_ADD, socket, reader.events, id << 2 | kSocket);
-    if (reader.process >= 0) watch(events_, EPOLL_CTL_ADD, reader.process, EPOLLIN, id << 2 | kProcess);
+    if (reader.process >= 0)
+      watch(events_, EPOLL_CTL_ADD, reader.process, EPOLLIN, id << 2 | kProcess);
   } catch (const Error& error) {
     reader.connection->refuse(error);
     settle(id, false);
   }
 }
 
-/// Connections of one process count together. A process without a number here is in another PID namespace.
+/// Connections of one process count together. A process without a number here is in another PID
+/// namespace.
 std::shared_ptr<ProcessShare> HandoffServer::share_of(pid_t process) {
   std::erase_if(processes_, [](const auto& entry) { return entry.second.expired(); });
   std::shared_ptr<ProcessShare> share = process > 0 ? processes_[process].lock() : nullptr;
@@ -252,7 +272,8 @@ std::shared_ptr<ProcessShare> HandoffServer::share_of(pid_t process) {
   return share;
 }
 
-/// What deliveries have finished goes to those who asked. Sending may open more, which may be ready at once.
+/// What deliveries have finished goes to those who asked. Sending may open more, which may be ready
+/// at once.
 void HandoffServer::drain_inbox() {
   for (;;) {
     const std::vector<Completion> completions = inbox_->take();
@@ -265,7 +286,8 @@ void HandoffServer::drain_inbox() {
   }
 }
 
-/// After something happened on a connection: it ends, or what it is watched for is brought up to date.
+/// After something happened on a connection: it ends, or what it is watched for is brought up to
+/// date.
 void HandoffServer::settle(std::uint64_t id, bool goes_on) {
   const auto it = readers_.find(id);
   if (it == readers_.end()) return;
@@ -280,10 +302,13 @@ void HandoffServer::settle(std::uint64_t id, bool goes_on) {
   }
   const Connection& connection = *reader.connection;
   if (connection.greeted()) greeting_.erase(id);
-  if (connection.short_of_descriptors()) short_of_descriptors_.insert(id);
-  else short_of_descriptors_.erase(id);
-  const std::uint32_t events = (connection.deaf() ? 0u : EPOLLIN) |
-                               (connection.blocked() && !connection.short_of_descriptors() ? EPOLLOUT : 0u);
+  if (connection.short_of_descriptors())
+    short_of_descriptors_.insert(id);
+  else
+    short_of_descriptors_.erase(id);
+  const std::uint32_t events =
+      (connection.deaf() ? 0u : EPOLLIN) |
+      (connection.blocked() && !connection.short_of_descriptors() ? EPOLLOUT : 0u);
   if (events == reader.events) return;
   reader.events = events;
   watch(events_, EPOLL_CTL_MOD, connection.socket(), events, id << 2 | kSocket);

@@ -2,13 +2,15 @@
 // The hand-off's server: readers connect and get batches in memory, see protocol.h.
 //
 //   HostDelivery host(engine);
-//   HandoffServer server({.views = views, .deliveries = {&host}}, Listener::in_runtime_directory(), log);
+//   HandoffServer server({.views = views, .deliveries = {&host}}, Listener::in_runtime_directory(),
+//   log);
 //
-// One thread, which waits for nothing but sockets: batches come from the deliveries by callback, and a
-// reader that does not take what it is sent is left with a full socket. A reader is the user that this
-// process runs as, or root. Its death, however it comes, is seen as the end of its connection, or, where
-// a child of its holds the connection open, by its process descriptor; what it held is given back then.
-// No process gets all of the memory, descriptors and connections, with however many connections: see process_share.h.
+// One thread, which waits for nothing but sockets: batches come from the deliveries by callback,
+// and a reader that does not take what it is sent is left with a full socket. A reader is the user
+// that this process runs as, or root. Its death, however it comes, is seen as the end of its
+// connection, or, where a child of its holds the connection open, by its process descriptor; what
+// it held is given back then. No process gets all of the memory, descriptors and connections, with
+// however many connections: see process_share.h.
 
 #include <atomic>
 #include <condition_variable>
@@ -31,14 +33,15 @@ class HandoffServer {
  public:
   struct Options {
     std::vector<std::shared_ptr<const View>> views;
-    std::vector<Delivery*> deliveries;  // in the order of preference; outlive the server, and are its alone
+    std::vector<Delivery*>
+        deliveries;  // in the order of preference; outlive the server, and are its alone
     std::size_t most_readers = 512;
     std::chrono::milliseconds greeting_time{10'000};  // for a reader to say Hello
   };
 
   HandoffServer(Options options, Listener listener, Log& log);
-  /// Ends every connection. Batches that readers hold stay as they are; those that deliveries finish afterwards are
-  /// dropped.
+  /// Ends every connection. Batches that readers hold stay as they are; those that deliveries
+  /// finish afterwards are dropped.
   ~HandoffServer();
   HandoffServer(const HandoffServer&) = delete;
   HandoffServer& operator=(const HandoffServer&) = delete;
@@ -47,8 +50,9 @@ class HandoffServer {
   const std::string& path() const { return listener_.path(); }
 
   struct Statistics {
-    std::uint64_t readers = 0, leases = 0, bytes = 0;  // now: connected, held, the memory of what is held or made
-    std::uint64_t delivered = 0;                       // batches, since the start
+    std::uint64_t readers = 0, leases = 0,
+                  bytes = 0;      // now: connected, held, the memory of what is held or made
+    std::uint64_t delivered = 0;  // batches, since the start
   };
   Statistics statistics() const;
 
@@ -56,9 +60,9 @@ class HandoffServer {
   using Clock = std::chrono::steady_clock;
   struct Reader {
     std::unique_ptr<Connection> connection;
-    int process = -1;             // its process descriptor
-    Clock::time_point deadline;   // for its Hello
-    std::uint32_t events = 0;     // what the socket is watched for
+    int process = -1;            // its process descriptor
+    Clock::time_point deadline;  // for its Hello
+    std::uint32_t events = 0;    // what the socket is watched for
     ~Reader();
   };
   /// What deliveries finished, for the server's thread. Outlives the server.
@@ -84,9 +88,10 @@ class HandoffServer {
   std::map<std::uint64_t, Reader> readers_;
   std::uint64_t last_reader_ = 0;
   std::set<std::uint64_t> greeting_, short_of_descriptors_;  // readers that time is kept for
-  Clock::time_point accept_again_{};  // when descriptors had run out
+  Clock::time_point accept_again_{};                         // when descriptors had run out
   bool accepting_ = true;
-  std::atomic<std::uint64_t> shown_readers_{0}, shown_leases_{0}, shown_bytes_{0}, shown_delivered_{0};
+  std::atomic<std::uint64_t> shown_readers_{0}, shown_leases_{0}, shown_bytes_{0},
+      shown_delivered_{0};
   std::thread thread_;
 };
 

@@ -31,9 +31,11 @@ std::string changeable_directory(const std::string& path) {
   fs::path entry = fs::weakly_canonical(fs::absolute(path, error), error);
   for (; entry.has_relative_path(); entry = entry.parent_path()) {
     const std::string directory = entry.parent_path().string();
-    struct stat above {}, at {};
+    struct stat above {
+    }, at{};
     if (::stat(directory.c_str(), &above) != 0 || (above.st_mode & S_IWOTH) == 0) continue;
-    const bool kept = (above.st_mode & S_ISVTX) != 0 && (::lstat(entry.c_str(), &at) != 0 || is_own(at.st_uid));
+    const bool kept =
+        (above.st_mode & S_ISVTX) != 0 && (::lstat(entry.c_str(), &at) != 0 || is_own(at.st_uid));
     if (!kept) return directory;
   }
   return {};
@@ -45,14 +47,16 @@ void require_own_server(int socket, const std::string& path) {
     socklen_t size = sizeof peer;
     ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size);
     throw Error(ErrorCode::access_denied,
-                "the server runs as user " + std::to_string(peer.uid) + ", and batches are taken from this user (" +
-                    std::to_string(::geteuid()) + ") and root only; start a server as this user",
+                "the server runs as user " + std::to_string(peer.uid) +
+                    ", and batches are taken from this user (" + std::to_string(::geteuid()) +
+                    ") and root only; start a server as this user",
                 path);
   }
   if (const std::string directory = changeable_directory(path); !directory.empty())
     throw Error(ErrorCode::access_denied,
                 "any user can replace the socket, since all may write to '" + directory +
-                    "'; use a socket in a directory of your own, or run chmod o-w '" + directory + "'",
+                    "'; use a socket in a directory of your own, or run chmod o-w '" + directory +
+                    "'",
                 path);
 }
 

@@ -1,8 +1,8 @@
 #pragma once
-// The rows that say how decoded chunks become a batch: one Gather per box of a chunk, and a Conversion for
-// each way that elements change on their way. Written by the host (gather_plan.h), read by the kernel
-// (assembly.cuh). Offsets are bytes from the start of an area; the host has checked that every element that a
-// row touches lies inside of its areas.
+// The rows that say how decoded chunks become a batch: one Gather per box of a chunk, and a
+// Conversion for each way that elements change on their way. Written by the host (gather_plan.h),
+// read by the kernel (assembly.cuh). Offsets are bytes from the start of an area; the host has
+// checked that every element that a row touches lies inside of its areas.
 
 #include <cstdint>
 
@@ -15,19 +15,20 @@ constexpr std::uint32_t size_of(Number number) {
   return kSizes[static_cast<int>(number)];
 }
 
-/// What is done to each element, in this order: byte order, cast to `arithmetic`, mask, scale, offset; with
-/// `in_doubles` then normalisation and what stands for NaN, in float64; a cast to `result`. The rules are those of
-/// engine/dataset/converter.cc, rounding by rounding.
+/// What is done to each element, in this order: byte order, cast to `arithmetic`, mask, scale,
+/// offset; with `in_doubles` then normalisation and what stands for NaN, in float64; a cast to
+/// `result`. The rules are those of engine/dataset/converter.cc, rounding by rounding.
 struct Conversion {
-  bool copies = false;  // elements as they are, but for the byte order
-  std::uint8_t item = 1;   // bytes of a stored element
+  bool copies = false;    // elements as they are, but for the byte order
+  std::uint8_t item = 1;  // bytes of a stored element
   std::uint8_t result_item = 1;
   Number stored = Number::f32;
   Number arithmetic = Number::f32;  // f16, f32 or f64
   Number result = Number::f32;
-  bool has_scale = false, has_offset = false, in_doubles = false, normalises = false, has_nan_value = false;
+  bool has_scale = false, has_offset = false, in_doubles = false, normalises = false,
+       has_nan_value = false;
   std::uint32_t masks = 0;
-  std::uint64_t masked = 0;             // `masks` float64 in the constants area
+  std::uint64_t masked = 0;                // `masks` float64 in the constants area
   std::uint64_t subtract = 0, divide = 0;  // `entries` float64 each in the constants area
   std::uint64_t entries = 0;
   double scale = 1, offset = 0, nan_value = 0;
@@ -48,8 +49,9 @@ struct Gather {
   std::uint64_t target = 0;  // in the batch area
   std::uint64_t entry = 0;   // of the normalisation's numbers
   std::uint32_t elements = 0;
-  std::uint32_t first_slice = 0;  // of kGatherSlice elements; the first block of threads that works on it
-  std::uint32_t conversion = 0;   // row of the conversions
+  std::uint32_t first_slice =
+      0;  // of kGatherSlice elements; the first block of threads that works on it
+  std::uint32_t conversion = 0;  // row of the conversions
   std::uint8_t dims = 0;
   bool from_constants = false;  // a missing chunk: its fill value
   std::uint8_t swap = 1;        // bytes of a word that is stored in the other order; 1: none is
@@ -57,7 +59,9 @@ struct Gather {
 };
 
 inline constexpr std::uint32_t kGatherSlice = 8192;
-constexpr std::uint32_t gather_slices(std::uint32_t elements) { return (elements + kGatherSlice - 1) / kGatherSlice; }
+constexpr std::uint32_t gather_slices(std::uint32_t elements) {
+  return (elements + kGatherSlice - 1) / kGatherSlice;
+}
 
 /// Everything the kernel is told.
 struct AssemblyWork {

@@ -1,16 +1,17 @@
 #pragma once
-// One source for the GPU and for the host: a decoder is written once, over the few words of this file,
-// and nvcc compiles it to a kernel while g++ compiles it to a plain function that tests drive without
-// a GPU.
+// One source for the GPU and for the host: a decoder is written once, over the few words of this
+// file, and nvcc compiles it to a kernel while g++ compiles it to a plain function that tests drive
+// without a GPU.
 //
-// The words are those of a block of threads that takes steps together. each_thread and each_warp run a
-// step for every thread or warp of the block, with a barrier at the end; a loop over threads stands for
-// it on the host. Inside a warp, each_lane runs a step for every lane, and Lanes<T> and Threads<T> are
-// variables that every lane or thread has its own of. What goes from lane to lane goes through the
-// collectives (ballot, shuffle, scan), so that the host runs the very algorithm of 32 lanes.
+// The words are those of a block of threads that takes steps together. each_thread and each_warp
+// run a step for every thread or warp of the block, with a barrier at the end; a loop over threads
+// stands for it on the host. Inside a warp, each_lane runs a step for every lane, and Lanes<T> and
+// Threads<T> are variables that every lane or thread has its own of. What goes from lane to lane
+// goes through the collectives (ballot, shuffle, scan), so that the host runs the very algorithm of
+// 32 lanes.
 //
-// A step must not depend on the order of its lanes or threads: the unit tests run once with the lanes
-// in ascending and once in descending order (BATCHFS_GPU_DESCENDING).
+// A step must not depend on the order of its lanes or threads: the unit tests run once with the
+// lanes in ascending and once in descending order (BATCHFS_GPU_DESCENDING).
 
 #include <cstdint>
 
@@ -78,7 +79,9 @@ BATCHFS_GPU bool any_warp(Step step) {
 }
 
 /// Bit i is lane i's flag.
-BATCHFS_GPU std::uint32_t ballot(const Lanes<bool>& flags) { return __ballot_sync(0xffffffffu, flags[0]); }
+BATCHFS_GPU std::uint32_t ballot(const Lanes<bool>& flags) {
+  return __ballot_sync(0xffffffffu, flags[0]);
+}
 
 /// Each lane gets the set of lanes that have its value.
 BATCHFS_GPU Lanes<std::uint32_t> same_lanes(const Lanes<std::uint32_t>& values) {
@@ -143,7 +146,8 @@ BATCHFS_GPU std::uint32_t funnel_left(std::uint32_t low, std::uint32_t high, uns
 }
 
 /// Byte i of the result is the byte of {high, low} that nibble i of `selector` names.
-BATCHFS_GPU std::uint32_t pick_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
+BATCHFS_GPU std::uint32_t pick_bytes(std::uint32_t low, std::uint32_t high,
+                                     std::uint32_t selector) {
   return __byte_perm(low, high, selector);
 }
 
@@ -221,7 +225,8 @@ inline std::uint32_t ballot(const Lanes<bool>& flags) {
 inline Lanes<std::uint32_t> same_lanes(const Lanes<std::uint32_t>& values) {
   Lanes<std::uint32_t> result;
   for (int i = 0; i < kLanes; ++i)
-    for (int j = 0; j < kLanes; ++j) result[i] |= static_cast<std::uint32_t>(values[i] == values[j]) << j;
+    for (int j = 0; j < kLanes; ++j)
+      result[i] |= static_cast<std::uint32_t>(values[i] == values[j]) << j;
   return result;
 }
 
@@ -268,7 +273,8 @@ inline std::uint32_t funnel(std::uint32_t low, std::uint32_t high, unsigned shif
 }
 
 inline std::uint32_t funnel_left(std::uint32_t low, std::uint32_t high, unsigned shift) {
-  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(high) << 32 | low) << (shift & 31) >> 32);
+  return static_cast<std::uint32_t>(
+      (static_cast<std::uint64_t>(high) << 32 | low) << (shift & 31) >> 32);
 }
 
 inline std::uint32_t pick_bytes(std::uint32_t low, std::uint32_t high, std::uint32_t selector) {
@@ -288,11 +294,17 @@ struct alignas(16) FourWords {
 
 #if defined(__CUDACC__)
 /// `at` is a multiple of 4.
-BATCHFS_GPU void store_word(std::uint8_t* at, std::uint32_t word) { *reinterpret_cast<std::uint32_t*>(at) = word; }
+BATCHFS_GPU void store_word(std::uint8_t* at, std::uint32_t word) {
+  *reinterpret_cast<std::uint32_t*>(at) = word;
+}
 BATCHFS_GPU FourWords load_four(const void* at) { return *static_cast<const FourWords*>(at); }
-BATCHFS_GPU void store_four(void* at, const FourWords& words) { *static_cast<FourWords*>(at) = words; }
+BATCHFS_GPU void store_four(void* at, const FourWords& words) {
+  *static_cast<FourWords*>(at) = words;
+}
 #else
-inline void store_word(std::uint8_t* at, std::uint32_t word) { std::memcpy(at, &word, sizeof word); }
+inline void store_word(std::uint8_t* at, std::uint32_t word) {
+  std::memcpy(at, &word, sizeof word);
+}
 inline FourWords load_four(const void* at) {
   FourWords words;
   std::memcpy(&words, at, sizeof words);
@@ -302,7 +314,9 @@ inline void store_four(void* at, const FourWords& words) { std::memcpy(at, &word
 #endif
 
 /// The upper `count` modulo 32 bits of `word`.
-BATCHFS_GPU std::uint32_t top_bits(std::uint32_t word, unsigned count) { return funnel_left(word, 0, count); }
+BATCHFS_GPU std::uint32_t top_bits(std::uint32_t word, unsigned count) {
+  return funnel_left(word, 0, count);
+}
 
 /// Each lane gets the sum of its own and all lower lanes' values.
 template <class T>

@@ -1,7 +1,7 @@
 #pragma once
 // The work tables that the host writes and the kernels read: plain structs, one row per independent
-// piece of work. Offsets are bytes from the start of an area; the host has checked every one of them
-// against its area, so a kernel checks only what it reads from compressed data.
+// piece of work. Offsets are bytes from the start of an area; the host has checked every one of
+// them against its area, so a kernel checks only what it reads from compressed data.
 
 #include <cstdint>
 
@@ -25,11 +25,12 @@ enum Status : std::uint32_t {
   kDamaged = 1,  // the decoder on the GPU refuses it: the CPU decides
 };
 
-/// One run of output bytes and where they come from. The runs of a stream follow one another without
-/// gaps from byte 0, so a run ends where the next one starts. `from` is, by its top bits:
+/// One run of output bytes and where they come from. The runs of a stream follow one another
+/// without gaps from byte 0, so a run ends where the next one starts. `from` is, by its top bits:
 ///   1…    a position in the stream's literals;
 ///   00…   a match: the distance back in the output;
-///   01…   a match whose distance is one of the three repeated offsets at the start of the Zstandard
+///   01…   a match whose distance is one of the three repeated offsets at the start of the
+///   Zstandard
 ///         block, less a few (repeat.cuh).
 struct Run {
   std::uint32_t start = 0;
@@ -37,7 +38,8 @@ struct Run {
 };
 
 inline constexpr std::uint32_t kLiteralRun = 0x80000000u;
-inline constexpr std::uint32_t kLongestStream = 1u << 30;  // keeps distances and positions in 30 bits
+inline constexpr std::uint32_t kLongestStream = 1u
+                                                << 30;  // keeps distances and positions in 30 bits
 
 /// run_index[i] is the run that holds output byte i * kIndexed: where a warp starts to copy.
 inline constexpr std::uint32_t kIndexed = 256;
@@ -86,9 +88,10 @@ struct ZstdBlock {
   LiteralKind literal_kind = LiteralKind::raw;
   std::uint8_t literal_streams = 1;  // Huffman-coded: 1 or 4
   std::uint32_t chunk = 0;
-  std::uint32_t size = 0;      // of a raw or RLE block: output bytes; of a compressed one: the most it may have
-  std::uint64_t source = 0;    // of a raw or RLE block: its content
-  std::uint64_t literals = 0;  // raw: in the source area; else in the literals area
+  std::uint32_t size =
+      0;  // of a raw or RLE block: output bytes; of a compressed one: the most it may have
+  std::uint64_t source = 0;               // of a raw or RLE block: its content
+  std::uint64_t literals = 0;             // raw: in the source area; else in the literals area
   std::uint32_t literal_size = 0;         // decoded
   std::uint64_t literal_source = 0;       // the compressed literals: streams, without the tree
   std::uint64_t literal_source_size = 0;  // with the tree where the block has one

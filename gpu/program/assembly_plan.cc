@@ -19,12 +19,19 @@ Number number_of_type(const DataType& type) {
     return type.itemsize == 1 ? one : type.itemsize == 2 ? two : type.itemsize == 4 ? four : eight;
   };
   switch (type.kind) {
-    case Kind::signed_int: return sized(Number::i8, Number::i16, Number::i32, Number::i64);
-    case Kind::boolean: return Number::u8;
-    case Kind::unsigned_int: return sized(Number::u8, Number::u16, Number::u32, Number::u64);
-    case Kind::bfloat16: return Number::bf16;
-    case Kind::floating: return sized(Number::f64, Number::f16, Number::f32, Number::f64);
-    default: throw Error(ErrorCode::not_supported, fmt::format("the GPU does not convert values of type {}", type.name()));
+    case Kind::signed_int:
+      return sized(Number::i8, Number::i16, Number::i32, Number::i64);
+    case Kind::boolean:
+      return Number::u8;
+    case Kind::unsigned_int:
+      return sized(Number::u8, Number::u16, Number::u32, Number::u64);
+    case Kind::bfloat16:
+      return Number::bf16;
+    case Kind::floating:
+      return sized(Number::f64, Number::f16, Number::f32, Number::f64);
+    default:
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("the GPU does not convert values of type {}", type.name()));
   }
 }
 
@@ -38,8 +45,10 @@ AssemblyTables::AssemblyTables(const View& view) {
   for (const TensorSpec& tensor : view.tensors()) {
     Conversion copies;
     copies.copies = true;
-    copies.item = copies.result_item = static_cast<std::uint8_t>(std::min<std::size_t>(tensor.type.itemsize, 255));
-    pads_.emplace_back(add(tensor.pad.data(), tensor.pad.size()), static_cast<std::uint32_t>(conversions_.size()));
+    copies.item = copies.result_item =
+        static_cast<std::uint8_t>(std::min<std::size_t>(tensor.type.itemsize, 255));
+    pads_.emplace_back(add(tensor.pad.data(), tensor.pad.size()),
+                       static_cast<std::uint32_t>(conversions_.size()));
     conversions_.push_back(copies);
   }
   for (const auto& [pair, converter] : view.converters()) {
@@ -66,7 +75,8 @@ Conversion AssemblyTables::convert(const Converter& converter) {
   const CfDecoding& cf = converter.decoding();
   const Finish& finish = converter.finish();
   Conversion c;
-  if (converter.source_itemsize() > 255 || converter.result_itemsize() > 255) throw refuse("elements of so many bytes");
+  if (converter.source_itemsize() > 255 || converter.result_itemsize() > 255)
+    throw refuse("elements of so many bytes");
   c.item = static_cast<std::uint8_t>(converter.source_itemsize());
   c.result_item = static_cast<std::uint8_t>(converter.result_itemsize());
   if (converter.is_copy()) {
@@ -77,7 +87,8 @@ Conversion AssemblyTables::convert(const Converter& converter) {
   if (cf.time != CfDecoding::Time::none) throw refuse("times");
   if (cf.joined_characters > 0) throw refuse("characters");
   if (!cf.masked_complex.empty()) throw refuse("complex numbers with a fill value");
-  if (!converter.result().is_float() || (cf.decoded.is_integer() && cf.has_scale)) throw refuse("scaled integers");
+  if (!converter.result().is_float() || (cf.decoded.is_integer() && cf.has_scale))
+    throw refuse("scaled integers");
   c.stored = number_of_type(cf.stored);
   c.result = number_of_type(converter.result());
   c.in_doubles = !finish.nothing() || converter.result().kind == Kind::bfloat16;
@@ -105,8 +116,9 @@ Conversion AssemblyTables::convert(const Converter& converter) {
   return c;
 }
 
-void GatherPlan::add(std::uint32_t conversion, const Dims& shape, const Place& source, std::uint8_t swap,
-                     const Place& target, std::uint64_t entry, const Dims& entry_strides) {
+void GatherPlan::add(std::uint32_t conversion, const Dims& shape, const Place& source,
+                     std::uint8_t swap, const Place& target, std::uint64_t entry,
+                     const Dims& entry_strides) {
   Gather row;
   row.source = source.offset;
   row.target = target.offset;
@@ -119,13 +131,18 @@ void GatherPlan::add(std::uint32_t conversion, const Dims& shape, const Place& s
     if (shape[d] == 1) continue;
     if (shape[d] > static_cast<std::int64_t>(kMostElements))
       throw Error(ErrorCode::not_supported, "a chunk has too many elements for the GPU");
-    const GatherDim dim{static_cast<std::uint32_t>(shape[d]), source.strides.empty() ? 0 : source.strides[d],
-                        target.strides[d], entry_strides.empty() ? 0 : entry_strides[d]};
+    const GatherDim dim{static_cast<std::uint32_t>(shape[d]),
+                        source.strides.empty() ? 0 : source.strides[d], target.strides[d],
+                        entry_strides.empty() ? 0 : entry_strides[d]};
     if (!dims.empty()) {
       GatherDim& last = dims.back();
-      const auto continues = [&](std::int64_t inner, std::int64_t outer) { return outer == inner * last.count; };
-      if (continues(last.source_stride, dim.source_stride) && continues(last.target_stride, dim.target_stride) &&
-          continues(last.entry_stride, dim.entry_stride) && std::uint64_t{last.count} * dim.count <= kMostElements) {
+      const auto continues = [&](std::int64_t inner, std::int64_t outer) {
+        return outer == inner * last.count;
+      };
+      if (continues(last.source_stride, dim.source_stride) &&
+          continues(last.target_stride, dim.target_stride) &&
+          continues(last.entry_stride, dim.entry_stride) &&
+          std::uint64_t{last.count} * dim.count <= kMostElements) {
         last.count *= dim.count;
         continue;
       }
@@ -135,8 +152,8 @@ void GatherPlan::add(std::uint32_t conversion, const Dims& shape, const Place& s
   add_box(row, std::move(dims));
 }
 
-void GatherPlan::add_fill(std::uint32_t conversion, const Dims& shape, std::uint64_t fill_value, const Place& target,
-                          std::uint64_t entry, const Dims& entry_strides) {
+void GatherPlan::add_fill(std::uint32_t conversion, const Dims& shape, std::uint64_t fill_value,
+                          const Place& target, std::uint64_t entry, const Dims& entry_strides) {
   const std::size_t before = gathers_.size();
   add(conversion, shape, {fill_value, {}}, 1, target, entry, entry_strides);
   for (std::size_t i = before; i < gathers_.size(); ++i) gathers_[i].from_constants = true;
@@ -145,7 +162,8 @@ void GatherPlan::add_fill(std::uint32_t conversion, const Dims& shape, std::uint
 void GatherPlan::add_box(Gather row, std::vector<GatherDim> dims) {
   std::uint64_t elements = 1;
   for (const GatherDim& dim : dims) elements *= elements > kMostElements ? 1 : dim.count;
-  if (dims.size() > kGatherDims || elements > kMostElements) {  // a row for each step of the slowest dimension
+  if (dims.size() > kGatherDims ||
+      elements > kMostElements) {  // a row for each step of the slowest dimension
     const GatherDim slowest = dims.back();
     dims.pop_back();
     for (std::uint32_t i = 0; i < slowest.count; ++i) {
@@ -156,7 +174,8 @@ void GatherPlan::add_box(Gather row, std::vector<GatherDim> dims) {
     }
     return;
   }
-  if (gathers_.size() >= kMostGathers) throw Error(ErrorCode::not_supported, "a batch has too many boxes for the GPU");
+  if (gathers_.size() >= kMostGathers)
+    throw Error(ErrorCode::not_supported, "a batch has too many boxes for the GPU");
   row.elements = static_cast<std::uint32_t>(elements);
   row.first_slice = slices_;
   row.dims = static_cast<std::uint8_t>(std::max<std::size_t>(1, dims.size()));
@@ -165,24 +184,29 @@ void GatherPlan::add_box(Gather row, std::vector<GatherDim> dims) {
   slices_ += gather_slices(row.elements);
 }
 
-void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables, const BatchPlan& batch,
-             const ChunkUse& use, const DecodedPlace* chunk, std::span<const std::uint64_t> tensors) {
+void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
+             const BatchPlan& batch, const ChunkUse& use, const DecodedPlace* chunk,
+             std::span<const std::uint64_t> tensors) {
   const ChunkGrid& grid = view.variables()[use.variable]->array->grid();
   const Dims index = grid.chunk(use.chunk);
   for (std::uint32_t i = use.first_part; i < use.first_part + use.part_count; ++i) {
     const Part& part = batch.parts[i];
-    const Normalization* normalization = view.converter(part.tensor, use.variable).finish().normalization.get();
+    const Normalization* normalization =
+        view.converter(part.tensor, use.variable).finish().normalization.get();
     std::uint64_t entry = 0;
     Dims entries;
     if (normalization != nullptr) {
       entries = normalization->strides;
       for (std::size_t d = 0; d < index.size(); ++d)
-        entry += static_cast<std::uint64_t>((index[d] * grid.chunk_shape()[d] + part.source.start[d]) * entries[d]);
+        entry += static_cast<std::uint64_t>(
+            (index[d] * grid.chunk_shape()[d] + part.source.start[d]) * entries[d]);
     }
-    const GatherPlan::Place target{tensors[part.tensor] + static_cast<std::uint64_t>(part.offset), part.strides};
+    const GatherPlan::Place target{tensors[part.tensor] + static_cast<std::uint64_t>(part.offset),
+                                   part.strides};
     const std::uint32_t conversion = tables.conversion(part.tensor, use.variable);
     if (chunk == nullptr) {
-      plan.add_fill(conversion, part.source.shape, tables.fill_value(use.variable), target, entry, entries);
+      plan.add_fill(conversion, part.source.shape, tables.fill_value(use.variable), target, entry,
+                    entries);
       continue;
     }
     GatherPlan::Place source{chunk->offset, chunk->form->strides};
@@ -192,10 +216,13 @@ void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables, c
   }
 }
 
-void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPlan& batch, std::span<const std::uint64_t> tensors) {
+void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPlan& batch,
+                  std::span<const std::uint64_t> tensors) {
   for (const Padding& padding : batch.paddings)
-    plan.add_fill(tables.pad_conversion(padding.tensor), padding.shape, tables.pad(padding.tensor),
-                  {tensors[padding.tensor] + static_cast<std::uint64_t>(padding.offset), padding.strides}, 0, {});
+    plan.add_fill(
+        tables.pad_conversion(padding.tensor), padding.shape, tables.pad(padding.tensor),
+        {tensors[padding.tensor] + static_cast<std::uint64_t>(padding.offset), padding.strides}, 0,
+        {});
 }
 
 void GatherPlan::clear() { *this = GatherPlan(); }

@@ -1,10 +1,10 @@
 #pragma once
-// What the kernel has to do to put batches of a view together: a Conversion for each variable in each tensor,
-// worked out once, and the boxes of each batch.
+// What the kernel has to do to put batches of a view together: a Conversion for each variable in
+// each tensor, worked out once, and the boxes of each batch.
 //
-//   const AssemblyTables tables(view);              // throws not_supported where the CPU has to do it
-//   GatherPlan plan(tables);
-//   plan.add(…);                                    // a part of a chunk
+//   const AssemblyTables tables(view);              // throws not_supported where the CPU has to do
+//   it GatherPlan plan(tables); plan.add(…);                                    // a part of a
+//   chunk
 
 #include <cstddef>
 #include <cstdint>
@@ -28,10 +28,13 @@ class AssemblyTables {
   /// Numbers of normalisation, masked values, fill values: what lies in the constants area.
   const std::vector<std::byte>& constants() const { return constants_; }
 
-  std::uint32_t conversion(std::uint32_t tensor, std::uint32_t variable) const { return rows_.at({tensor, variable}); }
+  std::uint32_t conversion(std::uint32_t tensor, std::uint32_t variable) const {
+    return rows_.at({tensor, variable});
+  }
   /// Where the variable's fill value lies.
   std::uint64_t fill_value(std::uint32_t variable) const { return fills_.at(variable); }
-  /// Where the element lies that a tensor has outside of the selection, and the conversion that copies it.
+  /// Where the element lies that a tensor has outside of the selection, and the conversion that
+  /// copies it.
   std::uint64_t pad(std::uint32_t tensor) const { return pads_.at(tensor).first; }
   std::uint32_t pad_conversion(std::uint32_t tensor) const { return pads_.at(tensor).second; }
 
@@ -50,17 +53,17 @@ class AssemblyTables {
 /// The boxes of a batch, or of some of its chunks.
 class GatherPlan {
  public:
-  /// A box of elements from `source` to `target`, bytes in their areas. Throws not_supported for a box that
-  /// takes more rows than any sensible batch does.
+  /// A box of elements from `source` to `target`, bytes in their areas. Throws not_supported for a
+  /// box that takes more rows than any sensible batch does.
   struct Place {
     std::uint64_t offset = 0;  // of the first element
     Dims strides;              // bytes
   };
-  void add(std::uint32_t conversion, const Dims& shape, const Place& source, std::uint8_t swap, const Place& target,
-           std::uint64_t entry, const Dims& entry_strides);
+  void add(std::uint32_t conversion, const Dims& shape, const Place& source, std::uint8_t swap,
+           const Place& target, std::uint64_t entry, const Dims& entry_strides);
   /// The same with one fill value, in the constants area, for all elements.
-  void add_fill(std::uint32_t conversion, const Dims& shape, std::uint64_t fill_value, const Place& target,
-                std::uint64_t entry, const Dims& entry_strides);
+  void add_fill(std::uint32_t conversion, const Dims& shape, std::uint64_t fill_value,
+                const Place& target, std::uint64_t entry, const Dims& entry_strides);
 
   const std::vector<Gather>& gathers() const { return gathers_; }
   std::uint32_t slices() const { return slices_; }
@@ -75,17 +78,19 @@ class GatherPlan {
 
 /// A decoded chunk in the target area of decoding.
 struct DecodedPlace {
-  std::uint64_t offset = 0;  // of the chunk's first element; a chunk of which only a run is there may begin before
-                             // the area (modulo 2^64)
+  std::uint64_t offset = 0;  // of the chunk's first element; a chunk of which only a run is there
+                             // may begin before the area (modulo 2^64)
   const ChunkForm* form = nullptr;
 };
 
-/// Everything that a batch takes from one chunk. `chunk` is null for a missing one; `tensors` are where the tensors
-/// begin in the batch area.
-void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables, const BatchPlan& batch,
-             const ChunkUse& use, const DecodedPlace* chunk, std::span<const std::uint64_t> tensors);
+/// Everything that a batch takes from one chunk. `chunk` is null for a missing one; `tensors` are
+/// where the tensors begin in the batch area.
+void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
+             const BatchPlan& batch, const ChunkUse& use, const DecodedPlace* chunk,
+             std::span<const std::uint64_t> tensors);
 
 /// What a batch has outside of the selection.
-void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPlan& batch, std::span<const std::uint64_t> tensors);
+void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPlan& batch,
+                  std::span<const std::uint64_t> tensors);
 
 }  // namespace batchfs::gpu

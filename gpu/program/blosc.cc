@@ -1,10 +1,10 @@
-// Blosc 1 containers, taken apart on the host: which streams there are, where they go, and how their bytes
-// are put back into items. Source: c-blosc's code (its README_CHUNK_FORMAT counts the block offsets from
-// the end of their table; the code counts from the start of the container).
+// Blosc 1 containers, taken apart on the host: which streams there are, where they go, and how
+// their bytes are put back into items. Source: c-blosc's code (its README_CHUNK_FORMAT counts the
+// block offsets from the end of their table; the code counts from the start of the container).
 //
-// What is parallel: each block of a container is compressed on its own, and with splits each byte plane of a
-// block, so that a 4 MiB chunk of float32 makes 32 independent LZ4 streams or 16 Zstandard frames, all of
-// which become rows of the plan's tables.
+// What is parallel: each block of a container is compressed on its own, and with splits each byte
+// plane of a block, so that a 4 MiB chunk of float32 makes 32 independent LZ4 streams or 16
+// Zstandard frames, all of which become rows of the plan's tables.
 
 #include <algorithm>
 #include <bit>
@@ -33,12 +33,14 @@ std::uint32_t u32_at(std::span<const std::byte> bytes, std::size_t at) {
 
 class BloscPlanner {
  public:
-  BloscPlanner(DecodePlan& plan, DecodePlan::Bytes chunk, std::uint64_t source, std::uint64_t target)
+  BloscPlanner(DecodePlan& plan, DecodePlan::Bytes chunk, std::uint64_t source,
+               std::uint64_t target)
       : plan_(plan), chunk_(chunk), source_(source), target_(target) {}
 
   Verdict run(std::uint64_t size) {
     if (chunk_.size() < kHeader) return Verdict::damaged;
-    const auto version = static_cast<std::uint8_t>(chunk_[0]), codec_version = static_cast<std::uint8_t>(chunk_[1]);
+    const auto version = static_cast<std::uint8_t>(chunk_[0]),
+               codec_version = static_cast<std::uint8_t>(chunk_[1]);
     flags_ = static_cast<std::uint8_t>(chunk_[2]);
     item_ = static_cast<std::uint8_t>(chunk_[3]);
     const std::uint32_t decoded = u32_at(chunk_, 4), stored = u32_at(chunk_, 12);
@@ -70,7 +72,9 @@ class BloscPlanner {
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint32_t at = static_cast<std::uint32_t>(i * block_);
       const std::uint32_t size = std::min(block_, decoded - at);
-      if (const Verdict verdict = block(at, size, blocks.start(i), blocks.end(i)); verdict != Verdict::planned) return verdict;
+      if (const Verdict verdict = block(at, size, blocks.start(i), blocks.end(i));
+          verdict != Verdict::planned)
+        return verdict;
     }
     return Verdict::planned;
   }
@@ -78,7 +82,8 @@ class BloscPlanner {
   Order order(std::uint32_t size) const {
     if ((flags_ & kShuffled) != 0 && item_ > 1) return Order::shuffled;
     // c-blosc shuffles bits only in blocks whose count of items eight divides, and copies others.
-    if ((flags_ & kBitshuffled) != 0 && size >= item_ && size / item_ % 8 == 0) return Order::bitshuffled;
+    if ((flags_ & kBitshuffled) != 0 && size >= item_ && size / item_ % 8 == 0)
+      return Order::bitshuffled;
     return Order::copied;
   }
 
@@ -104,7 +109,8 @@ class BloscPlanner {
       if (how == Order::copied) {
         if (stored == part)
           copy(at + i * part, part, start);
-        else if (const Verdict verdict = stream(start, stored, {Area::target, target_ + at + i * part}, part);
+        else if (const Verdict verdict =
+                     stream(start, stored, {Area::target, target_ + at + i * part}, part);
                  verdict != Verdict::planned)
           return verdict;
       } else if (stored == part) {
@@ -112,7 +118,8 @@ class BloscPlanner {
       } else {
         const Place place = plan_.new_planes(part);
         plan_.plane_places.push_back(place);
-        if (const Verdict verdict = stream(start, stored, place, part); verdict != Verdict::planned) return verdict;
+        if (const Verdict verdict = stream(start, stored, place, part); verdict != Verdict::planned)
+          return verdict;
       }
       start += stored;
     }
@@ -142,7 +149,8 @@ class BloscPlanner {
   std::uint32_t item_ = 1, block_ = 0;
 };
 
-Verdict DecodePlan::blosc(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size) {
+Verdict DecodePlan::blosc(Bytes chunk, std::uint64_t source, std::uint64_t target,
+                          std::uint64_t size) {
   return BloscPlanner(*this, chunk, source, target).run(size);
 }
 

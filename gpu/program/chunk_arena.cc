@@ -7,13 +7,15 @@ namespace batchfs::gpu {
 namespace {
 
 constexpr std::uint64_t kArenaAlignment = 256;
-/// Ranks order chunks, the largest first to go. A known next use ranks by its batch; without one the rank is above
-/// every batch, and larger the longer ago the chunk was used.
+/// Ranks order chunks, the largest first to go. A known next use ranks by its batch; without one
+/// the rank is above every batch, and larger the longer ago the chunk was used.
 constexpr std::uint64_t kNoKnownUse = UINT64_MAX;
 
 }  // namespace
 
-ChunkArena::ChunkArena(std::uint64_t size) { free_[0] = {size / kArenaAlignment * kArenaAlignment, {}}; }
+ChunkArena::ChunkArena(std::uint64_t size) {
+  free_[0] = {size / kArenaAlignment * kArenaAlignment, {}};
+}
 
 std::shared_ptr<DecodedChunk> ChunkArena::find(const Key& key) const {
   const auto it = entries_.find(key);
@@ -30,7 +32,8 @@ void ChunkArena::merge(ProgramNumbers& to, const ProgramNumbers& from) const {
 }
 
 std::optional<std::uint64_t> ChunkArena::allocate(std::uint64_t size, ProgramNumbers& after) {
-  size = std::max<std::uint64_t>(1, (size + kArenaAlignment - 1) / kArenaAlignment) * kArenaAlignment;
+  size =
+      std::max<std::uint64_t>(1, (size + kArenaAlignment - 1) / kArenaAlignment) * kArenaAlignment;
   for (;;) {
     for (auto it = free_.begin(); it != free_.end(); ++it) {
       if (it->second.size < size) continue;
@@ -42,8 +45,9 @@ std::optional<std::uint64_t> ChunkArena::allocate(std::uint64_t size, ProgramNum
       if (rest.size > 0) free_.emplace(offset + size, std::move(rest));
       return offset;
     }
-    const auto victim = std::find_if(by_rank_.rbegin(), by_rank_.rend(),
-                                     [this](const auto& ranked) { return !entries_.at(ranked.second).chunk->pinned; });
+    const auto victim = std::find_if(
+        by_rank_.rbegin(), by_rank_.rend(),
+        [this](const auto& ranked) { return !entries_.at(ranked.second).chunk->pinned; });
     if (victim == by_rank_.rend()) return std::nullopt;
     drop(Key(victim->second));
     ++evictions_;
@@ -71,7 +75,8 @@ void ChunkArena::release(std::uint64_t offset, std::uint64_t size, ProgramNumber
 void ChunkArena::insert(const Key& key, std::shared_ptr<DecodedChunk> chunk) {
   drop(key);
   ++touched_;
-  chunk->size = std::max<std::uint64_t>(1, (chunk->size + kArenaAlignment - 1) / kArenaAlignment) * kArenaAlignment;
+  chunk->size = std::max<std::uint64_t>(1, (chunk->size + kArenaAlignment - 1) / kArenaAlignment) *
+                kArenaAlignment;
   const std::uint64_t rank = rank_of(key);
   by_rank_.insert({rank, key});
   entries_[key] = {std::move(chunk), rank};

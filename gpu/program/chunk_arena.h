@@ -1,11 +1,11 @@
 #pragma once
-// Where decoded chunks lie in device memory, and which of them are still there: a chunk that several batches
-// need (x, and y a step later) is decoded once. The order of batches is known, so the chunk whose next use is
-// farthest goes first, as in the engine's own cache.
+// Where decoded chunks lie in device memory, and which of them are still there: a chunk that
+// several batches need (x, and y a step later) is decoded once. The order of batches is known, so
+// the chunk whose next use is farthest goes first, as in the engine's own cache.
 //
-// This is bookkeeping on the host for memory that it never touches: work on the device goes on long after it
-// was planned, so that room that is given up carries the numbers of the programs that still use it, and what is
-// put there next has to wait for them.
+// This is bookkeeping on the host for memory that it never touches: work on the device goes on long
+// after it was planned, so that room that is given up carries the numbers of the programs that
+// still use it, and what is put there next has to wait for them.
 
 #include <atomic>
 #include <compare>
@@ -29,15 +29,18 @@ using ProgramNumbers = std::vector<std::uint64_t>;
 
 struct DecodedChunk {
   std::uint64_t offset = 0, size = 0;  // of its room in the target area
-  std::uint64_t first = 0, bytes = 0;  // which of the chunk's decoded bytes are there, the first of them at `offset`
+  std::uint64_t
+      first = 0,
+      bytes = 0;  // which of the chunk's decoded bytes are there, the first of them at `offset`
   const ChunkForm* form = nullptr;
   std::uint64_t decoded_by = 0;
   ProgramNumbers readers;
-  bool pinned = false;                 // the program that is being planned uses it
-  std::string name;                    // of one that is decoded, for messages
-  /// It turned out that the GPU could not decode it: every batch that used it is put together on the CPU.
+  bool pinned = false;  // the program that is being planned uses it
+  std::string name;     // of one that is decoded, for messages
+  /// It turned out that the GPU could not decode it: every batch that used it is put together on
+  /// the CPU.
   std::atomic<bool> bad{false};
-  std::string why_bad;                 // written before `bad`
+  std::string why_bad;  // written before `bad`
 
   /// The first reason stays.
   void refuse(std::string why) {
@@ -61,8 +64,8 @@ class ChunkArena {
   /// Null: not there.
   std::shared_ptr<DecodedChunk> find(const Key& key) const;
 
-  /// Room for a chunk, found or made by giving up others. The programs that what is put there has to wait for are
-  /// added to `after`. nullopt: what is pinned leaves too little.
+  /// Room for a chunk, found or made by giving up others. The programs that what is put there has
+  /// to wait for are added to `after`. nullopt: what is pinned leaves too little.
   std::optional<std::uint64_t> allocate(std::uint64_t size, ProgramNumbers& after);
   /// What allocate() gave is the room of this chunk; an older form of it goes.
   void insert(const Key& key, std::shared_ptr<DecodedChunk> chunk);
@@ -83,7 +86,8 @@ class ChunkArena {
  private:
   struct Hash {
     std::size_t operator()(const Key& key) const {
-      return (key.variable * UINT64_C(0x9e3779b97f4a7c15) ^ static_cast<std::uint64_t>(key.chunk)) * UINT64_C(0xff51afd7ed558ccd);
+      return (key.variable * UINT64_C(0x9e3779b97f4a7c15) ^ static_cast<std::uint64_t>(key.chunk)) *
+             UINT64_C(0xff51afd7ed558ccd);
     }
   };
   struct Entry {

@@ -12,11 +12,18 @@ namespace {
 /// Bytes of the words that a byte order turns around; 0 where they differ within an element.
 std::uint32_t word_of(const DataType& type) {
   switch (type.kind) {
-    case Kind::structured: return 0;
-    case Kind::complex: return type.itemsize / 2;
-    case Kind::unicode: return 4;
-    case Kind::bytes: case Kind::raw: case Kind::boolean: return 1;
-    default: return type.itemsize;
+    case Kind::structured:
+      return 0;
+    case Kind::complex:
+      return type.itemsize / 2;
+    case Kind::unicode:
+      return 4;
+    case Kind::bytes:
+    case Kind::raw:
+    case Kind::boolean:
+      return 1;
+    default:
+      return type.itemsize;
   }
 }
 
@@ -31,13 +38,16 @@ std::vector<std::size_t> order_of(const JsonRef& configuration, std::size_t rank
   }
   const auto elements = json.elements();
   for (std::size_t i = 0; i < rank; ++i)
-    order[i] = static_cast<std::size_t>(elements.at(i).integer(0, static_cast<std::int64_t>(rank) - 1));
+    order[i] =
+        static_cast<std::size_t>(elements.at(i).integer(0, static_cast<std::int64_t>(rank) - 1));
   return order;
 }
 
 }  // namespace
 
-ChunkForm cpu_form(const Array& array) { return {c_strides(array.grid().chunk_shape(), array.type().itemsize), 1}; }
+ChunkForm cpu_form(const Array& array) {
+  return {c_strides(array.grid().chunk_shape(), array.type().itemsize), 1};
+}
 
 Coding coding_of(const Array& array) {
   Coding coding;

@@ -1,6 +1,6 @@
 #pragma once
-// Which of an array's codecs the GPU undoes, and in what form it leaves a chunk: the byte order and the order of
-// dimensions cost nothing to undo while a batch is put together.
+// Which of an array's codecs the GPU undoes, and in what form it leaves a chunk: the byte order and
+// the order of dimensions cost nothing to undo while a batch is put together.
 
 #include <cstdint>
 #include <string>
@@ -11,8 +11,8 @@ namespace batchfs::gpu {
 
 /// How a decoded chunk lies in memory.
 struct ChunkForm {
-  Dims strides;            // bytes, one per dimension
-  std::uint8_t swap = 1;   // bytes of a word that is in the other byte order; 1: none is
+  Dims strides;           // bytes, one per dimension
+  std::uint8_t swap = 1;  // bytes of a word that is in the other byte order; 1: none is
 };
 
 /// As the CPU decodes a chunk: C order, native byte order.

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::uint64_t kPlaneAlignment = 16;
 
-
 }  // namespace
 
 struct DecodePlan::Mark {
@@ -20,8 +19,15 @@ struct DecodePlan::Mark {
 };
 
 DecodePlan::Mark DecodePlan::mark() const {
-  return {lz4_streams.size(), zstd_blocks.size(), zstd_frames.size(), unshuffles.size(), plane_places.size(),
-          planes, literals, runs, run_index};
+  return {lz4_streams.size(),
+          zstd_blocks.size(),
+          zstd_frames.size(),
+          unshuffles.size(),
+          plane_places.size(),
+          planes,
+          literals,
+          runs,
+          run_index};
 }
 
 Verdict DecodePlan::planned(Verdict verdict, const Mark& before) {
@@ -41,28 +47,32 @@ Verdict DecodePlan::planned(Verdict verdict, const Mark& before) {
   return verdict;
 }
 
-Verdict DecodePlan::add_blosc(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size) {
+Verdict DecodePlan::add_blosc(Bytes chunk, std::uint64_t source, std::uint64_t target,
+                              std::uint64_t size) {
   const Mark before = mark();
   return planned(blosc(chunk, source, target, size), before);
 }
 
-Verdict DecodePlan::add_zstd(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size) {
+Verdict DecodePlan::add_zstd(Bytes chunk, std::uint64_t source, std::uint64_t target,
+                             std::uint64_t size) {
   const Mark before = mark();
   return planned(zstd(chunk, source, {Area::target, target}, size), before);
 }
 
-Verdict DecodePlan::add_lz4(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size) {
+Verdict DecodePlan::add_lz4(Bytes chunk, std::uint64_t source, std::uint64_t target,
+                            std::uint64_t size) {
   std::uint32_t stored_size = 0;
   if (chunk.size() < sizeof stored_size) return Verdict::damaged;
   std::memcpy(&stored_size, chunk.data(), sizeof stored_size);
   if (stored_size != size) return Verdict::damaged;
   const Mark before = mark();
-  return planned(lz4_stream(source + sizeof stored_size, chunk.size() - sizeof stored_size, {Area::target, target}, size),
+  return planned(lz4_stream(source + sizeof stored_size, chunk.size() - sizeof stored_size,
+                            {Area::target, target}, size),
                  before);
 }
 
-Verdict DecodePlan::add_raw(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size,
-                            std::uint32_t item) {
+Verdict DecodePlan::add_raw(Bytes chunk, std::uint64_t source, std::uint64_t target,
+                            std::uint64_t size, std::uint32_t item) {
   if (chunk.size() != size) return Verdict::damaged;
   if (item == 0 || item > 255 || size > kLongestStream) return Verdict::unsupported;
   const Mark before = mark();
@@ -78,7 +88,8 @@ Verdict DecodePlan::add_raw(Bytes chunk, std::uint64_t source, std::uint64_t tar
   return planned(Verdict::planned, before);
 }
 
-Verdict DecodePlan::lz4_stream(std::uint64_t source, std::uint64_t source_size, Place target, std::uint64_t size) {
+Verdict DecodePlan::lz4_stream(std::uint64_t source, std::uint64_t source_size, Place target,
+                               std::uint64_t size) {
   if (size > kLongestStream || source_size > kLongestStream) return Verdict::unsupported;
   if (source_size == 0 || size == 0) return Verdict::damaged;
   Lz4Stream stream;
@@ -108,8 +119,9 @@ Place DecodePlan::new_planes(std::uint64_t size) {
 }
 
 void DecodePlan::finish() {
-  std::stable_sort(lz4_streams.begin(), lz4_streams.end(),
-                   [](const Lz4Stream& a, const Lz4Stream& b) { return a.source_size > b.source_size; });
+  std::stable_sort(
+      lz4_streams.begin(), lz4_streams.end(),
+      [](const Lz4Stream& a, const Lz4Stream& b) { return a.source_size > b.source_size; });
 }
 
 void DecodePlan::clear() { *this = DecodePlan(); }

@@ -1,18 +1,20 @@
 #pragma once
-// What the GPU has to do for a batch of encoded chunks: the host looks at the headers, checks every length
-// and offset in them, and writes the work tables (tables.h); the kernels then touch nothing but data.
+// What the GPU has to do for a batch of encoded chunks: the host looks at the headers, checks every
+// length and offset in them, and writes the work tables (tables.h); the kernels then touch nothing
+// but data.
 //
 //   DecodePlan plan;
 //   if (plan.add_blosc(chunk, source, target, size) != Verdict::planned) …decode it on the CPU…
 //   plan.finish();
 //
-// Headers are a few bytes for each block of 128 KiB or more, so that one host thread plans hundreds of GB/s,
-// and memory is known before anything is launched: there is no allocation on the device.
+// Headers are a few bytes for each block of 128 KiB or more, so that one host thread plans hundreds
+// of GB/s, and memory is known before anything is launched: there is no allocation on the device.
 //
-// `chunk` is the encoded bytes as the host sees them; `source` is where the same bytes lie in the source
-// area, `target` where `size` decoded bytes go in the target area. A chunk that is not planned leaves no
-// trace. `unsupported` is a valid chunk, or one that may be, that the GPU does not decode; `damaged` is one
-// that no decoder should accept; either way the CPU's decoder has the last word.
+// `chunk` is the encoded bytes as the host sees them; `source` is where the same bytes lie in the
+// source area, `target` where `size` decoded bytes go in the target area. A chunk that is not
+// planned leaves no trace. `unsupported` is a valid chunk, or one that may be, that the GPU does
+// not decode; `damaged` is one that no decoder should accept; either way the CPU's decoder has the
+// last word.
 
 #include <cstddef>
 #include <cstdint>
@@ -36,9 +38,11 @@ class DecodePlan {
   /// numcodecs' LZ4: the decoded size as a little-endian u32, then one block.
   Verdict add_lz4(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size);
   /// Bytes that are not compressed; with `item` > 1, shuffled by numcodecs' Shuffle.
-  Verdict add_raw(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size, std::uint32_t item);
+  Verdict add_raw(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size,
+                  std::uint32_t item);
 
-  /// Puts the longest streams first, so that the last ones to start are short. Call it once, after the last add.
+  /// Puts the longest streams first, so that the last ones to start are short. Call it once, after
+  /// the last add.
   void finish();
   void clear();
 
@@ -49,7 +53,8 @@ class DecodePlan {
   std::vector<ZstdFrame> zstd_frames;
   std::vector<Unshuffle> unshuffles;
   std::vector<Place> plane_places;
-  /// How much of each area the work needs: bytes of planes and literals, entries of runs and run index.
+  /// How much of each area the work needs: bytes of planes and literals, entries of runs and run
+  /// index.
   std::uint64_t planes = 0, literals = 0, runs = 0, run_index = 0;
   /// Bytes that an unshuffled stretch has at most: the grid's width.
   std::uint32_t longest_unshuffle = 0;
@@ -62,7 +67,8 @@ class DecodePlan {
 
   Verdict blosc(Bytes chunk, std::uint64_t source, std::uint64_t target, std::uint64_t size);
   Verdict zstd(Bytes chunk, std::uint64_t source, Place target, std::uint64_t size);
-  Verdict lz4_stream(std::uint64_t source, std::uint64_t source_size, Place target, std::uint64_t size);
+  Verdict lz4_stream(std::uint64_t source, std::uint64_t source_size, Place target,
+                     std::uint64_t size);
   void unshuffle(Unshuffle row);
   Place new_planes(std::uint64_t size);
 

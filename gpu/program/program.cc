@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::uint64_t kSectionAlignment = 16;
 
-
 }  // namespace
 
 void ProgramBuilder::add_round(const DecodePlan& plan) {
@@ -56,7 +55,8 @@ Program ProgramBuilder::build(std::span<const Gather> gathers, std::uint32_t sli
   header.size = size;
   std::vector<std::byte> bytes(size);
   const auto put = [&](const auto& rows, const ProgramHeader::Table& table) {
-    if (!rows.empty()) std::memcpy(bytes.data() + table.offset, rows.data(), rows.size() * sizeof rows[0]);
+    if (!rows.empty())
+      std::memcpy(bytes.data() + table.offset, rows.data(), rows.size() * sizeof rows[0]);
   };
   std::memcpy(bytes.data(), &header, sizeof header);
   put(copies, header.copies);
@@ -73,13 +73,15 @@ Program ProgramBuilder::build(std::span<const Gather> gathers, std::uint32_t sli
 }
 
 bool fits(const DecodePlan& plan, const AreaSizes& sizes) {
-  return plan.planes <= sizes.planes && plan.literals <= sizes.literals && plan.runs <= sizes.runs &&
-         plan.run_index <= sizes.run_index;
+  return plan.planes <= sizes.planes && plan.literals <= sizes.literals &&
+         plan.runs <= sizes.runs && plan.run_index <= sizes.run_index;
 }
 
-Work work_of_round(const Program& program, const Round& round, const std::uint8_t* tables, Work work) {
+Work work_of_round(const Program& program, const Round& round, const std::uint8_t* tables,
+                   Work work) {
   const ProgramHeader& header = program.header();
-  const auto rows = [&]<class Row>(const ProgramHeader::Table& table, const Round::Rows& range, const Row*& where) {
+  const auto rows = [&]<class Row>(const ProgramHeader::Table& table, const Round::Rows& range,
+                                   const Row*& where) {
     where = reinterpret_cast<const Row*>(tables + table.offset) + range.first;
   };
   rows(header.lz4_streams, round.lz4_streams, work.lz4_streams);
@@ -91,7 +93,8 @@ Work work_of_round(const Program& program, const Round& round, const std::uint8_
   return work;
 }
 
-AssemblyWork work_of_assembly(const Program& program, const std::uint8_t* tables, AssemblyWork work) {
+AssemblyWork work_of_assembly(const Program& program, const std::uint8_t* tables,
+                              AssemblyWork work) {
   work.gathers = reinterpret_cast<const Gather*>(tables + program.header().gathers.offset);
   work.gather_count = static_cast<std::uint32_t>(program.header().gathers.rows);
   return work;

@@ -1,16 +1,19 @@
 #pragma once
-// A batch, or a part of one, as work for a GPU: which compressed bytes to copy, how to decode them, how to put the
-// batch together. A program is flat bytes and holds no address, only offsets into areas whose sizes are agreed on
-// once, so that the process that makes it need not be the one that runs it:
+// A batch, or a part of one, as work for a GPU: which compressed bytes to copy, how to decode them,
+// how to put the batch together. A program is flat bytes and holds no address, only offsets into
+// areas whose sizes are agreed on once, so that the process that makes it need not be the one that
+// runs it:
 //
 //   staging     host memory with stored bytes, shared by both
-//   source      stored bytes on the device          planes, literals, runs, run index: what decoding needs beside
-//   target      decoded chunks, kept for later programs (ChunkArena says where)
-//   constants   numbers of the view, copied once     batch: the slots that batches are delivered in
+//   source      stored bytes on the device          planes, literals, runs, run index: what
+//   decoding needs beside target      decoded chunks, kept for later programs (ChunkArena says
+//   where) constants   numbers of the view, copied once     batch: the slots that batches are
+//   delivered in
 //
-// Programs run in the order of their numbers, `lanes` at a time. What one needs of earlier ones it says itself.
-// Whoever runs a program that another process made calls check_program() first: after it no row leads outside
-// of its area, whatever its maker did, and the kernels check what they read from compressed data.
+// Programs run in the order of their numbers, `lanes` at a time. What one needs of earlier ones it
+// says itself. Whoever runs a program that another process made calls check_program() first: after
+// it no row leads outside of its area, whatever its maker did, and the kernels check what they read
+// from compressed data.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +25,8 @@
 
 namespace batchfs::gpu {
 
-/// Bytes, but for runs and run_index, which are entries. Scratch areas (source to run_index) are one per lane.
+/// Bytes, but for runs and run_index, which are entries. Scratch areas (source to run_index) are
+/// one per lane.
 struct AreaSizes {
   std::uint64_t staging = 0;
   std::uint64_t source = 0, planes = 0, literals = 0, runs = 0, run_index = 0;
@@ -34,8 +38,8 @@ struct CopyRow {
   Area area = Area::source;  // source or target
 };
 
-/// Chunks that are decoded together: rows of the program's tables, whose numbers of blocks, places and chunks count
-/// from the round's first.
+/// Chunks that are decoded together: rows of the program's tables, whose numbers of blocks, places
+/// and chunks count from the round's first.
 struct Round {
   struct Rows {
     std::uint32_t first = 0, count = 0;
@@ -68,7 +72,9 @@ class Program {
   /// Takes bytes of any origin. Throws corrupt unless they have the form of a program.
   explicit Program(std::vector<std::byte> bytes);
 
-  const ProgramHeader& header() const { return *reinterpret_cast<const ProgramHeader*>(bytes_.data()); }
+  const ProgramHeader& header() const {
+    return *reinterpret_cast<const ProgramHeader*>(bytes_.data());
+  }
   std::span<const std::byte> bytes() const { return bytes_; }
   template <class Row>
   std::span<const Row> table(const ProgramHeader::Table& table) const {
@@ -83,7 +89,8 @@ class Program {
 void check_conversions(std::span<const Conversion> conversions, std::uint64_t constants);
 
 /// Throws corrupt when anything in the program leads outside of its area.
-void check_program(const Program& program, const AreaSizes& sizes, std::span<const Conversion> conversions);
+void check_program(const Program& program, const AreaSizes& sizes,
+                   std::span<const Conversion> conversions);
 
 /// Collects a program's rows.
 class ProgramBuilder {
@@ -110,9 +117,11 @@ class ProgramBuilder {
 /// Do the scratch areas have room for the plan?
 bool fits(const DecodePlan& plan, const AreaSizes& sizes);
 
-/// What the kernels are told for one round: pointers into `tables`, a copy of the program's bytes. The areas'
-/// pointers, and `status` of the program's first chunk, are in `work` already.
-Work work_of_round(const Program& program, const Round& round, const std::uint8_t* tables, Work work);
-AssemblyWork work_of_assembly(const Program& program, const std::uint8_t* tables, AssemblyWork work);
+/// What the kernels are told for one round: pointers into `tables`, a copy of the program's bytes.
+/// The areas' pointers, and `status` of the program's first chunk, are in `work` already.
+Work work_of_round(const Program& program, const Round& round, const std::uint8_t* tables,
+                   Work work);
+AssemblyWork work_of_assembly(const Program& program, const std::uint8_t* tables,
+                              AssemblyWork work);
 
 }  // namespace batchfs::gpu

@@ -15,7 +15,8 @@ void refuse(StagedChunk& staged, const char* why, const ProgramPlace& place) {
 }
 
 /// Rounds for the chunks [begin, end), as many as they need for the scratch memory.
-void add_rounds(ProgramPart& part, const ProgramPlace& place, ProgramBuilder& builder, std::size_t begin, std::size_t end) {
+void add_rounds(ProgramPart& part, const ProgramPlace& place, ProgramBuilder& builder,
+                std::size_t begin, std::size_t end) {
   DecodePlan plan;
   std::vector<StagedChunk*> planned;
   for (std::size_t i = begin; i < end; ++i) {
@@ -23,14 +24,19 @@ void add_rounds(ProgramPart& part, const ProgramPlace& place, ProgramBuilder& bu
     if (staged.way != StagedChunk::Way::decode) continue;
     const DecodePlan::Bytes bytes{place.staging + part.staging + staged.staging, staged.size};
     const Coding& coding = place.codings[staged.variable];
-    const Verdict verdict = add_chunk(plan, coding, bytes, staged.staging, staged.chunk->offset, staged.chunk->bytes);
+    const Verdict verdict =
+        add_chunk(plan, coding, bytes, staged.staging, staged.chunk->offset, staged.chunk->bytes);
     if (verdict == Verdict::planned) {
       planned.push_back(&staged);
       continue;
     }
     // Others of the array will be the same.
     if (verdict == Verdict::unsupported) place.cpu_only[staged.variable] = true;
-    refuse(staged, verdict == Verdict::damaged ? "it looks damaged" : "its compression is of a kind that the GPU does not decode", place);
+    refuse(staged,
+           verdict == Verdict::damaged
+               ? "it looks damaged"
+               : "its compression is of a kind that the GPU does not decode",
+           place);
   }
   if (planned.empty()) return;
   if (!fits(plan, place.sizes)) {
@@ -60,7 +66,8 @@ Program complete_program(ProgramPart& part, const ProgramPlace& place) {
   builder.decode_after = part.decode_after;
   builder.assemble_after = part.assemble_after;
   // One copy for neighbours that go to neighbours.
-  const auto copy = [&](Area area, std::uint64_t staging, std::uint64_t offset, std::uint64_t size) {
+  const auto copy = [&](Area area, std::uint64_t staging, std::uint64_t offset,
+                        std::uint64_t size) {
     if (!builder.copies.empty()) {
       CopyRow& last = builder.copies.back();
       // What lies between two chunks for the decoders is copied with them.
@@ -74,10 +81,11 @@ Program complete_program(ProgramPart& part, const ProgramPlace& place) {
   };
   for (const StagedChunk& staged : part.chunks) {
     const bool decodes = staged.way == StagedChunk::Way::decode;
-    copy(decodes ? Area::source : Area::target, part.staging + staged.staging, decodes ? staged.staging : staged.chunk->offset,
-         staged.size);
+    copy(decodes ? Area::source : Area::target, part.staging + staged.staging,
+         decodes ? staged.staging : staged.chunk->offset, staged.size);
     place.counters.bytes_decoded += staged.chunk->bytes;
-    ++(staged.way == StagedChunk::Way::cpu ? place.counters.chunks_on_cpu : place.counters.chunks_on_gpu);
+    ++(staged.way == StagedChunk::Way::cpu ? place.counters.chunks_on_cpu
+                                           : place.counters.chunks_on_gpu);
   }
   add_rounds(part, place, builder, 0, part.chunks.size());
   return builder.build(part.gathers.gathers(), part.gathers.slices());
@@ -85,15 +93,21 @@ Program complete_program(ProgramPart& part, const ProgramPlace& place) {
 
 }  // namespace
 
-Verdict add_chunk(DecodePlan& plan, const Coding& coding, DecodePlan::Bytes stored, std::uint64_t source, std::uint64_t target,
-                  std::uint64_t size) {
+Verdict add_chunk(DecodePlan& plan, const Coding& coding, DecodePlan::Bytes stored,
+                  std::uint64_t source, std::uint64_t target, std::uint64_t size) {
   switch (coding.kind) {
-    case Coding::Kind::raw: return plan.add_raw(stored, source, target, size, 1);
-    case Coding::Kind::shuffle: return plan.add_raw(stored, source, target, size, coding.item);
-    case Coding::Kind::blosc: return plan.add_blosc(stored, source, target, size);
-    case Coding::Kind::zstd: return plan.add_zstd(stored, source, target, size);
-    case Coding::Kind::lz4: return plan.add_lz4(stored, source, target, size);
-    case Coding::Kind::cpu: break;
+    case Coding::Kind::raw:
+      return plan.add_raw(stored, source, target, size, 1);
+    case Coding::Kind::shuffle:
+      return plan.add_raw(stored, source, target, size, coding.item);
+    case Coding::Kind::blosc:
+      return plan.add_blosc(stored, source, target, size);
+    case Coding::Kind::zstd:
+      return plan.add_zstd(stored, source, target, size);
+    case Coding::Kind::lz4:
+      return plan.add_lz4(stored, source, target, size);
+    case Coding::Kind::cpu:
+      break;
   }
   return Verdict::unsupported;
 }
@@ -104,12 +118,15 @@ void stage(const StagedChunk& staged, std::uint64_t offset, std::uint64_t size, 
     const Box whole = whole_box(array.grid().chunk_shape());
     const Dims strides = c_strides(whole.shape, array.type().itemsize);
     Array::Loaded loaded;
-    if (staged.stored) array.load(staged.index, whole, to, strides, &loaded);
-    else array.decode(staged.index, std::get<EncodedChunk>(*staged.fetched), whole, to, strides);
+    if (staged.stored)
+      array.load(staged.index, whole, to, strides, &loaded);
+    else
+      array.decode(staged.index, std::get<EncodedChunk>(*staged.fetched), whole, to, strides);
   } else if (staged.stored) {
     array.read_stored(staged.index, *staged.stored, staged.begin + offset, {to, size});
   } else {
-    std::memcpy(to, std::get<EncodedChunk>(*staged.fetched).bytes.data() + staged.begin + offset, size);
+    std::memcpy(to, std::get<EncodedChunk>(*staged.fetched).bytes.data() + staged.begin + offset,
+                size);
   }
 }
 

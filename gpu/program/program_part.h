@@ -1,6 +1,7 @@
 #pragma once
-// A part of a batch on its way to the GPU: the chunks that are not there yet, and the program that decodes them and
-// puts the part together, once their stored bytes lie in staging memory. Of one thread at a time, but where it says so.
+// A part of a batch on its way to the GPU: the chunks that are not there yet, and the program that
+// decodes them and puts the part together, once their stored bytes lie in staging memory. Of one
+// thread at a time, but where it says so.
 
 #include <atomic>
 #include <exception>
@@ -54,19 +55,25 @@ inline constexpr std::uint64_t kPage = 4096;  // that staging memory is given ou
 
 /// A chunk that is not on the device yet.
 struct StagedChunk {
-  enum class Way { decode, copy, cpu };  // the GPU decodes it, needs no decoding, the CPU decodes it
+  enum class Way {
+    decode,
+    copy,
+    cpu
+  };  // the GPU decodes it, needs no decoding, the CPU decodes it
   Way way = Way::decode;
   const Array* array = nullptr;
   std::uint32_t variable = 0;
   Dims index;
   std::optional<Array::Stored> stored;  // of a local store
   std::shared_ptr<Fetched> fetched;     // of a remote one, and without error
-  std::uint64_t begin = 0, size = 0;    // of the stored bytes that are staged, or decoded ones for the CPU
-  std::uint64_t staging = 0;            // from the beginning of the part's
+  std::uint64_t begin = 0,
+                size = 0;     // of the stored bytes that are staged, or decoded ones for the CPU
+  std::uint64_t staging = 0;  // from the beginning of the part's
   std::shared_ptr<DecodedChunk> chunk;
 };
 
-/// Brings bytes [offset, offset + size) of what is staged of a chunk to `to`; all of it where the CPU decodes it.
+/// Brings bytes [offset, offset + size) of what is staged of a chunk to `to`; all of it where the
+/// CPU decodes it.
 void stage(const StagedChunk& staged, std::uint64_t offset, std::uint64_t size, std::byte* to);
 
 struct ProgramPart {
@@ -81,8 +88,8 @@ struct ProgramPart {
   std::vector<std::shared_ptr<DecodedChunk>> statuses;  // whose chunk each status is
   std::atomic<int> unread{0};
   std::mutex mutex;
-  std::string why_failed;                  // guarded by `mutex` while it is read
-  std::shared_ptr<const Program> program;  // once complete; guarded by the source's mutex
+  std::string why_failed;                     // guarded by `mutex` while it is read
+  std::shared_ptr<const Program> program;     // once complete; guarded by the source's mutex
   std::uint64_t read_from = 0, given_at = 0;  // when, for the trace
 };
 
@@ -90,18 +97,19 @@ struct ProgramPart {
 struct ProgramPlace {
   const std::byte* staging = nullptr;
   AreaSizes sizes;
-  std::span<const Coding> codings;          // of the view's variables
-  std::span<std::atomic<bool>> cpu_only;    // whose chunks turned out to be for the CPU: set here
+  std::span<const Coding> codings;        // of the view's variables
+  std::span<std::atomic<bool>> cpu_only;  // whose chunks turned out to be for the CPU: set here
   ProgramCounters& counters;
 };
 
-/// Plans a chunk of an array of this coding: its stored bytes, where they lie in the source area, and where `size`
-/// decoded bytes go in the target area.
-Verdict add_chunk(DecodePlan& plan, const Coding& coding, DecodePlan::Bytes stored, std::uint64_t source, std::uint64_t target,
-                  std::uint64_t size);
+/// Plans a chunk of an array of this coding: its stored bytes, where they lie in the source area,
+/// and where `size` decoded bytes go in the target area.
+Verdict add_chunk(DecodePlan& plan, const Coding& coding, DecodePlan::Bytes stored,
+                  std::uint64_t source, std::uint64_t target, std::uint64_t size);
 
-/// The program of a part whose bytes are all there. A chunk that the GPU cannot decode is marked bad. Where it
-/// cannot be made, why_failed says so, and the program does nothing: it keeps the part's place in the order.
+/// The program of a part whose bytes are all there. A chunk that the GPU cannot decode is marked
+/// bad. Where it cannot be made, why_failed says so, and the program does nothing: it keeps the
+/// part's place in the order.
 std::shared_ptr<const Program> build_program(ProgramPart& part, const ProgramPlace& place);
 
 }  // namespace batchfs::gpu

@@ -34,10 +34,12 @@ std::vector<std::byte> ProgramSetup::to_bytes() const {
   header.slots = slots;
   header.conversions = conversions.size();
   header.constants = constants.size();
-  std::vector<std::byte> bytes(sizeof header + conversions.size() * sizeof(Conversion) + constants.size());
+  std::vector<std::byte> bytes(sizeof header + conversions.size() * sizeof(Conversion) +
+                               constants.size());
   std::memcpy(bytes.data(), &header, sizeof header);
   if (!conversions.empty())
-    std::memcpy(bytes.data() + sizeof header, conversions.data(), conversions.size() * sizeof(Conversion));
+    std::memcpy(bytes.data() + sizeof header, conversions.data(),
+                conversions.size() * sizeof(Conversion));
   if (!constants.empty())
     std::memcpy(bytes.data() + bytes.size() - constants.size(), constants.data(), constants.size());
   return bytes;
@@ -50,9 +52,11 @@ ProgramSetup ProgramSetup::from_bytes(std::span<const std::byte> bytes) {
   require(header.magic == Header::kMagic);
   bytes = bytes.subspan(sizeof header);
   require(header.conversions <= bytes.size() / sizeof(Conversion));
-  require(header.constants == bytes.size() - header.conversions * sizeof(Conversion) && header.constants == header.sizes.constants);
+  require(header.constants == bytes.size() - header.conversions * sizeof(Conversion) &&
+          header.constants == header.sizes.constants);
   const AreaSizes& s = header.sizes;
-  for (const std::uint64_t size : {s.staging, s.source, s.planes, s.literals, s.runs, s.run_index, s.target, s.batch})
+  for (const std::uint64_t size :
+       {s.staging, s.source, s.planes, s.literals, s.runs, s.run_index, s.target, s.batch})
     require(size <= kLargestArea);
   require(header.lanes >= 1 && header.lanes <= 64 && header.slots >= 1 && header.slots <= 4096);
   require(header.slot_bytes <= s.batch / header.slots);

@@ -1,6 +1,6 @@
 #pragma once
-// What whoever runs a view's programs is told once: how large its areas are, how elements are converted, and the
-// numbers for that. Flat bytes, as a program.
+// What whoever runs a view's programs is told once: how large its areas are, how elements are
+// converted, and the numbers for that. Flat bytes, as a program.
 
 #include <cstddef>
 #include <cstdint>

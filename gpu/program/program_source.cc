@@ -18,14 +18,16 @@ constexpr std::size_t kLookAhead = 12;
 constexpr std::size_t kFetchAhead = 3;
 /// Reads are cut into and collected to pieces of about this size.
 constexpr std::uint64_t kPiece = 4 << 20;
-/// A raw chunk from this size on is copied to its place on its own; smaller ones together, and from there.
+/// A raw chunk from this size on is copied to its place on its own; smaller ones together, and from
+/// there.
 constexpr std::uint64_t kDirect = 256 << 10;
 
-
 /// The first and one-past-last C-order byte of what a batch takes from a chunk.
-std::pair<std::uint64_t, std::uint64_t> run_of(const Array& array, const BatchPlan& plan, const ChunkUse& use) {
+std::pair<std::uint64_t, std::uint64_t> run_of(const Array& array, const BatchPlan& plan,
+                                               const ChunkUse& use) {
   Box box = plan.parts[use.first_part].source;
-  for (std::uint32_t i = 1; i < use.part_count; ++i) box = bounding_box(box, plan.parts[use.first_part + i].source);
+  for (std::uint32_t i = 1; i < use.part_count; ++i)
+    box = bounding_box(box, plan.parts[use.first_part + i].source);
   const Dims& shape = array.grid().chunk_shape();
   std::uint64_t first = 0;
   for (std::size_t d = 0; d < shape.size(); ++d)
@@ -36,8 +38,9 @@ std::pair<std::uint64_t, std::uint64_t> run_of(const Array& array, const BatchPl
 
 }  // namespace
 
-ProgramSource::ProgramSource(std::shared_ptr<const View> view, const AssemblyTables& tables, Sequence sequence,
-                             Options options, Executor& executor, ProgramCounters& counters)
+ProgramSource::ProgramSource(std::shared_ptr<const View> view, const AssemblyTables& tables,
+                             Sequence sequence, Options options, Executor& executor,
+                             ProgramCounters& counters)
     : view_(std::move(view)),
       tables_(tables),
       sequence_(std::move(sequence)),
@@ -73,13 +76,15 @@ void ProgramSource::look_ahead(std::uint64_t place) {
   planned_up_to_ = std::max(planned_up_to_, place);
   std::uint64_t bytes = 0;
   for (const Planned& planned : planned_) bytes += planned.plan.chunks.size() * 1024;
-  while (planned_.size() <= kLookAhead && (planned_.size() < 2 || bytes < (std::uint64_t{8} << 20))) {
+  while (planned_.size() <= kLookAhead &&
+         (planned_.size() < 2 || bytes < (std::uint64_t{8} << 20))) {
     const auto next = sequence_(planned_up_to_);
     if (!next) break;
     planned_.push_back({planned_up_to_++, view_->plan(next->epoch, next->batch)});
     bytes += planned_.back().plan.parts.size() * sizeof(Part);
     const std::lock_guard lock(mutex_);
-    for (const ChunkUse& use : planned_.back().plan.chunks) arena_.add_use({use.variable, use.chunk}, planned_.back().place);
+    for (const ChunkUse& use : planned_.back().plan.chunks)
+      arena_.add_use({use.variable, use.chunk}, planned_.back().place);
   }
 }
 
@@ -88,7 +93,8 @@ void ProgramSource::fetch_ahead() {
   for (std::size_t i = 0; i < std::min(kFetchAhead, planned_.size()); ++i)
     for (const ChunkUse& use : planned_[i].plan.chunks) {
       const Key key{use.variable, use.chunk};
-      if (view_->variables()[use.variable]->array->store().is_local() || fetches_.contains(key)) continue;
+      if (view_->variables()[use.variable]->array->store().is_local() || fetches_.contains(key))
+        continue;
       {
         const std::lock_guard lock(mutex_);
         if (arena_.find(key) != nullptr) continue;
@@ -101,12 +107,14 @@ void ProgramSource::fetch(const Key& key) {
   auto promise = std::make_shared<std::promise<std::shared_ptr<Fetched>>>();
   fetches_[key] = promise->get_future();
   const Array& array = *view_->variables()[key.variable]->array;
-  array.fetch(array.grid().chunk(key.chunk), whole_box(array.grid().chunk_shape()), [promise](Fetched outcome) {
-    promise->set_value(std::make_shared<Fetched>(std::move(outcome)));
-  });
+  array.fetch(array.grid().chunk(key.chunk), whole_box(array.grid().chunk_shape()),
+              [promise](Fetched outcome) {
+                promise->set_value(std::make_shared<Fetched>(std::move(outcome)));
+              });
 }
 
-bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<const std::uint64_t> tensors) {
+bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
+                          std::span<const std::uint64_t> tensors) {
   look_ahead(place);
   if (planned_.empty()) throw Error(ErrorCode::internal, "a batch past the end of its stream");
   if (!all_local_) fetch_ahead();
@@ -115,7 +123,8 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<con
   batch->began = Trace::now();
   batch->is = *sequence_(place);
   for (std::size_t t = 0; const Dims& shape : view_->shapes(batch->is.batch))
-    batch->bytes += static_cast<std::uint64_t>(element_count(shape)) * view_->tensors()[t++].type.itemsize;
+    batch->bytes +=
+        static_cast<std::uint64_t>(element_count(shape)) * view_->tensors()[t++].type.itemsize;
   batch->place = place;
   batch->slot = slot;
   std::shared_ptr<ProgramPart> part = new_part(batch);
@@ -125,12 +134,14 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<con
       const Key key{use.variable, use.chunk};
       StagedChunk staged;
       std::shared_ptr<DecodedChunk> chunk;
-      const auto [first, last] = run_of(*view_->variables()[use.variable]->array, planned.plan, use);
+      const auto [first, last] =
+          run_of(*view_->variables()[use.variable]->array, planned.plan, use);
       {
         const std::lock_guard lock(mutex_);
         arena_.remove_use(key, place);
         chunk = arena_.find(key);
-        if (chunk && (chunk->bad || first < chunk->first || last > chunk->first + chunk->bytes)) chunk = nullptr;
+        if (chunk && (chunk->bad || first < chunk->first || last > chunk->first + chunk->bytes))
+          chunk = nullptr;
       }
       const bool is_new = chunk == nullptr;
       if (is_new && !locate(planned, use, staged)) {
@@ -141,8 +152,10 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<con
         const bool decodes = staged.way == StagedChunk::Way::decode;
         const std::uint64_t most = options_.part;
         if (staged.size > most || (decodes && staged.chunk->bytes > most))
-          throw Error(ErrorCode::not_supported, "a chunk is larger than what the GPU decodes at a time");
-        if (part->staging_size + staged.size + kPage > most || (decodes && part->decoded + staged.chunk->bytes > most)) {
+          throw Error(ErrorCode::not_supported,
+                      "a chunk is larger than what the GPU decodes at a time");
+        if (part->staging_size + staged.size + kPage > most ||
+            (decodes && part->decoded + staged.chunk->bytes > most)) {
           if (!close(part)) return false;
           part = new_part(batch);
         }
@@ -157,13 +170,16 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<con
           if (!close(part)) return false;  // what it pins is free then
           part = new_part(batch);
         }
-        if (!room) throw Error(ErrorCode::no_memory, "a chunk is larger than the GPU memory for decoded chunks");
+        if (!room)
+          throw Error(ErrorCode::no_memory,
+                      "a chunk is larger than the GPU memory for decoded chunks");
         chunk = staged.chunk;
         chunk->offset = *room;
         chunk->size = chunk->bytes;
         chunk->decoded_by = part->number;
         staged.staging = part->staging_size;
-        part->staging_size = round_up<std::uint64_t>(staged.staging + staged.size, staged.size >= kDirect ? kPage : 16);
+        part->staging_size = round_up<std::uint64_t>(staged.staging + staged.size,
+                                                     staged.size >= kDirect ? kPage : 16);
         if (decodes) part->decoded += chunk->bytes;
         const std::lock_guard lock(mutex_);
         arena_.insert(key, chunk);
@@ -202,7 +218,8 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot, std::span<con
   return true;
 }
 
-/// Finds out where a chunk's stored bytes are and how they become a decoded chunk. False when it is missing.
+/// Finds out where a chunk's stored bytes are and how they become a decoded chunk. False when it is
+/// missing.
 bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedChunk& staged) {
   const Array& array = *view_->variables()[use.variable]->array;
   const Coding& coding = codings_[use.variable];
@@ -219,7 +236,8 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
     if (!fetches_.contains(key)) fetch(key);
     staged.fetched = fetches_.at(key).get();
     fetches_.erase(key);
-    if (const auto* error = std::get_if<std::exception_ptr>(staged.fetched.get())) std::rethrow_exception(*error);
+    if (const auto* error = std::get_if<std::exception_ptr>(staged.fetched.get()))
+      std::rethrow_exception(*error);
     const auto& encoded = std::get<EncodedChunk>(*staged.fetched);
     if (encoded.missing) return false;
     stored_size = encoded.bytes.size();
@@ -229,14 +247,17 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
   staged.chunk->form = &coding.form;
   staged.size = stored_size;
   if (!std::exchange(probed_[use.variable], true)) probe(staged, stored_size);
-  const bool on_cpu = coding.kind == Coding::Kind::cpu || cpu_only_[use.variable].load(std::memory_order_relaxed);
+  const bool on_cpu =
+      coding.kind == Coding::Kind::cpu || cpu_only_[use.variable].load(std::memory_order_relaxed);
   if (on_cpu) {
     staged.way = StagedChunk::Way::cpu;
     staged.chunk->form = &cpu_forms_[use.variable];
     staged.size = array.chunk_bytes();
   } else if (coding.kind == Coding::Kind::raw) {
     if (stored_size != array.chunk_bytes())
-      throw Error(ErrorCode::corrupt, fmt::format("the stored chunk has {} bytes, {} were expected", stored_size, array.chunk_bytes()),
+      throw Error(ErrorCode::corrupt,
+                  fmt::format("the stored chunk has {} bytes, {} were expected", stored_size,
+                              array.chunk_bytes()),
                   array.chunk_name(staged.index));
     if (coding.form.strides == cpu_form(array).strides) {  // any run of it can be read alone
       const auto [first, last] = run_of(array, planned.plan, use);
@@ -250,11 +271,13 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
   return true;
 }
 
-/// Looks at the first chunk of a variable, before batches rely on the GPU: metadata does not say all that a decoder has
-/// to support (the codec within Blosc, whether Zstandard frames tell their size), and the chunks of an array are alike.
+/// Looks at the first chunk of a variable, before batches rely on the GPU: metadata does not say
+/// all that a decoder has to support (the codec within Blosc, whether Zstandard frames tell their
+/// size), and the chunks of an array are alike.
 void ProgramSource::probe(const StagedChunk& staged, std::uint64_t stored_size) {
   const Coding& coding = codings_[staged.variable];
-  const bool is_compressed = coding.kind == Coding::Kind::blosc || coding.kind == Coding::Kind::zstd || coding.kind == Coding::Kind::lz4;
+  const bool is_compressed = coding.kind == Coding::Kind::blosc ||
+                             coding.kind == Coding::Kind::zstd || coding.kind == Coding::Kind::lz4;
   if (!is_compressed || stored_size > options_.part) return;
   std::vector<std::byte> read;
   DecodePlan::Bytes bytes;
@@ -266,7 +289,8 @@ void ProgramSource::probe(const StagedChunk& staged, std::uint64_t stored_size) 
     bytes = std::as_bytes(std::get<EncodedChunk>(*staged.fetched).bytes.span());
   }
   DecodePlan plan;
-  if (add_chunk(plan, coding, bytes, 0, 0, staged.array->chunk_bytes()) == Verdict::unsupported) cpu_only_[staged.variable] = true;
+  if (add_chunk(plan, coding, bytes, 0, 0, staged.array->chunk_bytes()) == Verdict::unsupported)
+    cpu_only_[staged.variable] = true;
 }
 
 std::shared_ptr<ProgramPart> ProgramSource::new_part(const std::shared_ptr<StreamedBatch>& batch) {
@@ -293,7 +317,8 @@ std::optional<std::uint64_t> ProgramSource::reserve_staging(std::uint64_t size) 
 /// Nothing more is added to the part: its bytes are read. False after stop().
 bool ProgramSource::close(std::shared_ptr<ProgramPart>& part) {
   std::sort(part->assemble_after.begin(), part->assemble_after.end());
-  part->assemble_after.erase(std::unique(part->assemble_after.begin(), part->assemble_after.end()), part->assemble_after.end());
+  part->assemble_after.erase(std::unique(part->assemble_after.begin(), part->assemble_after.end()),
+                             part->assemble_after.end());
   for (const auto& chunk : part->pinned) chunk->pinned = false;
   const auto begin = reserve_staging(round_up<std::uint64_t>(part->staging_size, kPage));
   if (!begin) return false;
@@ -342,7 +367,8 @@ void ProgramSource::read(const std::shared_ptr<ProgramPart>& part) {
         for (const Piece& piece : pieces) {
           const StagedChunk& staged = part->chunks[piece.chunk];
           counters_.bytes_staged += piece.size;
-          stage(staged, piece.offset, piece.size, options_.staging + part->staging + staged.staging + piece.offset);
+          stage(staged, piece.offset, piece.size,
+                options_.staging + part->staging + staged.staging + piece.offset);
         }
       } catch (...) {
         const std::lock_guard lock(part->mutex);
@@ -357,11 +383,13 @@ void ProgramSource::read(const std::shared_ptr<ProgramPart>& part) {
 /// All bytes of the part are there, or it failed.
 void ProgramSource::complete(const std::shared_ptr<ProgramPart>& part) {
   trace(Trace::Kind::fetch, *part, part->read_from, part->staging_size, !part->why_failed.empty());
-  auto program = build_program(*part, {options_.staging, options_.sizes, codings_, cpu_only_, counters_});
+  auto program =
+      build_program(*part, {options_.staging, options_.sizes, codings_, cpu_only_, counters_});
   ++counters_.programs;
   for (StagedChunk& staged : part->chunks) staged.fetched = nullptr;
   const std::lock_guard lock(mutex_);
-  if (!part->why_failed.empty() && part->batch->why_failed.empty()) part->batch->why_failed = part->why_failed;
+  if (!part->why_failed.empty() && part->batch->why_failed.empty())
+    part->batch->why_failed = part->why_failed;
   part->program = std::move(program);
   changed_.notify_all();
 }
@@ -380,7 +408,8 @@ std::shared_ptr<const Program> ProgramSource::next() {
 }
 
 /// What was done for the part ends now. Those of no chunk are not worth a line.
-void ProgramSource::trace(Trace::Kind kind, const ProgramPart& part, std::uint64_t begin, std::uint64_t bytes, bool failed) const {
+void ProgramSource::trace(Trace::Kind kind, const ProgramPart& part, std::uint64_t begin,
+                          std::uint64_t bytes, bool failed) const {
   if (options_.trace == nullptr || (kind != Trace::Kind::assemble && part.chunks.empty())) return;
   const Trace::Event event{.kind = kind,
                            .end = failed ? Trace::End::failed : Trace::End::done,
@@ -391,11 +420,15 @@ void ProgramSource::trace(Trace::Kind kind, const ProgramPart& part, std::uint64
                                   .world = static_cast<std::int32_t>(options_.world),
                                   .epoch = part.batch->is.epoch,
                                   .batch = part.batch->is.batch}};
-  if (kind == Trace::Kind::assemble) options_.trace->add(event);
-  else options_.trace->add(event, part.chunks.front().array->metadata().path, part.chunks.front().index);  // the first of them
+  if (kind == Trace::Kind::assemble)
+    options_.trace->add(event);
+  else
+    options_.trace->add(event, part.chunks.front().array->metadata().path,
+                        part.chunks.front().index);  // the first of them
 }
 
-std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number, std::span<const std::uint32_t> statuses) {
+std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number,
+                                                         std::span<const std::uint32_t> statuses) {
   const std::lock_guard lock(mutex_);
   const auto it = parts_.find(number);
   if (it == parts_.end() || it->second->program == nullptr)
@@ -416,7 +449,8 @@ std::optional<ProgramSource::Ended> ProgramSource::ended(std::uint64_t number, s
   Ended end{batch.place, batch.why_failed};
   for (const auto& chunk : batch.used)
     if (end.why_failed.empty() && chunk->bad) end.why_failed = chunk->why_bad;
-  trace(Trace::Kind::assemble, *part, batch.began, end.why_failed.empty() ? batch.bytes : 0, !end.why_failed.empty());
+  trace(Trace::Kind::assemble, *part, batch.began, end.why_failed.empty() ? batch.bytes : 0,
+        !end.why_failed.empty());
   return end;
 }
 

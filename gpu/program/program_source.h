@@ -1,20 +1,22 @@
 #pragma once
-// Makes the programs of a view's batches: knows which chunks are on the device, reads the stored bytes of the others
-// into staging memory, several batches ahead, and says how they are decoded and put together. Touches no device:
-// whoever runs the programs, in this process or in another, has the same areas and tells when they have ended.
+// Makes the programs of a view's batches: knows which chunks are on the device, reads the stored
+// bytes of the others into staging memory, several batches ahead, and says how they are decoded and
+// put together. Touches no device: whoever runs the programs, in this process or in another, has
+// the same areas and tells when they have ended.
 //
 //   ProgramSource source(view, tables, sequence, options, executor, counters);
-//   const auto batch = source.begin(0, slot, tensors);   // one thread, in order; waits for room in staging
-//   while (auto program = source.next()) …               // another: programs by number, as soon as they are complete
-//   source.ended(number, statuses);                      // another: in order
+//   const auto batch = source.begin(0, slot, tensors);   // one thread, in order; waits for room in
+//   staging while (auto program = source.next()) …               // another: programs by number, as
+//   soon as they are complete source.ended(number, statuses);                      // another: in
+//   order
 //
-// The trace tells of each program how long its stored bytes were read (fetch) and how long it took from when it was given
-// out until it had ended (decode: copy, decoding, and its share of putting the batch together), and of each batch how long
-// it took in all (assemble).
+// The trace tells of each program how long its stored bytes were read (fetch) and how long it took
+// from when it was given out until it had ended (decode: copy, decoding, and its share of putting
+// the batch together), and of each batch how long it took in all (assemble).
 //
-// A chunk that the GPU does not decode is decoded by the CPU into staging: the first chunk of each variable tells. Where
-// another turns out so after it was read, or the device refuses it, the batch fails here, and is put together by the
-// engine instead.
+// A chunk that the GPU does not decode is decoded by the CPU into staging: the first chunk of each
+// variable tells. Where another turns out so after it was read, or the device refuses it, the batch
+// fails here, and is put together by the engine instead.
 
 #include <atomic>
 #include <condition_variable>
@@ -42,20 +44,22 @@ class ProgramSource {
   struct Options {
     AreaSizes sizes;
     std::byte* staging = nullptr;
-    std::uint64_t part = 64 << 20;  // most bytes, stored and decoded, of a program: sizes.source at most
+    std::uint64_t part =
+        64 << 20;  // most bytes, stored and decoded, of a program: sizes.source at most
     std::int64_t rank = 0, world = 1;  // for the trace, as which the sequence is read
     Trace* trace = nullptr;            // may be null
   };
   /// Which batch comes at a place of the stream; nullopt at its end.
   using Sequence = std::function<std::optional<BatchNumber>(std::uint64_t)>;
 
-  ProgramSource(std::shared_ptr<const View> view, const AssemblyTables& tables, Sequence sequence, Options options,
-                Executor& executor, ProgramCounters& counters);
+  ProgramSource(std::shared_ptr<const View> view, const AssemblyTables& tables, Sequence sequence,
+                Options options, Executor& executor, ProgramCounters& counters);
   /// Waits for reads that are under way.
   ~ProgramSource();
 
-  /// Plans batch `place`; its tensors go to `tensors` in the batch area. The batch's programs come out of next().
-  /// A batch that cannot be done on the GPU ends at once, as failed. False after stop().
+  /// Plans batch `place`; its tensors go to `tensors` in the batch area. The batch's programs come
+  /// out of next(). A batch that cannot be done on the GPU ends at once, as failed. False after
+  /// stop().
   bool begin(std::uint64_t place, std::uint32_t slot, std::span<const std::uint64_t> tensors);
 
   /// The next program, in the order of numbers, from 1 on. Null after stop().
@@ -87,7 +91,8 @@ class ProgramSource {
   std::optional<std::uint64_t> reserve_staging(std::uint64_t size);
   void read(const std::shared_ptr<ProgramPart>& part);
   void complete(const std::shared_ptr<ProgramPart>& part);
-  void trace(Trace::Kind kind, const ProgramPart& part, std::uint64_t begin, std::uint64_t bytes, bool failed) const;
+  void trace(Trace::Kind kind, const ProgramPart& part, std::uint64_t begin, std::uint64_t bytes,
+             bool failed) const;
 
   const std::shared_ptr<const View> view_;
   const AssemblyTables& tables_;
@@ -95,10 +100,10 @@ class ProgramSource {
   const Options options_;
   Executor& executor_;
   ProgramCounters& counters_;
-  std::vector<Coding> codings_;                        // of the view's variables
+  std::vector<Coding> codings_;  // of the view's variables
   std::vector<ChunkForm> cpu_forms_;
-  std::vector<std::atomic<bool>> cpu_only_;            // whose chunks turned out to be for the CPU
-  std::vector<char> probed_;                           // whose first chunk has been looked at; the planning thread's
+  std::vector<std::atomic<bool>> cpu_only_;  // whose chunks turned out to be for the CPU
+  std::vector<char> probed_;  // whose first chunk has been looked at; the planning thread's
 
   // The planning thread's.
   std::deque<Planned> planned_;
@@ -111,9 +116,10 @@ class ProgramSource {
   std::condition_variable changed_;
   ChunkArena arena_;
   std::map<std::uint64_t, std::shared_ptr<ProgramPart>> parts_;  // planned and not ended, by number
-  std::uint64_t next_number_ = 1;                         // that next() gives
-  std::uint64_t staging_head_ = 0, staging_tail_ = 0;     // of the ring; bytes given out and taken back, counted on
-  int reading_ = 0;                                       // tasks posted
+  std::uint64_t next_number_ = 1;                                // that next() gives
+  std::uint64_t staging_head_ = 0,
+                staging_tail_ = 0;  // of the ring; bytes given out and taken back, counted on
+  int reading_ = 0;                 // tasks posted
   bool stopping_ = false;
 };
 

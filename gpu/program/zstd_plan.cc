@@ -1,9 +1,9 @@
-// Zstandard frames, taken apart on the host: the blocks, their literals and sequences, and which block's
-// entropy tables each of them uses, so that all blocks can be decoded at the same time though blocks may
-// repeat the tables of earlier ones. Source: RFC 8878, chapter 3.
+// Zstandard frames, taken apart on the host: the blocks, their literals and sequences, and which
+// block's entropy tables each of them uses, so that all blocks can be decoded at the same time
+// though blocks may repeat the tables of earlier ones. Source: RFC 8878, chapter 3.
 //
-// Anything odd that a valid frame may still hold (dictionaries, legacy formats, a frame without a size
-// before another frame) is `unsupported`; so are frames whose tables would outgrow their data.
+// Anything odd that a valid frame may still hold (dictionaries, legacy formats, a frame without a
+// size before another frame) is `unsupported`; so are frames whose tables would outgrow their data.
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,8 @@ namespace batchfs::gpu {
 
 namespace {
 
-constexpr std::uint32_t kFrameMagic = 0xfd2fb528, kSkippableMagic = 0x184d2a50, kSkippableMask = 0xfffffff0;
+constexpr std::uint32_t kFrameMagic = 0xfd2fb528, kSkippableMagic = 0x184d2a50,
+                        kSkippableMask = 0xfffffff0;
 constexpr std::uint64_t kLargestWindow = std::uint64_t{1} << 31;
 constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 
@@ -33,7 +34,8 @@ class Reader {
     if (left() < size)
       good_ = false;
     else
-      for (std::size_t i = 0; i < size; ++i) value |= std::uint64_t{static_cast<std::uint8_t>(bytes_[at_++])} << (8 * i);
+      for (std::size_t i = 0; i < size; ++i)
+        value |= std::uint64_t{static_cast<std::uint8_t>(bytes_[at_++])} << (8 * i);
     return value;
   }
 
@@ -104,19 +106,21 @@ class ZstdPlanner {
         continue;
       }
       if (magic != kFrameMagic || !sized) return Verdict::unsupported;
-      if (const Verdict verdict = frame(done, size, sized); verdict != Verdict::planned) return verdict;
+      if (const Verdict verdict = frame(done, size, sized); verdict != Verdict::planned)
+        return verdict;
     }
     return done == size ? Verdict::planned : Verdict::damaged;
   }
 
  private:
-  /// One frame, whose output starts at `done` of `size` bytes; `sized` becomes false when only its blocks
-  /// know how long it is.
+  /// One frame, whose output starts at `done` of `size` bytes; `sized` becomes false when only its
+  /// blocks know how long it is.
   Verdict frame(std::uint64_t& done, std::uint64_t size, bool& sized) {
     const FrameHeader header = read_frame_header(in_);
     if (!in_.good()) return Verdict::damaged;
     if (header.dictionary) return Verdict::unsupported;
-    if (header.window > kLargestWindow || (header.window == 0 && header.content != 0)) return Verdict::unsupported;
+    if (header.window > kLargestWindow || (header.window == 0 && header.content != 0))
+      return Verdict::unsupported;
     sized = header.content != kUnknown;
     if (sized && header.content > size - done) return Verdict::damaged;
 
@@ -130,7 +134,8 @@ class ZstdPlanner {
     tree_.reset();
     for (auto& table : tables_) table.reset();
     most_sequences_ = frame.size / 3;
-    largest_block_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(header.window, kZstdBlockSize));
+    largest_block_ =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(header.window, kZstdBlockSize));
     for (bool last = false; !last;) {
       const std::uint64_t fields = in_.field(3);
       if (!in_.good()) return Verdict::damaged;
@@ -150,7 +155,8 @@ class ZstdPlanner {
   /// RFC 8878, 3.1.1.2.
   Verdict block(std::uint64_t type, std::uint32_t size) {
     if (size > largest_block_) return Verdict::damaged;
-    if (plan_.zstd_blocks.size() >= kDefaultTable - 1 || ++blocks_ > most_blocks_) return Verdict::unsupported;
+    if (plan_.zstd_blocks.size() >= kDefaultTable - 1 || ++blocks_ > most_blocks_)
+      return Verdict::unsupported;
     ZstdBlock block;
     block.chunk = plan_.chunks_;
     block.size = size;

@@ -18,7 +18,8 @@ namespace {
 constexpr std::uint64_t kSmallPages = 1 << 20;
 
 void* map(std::uint64_t size, int flags, int fd) {
-  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | flags, fd, 0);
+  void* data =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | flags, fd, 0);
   // Where copies that are never made count as memory that is used (vm.overcommit_memory = 2).
   if (data == MAP_FAILED && errno == ENOMEM && fd >= 0)
     data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | flags, fd, 0);
@@ -38,7 +39,8 @@ std::shared_ptr<const Mapping> Mapping::of_file(int fd, std::uint64_t size) {
   // A huge page is one page to us only where all of it is mapped, behind the file's end too.
   const auto block = static_cast<std::uint64_t>(at.st_blksize);
   const std::uint64_t mapped = block > kSmallPages ? (size + block - 1) / block * block : size;
-  return std::shared_ptr<const Mapping>(new Mapping(static_cast<std::byte*>(map(mapped, 0, fd)), size, mapped));
+  return std::shared_ptr<const Mapping>(
+      new Mapping(static_cast<std::byte*>(map(mapped, 0, fd)), size, mapped));
 }
 
 std::shared_ptr<const Mapping> Mapping::read_from(int fd, std::uint64_t size) {
@@ -48,7 +50,8 @@ std::shared_ptr<const Mapping> Mapping::read_from(int fd, std::uint64_t size) {
   for (std::uint64_t at = 0; at < size;) {
     const ssize_t got = ::pread(fd, mapping->data_ + at, size - at, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error(ErrorCode::io, std::string("reading a batch: ") + std::strerror(errno));
+    if (got < 0)
+      throw Error(ErrorCode::io, std::string("reading a batch: ") + std::strerror(errno));
     if (got == 0) throw Error(ErrorCode::corrupt, "a batch's file is shorter than it should be");
     at += static_cast<std::uint64_t>(got);
   }
@@ -65,16 +68,19 @@ Batch::~Batch() {
     if (release) release();
     return;
   }
-  device->after(use, [pieces = std::move(device_memory), given_back = std::move(release)]() mutable {
-    pieces.clear();
-    if (given_back) given_back();
-  });
+  device->after(use,
+                [pieces = std::move(device_memory), given_back = std::move(release)]() mutable {
+                  pieces.clear();
+                  if (given_back) given_back();
+                });
 }
 
-std::shared_ptr<Batch> copied_to(const std::shared_ptr<Device>& device, std::shared_ptr<Batch> batch) {
+std::shared_ptr<Batch> copied_to(const std::shared_ptr<Device>& device,
+                                 std::shared_ptr<Batch> batch) {
   constexpr std::uint64_t kAlignment = 256;
   std::uint64_t size = 0;
-  for (const Tensor& tensor : batch->tensors) size += (tensor.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  for (const Tensor& tensor : batch->tensors)
+    size += (tensor.bytes + kAlignment - 1) / kAlignment * kAlignment;
   auto copy = std::make_shared<Batch>();
   copy->epoch = batch->epoch;
   copy->number = batch->number;
@@ -96,7 +102,8 @@ std::shared_ptr<Batch> copied_to(const std::shared_ptr<Device>& device, std::sha
 std::uint64_t bytes_of(const std::vector<std::int64_t>& shape, std::uint32_t itemsize) {
   std::uint64_t bytes = itemsize;
   for (const std::int64_t n : shape)
-    if (n < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(n), &bytes) || bytes > INT64_MAX)
+    if (n < 0 || __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(n), &bytes) ||
+        bytes > INT64_MAX)
       throw Error(ErrorCode::corrupt, "a tensor's shape is impossible");
   return bytes;
 }

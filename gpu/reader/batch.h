@@ -12,8 +12,8 @@
 
 namespace batchfs::reader {
 
-/// Mapped memory. Pages are shared with every other reader until they are written to: a program that
-/// changes a batch in place, though it should not, changes a copy of its own.
+/// Mapped memory. Pages are shared with every other reader until they are written to: a program
+/// that changes a batch in place, though it should not, changes a copy of its own.
 class Mapping {
  public:
   /// The whole of a file; the descriptor may be closed afterwards. Throws no_memory.
@@ -28,7 +28,8 @@ class Mapping {
   std::uint64_t size() const { return size_; }
 
  private:
-  Mapping(std::byte* data, std::uint64_t size, std::uint64_t mapped) : data_(data), size_(size), mapped_(mapped) {}
+  Mapping(std::byte* data, std::uint64_t size, std::uint64_t mapped)
+      : data_(data), size_(size), mapped_(mapped) {}
   std::byte* data_;
   std::uint64_t size_, mapped_;
 };
@@ -37,14 +38,14 @@ class Mapping {
 struct Tensor {
   const TensorInfo* info = nullptr;  // of the batch's schema
   std::vector<std::int64_t> shape;
-  const std::byte* data = nullptr;   // C order; of the batch's device where it has one
+  const std::byte* data = nullptr;  // C order; of the batch's device where it has one
   std::uint64_t bytes = 0;
 };
 
 /// Immutable. The memory is there for as long as this is.
 struct Batch {
   std::int64_t epoch = 0;
-  std::int64_t number = 0;   // global: of the epoch, over all ranks
+  std::int64_t number = 0;  // global: of the epoch, over all ranks
   std::int64_t samples = 0;
   std::vector<Tensor> tensors;
 
@@ -52,7 +53,8 @@ struct Batch {
   std::vector<std::shared_ptr<const Mapping>> memory;
   std::function<void()> release;  // called when the memory is unmapped
 
-  /// Where the tensors are, with `device_memory`; null for the host. `use`: whose work the release comes after.
+  /// Where the tensors are, with `device_memory`; null for the host. `use`: whose work the release
+  /// comes after.
   std::shared_ptr<Device> device;
   std::vector<std::shared_ptr<const DeviceMemory>> device_memory;
   std::shared_ptr<StreamUse> use;
@@ -64,7 +66,8 @@ struct Batch {
 };
 
 /// The same batch on a device. `batch` is in host memory, and is let go of.
-std::shared_ptr<Batch> copied_to(const std::shared_ptr<Device>& device, std::shared_ptr<Batch> batch);
+std::shared_ptr<Batch> copied_to(const std::shared_ptr<Device>& device,
+                                 std::shared_ptr<Batch> batch);
 
 /// The bytes of a tensor of this shape. Throws corrupt when they are not countable.
 std::uint64_t bytes_of(const std::vector<std::int64_t>& shape, std::uint32_t itemsize);

@@ -49,8 +49,10 @@ int guarded(Body&& body) {
 
 /// What the first version of each struct had: less is a size that the caller did not set.
 constexpr std::size_t kFirstOptions = offsetof(batchfs_options, device);
-constexpr std::size_t kFirstTensor = offsetof(batchfs_tensor, device_number) + sizeof(batchfs_tensor::device_number);
-constexpr std::size_t kFirstInfo = offsetof(batchfs_batch_info, tensors) + sizeof(batchfs_batch_info::tensors);
+constexpr std::size_t kFirstTensor =
+    offsetof(batchfs_tensor, device_number) + sizeof(batchfs_tensor::device_number);
+constexpr std::size_t kFirstInfo =
+    offsetof(batchfs_batch_info, tensors) + sizeof(batchfs_batch_info::tensors);
 
 /// Writes `all` to a struct of the size that the caller knows it with.
 template <class Struct>
@@ -80,18 +82,19 @@ batchfs_batch* held(std::shared_ptr<batchfs::reader::Batch> batch) {
 
 void describe(const batchfs_batch& batch, std::size_t t, batchfs_tensor* out) {
   const batchfs::reader::Tensor& tensor = batch.batch->tensors[t];
-  const batchfs_tensor all{.size = sizeof all,
-                           .name = tensor.info->name.c_str(),
-                           .dtype = tensor.info->dtype.name.c_str(),
-                           .itemsize = tensor.info->dtype.itemsize,
-                           .dlpack_code = tensor.info->dtype.dlpack_code,
-                           .ndim = static_cast<std::int32_t>(tensor.shape.size()),
-                           .shape = tensor.shape.data(),
-                           .strides = batch.strides[t].data(),
-                           .data = tensor.data,
-                           .nbytes = tensor.bytes,
-                           .dlpack_device = batch.batch->device != nullptr ? 2 : 1,
-                           .device_number = batch.batch->device != nullptr ? batch.batch->device->number() : 0};
+  const batchfs_tensor all{
+      .size = sizeof all,
+      .name = tensor.info->name.c_str(),
+      .dtype = tensor.info->dtype.name.c_str(),
+      .itemsize = tensor.info->dtype.itemsize,
+      .dlpack_code = tensor.info->dtype.dlpack_code,
+      .ndim = static_cast<std::int32_t>(tensor.shape.size()),
+      .shape = tensor.shape.data(),
+      .strides = batch.strides[t].data(),
+      .data = tensor.data,
+      .nbytes = tensor.bytes,
+      .dlpack_device = batch.batch->device != nullptr ? 2 : 1,
+      .device_number = batch.batch->device != nullptr ? batch.batch->device->number() : 0};
   give(all, kFirstTensor, "batchfs_tensor", out);
 }
 
@@ -101,7 +104,8 @@ const char* batchfs_error(void) { return last_error.c_str(); }
 
 int batchfs_open(const char* place, const batchfs_options* options, batchfs_reader** reader) {
   return guarded([&] {
-    if (place == nullptr || reader == nullptr) throw Error(ErrorCode::invalid_argument, "a place and a reader are needed");
+    if (place == nullptr || reader == nullptr)
+      throw Error(ErrorCode::invalid_argument, "a place and a reader are needed");
     *reader = nullptr;
     batchfs::reader::ReaderOptions wanted{.place = place};
     if (options != nullptr) {
@@ -112,9 +116,11 @@ int batchfs_open(const char* place, const batchfs_options* options, batchfs_read
       wanted.world = options->world == 0 ? 1 : options->world;
       if (options->prefetch != 0) wanted.ahead = options->prefetch;
       if (options->mode != nullptr) wanted.mode = options->mode;
-      const char* device = options->size >= offsetof(batchfs_options, device_memory) ? options->device : nullptr;
+      const char* device =
+          options->size >= offsetof(batchfs_options, device_memory) ? options->device : nullptr;
       if (options->size >= sizeof *options) wanted.device_memory = options->device_memory;
-      if (device != nullptr && std::string_view(device) != "cpu") wanted.device = batchfs::reader::Device::open(device);
+      if (device != nullptr && std::string_view(device) != "cpu")
+        wanted.device = batchfs::reader::Device::open(device);
     }
     *reader = new batchfs_reader{batchfs::reader::Reader::open(std::move(wanted))};
   });
@@ -122,17 +128,24 @@ int batchfs_open(const char* place, const batchfs_options* options, batchfs_read
 
 void batchfs_close(batchfs_reader* reader) { delete reader; }
 
-const char* batchfs_schema(const batchfs_reader* reader) { return reader->reader->schema().schema_json.c_str(); }
+const char* batchfs_schema(const batchfs_reader* reader) {
+  return reader->reader->schema().schema_json.c_str();
+}
 
 int64_t batchfs_batches(const batchfs_reader* reader) { return reader->reader->schema().batches; }
 
 int64_t batchfs_rank_batches(const batchfs_reader* reader, int64_t done) {
-  return batchfs::reader::rank_batches(reader->reader->schema(), done, reader->reader->rank(), reader->reader->world());
+  return batchfs::reader::rank_batches(reader->reader->schema(), done, reader->reader->rank(),
+                                       reader->reader->world());
 }
 
 const char* batchfs_mode(batchfs_reader* reader) {
   const std::string mode = reader->reader->mode();
-  return mode == "reader" ? "reader" : mode == "daemon" ? "daemon" : mode == "host" ? "host" : mode == "files" ? "files" : "none";
+  return mode == "reader"   ? "reader"
+         : mode == "daemon" ? "daemon"
+         : mode == "host"   ? "host"
+         : mode == "files"  ? "files"
+                            : "none";
 }
 
 const char* batchfs_why_copied(batchfs_reader* reader) {
@@ -161,11 +174,12 @@ int batchfs_get(batchfs_reader* reader, int64_t epoch, int64_t number, batchfs_b
 
 int batchfs_info(const batchfs_batch* batch, batchfs_batch_info* info) {
   return guarded([&] {
-    const batchfs_batch_info all{.size = sizeof all,
-                                 .epoch = batch->batch->epoch,
-                                 .number = batch->batch->number,
-                                 .samples = batch->batch->samples,
-                                 .tensors = static_cast<std::int64_t>(batch->batch->tensors.size())};
+    const batchfs_batch_info all{
+        .size = sizeof all,
+        .epoch = batch->batch->epoch,
+        .number = batch->batch->number,
+        .samples = batch->batch->samples,
+        .tensors = static_cast<std::int64_t>(batch->batch->tensors.size())};
     give(all, kFirstInfo, "batchfs_batch_info", info);
   });
 }
@@ -189,6 +203,7 @@ int batchfs_tensor_at(const batchfs_batch* batch, int32_t position, batchfs_tens
 void batchfs_release(batchfs_batch* batch) { delete batch; }
 
 void batchfs_release_after(batchfs_batch* batch, void* stream) {
-  if (batch != nullptr && batch->batch->use != nullptr) batch->batch->use->note(reinterpret_cast<std::uintptr_t>(stream));
+  if (batch != nullptr && batch->batch->use != nullptr)
+    batch->batch->use->note(reinterpret_cast<std::uintptr_t>(stream));
   delete batch;
 }

@@ -18,7 +18,8 @@ struct Loaded {
     constexpr const char* kName = "libbatchfs_reader_cuda.so";
     std::string beside;
     Dl_info self{};
-    if (::dladdr(reinterpret_cast<const void*>(&cuda_decoder), &self) != 0 && self.dli_fname != nullptr) {
+    if (::dladdr(reinterpret_cast<const void*>(&cuda_decoder), &self) != 0 &&
+        self.dli_fname != nullptr) {
       beside = self.dli_fname;
       const std::size_t slash = beside.rfind('/');
       beside = slash == std::string::npos ? "" : beside.substr(0, slash + 1) + kName;

@@ -1,7 +1,8 @@
 #pragma once
-// The decoder that a reader runs in its own process, for mode reader: libbatchfs_reader_cuda.so, which has the kernels
-// and the CUDA runtime. It is a library of its own, loaded when a reader wants it, because it is many times as large as
-// the rest of the reader. The two are of one version: the table says so.
+// The decoder that a reader runs in its own process, for mode reader: libbatchfs_reader_cuda.so,
+// which has the kernels and the CUDA runtime. It is a library of its own, loaded when a reader
+// wants it, because it is many times as large as the rest of the reader. The two are of one
+// version: the table says so.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,26 +15,26 @@ struct CudaFailure {
   std::uint32_t code;  // an ErrorCode
 };
 
-/// What the library gives. Plain C, so that nothing but this has to agree. Functions that fail return nothing or -1 and
-/// fill in `failure`.
+/// What the library gives. Plain C, so that nothing but this has to agree. Functions that fail
+/// return nothing or -1 and fill in `failure`.
 struct CudaDecoderTable {
   static constexpr std::uint32_t kVersion = 2;
   std::uint32_t version;
 
-  /// For a setup's bytes (ProgramSetup) of another process, which are checked; staging: what both have mapped, this
-  /// process for reading only, page-locked here.
-  void* (*open)(int device, const void* setup, std::size_t setup_size, void* staging, std::size_t staging_size,
-                CudaFailure* failure);
+  /// For a setup's bytes (ProgramSetup) of another process, which are checked; staging: what both
+  /// have mapped, this process for reading only, page-locked here.
+  void* (*open)(int device, const void* setup, std::size_t setup_size, void* staging,
+                std::size_t staging_size, CudaFailure* failure);
   /// Waits for what runs.
   void (*close)(void* decoder);
   /// The batch area, and its size.
   void* (*slots)(void* decoder, std::uint64_t* size);
   /// Starts a program of another process, which is checked. Waits while too many run. One thread.
   int (*start)(void* decoder, const void* program, std::size_t size, CudaFailure* failure);
-  /// Waits for a program that was started, in order. The chunks that were not decoded: `refused` gets `max_refused` of
-  /// them at most, the count is returned. Another thread.
-  std::int64_t (*finish)(void* decoder, std::uint64_t number, std::uint32_t* refused, std::size_t max_refused,
-                         CudaFailure* failure);
+  /// Waits for a program that was started, in order. The chunks that were not decoded: `refused`
+  /// gets `max_refused` of them at most, the count is returned. Another thread.
+  std::int64_t (*finish)(void* decoder, std::uint64_t number, std::uint32_t* refused,
+                         std::size_t max_refused, CudaFailure* failure);
   /// From here on start() fails.
   void (*stop)(void* decoder);
 };

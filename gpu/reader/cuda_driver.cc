@@ -12,12 +12,15 @@ Driver load() {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     throw Error(ErrorCode::not_supported,
-                "there is no NVIDIA driver here (libcuda.so.1 cannot be loaded); open with the device \"cpu\"");
+                "there is no NVIDIA driver here (libcuda.so.1 cannot be loaded); open with the "
+                "device \"cpu\"");
   Driver driver{};
   const auto find = [library](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
     if (function == nullptr)
-      throw Error(ErrorCode::not_supported, std::string("the NVIDIA driver is too old: it has no ") + name);
+      throw Error(ErrorCode::not_supported,
+                  std::string("the NVIDIA driver is too old: it has no ") + name);
   };
   find(driver.init, "cuInit");
   find(driver.get_error_string, "cuGetErrorString");
@@ -55,7 +58,8 @@ Driver load() {
     const char* why = nullptr;
     driver.get_error_string(started, &why);
     throw Error(ErrorCode::not_supported, std::string("the NVIDIA driver does not start: ") +
-                                              (why != nullptr ? why : "unknown error") + "; open with the device \"cpu\"");
+                                              (why != nullptr ? why : "unknown error") +
+                                              "; open with the device \"cpu\"");
   }
   return driver;
 }
@@ -71,10 +75,11 @@ void Driver::check(Result result, const char* what) const {
   if (result == 0) return;
   const char* why = nullptr;
   get_error_string(result, &why);
-  throw Error(result == kOutOfMemory     ? ErrorCode::no_memory
-              : result == kNotSupported ? ErrorCode::not_supported
-                                        : ErrorCode::io,
-              std::string("the GPU failed to ") + what + ": " + (why != nullptr ? why : "unknown error"));
+  throw Error(
+      result == kOutOfMemory    ? ErrorCode::no_memory
+      : result == kNotSupported ? ErrorCode::not_supported
+                                : ErrorCode::io,
+      std::string("the GPU failed to ") + what + ": " + (why != nullptr ? why : "unknown error"));
 }
 
 }  // namespace batchfs::reader::cuda

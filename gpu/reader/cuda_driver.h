@@ -1,6 +1,6 @@
 #pragma once
-// The CUDA driver's functions that the reader uses, found in libcuda.so.1 at run time. Types and numbers are those
-// of cuda.h (12.0), whose layout the driver keeps.
+// The CUDA driver's functions that the reader uses, found in libcuda.so.1 at run time. Types and
+// numbers are those of cuda.h (12.0), whose layout the driver keeps.
 
 #include <cstddef>
 #include <cstdint>

@@ -47,15 +47,18 @@ void send_failure(int socket, ErrorCode code) {
   EndedMessage message{};
   message.header = {sizeof message, MessageType::ended, kVersion};
   message.code = static_cast<std::uint32_t>(code);
-  send_message(socket, std::as_bytes(std::span(&message, 1)));  // a server that has left needs no answer
+  send_message(socket,
+               std::as_bytes(std::span(&message, 1)));  // a server that has left needs no answer
 }
 
 template <class Message>
 Message read_as(std::span<const std::byte> bytes, MessageType type) {
   Message message;
-  if (bytes.size() != sizeof message) throw Error(ErrorCode::corrupt, "a message about programs has the wrong length");
+  if (bytes.size() != sizeof message)
+    throw Error(ErrorCode::corrupt, "a message about programs has the wrong length");
   std::memcpy(&message, bytes.data(), sizeof message);
-  if (message.header.type != type) throw Error(ErrorCode::corrupt, "a message about programs is of another type");
+  if (message.header.type != type)
+    throw Error(ErrorCode::corrupt, "a message about programs is of another type");
   return message;
 }
 
@@ -64,13 +67,16 @@ Message read_as(std::span<const std::byte> bytes, MessageType type) {
 /// The device's side, for as long as programs run or a batch is held.
 class Decoders::Decoder {
  public:
-  Decoder(const CudaDecoderTable& table, std::shared_ptr<Device> device, std::span<const std::byte> setup, int staging, std::uint64_t size)
+  Decoder(const CudaDecoderTable& table, std::shared_ptr<Device> device,
+          std::span<const std::byte> setup, int staging, std::uint64_t size)
       : table_(table), device_(std::move(device)), process_(this_process()), size_(size) {
     struct stat at;
     if (::fstat(staging, &at) != 0 || static_cast<std::uint64_t>(at.st_size) < size || size == 0)
       throw Error(ErrorCode::corrupt, "staging memory is shorter than it should be");
     staging_ = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, staging, 0);
-    if (staging_ == MAP_FAILED) throw Error(ErrorCode::no_memory, std::string("mapping staging memory: ") + std::strerror(errno));
+    if (staging_ == MAP_FAILED)
+      throw Error(ErrorCode::no_memory,
+                  std::string("mapping staging memory: ") + std::strerror(errno));
     CudaFailure failure{};
     handle_ = table_.open(device_->number(), setup.data(), setup.size(), staging_, size, &failure);
     if (handle_ == nullptr) {
@@ -97,7 +103,8 @@ class Decoders::Decoder {
 
 class Decoders::Memory final : public DeviceMemory {
  public:
-  Memory(const CudaDecoderTable& table, std::shared_ptr<Decoder> decoder) : decoder_(std::move(decoder)) {
+  Memory(const CudaDecoderTable& table, std::shared_ptr<Decoder> decoder)
+      : decoder_(std::move(decoder)) {
     data_ = static_cast<std::byte*>(table.slots(decoder_->handle(), &size_));
   }
   std::byte* data() const override { return data_; }
@@ -115,7 +122,9 @@ class Decoders::Series {
   Series(Decoders& owner, const SetupMessage& message, std::vector<int>& setup)
       : owner_(owner),
         table_(owner.table_),
-        decoder_(std::make_shared<Decoder>(table_, owner.device_, bytes_of_file(setup[0], message.setup_size), setup[1], message.staging_size)),
+        decoder_(std::make_shared<Decoder>(table_, owner.device_,
+                                           bytes_of_file(setup[0], message.setup_size), setup[1],
+                                           message.staging_size)),
         memory_(std::make_shared<Memory>(table_, decoder_)),
         socket_(std::exchange(setup[2], -1)) {
     starter_ = std::thread([this] { start(); });
@@ -191,12 +200,14 @@ class Decoders::Series {
         std::uint32_t refused[kMostRefused];
       } out{};
       CudaFailure failure{};
-      const std::int64_t count = table_.finish(decoder_->handle(), number, out.refused, kMostRefused, &failure);
+      const std::int64_t count =
+          table_.finish(decoder_->handle(), number, out.refused, kMostRefused, &failure);
       if (count < 0) return fail(error_of(failure));
       const bool all = count > kMostRefused;
       out.message.number = number;
       out.message.count = all ? kAllRefused : static_cast<std::uint32_t>(count);
-      const std::size_t size = sizeof out.message + (all ? 0 : static_cast<std::size_t>(count) * sizeof(std::uint32_t));
+      const std::size_t size =
+          sizeof out.message + (all ? 0 : static_cast<std::size_t>(count) * sizeof(std::uint32_t));
       out.message.header = {static_cast<std::uint32_t>(size), MessageType::ended, kVersion};
       // Its end is seen by the thread that starts; programs that run are waited for all the same.
       send_message(socket_, {reinterpret_cast<const std::byte*>(&out), size});
@@ -216,7 +227,11 @@ class Decoders::Series {
 };
 
 Decoders::Decoders(const CudaDecoderTable& table, int channel, std::shared_ptr<Device> device)
-    : table_(table), channel_(channel), device_(std::move(device)), process_(this_process()), thread_([this] { receive(); }) {}
+    : table_(table),
+      channel_(channel),
+      device_(std::move(device)),
+      process_(this_process()),
+      thread_([this] { receive(); }) {}
 
 Decoders::~Decoders() {
   if (this_process() != process_) {
@@ -244,7 +259,8 @@ std::string Decoders::why_failed() const {
 std::shared_ptr<const DeviceMemory> Decoders::memory(std::uint64_t id) {
   std::vector<std::unique_ptr<Series>> before;  // their end waits, without the lock
   const std::lock_guard lock(mutex_);
-  while (!series_.empty() && series_.begin()->first < id) before.push_back(std::move(series_.extract(series_.begin()).mapped()));
+  while (!series_.empty() && series_.begin()->first < id)
+    before.push_back(std::move(series_.extract(series_.begin()).mapped()));
   const auto it = series_.find(id);
   return it != series_.end() ? it->second->memory() : nullptr;
 }
@@ -255,7 +271,8 @@ void Decoders::receive() {
     if (!receive_message(channel_, sizeof(SetupMessage), received)) return;
     try {
       const auto message = read_as<SetupMessage>(received.bytes, MessageType::setup);
-      if (received.descriptors.size() != 3) throw Error(ErrorCode::corrupt, "a setup came without its memory");
+      if (received.descriptors.size() != 3)
+        throw Error(ErrorCode::corrupt, "a setup came without its memory");
       auto series = std::make_unique<Series>(*this, message, received.descriptors);
       const std::lock_guard lock(mutex_);
       series_[message.id] = std::move(series);
@@ -263,7 +280,8 @@ void Decoders::receive() {
       const Error error = batchfs::error_of(std::current_exception());
       failed(error.what());
       // The socket of its programs ends with the message.
-      if (received.descriptors.size() == 3 && received.descriptors[2] >= 0) send_failure(received.descriptors[2], error.code());
+      if (received.descriptors.size() == 3 && received.descriptors[2] >= 0)
+        send_failure(received.descriptors[2], error.code());
     }
   }
 }

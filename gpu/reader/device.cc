@@ -20,14 +20,16 @@ namespace {
 
 using cuda::Driver;
 
-/// Pinned memory that copies from the host go through: the pages of a batch are another process's, and pinning them
-/// anew for every batch costs more than this copy.
+/// Pinned memory that copies from the host go through: the pages of a batch are another process's,
+/// and pinning them anew for every batch costs more than this copy.
 constexpr std::uint64_t kBounce = 16 << 20;
 
 /// The device's context, current in this thread for a while.
 class Current {
  public:
-  Current(const Driver& driver, cuda::Context context) : driver_(driver) { pushed_ = driver.push(context) == 0; }
+  Current(const Driver& driver, cuda::Context context) : driver_(driver) {
+    pushed_ = driver.push(context) == 0;
+  }
   ~Current() {
     cuda::Context previous;
     if (pushed_) driver_.pop(&previous);
@@ -76,7 +78,8 @@ class NotedStreams final : public StreamUse {
  public:
   void note(std::uintptr_t stream) override {
     const std::lock_guard lock(mutex_);
-    if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) streams_.push_back(stream);
+    if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end())
+      streams_.push_back(stream);
   }
   std::vector<std::uintptr_t> streams() {
     const std::lock_guard lock(mutex_);
@@ -88,7 +91,8 @@ class NotedStreams final : public StreamUse {
   std::vector<std::uintptr_t> streams_;
 };
 
-/// What waits for streams. Of its own, because the last that holds a device may be what it waits for.
+/// What waits for streams. Of its own, because the last that holds a device may be what it waits
+/// for.
 struct Releases {
   struct Waiting {
     std::vector<cuda::Event> events;
@@ -104,16 +108,20 @@ struct Releases {
 
 class CudaDevice final : public Device {
  public:
-  explicit CudaDevice(int number) : driver_(Driver::get()), number_(number), process_(this_process()) {
+  explicit CudaDevice(int number)
+      : driver_(Driver::get()), number_(number), process_(this_process()) {
     int count = 0;
     driver_.check(driver_.device_get_count(&count), "be counted");
     if (number >= count)
-      throw Error(ErrorCode::not_supported, "there is no GPU " + std::to_string(number) + ": the driver shows " +
-                                                std::to_string(count) + (count == 1 ? " GPU" : " GPUs"));
+      throw Error(ErrorCode::not_supported, "there is no GPU " + std::to_string(number) +
+                                                ": the driver shows " + std::to_string(count) +
+                                                (count == 1 ? " GPU" : " GPUs"));
     driver_.check(driver_.device_get(&device_, number), "be chosen");
     driver_.check(driver_.device_get_uuid(&uuid_, device_), "say its UUID");
     driver_.check(driver_.primary_retain(&context_, device_), "start");
-    thread_ = std::thread([releases = releases_, &driver = driver_, context = context_] { run(*releases, driver, context); });
+    thread_ = std::thread([releases = releases_, &driver = driver_, context = context_] {
+      run(*releases, driver, context);
+    });
   }
 
   ~CudaDevice() override {
@@ -157,22 +165,29 @@ class CudaDevice final : public Device {
 
   std::shared_ptr<const DeviceMemory> map(int fd, std::uint64_t size) override {
     must_be_ours();
-    return std::make_shared<MappedMemory>(std::static_pointer_cast<CudaDevice>(shared_from_this()), fd, size);
+    return std::make_shared<MappedMemory>(std::static_pointer_cast<CudaDevice>(shared_from_this()),
+                                          fd, size);
   }
   std::shared_ptr<const DeviceMemory> allocate(std::uint64_t size) override {
     must_be_ours();
-    return std::make_shared<OwnMemory>(std::static_pointer_cast<CudaDevice>(shared_from_this()), size);
+    return std::make_shared<OwnMemory>(std::static_pointer_cast<CudaDevice>(shared_from_this()),
+                                       size);
   }
 
-  void upload(const DeviceMemory& to, std::uint64_t offset, std::span<const std::byte> bytes) override {
+  void upload(const DeviceMemory& to, std::uint64_t offset,
+              std::span<const std::byte> bytes) override {
     must_be_ours();
     const Current current(driver_, context_);
     const std::lock_guard lock(copying_);
-    if (copies_ == nullptr) driver_.check(driver_.stream_create(&copies_, cuda::kStreamNonBlocking), "make a stream");
+    if (copies_ == nullptr)
+      driver_.check(driver_.stream_create(&copies_, cuda::kStreamNonBlocking), "make a stream");
     for (cuda::Event& event : copied_)
       if (event == nullptr)
-        driver_.check(driver_.event_create(&event, cuda::kEventBlockingSync | cuda::kEventDisableTiming), "make an event");
-    if (bounce_ == nullptr) driver_.check(driver_.allocate_host(&bounce_, 2 * kBounce), "allocate pinned memory");
+        driver_.check(
+            driver_.event_create(&event, cuda::kEventBlockingSync | cuda::kEventDisableTiming),
+            "make an event");
+    if (bounce_ == nullptr)
+      driver_.check(driver_.allocate_host(&bounce_, 2 * kBounce), "allocate pinned memory");
     const cuda::Address base = reinterpret_cast<cuda::Address>(to.data()) + offset;
     for (std::uint64_t at = 0, turn = 0; at < bytes.size(); at += kBounce, ++turn) {
       const std::uint64_t size = std::min<std::uint64_t>(kBounce, bytes.size() - at);
@@ -189,7 +204,9 @@ class CudaDevice final : public Device {
     must_be_ours();
     const Current current(driver_, context_);
     if (!to.empty())
-      driver_.check(driver_.copy_to_host(to.data(), reinterpret_cast<cuda::Address>(from), to.size()), "copy a tensor");
+      driver_.check(
+          driver_.copy_to_host(to.data(), reinterpret_cast<cuda::Address>(from), to.size()),
+          "copy a tensor");
   }
 
   std::shared_ptr<StreamUse> new_use() override { return std::make_shared<NotedStreams>(); }
@@ -246,7 +263,8 @@ class CudaDevice final : public Device {
   void must_be_ours() const {
     if (!ours())
       throw Error(ErrorCode::not_supported,
-                  "a GPU cannot be used by a child of the process that opened it: read in that process, or start workers "
+                  "a GPU cannot be used by a child of the process that opened it: read in that "
+                  "process, or start workers "
                   "with \"spawn\"");
   }
 
@@ -260,7 +278,9 @@ class CudaDevice final : public Device {
       }
     }
     cuda::Event event = nullptr;
-    return driver_.event_create(&event, cuda::kEventBlockingSync | cuda::kEventDisableTiming) == 0 ? event : nullptr;
+    return driver_.event_create(&event, cuda::kEventBlockingSync | cuda::kEventDisableTiming) == 0
+               ? event
+               : nullptr;
   }
 
   static void run(Releases& releases, const Driver& driver, cuda::Context context) {
@@ -308,14 +328,17 @@ MappedMemory::MappedMemory(std::shared_ptr<const CudaDevice> device, int fd, std
   const Driver& driver = device_->driver();
   const Current current(driver, device_->context());
   try {
-    driver.check(driver.import_handle(&handle_, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), cuda::kPosixDescriptor),
-                 "take over the memory of batches");
+    driver.check(
+        driver.import_handle(&handle_, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
+                             cuda::kPosixDescriptor),
+        "take over the memory of batches");
     has_handle_ = true;
     driver.check(driver.reserve(&address_, size_, 0, 0, 0), "reserve addresses");
     driver.check(driver.map(address_, size_, 0, handle_, 0), "map the memory of batches");
     mapped_ = true;
     // Read-only, where the driver knows that.
-    cuda::AccessDescription access{cuda::kLocationDevice, device_->number(), static_cast<int>(cuda::kRead)};
+    cuda::AccessDescription access{cuda::kLocationDevice, device_->number(),
+                                   static_cast<int>(cuda::kRead)};
     if (driver.set_access(address_, size_, &access, 1) != 0) {
       access.flags = static_cast<int>(cuda::kReadWrite);
       driver.check(driver.set_access(address_, size_, &access, 1), "open the memory of batches");
@@ -342,7 +365,8 @@ OwnMemory::OwnMemory(std::shared_ptr<CudaDevice> device, std::uint64_t size)
   const Driver& driver = device_->driver();
   const Current current(driver, device_->context());
   cuda::Result result = driver.allocate(&address_, size_);
-  if (result == cuda::kOutOfMemory && device_->drop_kept()) result = driver.allocate(&address_, size_);
+  if (result == cuda::kOutOfMemory && device_->drop_kept())
+    result = driver.allocate(&address_, size_);
   driver.check(result, "allocate memory for a batch");
 }
 
@@ -357,9 +381,11 @@ std::shared_ptr<Device> Device::open(const std::string& name) {
   if (name != "cuda") {
     const char* end = name.data() + name.size();
     const bool is_cuda = name.starts_with("cuda:");
-    const auto [stop, error] = is_cuda ? std::from_chars(name.data() + 5, end, number) : std::from_chars_result{end, std::errc()};
+    const auto [stop, error] = is_cuda ? std::from_chars(name.data() + 5, end, number)
+                                       : std::from_chars_result{end, std::errc()};
     if (!is_cuda || name.size() == 5 || error != std::errc() || stop != end || number < 0)
-      throw Error(ErrorCode::invalid_argument, "there is no device '" + name + "': it is cpu, cuda or cuda:N");
+      throw Error(ErrorCode::invalid_argument,
+                  "there is no device '" + name + "': it is cpu, cuda or cuda:N");
   }
   return std::make_shared<CudaDevice>(number);
 }

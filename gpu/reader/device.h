@@ -1,10 +1,11 @@
 #pragma once
-// The GPU that a reader wants its batches on. The only part of the reader that knows the CUDA driver, which is
-// loaded here, by name, when a reader asks for a GPU: the library needs no CUDA to be built or installed.
+// The GPU that a reader wants its batches on. The only part of the reader that knows the CUDA
+// driver, which is loaded here, by name, when a reader asks for a GPU: the library needs no CUDA to
+// be built or installed.
 //
-// What a batch on a GPU is given back for, its release, comes after the work that the consumer has queued: its
-// streams are noted as tensors are handed out, an event is recorded on them when the batch goes, and a thread waits
-// for the event. Events are kept and used again.
+// What a batch on a GPU is given back for, its release, comes after the work that the consumer has
+// queued: its streams are noted as tensors are handed out, an event is recorded on them when the
+// batch goes, and a thread waits for the event. Events are kept and used again.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,8 @@ class DeviceMemory {
   virtual std::uint64_t size() const = 0;
 };
 
-/// The streams that read a batch: cudaStream_t as DLPack passes them on, of which 0 and 1 are the legacy default.
-/// Thread-safe.
+/// The streams that read a batch: cudaStream_t as DLPack passes them on, of which 0 and 1 are the
+/// legacy default. Thread-safe.
 class StreamUse {
  public:
   /// Nobody can say which stream: all of the device's work counts.
@@ -38,8 +39,8 @@ class StreamUse {
 /// Thread-safe. Of the process that opened it: a child after fork() cannot use it.
 class Device : public std::enable_shared_from_this<Device> {
  public:
-  /// "cuda" or "cuda:N", N as CUDA_VISIBLE_DEVICES numbers them. Throws invalid_argument, not_supported where there is
-  /// no driver or no such GPU.
+  /// "cuda" or "cuda:N", N as CUDA_VISIBLE_DEVICES numbers them. Throws invalid_argument,
+  /// not_supported where there is no driver or no such GPU.
   static std::shared_ptr<Device> open(const std::string& name);
   virtual ~Device() = default;
 
@@ -48,18 +49,20 @@ class Device : public std::enable_shared_from_this<Device> {
   /// Bytes of memory that nobody has.
   virtual std::uint64_t free_memory() = 0;
 
-  /// Maps what another process exported. Takes no ownership of `fd`. Throws not_supported, no_memory, io.
+  /// Maps what another process exported. Takes no ownership of `fd`. Throws not_supported,
+  /// no_memory, io.
   virtual std::shared_ptr<const DeviceMemory> map(int fd, std::uint64_t size) = 0;
   /// Memory of this process; kept for the next of its size when it goes.
   virtual std::shared_ptr<const DeviceMemory> allocate(std::uint64_t size) = 0;
   /// Copies from the host, and waits.
-  virtual void upload(const DeviceMemory& to, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+  virtual void upload(const DeviceMemory& to, std::uint64_t offset,
+                      std::span<const std::byte> bytes) = 0;
   /// Copies to the host, after what its default stream has to do, and waits.
   virtual void download(const std::byte* from, std::span<std::byte> to) = 0;
 
   virtual std::shared_ptr<StreamUse> new_use() = 0;
-  /// Calls `release` once all that was noted in `use` has ended: soon, from any thread. What is gone with the device
-  /// counts as ended.
+  /// Calls `release` once all that was noted in `use` has ended: soon, from any thread. What is
+  /// gone with the device counts as ended.
   virtual void after(const std::shared_ptr<StreamUse>& use, std::function<void()> release) = 0;
 };
 

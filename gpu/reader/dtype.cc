@@ -13,7 +13,8 @@ namespace {
 constexpr int kDlInt = 0, kDlUInt = 1, kDlFloat = 2, kDlBfloat = 4, kDlComplex = 5, kDlBool = 6;
 
 [[noreturn]] void unknown(const std::string& name) {
-  throw Error(ErrorCode::not_supported, "there is no data type '" + name + "' here; a newer reader may know it");
+  throw Error(ErrorCode::not_supported,
+              "there is no data type '" + name + "' here; a newer reader may know it");
 }
 
 std::uint32_t number(std::string_view text, const std::string& name) {
@@ -55,14 +56,16 @@ Dtype parse_dtype(const std::string& name) {
     type.dlpack_bits = 16;
     return type;
   }
-  for (const auto& [prefix, letter] : {std::pair("datetime64", "<M8"), std::pair("timedelta64", "<m8")})
+  for (const auto& [prefix, letter] :
+       {std::pair("datetime64", "<M8"), std::pair("timedelta64", "<m8")})
     if (text.starts_with(prefix)) {
       type.typestr = letter + name.substr(std::string_view(prefix).size());
       type.itemsize = 8;
       return type;
     }
   // Typestrs: "<U7", "|S3", "|V8".
-  if (text.size() >= 3 && (text[0] == '<' || text[0] == '|') && (text[1] == 'U' || text[1] == 'S' || text[1] == 'V')) {
+  if (text.size() >= 3 && (text[0] == '<' || text[0] == '|') &&
+      (text[1] == 'U' || text[1] == 'S' || text[1] == 'V')) {
     type.typestr = name;
     type.itemsize = number(text.substr(2), name) * (text[1] == 'U' ? 4 : 1);
     return type;

@@ -7,8 +7,9 @@
 namespace batchfs::reader {
 
 struct Dtype {
-  std::string name;      // as in schema.json: "float32", "datetime64[ns]", "<U7"
-  std::string typestr;   // as in __array_interface__: "<f4", "<M8[ns]"; "[...]", the descr, for structured types
+  std::string name;     // as in schema.json: "float32", "datetime64[ns]", "<U7"
+  std::string typestr;  // as in __array_interface__: "<f4", "<M8[ns]"; "[...]", the descr, for
+                        // structured types
   std::uint32_t itemsize = 0;
   /// DLPack's type code; -1 for types that DLPack has not (times, strings, structures).
   int dlpack_code = -1;

@@ -13,7 +13,8 @@ class Fallbacks {
  public:
   /// A batch arrived, with what the server says of it. Unknown reasons count as `failed`.
   void add(handoff::Fallback fallback);
-  /// "3 of 44 batches were made on the host: 2 because …; 1 because …"; empty when all were made on the GPU.
+  /// "3 of 44 batches were made on the host: 2 because …; 1 because …"; empty when all were made on
+  /// the GPU.
   std::string text() const;
 
  private:

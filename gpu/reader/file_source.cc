@@ -33,12 +33,15 @@ struct File {
 
 [[noreturn]] void fail(const std::string& path) {
   const int cause = errno;
-  if (cause == ENOTCONN || cause == ECONNABORTED) throw Lost{"the mount has no process behind it any more"};
-  throw Error(cause == ENOENT || cause == ENOTDIR ? ErrorCode::not_found
-              : cause == EACCES || cause == EPERM ? ErrorCode::access_denied
+  if (cause == ENOTCONN || cause == ECONNABORTED)
+    throw Lost{"the mount has no process behind it any more"};
+  throw Error(cause == ENOENT || cause == ENOTDIR                     ? ErrorCode::not_found
+              : cause == EACCES || cause == EPERM                     ? ErrorCode::access_denied
               : cause == EMFILE || cause == ENFILE || cause == ENOMEM ? ErrorCode::no_memory
                                                                       : ErrorCode::io,
-              cause == EIO ? "the batch cannot be made: the mount's .batchfs/log says why" : std::strerror(cause), path);
+              cause == EIO ? "the batch cannot be made: the mount's .batchfs/log says why"
+                           : std::strerror(cause),
+              path);
 }
 
 std::string numbered(const char* format, std::int64_t number) {
@@ -50,7 +53,8 @@ std::string numbered(const char* format, std::int64_t number) {
 /// Does the kernel read the mount's batches itself?
 bool is_passthrough(const std::string& view_directory) {
   try {
-    return nlohmann::json::parse(read_text(view_directory + "/../../.batchfs/stats.json")).value("passthrough", false);
+    return nlohmann::json::parse(read_text(view_directory + "/../../.batchfs/stats.json"))
+        .value("passthrough", false);
   } catch (const std::exception&) {  // not a mount, but a copy of its files
     return false;
   }
@@ -74,16 +78,18 @@ std::string read_text(const std::string& path) {
 
 FileSource::FileSource(std::string directory)
     : directory_(std::move(directory)),
-      schema_(std::make_shared<const Schema>(
-          parse_schema(read_text(directory_ + "/schema.json"), read_text(directory_ + "/view.json")))),
+      schema_(std::make_shared<const Schema>(parse_schema(read_text(directory_ + "/schema.json"),
+                                                          read_text(directory_ + "/view.json")))),
       map_(is_passthrough(directory_)) {
   const auto has = [&](const char* format) {
-    return std::find(schema_->formats.begin(), schema_->formats.end(), format) != schema_->formats.end();
+    return std::find(schema_->formats.begin(), schema_->formats.end(), format) !=
+           schema_->formats.end();
   };
   safetensors_ = has("safetensors");
   if (!safetensors_ && !has("npy"))
     throw Error(ErrorCode::not_supported,
-                "the view's files can be read here as npy or safetensors only; add one of them to its \"formats\"",
+                "the view's files can be read here as npy or safetensors only; add one of them to "
+                "its \"formats\"",
                 directory_);
 }
 
@@ -99,16 +105,19 @@ std::shared_ptr<Batch> FileSource::next(const Interrupted& interrupted) {
   return read(series_.epoch, batch, series_.step, interrupted);
 }
 
-std::shared_ptr<Batch> FileSource::get(std::int64_t epoch, std::int64_t batch, const Interrupted& interrupted) {
+std::shared_ptr<Batch> FileSource::get(std::int64_t epoch, std::int64_t batch,
+                                       const Interrupted& interrupted) {
   return read(epoch, batch, 1, interrupted);
 }
 
 /// Opens and maps or reads; the daemon makes the batch while open() waits.
-std::shared_ptr<const Mapping> FileSource::file(const std::string& path, const Interrupted& interrupted) const {
+std::shared_ptr<const Mapping> FileSource::file(const std::string& path,
+                                                const Interrupted& interrupted) const {
   for (;;) {
     const File opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (opened.fd < 0 && errno == EINTR) {
-      if (interrupted && interrupted()) throw Error(ErrorCode::interrupted, "the call was interrupted");
+      if (interrupted && interrupted())
+        throw Error(ErrorCode::interrupted, "the call was interrupted");
       continue;
     }
     struct stat at;
@@ -120,15 +129,17 @@ std::shared_ptr<const Mapping> FileSource::file(const std::string& path, const I
 
 std::shared_ptr<Batch> FileSource::read(std::int64_t epoch, std::int64_t batch, std::int64_t step,
                                         const Interrupted& interrupted) const {
-  // In the directory of the rank that reads so, where it has the batch: the mount knows from it what comes
-  // next. Batches behind the last, which only padded ranks have, are in such directories alone.
+  // In the directory of the rank that reads so, where it has the batch: the mount knows from it
+  // what comes next. Batches behind the last, which only padded ranks have, are in such directories
+  // alone.
   std::int64_t world = step, rank = batch % step;
   const auto has = [&](std::int64_t w, std::int64_t r) {
     return w <= kLargestWorld && batch / w < rank_batches(*schema_, 0, r, w);
   };
   if (!has(world, rank)) world = 1, rank = 0;
   if (!has(world, rank)) world = batch + 1, rank = batch;
-  if (!has(world, rank)) throw Error(ErrorCode::not_found, "there is no batch " + std::to_string(batch), directory_);
+  if (!has(world, rank))
+    throw Error(ErrorCode::not_found, "there is no batch " + std::to_string(batch), directory_);
   std::string path = directory_;
   if (world > 1) path += "/rank-" + std::to_string(rank) + "-of-" + std::to_string(world);
   path += numbered("/epoch-%04lld", epoch) + numbered("/batch-%06lld", batch / world);
@@ -137,9 +148,10 @@ std::shared_ptr<Batch> FileSource::read(std::int64_t epoch, std::int64_t batch, 
   made->schema = schema_;
   made->epoch = epoch;
   made->number = batch;
-  made->samples = schema_->remainder == handoff::Remainder::keep
-                      ? std::min(schema_->batch_size, schema_->samples - batch * schema_->batch_size)
-                      : schema_->batch_size;
+  made->samples =
+      schema_->remainder == handoff::Remainder::keep
+          ? std::min(schema_->batch_size, schema_->samples - batch * schema_->batch_size)
+          : schema_->batch_size;
   try {
     if (safetensors_) {
       made->memory.push_back(file(path + ".safetensors", interrupted));
@@ -147,7 +159,8 @@ std::shared_ptr<Batch> FileSource::read(std::int64_t epoch, std::int64_t batch, 
     } else {
       for (const TensorInfo& info : schema_->tensors) {
         made->memory.push_back(
-            file(schema_->tensors.size() == 1 ? path + ".npy" : path + "/" + info.name + ".npy", interrupted));
+            file(schema_->tensors.size() == 1 ? path + ".npy" : path + "/" + info.name + ".npy",
+                 interrupted));
         made->tensors.push_back(npy_tensor(*made->memory.back(), info));
       }
     }

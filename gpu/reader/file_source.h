@@ -2,8 +2,8 @@
 // Batches from the files of a mount: for readers that the hand-off does not serve (another user, a
 // container that the socket is not in).
 //
-// Where the kernel reads batches itself (passthrough), files are mapped and nothing is copied. Else they
-// are read: pages of a mapping would come from the daemon, and its end would kill the reader.
+// Where the kernel reads batches itself (passthrough), files are mapped and nothing is copied. Else
+// they are read: pages of a mapping would come from the daemon, and its end would kill the reader.
 
 #include <string>
 
@@ -13,20 +13,22 @@ namespace batchfs::reader {
 
 class FileSource final : public Source {
  public:
-  /// `directory`: a view's, DIR/views/NAME. Throws not_found, not_supported where its formats are none that
-  /// can be read here.
+  /// `directory`: a view's, DIR/views/NAME. Throws not_found, not_supported where its formats are
+  /// none that can be read here.
   explicit FileSource(std::string directory);
 
   const std::shared_ptr<const Schema>& schema() const override { return schema_; }
   const char* mode() const override { return "files"; }
   void start(const Series& series, std::uint32_t ahead) override;
   std::shared_ptr<Batch> next(const Interrupted& interrupted) override;
-  std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch, const Interrupted& interrupted) override;
+  std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch,
+                             const Interrupted& interrupted) override;
 
  private:
   std::shared_ptr<Batch> read(std::int64_t epoch, std::int64_t batch, std::int64_t step,
                               const Interrupted& interrupted) const;
-  std::shared_ptr<const Mapping> file(const std::string& path, const Interrupted& interrupted) const;
+  std::shared_ptr<const Mapping> file(const std::string& path,
+                                      const Interrupted& interrupted) const;
 
   const std::string directory_;
   std::shared_ptr<const Schema> schema_;

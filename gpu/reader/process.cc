@@ -14,7 +14,8 @@ class KnownProcess {
  public:
   KnownProcess() {
     number().store(::getpid(), std::memory_order_relaxed);
-    is_kept_ = ::pthread_atfork(nullptr, nullptr, [] { number().store(::getpid(), std::memory_order_relaxed); }) == 0;
+    is_kept_ = ::pthread_atfork(nullptr, nullptr,
+                                [] { number().store(::getpid(), std::memory_order_relaxed); }) == 0;
   }
   pid_t get() const { return is_kept_ ? number().load(std::memory_order_relaxed) : ::getpid(); }
 

@@ -5,7 +5,8 @@
 
 namespace batchfs::reader {
 
-/// As getpid(), but no system call: those take microseconds each after a pause, and every batch asks.
+/// As getpid(), but no system call: those take microseconds each after a pause, and every batch
+/// asks.
 pid_t this_process();
 
 }  // namespace batchfs::reader

@@ -28,46 +28,57 @@ bool exists(const std::string& path) {
 
 /// There is nobody to get batches from.
 struct Gone : Error {
-  Gone(std::string why, std::string where) : Error(ErrorCode::io, std::move(why), std::move(where)) {}
+  Gone(std::string why, std::string where)
+      : Error(ErrorCode::io, std::move(why), std::move(where)) {}
 };
 
 /// The only view of a mount. Throws when there are several or none.
 std::string only_view(const std::string& mount) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(mount + "/views", error)) names.push_back(entry.path().filename());
+  for (const auto& entry : fs::directory_iterator(mount + "/views", error))
+    names.push_back(entry.path().filename());
   if (names.size() == 1) return names[0];
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  if (names.empty()) throw Error(ErrorCode::not_found, "not a batchfs mount with views, not a view and not a socket", mount);
+  if (names.empty())
+    throw Error(ErrorCode::not_found, "not a batchfs mount with views, not a view and not a socket",
+                mount);
   throw Error(ErrorCode::invalid_argument, "say which view: there are " + list, mount);
 }
 
 }  // namespace
 
-std::shared_ptr<Reader> Reader::open(ReaderOptions options) { return std::shared_ptr<Reader>(new Reader(std::move(options))); }
+std::shared_ptr<Reader> Reader::open(ReaderOptions options) {
+  return std::shared_ptr<Reader>(new Reader(std::move(options)));
+}
 
 Reader::Reader(ReaderOptions options) : options_(std::move(options)), view_(options_.view) {
-  if (options_.world < 1 || options_.world > handoff::kLargestWorld || options_.rank < 0 || options_.rank >= options_.world)
-    throw Error(ErrorCode::invalid_argument, "there is no rank " + std::to_string(options_.rank) + " of " +
-                                                 std::to_string(options_.world));
-  if (options_.mode != "auto" && options_.mode != "host" && options_.mode != "daemon" && options_.mode != "reader" &&
-      options_.mode != "files")
-    throw Error(ErrorCode::invalid_argument, "a mode is auto, host, daemon, reader or files, not '" + options_.mode + "'");
+  if (options_.world < 1 || options_.world > handoff::kLargestWorld || options_.rank < 0 ||
+      options_.rank >= options_.world)
+    throw Error(ErrorCode::invalid_argument, "there is no rank " + std::to_string(options_.rank) +
+                                                 " of " + std::to_string(options_.world));
+  if (options_.mode != "auto" && options_.mode != "host" && options_.mode != "daemon" &&
+      options_.mode != "reader" && options_.mode != "files")
+    throw Error(ErrorCode::invalid_argument,
+                "a mode is auto, host, daemon, reader or files, not '" + options_.mode + "'");
   if ((options_.mode == "daemon" || options_.mode == "reader") && options_.device == nullptr)
-    throw Error(ErrorCode::invalid_argument, "the mode " + options_.mode + " needs a device, \"cuda:0\" for instance");
+    throw Error(ErrorCode::invalid_argument,
+                "the mode " + options_.mode + " needs a device, \"cuda:0\" for instance");
   std::string place = options_.place;
   while (place.size() > 1 && place.back() == '/') place.pop_back();
   struct stat at;
   if (::stat(place.c_str(), &at) != 0)
-    throw Error(errno == EACCES ? ErrorCode::access_denied : ErrorCode::not_found, std::strerror(errno), place);
+    throw Error(errno == EACCES ? ErrorCode::access_denied : ErrorCode::not_found,
+                std::strerror(errno), place);
   if (S_ISSOCK(at.st_mode)) {
     socket_ = place;
   } else if (exists(place + "/schema.json")) {
     // A view's own directory.
     const fs::path path = fs::absolute(place).lexically_normal();
     if (!view_.empty() && view_ != path.filename().string())
-      throw Error(ErrorCode::invalid_argument, "this is the directory of another view than '" + view_ + "'", place);
+      throw Error(ErrorCode::invalid_argument,
+                  "this is the directory of another view than '" + view_ + "'", place);
     view_ = path.filename().string();
     directory_ = path.string();
     socket_ = (path.parent_path().parent_path() / ".batchfs/handoff.sock").string();
@@ -104,19 +115,22 @@ void Reader::connect() {
                                                     : handoff::Mode::automatic;
       source_ = std::make_unique<SocketSource>(
           socket,
-          SocketSource::Options{view_, options_.rank, options_.world, mode, why_copied_.empty() ? options_.device : nullptr,
+          SocketSource::Options{view_, options_.rank, options_.world, mode,
+                                why_copied_.empty() ? options_.device : nullptr,
                                 options_.device_memory},
           options_.interrupted);
     } catch (const Lost& lost) {
       why_files_ = lost.why;
-      refusal = std::make_exception_ptr(Error(ErrorCode::io, "batches cannot be had from there: " + lost.why, socket_));
+      refusal = std::make_exception_ptr(
+          Error(ErrorCode::io, "batches cannot be had from there: " + lost.why, socket_));
     } catch (Error& error) {
       if (error.code() == ErrorCode::interrupted) throw;
       why_files_ = error.what();
       refusal = std::make_exception_ptr(error.at(socket_));
     }
   }
-  if (source_ == nullptr && (options_.mode == "auto" || options_.mode == "files") && !directory_.empty()) {
+  if (source_ == nullptr && (options_.mode == "auto" || options_.mode == "files") &&
+      !directory_.empty()) {
     try {
       source_ = std::make_unique<FileSource>(directory_);
     } catch (const Lost& lost) {
@@ -147,28 +161,34 @@ std::shared_ptr<Batch> Reader::on_device(std::shared_ptr<Batch> batch) const {
 }
 
 void Reader::check_position(const Position& position) const {
-  if (position.epoch < 0 || position.done < 0 || position.done > schema_->batches || position.workers < 1 ||
-      position.workers > handoff::kLargestWorld || position.worker < 0 || position.worker >= position.workers)
+  if (position.epoch < 0 || position.done < 0 || position.done > schema_->batches ||
+      position.workers < 1 || position.workers > handoff::kLargestWorld || position.worker < 0 ||
+      position.worker >= position.workers)
     throw Error(ErrorCode::invalid_argument,
-                "there is no such position: epoch " + std::to_string(position.epoch) + ", " + std::to_string(position.done) +
-                    " of " + std::to_string(schema_->batches) + " batches done, worker " + std::to_string(position.worker) +
-                    " of " + std::to_string(position.workers));
+                "there is no such position: epoch " + std::to_string(position.epoch) + ", " +
+                    std::to_string(position.done) + " of " + std::to_string(schema_->batches) +
+                    " batches done, worker " + std::to_string(position.worker) + " of " +
+                    std::to_string(position.workers));
 }
 
 std::int64_t Reader::count(const Position& position) const {
   check_position(position);
   const std::int64_t of_rank = rank_batches(*schema_, position.done, options_.rank, options_.world);
-  return position.worker < of_rank ? (of_rank - position.worker + position.workers - 1) / position.workers : 0;
+  return position.worker < of_rank
+             ? (of_rank - position.worker + position.workers - 1) / position.workers
+             : 0;
 }
 
 /// A new source at the same position. Throws Gone.
 void Reader::reconnect(const std::string& why) {
-  const Gone gone("the batchfs process is gone (" + why +
-                      "); what was read stays valid. Start it again and continue from the saved state",
-                  options_.place);
+  const Gone gone(
+      "the batchfs process is gone (" + why +
+          "); what was read stays valid. Start it again and continue from the saved state",
+      options_.place);
   try {
     connect();
-    if (source_->schema()->schema_json != schema_->schema_json || source_->schema()->view_json != schema_->view_json)
+    if (source_->schema()->schema_json != schema_->schema_json ||
+        source_->schema()->view_json != schema_->view_json)
       throw gone;  // it is another view now
     if (started_) source_->start(series_, options_.ahead);
   } catch (const Error& error) {
@@ -228,7 +248,8 @@ std::shared_ptr<Batch> Reader::next() {
     --series_.count;
   };
   try {
-    auto batch = on_source([&](Source& source) { return on_device(source.next(options_.interrupted)); });
+    auto batch =
+        on_source([&](Source& source) { return on_device(source.next(options_.interrupted)); });
     if (batch == nullptr) throw Gone("its stream ended before its time", options_.place);
     advance();
     return batch;
@@ -243,7 +264,8 @@ std::shared_ptr<Batch> Reader::next() {
 
 std::shared_ptr<Batch> Reader::get(std::int64_t epoch, std::int64_t batch) {
   const std::lock_guard lock(mutex_);
-  return on_source([&](Source& source) { return on_device(source.get(epoch, batch, options_.interrupted)); });
+  return on_source(
+      [&](Source& source) { return on_device(source.get(epoch, batch, options_.interrupted)); });
 }
 
 }  // namespace batchfs::reader

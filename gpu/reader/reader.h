@@ -1,13 +1,13 @@
 #pragma once
-// A view's batches, from wherever they can be had: over the hand-off's socket, else from the files of the
-// mount. The C interface and the Python package are faces of this.
+// A view's batches, from wherever they can be had: over the hand-off's socket, else from the files
+// of the mount. The C interface and the Python package are faces of this.
 //
 //   auto reader = Reader::open({.place = "/mnt/era5/views/train", .rank = 1, .world = 4});
 //   reader->start({.epoch = 0});
 //   while (auto batch = reader->next()) ...
 //
-// Thread-safe: calls wait for each other. After fork(), the child's first call makes it a connection of
-// its own, at the same position.
+// Thread-safe: calls wait for each other. After fork(), the child's first call makes it a
+// connection of its own, at the same position.
 
 #include <memory>
 #include <mutex>
@@ -24,19 +24,21 @@ struct ReaderOptions {
   std::int64_t rank = 0, world = 1;
   /// Batches that are made ready ahead of the reader, beyond what the server does by itself.
   std::uint32_t ahead = 2;
-  /// "auto": the hand-off where it can be reached, else files; "host", "daemon": the hand-off, with batches that the
-  /// server makes in host or in device memory; "reader": the same, with batches that are decoded here, on the device;
-  /// "files".
+  /// "auto": the hand-off where it can be reached, else files; "host", "daemon": the hand-off, with
+  /// batches that the server makes in host or in device memory; "reader": the same, with batches
+  /// that are decoded here, on the device; "files".
   std::string mode = "auto";
-  /// Where batches are wanted; null: in host memory. Those that come in host memory are copied to it.
+  /// Where batches are wanted; null: in host memory. Those that come in host memory are copied to
+  /// it.
   std::shared_ptr<Device> device;
   /// Bytes of it that decoding here may take; 0: a quarter of what is free, at most 24 GiB.
   std::uint64_t device_memory = 0;
   Interrupted interrupted;
 };
 
-/// Where in an epoch a reader starts. All ranks together read the epoch's batches from `done` on: rank R of W
-/// gets done + R, done + R + W, ... Of these, worker w of V (processes that share a rank's work) gets each V-th.
+/// Where in an epoch a reader starts. All ranks together read the epoch's batches from `done` on:
+/// rank R of W gets done + R, done + R + W, ... Of these, worker w of V (processes that share a
+/// rank's work) gets each V-th.
 struct Position {
   std::int64_t epoch = 0;
   std::int64_t done = 0;
@@ -54,7 +56,8 @@ class Reader {
   std::string mode();
   /// Why it is "files", in "auto"; else empty.
   std::string why_files();
-  /// Why batches were made on the host and copied to the device, with how many for each reason; empty when none was.
+  /// Why batches were made on the host and copied to the device, with how many for each reason;
+  /// empty when none was.
   std::string why_copied();
 
   /// How many batches start() of this position gives.
@@ -63,7 +66,8 @@ class Reader {
   void start(const Position& position);
   /// How many batches next() still gives.
   std::int64_t left();
-  /// Null behind the last batch. A batch that cannot be made throws Error; the next call goes on behind it.
+  /// Null behind the last batch. A batch that cannot be made throws Error; the next call goes on
+  /// behind it.
   std::shared_ptr<Batch> next();
   /// One batch by its global number. Streams go on undisturbed.
   std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch);
@@ -86,8 +90,8 @@ class Reader {
   std::mutex mutex_;  // guards what follows
   std::unique_ptr<Source> source_;
   std::string why_files_, why_copied_;
-  int process_ = 0;   // that connected
-  Series series_;     // what is left of it
+  int process_ = 0;  // that connected
+  Series series_;    // what is left of it
   bool started_ = false;
 };
 

@@ -19,7 +19,8 @@ Schema parse_schema(std::string schema_json, std::string view_json) {
     if (schema.samples < 0 || schema.batch_size < 0 || schema.batches < 0)
       throw Error(ErrorCode::corrupt, "a number is negative", "schema.json");
     for (const auto& tensor : json.at("tensors"))
-      schema.tensors.push_back({tensor.at("name").get<std::string>(), parse_dtype(tensor.at("dtype").get<std::string>()),
+      schema.tensors.push_back({tensor.at("name").get<std::string>(),
+                                parse_dtype(tensor.at("dtype").get<std::string>()),
                                 tensor.at("shape").get<std::vector<std::int64_t>>(),
                                 tensor.at("dims").get<std::vector<std::string>>()});
     schema.formats = json.at("formats").get<std::vector<std::string>>();
@@ -37,13 +38,17 @@ Schema parse_schema(std::string schema_json, std::string view_json) {
   }
 }
 
-std::int64_t rank_batches(const Schema& schema, std::int64_t done, std::int64_t rank, std::int64_t world) {
+std::int64_t rank_batches(const Schema& schema, std::int64_t done, std::int64_t rank,
+                          std::int64_t world) {
   const std::int64_t left = schema.batches - done;
   if (left <= 0) return 0;
   switch (schema.remainder) {
-    case handoff::Remainder::drop: return left / world;
-    case handoff::Remainder::pad: return (left + world - 1) / world;
-    case handoff::Remainder::keep: break;
+    case handoff::Remainder::drop:
+      return left / world;
+    case handoff::Remainder::pad:
+      return (left + world - 1) / world;
+    case handoff::Remainder::keep:
+      break;
   }
   return rank < left ? (left - rank + world - 1) / world : 0;
 }

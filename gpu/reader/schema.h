@@ -29,8 +29,10 @@ struct Schema {
 /// Throws corrupt.
 Schema parse_schema(std::string schema_json, std::string view_json);
 
-/// The batches of a rank that are left when the first `done` global batches of an epoch have been read: with
-/// "keep" ranks may differ by one, with "drop" none gets what not all get, with "pad" all get the same.
-std::int64_t rank_batches(const Schema& schema, std::int64_t done, std::int64_t rank, std::int64_t world);
+/// The batches of a rank that are left when the first `done` global batches of an epoch have been
+/// read: with "keep" ranks may differ by one, with "drop" none gets what not all get, with "pad"
+/// all get the same.
+std::int64_t rank_batches(const Schema& schema, std::int64_t done, std::int64_t rank,
+                          std::int64_t world);
 
 }  // namespace batchfs::reader

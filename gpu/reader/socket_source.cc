@@ -49,7 +49,8 @@ Error error_of(std::span<const std::byte> bytes) {
   const auto code = message.code <= static_cast<std::uint32_t>(ErrorCode::internal)
                         ? static_cast<ErrorCode>(message.code)
                         : ErrorCode::internal;
-  return Error(code, std::string(text, message.why_length), std::string(text + message.why_length, message.where_length));
+  return Error(code, std::string(text, message.why_length),
+               std::string(text + message.why_length, message.where_length));
 }
 
 /// Closes what it still holds.
@@ -76,9 +77,11 @@ bool Link::send_releases() {
     const std::size_t count = std::min<std::size_t>(released_.size(), kMostReleases);
     out.message = make<ReleaseMessage>(MessageType::release);
     out.message.count = static_cast<std::uint32_t>(count);
-    out.message.header.length = static_cast<std::uint32_t>(sizeof out.message + count * sizeof out.leases[0]);
+    out.message.header.length =
+        static_cast<std::uint32_t>(sizeof out.message + count * sizeof out.leases[0]);
     std::copy_n(released_.begin(), count, out.leases);
-    const ssize_t sent = ::send(socket_, &out, out.message.header.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t sent =
+        ::send(socket_, &out, out.message.header.length, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS)) return false;
     released_.erase(released_.begin(), released_.begin() + static_cast<std::ptrdiff_t>(count));
@@ -100,7 +103,8 @@ void Link::send(const void* message, std::size_t size) {
       if (send_releases()) {
         const ssize_t sent = ::send(socket_, message, size, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent >= 0) return;
-        if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS) throw Lost{"it has ended its connection"};
+        if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
+          throw Lost{"it has ended its connection"};
       }
     }
     if (looks > kGreetingMilliseconds / kLookMilliseconds) throw Lost{"it takes no messages"};
@@ -112,7 +116,8 @@ void Link::send(const void* message, std::size_t size) {
 SocketSource::SocketSource(int socket, const Options& options, const Interrupted& interrupted)
     : link_(std::make_shared<Link>(socket)), buffer_(kLongestMessage), device_(options.device) {
   auto hello = make<HelloMessage>(MessageType::hello);
-  if (options.view.size() > sizeof hello.name) throw Error(ErrorCode::not_found, "there is no view of so long a name");
+  if (options.view.size() > sizeof hello.name)
+    throw Error(ErrorCode::not_found, "there is no view of so long a name");
   hello.mode = options.mode;
   hello.kinds = bit(MemoryKind::host);
   if (device_ != nullptr) {
@@ -123,12 +128,15 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   if (device_ != nullptr && (options.mode == Mode::automatic || options.mode == Mode::reader)) {
     const char* why = nullptr;
     decoder = options.decoder != nullptr ? options.decoder : cuda_decoder(&why);
-    if (decoder == nullptr && options.mode == Mode::reader) throw Error(ErrorCode::not_supported, why);
+    if (decoder == nullptr && options.mode == Mode::reader)
+      throw Error(ErrorCode::not_supported, why);
     if (decoder != nullptr) {
-      const std::uint64_t memory =
-          options.device_memory != 0 ? options.device_memory : std::min(device_->free_memory() / 4, kMostDeviceMemory);
+      const std::uint64_t memory = options.device_memory != 0
+                                       ? options.device_memory
+                                       : std::min(device_->free_memory() / 4, kMostDeviceMemory);
       hello.kinds |= bit(MemoryKind::own);
-      hello.device_mib = static_cast<std::uint32_t>(std::min<std::uint64_t>(memory >> 20, UINT32_MAX));
+      hello.device_mib =
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(memory >> 20, UINT32_MAX));
     }
   }
   hello.rank = options.rank;
@@ -141,22 +149,29 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   }
 
   Descriptors descriptors;
-  const std::span<const std::byte> bytes = receive(descriptors.fds, interrupted, kGreetingMilliseconds);
-  if (read_as<Header>(bytes).type != MessageType::welcome) throw Lost{"it does not answer as a batchfs process does"};
+  const std::span<const std::byte> bytes =
+      receive(descriptors.fds, interrupted, kGreetingMilliseconds);
+  if (read_as<Header>(bytes).type != MessageType::welcome)
+    throw Lost{"it does not answer as a batchfs process does"};
   const auto welcome = read_as<WelcomeMessage>(bytes);
   mode_ = welcome.mode;
   std::uint64_t length = 0;
-  if (descriptors.fds.size() != (mode_ == Mode::reader ? 2u : 1u) || (mode_ == Mode::reader && decoder == nullptr) ||
-      __builtin_add_overflow(welcome.schema_length, welcome.view_length, &length) || length > (1u << 30))
+  if (descriptors.fds.size() != (mode_ == Mode::reader ? 2u : 1u) ||
+      (mode_ == Mode::reader && decoder == nullptr) ||
+      __builtin_add_overflow(welcome.schema_length, welcome.view_length, &length) ||
+      length > (1u << 30))
     throw Lost{"its description of the view cannot be read"};
   const auto texts = Mapping::read_from(descriptors.fds[0], length);
   const auto* text = reinterpret_cast<const char*>(texts->data());
   schema_ = std::make_shared<const Schema>(
-      parse_schema(std::string(text, welcome.schema_length), std::string(text + welcome.schema_length, welcome.view_length)));
+      parse_schema(std::string(text, welcome.schema_length),
+                   std::string(text + welcome.schema_length, welcome.view_length)));
   if (schema_->tensors.size() != welcome.tensor_count || schema_->batches != welcome.batches ||
       static_cast<std::uint32_t>(schema_->remainder) != welcome.remainder)
     throw Lost{"its description of the view contradicts itself"};
-  if (mode_ == Mode::reader) decoders_ = std::make_unique<Decoders>(*decoder, std::exchange(descriptors.fds[1], -1), device_);
+  if (mode_ == Mode::reader)
+    decoders_ =
+        std::make_unique<Decoders>(*decoder, std::exchange(descriptors.fds[1], -1), device_);
 }
 
 const char* SocketSource::mode() const {
@@ -164,13 +179,15 @@ const char* SocketSource::mode() const {
 }
 
 std::string SocketSource::why_copied() const {
-  const std::string counted = fallbacks_.text(), failed = decoders_ != nullptr ? decoders_->why_failed() : std::string();
+  const std::string counted = fallbacks_.text(),
+                    failed = decoders_ != nullptr ? decoders_->why_failed() : std::string();
   return failed.empty() || counted.empty() ? failed + counted : failed + "; " + counted;
 }
 
-/// One message, in buffer_, with the descriptors that came with it. Empty when there is none and `milliseconds` is 0.
-std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, const Interrupted& interrupted,
-                                                 int milliseconds) {
+/// One message, in buffer_, with the descriptors that came with it. Empty when there is none and
+/// `milliseconds` is 0.
+std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors,
+                                                 const Interrupted& interrupted, int milliseconds) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
   bool reset = false;
   for (;;) {
@@ -183,7 +200,8 @@ std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, 
     message.msg_controllen = sizeof control;
     const ssize_t got = ::recvmsg(link_->socket(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got > 0) {
-      for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+      for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+           header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
         const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         for (std::size_t i = 0; i < count; ++i) {
@@ -197,13 +215,16 @@ std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, 
         throw Lost{"a message of the server has the wrong length"};
       if ((message.msg_flags & MSG_CTRUNC) != 0)
         throw Error(ErrorCode::no_memory,
-                    "this process has too many files open to take a batch; raise the limit (ulimit -n) or let go of batches");
-      if (read_as<Header>(bytes).type == MessageType::refused) throw error_of<RefusedMessage>(bytes);
+                    "this process has too many files open to take a batch; raise the limit (ulimit "
+                    "-n) or let go of batches");
+      if (read_as<Header>(bytes).type == MessageType::refused)
+        throw error_of<RefusedMessage>(bytes);
       return bytes;
     }
     if (got == 0) throw Lost{"it has ended its connection"};
     if (errno == EINTR) continue;
-    if (errno == ECONNRESET && !reset) {  // it left without reading all; what it said before that is still there
+    if (errno == ECONNRESET &&
+        !reset) {  // it left without reading all; what it said before that is still there
       reset = true;
       continue;
     }
@@ -211,7 +232,8 @@ std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, 
     if (milliseconds == 0) return {};
     int wait = kLookMilliseconds;
     if (milliseconds >= 0) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          deadline - std::chrono::steady_clock::now());
       if (left.count() <= 0) throw Lost{"it does not answer"};
       wait = static_cast<int>(std::min<std::int64_t>(wait, left.count() + 1));
     }
@@ -223,7 +245,8 @@ std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors, 
 }
 
 /// The memory that a record names: new, with the next descriptor, or what came before.
-SocketSource::Piece SocketSource::piece_of(const MemoryRecord& record, std::span<const int> descriptors,
+SocketSource::Piece SocketSource::piece_of(const MemoryRecord& record,
+                                           std::span<const int> descriptors,
                                            std::size_t& next_descriptor) {
   if (record.kind == MemoryKind::own && decoders_ != nullptr) {
     Piece piece{record.id, nullptr, decoders_->memory(record.id)};
@@ -231,16 +254,19 @@ SocketSource::Piece SocketSource::piece_of(const MemoryRecord& record, std::span
     return piece;
   }
   const bool on_device = record.kind == MemoryKind::device_fd && device_ != nullptr;
-  if (record.kind != MemoryKind::host && !on_device) throw Lost{"it sent memory of a kind that was not asked for"};
+  if (record.kind != MemoryKind::host && !on_device)
+    throw Lost{"it sent memory of a kind that was not asked for"};
   if ((record.flags & kMemoryAttached) == 0) {
     const auto it = kept_.find(record.kind);
-    if (it == kept_.end() || it->second.id != record.id) throw Lost{"it sent a batch in memory that is not known"};
+    if (it == kept_.end() || it->second.id != record.id)
+      throw Lost{"it sent a batch in memory that is not known"};
     return it->second;
   }
   if (next_descriptor >= descriptors.size()) throw Lost{"it sent a batch without its memory"};
   const int fd = descriptors[next_descriptor++];
   Piece piece{record.id, nullptr, nullptr};
-  if ((record.flags & kMemoryTransient) == 0) kept_.erase(record.kind);  // before the new: there may be no room for both
+  if ((record.flags & kMemoryTransient) == 0)
+    kept_.erase(record.kind);  // before the new: there may be no room for both
   if (on_device) {
     try {
       piece.device = device_->map(fd, record.size);
@@ -254,9 +280,11 @@ SocketSource::Piece SocketSource::piece_of(const MemoryRecord& record, std::span
   return piece;
 }
 
-std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes, std::vector<int>& descriptors) {
+std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes,
+                                              std::vector<int>& descriptors) {
   const auto message = read_as<BatchMessage>(bytes);
-  const std::uint64_t expected = sizeof message + std::uint64_t{message.memory_count} * sizeof(MemoryRecord) +
+  const std::uint64_t expected = sizeof message +
+                                 std::uint64_t{message.memory_count} * sizeof(MemoryRecord) +
                                  std::uint64_t{message.tensor_count} * sizeof(TensorRecord) +
                                  std::uint64_t{message.dim_count} * sizeof(std::int64_t);
   if (bytes.size() != expected || message.tensor_count != schema_->tensors.size())
@@ -271,10 +299,13 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes, 
 
   std::size_t next_descriptor = 0;
   for (std::uint32_t m = 0; m < message.memory_count; ++m) {
-    const auto record = read_as<MemoryRecord>(bytes.subspan(sizeof message + m * sizeof(MemoryRecord)));
+    const auto record =
+        read_as<MemoryRecord>(bytes.subspan(sizeof message + m * sizeof(MemoryRecord)));
     Piece piece = piece_of(record, descriptors, next_descriptor);
-    if (piece.device != nullptr) batch->device_memory.push_back(std::move(piece.device));
-    else batch->memory.push_back(std::move(piece.host));
+    if (piece.device != nullptr)
+      batch->device_memory.push_back(std::move(piece.device));
+    else
+      batch->memory.push_back(std::move(piece.host));
   }
   if (!batch->device_memory.empty()) {
     if (!batch->memory.empty()) throw Lost{"it sent a batch in two kinds of memory"};
@@ -286,23 +317,30 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes, 
   for (std::uint32_t t = 0; t < message.tensor_count; ++t) {
     const auto record = read_as<TensorRecord>(bytes.subspan(tensors_at + t * sizeof(TensorRecord)));
     Tensor tensor{.info = &schema_->tensors[t]};
-    if (record.rank > (bytes.size() - dims_at) / sizeof(std::int64_t)) throw Lost{"a tensor has more dims than were sent"};
+    if (record.rank > (bytes.size() - dims_at) / sizeof(std::int64_t))
+      throw Lost{"a tensor has more dims than were sent"};
     tensor.shape.resize(record.rank);
-    if (record.rank > 0) std::memcpy(tensor.shape.data(), bytes.data() + dims_at, record.rank * sizeof(std::int64_t));
+    if (record.rank > 0)
+      std::memcpy(tensor.shape.data(), bytes.data() + dims_at, record.rank * sizeof(std::int64_t));
     dims_at += record.rank * sizeof(std::int64_t);
     tensor.bytes = bytes_of(tensor.shape, tensor.info->dtype.itemsize);
-    if (record.memory >= message.memory_count) throw Lost{"a tensor lies in memory that was not sent"};
+    if (record.memory >= message.memory_count)
+      throw Lost{"a tensor lies in memory that was not sent"};
     const bool on_device = batch->device != nullptr;
-    const std::uint64_t size = on_device ? batch->device_memory[record.memory]->size() : batch->memory[record.memory]->size();
+    const std::uint64_t size = on_device ? batch->device_memory[record.memory]->size()
+                                         : batch->memory[record.memory]->size();
     if (tensor.bytes != record.bytes || record.bytes > size || record.offset > size - record.bytes)
       throw Lost{"a tensor lies outside of its memory"};
-    tensor.data = (on_device ? batch->device_memory[record.memory]->data() : batch->memory[record.memory]->data()) + record.offset;
+    tensor.data = (on_device ? batch->device_memory[record.memory]->data()
+                             : batch->memory[record.memory]->data()) +
+                  record.offset;
     batch->tensors.push_back(std::move(tensor));
   }
   return batch;
 }
 
-/// Receives one message and puts it where it belongs. False when there is none and it is not waited for.
+/// Receives one message and puts it where it belongs. False when there is none and it is not waited
+/// for.
 bool SocketSource::receive_answer(const Interrupted& interrupted, int milliseconds) {
   Descriptors descriptors;
   const std::span<const std::byte> bytes = receive(descriptors.fds, interrupted, milliseconds);
@@ -338,7 +376,8 @@ bool SocketSource::receive_answer(const Interrupted& interrupted, int millisecon
   }
   // What is of an earlier stream, or of a request that was interrupted, is given back.
   if (request != 0) {
-    if (const auto it = answered_.find(request); it != answered_.end()) it->second = std::move(answer);
+    if (const auto it = answered_.find(request); it != answered_.end())
+      it->second = std::move(answer);
   } else if (stream == stream_) {
     arrived_.push_back(std::move(answer));
   }
@@ -363,7 +402,8 @@ void SocketSource::start(const Series& series, std::uint32_t ahead) {
 std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
   if (ended_) return nullptr;
   // A batch that has arrived is taken without a word: each message wakes the server.
-  while (arrived_.empty() && receive_answer(interrupted, 0)) {}
+  while (arrived_.empty() && receive_answer(interrupted, 0)) {
+  }
   const std::uint32_t held = held_->load();
   const std::uint32_t depth = std::clamp(held + ahead_, 1u, kLargestDepth);
   if ((arrived_.empty() && held > 0) || depth > depth_) {
@@ -389,7 +429,8 @@ std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
   return std::move(answer.batch);
 }
 
-std::shared_ptr<Batch> SocketSource::get(std::int64_t epoch, std::int64_t batch, const Interrupted& interrupted) {
+std::shared_ptr<Batch> SocketSource::get(std::int64_t epoch, std::int64_t batch,
+                                         const Interrupted& interrupted) {
   auto message = make<GetMessage>(MessageType::get);
   message.request = ++last_request_;
   message.epoch = epoch;

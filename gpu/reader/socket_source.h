@@ -46,12 +46,13 @@ class SocketSource final : public Source {
     std::string view;
     std::int64_t rank = 0, world = 1;
     handoff::Mode mode = handoff::Mode::automatic;
-    std::shared_ptr<Device> device;   // whose memory is wanted, where that can be; null for none
-    std::uint64_t device_memory = 0;  // bytes that a decoder here may take; 0: a quarter of what is free
+    std::shared_ptr<Device> device;  // whose memory is wanted, where that can be; null for none
+    std::uint64_t device_memory =
+        0;  // bytes that a decoder here may take; 0: a quarter of what is free
     const CudaDecoderTable* decoder = nullptr;  // null: that of the library of decoders
   };
-  /// Says Hello on a connected socket, which it owns. Throws what the server refuses with; Lost when it does
-  /// not answer within ten seconds.
+  /// Says Hello on a connected socket, which it owns. Throws what the server refuses with; Lost
+  /// when it does not answer within ten seconds.
   SocketSource(int socket, const Options& options, const Interrupted& interrupted);
 
   const std::shared_ptr<const Schema>& schema() const override { return schema_; }
@@ -59,7 +60,8 @@ class SocketSource final : public Source {
   std::string why_copied() const override;
   void start(const Series& series, std::uint32_t ahead) override;
   std::shared_ptr<Batch> next(const Interrupted& interrupted) override;
-  std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch, const Interrupted& interrupted) override;
+  std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch,
+                             const Interrupted& interrupted) override;
 
  private:
   /// A batch, what it failed with, or (neither) the end of the stream.
@@ -81,7 +83,8 @@ class SocketSource final : public Source {
     std::shared_ptr<const Mapping> host;
     std::shared_ptr<const DeviceMemory> device;
   };
-  Piece piece_of(const handoff::MemoryRecord& record, std::span<const int> descriptors, std::size_t& next_descriptor);
+  Piece piece_of(const handoff::MemoryRecord& record, std::span<const int> descriptors,
+                 std::size_t& next_descriptor);
 
   const std::shared_ptr<Device> device_;
   handoff::Mode mode_ = handoff::Mode::host;
@@ -89,11 +92,12 @@ class SocketSource final : public Source {
   std::map<handoff::MemoryKind, Piece> kept_;  // memory that comes again: of each kind the last
   Fallbacks fallbacks_;                        // of batches that a device was wanted for
   std::uint64_t stream_ = 0, last_request_ = 0;
-  std::uint32_t ahead_ = 0, depth_ = 0;        // wanted ahead; told to the server
+  std::uint32_t ahead_ = 0, depth_ = 0;  // wanted ahead; told to the server
   bool ended_ = true;
-  std::deque<Answer> arrived_;                 // of the stream, not yet taken
-  std::map<std::uint64_t, Answer> answered_;   // of requests
-  std::shared_ptr<std::atomic<std::uint32_t>> held_;  // batches of the stream that are taken and not released
+  std::deque<Answer> arrived_;                // of the stream, not yet taken
+  std::map<std::uint64_t, Answer> answered_;  // of requests
+  std::shared_ptr<std::atomic<std::uint32_t>>
+      held_;  // batches of the stream that are taken and not released
 };
 
 }  // namespace batchfs::reader

@@ -29,12 +29,14 @@ class Source {
   /// Why batches come in host memory although the mode is another; else empty.
   virtual std::string why_copied() const { return {}; }
 
-  /// From here on next() gives this series. `ahead`: so many batches more than the reader holds are made ready.
+  /// From here on next() gives this series. `ahead`: so many batches more than the reader holds are
+  /// made ready.
   virtual void start(const Series& series, std::uint32_t ahead) = 0;
-  /// Null behind the last. A batch that fails throws, and the next call goes on behind it. Throws Lost when
-  /// there will be no more.
+  /// Null behind the last. A batch that fails throws, and the next call goes on behind it. Throws
+  /// Lost when there will be no more.
   virtual std::shared_ptr<Batch> next(const Interrupted& interrupted) = 0;
-  virtual std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch, const Interrupted& interrupted) = 0;
+  virtual std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch,
+                                     const Interrupted& interrupted) = 0;
 };
 
 /// The process that made the batches is gone, or speaks nonsense.

@@ -16,7 +16,9 @@ namespace {
 
 std::uint64_t little_endian(const Mapping& memory, std::uint64_t at, int bytes) {
   std::uint64_t value = 0;
-  for (int i = 0; i < bytes; ++i) value |= std::to_integer<std::uint64_t>(memory.data()[at + static_cast<std::uint64_t>(i)]) << (8 * i);
+  for (int i = 0; i < bytes; ++i)
+    value |= std::to_integer<std::uint64_t>(memory.data()[at + static_cast<std::uint64_t>(i)])
+             << (8 * i);
   return value;
 }
 
@@ -39,14 +41,16 @@ std::vector<std::int64_t> parse_shape(std::string_view text) {
 
 void place(Tensor& tensor, const Mapping& memory, std::uint64_t offset) {
   tensor.bytes = bytes_of(tensor.shape, tensor.info->dtype.itemsize);
-  if (offset > memory.size() || tensor.bytes > memory.size() - offset) corrupt("a tensor is longer than its file");
+  if (offset > memory.size() || tensor.bytes > memory.size() - offset)
+    corrupt("a tensor is longer than its file");
   tensor.data = memory.data() + offset;
 }
 
 }  // namespace
 
 Tensor npy_tensor(const Mapping& memory, const TensorInfo& info) {
-  if (memory.size() < 12 || std::memcmp(memory.data(), "\x93NUMPY", 6) != 0) corrupt("it is not an npy file");
+  if (memory.size() < 12 || std::memcmp(memory.data(), "\x93NUMPY", 6) != 0)
+    corrupt("it is not an npy file");
   const bool long_header = std::to_integer<int>(memory.data()[6]) >= 2;
   const std::uint64_t begin = long_header ? 12 : 10;
   const std::uint64_t length = little_endian(memory, 8, long_header ? 4 : 2);
@@ -57,10 +61,12 @@ Tensor npy_tensor(const Mapping& memory, const TensorInfo& info) {
     corrupt("an npy header says another data type than the schema");
   constexpr std::string_view kShape = "'shape': (";
   const std::size_t at = header.find(kShape), end = header.find(')', at);
-  if (at == std::string_view::npos || end == std::string_view::npos) corrupt("an npy header has no shape");
+  if (at == std::string_view::npos || end == std::string_view::npos)
+    corrupt("an npy header has no shape");
   Tensor tensor{.info = &info};
   tensor.shape = parse_shape(header.substr(at + kShape.size(), end - at - kShape.size()));
-  if (tensor.shape.size() != info.shape.size()) corrupt("an npy header's shape is not the schema's");
+  if (tensor.shape.size() != info.shape.size())
+    corrupt("an npy header's shape is not the schema's");
   place(tensor, memory, begin + length);
   return tensor;
 }
@@ -78,9 +84,11 @@ std::vector<Tensor> safetensors_tensors(const Mapping& memory, const Schema& sch
       Tensor tensor{.info = &info};
       tensor.shape = entry.at("shape").get<std::vector<std::int64_t>>();
       const auto offsets = entry.at("data_offsets").get<std::vector<std::uint64_t>>();
-      if (offsets.size() != 2 || offsets[0] > memory.size() - 8 - length) corrupt("a tensor is outside of its file");
+      if (offsets.size() != 2 || offsets[0] > memory.size() - 8 - length)
+        corrupt("a tensor is outside of its file");
       place(tensor, memory, 8 + length + offsets[0]);
-      if (offsets[1] - offsets[0] != tensor.bytes) corrupt("a safetensors header says another size than the schema");
+      if (offsets[1] - offsets[0] != tensor.bytes)
+        corrupt("a safetensors header says another size than the schema");
       tensors.push_back(std::move(tensor));
     }
     return tensors;

@@ -1,6 +1,6 @@
 #pragma once
-// The headers of batch files as batchfs writes them: where tensors lie, of which shape. What the schema
-// says is checked, not believed.
+// The headers of batch files as batchfs writes them: where tensors lie, of which shape. What the
+// schema says is checked, not believed.
 
 #include <cstdint>
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace batchfs::reader {
 
-/// Reads the header of an .npy file that lies in `memory` and holds `info`'s values. Throws corrupt.
-/// Source: numpy.lib.format.
+/// Reads the header of an .npy file that lies in `memory` and holds `info`'s values. Throws
+/// corrupt. Source: numpy.lib.format.
 Tensor npy_tensor(const Mapping& memory, const TensorInfo& info);
 
 /// The schema's tensors, in its order, from a .safetensors file. Throws corrupt.

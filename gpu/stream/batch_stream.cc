@@ -21,7 +21,6 @@ constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kTensorAlignment = 256;
 constexpr std::uint64_t kLargestPart = 64 * kMiB, kSmallestPart = 4 * kMiB;
 
-
 /// A batch as it lies in a slot: what the engine makes where the GPU can't.
 class SlotFormat final : public BatchFormat {
  public:
@@ -41,8 +40,10 @@ const SlotFormat kSlotFormat;
 std::vector<std::uint64_t> tensor_offsets(const View& view, const std::vector<Dims>& shapes) {
   std::vector<std::uint64_t> offsets{0};
   for (std::size_t t = 0; t < shapes.size(); ++t)
-    offsets.push_back(round_up<std::uint64_t>(offsets.back() + static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize,
-                              kTensorAlignment));
+    offsets.push_back(round_up<std::uint64_t>(
+        offsets.back() +
+            static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize,
+        kTensorAlignment));
   return offsets;
 }
 
@@ -51,27 +52,34 @@ DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t
   std::vector<Dims> shapes = view.shapes(0);
   if (view.batches() > 1)  // others may be larger than the first, but none than a full one
     for (std::size_t t = 0; t < shapes.size(); ++t) shapes[t] = view.tensors()[t].shape;
-  layout.slot_bytes = std::max<std::uint64_t>(kTensorAlignment, tensor_offsets(view, shapes).back());
+  layout.slot_bytes =
+      std::max<std::uint64_t>(kTensorAlignment, tensor_offsets(view, shapes).back());
   layout.sizes.batch = layout.slot_bytes * slots;
   std::uint64_t largest_chunk = 0;
-  for (const Variable* variable : view.variables()) largest_chunk = std::max(largest_chunk, variable->array->chunk_bytes());
+  for (const Variable* variable : view.variables())
+    largest_chunk = std::max(largest_chunk, variable->array->chunk_bytes());
   std::uint64_t needed = 0;
   for (std::uint64_t part = kLargestPart; part >= kSmallestPart; part /= 2) {
     layout.part = part;
     layout.sizes.source = part + kMiB;
     layout.sizes.planes = layout.sizes.literals = part + kMiB;
-    layout.sizes.runs = 3 * part / 8;          // of 8 bytes; twice what dense fields take
-    layout.sizes.run_index = part / 64;        // of 4 bytes; four times what whole Zstandard blocks take
-    const std::uint64_t lane = layout.sizes.source + 2 * layout.sizes.planes + 8 * layout.sizes.runs + 4 * layout.sizes.run_index;
-    const std::uint64_t fixed = layout.sizes.batch + static_cast<std::uint64_t>(layout.lanes) * lane + 64 * kMiB;
+    layout.sizes.runs = 3 * part / 8;    // of 8 bytes; twice what dense fields take
+    layout.sizes.run_index = part / 64;  // of 4 bytes; four times what whole Zstandard blocks take
+    const std::uint64_t lane = layout.sizes.source + 2 * layout.sizes.planes +
+                               8 * layout.sizes.runs + 4 * layout.sizes.run_index;
+    const std::uint64_t fixed =
+        layout.sizes.batch + static_cast<std::uint64_t>(layout.lanes) * lane + 64 * kMiB;
     needed = fixed + static_cast<std::uint64_t>(layout.lanes + 2) * part;
     if (memory < needed && part > kSmallestPart && part / 2 >= largest_chunk) continue;
     if (memory < needed) break;
     layout.sizes.target = memory - fixed;
     return layout;
   }
-  throw Error(ErrorCode::no_memory, fmt::format("the GPU memory of {} is too little for {} batches of {}: give it {}, or fewer slots",
-                                                format_size(memory), slots, format_size(layout.slot_bytes), format_size(needed)));
+  throw Error(
+      ErrorCode::no_memory,
+      fmt::format(
+          "the GPU memory of {} is too little for {} batches of {}: give it {}, or fewer slots",
+          format_size(memory), slots, format_size(layout.slot_bytes), format_size(needed)));
 }
 
 struct BatchStream::Impl {
@@ -98,12 +106,12 @@ struct BatchStream::Impl {
   std::mutex mutex;  // guards what follows
   std::condition_variable changed;
   std::deque<std::uint32_t> free_slots;
-  std::map<std::uint64_t, Entry> entries;   // batches that are planned and not delivered, by place
-  std::deque<std::uint64_t> started;        // numbers of programs that run
-  std::deque<std::uint64_t> for_engine;     // places that the GPU could not do
+  std::map<std::uint64_t, Entry> entries;  // batches that are planned and not delivered, by place
+  std::deque<std::uint64_t> started;       // numbers of programs that run
+  std::deque<std::uint64_t> for_engine;    // places that the GPU could not do
   std::uint64_t next_place = 0;
   bool stopping = false;
-  std::exception_ptr broken;                // the device failed
+  std::exception_ptr broken;  // the device failed
 
   std::thread planner, launcher, completer, assembler;
 
@@ -112,11 +120,17 @@ struct BatchStream::Impl {
         engine(an_engine),
         options(wanted),
         epoch_batches(static_cast<std::uint64_t>(view->rank_batches(wanted.rank, wanted.world))),
-        executor(wanted.threads > 0 ? wanted.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))) {
-    if (const std::string why = why_no_device(); !why.empty()) throw Error(ErrorCode::not_supported, why);
-    if (view->needs_scan()) throw Error(ErrorCode::internal, "a view whose samples are not known yet has no batches");
+        executor(wanted.threads > 0
+                     ? wanted.threads
+                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()))) {
+    if (const std::string why = why_no_device(); !why.empty())
+      throw Error(ErrorCode::not_supported, why);
+    if (view->needs_scan())
+      throw Error(ErrorCode::internal, "a view whose samples are not known yet has no batches");
     if (epoch_batches == 0) return;
-    layout = device_layout(*view, options.memory != 0 ? options.memory : default_device_memory(options.device), options.slots);
+    layout = device_layout(
+        *view, options.memory != 0 ? options.memory : default_device_memory(options.device),
+        options.slots);
     try {
       if (options.by_engine) throw Error(ErrorCode::not_supported, "asked for");
       tables = std::make_unique<AssemblyTables>(*view);
@@ -127,7 +141,9 @@ struct BatchStream::Impl {
     }
     slots = std::make_unique<SlotMemory>(options.device, layout.sizes.batch);
     if (!tables) layout.sizes.target = layout.sizes.source = 0;
-    layout.sizes.staging = tables ? std::max(options.staging != 0 ? options.staging : 8 * layout.part, 3 * layout.part) : kMiB;
+    layout.sizes.staging =
+        tables ? std::max(options.staging != 0 ? options.staging : 8 * layout.part, 3 * layout.part)
+               : kMiB;
     staging = std::make_unique<PinnedBuffer>(layout.sizes.staging);
     DeviceRunner::Options run;
     run.device = options.device;
@@ -137,18 +153,21 @@ struct BatchStream::Impl {
     run.staging = staging->data();
     run.batch = slots->data();
     run.slots = options.slots;
-    runner = std::make_unique<DeviceRunner>(run, tables ? tables->conversions() : std::vector<Conversion>(),
-                                            tables ? tables->constants() : std::vector<std::byte>());
+    runner = std::make_unique<DeviceRunner>(
+        run, tables ? tables->conversions() : std::vector<Conversion>(),
+        tables ? tables->constants() : std::vector<std::byte>());
     for (std::uint32_t slot = 0; slot < options.slots; ++slot) free_slots.push_back(slot);
     if (tables) {
       source = std::make_unique<ProgramSource>(
           view, *tables,
           [this](std::uint64_t place) {
             const auto request = request_of(place);
-            return request ? std::optional(BatchNumber{request->epoch, request->global_batch()}) : std::nullopt;
+            return request ? std::optional(BatchNumber{request->epoch, request->global_batch()})
+                           : std::nullopt;
           },
-          ProgramSource::Options{layout.sizes, staging->data(), layout.part, options.rank, options.world, &engine.trace()}, executor,
-          counters);
+          ProgramSource::Options{layout.sizes, staging->data(), layout.part, options.rank,
+                                 options.world, &engine.trace()},
+          executor, counters);
       launcher = std::thread([this] { guarded([this] { launch(); }); });
       completer = std::thread([this] { guarded([this] { complete(); }); });
     }
@@ -176,7 +195,9 @@ struct BatchStream::Impl {
                              static_cast<std::uint64_t>(options.first_batch) + place;
     const auto epoch = static_cast<std::int64_t>(at / epoch_batches);
     if (epoch >= view->epochs()) return std::nullopt;
-    return BatchRequest{view, &kSlotFormat, epoch, static_cast<std::int64_t>(at % epoch_batches), options.rank, options.world};
+    return BatchRequest{view,         &kSlotFormat,
+                        epoch,        static_cast<std::int64_t>(at % epoch_batches),
+                        options.rank, options.world};
   }
 
   /// A thread whose end is the end of the stream.
@@ -211,7 +232,8 @@ struct BatchStream::Impl {
           continue;
         }
       }
-      std::vector<std::uint64_t> tensors = tensor_offsets(*view, view->shapes(request_of(place)->global_batch()));
+      std::vector<std::uint64_t> tensors =
+          tensor_offsets(*view, view->shapes(request_of(place)->global_batch()));
       tensors.pop_back();
       for (std::uint64_t& offset : tensors) offset += slot * layout.slot_bytes;
       if (!source->begin(place, slot, tensors)) return;
@@ -322,7 +344,8 @@ std::optional<DeviceBatch> BatchStream::next() {
   for (std::size_t t = 0; t < shapes.size(); ++t) {
     const std::uint64_t offset = batch.slot * i.layout.slot_bytes + offsets[t];
     batch.tensors.push_back({static_cast<std::byte*>(i.slots->data()) + offset, offset, shapes[t]});
-    i.counters.bytes_delivered += static_cast<std::uint64_t>(element_count(shapes[t])) * i.view->tensors()[t].type.itemsize;
+    i.counters.bytes_delivered +=
+        static_cast<std::uint64_t>(element_count(shapes[t])) * i.view->tensors()[t].type.itemsize;
   }
   ++i.counters.batches;
   return batch;
@@ -343,7 +366,11 @@ bool BatchStream::broken() const {
   return impl_->broken != nullptr;
 }
 const std::string& BatchStream::why_on_cpu() const { return impl_->why_on_cpu; }
-void BatchStream::read(const DeviceTensor& tensor, std::span<std::byte> to) const { impl_->runner->download(tensor.offset, to); }
-std::uint64_t BatchStream::device_memory() const { return impl_->runner->memory() + impl_->slots->size(); }
+void BatchStream::read(const DeviceTensor& tensor, std::span<std::byte> to) const {
+  impl_->runner->download(tensor.offset, to);
+}
+std::uint64_t BatchStream::device_memory() const {
+  return impl_->runner->memory() + impl_->slots->size();
+}
 
 }  // namespace batchfs::gpu

@@ -1,6 +1,6 @@
 #pragma once
-// A reader's batches, one after the other, complete in device memory: reading, copies, decoding and assembly of
-// several batches overlap, as far ahead as there are slots.
+// A reader's batches, one after the other, complete in device memory: reading, copies, decoding and
+// assembly of several batches overlap, as far ahead as there are slots.
 //
 //   BatchStream stream(view, engine, {.device = 0, .rank = 0, .world = 1});
 //   while (auto batch = stream.next()) {
@@ -8,9 +8,9 @@
 //     stream.release(*batch, cuda_stream);  // or null: everything that used it has ended
 //   }
 //
-// A batch that the GPU cannot make (a codec or a conversion that it does not do, a chunk that it refuses) is put
-// together by the engine and copied, without its reader noticing; `counters` tell how many. The slots are memory
-// that other processes can map (SlotMemory).
+// A batch that the GPU cannot make (a codec or a conversion that it does not do, a chunk that it
+// refuses) is put together by the engine and copied, without its reader noticing; `counters` tell
+// how many. The slots are memory that other processes can map (SlotMemory).
 
 #include <atomic>
 #include <cstdint>
@@ -33,7 +33,7 @@ struct DeviceTensor {
 };
 
 struct DeviceBatch {
-  std::uint64_t place = 0;  // in the stream, from 0
+  std::uint64_t place = 0;            // in the stream, from 0
   std::int64_t epoch = 0, batch = 0;  // the rank's batch
   std::uint32_t slot = 0;
   std::vector<DeviceTensor> tensors;  // as View::tensors()
@@ -46,9 +46,9 @@ struct StreamCounters : ProgramCounters {
 
 /// How device memory is shared out. Pure; throws no_memory, saying how much is needed.
 struct DeviceLayout {
-  AreaSizes sizes;              // but for staging and constants
+  AreaSizes sizes;  // but for staging and constants
   std::uint64_t slot_bytes = 0;
-  std::uint64_t part = 0;       // ProgramSource::Options::part
+  std::uint64_t part = 0;  // ProgramSource::Options::part
   int lanes = 4;
 };
 DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t slots);
@@ -63,20 +63,22 @@ class BatchStream {
     std::uint64_t memory = 0;   // device bytes in all; 0: half of what is free, at most 24 GiB
     std::uint64_t staging = 0;  // pinned host bytes; 0: eight programs' worth
     std::uint32_t slots = 3;
-    int threads = 0;            // that read; 0: one per core
+    int threads = 0;  // that read; 0: one per core
     std::int64_t rank = 0, world = 1;
     std::int64_t first_epoch = 0, first_batch = 0;  // the rank's; where to begin
-    bool by_engine = false;     // nothing is decoded on the device
+    bool by_engine = false;                         // nothing is decoded on the device
   };
-  /// Allocates everything. The view has its samples (View::with_samples). Throws not_supported without a GPU, no_memory for too small a budget.
+  /// Allocates everything. The view has its samples (View::with_samples). Throws not_supported
+  /// without a GPU, no_memory for too small a budget.
   BatchStream(std::shared_ptr<const View> view, Engine& engine, const Options& options);
   /// Waits for what is under way. Batches that are held become invalid.
   ~BatchStream();
 
-  /// The next batch; waits. nullopt after the last of the last epoch. Throws what went wrong with it: the batches
-  /// after it still come.
+  /// The next batch; waits. nullopt after the last of the last epoch. Throws what went wrong with
+  /// it: the batches after it still come.
   std::optional<DeviceBatch> next();
-  /// The slot is used again after what `stream` (a cudaStream_t of this process, or null) has to do now.
+  /// The slot is used again after what `stream` (a cudaStream_t of this process, or null) has to do
+  /// now.
   void release(const DeviceBatch& batch, void* stream = nullptr);
 
   const View& view() const;

@@ -32,7 +32,8 @@ class Growing {
     if (size <= size_) return;
     free();
     const std::size_t rounded = (size + size / 8 + 255) / 256 * 256;
-    check(kWhere == Memory::device ? cudaMalloc(&data_, rounded) : cudaMallocHost(&data_, rounded), "allocate memory");
+    check(kWhere == Memory::device ? cudaMalloc(&data_, rounded) : cudaMallocHost(&data_, rounded),
+          "allocate memory");
     size_ = rounded;
   }
   template <class T = std::uint8_t>

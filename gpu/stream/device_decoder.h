@@ -4,14 +4,15 @@
 //   DeviceDecoder decoder(0);
 //   decoder.start(plan, pinned, size, target_size);   // returns at once
 //   …                                                 // other decoders run beside this one
-//   for (std::uint32_t status : decoder.finish()) …   // one per chunk: kDecoded, or decode it on the CPU
-//   use(decoder.target());                            // device memory, until the next start
+//   for (std::uint32_t status : decoder.finish()) …   // one per chunk: kDecoded, or decode it on
+//   the CPU use(decoder.target());                            // device memory, until the next
+//   start
 //
-// A decoder is one batch in flight: a CUDA stream, device memory that grows to what its largest batch needs
-// and is then kept, and the pinned memory for tables and statuses. Copies and kernels of different decoders
-// overlap. The CUDA driver is loaded when the first decoder or device query needs it, so that a program with
-// GPU support runs on machines that have no GPU. Errors of the device are Error{ErrorCode::io}; a build or a
-// machine without CUDA is ErrorCode::not_supported.
+// A decoder is one batch in flight: a CUDA stream, device memory that grows to what its largest
+// batch needs and is then kept, and the pinned memory for tables and statuses. Copies and kernels
+// of different decoders overlap. The CUDA driver is loaded when the first decoder or device query
+// needs it, so that a program with GPU support runs on machines that have no GPU. Errors of the
+// device are Error{ErrorCode::io}; a build or a machine without CUDA is ErrorCode::not_supported.
 
 #include <array>
 #include <cstddef>
@@ -50,8 +51,8 @@ class PinnedBuffer {
   std::size_t size_ = 0;
 };
 
-/// Makes such memory of a mapping that there is already, one shared with another process for instance, which this process
-/// may only read. Where devices cannot have that, it stays as it is.
+/// Makes such memory of a mapping that there is already, one shared with another process for
+/// instance, which this process may only read. Where devices cannot have that, it stays as it is.
 class PinnedMapping {
  public:
   PinnedMapping(void* data, std::size_t size);
@@ -77,9 +78,10 @@ class DeviceDecoder {
   DeviceDecoder(const DeviceDecoder&) = delete;
   DeviceDecoder& operator=(const DeviceDecoder&) = delete;
 
-  /// Copies source[0, size), the plan's source area, to the device and decodes it into target_size bytes.
-  /// The plan may go at once; the source must stay until finish(). A finished plan only.
-  void start(const DecodePlan& plan, const std::byte* source, std::size_t size, std::size_t target_size);
+  /// Copies source[0, size), the plan's source area, to the device and decodes it into target_size
+  /// bytes. The plan may go at once; the source must stay until finish(). A finished plan only.
+  void start(const DecodePlan& plan, const std::byte* source, std::size_t size,
+             std::size_t target_size);
   /// Waits for the batch; a status per chunk, valid until the next start.
   std::span<const std::uint32_t> finish();
 

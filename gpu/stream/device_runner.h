@@ -1,10 +1,11 @@
 #pragma once
-// Runs programs (program.h) on a GPU: the areas in device memory, and a few lanes, streams with scratch memory of
-// their own, so that copies and kernels of different programs overlap. All memory is allocated at the beginning.
+// Runs programs (program.h) on a GPU: the areas in device memory, and a few lanes, streams with
+// scratch memory of their own, so that copies and kernels of different programs overlap. All memory
+// is allocated at the beginning.
 //
-//   DeviceRunner runner({.device = 0, .sizes = sizes, .staging = staging, .batch = slots}, conversions, constants);
-//   runner.start(program);                       // one thread; in the order of numbers
-//   const auto statuses = runner.finish(number); // another; in order, waits
+//   DeviceRunner runner({.device = 0, .sizes = sizes, .staging = staging, .batch = slots},
+//   conversions, constants); runner.start(program);                       // one thread; in the
+//   order of numbers const auto statuses = runner.finish(number); // another; in order, waits
 //
 // Errors of the device are Error{io}, too little memory is Error{no_memory}.
 
@@ -28,7 +29,8 @@ class DeviceRunner {
     void* batch = nullptr;               // device memory of sizes.batch bytes
     std::uint32_t slots = 1;
   };
-  DeviceRunner(const Options& options, std::span<const Conversion> conversions, std::span<const std::byte> constants);
+  DeviceRunner(const Options& options, std::span<const Conversion> conversions,
+               std::span<const std::byte> constants);
   /// Waits for what runs.
   ~DeviceRunner();
   DeviceRunner(const DeviceRunner&) = delete;
@@ -41,7 +43,8 @@ class DeviceRunner {
   /// From here on start() throws interrupted.
   void stop();
 
-  /// What `stream`, a cudaStream_t of this process, has to do now comes before the next use of the slot.
+  /// What `stream`, a cudaStream_t of this process, has to do now comes before the next use of the
+  /// slot.
   void released(std::uint32_t slot, void* stream);
 
   /// Copies to the batch area, and waits.

@@ -1,6 +1,7 @@
 #pragma once
-// Device memory for batches that other processes can map: made by cuMemCreate, handed on as a file descriptor. It
-// lives until its last mapping goes, so that the end of the process that made it takes nothing from its readers.
+// Device memory for batches that other processes can map: made by cuMemCreate, handed on as a file
+// descriptor. It lives until its last mapping goes, so that the end of the process that made it
+// takes nothing from its readers.
 
 #include <cstddef>
 #include <memory>
@@ -11,7 +12,8 @@ class SlotMemory {
  public:
   /// At least `size` bytes. Throws not_supported where the driver has no such memory.
   SlotMemory(int device, std::size_t size);
-  /// Maps what export_fd() of another process gave, of that memory's size. Takes no ownership of `fd`.
+  /// Maps what export_fd() of another process gave, of that memory's size. Takes no ownership of
+  /// `fd`.
   static SlotMemory import_fd(int device, int fd, std::size_t size);
   ~SlotMemory();
   SlotMemory(SlotMemory&&) noexcept;

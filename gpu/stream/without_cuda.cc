@@ -31,14 +31,19 @@ PinnedMapping::~PinnedMapping() = default;
 
 DeviceDecoder::DeviceDecoder(int, Timing) { refuse(); }
 DeviceDecoder::~DeviceDecoder() = default;
-void DeviceDecoder::start(const DecodePlan&, const std::byte*, std::size_t, std::size_t) { refuse(); }
+void DeviceDecoder::start(const DecodePlan&, const std::byte*, std::size_t, std::size_t) {
+  refuse();
+}
 std::span<const std::uint32_t> DeviceDecoder::finish() { refuse(); }
 void* DeviceDecoder::target() const { refuse(); }
 void DeviceDecoder::read(std::size_t, std::span<std::byte>) const { refuse(); }
 StageTimes DeviceDecoder::times() const { refuse(); }
 std::size_t DeviceDecoder::memory() const { refuse(); }
 
-DeviceRunner::DeviceRunner(const Options&, std::span<const Conversion>, std::span<const std::byte>) { refuse(); }
+DeviceRunner::DeviceRunner(const Options&, std::span<const Conversion>,
+                           std::span<const std::byte>) {
+  refuse();
+}
 DeviceRunner::~DeviceRunner() = default;
 void DeviceRunner::start(const Program&) { refuse(); }
 std::vector<std::uint32_t> DeviceRunner::finish(std::uint64_t) { refuse(); }

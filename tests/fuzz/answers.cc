@@ -1,5 +1,6 @@
-// What object stores and web servers answer: listings in XML and JSON, refusals, and the headers of objects. The first
-// byte says whose, the second what status; then headers, "name: value" lines, up to a NUL; the rest is the body.
+// What object stores and web servers answer: listings in XML and JSON, refusals, and the headers of
+// objects. The first byte says whose, the second what status; then headers, "name: value" lines, up
+// to a NUL; the rest is the body.
 
 #include "engine/store/cloud/azure.h"
 #include "engine/store/cloud/gcs.h"
@@ -18,13 +19,15 @@ HttpResponse answer_of(Input& input) {
   const std::string lines = input.text();
   HttpHeaders headers;
   for (std::size_t at = 0; at < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', at), lines.size()), colon = lines.find(": ", at);
-    if (colon < end) headers.emplace_back(lines.substr(at, colon - at), lines.substr(colon + 2, end - colon - 2));
+    const std::size_t end = std::min(lines.find('\n', at), lines.size()),
+                      colon = lines.find(": ", at);
+    if (colon < end)
+      headers.emplace_back(lines.substr(at, colon - at), lines.substr(colon + 2, end - colon - 2));
     at = end + 1;
   }
   const auto body = input.rest();
-  HttpResponse response =
-      FakeSurroundings::answer(status, std::string(reinterpret_cast<const char*>(body.data()), body.size()), headers);
+  HttpResponse response = FakeSurroundings::answer(
+      status, std::string(reinterpret_cast<const char*>(body.data()), body.size()), headers);
   response.body_received = body.size();
   return response;
 }
@@ -34,18 +37,23 @@ HttpResponse answer_of(Input& input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace batchfs;
-  static FakeSurroundings fake{.variables = {{"HOME", "/h"}, {"AWS_EC2_METADATA_DISABLED", "true"}}, .files = {}, .answers = {}, .requests = {}};
+  static FakeSurroundings fake{.variables = {{"HOME", "/h"}, {"AWS_EC2_METADATA_DISABLED", "true"}},
+                               .files = {},
+                               .answers = {},
+                               .requests = {}};
   static const std::shared_ptr<ObjectService> services[] = {
       make_s3_service("s3://bucket/p", {.anon = true}, fake.surroundings()),
       make_gcs_service("gs://bucket/p", {.anon = true}, fake.surroundings()),
-      make_azure_service("az://account.blob.core.windows.net/container/p", {.anon = true}, fake.surroundings())};
+      make_azure_service("az://account.blob.core.windows.net/container/p", {.anon = true},
+                         fake.surroundings())};
   Input input(data, size);
   const auto which = input.number<std::uint8_t>();
   const HttpResponse response = answer_of(input);
   if (which % 4 == 3) {
     version_of(response);
     retry_after(response);
-    for (const auto& range : {std::optional<ByteRange>(), std::optional(ByteRange{5, 10}), std::optional(ByteRange{0, 8, true})}) {
+    for (const auto& range : {std::optional<ByteRange>(), std::optional(ByteRange{5, 10}),
+                              std::optional(ByteRange{0, 8, true})}) {
       attempt([&] { check_object(response, range, "fuzz"); });
     }
     return 0;

@@ -15,24 +15,39 @@ struct Coded {
 };
 
 const std::vector<Coded>& codecs() {
-  static const DataType byte = make_type(Kind::unsigned_int, 1), integer = make_type(Kind::signed_int, 4),
+  static const DataType byte = make_type(Kind::unsigned_int, 1),
+                        integer = make_type(Kind::signed_int, 4),
                         real = make_type(Kind::floating, 4);
   static const std::vector<Coded> all = {
-      {"blosc", "{}", byte}, {"zstd", "{}", byte}, {"lz4", "{}", byte}, {"gzip", "{}", byte}, {"zlib", "{}", byte},
-      {"bz2", "{}", byte}, {"lzma", "{}", byte}, {"lzma", R"({"format": 2})", byte},
-      {"lzma", R"({"format": 3, "filters": [{"id": 3, "dist": 4}, {"id": 33, "preset": 1}]})", byte},
-      {"crc32c", "{}", byte}, {"crc32", "{}", byte}, {"adler32", "{}", byte}, {"shuffle", R"({"elementsize": 4})", byte},
-      {"delta", R"({"dtype": "<i4"})", integer}, {"packbits", "{}", make_type(Kind::boolean, 1)},
+      {"blosc", "{}", byte},
+      {"zstd", "{}", byte},
+      {"lz4", "{}", byte},
+      {"gzip", "{}", byte},
+      {"zlib", "{}", byte},
+      {"bz2", "{}", byte},
+      {"lzma", "{}", byte},
+      {"lzma", R"({"format": 2})", byte},
+      {"lzma", R"({"format": 3, "filters": [{"id": 3, "dist": 4}, {"id": 33, "preset": 1}]})",
+       byte},
+      {"crc32c", "{}", byte},
+      {"crc32", "{}", byte},
+      {"adler32", "{}", byte},
+      {"shuffle", R"({"elementsize": 4})", byte},
+      {"delta", R"({"dtype": "<i4"})", integer},
+      {"packbits", "{}", make_type(Kind::boolean, 1)},
       {"fixedscaleoffset", R"({"offset": 1, "scale": 10, "dtype": "<f4", "astype": "<i2"})", real},
       {"astype", R"({"encode_dtype": "<i2", "decode_dtype": "<f4"})", real},
       {"bytes", R"({"endian": "big"})", integer},
       {"transpose", R"({"order": [1, 0]})", integer},
-      {"sharding_indexed", R"({"chunk_shape": [8, 16], "codecs": [{"name": "bytes", "configuration": {"endian": "little"}},
+      {"sharding_indexed",
+       R"({"chunk_shape": [8, 16], "codecs": [{"name": "bytes", "configuration": {"endian": "little"}},
           {"name": "zstd", "configuration": {}}], "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]})",
        integer},
-      {"sharding_indexed", R"({"chunk_shape": [16, 8], "index_location": "start", "codecs": [{"name": "bytes",
+      {"sharding_indexed",
+       R"({"chunk_shape": [16, 8], "index_location": "start", "codecs": [{"name": "bytes",
           "configuration": {"endian": "little"}}], "index_codecs": [{"name": "bytes",
-          "configuration": {"endian": "little"}}, {"name": "crc32c"}]})", integer},
+          "configuration": {"endian": "little"}}, {"name": "crc32c"}]})",
+       integer},
   };
   return all;
 }
@@ -62,14 +77,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   attempt([&] { codec->range_granularity(stored); });
   const bool ranged = attempt([&] { codec->decode_range(stored, room, first, part); });
   // A range may be good where the whole is not; it must not differ where the whole is good.
-  if (decoded && got == room && ranged) must(std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
+  if (decoded && got == room && ranged)
+    must(std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
 
   // From the pieces that are said to do, and nothing else, the same comes out.
   for (std::uint64_t head = std::min<std::uint64_t>(64, stored.size());;) {
     std::optional<std::vector<Codec::Span>> spans;
     std::uint64_t more = 0;
     const std::span<const std::byte> seen = std::span(stored).first(head);
-    if (!attempt([&] { spans = codec->stored_spans(seen, stored.size(), first, part.size(), &more); })) break;
+    if (!attempt(
+            [&] { spans = codec->stored_spans(seen, stored.size(), first, part.size(), &more); }))
+      break;
     if (!spans) {
       if (more <= head || more > stored.size()) break;
       head = more;

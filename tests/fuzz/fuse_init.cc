@@ -1,5 +1,5 @@
-// The kernel's first request, as it is read, and libfuse's reply to it, which is amended. One byte says whether
-// passthrough is wanted, 64 are the reply; the rest is the request.
+// The kernel's first request, as it is read, and libfuse's reply to it, which is amended. One byte
+// says whether passthrough is wanted, 64 are the reply; the rest is the request.
 
 #include "fs/fuse/fuse_init.h"
 #include "tests/fuzz/fuzz.h"
@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!offer) return 0;
   fuse_abi::InitOut reply = before;
   const std::uint64_t flags = amend_init(reply, offer->flags, passthrough);
-  const std::uint64_t had = before.flags | (static_cast<std::uint64_t>(before.flags2) << 32), added = flags & ~had;
+  const std::uint64_t had = before.flags | (static_cast<std::uint64_t>(before.flags2) << 32),
+                      added = flags & ~had;
   must((reply.flags | (static_cast<std::uint64_t>(reply.flags2) << 32)) == flags);
   must((had & ~flags) == 0 && (added & ~offer->flags) == 0);
   must((added >> 32) == 0 || (flags & fuse_abi::kInitExtended) != 0);

@@ -1,8 +1,8 @@
 #pragma once
-// What the fuzz targets share. A target takes bytes that a store, a server or a reader could have sent, and does
-// with them what batchfs does. It may end in an Error; anything else that is not the right answer is a finding:
-// a crash, a sanitizer's report, another exception, memory or time without bound, or two ways to the same values
-// that differ.
+// What the fuzz targets share. A target takes bytes that a store, a server or a reader could have
+// sent, and does with them what batchfs does. It may end in an Error; anything else that is not the
+// right answer is a finding: a crash, a sanitizer's report, another exception, memory or time
+// without bound, or two ways to the same values that differ.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +20,8 @@ namespace batchfs {
 /// Input, taken piece by piece.
 class Input {
  public:
-  Input(const std::uint8_t* data, std::size_t size) : rest_(reinterpret_cast<const std::byte*>(data), size) {}
+  Input(const std::uint8_t* data, std::size_t size)
+      : rest_(reinterpret_cast<const std::byte*>(data), size) {}
 
   /// Numbers are 0 when nothing is left.
   template <class Number>

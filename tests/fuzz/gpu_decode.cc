@@ -1,6 +1,7 @@
-// Chunks as the GPU decodes them: the plan that the host makes of their headers, and the kernels' own code, run here in
-// memory of exactly the planned sizes. What they accept the CPU's decoder accepts too, with the same bytes. The first
-// byte says which codec, the next two how many bytes are expected.
+// Chunks as the GPU decodes them: the plan that the host makes of their headers, and the kernels'
+// own code, run here in memory of exactly the planned sizes. What they accept the CPU's decoder
+// accepts too, with the same bytes. The first byte says which codec, the next two how many bytes
+// are expected.
 
 #include "engine/codec/codec.h"
 #include "tests/fuzz/fuzz.h"
@@ -13,10 +14,14 @@ constexpr std::uint64_t kLargest = 16 << 10;
 
 Verdict plan_of(DecodePlan& plan, int codec, std::span<const std::byte> chunk, std::uint64_t size) {
   switch (codec) {
-    case 0: return plan.add_blosc(chunk, 0, 0, size);
-    case 1: return plan.add_zstd(chunk, 0, 0, size);
-    case 2: return plan.add_lz4(chunk, 0, 0, size);
-    default: return plan.add_raw(chunk, 0, 0, size, 4);
+    case 0:
+      return plan.add_blosc(chunk, 0, 0, size);
+    case 1:
+      return plan.add_zstd(chunk, 0, 0, size);
+    case 2:
+      return plan.add_lz4(chunk, 0, 0, size);
+    default:
+      return plan.add_raw(chunk, 0, 0, size, 4);
   }
 }
 
@@ -34,7 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto chunk = input.rest();
   DecodePlan plan;
   if (plan_of(plan, codec, chunk, expected) != Verdict::planned) {
-    must(plan.chunks() == 0 && plan.lz4_streams.empty() && plan.zstd_blocks.empty() && plan.unshuffles.empty());
+    must(plan.chunks() == 0 && plan.lz4_streams.empty() && plan.zstd_blocks.empty() &&
+         plan.unshuffles.empty());
     return 0;
   }
   // Memory grows with the chunk and what it decodes to, not with what its headers say.
@@ -43,10 +49,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<std::uint8_t> source(data + size - chunk.size(), data + size);
   const Emulated ours = emulate(plan, source, expected);
   if (ours.status.at(0) != kDecoded) return 0;
-  ChunkLayout layout{{static_cast<std::int64_t>(expected)}, make_type(Kind::unsigned_int, 1), std::vector<std::byte>(1)};
+  ChunkLayout layout{{static_cast<std::int64_t>(expected)},
+                     make_type(Kind::unsigned_int, 1),
+                     std::vector<std::byte>(1)};
   std::vector<std::byte> theirs(expected);
   std::size_t got = 0;
-  must(attempt([&] { got = find_codec(kNames[codec])(JsonRef(configuration, "fuzz"), layout)->decode(chunk, theirs); }));
-  must(got == expected && std::ranges::equal(theirs, std::as_bytes(std::span(ours.target)).first(expected)));
+  must(attempt([&] {
+    got = find_codec(kNames[codec])(JsonRef(configuration, "fuzz"), layout)->decode(chunk, theirs);
+  }));
+  must(got == expected &&
+       std::ranges::equal(theirs, std::as_bytes(std::span(ours.target)).first(expected)));
   return 0;
 }

@@ -1,5 +1,6 @@
-// What a server of the hand-off may say to a reader: messages, each behind a number of descriptors (one byte) and its
-// length (two). The first descriptor of all is of the texts that describe a view, the others of memory of one page.
+// What a server of the hand-off may say to a reader: messages, each behind a number of descriptors
+// (one byte) and its length (two). The first descriptor of all is of the texts that describe a
+// view, the others of memory of one page.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -35,7 +36,8 @@ bool tried(Body&& body) {
   }
 }
 
-void send_message(int socket, std::span<const std::byte> message, const std::vector<int>& descriptors) {
+void send_message(int socket, std::span<const std::byte> message,
+                  const std::vector<int>& descriptors) {
   alignas(cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))] = {};
   iovec part{const_cast<std::byte*>(message.data()), message.size()};
   msghdr header{};
@@ -58,7 +60,8 @@ void send_message(int socket, std::span<const std::byte> message, const std::vec
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace batchfs;
   using namespace batchfs::reader;
-  static const int texts = memory_of(std::string(kSchema) + std::string(kView), kSchema.size() + kView.size());
+  static const int texts =
+      memory_of(std::string(kSchema) + std::string(kView), kSchema.size() + kView.size());
   static const int page = memory_of({}, 4096);
   int ends[2];
   must(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
@@ -83,7 +86,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (batch == nullptr) break;
         for (const Tensor& tensor : batch->tensors) {
           unsigned sum = 0;
-          for (std::uint64_t at = 0; at < tensor.bytes; ++at) sum += static_cast<unsigned>(tensor.data[at]);
+          for (std::uint64_t at = 0; at < tensor.bytes; ++at)
+            sum += static_cast<unsigned>(tensor.data[at]);
           must(sum == 0);
         }
         if (i % 2 == 0) kept.push_back(std::move(batch));

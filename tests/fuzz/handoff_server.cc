@@ -1,5 +1,5 @@
-// What a reader may say to the server of the hand-off: messages, each behind its length of two bytes. Of five batches
-// one fails and one is never made; the others are there at once.
+// What a reader may say to the server of the hand-off: messages, each behind its length of two
+// bytes. Of five batches one fails and one is never made; the others are there at once.
 
 #include <sys/socket.h>
 
@@ -12,9 +12,12 @@ namespace {
 
 class MadeUpDelivery final : public Delivery {
  public:
-  MadeUpDelivery() : memory_(std::make_shared<MemoryFile>(MemoryFiles(false).create("fuzz", 4096))) {}
+  MadeUpDelivery()
+      : memory_(std::make_shared<MemoryFile>(MemoryFiles(false).create("fuzz", 4096))) {}
   Mode mode() const override { return Mode::host; }
-  bool serves(const HelloMessage& hello) const override { return (hello.kinds & bit(MemoryKind::host)) != 0; }
+  bool serves(const HelloMessage& hello) const override {
+    return (hello.kinds & bit(MemoryKind::host)) != 0;
+  }
   std::uint64_t open(BatchRequest request, Order, Done done) override {
     must(request.batch >= 0 && request.epoch >= 0);
     const std::uint64_t id = ++last_id_;
@@ -68,10 +71,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static Offer offer = [] {
     Offer made;
     const auto add = [&](const char* json, Remainder remainder) {
-      made.views.push_back({fake.view(json), MemoryFiles(false).create("texts", 16), 8, 8, remainder});
+      made.views.push_back(
+          {fake.view(json), MemoryFiles(false).create("texts", 16), 8, 8, remainder});
     };
     add(R"({"name": "v", "window": {"time": 1}, "batch": 4, "epochs": 2})", Remainder::keep);
-    add(R"({"name": "p", "window": {"time": 1}, "batch": {"size": 3, "remainder": "pad"}})", Remainder::pad);
+    add(R"({"name": "p", "window": {"time": 1}, "batch": {"size": 3, "remainder": "pad"}})",
+        Remainder::pad);
     made.deliveries = {&delivery};
     return made;
   }();
@@ -80,7 +85,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   {
     std::vector<Completion> completions;
     const auto share = std::make_shared<ProcessShare>(1 << 16);
-    Connection connection(1, ends[0], offer, share, [&](Completion completion) { completions.push_back(std::move(completion)); });
+    Connection connection(1, ends[0], offer, share, [&](Completion completion) {
+      completions.push_back(std::move(completion));
+    });
     Input input(data, size);
     const auto drain = [&] {
       std::byte answer[kLongestMessage];

@@ -1,6 +1,7 @@
-// Batch programs of another process, and what its chunks hold: a program that is accepted is run by the kernels' own
-// code, in memory of exactly the sizes that were agreed on. The first byte says what comes: a setup, a program byte
-// for byte, or the rows of its tables, of which ten bytes say how many there are. What is left lies in staging.
+// Batch programs of another process, and what its chunks hold: a program that is accepted is run by
+// the kernels' own code, in memory of exactly the sizes that were agreed on. The first byte says
+// what comes: a setup, a program byte for byte, or the rows of its tables, of which ten bytes say
+// how many there are. What is left lies in staging.
 
 #include "gpu/program/program_setup.h"
 #include "tests/fuzz/fuzz.h"
@@ -18,7 +19,8 @@ std::vector<std::byte> program_of_rows(Input& input) {
   std::size_t next = 0;
   const auto table = [&](ProgramHeader::Table& to, std::size_t row) {
     bytes.resize((bytes.size() + 15) / 16 * 16);
-    const std::uint64_t rows = next < counts.size() ? static_cast<std::uint64_t>(counts[next]) % 5 : 0;
+    const std::uint64_t rows =
+        next < counts.size() ? static_cast<std::uint64_t>(counts[next]) % 5 : 0;
     ++next;
     to = {bytes.size(), rows};
     const auto from = input.bytes(rows * row);
@@ -72,9 +74,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const Program program(std::move(bytes));
     check_program(program, sizes, conversions);
-    // One element may be copied a billion times, and a stretch may be said to be long: that takes time, and is no harm.
+    // One element may be copied a billion times, and a stretch may be said to be long: that takes
+    // time, and is no harm.
     std::uint64_t work = 0;
-    for (const Gather& gather : program.table<Gather>(program.header().gathers)) work += gather.elements;
+    for (const Gather& gather : program.table<Gather>(program.header().gathers))
+      work += gather.elements;
     for (const Round& round : program.table<Round>(program.header().rounds))
       work += std::uint64_t{round.longest_unshuffle} * (round.unshuffles.count + 1);
     if (work > (1 << 16)) return;

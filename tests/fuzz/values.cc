@@ -1,6 +1,6 @@
-// Values of every type under attributes of any kind: decoded as they are stored and as xarray does, written as text,
-// and looked up by a label. The first byte says which type; then come the attributes (JSON) and the label, each up to
-// a NUL; the rest is the values.
+// Values of every type under attributes of any kind: decoded as they are stored and as xarray does,
+// written as text, and looked up by a label. The first byte says which type; then come the
+// attributes (JSON) and the label, each up to a NUL; the rest is the values.
 
 #include "engine/base/json_text.h"
 #include "engine/dataset/labels.h"
@@ -12,11 +12,35 @@
 namespace batchfs {
 namespace {
 
-constexpr const char* kTypes[] = {
-    R"("|b1")", R"("|i1")", R"("<i2")", R"(">i4")", R"("<i8")", R"("|u1")", R"("<u2")", R"(">u8")", R"("<f2")", R"(">f4")",
-    R"("<f8")", R"("<c8")", R"("<c16")", R"("|S1")", R"("|S3")", R"("<U2")", R"("|V3")", R"("<M8[Y]")", R"("<M8[M]")",
-    R"("<M8[W]")", R"("<M8[D]")", R"("<M8[h]")", R"("<M8[ns]")", R"("<M8[as]")", R"("<M8[25s]")", R"("<M8")", R"("<m8[25s]")",
-    R"("<m8[ns]")", R"([["a", "<i2"], ["b", ">f4", [2]], ["c", "|S2"]])"};
+constexpr const char* kTypes[] = {R"("|b1")",
+                                  R"("|i1")",
+                                  R"("<i2")",
+                                  R"(">i4")",
+                                  R"("<i8")",
+                                  R"("|u1")",
+                                  R"("<u2")",
+                                  R"(">u8")",
+                                  R"("<f2")",
+                                  R"(">f4")",
+                                  R"("<f8")",
+                                  R"("<c8")",
+                                  R"("<c16")",
+                                  R"("|S1")",
+                                  R"("|S3")",
+                                  R"("<U2")",
+                                  R"("|V3")",
+                                  R"("<M8[Y]")",
+                                  R"("<M8[M]")",
+                                  R"("<M8[W]")",
+                                  R"("<M8[D]")",
+                                  R"("<M8[h]")",
+                                  R"("<M8[ns]")",
+                                  R"("<M8[as]")",
+                                  R"("<M8[25s]")",
+                                  R"("<M8")",
+                                  R"("<m8[25s]")",
+                                  R"("<m8[ns]")",
+                                  R"([["a", "<i2"], ["b", ">f4", [2]], ["c", "|S2"]])"};
 
 /// What batchfs writes, it reads.
 bool is_json(const std::string& text) {
@@ -52,8 +76,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Json all = parse_json(attributes, ".zattrs");
     if (!all.is_object()) return;
     if (!all.contains("_ARRAY_DIMENSIONS")) all["_ARRAY_DIMENSIONS"] = {"x"};
-    Json zarray = {{"zarr_format", 2}, {"shape", {1}}, {"chunks", {1}}, {"dtype", type}, {"compressor", nullptr},
-                   {"order", "C"}, {"filters", nullptr}, {"fill_value", nullptr}, {"dimension_separator", "."}};
+    Json zarray = {{"zarr_format", 2},   {"shape", {1}},          {"chunks", {1}},
+                   {"dtype", type},      {"compressor", nullptr}, {"order", "C"},
+                   {"filters", nullptr}, {"fill_value", nullptr}, {"dimension_separator", "."}};
     const std::size_t item = parse_array_v2("x", zarray, all, "x").type.itemsize;
     const auto count = static_cast<std::int64_t>(std::min<std::size_t>(rest.size() / item, 64));
     zarray["shape"] = zarray["chunks"] = {std::max<std::int64_t>(count, 1)};
@@ -61,7 +86,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     memory.hierarchy.arrays["x"] = parse_array_v2("x", zarray, all, "x");
     // What is behind the values is left out, and what is missing is the fill value.
     if (count > 0)
-      memory.store->objects["x/0"] = std::string(reinterpret_cast<const char*>(rest.data()), static_cast<std::size_t>(count) * item);
+      memory.store->objects["x/0"] = std::string(reinterpret_cast<const char*>(rest.data()),
+                                                 static_cast<std::size_t>(count) * item);
     const auto dataset = memory.dataset();
     const Variable& variable = dataset->variable("x");
     const NdArray raw = read_variable(variable, Decode::raw);
@@ -70,7 +96,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     attempt([&] {
       const std::int64_t length = dataset->dim_size("x");
       const Positions positions = select(*dataset, "x", parse_selector(label, "x"));
-      for (std::int64_t i = 0; i < positions.size(); ++i) must(positions[i] >= 0 && positions[i] < length);
+      for (std::int64_t i = 0; i < positions.size(); ++i)
+        must(positions[i] >= 0 && positions[i] < length);
     });
     if (dataset->index_of("x") == nullptr) return;
     attempt([&] {

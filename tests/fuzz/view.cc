@@ -9,11 +9,13 @@ namespace {
 
 std::shared_ptr<const Dataset> dataset() {
   MemoryData data;
-  data.index<std::int64_t>("time", "<i8", counting<std::int64_t>(40), {{"units", "hours since 2000-01-01"}});
+  data.index<std::int64_t>("time", "<i8", counting<std::int64_t>(40),
+                           {{"units", "hours since 2000-01-01"}});
   data.index<float>("latitude", "<f4", {60, 50, 40, 30, 20, 10, 0});
   data.index<std::int32_t>("level", "<i4", {500, 700, 850});
   data.declare("t", "<f4", {"time", "level", "latitude"}, {40, 3, 7}, {7, 2, 5});
-  data.declare("q", "<i2", {"time", "level", "latitude"}, {40, 3, 7}, {5, 3, 7}, {{"scale_factor", 0.5}, {"_FillValue", -1}});
+  data.declare("q", "<i2", {"time", "level", "latitude"}, {40, 3, 7}, {5, 3, 7},
+               {{"scale_factor", 0.5}, {"_FillValue", -1}});
   data.declare("orography", "<f8", {"latitude"}, {7}, {7});
   return data.dataset();
 }
@@ -35,7 +37,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     must(view->samples() > 0 && view->batches() >= 0);
     view->schema();
     view->resolved();
-    if (view->batches() == 0 || view->batch_size() > 64) return;  // more of the same takes longer only
+    if (view->batches() == 0 || view->batch_size() > 64)
+      return;  // more of the same takes longer only
     const std::int64_t last = view->batches() - 1;
     for (const std::int64_t batch : {std::int64_t{0}, last}) {
       const BatchPlan plan = view->plan(view->epochs() - 1, batch);
@@ -43,7 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const std::int64_t sample : plan.samples) must(sample >= 0 && sample < view->samples());
       // Every element lands inside of its tensor.
       for (const Part& part : plan.parts) {
-        const std::int64_t item = static_cast<std::int64_t>(view->tensors()[part.tensor].type.itemsize);
+        const std::int64_t item =
+            static_cast<std::int64_t>(view->tensors()[part.tensor].type.itemsize);
         std::int64_t low = part.offset, high = part.offset + item, bytes = item;
         for (const std::int64_t n : plan.shapes[part.tensor]) bytes *= n;
         for (std::size_t d = 0; d < part.source.shape.size(); ++d) {

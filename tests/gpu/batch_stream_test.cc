@@ -1,4 +1,5 @@
-// Whole streams of batches on a real GPU, against the engine's batches. Without a GPU the tests skip.
+// Whole streams of batches on a real GPU, against the engine's batches. Without a GPU the tests
+// skip.
 
 #include "gpu/stream/batch_stream.h"
 
@@ -31,12 +32,17 @@ class Streams : public testing::Test {
     for (;;) {
       const auto batch = stream.next();
       if (!batch) return count;
-      const auto expected = engine_.open(BatchRequest{std::shared_ptr<const View>(std::shared_ptr<void>(), &view), &kRaw, batch->epoch, batch->batch, rank, world});
+      const auto expected =
+          engine_.open(BatchRequest{std::shared_ptr<const View>(std::shared_ptr<void>(), &view),
+                                    &kRaw, batch->epoch, batch->batch, rank, world});
       for (std::size_t t = 0; t < batch->tensors.size(); ++t) {
-        std::vector<std::byte> bytes(static_cast<std::size_t>(element_count(batch->tensors[t].shape)) * view.tensors()[t].type.itemsize);
+        std::vector<std::byte> bytes(
+            static_cast<std::size_t>(element_count(batch->tensors[t].shape)) *
+            view.tensors()[t].type.itemsize);
         EXPECT_EQ(bytes.size(), expected->files[t].size());
         stream.read(batch->tensors[t], bytes);
-        EXPECT_EQ(std::memcmp(bytes.data(), expected->files[t].data(), bytes.size()), 0) << "batch " << batch->place << " tensor " << t;
+        EXPECT_EQ(std::memcmp(bytes.data(), expected->files[t].data(), bytes.size()), 0)
+            << "batch " << batch->place << " tensor " << t;
       }
       stream.release(*batch);
       ++count;
@@ -60,11 +66,14 @@ TEST_F(Streams, BatchesAreTheEngines) {
 
 TEST_F(Streams, ShuffledNormalisedWindowsOfManyEpochs) {
   const MemoryData data = coded_data(64, 4, 96, 128);
-  const auto view = View::parse(data.dataset(), R"({"window": {"time": 1, "x": {"size": 48, "stride": 32, "wrap": true}, "y": {"size": 32, "stride": 16}},
+  const auto view = View::parse(
+      data.dataset(),
+      R"({"window": {"time": 1, "x": {"size": 48, "stride": 32, "wrap": true}, "y": {"size": 32, "stride": 16}},
       "batch": 32, "order": {"shuffle": "global", "seed": 3}, "dtype": "bfloat16", "formats": ["safetensors"], "epochs": 2,
       "normalize": {"method": "zscore", "statistics": {"v1": {"mean": 280.5, "std": 3.25}, "v2": {"mean": 280.5, "std": 3.25},
         "v3": {"mean": 280.5, "std": 3.25}, "v4": {"mean": 280.5, "std": 3.25}, "v5": {"mean": 280.5, "std": 3.25},
-        "v6": {"mean": 280.5, "std": 3.25}}}})", "v", "test");
+        "v6": {"mean": 280.5, "std": 3.25}}}})",
+      "v", "test");
   BatchStream stream(view, engine_, {.memory = 220 * kMiB});
   EXPECT_EQ(compare(stream), 2 * view->batches());
   EXPECT_EQ(stream.counters().batches_on_cpu, 0u);
@@ -84,7 +93,8 @@ TEST_F(Streams, WhatTheGpuCannotDoComesFromTheEngine) {
   MemoryData data = coded_data(16, 1, 40, 100);
   // Damaged for the GPU and for the CPU.
   data.store->objects["v2/3.0.0"].resize(900);
-  const auto view = View::parse(data.dataset(), R"({"window": {"time": 1}, "batch": 2})", "v", "test");
+  const auto view =
+      View::parse(data.dataset(), R"({"window": {"time": 1}, "batch": 2})", "v", "test");
   BatchStream stream(view, engine_, {.memory = 220 * kMiB});
   int good = 0, bad = 0;
   for (std::int64_t b = 0; b < view->batches(); ++b) {
@@ -118,7 +128,8 @@ TEST_F(Streams, AStreamEndsAtAnyMoment) {
   }
 }
 
-/// As a reader's process does it: stored bytes in a mapping that both have, programs as bytes of unknown origin.
+/// As a reader's process does it: stored bytes in a mapping that both have, programs as bytes of
+/// unknown origin.
 TEST_F(Streams, AReaderRunsTheProgramsItself) {
   const MemoryData data = coded_data(41, 1, 40, 100);
   const auto view = View::parse(data.dataset(), kPairs, "v", "test");
@@ -126,7 +137,8 @@ TEST_F(Streams, AReaderRunsTheProgramsItself) {
   DeviceLayout layout = device_layout(*view, 220 * kMiB, 1);
   layout.sizes.constants = tables.constants().size();
   layout.sizes.staging = 3 * layout.part;
-  void* staging = mmap(nullptr, layout.sizes.staging, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* staging = mmap(nullptr, layout.sizes.staging, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(staging, MAP_FAILED);
   {
     const PinnedMapping pinned(staging, layout.sizes.staging);
@@ -155,7 +167,8 @@ TEST_F(Streams, AReaderRunsTheProgramsItself) {
         const Program program(std::vector<std::byte>(made->bytes().begin(), made->bytes().end()));
         check_program(program, layout.sizes, tables.conversions());
         runner.start(program);
-        const auto ended = source.ended(program.header().number, runner.finish(program.header().number));
+        const auto ended =
+            source.ended(program.header().number, runner.finish(program.header().number));
         if (!ended) continue;
         EXPECT_EQ(ended->why_failed, "");
         break;
@@ -164,7 +177,8 @@ TEST_F(Streams, AReaderRunsTheProgramsItself) {
       for (std::size_t t = 0; t < tensors.size(); ++t) {
         std::vector<std::byte> bytes(expected->files[t].size());
         runner.download(tensors[t], bytes);
-        EXPECT_EQ(std::memcmp(bytes.data(), expected->files[t].data(), bytes.size()), 0) << "batch " << b << " tensor " << t;
+        EXPECT_EQ(std::memcmp(bytes.data(), expected->files[t].data(), bytes.size()), 0)
+            << "batch " << b << " tensor " << t;
       }
     }
   }

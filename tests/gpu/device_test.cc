@@ -1,5 +1,6 @@
-// The kernels on a real GPU: the same frames as in tests/unit/gpu, decoded by the device, must give what the
-// host gives that runs the same code, status by status and byte by byte. Without a GPU the tests skip.
+// The kernels on a real GPU: the same frames as in tests/unit/gpu, decoded by the device, must give
+// what the host gives that runs the same code, status by status and byte by byte. Without a GPU the
+// tests skip.
 
 #include "gpu/stream/device_decoder.h"
 
@@ -52,10 +53,14 @@ class Batch {
       EXPECT_EQ(statuses[i], host.status[i]) << "chunk " << i;
       if (statuses[i] != kDecoded || host.status[i] != kDecoded) continue;
       ++both;
-      const auto begin = static_cast<std::ptrdiff_t>(begins_[i]), end = begin + static_cast<std::ptrdiff_t>(sizes_[i]);
-      EXPECT_TRUE(std::equal(decoded.begin() + begin, decoded.begin() + end, host.target.begin() + begin)) << "chunk " << i;
+      const auto begin = static_cast<std::ptrdiff_t>(begins_[i]),
+                 end = begin + static_cast<std::ptrdiff_t>(sizes_[i]);
+      EXPECT_TRUE(
+          std::equal(decoded.begin() + begin, decoded.begin() + end, host.target.begin() + begin))
+          << "chunk " << i;
       const Bytes& expected = expected_[i];
-      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), decoded.begin() + begin)) << "chunk " << i;
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), decoded.begin() + begin))
+          << "chunk " << i;
     }
     return both;
   }
@@ -84,15 +89,17 @@ Bytes lz4_of(const Bytes& data) {
   Bytes chunk(4 + static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(data.size()))));
   const auto size = static_cast<std::uint32_t>(data.size());
   std::memcpy(chunk.data(), &size, sizeof size);
-  chunk.resize(4 + static_cast<std::size_t>(LZ4_compress_default(reinterpret_cast<const char*>(data.data()),
-                                                                 reinterpret_cast<char*>(chunk.data() + 4), static_cast<int>(size),
-                                                                 static_cast<int>(chunk.size() - 4))));
+  chunk.resize(
+      4 + static_cast<std::size_t>(LZ4_compress_default(
+              reinterpret_cast<const char*>(data.data()), reinterpret_cast<char*>(chunk.data() + 4),
+              static_cast<int>(size), static_cast<int>(chunk.size() - 4))));
   return chunk;
 }
 
 Bytes blosc_of(const Bytes& data, const char* codec, int shuffle, std::size_t item) {
   Bytes chunk(data.size() + BLOSC_MAX_OVERHEAD);
-  chunk.resize(static_cast<std::size_t>(blosc_compress_ctx(5, shuffle, item, data.size(), data.data(), chunk.data(), chunk.size(), codec, 0, 1)));
+  chunk.resize(static_cast<std::size_t>(blosc_compress_ctx(
+      5, shuffle, item, data.size(), data.data(), chunk.data(), chunk.size(), codec, 0, 1)));
   return chunk;
 }
 
@@ -109,10 +116,12 @@ TEST_F(Device, DecodesEveryKindOfDataInOneBatch) {
     for (const std::size_t size : {1, 300, 5000, 131'072, 300'001}) {
       const Bytes data = make_data(kind, size);
       batch.add(Coding::lz4, lz4_of(data), size, data);
-      for (const int level : {-5, 1, 3, 19}) batch.add(Coding::zstd, zstd_of(data, level, level == 3), size, data);
+      for (const int level : {-5, 1, 3, 19})
+        batch.add(Coding::zstd, zstd_of(data, level, level == 3), size, data);
       for (const char* codec : {"lz4", "zstd"})
         for (const int shuffle : {BLOSC_NOSHUFFLE, BLOSC_SHUFFLE, BLOSC_BITSHUFFLE})
-          for (const std::size_t item : {1, 2, 4, 8, 12}) batch.add(Coding::blosc, blosc_of(data, codec, shuffle, item), size, data);
+          for (const std::size_t item : {1, 2, 4, 8, 12})
+            batch.add(Coding::blosc, blosc_of(data, codec, shuffle, item), size, data);
     }
   ASSERT_GT(batch.chunks(), 1000u);
   EXPECT_EQ(batch.compare(), static_cast<int>(batch.chunks()));
@@ -139,7 +148,8 @@ TEST_F(Device, RefusesDamagedChunksAsTheHostDoes) {
                                                    : blosc_of(data, "zstd", BLOSC_SHUFFLE, 4);
       for (int round = 0; round < 150; ++round) {
         Bytes damaged = chunk;
-        const std::size_t reach = round % 2 == 0 ? damaged.size() : std::min<std::size_t>(100, damaged.size());
+        const std::size_t reach =
+            round % 2 == 0 ? damaged.size() : std::min<std::size_t>(100, damaged.size());
         damaged[random() % reach] ^= static_cast<std::uint8_t>(1u << random() % 8);
         if (round % 10 == 0) damaged.resize(1 + random() % damaged.size());
         batch.add(coding, damaged, data.size());

@@ -1,5 +1,6 @@
 #pragma once
-// What a process can try on a descriptor that it was sent: to change what others read through it, or to end them.
+// What a process can try on a descriptor that it was sent: to change what others read through it,
+// or to end them.
 
 #include <cstring>
 #include <functional>
@@ -27,13 +28,15 @@ inline int other_contents() {
   return fd;
 }
 
-/// Tries to map it for others to see, and to make what is mapped writable. True when bytes could be written.
+/// Tries to map it for others to see, and to make what is mapped writable. True when bytes could be
+/// written.
 inline bool can_write_mapping(int fd) {
   void* data = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   bool done = data != MAP_FAILED;
   if (!done) data = ::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) return false;
-  done |= ::mprotect(data, 4096, PROT_READ | PROT_WRITE) == 0 || ::madvise(data, 4096, MADV_REMOVE) == 0;
+  done |= ::mprotect(data, 4096, PROT_READ | PROT_WRITE) == 0 ||
+          ::madvise(data, 4096, MADV_REMOVE) == 0;
   if (done) *static_cast<volatile char*>(data) = 'x';
   ::munmap(data, 4096);
   return done;
@@ -49,7 +52,8 @@ inline bool can_splice_into(int fd) {
   return done;
 }
 
-/// The names of the ways in which contents or size can be changed through this descriptor; empty when there is none.
+/// The names of the ways in which contents or size can be changed through this descriptor; empty
+/// when there is none.
 inline std::string attacks_that_work(int fd) {
   std::string worked;
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
@@ -64,8 +68,10 @@ inline std::string attacks_that_work(int fd) {
   const off_t size = before.st_size;
   attempt("ftruncate", ::ftruncate(fd, 1) == 0 || ::ftruncate(fd, size + (4 << 20)) == 0);
   attempt("truncate", ::truncate(path.c_str(), 1) == 0);
-  attempt("fallocate", ::fallocate(fd, 0, size, 4 << 20) == 0 || ::fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, 4096) == 0);
-  attempt("O_TRUNC", ::open(path.c_str(), O_RDONLY | O_TRUNC | O_CLOEXEC) >= 0 && ::fstat(fd, &before) == 0 && before.st_size != size);
+  attempt("fallocate", ::fallocate(fd, 0, size, 4 << 20) == 0 ||
+                           ::fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, 4096) == 0);
+  attempt("O_TRUNC", ::open(path.c_str(), O_RDONLY | O_TRUNC | O_CLOEXEC) >= 0 &&
+                         ::fstat(fd, &before) == 0 && before.st_size != size);
   attempt("write", ::write(fd, "x", 1) > 0 || ::pwrite(fd, "x", 1, 0) > 0);
   attempt("a mapping", can_write_mapping(fd));
   attempt("splice", can_splice_into(fd));
@@ -75,12 +81,15 @@ inline std::string attacks_that_work(int fd) {
   loff_t from = 0, to = 0;
   attempt("copy_file_range", ::copy_file_range(other, &from, fd, &to, 4, 0) > 0);
   attempt("FICLONE", ::ioctl(fd, FICLONE, other) == 0);
-  attempt("punching a hole", ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0 ||
-                                 ::fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, 4096) == 0);
+  attempt("punching a hole",
+          ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0 ||
+              ::fallocate(fd, FALLOC_FL_ZERO_RANGE, 0, 4096) == 0);
   for (const int flags : {O_RDWR, O_WRONLY}) {
     const int again = ::open(path.c_str(), flags | O_CLOEXEC);
     if (again < 0) continue;
-    attempt("writing after opening again", ::pwrite(again, "x", 1, 0) > 0 || ::ftruncate(again, 1) == 0 || can_write_mapping(again));
+    attempt("writing after opening again", ::pwrite(again, "x", 1, 0) > 0 ||
+                                               ::ftruncate(again, 1) == 0 ||
+                                               can_write_mapping(again));
     ::close(again);
   }
   ::close(other);
@@ -89,15 +98,17 @@ inline std::string attacks_that_work(int fd) {
   return worked;
 }
 
-/// Runs `body` in a process of its own, as a user without any capability and, where this process may, in a user namespace:
-/// as in a container. Returns what `body` returned, at most 4 KiB of it.
+/// Runs `body` in a process of its own, as a user without any capability and, where this process
+/// may, in a user namespace: as in a container. Returns what `body` returned, at most 4 KiB of it.
 inline std::string in_container(const std::function<std::string()>& body) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return "pipe";
   const pid_t child = ::fork();
   if (child == 0) {
     std::string answer;
-    if (::geteuid() == 0 && (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0)) answer = "setresuid";
+    if (::geteuid() == 0 &&
+        (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0))
+      answer = "setresuid";
     [[maybe_unused]] const int refused = ::unshare(CLONE_NEWUSER);
     try {
       if (answer.empty()) answer = body();
@@ -113,7 +124,8 @@ inline std::string in_container(const std::function<std::string()>& body) {
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
-  return status == 0 ? std::string(text, static_cast<std::size_t>(std::max<ssize_t>(got, 0))) : "the process died";
+  return status == 0 ? std::string(text, static_cast<std::size_t>(std::max<ssize_t>(got, 0)))
+                     : "the process died";
 }
 
 }  // namespace batchfs

@@ -1,6 +1,6 @@
 #pragma once
-// Fields of JSON that another batchfs wrote, perhaps of another version: one that is missing or of another type is 0, "" or
-// empty, and so is every field of what is not an object.
+// Fields of JSON that another batchfs wrote, perhaps of another version: one that is missing or of
+// another type is 0, "" or empty, and so is every field of what is not an object.
 
 #include <cstdint>
 #include <string>

@@ -15,7 +15,9 @@ constexpr std::size_t kBuffered = 64 << 10;
 }
 
 void Output::expect_binary(const std::string& instead) const {
-  if (::isatty(fd_) == 1) throw UsageError{"this is for programs, not for a terminal: write it to a file (> FILE), or " + instead};
+  if (::isatty(fd_) == 1)
+    throw UsageError{"this is for programs, not for a terminal: write it to a file (> FILE), or " +
+                     instead};
 }
 
 void Output::write(std::string_view text) {

@@ -8,11 +8,12 @@
 
 namespace batchfs {
 
-/// Thrown when nobody reads the output any more (`batchfs cat ... | head`): the command ends quietly.
+/// Thrown when nobody reads the output any more (`batchfs cat ... | head`): the command ends
+/// quietly.
 struct ReaderWentAway {};
 
-/// Buffers, and throws Error{io} when a write fails. Nothing is lost silently: finish() must be called
-/// for what is still buffered.
+/// Buffers, and throws Error{io} when a write fails. Nothing is lost silently: finish() must be
+/// called for what is still buffered.
 class Output {
  public:
   explicit Output(int fd) : fd_(fd) {}

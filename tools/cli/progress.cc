@@ -7,7 +7,8 @@
 
 namespace batchfs {
 
-Progress::Progress(std::string what) : what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::string what)
+    : what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
   if (drawn_) std::fputs("\r\x1b[K", stderr);
@@ -22,9 +23,11 @@ void Progress::show(std::int64_t done, std::int64_t all) {
   const double part = static_cast<double>(done) / static_cast<double>(all);
   const auto full = static_cast<std::size_t>(part * kWidth);
   const double seconds = std::chrono::duration<double>(now - began_).count();
-  const std::string left = done > 0 && seconds > 1 ? fmt::format(", {:.0f} s left", seconds / part - seconds) : "";
-  const std::string line = fmt::format("\r{} [{}{}] {:.0f} %{}\x1b[K", what_, std::string(full, '#'),
-                                       std::string(kWidth - full, ' '), 100 * part, left);
+  const std::string left =
+      done > 0 && seconds > 1 ? fmt::format(", {:.0f} s left", seconds / part - seconds) : "";
+  const std::string line =
+      fmt::format("\r{} [{}{}] {:.0f} %{}\x1b[K", what_, std::string(full, '#'),
+                  std::string(kWidth - full, ' '), 100 * part, left);
   std::fputs(line.c_str(), stderr);
 }
 

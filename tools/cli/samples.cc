@@ -14,7 +14,8 @@ namespace batchfs {
 namespace {
 
 SampleCache cache_of(const StoreOptions& options) {
-  return SampleCache(options.config.cache_dir.empty() ? user_cache_directory() : options.config.cache_dir);
+  return SampleCache(options.config.cache_dir.empty() ? user_cache_directory()
+                                                      : options.config.cache_dir);
 }
 
 std::string key_of(const View& view, const OpenedStore& opened) {
@@ -22,23 +23,26 @@ std::string key_of(const View& view, const OpenedStore& opened) {
 }
 
 /// Null when they are not in the cache.
-std::shared_ptr<const View> cached(const View& view, const SampleCache& cache, const std::string& key) {
+std::shared_ptr<const View> cached(const View& view, const SampleCache& cache,
+                                   const std::string& key) {
   const auto index = cache.find(key, view.scan().windows);
   return index != nullptr ? view.with_samples(index) : nullptr;
 }
 
 }  // namespace
 
-std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
-                                          const StoreOptions& options) {
+std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view,
+                                          const OpenedStore& opened, const StoreOptions& options) {
   return view->needs_scan() ? cached(*view, cache_of(options), key_of(*view, opened)) : view;
 }
 
-std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
-                                         const StoreOptions& options, Engine& engine, Log& log) {
+std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view,
+                                         const OpenedStore& opened, const StoreOptions& options,
+                                         Engine& engine, Log& log) {
   if (!view->needs_scan()) return view;
   const SampleCache cache = cache_of(options);
-  const std::string key = key_of(*view, opened);  // of the store before the scan: what changes meanwhile is noticed
+  const std::string key =
+      key_of(*view, opened);  // of the store before the scan: what changes meanwhile is noticed
   if (const auto known = cached(*view, cache, key)) return known;
   std::shared_ptr<const SampleIndex> index;
   {
@@ -52,7 +56,10 @@ std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view
   try {
     cache.keep(key, *index);
   } catch (const Error& error) {
-    log.warning(std::string("the list of windows without missing values cannot be stored for the next mount: ") + error.what());
+    log.warning(
+        std::string(
+            "the list of windows without missing values cannot be stored for the next mount: ") +
+        error.what());
   }
   return view->with_samples(index);
 }

@@ -9,11 +9,12 @@
 namespace batchfs {
 
 /// The view with its samples; views that skip nothing as they are.
-std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
-                                         const StoreOptions& options, Engine& engine, Log& log);
+std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view,
+                                         const OpenedStore& opened, const StoreOptions& options,
+                                         Engine& engine, Log& log);
 
 /// The same for estimates: reads no values. Null where only a scan would tell.
-std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view, const OpenedStore& opened,
-                                          const StoreOptions& options);
+std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view,
+                                          const OpenedStore& opened, const StoreOptions& options);
 
 }  // namespace batchfs

@@ -11,7 +11,8 @@ struct Stretch {
   std::int64_t start, count, out;
 };
 
-std::vector<Stretch> stretches_of(const Positions& positions, std::int64_t first, std::int64_t count) {
+std::vector<Stretch> stretches_of(const Positions& positions, std::int64_t first,
+                                  std::int64_t count) {
   if (positions.is_range()) return {{positions[first], count, 0}};
   std::vector<Stretch> stretches;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -27,7 +28,8 @@ std::vector<Stretch> stretches_of(const Positions& positions, std::int64_t first
 
 /// Calls `use(start, count, out)` for every combination of one stretch from each dimension.
 template <class Use>
-void for_each_box(const std::vector<Positions>& positions, const Dims& first, const Dims& count, Use use) {
+void for_each_box(const std::vector<Positions>& positions, const Dims& first, const Dims& count,
+                  Use use) {
   std::vector<std::vector<Stretch>> stretches;
   for (std::size_t d = 0; d < positions.size(); ++d) {
     stretches.push_back(stretches_of(positions[d], first[d], count[d]));
@@ -66,7 +68,8 @@ std::vector<std::pair<std::string, std::int64_t>> SelectedValues::dims_of(const 
   return dims;
 }
 
-SelectedValues::SelectedValues(const Variable& variable, Decode decode, std::vector<Positions> positions)
+SelectedValues::SelectedValues(const Variable& variable, Decode decode,
+                               std::vector<Positions> positions)
     : variable_(variable), positions_(std::move(positions)) {
   if (!variable.is_readable()) {
     throw Error(ErrorCode::not_supported, variable.unsupported, variable.metadata->path);
@@ -94,14 +97,17 @@ Dims SelectedValues::shape() const {
   return shape;
 }
 
-void SelectedValues::for_each_piece(Engine& engine, std::uint64_t piece_bytes,
-                                    const std::function<void(std::span<const std::byte>)>& use) const {
+void SelectedValues::for_each_piece(
+    Engine& engine, std::uint64_t piece_bytes,
+    const std::function<void(std::span<const std::byte>)>& use) const {
   if (element_count(counts_) == 0) return;
   // Each chunk of a piece costs memory of its own: where chunks are tiny, pieces are smaller.
   constexpr std::uint64_t kMostChunks = 1 << 16;
   const std::uint64_t chunk_bytes = whole_ ? piece_bytes : variable_.array->chunk_bytes();
-  if (chunk_bytes < piece_bytes / kMostChunks) piece_bytes = std::max<std::uint64_t>(chunk_bytes, 1) * kMostChunks;
-  // A piece is some positions of dimension `split`, one of each before it and all of those after it.
+  if (chunk_bytes < piece_bytes / kMostChunks)
+    piece_bytes = std::max<std::uint64_t>(chunk_bytes, 1) * kMostChunks;
+  // A piece is some positions of dimension `split`, one of each before it and all of those after
+  // it.
   const auto budget = static_cast<std::int64_t>(std::min<std::uint64_t>(piece_bytes, INT64_MAX));
   std::int64_t row = type_.itemsize;  // bytes of one position of `split`
   std::size_t split = counts_.size();
@@ -129,8 +135,10 @@ void SelectedValues::for_each_piece(Engine& engine, std::uint64_t piece_bytes,
         count[split] -= end % align;
       }
     }
-    if (whole_) copy_piece(first, count, buffer.data());
-    else read_piece(engine, first, count, buffer.data());
+    if (whole_)
+      copy_piece(first, count, buffer.data());
+    else
+      read_piece(engine, first, count, buffer.data());
     use(buffer.span().first(static_cast<std::size_t>(element_count(count)) * type_.itemsize));
 
     if (counts_.empty()) return;
@@ -155,7 +163,8 @@ void SelectedValues::read_piece(Engine& engine, const Dims& first, const Dims& c
       box.shape.push_back(joined_);
       box_strides.push_back(1);
     }
-    engine.arrays().read_box(variable_.array, box, converter_, out + offset_of(at, strides), box_strides);
+    engine.arrays().read_box(variable_.array, box, converter_, out + offset_of(at, strides),
+                             box_strides);
   });
 }
 

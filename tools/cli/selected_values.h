@@ -17,7 +17,8 @@ namespace batchfs {
 class SelectedValues {
  public:
   /// `positions`: one for each of dims_of(variable, decode). `variable` must outlive this.
-  /// Throws not_supported when its values cannot be read. Values of variable length are read here, whole.
+  /// Throws not_supported when its values cannot be read. Values of variable length are read here,
+  /// whole.
   SelectedValues(const Variable& variable, Decode decode, std::vector<Positions> positions);
 
   const DataType& type() const { return type_; }
@@ -28,11 +29,14 @@ class SelectedValues {
   void for_each_piece(Engine& engine, std::uint64_t piece_bytes,
                       const std::function<void(std::span<const std::byte>)>& use) const;
 
-  /// Names and lengths of an array's dimensions, as stored or as decoded (characters joined to strings).
-  static std::vector<std::pair<std::string, std::int64_t>> dims_of(const Variable& variable, Decode decode);
+  /// Names and lengths of an array's dimensions, as stored or as decoded (characters joined to
+  /// strings).
+  static std::vector<std::pair<std::string, std::int64_t>> dims_of(const Variable& variable,
+                                                                   Decode decode);
 
  private:
-  /// Positions [first, first + count) of each chosen dimension: their place in the array is one box.
+  /// Positions [first, first + count) of each chosen dimension: their place in the array is one
+  /// box.
   void read_piece(Engine& engine, const Dims& first, const Dims& count, std::byte* out) const;
   void copy_piece(const Dims& first, const Dims& count, std::byte* out) const;
 
@@ -41,8 +45,8 @@ class SelectedValues {
   Dims counts_;  // of positions
   DataType type_;
   std::shared_ptr<const Converter> converter_;  // null: as stored
-  std::int64_t joined_ = 0;                     // length of the character dimension that became strings
-  std::optional<NdArray> whole_;                // values of variable length
+  std::int64_t joined_ = 0;       // length of the character dimension that became strings
+  std::optional<NdArray> whole_;  // values of variable length
 };
 
 }  // namespace batchfs

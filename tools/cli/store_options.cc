@@ -21,15 +21,17 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64
       throw CLI::ValidationError(name, "'" + text + "' is not a size such as 256M or 8G");
     }
     if (*size < least)
-      throw CLI::ValidationError(name, "'" + text + "' is too little: the minimum is " + format_size(least));
+      throw CLI::ValidationError(
+          name, "'" + text + "' is too little: the minimum is " + format_size(least));
     bytes = *size;
   };
   return app.add_option_function<std::string>(name, set, help)->type_name("SIZE");
 }
 
 void add_store_options(CLI::App& app, StoreOptions& options) {
-  app.add_option("STORE", options.store,
-                 "the store: a directory or a .zip (path or file://), http(s)://, s3://, gs://, az://")
+  app.add_option(
+         "STORE", options.store,
+         "the store: a directory or a .zip (path or file://), http(s)://, s3://, gs://, az://")
       ->required()
       ->type_name("");
   add_engine_options(app, options);
@@ -37,8 +39,11 @@ void add_store_options(CLI::App& app, StoreOptions& options) {
 
 void add_engine_options(CLI::App& app, StoreOptions& options) {
   const std::string local = "Memory and processors", remote = "Remote stores";
-  add_size_option(app, "--memory", options.memory, "use at most this much memory (256M, 8G)", kMinMemory)->group(local);
-  app.add_option("--threads", options.threads, "decode with this many threads (default: one per core)")
+  add_size_option(app, "--memory", options.memory, "use at most this much memory (256M, 8G)",
+                  kMinMemory)
+      ->group(local);
+  app.add_option("--threads", options.threads,
+                 "decode with this many threads (default: one per core)")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N")
       ->group(local);
@@ -51,31 +56,39 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
   app.add_flag("--cache-trust", options.config.cache_trust,
                "use cached chunks without asking the store whether they changed")
       ->group(remote);
-  add_size_option(app, "--cache-size", options.config.cache_size, "size of the cache at most (default: the free space of the disk)")->group(remote);
-  app.add_option("--timeout", options.config.timeout, "give up on a request after this many seconds (default: 30)")
+  add_size_option(app, "--cache-size", options.config.cache_size,
+                  "size of the cache at most (default: the free space of the disk)")
+      ->group(remote);
+  app.add_option("--timeout", options.config.timeout,
+                 "give up on a request after this many seconds (default: 30)")
       ->check(CLI::Range(0.001, 3600.0).description(""))
       ->type_name("SECONDS")
       ->group(remote);
-  app.add_option("--retries", options.config.retries, "repeat a failed request this often (default: 3)")
+  app.add_option("--retries", options.config.retries,
+                 "repeat a failed request this often (default: 3)")
       ->check(CLI::Range(0, 100).description(""))
       ->type_name("N")
       ->group(remote);
   app.add_flag("--anon", options.config.anon, "read without credentials")->group(remote);
-  app.add_flag("--requester-pays,--requester_pays", options.config.requester_pays, "agree to pay for requests (s3)")
+  app.add_flag("--requester-pays,--requester_pays", options.config.requester_pays,
+               "agree to pay for requests (s3)")
       ->group(remote);
   const auto set_missing = [&options](const std::string& answer) {
     options.config.missing = answer == "403" ? MissingAnswers::also_403 : MissingAnswers::only_404;
   };
-  app.add_option_function<std::string>("--missing", set_missing,
-                                       "answer that means a missing chunk: 404 alone, or 403 too (default: determined by a "
-                                       "request for an object that cannot exist)")
+  app.add_option_function<std::string>(
+         "--missing", set_missing,
+         "answer that means a missing chunk: 404 alone, or 403 too (default: determined by a "
+         "request for an object that cannot exist)")
       ->check(CLI::IsMember({"404", "403"}).description(""))
       ->type_name("404|403")
       ->group(remote);
   app.add_option("--endpoint", options.config.endpoint, "the server of an s3-compatible service")
       ->type_name("URL")
       ->group(remote);
-  app.add_option("--region", options.config.region, "the service's region")->type_name("NAME")->group(remote);
+  app.add_option("--region", options.config.region, "the service's region")
+      ->type_name("NAME")
+      ->group(remote);
   app.add_option("--profile", options.config.profile, "the profile of the credentials file")
       ->type_name("NAME")
       ->group(remote);
@@ -100,10 +113,13 @@ OpenedStore open_zarr(const StoreOptions& options) {
   } catch (const Error& error) {
     // A place inside the store names itself.
     const std::string url = opened.store != nullptr ? opened.store->url() : options.store;
-    const std::string path = options.store.starts_with("file://") ? options.store.substr(7) : options.store;
+    const std::string path =
+        options.store.starts_with("file://") ? options.store.substr(7) : options.store;
     if (error.where() != url && error.where() != path && !error.where().empty()) throw;
-    if (error.where().empty() && opened.store == nullptr) throw;  // the URL as typed may hold secrets
-    throw Error(error.code(), error.why(), "the store '" + (error.where().empty() ? url : error.where()) + "'");
+    if (error.where().empty() && opened.store == nullptr)
+      throw;  // the URL as typed may hold secrets
+    throw Error(error.code(), error.why(),
+                "the store '" + (error.where().empty() ? url : error.where()) + "'");
   }
   ::malloc_trim(0);  // of what parsing took
   return opened;
@@ -111,7 +127,8 @@ OpenedStore open_zarr(const StoreOptions& options) {
 
 std::string read_text_file(const std::string& path, const std::string& what) {
   constexpr std::size_t kLargest = 16 << 20;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             std::fclose);
   const std::string where = what.empty() ? path : what + " '" + path + "'";
   const auto fail = [&where](int error) {
     const ErrorCode code = error == ENOENT   ? ErrorCode::not_found

@@ -16,8 +16,8 @@ namespace batchfs {
 
 struct StoreOptions {
   std::string store;
-  std::uint64_t memory = 0;      // bytes; 0: half of what the machine or the container has
-  int threads = 0;               // 0: one per core
+  std::uint64_t memory = 0;  // bytes; 0: half of what the machine or the container has
+  int threads = 0;           // 0: one per core
   StoreConfig config;
 };
 
@@ -35,12 +35,14 @@ struct OpenedStore {
   std::shared_ptr<const Hierarchy> hierarchy;
   /// Bytes of the memory budget that the metadata takes as long as it is open: what it takes beyond
   /// kFreeMetadata.
-  std::uint64_t held_memory() const { return hierarchy->memory - std::min(hierarchy->memory, kFreeMetadata); }
+  std::uint64_t held_memory() const {
+    return hierarchy->memory - std::min(hierarchy->memory, kFreeMetadata);
+  }
 };
 OpenedStore open_zarr(const StoreOptions& options);
 
-/// A text file that the user named. Throws not_found, access_denied, io; invalid_argument past 16 MiB.
-/// `what`, as "the view file", names it in errors.
+/// A text file that the user named. Throws not_found, access_denied, io; invalid_argument past 16
+/// MiB. `what`, as "the view file", names it in errors.
 std::string read_text_file(const std::string& path, const std::string& what = "");
 
 }  // namespace batchfs

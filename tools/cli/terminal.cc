@@ -28,7 +28,8 @@ sigset_t handled_signals() {
 }  // namespace
 
 Terminal::Terminal() {
-  if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1 || ::tcgetattr(STDIN_FILENO, &before_) != 0)
+  if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1 ||
+      ::tcgetattr(STDIN_FILENO, &before_) != 0)
     throw UsageError{"standard output is not a terminal; use --once or --json"};
   const sigset_t set = handled_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -50,7 +51,8 @@ Terminal::~Terminal() {
 
 Terminal::Size Terminal::size() const {
   winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+  const bool known =
+      ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
   return known ? Size{size.ws_col, size.ws_row} : Size{80, 24};
 }
 

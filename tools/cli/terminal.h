@@ -1,5 +1,6 @@
 #pragma once
-// A terminal that a program has for itself: keys one by one, a screen that is drawn anew. Plain ANSI (ECMA-48).
+// A terminal that a program has for itself: keys one by one, a screen that is drawn anew. Plain
+// ANSI (ECMA-48).
 
 #include <chrono>
 #include <optional>
@@ -30,8 +31,8 @@ class Terminal {
     Event event = Event::none;
     char key = 0;
   };
-  /// What comes first: a key, a change of size, the end (a signal that ends programs, or a terminal that is gone),
-  /// something to read on `other` (none), or the end of `longest` (none).
+  /// What comes first: a key, a change of size, the end (a signal that ends programs, or a terminal
+  /// that is gone), something to read on `other` (none), or the end of `longest` (none).
   Input wait(std::chrono::milliseconds longest, int other = -1);
 
  private:

@@ -38,7 +38,8 @@ std::string codec_text(const CodecSpec& codec) {
   for (const char* key : {"cname", "dtype", "order"}) {
     const auto value = codec.configuration.find(key);
     if (value == codec.configuration.end()) continue;
-    return codec.name + "(" + (value->is_string() ? value->get<std::string>() : json_text(*value, -1)) + ")";
+    return codec.name + "(" +
+           (value->is_string() ? value->get<std::string>() : json_text(*value, -1)) + ")";
   }
   return codec.name;
 }
@@ -83,6 +84,8 @@ std::string estimated_size(double bytes) { return format_size(static_cast<std::u
 
 std::string percent_text(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-Json shape_json(const Dims& shape) { return Json(std::vector<std::int64_t>(shape.begin(), shape.end())); }
+Json shape_json(const Dims& shape) {
+  return Json(std::vector<std::int64_t>(shape.begin(), shape.end()));
+}
 
 }  // namespace batchfs

@@ -12,7 +12,8 @@
 
 namespace batchfs {
 
-/// Rows of cells with aligned columns, each row after `indent` spaces. The first row is the heading.
+/// Rows of cells with aligned columns, each row after `indent` spaces. The first row is the
+/// heading.
 class Table {
  public:
   explicit Table(std::vector<std::string> heading) { add(std::move(heading)); }

@@ -31,8 +31,10 @@ void append_number(std::string& out, T value) {
 template <class T>
 void append_float(std::string& out, T value, TextStyle style) {
   if (!std::isfinite(value)) {
-    if (style == TextStyle::json) out += "null";
-    else out += std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+    if (style == TextStyle::json)
+      out += "null";
+    else
+      out += std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
     return;
   }
   const std::size_t before = out.size();
@@ -44,29 +46,40 @@ void append_float(std::string& out, T value, TextStyle style) {
 float half_to_float(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31, mantissa = bits & 1023;
   float value;
-  if (exponent == 31) value = mantissa == 0 ? INFINITY : NAN;
-  else if (exponent == 0) value = std::ldexp(static_cast<float>(mantissa), -24);
-  else value = std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+  if (exponent == 31)
+    value = mantissa == 0 ? INFINITY : NAN;
+  else if (exponent == 0)
+    value = std::ldexp(static_cast<float>(mantissa), -24);
+  else
+    value = std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
   return (bits & 0x8000) != 0 ? -value : value;
 }
 
-void append_floating(std::string& out, std::uint32_t size, const std::byte* element, TextStyle style) {
-  if (size == 2) append_float(out, half_to_float(load<std::uint16_t>(element)), style);
-  else if (size == 4) append_float(out, load<float>(element), style);
-  else append_float(out, load<double>(element), style);
+void append_floating(std::string& out, std::uint32_t size, const std::byte* element,
+                     TextStyle style) {
+  if (size == 2)
+    append_float(out, half_to_float(load<std::uint16_t>(element)), style);
+  else if (size == 4)
+    append_float(out, load<float>(element), style);
+  else
+    append_float(out, load<double>(element), style);
 }
 
 void append_integer(std::string& out, const DataType& type, const std::byte* element) {
   const bool is_signed = type.kind != Kind::unsigned_int;
   switch (type.itemsize) {
-    case 1: return is_signed ? append_number(out, int{load<std::int8_t>(element)})
-                             : append_number(out, unsigned{load<std::uint8_t>(element)});
-    case 2: return is_signed ? append_number(out, int{load<std::int16_t>(element)})
-                             : append_number(out, unsigned{load<std::uint16_t>(element)});
-    case 4: return is_signed ? append_number(out, load<std::int32_t>(element))
-                             : append_number(out, load<std::uint32_t>(element));
-    default: return is_signed ? append_number(out, load<std::int64_t>(element))
-                              : append_number(out, load<std::uint64_t>(element));
+    case 1:
+      return is_signed ? append_number(out, int{load<std::int8_t>(element)})
+                       : append_number(out, unsigned{load<std::uint8_t>(element)});
+    case 2:
+      return is_signed ? append_number(out, int{load<std::int16_t>(element)})
+                       : append_number(out, unsigned{load<std::uint16_t>(element)});
+    case 4:
+      return is_signed ? append_number(out, load<std::int32_t>(element))
+                       : append_number(out, load<std::uint32_t>(element));
+    default:
+      return is_signed ? append_number(out, load<std::int64_t>(element))
+                       : append_number(out, load<std::uint64_t>(element));
   }
 }
 
@@ -77,7 +90,9 @@ void append_padded(std::string& out, std::int64_t value, std::size_t digits) {
   out += text;
 }
 
-__int128 floor_divide(__int128 a, __int128 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+__int128 floor_divide(__int128 a, __int128 b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
 
 /// Dates farther away than this are given as counts: nobody means them.
 constexpr std::int64_t kMostYears = 1'000'000'000;
@@ -100,7 +115,8 @@ void append_date(std::string& out, std::int64_t days) {
 /// ISO 8601 to the precision of the unit; fractions of a second only when there are any.
 void append_datetime(std::string& out, const DataType& type, std::int64_t count) {
   const __int128 value = static_cast<__int128>(count) * type.multiplier;
-  if (type.unit == "Y" && is_near(value, 1)) return append_padded(out, 1970 + static_cast<std::int64_t>(value), 4);
+  if (type.unit == "Y" && is_near(value, 1))
+    return append_padded(out, 1970 + static_cast<std::int64_t>(value), 4);
   if (type.unit == "M" && is_near(value, 12)) {
     const auto years = static_cast<std::int64_t>(floor_divide(value, 12));
     append_padded(out, 1970 + years, 4);
@@ -143,7 +159,8 @@ void append_datetime(std::string& out, const DataType& type, std::int64_t count)
   append_number(out, count);  // also of nothing in particular ("generic")
 }
 
-/// S and U elements in UTF-8, without the padding; bytes are taken as Latin-1, so that none is lost.
+/// S and U elements in UTF-8, without the padding; bytes are taken as Latin-1, so that none is
+/// lost.
 std::string characters(const DataType& type, const std::byte* element) {
   const std::size_t width = type.kind == Kind::unicode ? 4 : 1;
   std::string text;
@@ -189,16 +206,20 @@ void append_field(std::string& out, const Field& field, std::size_t dim, const s
 
 }  // namespace
 
-void append_value(std::string& out, const DataType& type, const std::byte* element, TextStyle style) {
+void append_value(std::string& out, const DataType& type, const std::byte* element,
+                  TextStyle style) {
   const bool json = style == TextStyle::json;
   switch (type.kind) {
     case Kind::boolean:
       out += element[0] != std::byte{0} ? (json ? "true" : "True") : (json ? "false" : "False");
       return;
     case Kind::signed_int:
-    case Kind::unsigned_int: return append_integer(out, type, element);
-    case Kind::bfloat16: break;  // no array has it
-    case Kind::floating: return append_floating(out, type.itemsize, element, style);
+    case Kind::unsigned_int:
+      return append_integer(out, type, element);
+    case Kind::bfloat16:
+      break;  // no array has it
+    case Kind::floating:
+      return append_floating(out, type.itemsize, element, style);
     case Kind::complex: {
       const std::uint32_t half = type.itemsize / 2;
       out += json ? "[" : "(";
@@ -223,7 +244,8 @@ void append_value(std::string& out, const DataType& type, const std::byte* eleme
       return;
     }
     case Kind::bytes:
-    case Kind::unicode: return append_string(out, characters(type, element), style);
+    case Kind::unicode:
+      return append_string(out, characters(type, element), style);
     case Kind::structured:
       out += json ? "{" : "(";
       for (std::size_t i = 0; i < type.fields.size(); ++i) {
@@ -237,7 +259,8 @@ void append_value(std::string& out, const DataType& type, const std::byte* eleme
       return;
     case Kind::raw:
     case Kind::variable_string:
-    case Kind::variable_bytes: return append_hex(out, type, element, style);
+    case Kind::variable_bytes:
+      return append_hex(out, type, element, style);
   }
 }
 

@@ -55,7 +55,8 @@ class JsonWriter : public ValueWriter {
       std::int64_t lists = 1;
       for (std::size_t d = 0; shape_[d] != 0; ++d) lists *= shape_[d];
       if (lists > 1'000'000) {
-        throw Error(ErrorCode::not_supported, "an array without elements, but of a million lists or more");
+        throw Error(ErrorCode::not_supported,
+                    "an array without elements, but of a million lists or more");
       }
       append_empty(text, shape_, 0);
     }
@@ -104,8 +105,10 @@ class TextWriter : public ValueWriter {
       return;
     }
     std::string text;
-    if (shape_.empty()) text = cells_[0];
-    else append_list(text, 0);
+    if (shape_.empty())
+      text = cells_[0];
+    else
+      append_list(text, 0);
     output_.write(text + "\n");
   }
 
@@ -135,7 +138,8 @@ class TextWriter : public ValueWriter {
     text += ']';
   }
 
-  /// Between two things in a list of dimension `d`: a space, or a new line under the list's first one.
+  /// Between two things in a list of dimension `d`: a space, or a new line under the list's first
+  /// one.
   void separate(std::string& text, std::size_t d, bool innermost, std::size_t& column) const {
     if (innermost && column + width_ <= kLineWidth) {
       text += ' ';

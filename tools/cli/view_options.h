@@ -19,11 +19,13 @@ struct OpenedView {
 /// May throw for a file that must not be read.
 using CheckFile = std::function<void(const std::string& path)>;
 
-/// Reads and resolves a view file. Its name, when the file gives none, is that of the file. `check_file` is asked of
-/// each file that the view names.
-std::shared_ptr<const View> load_view(const std::shared_ptr<const Dataset>& dataset, const std::string& file,
-                                      ViewOptions options = {}, const CheckFile& check_file = {});
+/// Reads and resolves a view file. Its name, when the file gives none, is that of the file.
+/// `check_file` is asked of each file that the view names.
+std::shared_ptr<const View> load_view(const std::shared_ptr<const Dataset>& dataset,
+                                      const std::string& file, ViewOptions options = {},
+                                      const CheckFile& check_file = {});
 
-OpenedView open_view(const StoreOptions& store, const std::string& file, const ViewOptions& options = {});
+OpenedView open_view(const StoreOptions& store, const std::string& file,
+                     const ViewOptions& options = {});
 
 }  // namespace batchfs

@@ -14,7 +14,8 @@ void write_whole_file(const std::string& path, const std::string& text) {
   const std::string part = path + ".part-" + std::to_string(::getpid());
   const auto fail = [&](int error) {
     std::remove(part.c_str());
-    return Error(error == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(error), path);
+    return Error(error == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(error),
+                 path);
   };
   std::FILE* file = std::fopen(part.c_str(), "we");
   if (file == nullptr) throw fail(errno);

@@ -26,14 +26,17 @@ std::uint32_t file_of(const BatchOptions& options, const View& view, const Batch
   for (const TensorSpec& tensor : view.tensors()) names.push_back(tensor.name);
   if (options.tensor.empty()) {
     if (names.size() == 1) return layout.tensors[0].file;
-    throw UsageError{"a batch of view '" + view.name() + "' has several tensors; name one with --tensor (" +
-                     join(names, ", ") + ") or use --format npz or safetensors"};
+    throw UsageError{"a batch of view '" + view.name() +
+                     "' has several tensors; name one with --tensor (" + join(names, ", ") +
+                     ") or use --format npz or safetensors"};
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == options.tensor) return layout.tensors[i].file;
   }
-  throw Error(ErrorCode::not_found,
-              "the view has no tensor '" + options.tensor + "'" + nearest_or_all(options.tensor, names), options.view);
+  throw Error(
+      ErrorCode::not_found,
+      "the view has no tensor '" + options.tensor + "'" + nearest_or_all(options.tensor, names),
+      options.view);
 }
 
 /// Throws unless the batch exists.
@@ -58,13 +61,20 @@ void batch(const BatchOptions& options, Output& output) {
   if (options.format != "json") output.expect_binary("use --format json for the provenance");
   const OpenedView opened = open_view(options.store, options.view);
   Log log;
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false,
-                 .store = opened.opened.store, .held = opened.opened.held_memory()}, log);
-  const std::shared_ptr<const View> shared = find_samples(opened.view, opened.opened, options.store, engine, log);
+  Engine engine({.threads = options.store.threads,
+                 .memory = options.store.memory,
+                 .prefetch = false,
+                 .store = opened.opened.store,
+                 .held = opened.opened.held_memory()},
+                log);
+  const std::shared_ptr<const View> shared =
+      find_samples(opened.view, opened.opened, options.store, engine, log);
   const View& view = *shared;
   check_batch(options, view);
-  const BatchRequest request{shared, &format_named(options.format == "json" ? "npy" : options.format), options.epoch, options.batch,
-                             options.rank, options.world};
+  const BatchRequest request{
+      shared,        &format_named(options.format == "json" ? "npy" : options.format),
+      options.epoch, options.batch,
+      options.rank,  options.world};
   if (options.format == "json") {
     output.write(json_text(view.provenance(options.epoch, request.global_batch())) + "\n");
     return;
@@ -82,20 +92,25 @@ Run setup_batch(CLI::App& app) {
   const auto options = std::make_shared<BatchOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
-  const auto number = [&app](const char* name, std::int64_t& value, std::int64_t low, const char* help) {
+  const auto number = [&app](const char* name, std::int64_t& value, std::int64_t low,
+                             const char* help) {
     app.add_option(name, value, help)
         ->check(CLI::Range(low, std::int64_t{1} << 62).description(""))
         ->type_name("N");
   };
   number("--epoch", options->epoch, 0, "the epoch (default: 0)");
-  number("--batch", options->batch, 0, "the batch's number in the epoch, or in its rank (default: 0)");
+  number("--batch", options->batch, 0,
+         "the batch's number in the epoch, or in its rank (default: 0)");
   number("--rank", options->rank, 0, "the rank whose batches are numbered (default: 0)");
   number("--world", options->world, 1, "the number of ranks (default: 1)");
   app.add_option("--format", options->format,
-                 "npy (the default, one tensor), npz, safetensors, png (a picture) or json (the provenance)")
+                 "npy (the default, one tensor), npz, safetensors, png (a picture) or json (the "
+                 "provenance)")
       ->check(CLI::IsMember({"npy", "npz", "safetensors", "png", "json"}).description(""))
       ->type_name("npy|npz|safetensors|png|json");
-  app.add_option("--tensor", options->tensor, "the tensor to write as npy, when the view has several")->type_name("NAME");
+  app.add_option("--tensor", options->tensor,
+                 "the tensor to write as npy, when the view has several")
+      ->type_name("NAME");
   return [options](Output& output) { batch(*options, output); };
 }
 

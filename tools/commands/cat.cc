@@ -34,10 +34,13 @@ std::string path_of(const std::string& typed) {
 
 /// The arrays that could have been meant, when `path` is none.
 Error no_array(const Hierarchy& hierarchy, const std::string& path, const std::string& url) {
-  if (const std::string why = hierarchy.problem_of(path); !why.empty()) return Error(ErrorCode::corrupt, why, url);
+  if (const std::string why = hierarchy.problem_of(path); !why.empty())
+    return Error(ErrorCode::corrupt, why, url);
   std::vector<std::string> paths;
   for (const auto& [name, metadata] : hierarchy.arrays) {
-    if (name.ends_with("/" + path)) return Error(ErrorCode::not_found, "there is no array '" + path + "', did you mean '" + name + "'?", url);
+    if (name.ends_with("/" + path))
+      return Error(ErrorCode::not_found,
+                   "there is no array '" + path + "', did you mean '" + name + "'?", url);
     paths.push_back(name.empty() ? "/" : name);
   }
   if (hierarchy.groups.contains(path)) {
@@ -47,10 +50,12 @@ Error no_array(const Hierarchy& hierarchy, const std::string& path, const std::s
       below.emplace_back("...");
     }
     return Error(ErrorCode::not_found,
-                 "'" + (path.empty() ? "/" : path) + "' is a group, name an array in it: " + join(below, ", "),
+                 "'" + (path.empty() ? "/" : path) +
+                     "' is a group, name an array in it: " + join(below, ", "),
                  url);
   }
-  return Error(ErrorCode::not_found, "there is no array '" + path + "'" + nearest_or_all(path, paths), url);
+  return Error(ErrorCode::not_found,
+               "there is no array '" + path + "'" + nearest_or_all(path, paths), url);
 }
 
 /// Each `--select D=SEL` by its dimension.
@@ -62,20 +67,22 @@ std::map<std::string, Selector> parse_selections(const std::vector<std::string>&
       throw UsageError{"--select takes DIMENSION=LABELS, not '" + text + "'"};
     }
     const std::string where = "--select " + text;
-    if (!selectors.emplace(text.substr(0, equals), parse_selector(text.substr(equals + 1), where)).second) {
+    if (!selectors.emplace(text.substr(0, equals), parse_selector(text.substr(equals + 1), where))
+             .second) {
       throw UsageError{"--select names dimension '" + text.substr(0, equals) + "' twice"};
     }
   }
   return selectors;
 }
 
-/// The array as a variable among the coordinates of its own dimensions: other arrays of the group need not
-/// fit together with it.
+/// The array as a variable among the coordinates of its own dimensions: other arrays of the group
+/// need not fit together with it.
 Dataset dataset_of(const OpenedStore& opened, const std::string& path, const std::string& name) {
   const std::vector<std::string> dims = dimension_names(opened.hierarchy->array(path));
   std::set<std::string> names(dims.begin(), dims.end());
   names.insert(name);
-  return Dataset(opened.store, *opened.hierarchy, path.substr(0, path.size() - std::min(path.size(), name.size() + 1)), names);
+  return Dataset(opened.store, *opened.hierarchy,
+                 path.substr(0, path.size() - std::min(path.size(), name.size() + 1)), names);
 }
 
 using NamedDims = std::vector<std::pair<std::string, std::int64_t>>;
@@ -87,7 +94,8 @@ std::vector<Positions> choose(const Dataset& dataset, const NamedDims& dims,
   for (const auto& [name, selector] : selectors) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw Error(ErrorCode::not_found,
-                  "the array has no dimension '" + name + "'" + nearest_or_all(name, names), selector.where);
+                  "the array has no dimension '" + name + "'" + nearest_or_all(name, names),
+                  selector.where);
     }
   }
   std::vector<Positions> positions;
@@ -99,11 +107,13 @@ std::vector<Positions> choose(const Dataset& dataset, const NamedDims& dims,
   return positions;
 }
 
-/// For people: no more than three positions at each end of a long dimension. Says which were shortened.
+/// For people: no more than three positions at each end of a long dimension. Says which were
+/// shortened.
 Dims shorten(std::vector<Positions>& positions) {
   constexpr std::int64_t kAll = 1000, kEdge = 3;
   __int128 elements = 1;
-  for (const Positions& chosen : positions) elements = std::min<__int128>(elements * chosen.size(), INT64_MAX);
+  for (const Positions& chosen : positions)
+    elements = std::min<__int128>(elements * chosen.size(), INT64_MAX);
   Dims elided;
   for (Positions& chosen : positions) {
     const bool shortened = elements > kAll && chosen.size() > 2 * kEdge;
@@ -117,16 +127,19 @@ Dims shorten(std::vector<Positions>& positions) {
   return elided;
 }
 
-/// "t2m (time: 132, latitude: 73) float32": what people see above the values. Then what `note` says of them.
-std::string heading(const std::string& path, const NamedDims& dims, const std::vector<Positions>& positions,
-                    const DataType& type, const std::string& note) {
+/// "t2m (time: 132, latitude: 73) float32": what people see above the values. Then what `note` says
+/// of them.
+std::string heading(const std::string& path, const NamedDims& dims,
+                    const std::vector<Positions>& positions, const DataType& type,
+                    const std::string& note) {
   std::vector<std::string> lengths;
   for (std::size_t d = 0; d < dims.size(); ++d) {
     if (!positions[d].drops_dim()) {
       lengths.push_back(dims[d].first + ": " + std::to_string(positions[d].size()));
     }
   }
-  const std::string line = (path.empty() ? "/" : path) + " (" + join(lengths, ", ") + ") " + type.name();
+  const std::string line =
+      (path.empty() ? "/" : path) + " (" + join(lengths, ", ") + ") " + type.name();
   return printable(line) + "\n" + (note.empty() ? "" : printable(note) + "\n");
 }
 
@@ -150,14 +163,20 @@ void cat(const CatOptions& options, Output& output) {
   const Dims elided = for_people ? shorten(positions) : Dims();
   const SelectedValues values(variable, decode, std::move(positions));
 
-  if (for_people) output.write(heading(path, dims, chosen, values.type(), decode == Decode::cf ? variable.cf.note : ""));
+  if (for_people)
+    output.write(
+        heading(path, dims, chosen, values.type(), decode == Decode::cf ? variable.cf.note : ""));
   const std::unique_ptr<ValueWriter> writer =
       for_people                 ? text_writer(output, values.type(), values.shape(), elided)
       : options.format == "json" ? json_writer(output, values.type(), values.shape())
                                  : npy_writer(output, values.type(), values.shape());
   Log log;
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false,
-                 .store = opened.store, .held = opened.held_memory()}, log);
+  Engine engine({.threads = options.store.threads,
+                 .memory = options.store.memory,
+                 .prefetch = false,
+                 .store = opened.store,
+                 .held = opened.held_memory()},
+                log);
   // A quarter for what is written, the rest for chunks.
   values.for_each_piece(engine, std::min<std::uint64_t>(engine.budget().limit() / 4, 256 << 20),
                         [&](std::span<const std::byte> elements) { writer->write(elements); });
@@ -169,20 +188,23 @@ void cat(const CatOptions& options, Output& output) {
 Run setup_cat(CLI::App& app) {
   const auto options = std::make_shared<CatOptions>();
   add_store_options(app, options->store);
-  app.add_option("ARRAY", options->array, "the array's path in the store; / when STORE is an array itself")
+  app.add_option("ARRAY", options->array,
+                 "the array's path in the store; / when STORE is an array itself")
       ->required()
       ->type_name("");
-  app.add_option("--select", options->select,
-                 "select along dimension D by labels (time=2000-01-01:2000-01-31, level=500,850) or "
-                 "positions (time=#0:#4); may be given once for each dimension")
+  app.add_option(
+         "--select", options->select,
+         "select along dimension D by labels (time=2000-01-01:2000-01-31, level=500,850) or "
+         "positions (time=#0:#4); may be given once for each dimension")
       ->type_name("D=SEL")
       ->allow_extra_args(false);
   app.add_option("--decode", options->decode,
                  "cf: values as of xarray.open_zarr (the default); raw: as stored")
       ->check(CLI::IsMember({"raw", "cf"}).description(""))
       ->type_name("raw|cf");
-  app.add_option("--format", options->format,
-                 "npy (the default): for numpy.load; text: for people; json: a nested list, NaN as null")
+  app.add_option(
+         "--format", options->format,
+         "npy (the default): for numpy.load; text: for people; json: a nested list, NaN as null")
       ->check(CLI::IsMember({"npy", "text", "json"}).description(""))
       ->type_name("npy|text|json");
   return [options](Output& output) { cat(*options, output); };

@@ -1,5 +1,5 @@
-// batchfs completion: what a shell needs to complete command lines of batchfs, made from the tables that the
-// command line itself is read with. Packages install it; nobody types it.
+// batchfs completion: what a shell needs to complete command lines of batchfs, made from the tables
+// that the command line itself is read with. Packages install it; nobody types it.
 
 #include <algorithm>
 #include <cctype>
@@ -70,7 +70,8 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 std::vector<std::string> all_names(const OfferedCommand& command) {
   std::vector<std::string> names;
-  for (const Offered& option : command.options) names.insert(names.end(), option.names.begin(), option.names.end());
+  for (const Offered& option : command.options)
+    names.insert(names.end(), option.names.begin(), option.names.end());
   return names;
 }
 
@@ -79,13 +80,15 @@ std::vector<std::string> list_items(const OfferedCommand& command) {
   std::vector<std::string> items;
   for (const Offered& option : command.options) {
     const std::string& name = option.names.back();
-    if (name.starts_with("--") && name != "--help") items.push_back(name.substr(2) + (option.value.empty() ? "" : "="));
+    if (name.starts_with("--") && name != "--help")
+      items.push_back(name.substr(2) + (option.value.empty() ? "" : "="));
   }
   return items;
 }
 
-// ---- bash -------------------------------------------------------------------------------------------
-// Where nothing is offered, readline completes file names (-o default).
+// ---- bash
+// ------------------------------------------------------------------------------------------- Where
+// nothing is offered, readline completes file names (-o default).
 
 std::string bash_words(const std::vector<std::string>& words) {
   return "mapfile -t COMPREPLY < <(compgen -W '" + join(words, " ") + "' -- \"$word\")";
@@ -99,7 +102,9 @@ std::string bash(const OfferedCommand& program, const std::vector<OfferedCommand
       "_batchfs() {\n"
       "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
       "  COMPREPLY=()\n"
-      "  if [ \"$COMP_CWORD\" = 1 ]; then\n    " + bash_words(first) + "\n    return\n  fi\n"
+      "  if [ \"$COMP_CWORD\" = 1 ]; then\n    " +
+      bash_words(first) +
+      "\n    return\n  fi\n"
       "  case ${COMP_WORDS[1]} in\n";
   for (const OfferedCommand& command : commands) {
     text += "    " + command.name + ")\n      case $before in\n";
@@ -120,11 +125,13 @@ std::string bash(const OfferedCommand& program, const std::vector<OfferedCommand
   return text + "  esac\n}\n\ncomplete -o default -F _batchfs batchfs\n";
 }
 
-// ---- zsh --------------------------------------------------------------------------------------------
+// ---- zsh
+// --------------------------------------------------------------------------------------------
 
 /// In single quotes, where `_arguments` gives ':' and brackets a meaning.
 std::string zsh_text(std::string text) {
-  for (const char* special : {"\\", "[", "]", ":"}) text = replaced(text, special, std::string("\\") + special);
+  for (const char* special : {"\\", "[", "]", ":"})
+    text = replaced(text, special, std::string("\\") + special);
   return replaced(text, "'", "'\\''");
 }
 
@@ -154,16 +161,22 @@ std::string zsh(const std::vector<OfferedCommand>& commands) {
     }
     for (const std::string& positional : command.positionals) {
       text += " \\\n        ':" + positional + ":" +
-              (positional == "ARRAY" ? " " : positional == "DIR" ? "_files -/" : "_files") + "'";
+              (positional == "ARRAY" ? " "
+               : positional == "DIR" ? "_files -/"
+                                     : "_files") +
+              "'";
     }
     text += " ;;\n";
   }
   return text + "  esac\n}\n\n_batchfs \"$@\"\n";
 }
 
-// ---- fish -------------------------------------------------------------------------------------------
+// ---- fish
+// -------------------------------------------------------------------------------------------
 
-std::string fish_text(const std::string& text) { return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'"; }
+std::string fish_text(const std::string& text) {
+  return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
+}
 
 std::string fish_option(const Offered& option) {
   std::string text;
@@ -182,9 +195,11 @@ std::string fish(const OfferedCommand& program, const std::vector<OfferedCommand
   for (const Offered& option : program.options)
     text += "complete -c batchfs -n __fish_use_subcommand" + fish_option(option) + "\n";
   for (const OfferedCommand& command : commands) {
-    text += "complete -c batchfs -n __fish_use_subcommand -f -a " + command.name + " -d " + fish_text(command.summary) + "\n";
+    text += "complete -c batchfs -n __fish_use_subcommand -f -a " + command.name + " -d " +
+            fish_text(command.summary) + "\n";
     for (const Offered& option : command.options)
-      text += "complete -c batchfs -n '__fish_seen_subcommand_from " + command.name + "'" + fish_option(option) + "\n";
+      text += "complete -c batchfs -n '__fish_seen_subcommand_from " + command.name + "'" +
+              fish_option(option) + "\n";
   }
   return text;
 }
@@ -200,7 +215,8 @@ Run setup_completion(CLI::App& app) {
   return [shell, &app](Output& output) {
     const CLI::App& program = *app.get_parent();
     std::vector<OfferedCommand> commands;
-    for (const CLI::App* command : program.get_subcommands([](const CLI::App* one) { return one->get_group() != ""; }))
+    for (const CLI::App* command :
+         program.get_subcommands([](const CLI::App* one) { return one->get_group() != ""; }))
       commands.push_back(offered(*command));
     output.write(*shell == "bash"  ? bash(offered(program), commands)
                  : *shell == "zsh" ? zsh(commands)

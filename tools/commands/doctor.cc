@@ -38,7 +38,8 @@ Checks all_checks(const StoreOptions& options) {
   add(check_limits());
   add(check_gpu());
   add(check_handoff());
-  if (!options.store.empty()) add(is_mount(options.store) ? check_mount(options.store) : check_store(options));
+  if (!options.store.empty())
+    add(is_mount(options.store) ? check_mount(options.store) : check_store(options));
   add(check_modes());
   return all;
 }
@@ -48,8 +49,10 @@ std::string report(const Checks& checks) {
   for (const Check& check : checks) widest = std::max(widest, check.topic.size());
   std::string text;
   for (const Check& check : checks) {
-    text += fmt::format("{:<8} {:<{}}  {}\n", name_of(check.state), check.topic, widest, check.found);
-    if (!check.next.empty()) text += fmt::format("{:<8} {:<{}}  -> {}\n", "", "", widest, check.next);
+    text +=
+        fmt::format("{:<8} {:<{}}  {}\n", name_of(check.state), check.topic, widest, check.found);
+    if (!check.next.empty())
+      text += fmt::format("{:<8} {:<{}}  -> {}\n", "", "", widest, check.next);
   }
   return text;
 }
@@ -57,24 +60,35 @@ std::string report(const Checks& checks) {
 Json json_of(const Checks& checks) {
   Json list = Json::array();
   for (const Check& check : checks)
-    list.push_back({{"topic", check.topic}, {"state", name_of(check.state)}, {"found", check.found}, {"next", check.next}});
+    list.push_back({{"topic", check.topic},
+                    {"state", name_of(check.state)},
+                    {"found", check.found},
+                    {"next", check.next}});
   return list;
 }
 
 void show(const DoctorOptions& options, Output& output) {
   const Checks checks = all_checks(options.store);
-  const auto problems = std::count_if(checks.begin(), checks.end(), [](const Check& c) { return c.state == Check::State::problem; });
-  output.write(options.json ? json_text({{"problems", problems}, {"checks", json_of(checks)}}) + "\n" : report(checks));
+  const auto problems = std::count_if(checks.begin(), checks.end(), [](const Check& c) {
+    return c.state == Check::State::problem;
+  });
+  output.write(options.json
+                   ? json_text({{"problems", problems}, {"checks", json_of(checks)}}) + "\n"
+                   : report(checks));
   if (problems == 0) return;
   output.finish();
-  throw Error(ErrorCode::invalid_argument, problems == 1 ? "there is a problem, see above" : fmt::format("there are {} problems, see above", problems));
+  throw Error(ErrorCode::invalid_argument,
+              problems == 1 ? "there is a problem, see above"
+                            : fmt::format("there are {} problems, see above", problems));
 }
 
 }  // namespace
 
 Run setup_doctor(CLI::App& app) {
   const auto options = std::make_shared<DoctorOptions>();
-  app.add_option("STORE", options->store.store, "a store to reach, or a directory where one is mounted")->type_name("");
+  app.add_option("STORE", options->store.store,
+                 "a store to reach, or a directory where one is mounted")
+      ->type_name("");
   add_engine_options(app, options->store);
   app.add_flag("--json", options->json, "write JSON");
   return [options](Output& output) { show(*options, output); };

@@ -24,7 +24,7 @@ struct InspectOptions {
 struct Entry {
   const ArrayMetadata* metadata;
   std::vector<std::string> dims;
-  ChunkGrid grid;               // chunks that can be read alone: in shards, the inner chunks
+  ChunkGrid grid;  // chunks that can be read alone: in shards, the inner chunks
   bool sharded = false;
   std::optional<std::uint64_t> bytes;  // decoded; nothing for variable lengths
   std::string unsupported;
@@ -88,9 +88,11 @@ std::string store_json_text(const OpenedStore& opened, const std::vector<Entry>&
     append_member(json["groups"], path_text(path), {{"attributes", group.attributes}});
   }
   json["arrays"] = Json::object();
-  for (const Entry& entry : entries) append_member(json["arrays"], path_text(entry.metadata->path), entry_json(entry));
+  for (const Entry& entry : entries)
+    append_member(json["arrays"], path_text(entry.metadata->path), entry_json(entry));
   json["problems"] = Json::array();
-  for (const auto& [key, why] : hierarchy.problems) json["problems"].push_back({{"key", key}, {"why", why}});
+  for (const auto& [key, why] : hierarchy.problems)
+    json["problems"].push_back({{"key", key}, {"why", why}});
   return json_text(json) + "\n";
 }
 
@@ -108,15 +110,15 @@ std::string type_text(const DataType& type) {
 
 /// The arrays of one group, as a table.
 std::string group_text(const std::vector<const Entry*>& entries) {
-  Table table({"array", "type", "dimensions", "shape", "chunks", "chunk size", "chunks in all", "codecs",
-               "size"});
+  Table table({"array", "type", "dimensions", "shape", "chunks", "chunk size", "chunks in all",
+               "codecs", "size"});
   for (const Entry* entry : entries) {
     const ArrayMetadata& metadata = *entry->metadata;
     const std::string& path = metadata.path;
     const bool readable = entry->grid.chunk_shape().size() == metadata.shape.size();
-    table.add({path.empty() ? "/" : printable(path.substr(path.rfind('/') + 1)), type_text(metadata.type),
-               printable(join(entry->dims, ", ")), shape_text(metadata.shape),
-               readable ? shape_text(entry->grid.chunk_shape()) : "?",
+    table.add({path.empty() ? "/" : printable(path.substr(path.rfind('/') + 1)),
+               type_text(metadata.type), printable(join(entry->dims, ", ")),
+               shape_text(metadata.shape), readable ? shape_text(entry->grid.chunk_shape()) : "?",
                readable ? chunk_size_text(*entry) : "?",
                readable ? format_count(static_cast<std::uint64_t>(entry->grid.chunk_count())) : "?",
                codecs_text(metadata.codecs), entry->bytes ? format_size(*entry->bytes) : "varies"});
@@ -136,18 +138,21 @@ std::string summary_text(const OpenedStore& opened, const std::vector<Entry>& en
   }
   std::string out = printable(opened.store->url()) + "\n";
   out += "Zarr v" + std::to_string(hierarchy.zarr_format) + ", " +
-         counted(std::ssize(hierarchy.groups), "group") + ", " + counted(std::ssize(entries), "array") + ", " +
-         format_size(bytes) + " decoded" + (hierarchy.consolidated ? ", consolidated metadata" : "") + "\n";
+         counted(std::ssize(hierarchy.groups), "group") + ", " +
+         counted(std::ssize(entries), "array") + ", " + format_size(bytes) + " decoded" +
+         (hierarchy.consolidated ? ", consolidated metadata" : "") + "\n";
   for (const auto& [group, members] : by_group) {
     out += "\n" + printable(path_text(group)) + "\n" + group_text(members);
   }
   std::string trouble;
   for (const Entry& entry : entries) {
     if (!entry.unsupported.empty()) {
-      trouble += "  " + printable(path_text(entry.metadata->path) + ": " + entry.unsupported) + "\n";
+      trouble +=
+          "  " + printable(path_text(entry.metadata->path) + ": " + entry.unsupported) + "\n";
     }
   }
-  for (const auto& [key, why] : hierarchy.problems) trouble += "  " + printable(key + ": " + why) + "\n";
+  for (const auto& [key, why] : hierarchy.problems)
+    trouble += "  " + printable(key + ": " + why) + "\n";
   if (!trouble.empty()) out += "\nCannot be read:\n" + trouble;
   if (!entries.empty()) {
     out += "\nNext: batchfs view " + printable(opened.store->url()) + " > view.json\n";

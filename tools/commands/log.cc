@@ -23,8 +23,9 @@ struct LogOptions {
   std::string directory, level;
 };
 
-/// Would this process take the signal for what it is? One that blocks or handles it does; any other would end.
-/// Source: proc(5), SigBlk and SigCgt of /proc/PID/status; the masks begin with signal 1.
+/// Would this process take the signal for what it is? One that blocks or handles it does; any other
+/// would end. Source: proc(5), SigBlk and SigCgt of /proc/PID/status; the masks begin with
+/// signal 1.
 bool takes_signal(pid_t pid, int signal) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   bool is_batchfs = false, takes = false;
@@ -40,20 +41,24 @@ pid_t server_of(const std::string& mount) {
   const std::string path = mount + "/.batchfs/stats.json";
   const Json stats = parse_json(read_text_file(path), path);
   const auto pid = stats.find("pid");
-  if (pid == stats.end() || !pid->is_number_integer()) throw Error(ErrorCode::corrupt, "tells no process", path);
+  if (pid == stats.end() || !pid->is_number_integer())
+    throw Error(ErrorCode::corrupt, "tells no process", path);
   return pid->get<pid_t>();
 }
 
 void set_level(const std::string& mount, LogLevel level) {
   const pid_t pid = server_of(mount);
   if (pid <= 0 || !takes_signal(pid, kLogLevelSignal))
-    throw Error(ErrorCode::not_supported, "the daemon cannot be reached from here: it runs in another container, or is of "
-                "another version", "process " + std::to_string(pid));
+    throw Error(ErrorCode::not_supported,
+                "the daemon cannot be reached from here: it runs in another container, or is of "
+                "another version",
+                "process " + std::to_string(pid));
   sigval value{};
   value.sival_int = static_cast<int>(level);
   if (::sigqueue(pid, kLogLevelSignal, value) != 0) {
     throw Error(errno == EPERM ? ErrorCode::access_denied : ErrorCode::io,
-                errno == EPERM ? "it belongs to another user; run this as that user or as root" : std::strerror(errno),
+                errno == EPERM ? "it belongs to another user; run this as that user or as root"
+                               : std::strerror(errno),
                 "process " + std::to_string(pid));
   }
 }
@@ -70,10 +75,12 @@ void show(const LogOptions& options, Output& output) {
 Run setup_log(CLI::App& app) {
   const auto options = std::make_shared<LogOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
-  app.add_option("--level", options->level, "log lines of this level and above from now on: debug, info, warning, error")
+  app.add_option("--level", options->level,
+                 "log lines of this level and above from now on: debug, info, warning, error")
       ->type_name("LEVEL")
       ->check([](const std::string& text) {
-        return parse_log_level(text) ? "" : "it is debug, info, warning or error, not '" + text + "'";
+        return parse_log_level(text) ? ""
+                                     : "it is debug, info, warning or error, not '" + text + "'";
       });
   return [options](Output& output) { show(*options, output); };
 }

@@ -35,7 +35,8 @@ std::string check_directory(const std::string& directory, bool takes_over) {
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::absolute(directory).parent_path(), error)) {
     // Perhaps nobody answers there until this process does: it is not looked into.
-    if (takes_over && mounted_type(mount_path(directory)) == "fuse.batchfs") return mount_path(directory);
+    if (takes_over && mounted_type(mount_path(directory)) == "fuse.batchfs")
+      return mount_path(directory);
     end_dead_mount(directory);
   }
   const std::filesystem::path path = std::filesystem::canonical(directory, error);
@@ -44,7 +45,8 @@ std::string check_directory(const std::string& directory, bool takes_over) {
   if (error == std::errc::no_such_file_or_directory)
     throw Error(ErrorCode::not_found, "no such directory; make it with mkdir", place);
   if (error) throw Error(ErrorCode::io, error.message(), place);
-  if (!std::filesystem::is_directory(path, error)) throw Error(ErrorCode::invalid_argument, "it is not a directory", place);
+  if (!std::filesystem::is_directory(path, error))
+    throw Error(ErrorCode::invalid_argument, "it is not a directory", place);
   return path.string();
 }
 
@@ -52,8 +54,9 @@ std::string check_directory(const std::string& directory, bool takes_over) {
 void check_device() {
   std::error_code error;
   if (!std::filesystem::exists("/dev/fuse", error))
-    throw Error(ErrorCode::not_supported, "nothing can be mounted without /dev/fuse; `batchfs doctor` says how to get it, "
-                                          "`batchfs serve` serves batches without a mount");
+    throw Error(ErrorCode::not_supported,
+                "nothing can be mounted without /dev/fuse; `batchfs doctor` says how to get it, "
+                "`batchfs serve` serves batches without a mount");
 }
 
 /// What .batchfs/config.json shows: nothing secret.
@@ -70,12 +73,14 @@ Json config_json(const MountOptions& options, const Store& store, const Engine& 
 }
 
 /// Batches in memory for programs that ask, see gpu/handoff. A mount without it is a mount still.
-std::unique_ptr<handoff::HandoffServer> start_handoff(const std::vector<std::shared_ptr<const View>>& views,
-                                                      std::vector<handoff::Delivery*> deliveries, Log& log) {
+std::unique_ptr<handoff::HandoffServer> start_handoff(
+    const std::vector<std::shared_ptr<const View>>& views,
+    std::vector<handoff::Delivery*> deliveries, Log& log) {
   if (views.empty()) return nullptr;
   try {
-    return std::make_unique<handoff::HandoffServer>(handoff::HandoffServer::Options{.views = views, .deliveries = std::move(deliveries)},
-                                                    handoff::Listener::in_runtime_directory(), log);
+    return std::make_unique<handoff::HandoffServer>(
+        handoff::HandoffServer::Options{.views = views, .deliveries = std::move(deliveries)},
+        handoff::Listener::in_runtime_directory(), log);
   } catch (const Error& error) {
     log.warning(std::string("no hand-off, programs read files only: ") + error.what());
     return nullptr;
@@ -83,11 +88,13 @@ std::unique_ptr<handoff::HandoffServer> start_handoff(const std::vector<std::sha
 }
 
 /// What inode numbers are made of, see SessionState. To be changed with the arithmetic of fs/tree.
-std::string identity(const OpenedStore& opened, const std::vector<std::shared_ptr<const View>>& views) {
+std::string identity(const OpenedStore& opened,
+                     const std::vector<std::shared_ptr<const View>>& views) {
   constexpr std::string_view kArithmetic = "1";
   std::uint64_t digest = UINT64_C(0xcbf29ce484222325);  // FNV-1a
   const auto add = [&digest](const std::string& text) {
-    for (const char c : text) digest = (digest ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
+    for (const char c : text)
+      digest = (digest ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
   };
   for (const auto& view : views) {
     add(json_text(view->resolved()));
@@ -100,9 +107,11 @@ std::string identity(const OpenedStore& opened, const std::vector<std::shared_pt
 constexpr double kStopTimeout = 10;
 
 /// Serves until the mount ends. `ready` is called when it can be used.
-void serve(const MountOptions& options, const Supervised& supervised, const std::function<void()>& ready) {
+void serve(const MountOptions& options, const Supervised& supervised,
+           const std::function<void()>& ready) {
   if (supervised.session < 0 && mounted_type(options.directory) == "fuse.batchfs")
-    throw Error(ErrorCode::invalid_argument, "a store is mounted there already; end that with batchfs umount, or take --replace",
+    throw Error(ErrorCode::invalid_argument,
+                "a store is mounted there already; end that with batchfs umount, or take --replace",
                 options.directory);
   raise_file_limit();
   Log log(is_stderr_read(options.foreground));
@@ -113,31 +122,38 @@ void serve(const MountOptions& options, const Supervised& supervised, const std:
   store.config.versions = SessionState::versions(supervised.state);
   const OpenedStore opened = open_zarr(store);
   const auto dataset = open_dataset(opened, !options.views.empty(), log);
-  auto views = load_views(dataset, options.views,
-                          [&](const std::string& file) { check_apart(options, "a statistics file", file); });
+  auto views = load_views(dataset, options.views, [&](const std::string& file) {
+    check_apart(options, "a statistics file", file);
+  });
   Engine engine({.threads = options.store.threads,
                  .memory = options.store.memory,
                  .wait = options.time.wait,
                  .idle = options.time.idle,
                  .served = [&supervised] { supervised.served(); },
-                 .store = opened.store, .held = opened.held_memory()},
+                 .store = opened.store,
+                 .held = opened.held_memory()},
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   check_files(views, engine.memory_files(), engine.budget().limit());
   warn_of_memory(views, engine.budget().limit(), log);
   handoff::HostDelivery host(engine);
-  const GpuDeliveries gpus(views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host, log);
+  const GpuDeliveries gpus(views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host,
+                           log);
   const auto handoff = start_handoff(views, gpus.before(host), log);
-  FileSystem::Options shown{.store_url = opened.store->url(), .config = config_json(options, *opened.store, engine)};
+  FileSystem::Options shown{.store_url = opened.store->url(),
+                            .config = config_json(options, *opened.store, engine)};
   if (handoff != nullptr) {
     shown.handoff_socket = handoff->path();
     shown.handoff_statistics = [&server = *handoff, &gpus] { return handoff_json(server, gpus); };
   }
   FileSystem files(std::move(shown), opened.store, opened.hierarchy, dataset, views, engine, log);
-  std::optional<std::chrono::microseconds> probe;  // three times in the time that the supervisor waits
+  std::optional<std::chrono::microseconds>
+      probe;  // three times in the time that the supervisor waits
   if (options.hang_timeout > 0)
-    probe = std::chrono::microseconds(static_cast<std::int64_t>(options.hang_timeout * 1e6 / 3 * 2));
-  MountService service(opened.store->url(), options.directory, [&supervised] { supervised.alive(); }, probe);
+    probe =
+        std::chrono::microseconds(static_cast<std::int64_t>(options.hang_timeout * 1e6 / 3 * 2));
+  MountService service(
+      opened.store->url(), options.directory, [&supervised] { supervised.alive(); }, probe);
   const std::string numbers = identity(opened, views);
   if (supervised.session >= 0) SessionState(supervised.state).identify(numbers);
   supervised.take_turn();
@@ -191,7 +207,8 @@ Run setup_mount(CLI::App& app) {
       ->required()
       ->type_name("");
   add_mount_options(app, options->mount);
-  app.add_option("-o", options->lists, "options as mount(8) writes them: -o memory=8G,no-passthrough")
+  app.add_option("-o", options->lists,
+                 "options as mount(8) writes them: -o memory=8G,no-passthrough")
       ->type_name("NAME=VALUE,...")
       ->allow_extra_args(false);
   return [options](Output&) {
@@ -199,7 +216,8 @@ Run setup_mount(CLI::App& app) {
     for (const std::string& list : options->lists) apply_mount_list(list, mount);
     mount.store.store = absolute_store(mount.store.store);
     check_device();
-    mount.directory = check_directory(mount.directory, mount.replace || StoredDescriptors::are_there());
+    mount.directory =
+        check_directory(mount.directory, mount.replace || StoredDescriptors::are_there());
     check_apart(mount);
     for (std::string& view : mount.views) view = std::filesystem::absolute(view).string();
     Supervised supervised;
@@ -212,8 +230,9 @@ Run setup_mount(CLI::App& app) {
       }
     };
     const auto split = [&](const std::function<void()>& leave) {
-      supervised = supervise({mount.directory, !mount.no_supervisor, mount.replace, mount.foreground,
-                               std::chrono::duration<double>(mount.hang_timeout)}, leave);
+      supervised = supervise({mount.directory, !mount.no_supervisor, mount.replace,
+                              mount.foreground, std::chrono::duration<double>(mount.hang_timeout)},
+                             leave);
       return supervised.first;
     };
     if (!mount.foreground) return run_in_background(run, descriptors_in(mount.views), split);

@@ -25,7 +25,9 @@ struct PlanOptions {
   bool json = false;
 };
 
-std::string count_text(std::int64_t count) { return format_count(static_cast<std::uint64_t>(count)); }
+std::string count_text(std::int64_t count) {
+  return format_count(static_cast<std::uint64_t>(count));
+}
 
 /// To the number of digits that an estimate has.
 double rounded(double value) { return std::stod(fmt::format("{:.4g}", value)); }
@@ -51,17 +53,20 @@ double expected_reads(const View& view, const ViewCost& cost, std::uint64_t memo
 
 /// "each is read once", "each is read about 6.7 times: ...".
 std::string reads_text(const View& view, const ViewCost& cost, std::uint64_t memory) {
-  const double kept = kept_bytes(static_cast<double>(memory)), reads = expected_reads(view, cost, memory);
+  const double kept = kept_bytes(static_cast<double>(memory)),
+               reads = expected_reads(view, cost, memory);
   if (cost.view_bytes <= kept) return "each is read once and stays in memory";
   if (reads < kNoticeable) return "each is read about once an epoch";
-  return fmt::format("each is read about {:.{}f} times an epoch: about {} of them stay in memory", reads, reads < 10 ? 1 : 0,
-                     estimated_size(kept));
+  return fmt::format("each is read about {:.{}f} times an epoch: about {} of them stay in memory",
+                     reads, reads < 10 ? 1 : 0, estimated_size(kept));
 }
 
-Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
+Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory,
+               const std::optional<ScanCost>& scan) {
   Json json = view.schema();
   if (scan)
-    json["scan"] = {{"chunks", scan->chunks}, {"decoded_bytes", static_cast<std::int64_t>(scan->decoded_bytes)}};
+    json["scan"] = {{"chunks", scan->chunks},
+                    {"decoded_bytes", static_cast<std::int64_t>(scan->decoded_bytes)}};
   const std::optional<double> fetch = cost.fetch_amplification();
   json["batch_bytes"] = static_cast<std::int64_t>(cost.batch_bytes);
   json["epoch_bytes"] = static_cast<std::int64_t>(cost.epoch_bytes);
@@ -86,9 +91,11 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory, con
   return json;
 }
 
-std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memory, const std::optional<ScanCost>& scan) {
-  std::string out = fmt::format("View {}: {}{} in {} of {}, {}\n\n", printable(view.name()), scan ? "at most " : "",
-                                counted(view.samples(), "sample"), counted(view.batches(), "batch", "batches"),
+std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memory,
+                      const std::optional<ScanCost>& scan) {
+  std::string out = fmt::format("View {}: {}{} in {} of {}, {}\n\n", printable(view.name()),
+                                scan ? "at most " : "", counted(view.samples(), "sample"),
+                                counted(view.batches(), "batch", "batches"),
                                 count_text(view.batch_size()), counted(view.epochs(), "epoch"));
   Table tensors({"tensor", "type", "dimensions", "shape of a full batch"});
   for (const TensorSpec& tensor : view.tensors()) {
@@ -97,36 +104,46 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
   }
   out += tensors.text();
 
-  out += cost.planned.size() > 1 ? fmt::format("\nOne batch, the average of {}\n", cost.planned.size()) : "\nOne batch\n";
+  out += cost.planned.size() > 1
+             ? fmt::format("\nOne batch, the average of {}\n", cost.planned.size())
+             : "\nOne batch\n";
   Table table({"size", estimated_size(cost.batch_bytes)});
-  table.add({"chunks", fmt::format("{:.4g}, {} decoded", cost.chunks, estimated_size(cost.decoded_bytes))});
-  table.add({"memory", fmt::format("{} of a budget of {}", estimated_size(cost.memory_need), format_size(memory))});
+  table.add({"chunks",
+             fmt::format("{:.4g}, {} decoded", cost.chunks, estimated_size(cost.decoded_bytes))});
+  table.add({"memory", fmt::format("{} of a budget of {}", estimated_size(cost.memory_need),
+                                   format_size(memory))});
   out += table.text();
 
   out += "\nAn epoch\n";
   const double kept = kept_bytes(static_cast<double>(memory));
   Table epoch({"size", estimated_size(cost.epoch_bytes)});
-  epoch.add({"chunks", fmt::format("{}, {} decoded; {}", count_text(cost.view_chunks), estimated_size(cost.view_bytes),
-                                   reads_text(view, cost, memory))});
+  epoch.add(
+      {"chunks", fmt::format("{}, {} decoded; {}", count_text(cost.view_chunks),
+                             estimated_size(cost.view_bytes), reads_text(view, cost, memory))});
   if (const double factor = epoch_amplification(view, cost, kept); factor >= kNoticeable)
     epoch.add({"decoding", fmt::format("{:.3g} bytes for each byte that batches use", factor)});
   if (cost.fetched_bytes == 0.0) {
     epoch.add({"fetching", "none: no chunk that was examined exists"});
   } else if (cost.fetched_bytes && cost.decoded_bytes > 0) {
-    const double fetched = epoch_decoded(view, cost, kept) * *cost.fetched_bytes / cost.decoded_bytes;
+    const double fetched =
+        epoch_decoded(view, cost, kept) * *cost.fetched_bytes / cost.decoded_bytes;
     epoch.add({"fetching", fmt::format("{} from the store", estimated_size(fetched))});
   } else {
     epoch.add({"fetching", "unknown: no chunk could be read"});
   }
   if (cost.shuffle_quality)
-    epoch.add({"shuffle quality", fmt::format("{:.2f} (0: a batch holds neighbours, 1: samples from anywhere)",
-                                              *cost.shuffle_quality)});
+    epoch.add({"shuffle quality",
+               fmt::format("{:.2f} (0: a batch holds neighbours, 1: samples from anywhere)",
+                           *cost.shuffle_quality)});
   out += epoch.text();
 
   if (scan)
-    out += fmt::format("\nMissing values\n  A scan before the first batch determines which samples are skipped: it reads {} chunks, "
-                       "{} decoded,\n  once; its result is kept in the cache directory. The numbers here are without it.\n",
-                       count_text(scan->chunks), estimated_size(scan->decoded_bytes));
+    out += fmt::format(
+        "\nMissing values\n  A scan before the first batch determines which samples are skipped: "
+        "it reads {} chunks, "
+        "{} decoded,\n  once; its result is kept in the cache directory. The numbers here are "
+        "without it.\n",
+        count_text(scan->chunks), estimated_size(scan->decoded_bytes));
 
   out += "\nAdvice\n";
   const std::vector<std::string> lines = advice(view, cost, memory);

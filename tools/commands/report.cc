@@ -1,4 +1,5 @@
-// batchfs report: a page that shows what readers waited for in the last minute, and says what to do about it.
+// batchfs report: a page that shows what readers waited for in the last minute, and says what to do
+// about it.
 
 #include <cerrno>
 #include <cstdio>
@@ -40,9 +41,11 @@ void make(const ReportOptions& options, Output& output) {
   Report report;
   report.timeline = timeline(read_json(control + "trace.json"));
   const Json stats = read_json(control + "stats.json"), config = read_json(control + "config.json");
-  const WaitFacts facts = wait_facts(report.timeline, stats, static_cast<std::int64_t>(std::thread::hardware_concurrency()));
+  const WaitFacts facts = wait_facts(
+      report.timeline, stats, static_cast<std::int64_t>(std::thread::hardware_concurrency()));
   report.mount = mount;
-  if (const auto store = config.find("store"); store != config.end() && store->is_string()) report.store = store->get<std::string>();
+  if (const auto store = config.find("store"); store != config.end() && store->is_string())
+    report.store = store->get<std::string>();
   report.made = local_time();
   report.activity = activity(nullptr, stats);
   report.decode_amplification = facts.decode_amplification;
@@ -59,7 +62,8 @@ void make(const ReportOptions& options, Output& output) {
 Run setup_report(CLI::App& app) {
   const auto options = std::make_shared<ReportOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
-  app.add_option("-o,--output", options->output, "write the page to this file, and its advice to standard output")
+  app.add_option("-o,--output", options->output,
+                 "write the page to this file, and its advice to standard output")
       ->type_name("FILE");
   return [options](Output& output) { make(*options, output); };
 }

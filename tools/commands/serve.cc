@@ -38,7 +38,8 @@ sigset_t last_signals() {
   return signals;
 }
 
-/// Ends the process at once on one of the signals while nothing is served yet: a store may keep it waiting for minutes.
+/// Ends the process at once on one of the signals while nothing is served yet: a store may keep it
+/// waiting for minutes.
 class Ending {
  public:
   /// Before any other thread is started, so that none takes the signals.
@@ -77,7 +78,8 @@ void serve(const ServeOptions& options, const std::function<void()>& ready) {
                  .memory = options.store.memory,
                  .wait = options.time.wait,
                  .idle = options.time.idle,
-                 .store = opened.store, .held = opened.held_memory()},
+                 .store = opened.store,
+                 .held = opened.held_memory()},
                 log);
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   handoff::HostDelivery host(engine);
@@ -85,7 +87,8 @@ void serve(const ServeOptions& options, const std::function<void()>& ready) {
   warn_of_memory(views, engine.budget().limit(), log);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
   ending.serving();  // the socket is to be removed at the end
-  const handoff::HandoffServer server({.views = views, .deliveries = gpus.before(host)}, handoff::Listener(options.socket), log);
+  const handoff::HandoffServer server({.views = views, .deliveries = gpus.before(host)},
+                                      handoff::Listener(options.socket), log);
   log.info("serving batches at " + server.path());
   ready();
   ending.wait();
@@ -97,11 +100,13 @@ Run setup_serve(CLI::App& app) {
   const auto options = std::make_shared<ServeOptions>();
   add_store_options(app, options->store);
   add_gpu_options(app, options->gpu);
-  app.add_option("--view", options->views, "serve the batches of this view; may be given several times")
+  app.add_option("--view", options->views,
+                 "serve the batches of this view; may be given several times")
       ->required()
       ->type_name("FILE")
       ->allow_extra_args(false);
-  app.add_option("--socket", options->socket, "path of the socket that readers connect to; removed at the end")
+  app.add_option("--socket", options->socket,
+                 "path of the socket that readers connect to; removed at the end")
       ->required()
       ->type_name("PATH");
   add_time_options(app, options->time);

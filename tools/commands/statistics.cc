@@ -56,17 +56,23 @@ std::string entry_text(const VariableStatistics& variable, const View& view, std
 }
 
 std::string table_text(const std::vector<VariableStatistics>& statistics, const View& view) {
-  Table table({"variable", "", "count", "NaN", "mean", "std", "min", "max", "tendency mean", "std"});
+  Table table(
+      {"variable", "", "count", "NaN", "mean", "std", "min", "max", "tendency mean", "std"});
   for (const VariableStatistics& variable : statistics) {
     for (std::size_t i = 0; i < variable.values.size(); ++i) {
       const Moments& m = variable.values[i];
       const bool any = m.count > 0;
       const bool steps = !variable.tendency_dim.empty() && variable.tendencies[i].count > 0;
-      const auto text = [](bool known, double value) { return known ? number_text(value) : std::string("-"); };
-      table.add({printable(variable.name), printable(entry_text(variable, view, static_cast<std::int64_t>(i))),
-                 format_count(static_cast<std::uint64_t>(m.count)), format_count(static_cast<std::uint64_t>(m.nan)),
-                 text(any, m.mean), text(any, m.std()), text(any, m.min), text(any, m.max),
-                 text(steps, steps ? variable.tendencies[i].mean : 0), text(steps, steps ? variable.tendencies[i].std() : 0)});
+      const auto text = [](bool known, double value) {
+        return known ? number_text(value) : std::string("-");
+      };
+      table.add({printable(variable.name),
+                 printable(entry_text(variable, view, static_cast<std::int64_t>(i))),
+                 format_count(static_cast<std::uint64_t>(m.count)),
+                 format_count(static_cast<std::uint64_t>(m.nan)), text(any, m.mean),
+                 text(any, m.std()), text(any, m.min), text(any, m.max),
+                 text(steps, steps ? variable.tendencies[i].mean : 0),
+                 text(steps, steps ? variable.tendencies[i].std() : 0)});
     }
   }
   return table.text(0);
@@ -77,15 +83,20 @@ void statistics(const StatisticsCommandOptions& options, Output& output) {
   StatisticsOptions asked;
   const bool none = options.per == std::vector<std::string>{"none"};
   if (!options.per.empty()) asked.per = none ? std::vector<std::string>{} : options.per;
-  if (!options.tendency.empty()) asked.tendency = options.tendency == "none" ? "" : options.tendency;
+  if (!options.tendency.empty())
+    asked.tendency = options.tendency == "none" ? "" : options.tendency;
   Log log;
-  Engine engine({.threads = options.store.threads, .memory = options.store.memory, .prefetch = false,
-                 .store = opened.opened.store}, log);
+  Engine engine({.threads = options.store.threads,
+                 .memory = options.store.memory,
+                 .prefetch = false,
+                 .store = opened.opened.store},
+                log);
   std::vector<VariableStatistics> found;
   {
     Progress progress("Reading");
-    found = compute_statistics(engine, *opened.dataset, *opened.view, asked,
-                               [&](std::int64_t done, std::int64_t all) { progress.show(done, all); });
+    found =
+        compute_statistics(engine, *opened.dataset, *opened.view, asked,
+                           [&](std::int64_t done, std::int64_t all) { progress.show(done, all); });
   }
   if (found.empty())
     throw Error(ErrorCode::invalid_argument, "no variable of the view holds numbers", options.view);
@@ -99,18 +110,22 @@ void statistics(const StatisticsCommandOptions& options, Output& output) {
 Run setup_statistics(CLI::App& app) {
   const auto options = std::make_shared<StatisticsCommandOptions>();
   add_store_options(app, options->store);
-  app.add_option("--view", options->view, "the view file; only its selection and variables are used")
+  app.add_option("--view", options->view,
+                 "the view file; only its selection and variables are used")
       ->required()
       ->type_name("FILE");
-  app.add_option("-o,--output", options->file, "write JSON for \"normalize\" to this file")->type_name("FILE");
+  app.add_option("-o,--output", options->file, "write JSON for \"normalize\" to this file")
+      ->type_name("FILE");
   app.add_flag("--json", options->json, "write the JSON to standard output, for programs");
   app.add_option("--per", options->per,
-                 "keep separate numbers for each position along this dimension; may be repeated; \"none\" for one number "
+                 "keep separate numbers for each position along this dimension; may be repeated; "
+                 "\"none\" for one number "
                  "(default: levels and channels)")
       ->type_name("DIM")
       ->allow_extra_args(false);
   app.add_option("--tendency", options->tendency,
-                 "the dimension of the differences between neighbours; \"none\" for no tendencies (default: time)")
+                 "the dimension of the differences between neighbours; \"none\" for no tendencies "
+                 "(default: time)")
       ->type_name("DIM");
   return [options](Output& output) { statistics(*options, output); };
 }

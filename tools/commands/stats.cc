@@ -18,10 +18,13 @@ struct StatsOptions {
 
 /// Sizes as people read them, counts with commas, the rest as it is.
 std::string value_text(const std::string& name, const Json& value) {
-  const bool is_bytes = name.starts_with("bytes_") || name.ends_with("_bytes") || name.starts_with("memory_");
+  const bool is_bytes =
+      name.starts_with("bytes_") || name.ends_with("_bytes") || name.starts_with("memory_");
   if (value.is_number_unsigned() || (value.is_number_integer() && value.get<std::int64_t>() >= 0)) {
     const auto number = value.get<std::uint64_t>();
-    return is_bytes ? format_size(number) : name == "pid" ? std::to_string(number) : format_count(number);
+    return is_bytes        ? format_size(number)
+           : name == "pid" ? std::to_string(number)
+                           : format_count(number);
   }
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_string()) return printable(value.get<std::string>());
@@ -42,8 +45,10 @@ void show(const StatsOptions& options, Output& output) {
     table.add({words, value_text(name, value)});
   };
   for (const auto& [name, value] : stats.items()) {
-    if (!value.is_object()) add(name, value, "");
-    else for (const auto& [inner, inner_value] : value.items()) add(inner, inner_value, name + ": ");
+    if (!value.is_object())
+      add(name, value, "");
+    else
+      for (const auto& [inner, inner_value] : value.items()) add(inner, inner_value, name + ": ");
   }
   output.write(table.text(0));
 }

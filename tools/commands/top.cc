@@ -40,14 +40,17 @@ std::string title_of(const std::string& mount) {
   const std::string path = mount + "/.batchfs/config.json";
   const Json config = parse_json(read_text_file(path), path);
   const auto store = config.find("store");
-  return mount + (store != config.end() && store->is_string() ? "  " + store->get<std::string>() : "");
+  return mount +
+         (store != config.end() && store->is_string() ? "  " + store->get<std::string>() : "");
 }
 
 /// Looks at the mount from a thread of its own: a mount that hangs must not hold up the keyboard.
 class Watcher {
  public:
   Watcher(std::string mount, std::chrono::duration<double> interval) {
-    std::thread([shared = shared_, mount = std::move(mount), interval] { run(*shared, mount, interval); }).detach();
+    std::thread([shared = shared_, mount = std::move(mount), interval] {
+      run(*shared, mount, interval);
+    }).detach();
   }
   /// Does not wait: a look that the mount does not answer cannot be taken back.
   ~Watcher() { shared_->stop = true; }
@@ -77,7 +80,8 @@ class Watcher {
     ~Shared() { ::close(woken); }
   };
 
-  static void run(Shared& shared, const std::string& mount, std::chrono::duration<double> interval) {
+  static void run(Shared& shared, const std::string& mount,
+                  std::chrono::duration<double> interval) {
     Json earlier;
     while (!shared.stop) {
       State next;
@@ -110,15 +114,21 @@ void show_live(const TopOptions& options, const std::string& mount, const std::s
   for (;;) {
     const Terminal::Size size = terminal.size();
     std::vector<std::string> lines;
-    if (shown.activity) lines = top_screen(*shown.activity, title, size.columns, size.rows);
-    else lines = {cut_to("batchfs top  " + title, size.columns)};
-    if (!shown.problem.empty()) lines = {lines[0], cut_to("It does not answer: " + shown.problem, size.columns)};
+    if (shown.activity)
+      lines = top_screen(*shown.activity, title, size.columns, size.rows);
+    else
+      lines = {cut_to("batchfs top  " + title, size.columns)};
+    if (!shown.problem.empty())
+      lines = {lines[0], cut_to("It does not answer: " + shown.problem, size.columns)};
     terminal.draw(lines);
     const Terminal::Input input = terminal.wait(std::chrono::minutes(1), watcher.news());
     if (input.event == Terminal::Event::ended) return;
-    if (input.event == Terminal::Event::key && (input.key == 'q' || input.key == kCtrlC || input.key == kCtrlD)) return;
+    if (input.event == Terminal::Event::key &&
+        (input.key == 'q' || input.key == kCtrlC || input.key == kCtrlD))
+      return;
     if (input.event == Terminal::Event::none) shown = watcher.state();
-    if (!shown.problem.empty() && !mounted_type(mount)) throw Error(ErrorCode::not_found, "the mount has ended", mount);
+    if (!shown.problem.empty() && !mounted_type(mount))
+      throw Error(ErrorCode::not_found, "the mount has ended", mount);
   }
 }
 

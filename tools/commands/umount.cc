@@ -30,8 +30,8 @@ struct UmountOptions {
 /// A daemon that hangs must not keep its mount from being ended.
 constexpr std::chrono::seconds kStatusTimeout{2};
 
-/// A small file's text, empty where it cannot be read in time. A process of its own reads it: a thread that hangs in the mount
-/// would keep it in use.
+/// A small file's text, empty where it cannot be read in time. A process of its own reads it: a
+/// thread that hangs in the mount would keep it in use.
 std::string read_within(std::chrono::milliseconds patience, const std::string& path) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return {};
@@ -50,7 +50,8 @@ std::string read_within(std::chrono::milliseconds patience, const std::string& p
   const auto end = std::chrono::steady_clock::now() + patience;
   for (;;) {
     pollfd answer{ends[0], POLLIN, 0};
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
     if (::poll(&answer, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0))) <= 0) break;
     const ssize_t got = ::read(ends[0], block, sizeof block);
     if (got <= 0) break;
@@ -64,19 +65,24 @@ std::string read_within(std::chrono::milliseconds patience, const std::string& p
   return text;
 }
 
-/// Readers of the hand-off have no file of the mount open: the kernel would let it end. Throws io where one of them holds
-/// batches.
+/// Readers of the hand-off have no file of the mount open: the kernel would let it end. Throws io
+/// where one of them holds batches.
 void require_no_batches_held(const std::string& path) {
-  const Json stats = Json::parse(read_within(kStatusTimeout, path + "/.batchfs/stats.json"), nullptr, false);
+  const Json stats =
+      Json::parse(read_within(kStatusTimeout, path + "/.batchfs/stats.json"), nullptr, false);
   if (stats.is_discarded() || !stats.contains("handoff")) return;
   const Json& now = stats["handoff"];
-  const std::uint64_t readers = now.value("readers", std::uint64_t{0}), held = now.value("leases", std::uint64_t{0});
+  const std::uint64_t readers = now.value("readers", std::uint64_t{0}),
+                      held = now.value("leases", std::uint64_t{0});
   if (held == 0) return;
-  throw Error(ErrorCode::io,
-              fmt::format("{} of the hand-off {} {}; close {}, or add --lazy to end the mount anyway",
-                          readers == 1 ? "a reader" : fmt::format("{} readers", readers), readers == 1 ? "holds" : "hold",
-                          held == 1 ? "a batch" : fmt::format("{} batches", held), readers == 1 ? "it" : "them"),
-              path);
+  throw Error(
+      ErrorCode::io,
+      fmt::format("{} of the hand-off {} {}; close {}, or add --lazy to end the mount anyway",
+                  readers == 1 ? "a reader" : fmt::format("{} readers", readers),
+                  readers == 1 ? "holds" : "hold",
+                  held == 1 ? "a batch" : fmt::format("{} batches", held),
+                  readers == 1 ? "it" : "them"),
+      path);
 }
 
 }  // namespace

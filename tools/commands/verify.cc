@@ -24,7 +24,8 @@ struct VerifyCommandOptions {
 
 std::string array_name(const std::string& path) { return path.empty() ? "/" : path; }
 
-Json document(const VerifyReport& report, const std::string& url, const VerifyCommandOptions& options) {
+Json document(const VerifyReport& report, const std::string& url,
+              const VerifyCommandOptions& options) {
   Json findings = Json::array(), notes = Json::array(), not_checked = Json::array();
   for (const Finding& f : report.findings)
     findings.push_back(

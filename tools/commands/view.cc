@@ -25,9 +25,11 @@ struct ViewCommandOptions {
 Run setup_view(CLI::App& app) {
   const auto options = std::make_shared<ViewCommandOptions>();
   add_store_options(app, options->store);
-  app.add_option("--name", options->name, "the view's name, a directory in the mount (default: train)")
+  app.add_option("--name", options->name,
+                 "the view's name, a directory in the mount (default: train)")
       ->check([](const std::string& name) {
-        return is_file_name(name) ? std::string() : "'" + name + "' cannot be the name of a directory";
+        return is_file_name(name) ? std::string()
+                                  : "'" + name + "' cannot be the name of a directory";
       })
       ->type_name("NAME");
   return [options](Output& output) {
@@ -35,9 +37,12 @@ Run setup_view(CLI::App& app) {
     const Dataset dataset(opened.store, *opened.hierarchy);
     const StarterView starter = starter_view(dataset, options->name);
     if (!starter.reduced.empty()) {
-      std::fputs(fmt::format("batchfs: a batch of everything would take {}; the view has {}. Edit it as memory allows; "
+      std::fputs(fmt::format("batchfs: a batch of everything would take {}; the view has {}. Edit "
+                             "it as memory allows; "
                              "`batchfs plan` shows the costs\n",
-                             format_size(static_cast<std::uint64_t>(starter.full_bytes)), join(starter.reduced, ", ")).c_str(),
+                             format_size(static_cast<std::uint64_t>(starter.full_bytes)),
+                             join(starter.reduced, ", "))
+                     .c_str(),
                  stderr);
     }
     output.write(json_text(starter.view) + "\n");

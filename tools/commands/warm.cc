@@ -38,7 +38,8 @@ struct WantedChunk {
 std::vector<WantedChunk> chunks_of(const View& view) {
   const Json resolved = view.resolved();
   const auto batch = resolved.find("batch");
-  const bool drops = batch != resolved.end() && batch->is_object() && batch->value("remainder", "") == "drop" &&
+  const bool drops = batch != resolved.end() && batch->is_object() &&
+                     batch->value("remainder", "") == "drop" &&
                      view.samples() % view.batch_size() != 0;
   // Without a dropped rest every epoch has the same samples, in another order.
   const std::int64_t epochs = drops ? view.epochs() : 1;
@@ -54,7 +55,8 @@ std::vector<WantedChunk> chunks_of(const View& view) {
   for (std::size_t v = 0; v < wanted.size(); ++v) {
     std::vector<std::int64_t> sorted(wanted[v].begin(), wanted[v].end());
     std::sort(sorted.begin(), sorted.end());
-    for (const std::int64_t chunk : sorted) chunks.push_back({view.variables()[v]->array.get(), chunk});
+    for (const std::int64_t chunk : sorted)
+      chunks.push_back({view.variables()[v]->array.get(), chunk});
   }
   return chunks;
 }
@@ -70,11 +72,14 @@ class Fetching {
     {
       std::unique_lock lock(mutex_);
       // One alone may be larger than the memory that was given.
-      ended_.wait(lock, [&] { return in_flight_ == 0 || (in_flight_ < kInFlight && reserved_ + bytes <= memory_); });
+      ended_.wait(lock, [&] {
+        return in_flight_ == 0 || (in_flight_ < kInFlight && reserved_ + bytes <= memory_);
+      });
       ++in_flight_;
       reserved_ += bytes;
     }
-    wanted.array->fetch(wanted.array->grid().chunk(wanted.chunk), whole_box(wanted.array->grid().chunk_shape()),
+    wanted.array->fetch(wanted.array->grid().chunk(wanted.chunk),
+                        whole_box(wanted.array->grid().chunk_shape()),
                         [this, bytes](std::variant<EncodedChunk, std::exception_ptr> outcome) {
                           end(bytes, std::move(outcome));
                         });
@@ -131,7 +136,8 @@ std::uint64_t counter(const Store& store, const std::string& name) {
 }
 
 void warm(const WarmOptions& options, Output& output) {
-  if (options.store.config.cache_dir.empty()) throw UsageError{"it needs --cache-dir, the directory of the cache"};
+  if (options.store.config.cache_dir.empty())
+    throw UsageError{"it needs --cache-dir, the directory of the cache"};
   StoreOptions with = options.store;
   with.config.cache_waits = true;
   std::mutex mutex;
@@ -143,11 +149,13 @@ void warm(const WarmOptions& options, Output& output) {
   const OpenedView opened = open_view(with, options.view);
   const Store& store = *opened.opened.store;
   if (store.is_local())
-    throw Error(ErrorCode::invalid_argument, "the store is on this machine, there is nothing to fetch", store.url());
+    throw Error(ErrorCode::invalid_argument,
+                "the store is on this machine, there is nothing to fetch", store.url());
 
   Log log;
   Engine engine({.threads = with.threads, .memory = with.memory, .prefetch = false}, log);
-  const std::shared_ptr<const View> view = find_samples(opened.view, opened.opened, with, engine, log);
+  const std::shared_ptr<const View> view =
+      find_samples(opened.view, opened.opened, with, engine, log);
   const std::vector<WantedChunk> chunks = chunks_of(*view);
   Fetching fetching((with.memory != 0 ? with.memory : default_memory_budget()) / 2);
   {
@@ -165,36 +173,43 @@ void warm(const WarmOptions& options, Output& output) {
     try {
       std::rethrow_exception(result.failure);
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("{} of {} chunks could not be fetched; the first: {}",
-                                            format_count(result.failed), format_count(chunks.size()), error.why()),
-                  error.where());
+      throw Error(
+          error.code(),
+          fmt::format("{} of {} chunks could not be fetched; the first: {}",
+                      format_count(result.failed), format_count(chunks.size()), error.why()),
+          error.where());
     }
   }
   const std::uint64_t not_kept = counter(store, "disk_cache_not_kept");
   if (not_kept > 0) {
     const std::lock_guard lock(mutex);
-    throw Error(ErrorCode::io, fmt::format("{} reads of {} chunks could not be kept: {}", format_count(not_kept),
-                                           format_count(chunks.size()),
-                                           warning.empty() ? "they do not fit into --cache-size" : warning),
+    throw Error(ErrorCode::io,
+                fmt::format("{} reads of {} chunks could not be kept: {}", format_count(not_kept),
+                            format_count(chunks.size()),
+                            warning.empty() ? "they do not fit into --cache-size" : warning),
                 with.config.cache_dir);
   }
   const std::uint64_t written = counter(store, "disk_cache_bytes_written");
   const std::uint64_t evicted = counter(store, "disk_cache_evicted");
   if (options.json) {
-    const Json json = {{"store", store.url()},     {"view", view->name()},
-                       {"chunks", chunks.size()},  {"missing_chunks", result.missing},
-                       {"bytes", result.bytes},    {"written_bytes", written},
+    const Json json = {{"store", store.url()},    {"view", view->name()},
+                       {"chunks", chunks.size()}, {"missing_chunks", result.missing},
+                       {"bytes", result.bytes},   {"written_bytes", written},
                        {"evicted", evicted}};
     output.write(json_text(json) + "\n");
     return;
   }
-  output.write(fmt::format("{} chunks, {}; {} of the cache's files are new\n", format_count(chunks.size()),
-                           format_size(result.bytes), format_size(written)));
+  output.write(fmt::format("{} chunks, {}; {} of the cache's files are new\n",
+                           format_count(chunks.size()), format_size(result.bytes),
+                           format_size(written)));
   if (result.missing > 0)
-    output.write(fmt::format("{} of the chunks are not in the store: fill values\n", format_count(result.missing)));
+    output.write(fmt::format("{} of the chunks are not in the store: fill values\n",
+                             format_count(result.missing)));
   if (evicted > 0)
-    output.write(fmt::format("{} older files were removed from the cache to make room; if they were of this view, "
-                             "it needs a larger --cache-size\n", format_count(evicted)));
+    output.write(fmt::format(
+        "{} older files were removed from the cache to make room; if they were of this view, "
+        "it needs a larger --cache-size\n",
+        format_count(evicted)));
 }
 
 }  // namespace

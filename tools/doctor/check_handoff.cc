@@ -21,7 +21,8 @@ Check check_daemon(const std::string& no_gpu) {
     if (why.empty()) {
       const gpu::SlotMemory memory(0, 1);
       ::close(memory.export_fd());
-      return {ok, "hand-off, daemon", "batches are decoded by batchfs, in GPU memory that readers of the same GPU map", ""};
+      return {ok, "hand-off, daemon",
+              "batches are decoded by batchfs, in GPU memory that readers of the same GPU map", ""};
     }
   } catch (const Error& error) {
     why = error.what();
@@ -33,16 +34,21 @@ Check check_reader(const std::string& no_gpu) {
   const char* why = nullptr;
   if (!no_gpu.empty()) return {note, "hand-off, reader", "not here: " + printable(no_gpu), ""};
   if (reader::cuda_decoder(&why) != nullptr)
-    return {ok, "hand-off, reader", "batches are decoded in the reader's process, on its GPU; batchfs itself needs no GPU", ""};
-  return {note, "hand-off, reader", "not here: " + printable(why), "install libbatchfs_reader_cuda.so, or set LD_LIBRARY_PATH to its folder"};
+    return {ok, "hand-off, reader",
+            "batches are decoded in the reader's process, on its GPU; batchfs itself needs no GPU",
+            ""};
+  return {note, "hand-off, reader", "not here: " + printable(why),
+          "install libbatchfs_reader_cuda.so, or set LD_LIBRARY_PATH to its folder"};
 }
 
 }  // namespace
 
 Checks check_handoff() {
   const std::string no_gpu = gpu::why_no_device();
-  return {check_daemon(no_gpu), check_reader(no_gpu),
-          {ok, "hand-off, host", "batches are in memory that readers map; a reader with a GPU copies them to it", ""}};
+  return {check_daemon(no_gpu),
+          check_reader(no_gpu),
+          {ok, "hand-off, host",
+           "batches are in memory that readers map; a reader with a GPU copies them to it", ""}};
 }
 
 }  // namespace batchfs

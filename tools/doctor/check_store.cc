@@ -20,11 +20,14 @@ namespace batchfs {
 namespace {
 
 constexpr double kSlow = 0.3;  // seconds for a small object: batches must be made far ahead
-constexpr std::chrono::seconds kAnswerTimeout{5};  // with a mount, which answers at once or not at all
+constexpr std::chrono::seconds kAnswerTimeout{
+    5};  // with a mount, which answers at once or not at all
 
 class Watch {
  public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
 
  private:
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
@@ -48,8 +51,10 @@ std::optional<double> usual_latency(Store& store) {
 
 /// A text of a mount. Throws after a while where nobody answers.
 std::string read_soon(const std::string& path) {
-  if (auto text = answer_within(kAnswerTimeout, [path] { return read_text_file(path); })) return *std::move(text);
-  throw Error(ErrorCode::timed_out, fmt::format("no answer within {} seconds", kAnswerTimeout.count()), path);
+  if (auto text = answer_within(kAnswerTimeout, [path] { return read_text_file(path); }))
+    return *std::move(text);
+  throw Error(ErrorCode::timed_out,
+              fmt::format("no answer within {} seconds", kAnswerTimeout.count()), path);
 }
 
 }  // namespace
@@ -60,21 +65,27 @@ Checks check_store(const StoreOptions& options) {
   try {
     const Watch watch;
     const OpenedStore opened = open_zarr(options);
-    const std::string what = fmt::format("{}: Zarr format {}, {} arrays, opened in {}", printable(opened.store->url()),
-                                         opened.hierarchy->zarr_format, opened.hierarchy->arrays.size(), duration_text(watch.seconds()));
+    const std::string what =
+        fmt::format("{}: Zarr format {}, {} arrays, opened in {}", printable(opened.store->url()),
+                    opened.hierarchy->zarr_format, opened.hierarchy->arrays.size(),
+                    duration_text(watch.seconds()));
     checks.push_back({ok, "store", what, ""});
     std::string refused;
     for (const auto& [path, array] : opened.hierarchy->arrays)
-      if (!array.unsupported.empty() && refused.empty()) refused = (path.empty() ? "/" : path) + ": " + array.unsupported;
+      if (!array.unsupported.empty() && refused.empty())
+        refused = (path.empty() ? "/" : path) + ": " + array.unsupported;
     if (!refused.empty())
-      checks.push_back({note, "arrays", "not every array can be read: " + printable(refused), "`batchfs inspect` lists them"});
+      checks.push_back({note, "arrays", "not every array can be read: " + printable(refused),
+                        "`batchfs inspect` lists them"});
     if (const auto latency = usual_latency(*opened.store)) {
       const bool slow = *latency > kSlow;
-      checks.push_back({slow ? note : ok, "latency", duration_text(*latency) + " for a small object",
+      checks.push_back({slow ? note : ok, "latency",
+                        duration_text(*latency) + " for a small object",
                         slow ? "use --cache-dir, or a machine near the store" : ""});
     }
   } catch (const Error& error) {
-    checks.push_back({problem, "store", printable(error.what()), "see STORES AND CREDENTIALS in batchfs(1)"});
+    checks.push_back(
+        {problem, "store", printable(error.what()), "see STORES AND CREDENTIALS in batchfs(1)"});
   }
   return checks;
 }
@@ -85,8 +96,10 @@ Checks check_mount(const std::string& directory) {
     const std::string path = mount_path(directory) + "/.batchfs/stats.json";
     const Json stats = parse_json(read_soon(path), path);
     const Activity a = activity(nullptr, stats);
-    Checks checks{{ok, "mount", fmt::format("answers; up {}, {} of {} in use", duration_text(a.uptime), format_size(a.memory_used),
-                                            format_size(a.memory_budget)), ""}};
+    Checks checks{{ok, "mount",
+                   fmt::format("answers; up {}, {} of {} in use", duration_text(a.uptime),
+                               format_size(a.memory_used), format_size(a.memory_budget)),
+                   ""}};
     if (a.errors > 0)
       checks.push_back({note, "errors", fmt::format("{} reads failed", format_count(a.errors)),
                         "see " + printable(directory) + "/.batchfs/log"});

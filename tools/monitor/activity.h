@@ -9,7 +9,8 @@
 
 namespace batchfs {
 
-/// Rates are per second, between the two looks. A daemon that was started anew in between counts from its start.
+/// Rates are per second, between the two looks. A daemon that was started anew in between counts
+/// from its start.
 struct Activity {
   struct Reader {
     std::string view, format;

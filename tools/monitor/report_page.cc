@@ -30,35 +30,46 @@ std::string row(const std::string& name, const std::string& value) {
   return "<tr><td>" + html(name) + "</td><td class=\"n\">" + html(value) + "</td></tr>\n";
 }
 
-std::string rate(double bytes) { return format_size(static_cast<std::uint64_t>(std::max(0.0, bytes))) + "/s"; }
+std::string rate(double bytes) {
+  return format_size(static_cast<std::uint64_t>(std::max(0.0, bytes))) + "/s";
+}
 
-std::string times(double factor) { return factor > 0 ? fmt::format("{:.2f}", factor) : "not known"; }
+std::string times(double factor) {
+  return factor > 0 ? fmt::format("{:.2f}", factor) : "not known";
+}
 
 std::string figures(const Report& r) {
   const Activity& a = r.activity;
-  std::string rows = row("Batches given", fmt::format("{:.1f}/s, {}", a.batches, rate(a.delivered)));
+  std::string rows =
+      row("Batches given", fmt::format("{:.1f}/s, {}", a.batches, rate(a.delivered)));
   rows += row("Fetched", rate(a.fetched)) + row("Decoded", rate(a.decoded));
   rows += row("Bytes decoded for each byte used", times(r.decode_amplification));
   rows += row("Bytes fetched for each byte used", times(r.fetch_amplification));
   rows += row("Chunks found in memory", fmt::format("{:.0f} %", 100 * a.cache_hits));
   rows += row("Threads", std::to_string(a.threads));
-  rows += row("Memory", fmt::format("{} of {}", format_size(a.memory_used), format_size(a.memory_budget)));
+  rows += row("Memory",
+              fmt::format("{} of {}", format_size(a.memory_used), format_size(a.memory_budget)));
   rows += row("Read by", a.passthrough ? "the kernel (passthrough)" : "batchfs");
-  if (a.remote) rows += row("Requests", fmt::format("{:.0f}/s, {} repeated, {} failed", a.requests, a.retries, a.failures));
+  if (a.remote)
+    rows += row("Requests",
+                fmt::format("{:.0f}/s, {} repeated, {} failed", a.requests, a.retries, a.failures));
   rows += row("Errors", format_count(a.errors));
   return "<table>" + rows + "</table>\n";
 }
 
 std::string readers_table(const Activity& a) {
-  std::string text = "<table><tr><th>Reader</th><th class=\"n\">Rank</th><th class=\"n\">Epoch</th><th class=\"n\">Batch</th>"
-                     "<th class=\"n\">Batches/s</th><th class=\"n\">Rate</th><th class=\"n\">Waited</th>"
-                     "<th class=\"n\">Median wait</th><th class=\"n\">99 % below</th></tr>\n";
+  std::string text =
+      "<table><tr><th>Reader</th><th class=\"n\">Rank</th><th class=\"n\">Epoch</th><th "
+      "class=\"n\">Batch</th>"
+      "<th class=\"n\">Batches/s</th><th class=\"n\">Rate</th><th class=\"n\">Waited</th>"
+      "<th class=\"n\">Median wait</th><th class=\"n\">99 % below</th></tr>\n";
   for (const Activity::Reader& r : a.readers) {
     text += "<tr><td>" + html(r.view + " (" + r.format + ")") + "</td>";
     for (const std::string& cell :
-         {fmt::format("{} of {}", r.rank, r.world), std::to_string(r.epoch), fmt::format("{} of {}", r.batch, r.epoch_batches),
-          fmt::format("{:.1f}", r.batches), rate(r.bytes), fmt::format("{:.0f} %", 100 * r.wait_share),
-          duration_text(r.median), duration_text(r.p99)})
+         {fmt::format("{} of {}", r.rank, r.world), std::to_string(r.epoch),
+          fmt::format("{} of {}", r.batch, r.epoch_batches), fmt::format("{:.1f}", r.batches),
+          rate(r.bytes), fmt::format("{:.0f} %", 100 * r.wait_share), duration_text(r.median),
+          duration_text(r.p99)})
       text += "<td class=\"n\">" + html(cell) + "</td>";
     text += "</tr>\n";
   }
@@ -75,27 +86,43 @@ std::string html(const std::string& text) {
   std::string out;
   for (const char c : printable(text, LineBreaks::keep)) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
 }
 
 std::string report_page(const Report& r) {
-  std::string page = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>batchfs: " + html(r.mount) +
-                     "</title>\n<style>" + kStyle + "</style></head><body>\n";
-  page += "<h1>Where readers wait: " + html(r.mount) + "</h1>\n<p class=\"of\">" + html(r.store) + " &middot; " + html(r.made) +
-          fmt::format(" &middot; pictures: the last {:.0f} s &middot; figures: since the mount began, {} ago</p>\n",
-                      r.timeline.seconds, html(duration_text(r.activity.uptime)));
+  std::string page =
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>batchfs: " +
+      html(r.mount) + "</title>\n<style>" + kStyle + "</style></head><body>\n";
+  page += "<h1>Where readers wait: " + html(r.mount) + "</h1>\n<p class=\"of\">" + html(r.store) +
+          " &middot; " + html(r.made) +
+          fmt::format(
+              " &middot; pictures: the last {:.0f} s &middot; figures: since the mount began, {} "
+              "ago</p>\n",
+              r.timeline.seconds, html(duration_text(r.activity.uptime)));
   page += "<h2>Advice</h2>\n<ul>\n";
   for (const std::string& sentence : r.advice) page += "<li>" + html(sentence) + "</li>\n";
-  page += "</ul>\n<h2>Getting batches and using them</h2>\n<p class=\"of\">" + key("wait", "waits for a batch") +
-          key("use", "uses it") + "</p>\n" + readers_picture(r.timeline);
+  page += "</ul>\n<h2>Getting batches and using them</h2>\n<p class=\"of\">" +
+          key("wait", "waits for a batch") + key("use", "uses it") + "</p>\n" +
+          readers_picture(r.timeline);
   page += "<h2>Work in the same time</h2>\n<p class=\"of\">" + key("fetch", "fetches under way") +
           key("decode", "threads that decode") + "</p>\n" + work_picture(r.timeline);
   page += "<h2>Waits for batches</h2>\n" + waits_picture(r.timeline);

@@ -1,5 +1,6 @@
 #pragma once
-// The page that `batchfs report` writes: one HTML file with its pictures inside, nothing from elsewhere.
+// The page that `batchfs report` writes: one HTML file with its pictures inside, nothing from
+// elsewhere.
 
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace batchfs {
 struct Report {
   std::string mount, store, made;  // made: when
   Timeline timeline;
-  Activity activity;               // since the mount began
+  Activity activity;  // since the mount began
   double decode_amplification = 0, fetch_amplification = 0;
   std::vector<std::string> advice;
 };

@@ -19,20 +19,26 @@ constexpr std::size_t kMostReaders = 16, kMostGets = 1500;
 constexpr std::size_t kPictureBins = 240;
 
 std::string svg(double height, const std::string& inside) {
-  return fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">\n{}</svg>\n", kWidth, height, inside);
+  return fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">\n{}</svg>\n", kWidth, height,
+                     inside);
 }
 
 std::string label(double x, double y, const std::string& text, const char* anchor = "start") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor, html(text));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
+                     html(text));
 }
 
-std::string bar(const char* kind, double x, double y, double width, double height, const std::string& tip = "") {
-  return fmt::format("<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\">{}</rect>\n", kind, x, y,
-                     std::max(0.0, width), std::max(0.0, height), tip.empty() ? "" : "<title>" + html(tip) + "</title>");
+std::string bar(const char* kind, double x, double y, double width, double height,
+                const std::string& tip = "") {
+  return fmt::format(
+      "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\">{}</rect>\n",
+      kind, x, y, std::max(0.0, width), std::max(0.0, height),
+      tip.empty() ? "" : "<title>" + html(tip) + "</title>");
 }
 
 std::string axis(double y) {
-  return fmt::format("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft, kWidth, y, y);
+  return fmt::format("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
+                     kLeft, kWidth, y, y);
 }
 
 /// Seconds below a picture, from `from` to `to`.
@@ -40,17 +46,23 @@ std::string time_scale(double from, double to, double y) {
   std::string text = axis(y);
   for (int i = 0; i <= 5; ++i) {
     const double share = i / 5.0;
-    text += label(kLeft + share * (kWidth - kLeft), y + 14, fmt::format("{:.3g} s", from + share * (to - from)),
-                  i == 0 ? "start" : i == 5 ? "end" : "middle");
+    text += label(kLeft + share * (kWidth - kLeft), y + 14,
+                  fmt::format("{:.3g} s", from + share * (to - from)),
+                  i == 0   ? "start"
+                  : i == 5 ? "end"
+                           : "middle");
   }
   return text;
 }
 
-std::string area(const char* kind, const std::vector<double>& values, double most, double top, double height) {
+std::string area(const char* kind, const std::vector<double>& values, double most, double top,
+                 double height) {
   std::string points = fmt::format("{:.1f},{:.1f}", kLeft, top + height);
-  const double step = (kWidth - kLeft) / static_cast<double>(std::max<std::size_t>(1, values.size()));
+  const double step =
+      (kWidth - kLeft) / static_cast<double>(std::max<std::size_t>(1, values.size()));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const double y = top + height * (1 - values[i] / most), x = kLeft + static_cast<double>(i) * step;
+    const double y = top + height * (1 - values[i] / most),
+                 x = kLeft + static_cast<double>(i) * step;
     points += fmt::format(" {:.1f},{:.1f} {:.1f},{:.1f}", x, y, x + step, y);
   }
   points += fmt::format(" {:.1f},{:.1f}", kWidth, top + height);
@@ -81,16 +93,21 @@ std::string readers_picture(const Timeline& timeline) {
   for (std::size_t r = 0; r < readers; ++r) {
     const Timeline::Reader& reader = timeline.readers[r];
     const double y = 4 + kRow * static_cast<double>(r);
-    inside += label(0, y + 13, cut_to(fmt::format("{} {}/{}", reader.view, reader.rank, reader.world), 20));
-    for (std::size_t i = reader.gets.size() > gets ? reader.gets.size() - gets : 0; i < reader.gets.size(); ++i) {
+    inside += label(0, y + 13,
+                    cut_to(fmt::format("{} {}/{}", reader.view, reader.rank, reader.world), 20));
+    for (std::size_t i = reader.gets.size() > gets ? reader.gets.size() - gets : 0;
+         i < reader.gets.size(); ++i) {
       const Timeline::Get& get = reader.gets[i];
       const double used_until = get.used_until >= 0 ? get.used_until : to;
-      const std::string tip = fmt::format("epoch {} batch {}: waited {}, used {}{}", get.epoch, get.batch,
-                                          duration_text(get.wait.end - get.wait.begin),
-                                          get.used_until >= 0 ? duration_text(used_until - get.wait.end) : "since",
-                                          get.failed ? ", failed" : "");
-      inside += bar("use", kLeft + (get.wait.end - from) * scale, y + 4, (used_until - get.wait.end) * scale, 12, tip);
-      inside += bar("wait", kLeft + (get.wait.begin - from) * scale, y, (get.wait.end - get.wait.begin) * scale, 20, tip);
+      const std::string tip =
+          fmt::format("epoch {} batch {}: waited {}, used {}{}", get.epoch, get.batch,
+                      duration_text(get.wait.end - get.wait.begin),
+                      get.used_until >= 0 ? duration_text(used_until - get.wait.end) : "since",
+                      get.failed ? ", failed" : "");
+      inside += bar("use", kLeft + (get.wait.end - from) * scale, y + 4,
+                    (used_until - get.wait.end) * scale, 12, tip);
+      inside += bar("wait", kLeft + (get.wait.begin - from) * scale, y,
+                    (get.wait.end - get.wait.begin) * scale, 20, tip);
     }
   }
   const double bottom = 8 + kRow * static_cast<double>(readers);
@@ -104,11 +121,13 @@ std::string work_picture(const Timeline& timeline) {
   constexpr double kHeight = 70;
   std::string inside;
   double top = 6;
-  for (const auto& [kind, spans] : {std::pair{"fetch", &timeline.fetches}, std::pair{"decode", &timeline.decodes}}) {
+  for (const auto& [kind, spans] :
+       {std::pair{"fetch", &timeline.fetches}, std::pair{"decode", &timeline.decodes}}) {
     const std::vector<double> busy = under_way(*spans, timeline.seconds, kPictureBins);
     const double most = largest(busy);
     inside += area(kind, busy, most, top, kHeight) + axis(top + kHeight);
-    inside += label(kLeft - 8, top + 10, fmt::format("{:.1f}", most), "end") + label(0, top + kHeight, kind);
+    inside += label(kLeft - 8, top + 10, fmt::format("{:.1f}", most), "end") +
+              label(0, top + kHeight, kind);
     top += kHeight + 10;
   }
   return svg(top + 14, inside + time_scale(0, timeline.seconds, top - 4));
@@ -125,20 +144,23 @@ std::string waits_picture(const Timeline& timeline) {
   for (const Timeline::Reader& reader : timeline.readers)
     for (const Timeline::Get& get : reader.gets) {
       const double took = get.wait.end - get.wait.begin;
-      ++counts[static_cast<std::size_t>(std::lower_bound(edges.begin(), edges.end(), took) - edges.begin())];
+      ++counts[static_cast<std::size_t>(std::lower_bound(edges.begin(), edges.end(), took) -
+                                        edges.begin())];
       ++all;
     }
   if (all == 0) return nothing();
   constexpr double kHeight = 130;
   const double most = largest(counts), step = (kWidth - kLeft) / static_cast<double>(counts.size());
-  std::string inside = label(kLeft - 8, 14, fmt::format("{:.0f}", most), "end") + label(0, kHeight, "batches") + axis(kHeight + 4);
+  std::string inside = label(kLeft - 8, 14, fmt::format("{:.0f}", most), "end") +
+                       label(0, kHeight, "batches") + axis(kHeight + 4);
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const double height = kHeight * counts[i] / most;
     const std::string upper = i < edges.size() ? duration_text(edges[i]) : "longer";
-    inside += bar("wait", kLeft + static_cast<double>(i) * step + 1, 4 + kHeight - height, step - 2, height,
-                  fmt::format("{:.0f} batches: up to {}", counts[i], upper));
+    inside += bar("wait", kLeft + static_cast<double>(i) * step + 1, 4 + kHeight - height, step - 2,
+                  height, fmt::format("{:.0f} batches: up to {}", counts[i], upper));
     if (i % 3 == 0 && i < edges.size())
-      inside += label(kLeft + static_cast<double>(i + 1) * step, kHeight + 18, duration_text(edges[i]), "middle");
+      inside += label(kLeft + static_cast<double>(i + 1) * step, kHeight + 18,
+                      duration_text(edges[i]), "middle");
   }
   return svg(kHeight + 24, inside);
 }
@@ -150,12 +172,14 @@ std::string throughput_picture(const Timeline& timeline) {
   const double width = timeline.seconds / kTimes;
   for (const Timeline::Reader& reader : timeline.readers)
     for (const Timeline::Get& get : reader.gets)
-      bytes[std::min(kTimes - 1, static_cast<std::size_t>(get.wait.end / width))] += static_cast<double>(get.bytes) / width;
+      bytes[std::min(kTimes - 1, static_cast<std::size_t>(get.wait.end / width))] +=
+          static_cast<double>(get.bytes) / width;
   constexpr double kHeight = 90;
   const double most = largest(bytes);
-  return svg(kHeight + 24, area("use", bytes, most, 4, kHeight) +
-                               label(kLeft - 8, 14, format_size(static_cast<std::uint64_t>(most)) + "/s", "end") +
-                               time_scale(0, timeline.seconds, kHeight + 4));
+  return svg(kHeight + 24,
+             area("use", bytes, most, 4, kHeight) +
+                 label(kLeft - 8, 14, format_size(static_cast<std::uint64_t>(most)) + "/s", "end") +
+                 time_scale(0, timeline.seconds, kHeight + 4));
 }
 
 }  // namespace batchfs

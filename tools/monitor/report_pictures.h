@@ -7,7 +7,8 @@
 
 namespace batchfs {
 
-/// A row for each reader: waiting and using in turn. Of long stories the end, of many readers the first.
+/// A row for each reader: waiting and using in turn. Of long stories the end, of many readers the
+/// first.
 std::string readers_picture(const Timeline& timeline);
 /// Fetches and decodes under way, over time.
 std::string work_picture(const Timeline& timeline);

@@ -45,14 +45,22 @@ Timeline timeline(const Json& trace) {
   for (const Event& event : events) {
     const Timeline::Span span{event.span.begin - first, event.span.end - first};
     line.seconds = std::max(line.seconds, span.end);
-    if (event.name == "fetch") line.fetches.push_back(span);
-    else if (event.name == "decode") line.decodes.push_back(span);
-    else if (event.name == "assemble") line.assemblies.push_back(span);
+    if (event.name == "fetch")
+      line.fetches.push_back(span);
+    else if (event.name == "decode")
+      line.decodes.push_back(span);
+    else if (event.name == "assemble")
+      line.assemblies.push_back(span);
     else if (event.name == "wait" && text_field(*event.args, "end") != "the reader left") {
-      Timeline::Reader& reader = readers[{text_field(*event.args, "view"), integer_field(*event.args, "world"), integer_field(*event.args, "rank")}];
-      if (!reader.gets.empty()) reader.gets.back().used_until = std::max(span.begin, reader.gets.back().wait.end);
-      reader.gets.push_back({span, -1, integer_field(*event.args, "epoch"), integer_field(*event.args, "batch"),
-                             static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer_field(*event.args, "bytes"))),
+      Timeline::Reader& reader =
+          readers[{text_field(*event.args, "view"), integer_field(*event.args, "world"),
+                   integer_field(*event.args, "rank")}];
+      if (!reader.gets.empty())
+        reader.gets.back().used_until = std::max(span.begin, reader.gets.back().wait.end);
+      reader.gets.push_back({span, -1, integer_field(*event.args, "epoch"),
+                             integer_field(*event.args, "batch"),
+                             static_cast<std::uint64_t>(
+                                 std::max<std::int64_t>(0, integer_field(*event.args, "bytes"))),
                              text_field(*event.args, "end") == "failed"});
     }
   }
@@ -63,7 +71,8 @@ Timeline timeline(const Json& trace) {
   return line;
 }
 
-std::vector<double> under_way(const std::vector<Timeline::Span>& spans, double seconds, std::size_t bins) {
+std::vector<double> under_way(const std::vector<Timeline::Span>& spans, double seconds,
+                              std::size_t bins) {
   std::vector<double> busy(bins, 0.0);
   if (!(seconds > 0) || bins == 0) return busy;
   const double width = seconds / static_cast<double>(bins);
@@ -73,7 +82,8 @@ std::vector<double> under_way(const std::vector<Timeline::Span>& spans, double s
     };
     for (std::size_t i = bin_at(span.begin); i <= bin_at(span.end); ++i) {
       const double from = static_cast<double>(i) * width;
-      busy[i] += std::max(0.0, std::min(span.end, from + width) - std::max(span.begin, from)) / width;
+      busy[i] +=
+          std::max(0.0, std::min(span.end, from + width) - std::max(span.begin, from)) / width;
     }
   }
   return busy;

@@ -1,6 +1,6 @@
 #pragma once
-// A mount's trace.json as a story: when each reader asked for a batch, how long it waited, how long it then used it,
-// and what the mount was doing meanwhile.
+// A mount's trace.json as a story: when each reader asked for a batch, how long it waited, how long
+// it then used it, and what the mount was doing meanwhile.
 
 #include <cstdint>
 #include <string>
@@ -35,6 +35,7 @@ struct Timeline {
 Timeline timeline(const Json& trace);
 
 /// How many of `spans` were under way, on average, in each of `bins` equal parts of `seconds`.
-std::vector<double> under_way(const std::vector<Timeline::Span>& spans, double seconds, std::size_t bins);
+std::vector<double> under_way(const std::vector<Timeline::Span>& spans, double seconds,
+                              std::size_t bins);
 
 }  // namespace batchfs

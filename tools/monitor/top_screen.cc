@@ -12,7 +12,9 @@ namespace batchfs {
 
 namespace {
 
-std::string rate_text(double bytes) { return format_size(static_cast<std::uint64_t>(std::max(0.0, bytes))) + "/s"; }
+std::string rate_text(double bytes) {
+  return format_size(static_cast<std::uint64_t>(std::max(0.0, bytes))) + "/s";
+}
 
 std::string uptime_text(double seconds) {
   const auto s = static_cast<std::int64_t>(std::clamp(seconds, 0.0, 1e12));
@@ -22,8 +24,8 @@ std::string uptime_text(double seconds) {
 
 std::string store_line(const Activity& a) {
   if (!a.remote) return fmt::format("Store    {} read, on this machine", rate_text(a.fetched));
-  std::string line = fmt::format("Store    {}  {:.0f} requests/s  in flight {} of {}", rate_text(a.received), a.requests,
-                                 a.in_flight, a.limit);
+  std::string line = fmt::format("Store    {}  {:.0f} requests/s  in flight {} of {}",
+                                 rate_text(a.received), a.requests, a.in_flight, a.limit);
   if (a.waiting > 0) line += fmt::format(", {} wait", a.waiting);
   line += fmt::format("  retries {}  hedges {}  failures {}", a.retries, a.hedges, a.failures);
   if (a.disk_cache) line += fmt::format("  disk cache {}", percent_text(a.disk_hits));
@@ -33,7 +35,8 @@ std::string store_line(const Activity& a) {
 std::string memory_line(const Activity& a) {
   const double budget = std::max<double>(1, static_cast<double>(a.memory_budget));
   return fmt::format("Memory   {} of {} ({})  chunks {}  process {}", format_size(a.memory_used),
-                     format_size(a.memory_budget), percent_text(static_cast<double>(a.memory_used) / budget),
+                     format_size(a.memory_budget),
+                     percent_text(static_cast<double>(a.memory_used) / budget),
                      format_size(a.chunk_cache), format_size(a.memory_resident));
 }
 
@@ -43,17 +46,23 @@ struct Column {
   int spared = 0;  // where the terminal is too narrow for all: 1 goes first; 0 never
 };
 constexpr Column kColumns[] = {
-    {"READER", [](const Activity::Reader& r) { return printable(r.view) + " (" + printable(r.format) + ")"; }},
+    {"READER",
+     [](const Activity::Reader& r) {
+       return printable(r.view) + " (" + printable(r.format) + ")";
+     }},
     {"RANK", [](const Activity::Reader& r) { return fmt::format("{}/{}", r.rank, r.world); }},
     {"EPOCH", [](const Activity::Reader& r) { return std::to_string(r.epoch); }, 4},
-    {"BATCH", [](const Activity::Reader& r) { return fmt::format("{}/{}", r.batch, r.epoch_batches); }},
+    {"BATCH",
+     [](const Activity::Reader& r) { return fmt::format("{}/{}", r.batch, r.epoch_batches); }},
     {"BATCH/S", [](const Activity::Reader& r) { return fmt::format("{:.1f}", r.batches); }},
     {"RATE", [](const Activity::Reader& r) { return rate_text(r.bytes); }},
     {"WAITS", [](const Activity::Reader& r) { return percent_text(r.wait_share); }},
     {"P50", [](const Activity::Reader& r) { return duration_text(r.median); }, 2},
     {"P99", [](const Activity::Reader& r) { return duration_text(r.p99); }},
     {"AHEAD", [](const Activity::Reader& r) { return std::to_string(r.window); }, 3},
-    {"IDLE", [](const Activity::Reader& r) { return r.idle < 2 ? std::string() : duration_text(r.idle); }, 1},
+    {"IDLE",
+     [](const Activity::Reader& r) { return r.idle < 2 ? std::string() : duration_text(r.idle); },
+     1},
     {"FAILED", [](const Activity::Reader& r) { return std::to_string(r.failures); }},
 };
 
@@ -77,7 +86,9 @@ std::vector<std::string> readers_table(const Activity& a, std::size_t most, int 
 std::vector<std::string> fitting_table(const Activity& a, std::size_t most, std::size_t columns) {
   for (int spared = 0;; ++spared) {
     std::vector<std::string> lines = readers_table(a, most, spared);
-    const bool fits = std::all_of(lines.begin(), lines.end(), [&](const std::string& line) { return cut_to(line, columns) == line; });
+    const bool fits = std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
+      return cut_to(line, columns) == line;
+    });
     if (columns == 0 || fits || spared == static_cast<int>(std::size(kColumns))) return lines;
   }
 }
@@ -101,28 +112,33 @@ std::string cut_to(const std::string& text, std::size_t columns) {
   return text;
 }
 
-std::vector<std::string> top_screen(const Activity& a, const std::string& title, std::size_t columns,
-                                    std::size_t rows) {
+std::vector<std::string> top_screen(const Activity& a, const std::string& title,
+                                    std::size_t columns, std::size_t rows) {
   std::vector<std::string> lines{
       fmt::format("batchfs top  {}  up {}  pid {}", printable(title), uptime_text(a.uptime), a.pid),
       store_line(a),
-      fmt::format("Decode   {}  {:.0f} chunks/s  {} threads  {} of chunks were in memory", rate_text(a.decoded), a.chunks,
-                  a.threads, percent_text(a.cache_hits)),
+      fmt::format("Decode   {}  {:.0f} chunks/s  {} threads  {} of chunks were in memory",
+                  rate_text(a.decoded), a.chunks, a.threads, percent_text(a.cache_hits)),
       fmt::format("Batches  {:.1f}/s  {}{}{}", a.batches, rate_text(a.delivered),
                   a.passthrough ? "  passthrough" : "",
                   a.handoff_readers > 0 ? fmt::format("  {} by hand-off", a.handoff_readers) : ""),
       memory_line(a),
   };
   for (const Activity::Gpu& gpu : a.gpus)
-    lines.push_back(fmt::format("GPU      {} of {}  {}", format_size(gpu.used), format_size(gpu.memory), printable(gpu.name)));
-  lines.push_back(fmt::format("Errors   {}", a.errors) + (a.errors > 0 ? "  (.batchfs/log says which)" : ""));
+    lines.push_back(fmt::format("GPU      {} of {}  {}", format_size(gpu.used),
+                                format_size(gpu.memory), printable(gpu.name)));
+  lines.push_back(fmt::format("Errors   {}", a.errors) +
+                  (a.errors > 0 ? "  (.batchfs/log says which)" : ""));
   lines.emplace_back();
-  const std::size_t room = rows == 0 ? a.readers.size() : rows > lines.size() + 2 ? rows - lines.size() - 2 : 0;
+  const std::size_t room = rows == 0                 ? a.readers.size()
+                           : rows > lines.size() + 2 ? rows - lines.size() - 2
+                                                     : 0;
   if (a.readers.empty()) {
     lines.emplace_back("No batch was read yet.");
   } else {
     for (std::string& line : fitting_table(a, room, columns)) lines.push_back(std::move(line));
-    if (a.readers.size() > room) lines.push_back(fmt::format("and {} more", a.readers.size() - room));
+    if (a.readers.size() > room)
+      lines.push_back(fmt::format("and {} more", a.readers.size() - room));
   }
   if (rows != 0 && lines.size() > rows) lines.resize(rows);
   if (columns != 0)

@@ -14,39 +14,50 @@ namespace batchfs {
 namespace {
 
 /// A block order in place of a global one that decodes chunks again and again.
-void advise_on_global(const View& view, const ViewCost& cost, double budget, std::vector<std::string>& lines) {
+void advise_on_global(const View& view, const ViewCost& cost, double budget,
+                      std::vector<std::string>& lines) {
   if (cost.view_bytes <= kept_bytes(budget)) return;
   const double decoded = epoch_decoded(view, cost, kept_bytes(budget));
-  const auto block = view.with_order({.shuffle = Order::Shuffle::block, .seed = view.order()->seed, .window = 0});
+  const auto block =
+      view.with_order({.shuffle = Order::Shuffle::block, .seed = view.order()->seed, .window = 0});
   const BlockCost block_cost = estimate_block_cost(*block);
-  if (block_cost.run_decoded > kept_bytes(budget) || decoded < 1.5 * block_cost.epoch_decoded) return;
+  if (block_cost.run_decoded > kept_bytes(budget) || decoded < 1.5 * block_cost.epoch_decoded)
+    return;
   const double less = decoded / block_cost.epoch_decoded;
-  lines.push_back(fmt::format(
-      "The global order decodes about {} an epoch, since the data ({}) is larger than what the memory budget ({}) can "
-      "keep: \"order\": {{\"shuffle\": \"block\"}} would decode {:.{}f} times less, at a shuffle quality of {:.2f}.",
-      estimated_size(decoded), estimated_size(cost.view_bytes), estimated_size(budget), less, less < 10 ? 1 : 0,
-      shuffle_quality(*block).value_or(1)));
+  lines.push_back(
+      fmt::format("The global order decodes about {} an epoch, since the data ({}) is larger than "
+                  "what the memory budget ({}) can "
+                  "keep: \"order\": {{\"shuffle\": \"block\"}} would decode {:.{}f} times less, at "
+                  "a shuffle quality of {:.2f}.",
+                  estimated_size(decoded), estimated_size(cost.view_bytes), estimated_size(budget),
+                  less, less < 10 ? 1 : 0, shuffle_quality(*block).value_or(1)));
 }
 
 /// A longer run of groups where samples are mixed badly and memory is left.
-void advise_on_block(const View& view, const ViewCost& cost, double budget, std::vector<std::string>& lines) {
+void advise_on_block(const View& view, const ViewCost& cost, double budget,
+                     std::vector<std::string>& lines) {
   constexpr double kGoodWindow = 10, kGood = 1 - 1 / kGoodWindow;
   if (!cost.shuffle_quality || *cost.shuffle_quality >= kGood) return;
   const BlockCost now = estimate_block_cost(view);
   const auto window = static_cast<double>(view.order()->window);
-  const double possible = std::floor(window * kept_bytes(budget) / 2 / std::max(now.run_decoded, 1.0));
+  const double possible =
+      std::floor(window * kept_bytes(budget) / 2 / std::max(now.run_decoded, 1.0));
   const double better = std::min({possible, std::max(kGoodWindow, 2 * window), 1048576.0});
   if (better < 2 * window) return;
   Order order = *view.order();
   order.window = static_cast<std::int64_t>(better);
   const double quality = shuffle_quality(*view.with_order(order)).value_or(1);
   if (quality < *cost.shuffle_quality + 0.02) return;
-  lines.push_back(fmt::format("A \"window\" of {} groups in \"order\" would mix samples better: a shuffle quality of {:.2f} "
-                              "instead of {:.2f}. It keeps about {} of decoded chunks.",
-                              order.window, quality, *cost.shuffle_quality, estimated_size(now.run_decoded * better / window)));
+  lines.push_back(
+      fmt::format("A \"window\" of {} groups in \"order\" would mix samples better: a shuffle "
+                  "quality of {:.2f} "
+                  "instead of {:.2f}. It keeps about {} of decoded chunks.",
+                  order.window, quality, *cost.shuffle_quality,
+                  estimated_size(now.run_decoded * better / window)));
 }
 
-void advise_on_order(const View& view, const ViewCost& cost, double budget, std::vector<std::string>& lines) {
+void advise_on_order(const View& view, const ViewCost& cost, double budget,
+                     std::vector<std::string>& lines) {
   if (view.order() == nullptr) return;
   if (view.order()->shuffle == Order::Shuffle::global) advise_on_global(view, cost, budget, lines);
   if (view.order()->shuffle == Order::Shuffle::block) advise_on_block(view, cost, budget, lines);
@@ -59,8 +70,10 @@ void advise_on_absent(const ViewCost& cost, std::vector<std::string>& lines) {
     for (const ViewCost::Absent& absent : cost.absent)
       if (absent.all == all) names.push_back(absent.variable);
     if (names.empty()) continue;
-    lines.push_back(fmt::format("No chunk of {} {}, so the values are fill values. Check that the store was written, or "
-                                "copied, completely.", join(names, ", "), all ? "exists" : "that was examined exists"));
+    lines.push_back(fmt::format(
+        "No chunk of {} {}, so the values are fill values. Check that the store was written, or "
+        "copied, completely.",
+        join(names, ", "), all ? "exists" : "that was examined exists"));
   }
 }
 
@@ -68,33 +81,40 @@ void advise_on_absent(const ViewCost& cost, std::vector<std::string>& lines) {
 
 std::optional<std::string> memory_advice(double need, std::uint64_t budget) {
   if (need <= static_cast<double>(budget)) return std::nullopt;
-  return fmt::format("A batch needs {} while it is made and the memory budget is {}: use a smaller batch size or a "
-                     "larger --memory.", estimated_size(need), format_size(budget));
+  return fmt::format(
+      "A batch needs {} while it is made and the memory budget is {}: use a smaller batch size or "
+      "a "
+      "larger --memory.",
+      estimated_size(need), format_size(budget));
 }
 
 std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory) {
   std::vector<std::string> lines;
   const auto budget = static_cast<double>(memory);
   for (const std::string& why : cost.unreadable)
-    lines.push_back("A chunk cannot be read, and batches that need it will fail: " + printable(why) +
-                    ". `batchfs check STORE` finds all such chunks.");
+    lines.push_back("A chunk cannot be read, and batches that need it will fail: " +
+                    printable(why) + ". `batchfs check STORE` finds all such chunks.");
   advise_on_absent(cost, lines);
   if (const auto line = memory_advice(cost.memory_need, memory)) lines.push_back(*line);
   advise_on_order(view, cost, budget, lines);
   if (cost.waste && epoch_amplification(view, cost, kept_bytes(budget)) >= 2) {
     const ViewCost::Waste& waste = *cost.waste;
-    lines.push_back(fmt::format(
-        "A batch uses about {:.0f} of the {} positions that a chunk of {} has along {}, and the rest is decoded for nothing. "
-        "A store with chunks of about {:.0f} there, or a larger batch, decodes less.",
-        std::max(1.0, waste.used), waste.chunk, waste.variable, waste.dim, std::max(1.0, std::ceil(waste.used))));
+    lines.push_back(
+        fmt::format("A batch uses about {:.0f} of the {} positions that a chunk of {} has along "
+                    "{}, and the rest is decoded for nothing. "
+                    "A store with chunks of about {:.0f} there, or a larger batch, decodes less.",
+                    std::max(1.0, waste.used), waste.chunk, waste.variable, waste.dim,
+                    std::max(1.0, std::ceil(waste.used))));
   }
   if (cost.batch_bytes > 0 && cost.batch_bytes < 256 << 10 && view.batches() > 1) {
     const double factor = std::ceil((4 << 20) / cost.batch_bytes);
     const double size = std::min(static_cast<double>(view.batch_size()) * factor,
                                  static_cast<double>(view.samples()));
-    lines.push_back(fmt::format(
-        "A batch is only {}: opening the file takes longer than reading it. A batch size of about {:.0f} "
-        "is read faster.", estimated_size(cost.batch_bytes), size));
+    lines.push_back(
+        fmt::format("A batch is only {}: opening the file takes longer than reading it. A batch "
+                    "size of about {:.0f} "
+                    "is read faster.",
+                    estimated_size(cost.batch_bytes), size));
   }
   return lines;
 }

@@ -9,7 +9,8 @@
 
 namespace batchfs {
 
-/// That a view needs more memory than the budget, and what to do; nothing if it does not. Both in bytes.
+/// That a view needs more memory than the budget, and what to do; nothing if it does not. Both in
+/// bytes.
 std::optional<std::string> memory_advice(double need, std::uint64_t budget);
 
 /// Most important first; each a sentence or two. `memory`: the budget in bytes.

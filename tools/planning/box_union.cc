@@ -78,8 +78,9 @@ std::optional<std::int64_t> covered_elements(const std::vector<Box>& boxes) {
     }
     steps += cells.elements();
     if (steps > kMostCells) return std::nullopt;
-    for_each_cell(cells, strides,
-                  [&](std::int64_t linear, const Dims&) { covered[static_cast<std::size_t>(linear)] = 1; });
+    for_each_cell(cells, strides, [&](std::int64_t linear, const Dims&) {
+      covered[static_cast<std::size_t>(linear)] = 1;
+    });
   }
   std::int64_t elements = 0;
   for_each_cell(whole_box(counts), strides, [&](std::int64_t linear, const Dims& at) {

@@ -11,8 +11,8 @@ namespace batchfs {
 /// The positions along dimension `d` that any of the boxes has.
 std::int64_t covered_length(const std::vector<Box>& boxes, std::size_t d);
 
-/// The elements that any of the boxes has, each counted once. nullopt where counting would take more than
-/// about a million steps (very many windows that overlap in several dimensions).
+/// The elements that any of the boxes has, each counted once. nullopt where counting would take
+/// more than about a million steps (very many windows that overlap in several dimensions).
 std::optional<std::int64_t> covered_elements(const std::vector<Box>& boxes);
 
 }  // namespace batchfs

@@ -84,24 +84,28 @@ void add_use(const BatchPlan& plan, const ChunkUse& use, VariableSums& sums) {
   ++sums.chunks;
 }
 
-void find_waste(const Variable& variable, const VariableSums& sums, std::optional<ViewCost::Waste>& worst) {
+void find_waste(const Variable& variable, const VariableSums& sums,
+                std::optional<ViewCost::Waste>& worst) {
   const ChunkGrid& grid = variable.array->grid();
   for (std::size_t d = 0; d < sums.used_lengths.size(); ++d) {
     const std::int64_t chunk = std::min(grid.chunk_shape()[d], grid.array_shape()[d]);
     const double used = sums.used_lengths[d] / sums.chunks;
     const double share = used / static_cast<double>(chunk);
-    if (share > 0.75 || (worst && share >= worst->used / static_cast<double>(worst->chunk))) continue;
-    worst = ViewCost::Waste{variable.name, d < variable.dims.size() ? variable.dims[d] : "characters", used,
-                            chunk};
+    if (share > 0.75 || (worst && share >= worst->used / static_cast<double>(worst->chunk)))
+      continue;
+    worst = ViewCost::Waste{
+        variable.name, d < variable.dims.size() ? variable.dims[d] : "characters", used, chunk};
   }
 }
 
-/// Is there nothing but metadata where a local store keeps the chunks? A remote one is not listed: that may take long.
+/// Is there nothing but metadata where a local store keeps the chunks? A remote one is not listed:
+/// that may take long.
 bool has_no_objects(const Array& array) {
   if (!array.store().is_local()) return false;
   const std::vector<Store::Entry> entries = array.store().list(array.metadata().path);
-  return std::all_of(entries.begin(), entries.end(),
-                     [](const Store::Entry& entry) { return entry.name.starts_with('.') || entry.name == "zarr.json"; });
+  return std::all_of(entries.begin(), entries.end(), [](const Store::Entry& entry) {
+    return entry.name.starts_with('.') || entry.name == "zarr.json";
+  });
 }
 
 using ChunkSets = std::vector<std::unordered_set<std::int64_t>>;  // per variable
@@ -125,7 +129,8 @@ void enter(const BatchPlan& plan, ChunkSets& chunks) {
 /// Bytes that an epoch decodes if the chunks of each batch are kept for the next one.
 double decoded_with_the_last_batch(const View& view) {
   constexpr int kPairs = 32;
-  constexpr double kGolden = 0.6180339887498949;  // spreads without a period that chunks could have too
+  constexpr double kGolden =
+      0.6180339887498949;  // spreads without a period that chunks could have too
   double bytes = 0;
   for (int i = 1; i <= kPairs; ++i) {
     const double place = kGolden * i - std::floor(kGolden * i);
@@ -194,7 +199,8 @@ ViewCost estimate_cost(const View& view) {
     fetched += sums[v].chunks * chunk_bytes * ratio.value_or(0);
     all_measured = all_measured && ratio.has_value();
     if (sums[v].ratio.unreadable()) cost.unreadable.push_back(*sums[v].ratio.unreadable());
-    if (sums[v].ratio.all_missing()) cost.absent.push_back({variables[v]->name, has_no_objects(array)});
+    if (sums[v].ratio.all_missing())
+      cost.absent.push_back({variables[v]->name, has_no_objects(array)});
     std::vector<const Positions*> selected;
     for (const std::string& dim : variables[v]->dims) selected.push_back(&view.selected(dim));
     const std::int64_t view_chunks = touched_chunks(*variables[v], selected);
@@ -210,8 +216,9 @@ ViewCost estimate_cost(const View& view) {
   if (all_measured) cost.fetched_bytes = fetched / count;
   cost.epoch_bytes = cost.batch_bytes * static_cast<double>(view.batches() - 1) +
                      bytes_of(view, view.shapes(view.batches() - 1));
-  cost.reads_per_chunk = std::max(1.0, cost.chunks * static_cast<double>(view.batches()) /
-                                           static_cast<double>(std::max<std::int64_t>(cost.view_chunks, 1)));
+  cost.reads_per_chunk =
+      std::max(1.0, cost.chunks * static_cast<double>(view.batches()) /
+                        static_cast<double>(std::max<std::int64_t>(cost.view_chunks, 1)));
   cost.memory_need = need(cost.batch_bytes, cost.decoded_bytes);
   cost.shuffle_quality = shuffle_quality(view);
   return cost;
@@ -251,17 +258,20 @@ BlockCost estimate_block_cost(const View& view) {
   // Some of a run's batches, enough to meet nearly all of its chunks: eight samples for a group.
   const std::int64_t batches = std::max<std::int64_t>(1, view.mixed_samples() / view.batch_size());
   const std::int64_t n =
-      std::min({batches, view.batches(), std::clamp<std::int64_t>(8 * view.order()->window / view.batch_size(), 16, 512)});
+      std::min({batches, view.batches(),
+                std::clamp<std::int64_t>(8 * view.order()->window / view.batch_size(), 16, 512)});
   std::vector<std::unordered_set<std::int64_t>> chunks(view.variables().size());
   for (std::int64_t i = 0; i < n; ++i)
     for (const ChunkUse& use : view.plan(0, batches / n * i + batches % n * i / n).chunks)
       chunks[use.variable].insert(use.chunk);
   BlockCost cost;
   for (std::size_t v = 0; v < chunks.size(); ++v)
-    cost.run_decoded += static_cast<double>(chunks[v].size()) * static_cast<double>(view.variables()[v]->array->chunk_bytes());
+    cost.run_decoded += static_cast<double>(chunks[v].size()) *
+                        static_cast<double>(view.variables()[v]->array->chunk_bytes());
   // A batch that is larger than a run holds several.
   const auto covered = static_cast<double>(std::max(view.mixed_samples(), view.batch_size()));
-  cost.epoch_decoded = cost.run_decoded * std::max(1.0, static_cast<double>(view.samples()) / covered);
+  cost.epoch_decoded =
+      cost.run_decoded * std::max(1.0, static_cast<double>(view.samples()) / covered);
   return cost;
 }
 

@@ -9,15 +9,17 @@
 
 namespace batchfs {
 
-/// Per batch, averages over the planned batches, supposing that no chunk is left over from another batch.
+/// Per batch, averages over the planned batches, supposing that no chunk is left over from another
+/// batch.
 struct ViewCost {
-  std::vector<std::int64_t> planned;        // the batches that were planned, of epoch 0
-  double batch_bytes = 0;                   // of the tensors
-  double chunks = 0;                        // distinct chunks
-  double used_bytes = 0;                    // stored elements that go into the batch, each once (at most
-                                            // this, where windows overlap in very many ways)
-  double decoded_bytes = 0;                 // of whole chunks: at most what is decoded
-  std::optional<double> fetched_bytes;      // stored bytes of the chunks; nothing when none could be read
+  std::vector<std::int64_t> planned;  // the batches that were planned, of epoch 0
+  double batch_bytes = 0;             // of the tensors
+  double chunks = 0;                  // distinct chunks
+  double used_bytes = 0;              // stored elements that go into the batch, each once (at most
+                                      // this, where windows overlap in very many ways)
+  double decoded_bytes = 0;           // of whole chunks: at most what is decoded
+  std::optional<double>
+      fetched_bytes;  // stored bytes of the chunks; nothing when none could be read
   double decode_amplification() const { return used_bytes > 0 ? decoded_bytes / used_bytes : 1; }
   /// Against the same elements in chunks of which every element is used.
   std::optional<double> fetch_amplification() const;
@@ -25,47 +27,51 @@ struct ViewCost {
   /// A variable without chunks where they were looked for: its values are fill values.
   struct Absent {
     std::string variable;
-    bool all = false;                       // the store has no chunk of it at all
+    bool all = false;  // the store has no chunk of it at all
   };
   std::vector<Absent> absent;
-  std::vector<std::string> unreadable;      // errors, one a variable at most, of chunks that could not be read
+  std::vector<std::string>
+      unreadable;  // errors, one a variable at most, of chunks that could not be read
 
-  std::int64_t view_chunks = 0;             // chunks that hold what the view selects
-  double view_bytes = 0;                    // decoded
-  /// How often a chunk is read in an epoch when none is kept between batches: see epoch_decoded() for the truth.
+  std::int64_t view_chunks = 0;  // chunks that hold what the view selects
+  double view_bytes = 0;         // decoded
+  /// How often a chunk is read in an epoch when none is kept between batches: see epoch_decoded()
+  /// for the truth.
   double reads_per_chunk = 1;
-  double epoch_bytes = 0;                   // of the tensors of all batches
-  double memory_need = 0;                   // a batch being read, one ahead, and the chunks of one
+  double epoch_bytes = 0;  // of the tensors of all batches
+  double memory_need = 0;  // a batch being read, one ahead, and the chunks of one
 
-  std::optional<double> shuffle_quality;    // see engine/view/shuffle_quality.h
+  std::optional<double> shuffle_quality;  // see engine/view/shuffle_quality.h
 
   /// The dimension along which chunks are used worst: how much of a chunk's length a batch takes.
   struct Waste {
     std::string variable, dim;
-    double used = 0;                        // of `chunk`, on average
+    double used = 0;  // of `chunk`, on average
     std::int64_t chunk = 0;
   };
-  std::optional<Waste> waste;               // nothing when all is used
+  std::optional<Waste> waste;  // nothing when all is used
 };
 
 /// `view` has its samples, or is View::with_samples(nullptr).
 ViewCost estimate_cost(const View& view);
 
-/// Bytes of decoded chunks that stay in memory between batches, with a memory budget of so many bytes.
+/// Bytes of decoded chunks that stay in memory between batches, with a memory budget of so many
+/// bytes.
 double kept_bytes(double budget);
 
-/// Bytes that an epoch decodes if up to `kept` bytes of decoded chunks stay in memory between batches. At least
-/// cost.view_bytes: then every chunk is read once.
+/// Bytes that an epoch decodes if up to `kept` bytes of decoded chunks stay in memory between
+/// batches. At least cost.view_bytes: then every chunk is read once.
 double epoch_decoded(const View& view, const ViewCost& cost, double kept);
 
 /// Bytes that an epoch decodes for each byte of stored elements that goes into its batches.
 double epoch_amplification(const View& view, const ViewCost& cost, double kept);
 
-/// Bytes of memory to read a view: a batch being read, one ahead, and the chunks of one; from its first batch.
+/// Bytes of memory to read a view: a batch being read, one ahead, and the chunks of one; from its
+/// first batch.
 double memory_need(const View& view);
 
-/// Bytes decoded in an epoch of a view with a block order when the chunks of one run of groups are kept, and the
-/// bytes of those chunks.
+/// Bytes decoded in an epoch of a view with a block order when the chunks of one run of groups are
+/// kept, and the bytes of those chunks.
 struct BlockCost {
   double epoch_decoded = 0, run_decoded = 0;
 };

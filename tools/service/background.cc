@@ -74,20 +74,22 @@ void detach(int null) {
   [[maybe_unused]] const int failed = ::chdir("/");
 }
 
-/// Getting ready can take long, and who stops waiting, with Ctrl-C say, wants no mount later: ends this process when
-/// nobody reads the report any more.
+/// Getting ready can take long, and who stops waiting, with Ctrl-C say, wants no mount later: ends
+/// this process when nobody reads the report any more.
 class WaiterWatch {
  public:
   explicit WaiterWatch(int report)
       : stop_(opened(::eventfd(0, EFD_CLOEXEC), "eventfd")), thread_([this, report] {
-          pollfd ends[] = {{report, 0, 0}, {stop_, POLLIN, 0}};  // a pipe without a reader has POLLERR
+          pollfd ends[] = {{report, 0, 0},
+                           {stop_, POLLIN, 0}};  // a pipe without a reader has POLLERR
           while (::poll(ends, 2, -1) < 0 && errno == EINTR) {
           }
           if (ends[1].revents == 0 && (ends[0].revents & POLLERR) != 0) ::_exit(1);
         }) {}
   ~WaiterWatch() {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(stop_, &one, sizeof one);  // a counter takes it
+    [[maybe_unused]] const ssize_t written =
+        ::write(stop_, &one, sizeof one);  // a counter takes it
     thread_.join();
     ::close(stop_);
   }
@@ -119,8 +121,10 @@ class WaiterWatch {
         detach(std::exchange(null, -1));
       });
     }
-    if (reported) set_last_words(report, "");
-    else watch.emplace(report);
+    if (reported)
+      set_last_words(report, "");
+    else
+      watch.emplace(report);
     serve([&] {
       detach(std::exchange(null, -1));
       tell(std::string(1, kReady));
@@ -135,14 +139,17 @@ class WaiterWatch {
 
 }  // namespace
 
-void run_in_background(const std::function<void(const std::function<void()>& ready)>& serve, std::vector<int> kept,
-                       const Split& split) {
+void run_in_background(const std::function<void(const std::function<void()>& ready)>& serve,
+                       std::vector<int> kept, const Split& split) {
   const Descriptor null(opened(::open("/dev/null", O_RDWR | O_CLOEXEC), "/dev/null"));
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(ErrorCode::io, describe_system_error(errno), "pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw Error(ErrorCode::io, describe_system_error(errno), "pipe");
   const pid_t command = ::getpid();
   const pid_t pid = ::fork();
-  if (pid < 0) throw Error(ErrorCode::io, errno == EAGAIN ? describe_thread_limit() : std::strerror(errno), "fork");
+  if (pid < 0)
+    throw Error(ErrorCode::io, errno == EAGAIN ? describe_thread_limit() : std::strerror(errno),
+                "fork");
   if (pid == 0) {
     ::close(ends[0]);
     const std::vector<int> stored = StoredDescriptors::hand_on(command);

@@ -22,7 +22,8 @@ void close_range_of(unsigned first, unsigned last) {
   std::vector<int> open;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error))
-    if (const auto number = parse_exact_number(entry.path().filename().string()); number && *number >= first && *number <= last)
+    if (const auto number = parse_exact_number(entry.path().filename().string());
+        number && *number >= first && *number <= last)
       open.push_back(static_cast<int>(*number));
   for (const int descriptor : open) ::close(descriptor);
 }
@@ -31,7 +32,8 @@ std::optional<int> descriptor_in(std::string_view path) {
   for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
     if (!path.starts_with(folder)) continue;
     const auto number = parse_exact_number(path.substr(folder.size()));
-    if (number && *number <= static_cast<std::uint64_t>(std::numeric_limits<int>::max())) return static_cast<int>(*number);
+    if (number && *number <= static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
+      return static_cast<int>(*number);
   }
   return std::nullopt;
 }

@@ -48,10 +48,11 @@ void LogLevelSignal::run() {
     if (ends[1].revents != 0) return;
     signalfd_siginfo signal{};
     if (::read(signals_, &signal, sizeof signal) != sizeof signal) continue;
-    const bool has_value = signal.ssi_code == SI_QUEUE && signal.ssi_int >= 0 && signal.ssi_int <= static_cast<int>(LogLevel::error);
-    const LogLevel level = has_value                          ? static_cast<LogLevel>(signal.ssi_int)
+    const bool has_value = signal.ssi_code == SI_QUEUE && signal.ssi_int >= 0 &&
+                           signal.ssi_int <= static_cast<int>(LogLevel::error);
+    const LogLevel level = has_value                         ? static_cast<LogLevel>(signal.ssi_int)
                            : log_.level() == LogLevel::debug ? LogLevel::info
-                                                              : LogLevel::debug;
+                                                             : LogLevel::debug;
     log_.set_level(LogLevel::info);  // so that the log tells of it whatever comes
     log_.info("the log's level is " + std::string(log_level_name(level)) + " from now on");
     log_.set_level(level);

@@ -1,6 +1,6 @@
 #pragma once
-// The level of a daemon's log, changed from outside: SIGUSR1 turns debug on, and off again; with a value, as
-// `batchfs log --level` sends it (sigqueue(3)), it sets that level.
+// The level of a daemon's log, changed from outside: SIGUSR1 turns debug on, and off again; with a
+// value, as `batchfs log --level` sends it (sigqueue(3)), it sets that level.
 
 #include <thread>
 

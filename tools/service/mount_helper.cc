@@ -28,7 +28,9 @@ void describe(CLI::App& app, Request& request) {
   app.set_help_flag("-h,--help", "print this help");
   app.set_version_flag("-V,--version", "mount.batchfs " BATCHFS_VERSION, "print the version");
   app.add_option("STORE", request.store, "the store")->required()->type_name("");
-  app.add_option("DIR", request.directory, "where to mount it: an existing directory")->required()->type_name("");
+  app.add_option("DIR", request.directory, "where to mount it: an existing directory")
+      ->required()
+      ->type_name("");
   app.add_option("-o", request.lists, "the options of `batchfs mount`, and those of mount(8)")
       ->type_name("NAME=VALUE,...")
       ->allow_extra_args(false);
@@ -38,7 +40,9 @@ void describe(CLI::App& app, Request& request) {
   app.add_flag("-n", request.no_mtab, "nothing: there is no mtab");
   app.add_option("-t", request.type, "nothing: the type is batchfs")->type_name("TYPE");
   app.add_option("-N", request.mount_namespace, "not supported")->type_name("NAMESPACE");
-  app.footer("Example:\n  mount -t batchfs s3://bucket/era5.zarr /mnt/era5 -o view=/etc/batchfs/train.json,_netdev");
+  app.footer(
+      "Example:\n  mount -t batchfs s3://bucket/era5.zarr /mnt/era5 -o "
+      "view=/etc/batchfs/train.json,_netdev");
 }
 
 /// A mount table that is worked through twice, by `mount -a`, must not pile mounts on each other.
@@ -49,7 +53,8 @@ void check_directory(const std::string& directory) {
   }
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error)) {
-    throw Error(ErrorCode::not_found, "no such directory; make it with mkdir", "the mount point '" + directory + "'");
+    throw Error(ErrorCode::not_found, "no such directory; make it with mkdir",
+                "the mount point '" + directory + "'");
   }
 }
 
@@ -73,7 +78,8 @@ int run_mount_helper(std::vector<std::string> arguments,
   } catch (const CLI::ParseError& error) {
     throw UsageError{error.what()};
   }
-  if (!request.mount_namespace.empty()) throw UsageError{"-N: mounting in another namespace is not supported"};
+  if (!request.mount_namespace.empty())
+    throw UsageError{"-N: mounting in another namespace is not supported"};
 
   std::vector<std::string> command = {"mount"};
   MountOptions checked;
@@ -85,7 +91,8 @@ int run_mount_helper(std::vector<std::string> arguments,
   check_directory(request.directory);
   if (request.fake) return kMountSuccess;
   command.insert(command.end(), {"--", request.store, request.directory});
-  if (const int code = batchfs(command); code != kMountSuccess) return code == 2 ? kWrongMountUsage : kMountFailure;
+  if (const int code = batchfs(command); code != kMountSuccess)
+    return code == 2 ? kWrongMountUsage : kMountFailure;
   if (request.verbose) std::printf("mount.batchfs: mounted at %s\n", request.directory.c_str());
   return kMountSuccess;
 }

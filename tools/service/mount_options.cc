@@ -14,13 +14,16 @@ namespace batchfs {
 
 namespace {
 
-/// Options of mount(8) and fstab(5) that change nothing here: a mount is always ro, nosuid and nodev.
+/// Options of mount(8) and fstab(5) that change nothing here: a mount is always ro, nosuid and
+/// nodev.
 constexpr std::string_view kPassedOver[] = {
-    "defaults",   "ro",          "nosuid",        "nodev",    "noexec",     "noatime",    "nodiratime", "relatime",
-    "auto",       "noauto",      "user",          "users",    "nouser",     "owner",      "group",      "_netdev",
-    "nofail",     "dev",         "suid",          "exec",     "async",      "sync",       "dirsync",    "atime",
-    "diratime",   "norelatime",  "nostrictatime", "strictatime", "lazytime", "nolazytime", "iversion",  "noiversion",
-    "mand",       "nomand",      "nosymfollow",   "silent",   "loud",       "noowner",    "nogroup",    "nousers"};
+    "defaults",   "ro",         "nosuid",        "nodev",       "noexec",      "noatime",
+    "nodiratime", "relatime",   "auto",          "noauto",      "user",        "users",
+    "nouser",     "owner",      "group",         "_netdev",     "nofail",      "dev",
+    "suid",       "exec",       "async",         "sync",        "dirsync",     "atime",
+    "diratime",   "norelatime", "nostrictatime", "strictatime", "lazytime",    "nolazytime",
+    "iversion",   "noiversion", "mand",          "nomand",      "nosymfollow", "silent",
+    "loud",       "noowner",    "nogroup",       "nousers"};
 
 bool is_passed_over(const std::string& name) {
   return name.starts_with("x-") || name.starts_with("X-") || name == "comment" ||
@@ -54,14 +57,17 @@ std::vector<std::string> long_names(const CLI::App& app) {
 }  // namespace
 
 void add_mount_options(CLI::App& app, MountOptions& options) {
-  app.add_option("--view", options.views, "show the batches of this view; may be given several times")
+  app.add_option("--view", options.views,
+                 "show the batches of this view; may be given several times")
       ->type_name("FILE")
       ->allow_extra_args(false);
-  app.add_flag("-f,--foreground", options.foreground, "stay in the foreground and log to standard error");
+  app.add_flag("-f,--foreground", options.foreground,
+               "stay in the foreground and log to standard error");
   app.add_flag("--no-passthrough", options.no_passthrough,
                "serve all reads from batchfs, even where the kernel could read batches itself");
-  app.add_flag("--allow-other,--allow_other", options.allow_other,
-               "let other users read the mount (ordinary users: needs user_allow_other in /etc/fuse.conf)");
+  app.add_flag(
+      "--allow-other,--allow_other", options.allow_other,
+      "let other users read the mount (ordinary users: needs user_allow_other in /etc/fuse.conf)");
   app.add_flag("--no-supervisor,--no_supervisor", options.no_supervisor,
                "when the daemon dies, end the mount instead of starting the daemon again");
   app.add_option("--hang-timeout,--hang_timeout", options.hang_timeout,
@@ -84,7 +90,8 @@ void apply_mount_list(const std::string& list, MountOptions& options) {
     const std::string name = name_of(item);
     if (item.empty() || is_passed_over(name)) continue;
     if (name == "rw") throw UsageError{"-o rw: a mount is read-only, leave it out"};
-    if (name == "remount") throw UsageError{"-o remount: a mount cannot be changed; umount it and mount it again"};
+    if (name == "remount")
+      throw UsageError{"-o remount: a mount cannot be changed; umount it and mount it again"};
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw UsageError{"-o has no option '" + name + "'" + did_you_mean(name, names)};
     }
@@ -106,7 +113,8 @@ std::string own_mount_options(const std::string& list, bool sloppy) {
   std::string own;
   for (const std::string& item : split_list(list)) {
     const std::string name = name_of(item);
-    const bool unknown = name != "remount" && std::find(names.begin(), names.end(), name) == names.end();
+    const bool unknown =
+        name != "remount" && std::find(names.begin(), names.end(), name) == names.end();
     if (item.empty() || is_passed_over(name) || name == "rw" || (sloppy && unknown)) continue;
     if (!own.empty()) own += ',';
     for (const char c : item) {
@@ -125,12 +133,15 @@ bool is_in(const std::filesystem::path& path, const std::filesystem::path& folde
   return rest == folder.end();
 }
 
-/// "/a/b" with links followed, as far as it exists; nothing for what is no path. One that leads into `mount` by its
-/// name is left as it is: asked about links there, the mount might have to answer.
-std::optional<std::filesystem::path> local_path(std::string place, const std::filesystem::path& mount) {
+/// "/a/b" with links followed, as far as it exists; nothing for what is no path. One that leads
+/// into `mount` by its name is left as it is: asked about links there, the mount might have to
+/// answer.
+std::optional<std::filesystem::path> local_path(std::string place,
+                                                const std::filesystem::path& mount) {
   if (place.starts_with("file://")) place.erase(0, 7);
   if (place.empty() || place.find("://") != std::string::npos) return std::nullopt;
-  if (const auto named = std::filesystem::absolute(place).lexically_normal(); is_in(named, mount)) return named;
+  if (const auto named = std::filesystem::absolute(place).lexically_normal(); is_in(named, mount))
+    return named;
   std::error_code error;
   const std::filesystem::path path = std::filesystem::weakly_canonical(place, error);
   return error ? std::nullopt : std::optional(path);
@@ -144,12 +155,18 @@ void check_apart(const MountOptions& options, const char* what, const std::strin
   if (!path) return;
   if (is_in(*path, mount))
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} lies in the directory of the mount, which would then read from itself; mount elsewhere", what),
+                fmt::format("{} lies in the directory of the mount, which would then read from "
+                            "itself; mount elsewhere",
+                            what),
                 path->string());
   if (is_in(mount, *path))
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("the directory of the mount lies in {}, and the mount would then read from itself; "
-                            "mount elsewhere", what), mount.string());
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "the directory of the mount lies in {}, and the mount would then read from itself; "
+            "mount elsewhere",
+            what),
+        mount.string());
 }
 
 void check_apart(const MountOptions& options) {

@@ -10,17 +10,17 @@
 
 namespace batchfs {
 
-/// To be made before the session, so that it goes after it: the watchdog may wait for an answer that only the
-/// end of the session gives.
+/// To be made before the session, so that it goes after it: the watchdog may wait for an answer
+/// that only the end of the session gives.
 class MountService {
  public:
-  /// `alive` is called, in a thread, each time that the kernel got an answer from the mount, at least twice in each `interval`
-  /// where that is given. It must not block.
+  /// `alive` is called, in a thread, each time that the kernel got an answer from the mount, at
+  /// least twice in each `interval` where that is given. It must not block.
   MountService(std::string store, std::string directory, std::function<void()> alive = {},
                std::optional<std::chrono::microseconds> interval = {});
 
-  /// The mount can be used. From now on the manager hears that it is alive: that the kernel got an answer from
-  /// the threads that serve it.
+  /// The mount can be used. From now on the manager hears that it is alive: that the kernel got an
+  /// answer from the threads that serve it.
   void ready();
   /// The mount ends. Does not wait.
   void stopping();

@@ -19,7 +19,8 @@ std::string unescape(const std::string& text) {
     const bool escaped = text[i] == '\\' && i + 3 < text.size() &&
                          text.find_first_not_of("01234567", i + 1) >= i + 4;
     if (escaped) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
+                               (text[i + 3] - '0'));
       i += 3;
     } else {
       out += text[i];
@@ -57,12 +58,15 @@ std::string mount_path(const std::string& directory) {
   std::filesystem::path path = std::filesystem::absolute(directory).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // "/mnt/era5/"
   const std::filesystem::path parent = std::filesystem::canonical(path.parent_path(), error);
-  if (error) throw Error(ErrorCode::not_found, "no such directory", "the mount point '" + directory + "'");
-  // A symbolic link to a mount is followed; a mount itself is not looked into, its daemon may be gone.
+  if (error)
+    throw Error(ErrorCode::not_found, "no such directory", "the mount point '" + directory + "'");
+  // A symbolic link to a mount is followed; a mount itself is not looked into, its daemon may be
+  // gone.
   std::filesystem::path real = parent / path.filename();
   if (!mounted_type(real.string()) && std::filesystem::is_symlink(real, error)) {
     real = std::filesystem::canonical(real, error);
-    if (error) throw Error(ErrorCode::not_found, "no such directory", "the mount point '" + directory + "'");
+    if (error)
+      throw Error(ErrorCode::not_found, "no such directory", "the mount point '" + directory + "'");
   }
   return real.string();
 }

@@ -6,21 +6,23 @@
 
 namespace batchfs {
 
-/// The real path of a directory. Also of one whose daemon is gone, where only its parent can be resolved.
+/// The real path of a directory. Also of one whose daemon is gone, where only its parent can be
+/// resolved.
 std::string mount_path(const std::string& directory);
 
-/// The type of the file system mounted at exactly this path ("fuse.batchfs"); nullopt when nothing is.
-/// Source: proc(5), /proc/self/mountinfo.
+/// The type of the file system mounted at exactly this path ("fuse.batchfs"); nullopt when nothing
+/// is. Source: proc(5), /proc/self/mountinfo.
 std::optional<std::string> mounted_type(const std::string& path);
 
-/// The number of the device mounted at exactly this path ("0:53"), which no other mount of this machine has;
-/// nullopt when nothing is.
+/// The number of the device mounted at exactly this path ("0:53"), which no other mount of this
+/// machine has; nullopt when nothing is.
 std::optional<std::string> mounted_device(const std::string& path);
 
 /// Throws invalid_argument unless `directory` is a batchfs mount. Returns its real path.
 std::string require_batchfs_mount(const std::string& directory);
 
-/// Unmounts what is left at `directory` of a batchfs mount whose processes were all killed. Does nothing to anything else.
+/// Unmounts what is left at `directory` of a batchfs mount whose processes were all killed. Does
+/// nothing to anything else.
 void end_dead_mount(const std::string& directory);
 
 }  // namespace batchfs

@@ -40,13 +40,17 @@ std::optional<Packet> receive_packet(int socket, bool wait) {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   ssize_t size = 0;
-  while ((size = ::recvmsg(socket, &message, (wait ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {}
+  while ((size = ::recvmsg(socket, &message, (wait ? 0 : MSG_DONTWAIT) | MSG_CMSG_CLOEXEC)) < 0 &&
+         errno == EINTR) {
+  }
   if (size <= 0) return std::nullopt;
   Packet packet{{text.data(), static_cast<std::size_t>(size)}, {}};
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     packet.descriptors.resize((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-    std::memcpy(packet.descriptors.data(), CMSG_DATA(header), packet.descriptors.size() * sizeof(int));
+    std::memcpy(packet.descriptors.data(), CMSG_DATA(header),
+                packet.descriptors.size() * sizeof(int));
   }
   return packet;
 }

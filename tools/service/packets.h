@@ -1,5 +1,6 @@
 #pragma once
-// Short messages between the processes of one mount, with descriptors: packets of a SOCK_SEQPACKET socket.
+// Short messages between the processes of one mount, with descriptors: packets of a SOCK_SEQPACKET
+// socket.
 
 #include <optional>
 #include <string>

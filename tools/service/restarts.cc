@@ -17,7 +17,8 @@ constexpr std::chrono::hours kHangsWithin = 1h;
 constexpr std::chrono::seconds kLongestPause = 1min;
 constexpr std::chrono::milliseconds kFirstDelay = 100ms;  // doubled each time
 
-void note_end(std::deque<Restarts::Time>& times, Restarts::Time now, std::chrono::seconds within, bool add) {
+void note_end(std::deque<Restarts::Time>& times, Restarts::Time now, std::chrono::seconds within,
+              bool add) {
   if (add) times.push_back(now);
   while (!times.empty() && now - times.front() > within) times.pop_front();
 }
@@ -34,16 +35,24 @@ std::optional<std::string> Restarts::ended(const End& end, Time now) {
   note_end(kills_, now, kKillsWithin, end.killed && !end.hung && !end.served);
   note_end(hangs_, now, kHangsWithin, end.hung && !end.served);
   if (ends_.size() >= kMostEnds)
-    return fmt::format("the daemon ended {} times within a minute and is not started again; the last one {}", ends_.size(), end.how);
+    return fmt::format(
+        "the daemon ended {} times within a minute and is not started again; the last one {}",
+        ends_.size(), end.how);
   if (kills_.size() >= kMostKills)
-    return fmt::format("the daemon was killed {} times within {} minutes before any reader received data, and is not "
-                       "started again; if the kernel kills it for lack of memory, mount with a smaller --memory",
-                       kills_.size(), kKillsWithin.count());
+    return fmt::format(
+        "the daemon was killed {} times within {} minutes before any reader received data, and is "
+        "not "
+        "started again; if the kernel kills it for lack of memory, mount with a smaller --memory",
+        kills_.size(), kKillsWithin.count());
   if (hangs_.size() >= kMostHangs)
-    return fmt::format("the daemon hung {} times within an hour before any reader received data, and is not started "
-                       "again; the last one {}", hangs_.size(), end.how);
+    return fmt::format(
+        "the daemon hung {} times within an hour before any reader received data, and is not "
+        "started "
+        "again; the last one {}",
+        hangs_.size(), end.how);
   if (!end.ready && now - *down_since_ >= kLongestPause)
-    return fmt::format("no daemon became ready for {} seconds; the last one {}", kLongestPause.count(), end.how);
+    return fmt::format("no daemon became ready for {} seconds; the last one {}",
+                       kLongestPause.count(), end.how);
   delay_ = end.ready || end.killed || end.hung ? 0ms : kFirstDelay * (1 << (ends_.size() - 1));
   return std::nullopt;
 }

@@ -1,10 +1,13 @@
 #pragma once
 // When a daemon that has ended is started again, and when the mount is given up.
 //
-// - Ends of its own doing are held against it: too many within a minute, and the next would end so, too.
-// - A kill (SIGKILL) is no fault of its. But where memory is short, the kernel kills each daemon as soon as it works: when
+// - Ends of its own doing are held against it: too many within a minute, and the next would end so,
+// too.
+// - A kill (SIGKILL) is no fault of its. But where memory is short, the kernel kills each daemon as
+// soon as it works: when
 //   many in a row have given no reader anything, the next will not, either.
-// - One that hung may have met a store or a machine that hangs: three in a row within an hour that gave no reader anything
+// - One that hung may have met a store or a machine that hangs: three in a row within an hour that
+// gave no reader anything
 //   are enough.
 // - Readers wait for a minute for a daemon that gets ready, and for no other after that.
 
@@ -34,9 +37,9 @@ class Restarts {
   void got_ready() { down_since_.reset(); }
 
  private:
-  std::deque<Time> ends_;   // that are held against it, of the last minute
-  std::deque<Time> kills_;  // since one gave a reader something, of the last ten minutes
-  std::deque<Time> hangs_;  // likewise, of the last hour
+  std::deque<Time> ends_;           // that are held against it, of the last minute
+  std::deque<Time> kills_;          // since one gave a reader something, of the last ten minutes
+  std::deque<Time> hangs_;          // likewise, of the last hour
   std::optional<Time> down_since_;  // no daemon has been ready
   std::chrono::milliseconds delay_{0};
 };

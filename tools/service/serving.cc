@@ -17,19 +17,23 @@
 namespace batchfs {
 
 std::string absolute_store(const std::string& store) {
-  return store.find("://") == std::string::npos ? std::filesystem::absolute(store).lexically_normal().string()
-                                                : store;
+  return store.find("://") == std::string::npos
+             ? std::filesystem::absolute(store).lexically_normal().string()
+             : store;
 }
 
 std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const Dataset>& dataset,
-                                                    const std::vector<std::string>& files, const CheckFile& check_file) {
+                                                    const std::vector<std::string>& files,
+                                                    const CheckFile& check_file) {
   std::vector<std::shared_ptr<const View>> views;
   std::set<std::string> names;
   for (const std::string& file : files) {
     views.push_back(load_view(dataset, file, {}, check_file));
     if (!names.insert(views.back()->name()).second) {
-      throw Error(ErrorCode::invalid_argument,
-                  "two views have the name '" + views.back()->name() + "'; give one another \"name\"", file);
+      throw Error(
+          ErrorCode::invalid_argument,
+          "two views have the name '" + views.back()->name() + "'; give one another \"name\"",
+          file);
     }
   }
   return views;
@@ -40,7 +44,8 @@ std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_
     return std::make_shared<const Dataset>(opened.store, *opened.hierarchy);
   } catch (const Error& error) {
     if (has_views) throw;
-    log.warning(std::string("the arrays do not form a dataset, so views are not possible: ") + error.what());
+    log.warning(std::string("the arrays do not form a dataset, so views are not possible: ") +
+                error.what());
     return std::make_shared<const Dataset>(opened.store, Hierarchy{});
   }
 }
@@ -53,21 +58,25 @@ void check_memory(const View& view, std::uint64_t bytes, std::uint64_t budget) {
 
 }  // namespace
 
-void check_files(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget) {
+void check_files(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files,
+                 std::uint64_t budget) {
   for (const auto& view : views) {
     check_formats(*view);
     check_memory(*view, batch_memory(*view, files), budget);
   }
 }
 
-void check_handed_over(const std::vector<std::shared_ptr<const View>>& views, const handoff::Delivery& host) {
+void check_handed_over(const std::vector<std::shared_ptr<const View>>& views,
+                       const handoff::Delivery& host) {
   for (const auto& view : views)
     if (view->batches() > 0) check_memory(*view, host.bytes(*view, 0), host.limit());
 }
 
-void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::uint64_t budget, Log& log) {
+void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::uint64_t budget,
+                    Log& log) {
   for (const auto& view : views)
-    if (const auto line = memory_advice(memory_need(*view), budget)) log.warning("view " + view->name() + ": " + *line);
+    if (const auto line = memory_advice(memory_need(*view), budget))
+      log.warning("view " + view->name() + ": " + *line);
 }
 
 bool is_stderr_read(bool foreground) {
@@ -75,10 +84,12 @@ bool is_stderr_read(bool foreground) {
 }
 
 void add_time_options(CLI::App& app, TimeOptions& options) {
-  app.add_option("--wait", options.wait, "a reader that has waited this long for its data gets an error (default 600)")
+  app.add_option("--wait", options.wait,
+                 "a reader that has waited this long for its data gets an error (default 600)")
       ->check(CLI::Range(0.001, 1e6).description(""))
       ->type_name("SECONDS");
-  app.add_option("--idle", options.idle, "release cached memory after SECONDS without a file being opened (default 300)")
+  app.add_option("--idle", options.idle,
+                 "release cached memory after SECONDS without a file being opened (default 300)")
       ->check(CLI::Range(0.001, 1e6).description(""))
       ->type_name("SECONDS");
 }
@@ -91,39 +102,51 @@ void raise_file_limit() {
 }
 
 void add_gpu_options(CLI::App& app, GpuOptions& options) {
-  app.add_option("--gpu", options.gpu, "make batches in GPU memory for readers that request it: auto, off, or the number of one GPU")
+  app.add_option("--gpu", options.gpu,
+                 "make batches in GPU memory for readers that request it: auto, off, or the number "
+                 "of one GPU")
       ->type_name("auto|off|N")
       ->check([](const std::string& text) {
         int number = 0;
         const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-        const bool is_number = error == std::errc() && stop == text.data() + text.size() && number >= 0;
-        return text == "auto" || text == "off" || is_number ? "" : "it is auto, off or the number of a GPU, not '" + text + "'";
+        const bool is_number =
+            error == std::errc() && stop == text.data() + text.size() && number >= 0;
+        return text == "auto" || text == "off" || is_number
+                   ? ""
+                   : "it is auto, off or the number of a GPU, not '" + text + "'";
       });
   add_size_option(app, "--gpu-memory,--gpu_memory", options.memory,
                   "use at most this much memory of each GPU (default: a quarter, at most 24G)");
 }
 
-GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host, Log& log)
+GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host,
+                             Log& log)
     : readers_(engine, host, log) {
   constexpr std::uint64_t kMostByDefault = std::uint64_t{24} << 30;
   if (options.gpu == "off") return;
   const int wanted = options.gpu == "auto" ? -1 : std::stoi(options.gpu);
   if (const std::string why = gpu::why_no_device(); !why.empty()) {
-    if (wanted >= 0) throw Error(ErrorCode::not_supported, "there is no GPU: " + why + "; leave --gpu out");
+    if (wanted >= 0)
+      throw Error(ErrorCode::not_supported, "there is no GPU: " + why + "; leave --gpu out");
     log.debug("no batches are made on a GPU: " + why);
     return;
   }
   if (wanted >= gpu::device_count())
-    throw Error(ErrorCode::not_supported, "there is no GPU " + options.gpu + "; there are " + std::to_string(gpu::device_count()));
-  for (int number = std::max(wanted, 0); number < (wanted >= 0 ? wanted + 1 : gpu::device_count()); ++number) {
+    throw Error(ErrorCode::not_supported, "there is no GPU " + options.gpu + "; there are " +
+                                              std::to_string(gpu::device_count()));
+  for (int number = std::max(wanted, 0); number < (wanted >= 0 ? wanted + 1 : gpu::device_count());
+       ++number) {
     Gpu gpu{number, gpu::device_name(number), options.memory, nullptr};
-    if (gpu.memory == 0) gpu.memory = std::min(gpu::total_device_memory(number) / 4, kMostByDefault);
+    if (gpu.memory == 0)
+      gpu.memory = std::min(gpu::total_device_memory(number) / 4, kMostByDefault);
     gpu.delivery = std::make_unique<handoff::DeviceDelivery>(
-        handoff::DeviceDelivery::Options{.uuid = gpu::device_uuid(number),
-                                         .memory = gpu.memory,
-                                         .make_stream = [&engine, number](const BatchRequest& first, std::uint64_t memory) {
-                                           return handoff::batch_slots(engine, number, first, memory);
-                                         }},
+        handoff::DeviceDelivery::Options{
+            .uuid = gpu::device_uuid(number),
+            .memory = gpu.memory,
+            .make_stream =
+                [&engine, number](const BatchRequest& first, std::uint64_t memory) {
+                  return handoff::batch_slots(engine, number, first, memory);
+                }},
         host, log);
     gpus_.push_back(std::move(gpu));
   }
@@ -140,7 +163,8 @@ namespace {
 
 Json fallbacks_json(const handoff::DeviceDelivery::Fallbacks& counts) {
   Json json = Json::object();
-  for (std::size_t i = 1; i < counts.size(); ++i) json[handoff::DeviceDelivery::kFallbackNames[i]] = counts[i];
+  for (std::size_t i = 1; i < counts.size(); ++i)
+    json[handoff::DeviceDelivery::kFallbackNames[i]] = counts[i];
   return json;
 }
 
@@ -150,21 +174,34 @@ Json GpuDeliveries::json() const {
   Json list = Json::array();
   for (const Gpu& gpu : gpus_) {
     const auto now = gpu.delivery->statistics();
-    list.push_back({{"gpu", gpu.number}, {"name", gpu.name}, {"batches", now.batches}, {"bytes", now.bytes},
-                    {"memory_used", now.memory}, {"memory_limit", gpu.memory}, {"streams", now.feeds}, {"from_host", fallbacks_json(now.fallbacks)}});
+    list.push_back({{"gpu", gpu.number},
+                    {"name", gpu.name},
+                    {"batches", now.batches},
+                    {"bytes", now.bytes},
+                    {"memory_used", now.memory},
+                    {"memory_limit", gpu.memory},
+                    {"streams", now.feeds},
+                    {"from_host", fallbacks_json(now.fallbacks)}});
   }
   return list;
 }
 
 Json GpuDeliveries::readers_json() const {
   const auto now = readers_.statistics();
-  return {{"readers", now.readers}, {"batches", now.batches}, {"bytes", now.bytes}, {"from_host", fallbacks_json(now.fallbacks)}};
+  return {{"readers", now.readers},
+          {"batches", now.batches},
+          {"bytes", now.bytes},
+          {"from_host", fallbacks_json(now.fallbacks)}};
 }
 
 Json handoff_json(const handoff::HandoffServer& server, const GpuDeliveries& gpus) {
   const auto now = server.statistics();
-  return {{"socket", server.path()}, {"readers", now.readers}, {"leases", now.leases},
-          {"memory_bytes", now.bytes}, {"batches", now.delivered}, {"gpus", gpus.json()},
+  return {{"socket", server.path()},
+          {"readers", now.readers},
+          {"leases", now.leases},
+          {"memory_bytes", now.bytes},
+          {"batches", now.delivered},
+          {"gpus", gpus.json()},
           {"decoding_readers", gpus.readers_json()}};
 }
 

@@ -18,8 +18,9 @@ namespace batchfs {
 /// Relative paths are made absolute: a daemon has no working directory.
 std::string absolute_store(const std::string& store);
 
-/// The store as views see it. Without views it is only described, so arrays whose dimensions do not fit
-/// together are no reason to refuse the mount: it shows them, without saying how they belong together.
+/// The store as views see it. Without views it is only described, so arrays whose dimensions do not
+/// fit together are no reason to refuse the mount: it shows them, without saying how they belong
+/// together.
 std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_views, Log& log);
 
 /// Throws invalid_argument when two have the same name.
@@ -27,16 +28,22 @@ std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const 
                                                     const std::vector<std::string>& files,
                                                     const CheckFile& check_file = {});
 
-/// For views whose batches are files. Throws no_memory when a batch of one of them is larger than the budget, which no
-/// reader could ever have, and not_supported when a format cannot hold a tensor.
-void check_files(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files, std::uint64_t budget);
+/// For views whose batches are files. Throws no_memory when a batch of one of them is larger than
+/// the budget, which no reader could ever have, and not_supported when a format cannot hold a
+/// tensor.
+void check_files(const std::vector<std::shared_ptr<const View>>& views, const MemoryFiles& files,
+                 std::uint64_t budget);
 /// For views whose batches are only handed over. Throws no_memory.
-void check_handed_over(const std::vector<std::shared_ptr<const View>>& views, const handoff::Delivery& host);
+void check_handed_over(const std::vector<std::shared_ptr<const View>>& views,
+                       const handoff::Delivery& host);
 
-/// Logs, in the words of `batchfs plan`, that a view needs more memory while a batch is made than the budget.
-void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::uint64_t budget, Log& log);
+/// Logs, in the words of `batchfs plan`, that a view needs more memory while a batch is made than
+/// the budget.
+void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::uint64_t budget,
+                    Log& log);
 
-/// Is what a daemon writes to standard error read by anyone: a terminal in the foreground, or the system's journal?
+/// Is what a daemon writes to standard error read by anyone: a terminal in the foreground, or the
+/// system's journal?
 bool is_stderr_read(bool foreground);
 
 struct TimeOptions {  // seconds
@@ -54,10 +61,12 @@ struct GpuOptions {
 };
 void add_gpu_options(CLI::App& app, GpuOptions& options);
 
-/// What makes batches in GPU memory: one delivery for readers that decode for themselves, and one for each GPU here.
+/// What makes batches in GPU memory: one delivery for readers that decode for themselves, and one
+/// for each GPU here.
 class GpuDeliveries {
  public:
-  /// Throws not_supported when a GPU is asked for by number and is not there. The others outlive it.
+  /// Throws not_supported when a GPU is asked for by number and is not there. The others outlive
+  /// it.
   GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host, Log& log);
 
   /// In the order of preference.

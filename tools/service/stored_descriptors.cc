@@ -55,7 +55,8 @@ StoredDescriptors::StoredDescriptors() {
 }
 
 int StoredDescriptors::take(std::string_view name) {
-  const auto it = std::find_if(stored_.begin(), stored_.end(), [&](const auto& entry) { return entry.first == name; });
+  const auto it = std::find_if(stored_.begin(), stored_.end(),
+                               [&](const auto& entry) { return entry.first == name; });
   if (it == stored_.end()) return -1;
   const int descriptor = it->second;
   stored_.erase(it);

@@ -1,6 +1,6 @@
 #pragma once
-// Descriptors that the service manager has kept for the next process of a service: sd_listen_fds_with_names(3), without
-// its library.
+// Descriptors that the service manager has kept for the next process of a service:
+// sd_listen_fds_with_names(3), without its library.
 
 #include <string>
 #include <string_view>
@@ -15,7 +15,8 @@ class StoredDescriptors {
  public:
   /// Has the manager kept some for this process?
   static bool are_there();
-  /// Makes those that the manager gave to `parent`, of which this process is a fork, this one's. Returns them.
+  /// Makes those that the manager gave to `parent`, of which this process is a fork, this one's.
+  /// Returns them.
   static std::vector<int> hand_on(pid_t parent);
   /// Takes LISTEN_* out of the environment.
   StoredDescriptors();

@@ -49,10 +49,12 @@ constexpr std::chrono::seconds kTimeToEnd{15};
 constexpr char kSessionName[] = "batchfs-session", kStateName[] = "batchfs-state";
 
 /// What the daemon tells, the first byte of a packet.
-constexpr char kMounted = 'm', kTurn = 't', kDaemonReady = 'r', kServed = 's', kDaemonFailed = 'e', kEnded = 'x',
-               kAlive = 'a', kEnding = 'q';
+constexpr char kMounted = 'm', kTurn = 't', kDaemonReady = 'r', kServed = 's', kDaemonFailed = 'e',
+               kEnded = 'x', kAlive = 'a', kEnding = 'q';
 
-bool is_request_to_end(int signal) { return signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
+bool is_request_to_end(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
 
 sigset_t supervisor_signals() {
   sigset_t signals;
@@ -62,7 +64,9 @@ sigset_t supervisor_signals() {
 }
 
 std::string describe(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  if (WIFSIGNALED(status))
+    return fmt::format("was ended by signal {} ({})", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
   return fmt::format("ended with exit status {}", WEXITSTATUS(status));
 }
 
@@ -88,7 +92,10 @@ class Supervisor {
     for (bool first = true;; first = false) {
       int ends[2] = {-1, -1};
       daemon_ = ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0 ? ::fork() : -1;
-      if (daemon_ < 0 && first) throw Error(ErrorCode::io, errno == EAGAIN ? describe_thread_limit() : describe_system_error(errno), "starting the daemon");
+      if (daemon_ < 0 && first)
+        throw Error(ErrorCode::io,
+                    errno == EAGAIN ? describe_thread_limit() : describe_system_error(errno),
+                    "starting the daemon");
       if (daemon_ == 0) {
         ::close(ends[0]);
         for (const int own : {signals_, listener_, successor_})
@@ -125,7 +132,8 @@ class Supervisor {
 
   void store_descriptors() const {
     if (!options_.restart || !lasting_) return;
-    for (const auto& [name, descriptor] : {std::pair{kSessionName, session_}, std::pair{kStateName, state_}})
+    for (const auto& [name, descriptor] :
+         {std::pair{kSessionName, session_}, std::pair{kStateName, state_}})
       notify_service_manager(fmt::format("FDSTORE=1\nFDNAME={}", name), {&descriptor, 1});
   }
 
@@ -134,9 +142,10 @@ class Supervisor {
       notify_service_manager(fmt::format("FDSTOREREMOVE=1\nFDNAME={}", name));
   }
 
-  /// The wait status of a daemon that has died with a thread that cannot end before it has an answer of the mount itself
-  /// (the watchdog's), so that waitpid(2) says nothing yet; nullopt for any other. The next daemon gives the answer. A crash
-  /// that writes a core waits for such a thread too; readers need not wait for the core.
+  /// The wait status of a daemon that has died with a thread that cannot end before it has an
+  /// answer of the mount itself (the watchdog's), so that waitpid(2) says nothing yet; nullopt for
+  /// any other. The next daemon gives the answer. A crash that writes a core waits for such a
+  /// thread too; readers need not wait for the core.
   std::optional<int> stuck() const {
     std::ifstream file(fmt::format("/proc/{}/stat", daemon_));
     std::string line;
@@ -169,7 +178,10 @@ class Supervisor {
   /// Until the daemon has ended. Returns its wait status.
   int watch() {
     for (;;) {
-      pollfd events[] = {{signals_, POLLIN, 0}, {channel_, POLLIN, 0}, {listener_, POLLIN, 0}, {successor_, POLLIN, 0}};
+      pollfd events[] = {{signals_, POLLIN, 0},
+                         {channel_, POLLIN, 0},
+                         {listener_, POLLIN, 0},
+                         {successor_, POLLIN, 0}};
       const auto pause = ends_by_ ? std::clamp(left(*ends_by_), milliseconds(0), kGlance) : kGlance;
       const bool nothing = ::poll(events, std::size(events), static_cast<int>(pause.count())) == 0;
       if (ends_by_ && left(*ends_by_).count() <= 0) {
@@ -249,7 +261,8 @@ class Supervisor {
       return;
     }
     send_packet(connection, lasting_ ? "it is being replaced already"
-                                     : "the kernel cannot send a mount's requests again (it is older than Linux 6.9); unmount it and mount again");
+                                     : "the kernel cannot send a mount's requests again (it is "
+                                       "older than Linux 6.9); unmount it and mount again");
     ::close(connection);
   }
 
@@ -262,7 +275,8 @@ class Supervisor {
     }
     // Whatever the daemon has not answered by now the kernel sends again.
     ::kill(daemon_, SIGKILL);
-    while (::waitpid(daemon_, nullptr, 0) < 0 && errno == EINTR) {}
+    while (::waitpid(daemon_, nullptr, 0) < 0 && errno == EINTR) {
+    }
     stop_listening(std::exchange(listener_, -1));  // the other listens there when it serves
     forget_stored();
     send_packet(successor_, kGone);
@@ -270,10 +284,12 @@ class Supervisor {
     leave(0);
   }
 
-  /// Has the one whose session it was ended? Then the session is to be kept. Asked to, it ends at once.
+  /// Has the one whose session it was ended? Then the session is to be kept. Asked to, it ends at
+  /// once.
   bool is_predecessor_gone() const {
     pollfd connection{predecessor_, 0, 0};
-    return asked_for_turn_ && ::poll(&connection, 1, static_cast<int>(milliseconds(kTimeToEnd).count())) == 1;
+    return asked_for_turn_ &&
+           ::poll(&connection, 1, static_cast<int>(milliseconds(kTimeToEnd).count())) == 1;
   }
 
   /// Was this process told to end? True once.
@@ -292,11 +308,13 @@ class Supervisor {
       forget_stored();
       leave(0);
     }
-    const std::string end = hung_          ? fmt::format("did not answer for {:g} seconds", options_.hang_timeout.count())
-                            : why_.empty() ? describe(status)
-                                           : "gave up: " + why_;
+    const std::string end =
+        hung_ ? fmt::format("did not answer for {:g} seconds", options_.hang_timeout.count())
+        : why_.empty() ? describe(status)
+                       : "gave up: " + why_;
     if (predecessor_ >= 0) {
-      if (!is_predecessor_gone()) leave(WIFEXITED(status) ? WEXITSTATUS(status) : 1);  // it serves on
+      if (!is_predecessor_gone())
+        leave(WIFEXITED(status) ? WEXITSTATUS(status) : 1);  // it serves on
       ::close(std::exchange(predecessor_, -1));
       was_ready_ = lasting_ = true;
     }
@@ -313,11 +331,12 @@ class Supervisor {
       forget_stored();
       leave(0);
     }
-    if (!options_.restart || !lasting_)
-      give_up(fmt::format("the daemon {}", end));
+    if (!options_.restart || !lasting_) give_up(fmt::format("the daemon {}", end));
     const auto now = Clock::now();
     const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-    if (const auto why = restarts_.ended({.how = end, .ready = ready_, .served = served_, .killed = killed, .hung = hung_}, now)) give_up(*why);
+    if (const auto why = restarts_.ended(
+            {.how = end, .ready = ready_, .served = served_, .killed = killed, .hung = hung_}, now))
+      give_up(*why);
     before_ = end;
     say(fmt::format("the daemon {}; another takes over", end), false);
     pollfd signal{signals_, POLLIN, 0};
@@ -390,11 +409,12 @@ class Supervisor {
   bool was_ready_ = false, ready_ = false;  // any daemon; this one
   bool served_ = false;                     // this one
   bool lasting_ = false, ended_ = false;
-  bool probed_ = false, hung_ = false;      // this one: it gives signs of life; it did not, and was killed
+  bool probed_ = false,
+       hung_ = false;  // this one: it gives signs of life; it did not, and was killed
   Silence silence_{2 * kGlance};
   std::string why_, before_;
   Restarts restarts_;
-  std::optional<Clock::time_point> ends_by_;    // this was told to end
+  std::optional<Clock::time_point> ends_by_;  // this was told to end
 };
 
 }  // namespace
@@ -402,20 +422,25 @@ class Supervisor {
 void Supervised::take_turn() const {
   if (predecessor < 0) return;
   send_packet(channel, std::string(1, kTurn));
-  // The manager follows this supervisor from here on (`systemctl reload`): the end of the other is not that of the service.
+  // The manager follows this supervisor from here on (`systemctl reload`): the end of the other is
+  // not that of the service.
   notify_service_manager(fmt::format("MAINPID={}", ::getppid()));
   const bool asked = send_packet(predecessor, kGo);
   const auto answer = asked ? receive_packet(predecessor, true) : std::nullopt;
   ::close(predecessor);
   if (!answer || answer->text != kGone)
-    throw Error(ErrorCode::io, "the supervisor that has the mount did not let it go; try again, or unmount it and mount again");
+    throw Error(ErrorCode::io,
+                "the supervisor that has the mount did not let it go; try again, or unmount it and "
+                "mount again");
 }
 
 void Supervised::mounted(int session_descriptor) const {
   send_packet(channel, std::string(1, kMounted), {session_descriptor});
 }
 
-void Supervised::ready(bool lasting) const { send_packet(channel, std::string{kDaemonReady, lasting ? '+' : '-'}); }
+void Supervised::ready(bool lasting) const {
+  send_packet(channel, std::string{kDaemonReady, lasting ? '+' : '-'});
+}
 
 void Supervised::alive() const {
   // Not waited for: a supervisor that is stopped hears enough of them.
@@ -428,7 +453,9 @@ void Supervised::served() const { send_packet(channel, std::string(1, kServed));
 
 void Supervised::ended() const { send_packet(channel, std::string(1, kEnded)); }
 
-void Supervised::failed(const std::string& why) const { send_packet(channel, kDaemonFailed + why.substr(0, 1000)); }
+void Supervised::failed(const std::string& why) const {
+  send_packet(channel, kDaemonFailed + why.substr(0, 1000));
+}
 
 Supervised supervise(const SupervisorOptions& options, const std::function<void()>& in_supervisor) {
   return Supervisor(options).run(in_supervisor);

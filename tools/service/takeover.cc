@@ -35,7 +35,9 @@ bool address_in(const std::string& directory, const std::string& device, sockadd
 /// -1 with errno.
 int connect_to(const sockaddr_un& address) {
   const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (connection >= 0 && ::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return connection;
+  if (connection >= 0 &&
+      ::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return connection;
   const int cause = errno;
   if (connection >= 0) ::close(connection);
   errno = cause;
@@ -62,7 +64,9 @@ int listen_for_successor(const std::string& mountpoint) {
   }
   const int listener = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return -1;
-  const auto bind = [&] { return ::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0; };
+  const auto bind = [&] {
+    return ::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  };
   const bool bound = bind() || (errno == EADDRINUSE && remove_dead(address) && bind());
   if (bound && ::listen(listener, 4) == 0) return listener;
   if (bound) ::unlink(address.sun_path);
@@ -74,7 +78,8 @@ void stop_listening(int listener) {
   if (listener < 0) return;
   sockaddr_un address{};
   socklen_t size = sizeof address;
-  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0) ::unlink(address.sun_path);
+  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0)
+    ::unlink(address.sun_path);
   ::close(listener);
 }
 
@@ -86,7 +91,9 @@ int accept_successor(int listener) {
 }
 
 TakenSession ask_for_session(const std::string& mountpoint) {
-  const auto fail = [&mountpoint](ErrorCode code, const std::string& why) -> Error { return {code, why, mountpoint}; };
+  const auto fail = [&mountpoint](ErrorCode code, const std::string& why) -> Error {
+    return {code, why, mountpoint};
+  };
   const std::string path = require_batchfs_mount(mountpoint);
   const std::string device = mounted_device(path).value_or("");
   int connection = -1;
@@ -99,13 +106,17 @@ TakenSession ask_for_session(const std::string& mountpoint) {
     if (connection >= 0) ::close(std::exchange(connection, -1));
   }
   if (connection < 0)
-    throw fail(ErrorCode::access_denied, "no supervisor of this user answers for the mount; unmount it and mount again");
+    throw fail(ErrorCode::access_denied,
+               "no supervisor of this user answers for the mount; unmount it and mount again");
   ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kTakeoverTimeout, sizeof kTakeoverTimeout);
   const auto answer = receive_packet(connection, true);
   if (!answer || answer->descriptors.size() != 2) {
-    for (const int descriptor : answer ? answer->descriptors : std::vector<int>{}) ::close(descriptor);
+    for (const int descriptor : answer ? answer->descriptors : std::vector<int>{})
+      ::close(descriptor);
     ::close(connection);
-    throw fail(ErrorCode::not_supported, answer ? answer->text : "the mount's supervisor does not answer; unmount it and mount again");
+    throw fail(ErrorCode::not_supported,
+               answer ? answer->text
+                      : "the mount's supervisor does not answer; unmount it and mount again");
   }
   return {answer->descriptors[0], answer->descriptors[1], connection};
 }

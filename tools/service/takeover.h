@@ -1,14 +1,15 @@
 #pragma once
 // The hand-over of a live session from one supervisor to another: `batchfs mount --replace`.
 //
-// A supervisor listens at a socket in the user's private directory (gpu/handoff/private_directory.h), named after the
-// mount's device number, which no other mount has. An abstract name would be anybody's to take first. What a killed
-// supervisor leaves there is replaced by the next one of that number. Either side makes sure that the other is the same
-// user. What is said:
+// A supervisor listens at a socket in the user's private directory
+// (gpu/handoff/private_directory.h), named after the mount's device number, which no other mount
+// has. An abstract name would be anybody's to take first. What a killed supervisor leaves there is
+// replaced by the next one of that number. Either side makes sure that the other is the same user.
+// What is said:
 //
-//   old → new   the descriptors of the session and of its state; or, without them, why they are not to be had
-//   new → old   `go`, when a daemon is ready to take over: the store is open, the views are resolved
-//   old → new   `gone`, when the old daemon is; the old supervisor ends
+//   old → new   the descriptors of the session and of its state; or, without them, why they are not
+//   to be had new → old   `go`, when a daemon is ready to take over: the store is open, the views
+//   are resolved old → new   `gone`, when the old daemon is; the old supervisor ends
 //
 // A new one that goes away before it says `go` changes nothing.
 
@@ -18,7 +19,8 @@ namespace batchfs {
 
 inline constexpr char kGo[] = "go", kGone[] = "gone";
 
-/// Listens for the one that is to follow. -1 when that cannot be: the mount then cannot be replaced.
+/// Listens for the one that is to follow. -1 when that cannot be: the mount then cannot be
+/// replaced.
 int listen_for_successor(const std::string& mountpoint);
 /// Closes the listener, and removes its socket.
 void stop_listening(int listener);

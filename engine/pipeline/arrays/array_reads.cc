@@ -52,8 +52,10 @@ WaiterId ArrayReads::start(const std::shared_ptr<Assembly>& assembly, Purpose pu
       add_waiter([done = std::move(done)](const std::shared_ptr<const Batch>&,
                                           std::exception_ptr error) { done(error); },
                  assembly, purpose);
-  if (id != 0) submit(id, assembly, nullptr, purpose, std::move(ended));
-  else if (ended) ended();
+  if (id != 0)
+    submit(id, assembly, nullptr, purpose, std::move(ended));
+  else if (ended)
+    ended();
   return id;
 }
 
@@ -156,12 +158,15 @@ void ArrayReads::read_box(const std::shared_ptr<const Array>& array, const Box& 
   };
   // Shared: a worker is still inside of set_value() when this thread continues.
   const auto promises = std::make_shared<Promises>();
-  start(assembly_of_box(array, box, std::move(converter), out, strides, nullptr), Purpose::reader,
-        [promises](std::exception_ptr error) {
-          if (error) promises->read.set_exception(error);
-          else promises->read.set_value();
-        },
-        [promises] { promises->ended.set_value(); });
+  start(
+      assembly_of_box(array, box, std::move(converter), out, strides, nullptr), Purpose::reader,
+      [promises](std::exception_ptr error) {
+        if (error)
+          promises->read.set_exception(error);
+        else
+          promises->read.set_value();
+      },
+      [promises] { promises->ended.set_value(); });
   promises->ended.get_future().wait();
   promises->read.get_future().get();
 }

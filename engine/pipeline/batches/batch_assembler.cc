@@ -160,10 +160,12 @@ void BatchAssembler::queue(const BatchTable::RecordPtr& record, std::uint64_t by
 
 void BatchAssembler::give_up(const BatchTable::RecordPtr& record) {
   switch (with_.table.give_up(record)) {
-    case BatchTable::GivenUp::assemble_again: return post(record);
+    case BatchTable::GivenUp::assemble_again:
+      return post(record);
     case BatchTable::GivenUp::dropped_started:
       return with_.prefetcher.on_memory_pressure(record->request);
-    case BatchTable::GivenUp::dropped: return;
+    case BatchTable::GivenUp::dropped:
+      return;
   }
 }
 

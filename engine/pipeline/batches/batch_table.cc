@@ -157,8 +157,10 @@ BatchTable::Completed BatchTable::complete(const RecordPtr& record, std::shared_
   record->queued = false;
   record->assembly = nullptr;
   if (interrupted && !record->waiters.empty() && !stopping_) return {.assemble_again = true};
-  if (batch == nullptr) forget(record);  // the next open tries again
-  else record->batch = std::move(batch);
+  if (batch == nullptr)
+    forget(record);  // the next open tries again
+  else
+    record->batch = std::move(batch);
   return {.waiters = std::exchange(record->waiters, {}), .began = record->began};
 }
 

@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "engine/base/budget.h"
-#include "engine/pipeline/chunks/assembly.h"
 #include "engine/pipeline/batch.h"
 #include "engine/pipeline/batch_request.h"
+#include "engine/pipeline/chunks/assembly.h"
 #include "engine/pipeline/waits/waiters.h"
 
 namespace batchfs {
@@ -48,9 +48,9 @@ class BatchTable {
   };
 
   struct Opened {
-    bool refused = false;                    // the table has stopped
-    bool first = false;  // the first open of this batch; else another file or reader of it
-    std::shared_ptr<const Batch> ready;      // or else:
+    bool refused = false;  // the table has stopped
+    bool first = false;    // the first open of this batch; else another file or reader of it
+    std::shared_ptr<const Batch> ready;  // or else:
     WaiterId waiter = 0;
     RecordPtr assemble;                      // must be assembled
     std::shared_ptr<Assembly> reprioritize;  // more urgent now
@@ -76,7 +76,7 @@ class BatchTable {
   struct Begun {
     std::shared_ptr<Assembly> assembly;  // null: the table has stopped
     bool waited = false;                 // a reader waits for it
-    Budget::Reservation granted;  // memory from the queue
+    Budget::Reservation granted;         // memory from the queue
   };
   /// Begins to assemble the record. Nothing when it was dropped, has begun, is queued or is ready.
   std::optional<Begun> begin(const RecordPtr& record);

@@ -25,7 +25,8 @@ void Reclaimer::release(BatchTable::Dropped dropped) {
 
 void Reclaimer::release_all() {
   release(table_.drop_all());
-  while (cache_.evict_one()) {}
+  while (cache_.evict_one()) {
+  }
 }
 
 }  // namespace batchfs

@@ -41,8 +41,8 @@ class StreamStatistics {
     LatencyHistogram waits;  // one for each batch, also when it was there already
     double batches_per_second = 0;
     double bytes_per_second = 0;
-    double wait_share = 0;              // seconds waited per second
-    std::uint64_t idle = 0;             // nanoseconds since the last batch
+    double wait_share = 0;   // seconds waited per second
+    std::uint64_t idle = 0;  // nanoseconds since the last batch
   };
   /// By view, format, world and rank.
   std::vector<Stream> list(std::uint64_t now) const;

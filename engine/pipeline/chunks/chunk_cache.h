@@ -48,7 +48,7 @@ struct DecodedChunk {
   const std::byte* data = nullptr;  // of the element at box.start
   Dims strides;                     // bytes
   std::shared_ptr<const void> memory;
-  bool object_missing = false;      // fill values, since its object does not exist
+  bool object_missing = false;  // fill values, since its object does not exist
 
   const std::byte* at(const Dims& index) const {
     const std::byte* p = data;
@@ -118,9 +118,9 @@ class ChunkCache {
     DecodedChunk chunk;  // memory is null for weak entries
     std::weak_ptr<const void> weak;
     std::shared_ptr<const KeptChunk> stored;  // instead of a decoded chunk
-    std::uint64_t bytes = 0;  // 0 for weak entries
-    std::uint64_t rank = 0;  // its place in by_rank_
-    Clock::time_point since = {};  // of what does not exist
+    std::uint64_t bytes = 0;                  // 0 for weak entries
+    std::uint64_t rank = 0;                   // its place in by_rank_
+    Clock::time_point since = {};             // of what does not exist
   };
   bool is_outdated(const CachedChunk& cached) const {
     return cached.chunk.object_missing && Clock::now() - cached.since >= absence_;
@@ -146,7 +146,7 @@ class ChunkCache {
   std::uint64_t passing_bytes_ = 0;
   std::atomic<std::uint64_t> horizon_{UINT64_MAX};
   std::atomic<bool> keeps_all_{false};
-  std::uint64_t touched_ = 0;       // counts accesses, for the least recently used
+  std::uint64_t touched_ = 0;  // counts accesses, for the least recently used
   std::uint64_t bytes_ = 0;
   Counters& counters_;
   const Clock::duration absence_;

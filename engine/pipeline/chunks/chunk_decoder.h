@@ -10,9 +10,9 @@
 #include <span>
 
 #include "engine/base/budget.h"
-#include "engine/telemetry/counters.h"
 #include "engine/pipeline/chunks/assembly.h"
 #include "engine/pipeline/chunks/chunk_cache.h"
+#include "engine/telemetry/counters.h"
 #include "engine/telemetry/trace.h"
 
 namespace batchfs {

@@ -33,8 +33,10 @@ void ChunkFetcher::fetch(Fetch fetch, std::function<void(std::shared_ptr<Fetch>)
                done->array->metadata().path, done->array->grid().chunk(done->chunk));
     call(std::move(done));
   };
-  if (in_pieces) array->fetch_pieces(chunk, box, std::move(known), std::move(complete));
-  else array->fetch(chunk, box, std::move(complete));
+  if (in_pieces)
+    array->fetch_pieces(chunk, box, std::move(known), std::move(complete));
+  else
+    array->fetch(chunk, box, std::move(complete));
 }
 
 std::shared_ptr<const KeptChunk> ChunkFetcher::accept(Fetch& arrived) {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "engine/base/budget.h"
-#include "engine/telemetry/counters.h"
 #include "engine/pipeline/chunks/chunk_cache.h"
 #include "engine/pipeline/chunks/chunk_decoder.h"
+#include "engine/telemetry/counters.h"
 #include "engine/telemetry/trace.h"
 
 namespace batchfs {
@@ -29,8 +29,8 @@ class ChunkFetcher {
   struct Fetch {
     std::shared_ptr<const Array> array;
     std::int64_t chunk = 0;
-    Box box;                                  // chunk coordinates
-    std::vector<ChunkConsumer> consumers;     // need parts of the box
+    Box box;                               // chunk coordinates
+    std::vector<ChunkConsumer> consumers;  // need parts of the box
     std::shared_ptr<const KeptChunk>
         stored;  // what is kept of the chunk; its pieces are taken over. May be null
     Budget::Reservation memory;

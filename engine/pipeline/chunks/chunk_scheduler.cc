@@ -61,8 +61,10 @@ bool ChunkScheduler::postpone(const std::shared_ptr<ChunkTask>& task,
   task->running = false;
   --running_;
   if (--fetches_ == 0) no_fetches_.notify_all();
-  if (waited) postponed_.push_front(task);
-  else postponed_.push_back(task);
+  if (waited)
+    postponed_.push_front(task);
+  else
+    postponed_.push_back(task);
   return true;
 }
 
@@ -70,7 +72,8 @@ bool ChunkScheduler::postpone(const std::shared_ptr<ChunkTask>& task,
 void ChunkScheduler::post(const std::shared_ptr<ChunkTask>& task, Urgency urgency) {
   if (urgency >= task->posted || (task->running && !task->arrived)) return;
   task->posted = urgency;
-  if (task->arrived) executor_.post(urgency, [this, task] { process_arrived(task); });
+  if (task->arrived)
+    executor_.post(urgency, [this, task] { process_arrived(task); });
   else if (task->array->store().is_local())
     executor_.post(urgency, [this, task] { run(task, Turn::works); });
   else
@@ -146,8 +149,10 @@ void ChunkScheduler::reprioritize(const std::shared_ptr<Assembly>& assembly) noe
   const std::lock_guard lock(mutex_);
   for (const Assembly::Use& use : assembly->uses)
     if (const auto it = tasks_.find({use.array.get(), use.chunk}); it != tasks_.end()) {
-      if (it->second->running) post(it->second, assembly->urgency.load(std::memory_order_relaxed));
-      else post(it->second, it->second->urgency());
+      if (it->second->running)
+        post(it->second, assembly->urgency.load(std::memory_order_relaxed));
+      else
+        post(it->second, it->second->urgency());
     }
 }
 
@@ -201,8 +206,10 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
             [&](const ChunkConsumer& c) { return contains(box, needed(*c.assembly, *c.use)); });
         if (kept) {
           task->warm = false;
-          if (task->consumers.empty()) tasks_.erase(it);
-          else post(task, task->urgency());
+          if (task->consumers.empty())
+            tasks_.erase(it);
+          else
+            post(task, task->urgency());
         } else {
           task->running = true;
           ++running_;
@@ -248,26 +255,26 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
 void ChunkScheduler::fetch(const std::shared_ptr<ChunkTask>& task, ChunkFetcher::Fetch fetch) {
   // `own` can be moved from: what was captured of a const reference could not, and would stay with
   // the store's thread.
-  fetcher_.fetch(std::move(fetch), [this, own = task](
-                                       std::shared_ptr<ChunkFetcher::Fetch> fetched) mutable {
-    Urgency urgency = kReadAhead;
-    for (const ChunkConsumer& consumer : fetched->consumers)
-      urgency = std::min(urgency, consumer.assembly->urgency.load());
-    std::shared_ptr<ChunkTask> of = std::move(own);
-    const std::lock_guard lock(mutex_);
-    // On a worker also when it failed: the store's own thread has better things to do.
-    of->arrived = [this, of, fetched = std::move(fetched)] {
-      if (const auto* error = std::get_if<std::exception_ptr>(&fetched->outcome))
-        return finish(of, fetched->consumers, *error);
-      std::shared_ptr<const KeptChunk> stored = fetcher_.accept(*fetched);
-      decode(of, std::move(fetched->box), std::move(fetched->consumers), std::move(stored));
-    };
-    post(of, urgency);
-    // Before the lock is released: from then on nobody but a worker may hold the task, and with it
-    // the store.
-    of.reset();
-    if (--fetches_ == 0) no_fetches_.notify_all();
-  });
+  fetcher_.fetch(
+      std::move(fetch), [this, own = task](std::shared_ptr<ChunkFetcher::Fetch> fetched) mutable {
+        Urgency urgency = kReadAhead;
+        for (const ChunkConsumer& consumer : fetched->consumers)
+          urgency = std::min(urgency, consumer.assembly->urgency.load());
+        std::shared_ptr<ChunkTask> of = std::move(own);
+        const std::lock_guard lock(mutex_);
+        // On a worker also when it failed: the store's own thread has better things to do.
+        of->arrived = [this, of, fetched = std::move(fetched)] {
+          if (const auto* error = std::get_if<std::exception_ptr>(&fetched->outcome))
+            return finish(of, fetched->consumers, *error);
+          std::shared_ptr<const KeptChunk> stored = fetcher_.accept(*fetched);
+          decode(of, std::move(fetched->box), std::move(fetched->consumers), std::move(stored));
+        };
+        post(of, urgency);
+        // Before the lock is released: from then on nobody but a worker may hold the task, and with
+        // it the store.
+        of.reset();
+        if (--fetches_ == 0) no_fetches_.notify_all();
+      });
 }
 
 void ChunkScheduler::decode(const std::shared_ptr<ChunkTask>& task, Box box,
@@ -326,8 +333,10 @@ std::exception_ptr ChunkScheduler::report(const ChunkTask& task, std::exception_
   } catch (const Error& cause) {
     const std::string name = task.array->chunk_name(task.array->grid().chunk(task.key.chunk));
     std::string where = cause.where();
-    if (where.empty()) where = name;
-    else if (where.find(name) == std::string::npos) where = name + ", " + where;
+    if (where.empty())
+      where = name;
+    else if (where.find(name) == std::string::npos)
+      where = name + ", " + where;
     const Error placed(cause.code(), cause.why(), where);
     failure = std::make_exception_ptr(placed);
     if (cause.code() == ErrorCode::interrupted) return failure;

@@ -27,7 +27,6 @@
 #include <vector>
 
 #include "engine/base/budget.h"
-#include "engine/telemetry/counters.h"
 #include "engine/base/log.h"
 #include "engine/pipeline/chunks/assembly.h"
 #include "engine/pipeline/chunks/chunk_cache.h"
@@ -35,6 +34,7 @@
 #include "engine/pipeline/chunks/chunk_fetcher.h"
 #include "engine/pipeline/chunks/chunk_task.h"
 #include "engine/pipeline/executor.h"
+#include "engine/telemetry/counters.h"
 
 namespace batchfs {
 

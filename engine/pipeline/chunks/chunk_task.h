@@ -26,8 +26,8 @@ struct ChunkTask {
   Urgency posted = kNever;  // of the most urgent ticket in the executor's queue
   bool running = false;
   std::function<void()> arrived =
-      nullptr;  // what is to be done with the fetched chunk, until it is begun
-  bool warm = false;                        // wanted for itself, without a consumer
+      nullptr;        // what is to be done with the fetched chunk, until it is begun
+  bool warm = false;  // wanted for itself, without a consumer
 
   /// Takes the consumers that fulfil `which` out of the waiting ones, in order.
   template <class Which>

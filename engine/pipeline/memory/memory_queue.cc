@@ -29,8 +29,10 @@ void MemoryQueue::push(MemoryWaiter waiter) {
     }
   }
   // It was moved from if it is queued.
-  if (waiter.granted) waiter.granted({}, ending_error());
-  else ticker_.arm(kPause);
+  if (waiter.granted)
+    waiter.granted({}, ending_error());
+  else
+    ticker_.arm(kPause);
 }
 
 bool MemoryQueue::empty() const {
@@ -72,8 +74,10 @@ void MemoryQueue::serve() {
     const bool failed = has_lost_patience(static_cast<bool>(memory));
     if (!memory && !failed) break;
     if (!pop(waiter)) break;
-    if (memory) waiter->granted(std::move(memory), nullptr);
-    else waiter->granted({}, std::make_exception_ptr(no_memory(waiter->bytes)));
+    if (memory)
+      waiter->granted(std::move(memory), nullptr);
+    else
+      waiter->granted({}, std::make_exception_ptr(no_memory(waiter->bytes)));
   }
   if (!empty()) ticker_.arm(kPause);
 }

@@ -73,7 +73,7 @@ class MemoryQueue {
   /// Guards the members below. No other lock is taken with it held.
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<MemoryWaiter>> waiters_;
-  std::uint64_t last_used_ = 0;        // memory in use when serve() last looked
+  std::uint64_t last_used_ = 0;  // memory in use when serve() last looked
   std::uint64_t came_back_ =
       0;  // nanoseconds, Trace::now(): when memory last came back or was sure to
   bool stopping_ = false;

@@ -54,8 +54,10 @@ void Prefetcher::opened(const BatchRequest& request, bool stalled) {
   const bool in_order = !first && at > stream.position - slack && at <= stream.position + slack;
   const bool next = !first && at == stream.position + 1;
   if (first || next) {
-    if (stream.window == 0) stream.window = first_window(request);
-    else if (stalled) stream.window *= 2;
+    if (stream.window == 0)
+      stream.window = first_window(request);
+    else if (stalled)
+      stream.window *= 2;
     stream.position = at;
   } else if (in_order) {
     stream.position = std::max(stream.position, at);

@@ -28,7 +28,7 @@ class Ticker {
   /// Guards next_. Lock order: after BatchTable's, before the timer thread's.
   std::mutex mutex_;
   std::uint64_t next_ = UINT64_MAX;  // nanoseconds, steady clock
-  TimerThread timer_;  // last: its thread uses all of the above
+  TimerThread timer_;                // last: its thread uses all of the above
 };
 
 }  // namespace batchfs

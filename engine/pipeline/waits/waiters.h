@@ -14,10 +14,10 @@
 #include <optional>
 #include <unordered_map>
 
-#include "engine/telemetry/counters.h"
 #include "engine/base/log.h"
 #include "engine/pipeline/batch.h"
 #include "engine/pipeline/waits/ticker.h"
+#include "engine/telemetry/counters.h"
 
 namespace batchfs {
 
@@ -29,7 +29,7 @@ struct Waiter {
   BatchDone done;
   /// Called before `done` when the wait ends without a result.
   std::function<void(WaiterId)> on_leave;
-  std::uint64_t since = 0;  // nanoseconds, Trace::now()
+  std::uint64_t since = 0;                                  // nanoseconds, Trace::now()
   static constexpr std::uint64_t kNoDeadline = UINT64_MAX;  // as `since`
 };
 

@@ -37,7 +37,7 @@ struct Header {
   char magic[8];
   std::uint64_t digest_low, digest_high;  // XXH3 of what follows, to the end of the file
   CacheFiles::Name name;
-  std::uint64_t size;                     // of the bytes after the header
+  std::uint64_t size;  // of the bytes after the header
   std::uint64_t object_size;
   std::uint64_t version_length;
   char version[CacheFiles::kLongestVersion];
@@ -47,17 +47,20 @@ static_assert(sizeof(Header) == 512);
 constexpr std::size_t kDigested = 24;
 
 XXH128_hash_t digest_of(const Header& header, std::span<const std::byte> bytes) {
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
+                                                                              XXH3_freeState);
   if (!state) throw std::bad_alloc();
   XXH3_128bits_reset(state.get());
-  XXH3_128bits_update(state.get(), reinterpret_cast<const char*>(&header) + kDigested, sizeof header - kDigested);
+  XXH3_128bits_update(state.get(), reinterpret_cast<const char*>(&header) + kDigested,
+                      sizeof header - kDigested);
   XXH3_128bits_update(state.get(), bytes.data(), bytes.size());
   return XXH3_128bits_digest(state.get());
 }
 
 /// In one of 256 folders, so that none has too many.
 std::string path_of(const CacheFiles::Name& name) {
-  const std::string digits = hex({reinterpret_cast<const char*>(name.words.data()), sizeof name.words});
+  const std::string digits =
+      hex({reinterpret_cast<const char*>(name.words.data()), sizeof name.words});
   return digits.substr(0, 2) + "/" + digits;
 }
 std::string folder_of(const CacheFiles::Name& name) { return path_of(name).substr(0, 2); }
@@ -70,7 +73,8 @@ bool read_fully(int fd, Header& header, std::span<std::byte> bytes) {
   while (done < total) {
     iovec parts[2];
     int count = 0;
-    if (done < sizeof header) parts[count++] = {reinterpret_cast<char*>(&header) + done, sizeof header - done};
+    if (done < sizeof header)
+      parts[count++] = {reinterpret_cast<char*>(&header) + done, sizeof header - done};
     const std::size_t skip = done < sizeof header ? 0 : done - sizeof header;
     if (skip < bytes.size()) parts[count++] = {bytes.data() + skip, bytes.size() - skip};
     const ssize_t got = ::preadv(fd, parts, count, static_cast<off_t>(done));
@@ -92,8 +96,10 @@ bool write_fully(int fd, std::span<const std::byte> bytes) {
 }
 
 Error failure(const std::string& directory) {
-  return Error(errno == EACCES || errno == EPERM || errno == EROFS ? ErrorCode::access_denied : ErrorCode::io,
-               fmt::format("the cache directory cannot be used: {}", std::strerror(errno)), directory);
+  return Error(errno == EACCES || errno == EPERM || errno == EROFS ? ErrorCode::access_denied
+                                                                   : ErrorCode::io,
+               fmt::format("the cache directory cannot be used: {}", std::strerror(errno)),
+               directory);
 }
 
 /// Why get() would drop the entry in this file; empty: it would not.
@@ -102,7 +108,8 @@ std::string damage_of(int fd, const std::string& path) {
   const auto read_at = [fd](void* to, std::size_t size, std::uint64_t offset) {
     std::size_t done = 0;
     while (done < size) {
-      const ssize_t got = ::pread(fd, static_cast<char*>(to) + done, size - done, static_cast<off_t>(offset + done));
+      const ssize_t got = ::pread(fd, static_cast<char*>(to) + done, size - done,
+                                  static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) throw Error(ErrorCode::io, std::strerror(errno));
       if (got == 0) break;
@@ -113,13 +120,17 @@ std::string damage_of(int fd, const std::string& path) {
   try {
     Header header{};
     if (read_at(&header, sizeof header, 0) != sizeof header) return "shorter than its header";
-    constexpr std::size_t kFamily = sizeof kEntryMagic - 1;  // the last byte is the version of the format
+    constexpr std::size_t kFamily =
+        sizeof kEntryMagic - 1;  // the last byte is the version of the format
     if (std::memcmp(header.magic, kEntryMagic, kFamily) != 0) return "not an entry of a cache";
-    if (header.magic[kFamily] != kEntryMagic[kFamily]) return {};  // of another batchfs: never read, in time evicted
-    const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
+    if (header.magic[kFamily] != kEntryMagic[kFamily])
+      return {};  // of another batchfs: never read, in time evicted
+    const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
+                                                                                XXH3_freeState);
     if (!state) throw std::bad_alloc();
     XXH3_128bits_reset(state.get());
-    XXH3_128bits_update(state.get(), reinterpret_cast<const char*>(&header) + kDigested, sizeof header - kDigested);
+    XXH3_128bits_update(state.get(), reinterpret_cast<const char*>(&header) + kDigested,
+                        sizeof header - kDigested);
     Buffer block(kBlockRead);
     std::uint64_t size = 0;
     for (;;) {
@@ -129,8 +140,10 @@ std::string damage_of(int fd, const std::string& path) {
       if (got < block.size()) break;
     }
     const XXH128_hash_t digest = XXH3_128bits_digest(state.get());
-    if (header.digest_low != digest.low64 || header.digest_high != digest.high64) return "the checksum does not match";
-    if (header.size != size || header.version_length > CacheFiles::kLongestVersion) return "the header is wrong";
+    if (header.digest_low != digest.low64 || header.digest_high != digest.high64)
+      return "the checksum does not match";
+    if (header.size != size || header.version_length > CacheFiles::kLongestVersion)
+      return "the header is wrong";
     if (path_of(header.name) != path) return "the entry of another name";
     return {};
   } catch (const Error& error) {
@@ -164,7 +177,8 @@ void for_each_file(int root, const std::string& folder, Take&& take) {
 
 }  // namespace
 
-CacheFiles::CacheFiles(const std::string& directory, Options options) : directory_(directory), options_(options) {
+CacheFiles::CacheFiles(const std::string& directory, Options options)
+    : directory_(directory), options_(options) {
   std::random_device random;
   writer_ = std::uint64_t{random()} << 32 | random();
   std::error_code error;
@@ -181,11 +195,12 @@ CacheFiles::CacheFiles(const std::string& directory, Options options) : director
   const bool known = ::fstat(root_, &status) == 0;
   const bool ours = status.st_uid == ::geteuid() && (status.st_mode & 0022) == 0;
   if (!known || !ours || (::mkdirat(root_, kUnfinished, 0700) != 0 && errno != EEXIST)) {
-    const Error refused = known && !ours
-        ? Error(ErrorCode::access_denied, "the cache belongs to somebody else, or others may write into it; "
-                                          "take another directory, or chmod it to 700",
-                (std::filesystem::path(directory) / kFormat).string())
-        : failure(directory);
+    const Error refused =
+        known && !ours ? Error(ErrorCode::access_denied,
+                               "the cache belongs to somebody else, or others may write into it; "
+                               "take another directory, or chmod it to 700",
+                               (std::filesystem::path(directory) / kFormat).string())
+                       : failure(directory);
     ::close(root_);
     throw refused;
   }
@@ -203,22 +218,29 @@ CacheFiles::Name CacheFiles::name_of(std::string_view text) {
 
 void CacheFiles::check_folder(const std::string& directory, int folder, const TakeEntry& take) {
   const Descriptor outer(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const Descriptor root(outer.get() < 0 ? -1 : ::openat(outer.get(), kFormat, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const Descriptor root(
+      outer.get() < 0
+          ? -1
+          : ::openat(outer.get(), kFormat, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (root.get() < 0 && (errno == ENOENT || errno == ENOTDIR))
     throw Error(ErrorCode::not_found, "there is no cache of batchfs in this directory", directory);
   if (root.get() < 0) throw failure(directory);
-  for_each_file(root.get(), fmt::format("{:02x}", folder), [&](const std::string& path, const struct stat& status) {
-    const Descriptor file(::openat(root.get(), path.c_str(), O_RDONLY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC));
-    if (file.get() < 0 && errno == ENOENT) return;  // evicted meanwhile
-    const std::string why = file.get() < 0 ? std::strerror(errno) : damage_of(file.get(), path);
-    take(std::string(kFormat) + "/" + path, static_cast<std::uint64_t>(status.st_size), why);
-  });
+  for_each_file(
+      root.get(), fmt::format("{:02x}", folder),
+      [&](const std::string& path, const struct stat& status) {
+        const Descriptor file(
+            ::openat(root.get(), path.c_str(), O_RDONLY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC));
+        if (file.get() < 0 && errno == ENOENT) return;  // evicted meanwhile
+        const std::string why = file.get() < 0 ? std::strerror(errno) : damage_of(file.get(), path);
+        take(std::string(kFormat) + "/" + path, static_cast<std::uint64_t>(status.st_size), why);
+      });
 }
 
 std::optional<CacheFiles::Entry> CacheFiles::get(const Name& name, std::uint64_t largest) {
   const Descriptor file(::openat(root_, path_of(name).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
+    return std::nullopt;
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size > sizeof(Header) && size - sizeof(Header) > largest) return std::nullopt;
   Header header{};
@@ -230,8 +252,10 @@ std::optional<CacheFiles::Entry> CacheFiles::get(const Name& name, std::uint64_t
   }
   if (good) {
     const XXH128_hash_t digest = digest_of(header, entry.bytes.span());
-    good = std::memcmp(header.magic, kEntryMagic, sizeof kEntryMagic) == 0 && header.digest_low == digest.low64 &&
-           header.digest_high == digest.high64 && header.name == name && header.size == entry.bytes.size() && header.version_length <= kLongestVersion;
+    good = std::memcmp(header.magic, kEntryMagic, sizeof kEntryMagic) == 0 &&
+           header.digest_low == digest.low64 && header.digest_high == digest.high64 &&
+           header.name == name && header.size == entry.bytes.size() &&
+           header.version_length <= kLongestVersion;
   }
   if (!good) {
     ++damaged_;
@@ -271,13 +295,15 @@ bool CacheFiles::put(const Name& name, const Version& version, std::span<const s
   bool done = false;
   int why = 0;
   {
-    const Descriptor file(::openat(root_, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const Descriptor file(
+        ::openat(root_, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     done = file.get() >= 0 && write_fully(file.get(), std::as_bytes(std::span(&header, 1))) &&
            write_fully(file.get(), bytes);
     why = errno;
   }
   if (done && ::renameat(root_, temporary.c_str(), root_, path.c_str()) != 0) {
-    done = errno == ENOENT && (::mkdirat(root_, folder_of(name).c_str(), 0700) == 0 || errno == EEXIST) &&
+    done = errno == ENOENT &&
+           (::mkdirat(root_, folder_of(name).c_str(), 0700) == 0 || errno == EEXIST) &&
            ::renameat(root_, temporary.c_str(), root_, path.c_str()) == 0;
     why = errno;
   }
@@ -324,11 +350,12 @@ void CacheFiles::evict() {
   std::vector<CachedFile> found;
   std::uint64_t total = 0;
   for (int folder = 0; folder < kFolders; ++folder) {
-    for_each_file(root_, fmt::format("{:02x}", folder), [&](std::string path, const struct stat& status) {
-      const std::uint64_t size = on_disk(static_cast<std::uint64_t>(status.st_size));
-      found.push_back({status.st_atim, size, std::move(path)});
-      total += size;
-    });
+    for_each_file(root_, fmt::format("{:02x}", folder),
+                  [&](std::string path, const struct stat& status) {
+                    const std::uint64_t size = on_disk(static_cast<std::uint64_t>(status.st_size));
+                    found.push_back({status.st_atim, size, std::move(path)});
+                    total += size;
+                  });
   }
   std::sort(found.begin(), found.end(), [](const CachedFile& a, const CachedFile& b) {
     return std::pair(a.used.tv_sec, a.used.tv_nsec) < std::pair(b.used.tv_sec, b.used.tv_nsec);

@@ -1,12 +1,14 @@
 #pragma once
-// A directory of checksummed files: what the disk cache keeps, shared by every process that uses it.
+// A directory of checksummed files: what the disk cache keeps, shared by every process that uses
+// it.
 //
-// An entry is one file, named by the SHA-256 of what it is of. It is written beside its place and renamed, so
-// that readers, which take no lock, see all of it or nothing; no flush is waited for, since a file that a
-// crash tore does not match its checksum and is dropped when it is read. The least recently used entries go
-// when the directory has reached its limit: their access times say so, set here because many file systems do
-// not. How much is there is counted in a file; an unclean end leaves the count too high, never too low, and
-// the next eviction, by one process at a time, counts anew.
+// An entry is one file, named by the SHA-256 of what it is of. It is written beside its place and
+// renamed, so that readers, which take no lock, see all of it or nothing; no flush is waited for,
+// since a file that a crash tore does not match its checksum and is dropped when it is read. The
+// least recently used entries go when the directory has reached its limit: their access times say
+// so, set here because many file systems do not. How much is there is counted in a file; an unclean
+// end leaves the count too high, never too low, and the next eviction, by one process at a time,
+// counts anew.
 
 #include <array>
 #include <atomic>
@@ -25,19 +27,19 @@ namespace batchfs {
 class CacheFiles {
  public:
   struct Options {
-    std::uint64_t limit = 0;        // bytes on the disk; 0: none
-    double touch_after = 600;       // seconds: access times are at most this much behind
+    std::uint64_t limit = 0;   // bytes on the disk; 0: none
+    double touch_after = 600;  // seconds: access times are at most this much behind
   };
 
-  /// Makes the directory, readable by its owner only, when it does not exist. Throws access_denied when it
-  /// is somebody else's or others may write into it, io.
+  /// Makes the directory, readable by its owner only, when it does not exist. Throws access_denied
+  /// when it is somebody else's or others may write into it, io.
   CacheFiles(const std::string& directory, Options options);
   ~CacheFiles();
   CacheFiles(const CacheFiles&) = delete;
   CacheFiles& operator=(const CacheFiles&) = delete;
 
-  /// What an entry is of: the SHA-256 of a text. Stores choose their keys, and one cache holds what many stores gave: with a
-  /// weaker digest, one store could take the place of another's entry.
+  /// What an entry is of: the SHA-256 of a text. Stores choose their keys, and one cache holds what
+  /// many stores gave: with a weaker digest, one store could take the place of another's entry.
   struct Name {
     std::array<std::uint64_t, 4> words{};
     bool operator==(const Name&) const = default;
@@ -60,22 +62,25 @@ class CacheFiles {
 
   /// Longer versions cannot be kept.
   static constexpr std::size_t kLongestVersion = 400;
-  /// Writes an entry, over an older one. False when it has no room. Throws io (the disk is full, it may not
-  /// be written to).
+  /// Writes an entry, over an older one. False when it has no room. Throws io (the disk is full, it
+  /// may not be written to).
   bool put(const Name& name, const Version& version, std::span<const std::byte> bytes);
 
   void remove(const Name& name);
 
-  /// Removes the least recently used entries until nine tenths of the limit are left; nothing when another
-  /// process is at it.
+  /// Removes the least recently used entries until nine tenths of the limit are left; nothing when
+  /// another process is at it.
   void evict();
 
   /// Entries lie in this many folders.
   static constexpr int kFolders = 256;
-  /// Called for each entry: its path below the directory, its bytes on the disk, and why it is damaged; empty: it is not.
-  using TakeEntry = std::function<void(const std::string& path, std::uint64_t bytes, const std::string& why)>;
-  /// Compares the entries of one of the folders of a cache with their checksums, in constant memory, and changes
-  /// nothing. Throws not_found where `directory` holds no cache, access_denied, io.
+  /// Called for each entry: its path below the directory, its bytes on the disk, and why it is
+  /// damaged; empty: it is not.
+  using TakeEntry =
+      std::function<void(const std::string& path, std::uint64_t bytes, const std::string& why)>;
+  /// Compares the entries of one of the folders of a cache with their checksums, in constant
+  /// memory, and changes nothing. Throws not_found where `directory` holds no cache, access_denied,
+  /// io.
   static void check_folder(const std::string& directory, int folder, const TakeEntry& take);
 
   std::uint64_t damaged() const { return damaged_; }
@@ -88,7 +93,8 @@ class CacheFiles {
   const std::string directory_;
   const Options options_;
   int root_ = -1;
-  std::uint64_t writer_ = 0;  // random, so that no two processes, on two machines even, write one file
+  std::uint64_t writer_ =
+      0;  // random, so that no two processes, on two machines even, write one file
   std::atomic<std::uint64_t> next_{0}, damaged_{0}, evicted_{0};
 };
 

@@ -8,7 +8,8 @@
 
 namespace batchfs {
 
-CacheWriter::CacheWriter(CacheFiles& files, Options options) : files_(files), options_(std::move(options)) {}
+CacheWriter::CacheWriter(CacheFiles& files, Options options)
+    : files_(files), options_(std::move(options)) {}
 
 CacheWriter::~CacheWriter() {
   {
@@ -45,7 +46,8 @@ void CacheWriter::write(const CacheFiles::Name& name, CacheFiles::Version versio
 /// Room for so many bytes, and the thread that writes them.
 bool CacheWriter::reserve(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  bool can = !broken_ && !stopping_ && (options_.wait_for_disk || waiting_ + bytes <= options_.queue);
+  bool can =
+      !broken_ && !stopping_ && (options_.wait_for_disk || waiting_ + bytes <= options_.queue);
   if (can && !thread_.joinable()) {
     try {
       thread_ = std::thread([this] { run(); });
@@ -53,8 +55,10 @@ bool CacheWriter::reserve(std::uint64_t bytes) {
       can = false;
     }
   }
-  if (can) waiting_ += bytes;
-  else ++counters_.dropped;
+  if (can)
+    waiting_ += bytes;
+  else
+    ++counters_.dropped;
   return can;
 }
 
@@ -94,11 +98,14 @@ void CacheWriter::put(const Job& job) {
   }
   {
     const std::lock_guard lock(mutex_);
-    if (kept) counters_.bytes += job.bytes.size();
-    else ++counters_.dropped;
+    if (kept)
+      counters_.bytes += job.bytes.size();
+    else
+      ++counters_.dropped;
     if (!why.empty()) broken_ = true;
   }
-  if (!why.empty() && options_.warn) options_.warn(fmt::format("{}; nothing more is kept in it", why));
+  if (!why.empty() && options_.warn)
+    options_.warn(fmt::format("{}; nothing more is kept in it", why));
 }
 
 CacheWriter::Counters CacheWriter::counters() const {

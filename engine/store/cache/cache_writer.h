@@ -29,7 +29,8 @@ class CacheWriter {
   CacheWriter& operator=(const CacheWriter&) = delete;
 
   /// Gives `bytes` to `done` and keeps a copy, unless too many wait. Does not block.
-  void write(const CacheFiles::Name& name, CacheFiles::Version version, Buffer bytes, const ReadDone& done);
+  void write(const CacheFiles::Name& name, CacheFiles::Version version, Buffer bytes,
+             const ReadDone& done);
 
   struct Counters {
     std::uint64_t bytes = 0;    // written
@@ -57,8 +58,8 @@ class CacheWriter {
   std::uint64_t waiting_ = 0;  // bytes
   Counters counters_;
   bool stopping_ = false;
-  bool broken_ = false;        // the disk failed: nothing more is kept
-  std::thread thread_;         // started by the first write: a store may be opened before a fork
+  bool broken_ = false;  // the disk failed: nothing more is kept
+  std::thread thread_;   // started by the first write: a store may be opened before a fork
 };
 
 }  // namespace batchfs

@@ -14,19 +14,22 @@ namespace batchfs {
 
 namespace {
 
-/// A kept object of which a part is wanted is read, and its checksum made, as a whole: not a large one.
+/// A kept object of which a part is wanted is read, and its checksum made, as a whole: not a large
+/// one.
 constexpr std::uint64_t kLargestForPart = 16 << 20;
 constexpr std::uint64_t kLargestEntry = std::uint64_t{4} << 30;
 
 bool is_metadata(std::string_view key) {
   const std::string_view name = key.substr(key.rfind('/') + 1);
-  return name == "zarr.json" || name == ".zarray" || name == ".zgroup" || name == ".zattrs" || name == ".zmetadata";
+  return name == "zarr.json" || name == ".zarray" || name == ".zgroup" || name == ".zattrs" ||
+         name == ".zmetadata";
 }
 
 /// The part of an object that a range names.
 Buffer cut(Buffer object, const ByteRange& range) {
   const std::uint64_t size = object.size();
-  const std::uint64_t begin = range.from_end ? size - std::min(range.length, size) : std::min(range.offset, size);
+  const std::uint64_t begin =
+      range.from_end ? size - std::min(range.length, size) : std::min(range.offset, size);
   const std::uint64_t length = std::min(range.length, size - begin);
   if (begin > 0 && length > 0) std::memmove(object.data(), object.data() + begin, length);
   object.truncate(length);
@@ -58,22 +61,27 @@ class DiskCache final : public Store {
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
     std::promise<ReadOutcome> result;
-    read_async(key, range, [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
+    read_async(key, range,
+               [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
     ReadOutcome outcome = result.get_future().get();
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
+      std::rethrow_exception(*error);
     return std::move(std::get<std::optional<Buffer>>(outcome));
   }
 
   std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
                                     std::span<std::byte> out) override {
     std::promise<Outcome> result;
-    start(key, {offset, out.size()}, [&result](Outcome outcome) { result.set_value(std::move(outcome)); });
+    start(key, {offset, out.size()},
+          [&result](Outcome outcome) { result.set_value(std::move(outcome)); });
     Outcome outcome = result.get_future().get();
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
+      std::rethrow_exception(*error);
     const VersionedRead& got = std::get<VersionedRead>(outcome);
     if (!got.bytes) return std::nullopt;
     std::copy_n(got.bytes->data(), got.bytes->size(), out.data());
-    const std::optional<std::uint64_t> object_size = got.object_size ? got.object_size : parent_->size(key);
+    const std::optional<std::uint64_t> object_size =
+        got.object_size ? got.object_size : parent_->size(key);
     if (!object_size) throw ObjectVersions::vanished(url() + "/" + key);
     return PartRead{got.bytes->size(), *object_size};
   }
@@ -104,7 +112,8 @@ class DiskCache final : public Store {
                            {"disk_cache_not_kept", written.dropped},
                            {"disk_cache_damaged", files_.damaged()},
                            {"disk_cache_evicted", files_.evicted()}});
-    for (Counter& counter : versions_.counters()) all.push_back({"disk_cache_" + counter.name, counter.value});
+    for (Counter& counter : versions_.counters())
+      all.push_back({"disk_cache_" + counter.name, counter.value});
     return all;
   }
 
@@ -137,37 +146,41 @@ class DiskCache final : public Store {
     }
     const auto shared = std::make_shared<std::optional<Kept>>(std::move(kept));
     const std::string known = *shared ? (*shared)->version.text : std::string();
-    parent_->read_version_async(
-        key, range, known, [this, key, range, shared, done = std::move(done)](auto outcome) {
-          arrived(key, range, std::move(*shared), std::move(outcome), done);
-        });
+    parent_->read_version_async(key, range, known,
+                                [this, key, range, shared, done = std::move(done)](auto outcome) {
+                                  arrived(key, range, std::move(*shared), std::move(outcome), done);
+                                });
   }
 
   CacheFiles::Name name_of(const std::string& key, const ByteRange& range) const {
     const std::uint64_t offset = range.from_end ? 0 : range.offset;
-    return CacheFiles::name_of(fmt::format("{}{}\n{}{}+{}", realm_, key, range.from_end ? "end-" : "", offset, range.length));
+    return CacheFiles::name_of(fmt::format("{}{}\n{}{}+{}", realm_, key,
+                                           range.from_end ? "end-" : "", offset, range.length));
   }
 
   /// Of the version `current`, if that is known; what is of another one is removed.
-  std::optional<Kept> find(const std::string& key, const ByteRange& range, std::optional<std::uint64_t> current) {
+  std::optional<Kept> find(const std::string& key, const ByteRange& range,
+                           std::optional<std::uint64_t> current) {
     for (const ByteRange& kept_range : {range, ByteRange{}}) {
       const bool part = kept_range.is_whole() && !range.is_whole();
       const CacheFiles::Name name = name_of(key, kept_range);
-      std::optional<CacheFiles::Entry> entry = files_.get(name, part ? kLargestForPart : kLargestEntry);
+      std::optional<CacheFiles::Entry> entry =
+          files_.get(name, part ? kLargestForPart : kLargestEntry);
       if (entry && current && digest(entry->version) != *current) {
         files_.remove(name);
         entry.reset();
       }
       if (entry)
-        return Kept{std::move(entry->version), part ? cut(std::move(entry->bytes), range) : std::move(entry->bytes), name};
+        return Kept{std::move(entry->version),
+                    part ? cut(std::move(entry->bytes), range) : std::move(entry->bytes), name};
       if (range.is_whole()) break;
     }
     return std::nullopt;
   }
 
   /// The parent's answer. On a thread that must not block.
-  void arrived(const std::string& key, const ByteRange& range, std::optional<Kept> kept, Outcome outcome,
-               const VersionedDone& done) {
+  void arrived(const std::string& key, const ByteRange& range, std::optional<Kept> kept,
+               Outcome outcome, const VersionedDone& done) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(std::move(*error));
     VersionedRead& read = std::get<VersionedRead>(outcome);
     if (read.unchanged && kept) {
@@ -179,27 +192,33 @@ class DiskCache final : public Store {
     ++misses_;
     if (!read.bytes) {
       // What was there a moment ago has been deleted: missing would become fill values.
-      if (versions_.contains(key)) return done(std::make_exception_ptr(ObjectVersions::vanished(url() + "/" + key)));
+      if (versions_.contains(key))
+        return done(std::make_exception_ptr(ObjectVersions::vanished(url() + "/" + key)));
       return done(VersionedRead{});
     }
     if (read.version.empty()) return done(std::move(read));
-    CacheFiles::Version version{std::move(read.version), read.object_size.value_or(CacheFiles::Version::kUnknown)};
+    CacheFiles::Version version{std::move(read.version),
+                                read.object_size.value_or(CacheFiles::Version::kUnknown)};
     if (!accept(key, version)) return done(changed(key));
-    writer_.write(name_of(key, range), version, std::move(*read.bytes), [done, version](ReadOutcome got) {
-      if (auto* error = std::get_if<std::exception_ptr>(&got)) return done(std::move(*error));
-      done(answer(std::move(std::get<std::optional<Buffer>>(got)), version));
-    });
+    writer_.write(name_of(key, range), version, std::move(*read.bytes),
+                  [done, version](ReadOutcome got) {
+                    if (auto* error = std::get_if<std::exception_ptr>(&got))
+                      return done(std::move(*error));
+                    done(answer(std::move(std::get<std::optional<Buffer>>(got)), version));
+                  });
   }
 
   static VersionedRead answer(std::optional<Buffer> bytes, const CacheFiles::Version& version) {
     VersionedRead read;
     read.bytes = std::move(bytes);
     read.version = version.text;
-    if (version.object_size != CacheFiles::Version::kUnknown) read.object_size = version.object_size;
+    if (version.object_size != CacheFiles::Version::kUnknown)
+      read.object_size = version.object_size;
     return read;
   }
 
-  /// Weak and strong tags of one object differ in the prefix only (a server that compresses, or not).
+  /// Weak and strong tags of one object differ in the prefix only (a server that compresses, or
+  /// not).
   static std::uint64_t digest(const CacheFiles::Version& version) {
     std::string_view text = version.text;
     if (text.starts_with("W/")) text.remove_prefix(2);

@@ -1,23 +1,26 @@
 #pragma once
-// A store that keeps what it reads from another one on the local disk, as stored (compressed), for later
-// mounts and for other processes.
+// A store that keeps what it reads from another one on the local disk, as stored (compressed), for
+// later mounts and for other processes.
 //
-// What is kept is a read: an object, or the range of it that was asked for, with the object's version (its
-// ETag, or what the server gives in place of one). What the rules are:
+// What is kept is a read: an object, or the range of it that was asked for, with the object's
+// version (its ETag, or what the server gives in place of one). What the rules are:
 //
-// - The first time that an object is wanted after the store was opened, the server is asked whether it still
-//   has the version that is kept: one short round trip, in which unchanged bytes do not travel. After that,
-//   whatever is kept of that version is taken without asking: a mount shows the store as it found it. An
-//   object that turns out to have changed in between is Error{stale}.
-// - An object deleted on the server while it is kept here is still served from here: its version is the one that the
+// - The first time that an object is wanted after the store was opened, the server is asked whether
+// it still
+//   has the version that is kept: one short round trip, in which unchanged bytes do not travel.
+//   After that, whatever is kept of that version is taken without asking: a mount shows the store
+//   as it found it. An object that turns out to have changed in between is Error{stale}.
+// - An object deleted on the server while it is kept here is still served from here: its version is
+// the one that the
 //   mount began with. When it must be fetched again, it is Error{stale}.
 // - With `trust`, chunks are taken without asking at all; metadata is still asked about.
-// - That an object is missing is never kept: what appears later must be seen, and it costs the same round trip.
+// - That an object is missing is never kept: what appears later must be seen, and it costs the same
+// round trip.
 // - Objects of servers that tell no version are not kept.
 //
-// Reading never waits for the disk's writing: a thread writes what has been read, and bytes that it cannot
-// keep up with are not kept. When the disk is full or fails, one line is logged and the store goes on without
-// keeping more.
+// Reading never waits for the disk's writing: a thread writes what has been read, and bytes that it
+// cannot keep up with are not kept. When the disk is full or fails, one line is logged and the
+// store goes on without keeping more.
 
 #include <functional>
 #include <memory>
@@ -30,9 +33,10 @@ namespace batchfs {
 
 struct DiskCacheOptions {
   std::string directory;
-  std::uint64_t limit = 0;   // bytes on the disk; 0: none
+  std::uint64_t limit = 0;  // bytes on the disk; 0: none
   bool trust = false;
-  /// A read is done when its bytes are on the disk (or could not be put there): for filling the cache.
+  /// A read is done when its bytes are on the disk (or could not be put there): for filling the
+  /// cache.
   bool wait_for_disk = false;
   /// Told once, in one line, when keeping has ended. May be empty. Called on the writing thread.
   std::function<void(const std::string&)> warn;
@@ -43,8 +47,8 @@ struct DiskCacheOptions {
   ObjectVersions::Options versions = {};
 };
 
-/// Throws access_denied or io when the directory cannot be used. The store that is returned writes what it
-/// still has to write when it is destroyed.
+/// Throws access_denied or io when the directory cannot be used. The store that is returned writes
+/// what it still has to write when it is destroyed.
 std::shared_ptr<Store> open_disk_cache(std::shared_ptr<Store> parent, DiskCacheOptions options);
 
 }  // namespace batchfs

@@ -1,8 +1,9 @@
 #pragma once
 // Where the keys for S3 come from. In this order, as the AWS libraries:
 //   a profile that was named by an option; AWS_ACCESS_KEY_ID and its sisters; a web identity token
-//   (AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, or a profile's); the profile's keys; the container's
-//   credentials (AWS_CONTAINER_CREDENTIALS_*); the instance's (metadata service, version 2).
+//   (AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, or a profile's); the profile's keys; the
+//   container's credentials (AWS_CONTAINER_CREDENTIALS_*); the instance's (metadata service,
+//   version 2).
 // Nowhere: requests go out unsigned.
 
 #include <optional>
@@ -21,12 +22,14 @@ class AwsCredentials {
   struct Options {
     std::string profile;  // named by an option
     std::string region;   // for the token service; may be empty
-    std::optional<AwsKeys> keys;  // of batchfs's own settings: instead of all but an option's profile
+    std::optional<AwsKeys>
+        keys;  // of batchfs's own settings: instead of all but an option's profile
   };
   AwsCredentials(Surroundings surroundings, AwsProfile profile, Options options);
 
-  /// nullopt: there are none. Blocks while keys are fetched. Throws access_denied when the place that should
-  /// have keys refuses them, not_supported for ways to get keys that batchfs does not know.
+  /// nullopt: there are none. Blocks while keys are fetched. Throws access_denied when the place
+  /// that should have keys refuses them, not_supported for ways to get keys that batchfs does not
+  /// know.
   std::optional<AwsKeys> get() { return keys_.get(); }
   /// Looks again: the server says that the keys have expired.
   std::optional<AwsKeys> refresh() { return keys_.refresh(); }

@@ -77,8 +77,9 @@ AwsProfile read_aws_profile(const Surroundings& surroundings, const std::string&
   read("AWS_CONFIG_FILE", ".aws/config", true);
   read("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", false);
   if (!profile.exists && (!name.empty() || from_environment))
-    throw Error(ErrorCode::not_found,
-                fmt::format("no profile '{}' in the AWS config and credentials files", profile.name));
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("no profile '{}' in the AWS config and credentials files", profile.name));
   return profile;
 }
 

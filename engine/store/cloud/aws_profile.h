@@ -12,7 +12,8 @@ namespace batchfs {
 struct AwsProfile {
   std::string name;
   bool exists = false;
-  /// Settings of both files; the credentials file wins. An indented setting is "s3.addressing_style".
+  /// Settings of both files; the credentials file wins. An indented setting is
+  /// "s3.addressing_style".
   std::map<std::string, std::string> settings;
 
   /// Empty when absent.
@@ -20,8 +21,8 @@ struct AwsProfile {
 };
 
 /// `name`, else AWS_PROFILE, else "default"; the files are those of AWS_SHARED_CREDENTIALS_FILE and
-/// AWS_CONFIG_FILE, else those of the home directory. Throws not_found when a profile was named and is in
-/// neither file.
+/// AWS_CONFIG_FILE, else those of the home directory. Throws not_found when a profile was named and
+/// is in neither file.
 AwsProfile read_aws_profile(const Surroundings& surroundings, const std::string& name);
 
 }  // namespace batchfs

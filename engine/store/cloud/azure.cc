@@ -14,7 +14,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr const char* kVersion = "2021-12-02";    // of the REST interface
+constexpr const char* kVersion = "2021-12-02";     // of the REST interface
 constexpr std::uint64_t kMaxAzurePage = 64 << 20;  // of a listing: 5000 blobs with their properties
 
 /// RFC 9110, 5.6.7; not by the locale.
@@ -25,8 +25,8 @@ std::string http_date(WallTime now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
   std::tm utc{};
   ::gmtime_r(&seconds, &utc);
-  return fmt::format("{}, {:02} {} {} {:02}:{:02}:{:02} GMT", kDays[utc.tm_wday], utc.tm_mday, kMonths[utc.tm_mon],
-                     utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
+  return fmt::format("{}, {:02} {} {} {:02}:{:02}:{:02} GMT", kDays[utc.tm_wday], utc.tm_mday,
+                     kMonths[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
 /// The code of an error, which is in a header also where there is no body.
@@ -44,10 +44,13 @@ AzureService::AzureService(AzurePlace place, Surroundings surroundings)
     : place_(std::move(place)), surroundings_(std::move(surroundings)) {}
 
 std::string AzureService::url() const {
-  return fmt::format("az://{}{}{}", place_.container, place_.prefix.empty() ? "" : "/", place_.prefix);
+  return fmt::format("az://{}{}{}", place_.container, place_.prefix.empty() ? "" : "/",
+                     place_.prefix);
 }
 
-Error AzureService::error(ErrorCode code, const std::string& why) const { return Error(code, why, url()); }
+Error AzureService::error(ErrorCode code, const std::string& why) const {
+  return Error(code, why, url());
+}
 
 HttpRequest AzureService::request(const std::string& method, const std::string& path) const {
   HttpRequest made;
@@ -78,12 +81,15 @@ HttpRequest AzureService::list(const std::string& prefix, const std::string& con
   return made;
 }
 
-ObjectService::Page AzureService::parse_list(const std::string& prefix, const HttpResponse& response) {
+ObjectService::Page AzureService::parse_list(const std::string& prefix,
+                                             const HttpResponse& response) {
   pugi::xml_document document;
   const std::string_view text = text_of(response);
-  const Error malformed = error(ErrorCode::corrupt, "the server's answer is not a listing of a container");
+  const Error malformed =
+      error(ErrorCode::corrupt, "the server's answer is not a listing of a container");
   if (has_much_markup(text) ||
-      !document.load_buffer(text.data(), text.size(), pugi::parse_default | pugi::parse_ws_pcdata_single))
+      !document.load_buffer(text.data(), text.size(),
+                            pugi::parse_default | pugi::parse_ws_pcdata_single))
     throw malformed;
   const pugi::xml_node root = document.child("EnumerationResults");
   if (!root) throw malformed;
@@ -100,8 +106,10 @@ ObjectService::Page AzureService::parse_list(const std::string& prefix, const Ht
     if (key.find('/') != std::string::npos) throw malformed;
     page.entries.push_back({std::move(key), is_prefix});
   };
-  for (const pugi::xml_node node : root.child("Blobs").children("BlobPrefix")) add(node.child("Name"), true);
-  for (const pugi::xml_node node : root.child("Blobs").children("Blob")) add(node.child("Name"), false);
+  for (const pugi::xml_node node : root.child("Blobs").children("BlobPrefix"))
+    add(node.child("Name"), true);
+  for (const pugi::xml_node node : root.child("Blobs").children("Blob"))
+    add(node.child("Name"), false);
   page.continuation = root.child_value("NextMarker");
   return page;
 }
@@ -125,10 +133,12 @@ void AzureService::authorize(HttpRequest& request) {
 
 void AzureService::sign(HttpRequest& request) const {
   if (!place_.sas.empty()) {
-    request.url += (request.url.find('?') == std::string::npos ? "?" : "&") + encode_query(place_.sas);
+    request.url +=
+        (request.url.find('?') == std::string::npos ? "?" : "&") + encode_query(place_.sas);
   } else if (!place_.key.empty()) {
     request.headers.emplace_back("x-ms-date", http_date(surroundings_.now()));
-    request.headers.emplace_back("Authorization", azure_shared_key(request, place_.account, place_.key));
+    request.headers.emplace_back("Authorization",
+                                 azure_shared_key(request, place_.account, place_.key));
   }
 }
 
@@ -142,20 +152,24 @@ Verdict AzureService::classify(const HttpResponse& response) {
     return Verdict{Verdict::failed, error(kind, why)};
   };
   if (is({"ContainerNotFound", "ContainerDisabled", "ContainerBeingDeleted"}))
-    return failed(ErrorCode::not_found,
-                  fmt::format("the account {} has no container '{}'", place_.account, place_.container));
+    return failed(ErrorCode::not_found, fmt::format("the account {} has no container '{}'",
+                                                    place_.account, place_.container));
   // What is private does not exist for strangers.
-  if (is({"ResourceNotFound", "PublicAccessNotPermitted", "NoAuthenticationInformation"}) && place_.is_anonymous())
-    return failed(ErrorCode::access_denied,
-                  "access denied to a request without credentials, or there is no such container; set "
-                  "AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN");
+  if (is({"ResourceNotFound", "PublicAccessNotPermitted", "NoAuthenticationInformation"}) &&
+      place_.is_anonymous())
+    return failed(
+        ErrorCode::access_denied,
+        "access denied to a request without credentials, or there is no such container; set "
+        "AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN");
   if (response.status == 403 && text_of(response).find("date header") != std::string_view::npos)
     return failed(ErrorCode::access_denied,
                   "the server refuses signatures from this machine: its clock is wrong; set it");
   if (is({"AuthenticationFailed", "InvalidAuthenticationInfo"}))
-    return failed(ErrorCode::access_denied,
-                  place_.sas.empty() ? "the account key is not this account's (AuthenticationFailed)"
-                                     : "the shared access signature is wrong or has expired (AuthenticationFailed)");
+    return failed(
+        ErrorCode::access_denied,
+        place_.sas.empty()
+            ? "the account key is not this account's (AuthenticationFailed)"
+            : "the shared access signature is wrong or has expired (AuthenticationFailed)");
   const bool is_listing = response.effective_url.find("comp=list") != std::string::npos;
   if (response.status == 403 && place_.missing == MissingAnswers::also_403 && !is_listing)
     return {Verdict::missing, std::nullopt};
@@ -167,7 +181,8 @@ Verdict AzureService::classify(const HttpResponse& response) {
     return failed(ErrorCode::io, "the blob is archived and must be rehydrated first");
   Verdict verdict = classify_status(response);
   if (verdict.error && !code.empty())
-    verdict.error = error(verdict.error->code(), fmt::format("{} ({})", verdict.error->why(), code));
+    verdict.error =
+        error(verdict.error->code(), fmt::format("{} ({})", verdict.error->why(), code));
   return verdict;
 }
 

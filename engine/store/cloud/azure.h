@@ -21,8 +21,8 @@ class AzureService final : public ObjectService {
   HttpRequest head(const std::string& key) override;
   HttpRequest list(const std::string& prefix, const std::string& continuation) override;
   Page parse_list(const std::string& prefix, const HttpResponse& response) override;
-  /// Also turns a range of the last bytes, which Azure does not know, into one from the start: asks for the
-  /// object's size.
+  /// Also turns a range of the last bytes, which Azure does not know, into one from the start: asks
+  /// for the object's size.
   void authorize(HttpRequest& request) override;
   Verdict classify(const HttpResponse& response) override;
 

@@ -1,6 +1,6 @@
 #pragma once
-// Azure Blob Storage: which account, how it is reached, and with what right: an account key (SharedKey), a
-// shared access signature, or nothing.
+// Azure Blob Storage: which account, how it is reached, and with what right: an account key
+// (SharedKey), a shared access signature, or nothing.
 
 #include <string>
 
@@ -24,17 +24,19 @@ struct AzurePlace {
 };
 
 /// `url` is one of
-///   az://CONTAINER/PREFIX                                  the account from environment or settings
-///   az://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX
+///   az://CONTAINER/PREFIX                                  the account from environment or
+///   settings az://ACCOUNT.blob.core.windows.net/CONTAINER/PREFIX
 ///   abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX   (also abfss)
-/// and may end with a shared access signature ("?sv=…&sig=…"). What gives a right, in this order: that
-/// signature; AZURE_STORAGE_CONNECTION_STRING; AZURE_STORAGE_ACCOUNT_KEY; AZURE_STORAGE_SAS_TOKEN; the
-/// settings. Throws invalid_argument; never repeats a secret.
-AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config, const Surroundings& surroundings,
-                               const ConfigFile& settings);
+/// and may end with a shared access signature ("?sv=…&sig=…"). What gives a right, in this order:
+/// that signature; AZURE_STORAGE_CONNECTION_STRING; AZURE_STORAGE_ACCOUNT_KEY;
+/// AZURE_STORAGE_SAS_TOKEN; the settings. Throws invalid_argument; never repeats a secret.
+AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config,
+                               const Surroundings& surroundings, const ConfigFile& settings);
 
 /// The value of the Authorization header of a GET or HEAD.
-/// https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key (version 2015-02-21 and later)
-std::string azure_shared_key(const HttpRequest& request, const std::string& account, const std::string& key);
+/// https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key (version
+/// 2015-02-21 and later)
+std::string azure_shared_key(const HttpRequest& request, const std::string& account,
+                             const std::string& key);
 
 }  // namespace batchfs

@@ -8,21 +8,24 @@ namespace batchfs {
 struct BucketUrl {
   std::string scheme;
   std::string bucket;
-  std::string prefix;  // no slash at either end; as typed: a key is not percent-encoded in such a URL
+  std::string
+      prefix;  // no slash at either end; as typed: a key is not percent-encoded in such a URL
 };
 
-/// Throws invalid_argument when there is no bucket, or the prefix has a component "." or "..". The message
-/// repeats no credentials.
+/// Throws invalid_argument when there is no bucket, or the prefix has a component "." or "..". The
+/// message repeats no credentials.
 BucketUrl parse_bucket_url(const std::string& url);
 
-/// "https://host:port/path" without the scheme's own port and slashes at the end. Throws invalid_argument for
-/// anything but http and https, and for what holds a user, a password or a query: an endpoint is shown.
+/// "https://host:port/path" without the scheme's own port and slashes at the end. Throws
+/// invalid_argument for anything but http and https, and for what holds a user, a password or a
+/// query: an endpoint is shown.
 std::string normal_endpoint(const std::string& endpoint);
 
 /// `prefix`/`key`, either may be empty.
 std::string join_key(const std::string& prefix, const std::string& key);
 
-/// A random key that no store has: how a service answers for it tells how it answers for missing ones.
+/// A random key that no store has: how a service answers for it tells how it answers for missing
+/// ones.
 std::string absent_name();
 
 }  // namespace batchfs

@@ -11,12 +11,14 @@ namespace batchfs {
 
 namespace {
 
-using MakeService = std::shared_ptr<ObjectService> (*)(const std::string&, const StoreConfig&, const Surroundings&);
+using MakeService = std::shared_ptr<ObjectService> (*)(const std::string&, const StoreConfig&,
+                                                       const Surroundings&);
 
 MakeService service_of(const std::string& scheme) {
   if (scheme == "s3" || scheme == "s3a") return make_s3_service;
   if (scheme == "gs" || scheme == "gcs") return make_gcs_service;
-  if (scheme == "az" || scheme == "azure" || scheme == "abfs" || scheme == "abfss") return make_azure_service;
+  if (scheme == "az" || scheme == "azure" || scheme == "abfs" || scheme == "abfss")
+    return make_azure_service;
   throw Error(ErrorCode::not_supported, fmt::format("{}:// stores are not supported", scheme));
 }
 
@@ -29,8 +31,8 @@ CloudStore open_cloud_store(const std::string& url, const StoreConfig& config) {
   const Surroundings surroundings = process_surroundings(client);
   std::shared_ptr<ObjectService> service = make(url, config, surroundings);
   const std::string realm = service->realm();
-  return {std::make_shared<ObjectStore>(std::move(service), std::move(client), request_options(config),
-                                        version_options(config)),
+  return {std::make_shared<ObjectStore>(std::move(service), std::move(client),
+                                        request_options(config), version_options(config)),
           realm};
 }
 

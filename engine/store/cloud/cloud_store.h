@@ -13,8 +13,9 @@ struct CloudStore {
   std::string realm;  // beside the URL, what tells its objects from another server's or account's
 };
 
-/// s3:// (s3a://), gs:// (gcs://), az:// (azure://, abfs://, abfss://). Throws not_supported for other schemes,
-/// invalid_argument, and what reading settings and credentials files throws. Connects when something is read.
+/// s3:// (s3a://), gs:// (gcs://), az:// (azure://, abfs://, abfss://). Throws not_supported for
+/// other schemes, invalid_argument, and what reading settings and credentials files throws.
+/// Connects when something is read.
 CloudStore open_cloud_store(const std::string& url, const StoreConfig& config);
 
 }  // namespace batchfs

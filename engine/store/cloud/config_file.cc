@@ -19,17 +19,31 @@ struct Setting {
 
 const std::map<std::string, std::vector<Setting>>& known_settings() {
   static const std::map<std::string, std::vector<Setting>> known{
-      {"s3", {{"endpoint", Kind::text}, {"region", Kind::text}, {"profile", Kind::text},
-              {"requester_pays", Kind::flag}, {"path_style", Kind::flag}, {"access_key_id", Kind::text},
-              {"secret_access_key", Kind::secret}, {"session_token", Kind::secret}}},
-      {"gcs", {{"endpoint", Kind::text}, {"credentials_file", Kind::text}, {"billing_project", Kind::text}}},
-      {"azure", {{"endpoint", Kind::text}, {"account", Kind::text}, {"account_key", Kind::secret},
-                 {"sas_token", Kind::secret}, {"connection_string", Kind::secret}}}};
+      {"s3",
+       {{"endpoint", Kind::text},
+        {"region", Kind::text},
+        {"profile", Kind::text},
+        {"requester_pays", Kind::flag},
+        {"path_style", Kind::flag},
+        {"access_key_id", Kind::text},
+        {"secret_access_key", Kind::secret},
+        {"session_token", Kind::secret}}},
+      {"gcs",
+       {{"endpoint", Kind::text},
+        {"credentials_file", Kind::text},
+        {"billing_project", Kind::text}}},
+      {"azure",
+       {{"endpoint", Kind::text},
+        {"account", Kind::text},
+        {"account_key", Kind::secret},
+        {"sas_token", Kind::secret},
+        {"connection_string", Kind::secret}}}};
   return known;
 }
 
 std::optional<std::string> default_path(const Surroundings& surroundings) {
-  if (const auto base = surroundings.variable("XDG_CONFIG_HOME")) return *base + "/batchfs/config.json";
+  if (const auto base = surroundings.variable("XDG_CONFIG_HOME"))
+    return *base + "/batchfs/config.json";
   return surroundings.in_home(".config/batchfs/config.json");
 }
 
@@ -41,7 +55,8 @@ ConfigFile::ConfigFile(const Surroundings& surroundings) {
   if (!path) return;
   const auto file = surroundings.file(*path);
   if (!file) {
-    if (named) throw Error(ErrorCode::not_found, "BATCHFS_CONFIG names a file that does not exist", *path);
+    if (named)
+      throw Error(ErrorCode::not_found, "BATCHFS_CONFIG names a file that does not exist", *path);
     return;
   }
   bool has_secret = false;
@@ -54,10 +69,12 @@ ConfigFile::ConfigFile(const Surroundings& surroundings) {
       std::vector<std::string> names;
       for (const Setting& setting : known->second) names.push_back(setting.name);
       for (const auto& [name, value] : section.members()) {
-        const auto setting = std::find_if(known->second.begin(), known->second.end(),
-                                          [&name = name](const Setting& s) { return name == s.name; });
+        const auto setting =
+            std::find_if(known->second.begin(), known->second.end(),
+                         [&name = name](const Setting& s) { return name == s.name; });
         if (setting == known->second.end())
-          throw section.error(fmt::format("unknown setting '{}'{}", name, did_you_mean(name, names)));
+          throw section.error(
+              fmt::format("unknown setting '{}'{}", name, did_you_mean(name, names)));
         if (setting->kind == Kind::flag) {
           settings_[service + "." + name] = value.boolean() ? "true" : "";
         } else {
@@ -70,7 +87,8 @@ ConfigFile::ConfigFile(const Surroundings& surroundings) {
     throw error.at(*path);
   }
   if (has_secret && file->others_can_read)
-    throw Error(ErrorCode::access_denied, "the file holds secrets and others can read it; chmod 600 it", *path);
+    throw Error(ErrorCode::access_denied,
+                "the file holds secrets and others can read it; chmod 600 it", *path);
 }
 
 std::string ConfigFile::text(const std::string& service, const std::string& setting) const {

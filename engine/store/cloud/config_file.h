@@ -2,7 +2,8 @@
 // batchfs's own settings for object stores: what neither an option nor the environment says.
 //
 //   {"s3":    {"endpoint": "https://…", "region": "…", "profile": "…", "requester_pays": true,
-//              "path_style": true, "access_key_id": "…", "secret_access_key": "…", "session_token": "…"},
+//              "path_style": true, "access_key_id": "…", "secret_access_key": "…", "session_token":
+//              "…"},
 //    "gcs":   {"endpoint": "https://…", "credentials_file": "…", "billing_project": "…"},
 //    "azure": {"endpoint": "https://…", "account": "…", "account_key": "…", "sas_token": "…",
 //              "connection_string": "…"}}
@@ -16,9 +17,9 @@ namespace batchfs {
 
 class ConfigFile {
  public:
-  /// Reads BATCHFS_CONFIG, else batchfs/config.json in XDG_CONFIG_HOME or ~/.config. No file: no settings.
-  /// Throws not_found when BATCHFS_CONFIG names none, invalid_argument for unknown settings, access_denied
-  /// when it holds secrets and others can read it.
+  /// Reads BATCHFS_CONFIG, else batchfs/config.json in XDG_CONFIG_HOME or ~/.config. No file: no
+  /// settings. Throws not_found when BATCHFS_CONFIG names none, invalid_argument for unknown
+  /// settings, access_denied when it holds secrets and others can read it.
   explicit ConfigFile(const Surroundings& surroundings);
 
   /// Empty when not set.

@@ -57,14 +57,16 @@ std::string rsa_sha256(std::string_view private_key_pem, std::string_view data) 
       PEM_read_bio_PrivateKey(input.get(), nullptr, no_passphrase, nullptr), EVP_PKEY_free);
   if (!key || EVP_PKEY_base_id(key.get()) != EVP_PKEY_RSA)
     throw Error(ErrorCode::invalid_argument, "the private key is not an RSA key in PEM form");
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                        EVP_MD_CTX_free);
   std::size_t size = 0;
-  if (!context || EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get()) != 1 ||
+  if (!context ||
+      EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get()) != 1 ||
       EVP_DigestSign(context.get(), nullptr, &size, bytes_of(data), data.size()) != 1)
     throw crypto_failure("a signature");
   std::string signature(size, '\0');
-  if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size, bytes_of(data),
-                     data.size()) != 1)
+  if (EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
+                     bytes_of(data), data.size()) != 1)
     throw crypto_failure("a signature");
   signature.resize(size);
   return signature;
@@ -99,8 +101,10 @@ std::string base64url(std::string_view bytes) {
   std::string text = base64(bytes);
   while (!text.empty() && text.back() == '=') text.pop_back();
   for (char& c : text)
-    if (c == '+') c = '-';
-    else if (c == '/') c = '_';
+    if (c == '+')
+      c = '-';
+    else if (c == '/')
+      c = '_';
   return text;
 }
 

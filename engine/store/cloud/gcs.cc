@@ -30,11 +30,13 @@ GcsError parse_gcs_error(const HttpResponse& response) {
     const JsonRef error = JsonRef(document, "").at("error");
     if (!error.is_object()) return {};
     GcsError told;
-    if (const auto message = error.find("message"); message && message->is_string()) told.message = message->string();
+    if (const auto message = error.find("message"); message && message->is_string())
+      told.message = message->string();
     if (const auto list = error.find("errors"); list && list->is_array())
       for (const JsonRef& entry : list->elements())
         if (entry.is_object())
-          if (const auto reason = entry.find("reason"); reason && reason->is_string()) told.reason = reason->string();
+          if (const auto reason = entry.find("reason"); reason && reason->is_string())
+            told.reason = reason->string();
     return told;
   } catch (const Error&) {
     return {};
@@ -43,15 +45,21 @@ GcsError parse_gcs_error(const HttpResponse& response) {
 
 }  // namespace
 
-GcsService::GcsService(Place place, std::unique_ptr<GcsCredentials> credentials, Surroundings surroundings)
-    : place_(std::move(place)), credentials_(std::move(credentials)), surroundings_(std::move(surroundings)),
+GcsService::GcsService(Place place, std::unique_ptr<GcsCredentials> credentials,
+                       Surroundings surroundings)
+    : place_(std::move(place)),
+      credentials_(std::move(credentials)),
+      surroundings_(std::move(surroundings)),
       denial_(denial_of(place_.missing)) {}
 
 GcsService::Denial GcsService::denial_of(MissingAnswers missing) {
   switch (missing) {
-    case MissingAnswers::only_404: return Denial::is_denied;
-    case MissingAnswers::also_403: return Denial::is_missing;
-    case MissingAnswers::find_out: break;
+    case MissingAnswers::only_404:
+      return Denial::is_denied;
+    case MissingAnswers::also_403:
+      return Denial::is_missing;
+    case MissingAnswers::find_out:
+      break;
   }
   return Denial::unknown;
 }
@@ -60,13 +68,15 @@ std::string GcsService::url() const {
   return "gs://" + place_.bucket + (place_.prefix.empty() ? "" : "/" + place_.prefix);
 }
 
-Error GcsService::error(ErrorCode code, const std::string& why) const { return Error(code, why, url()); }
+Error GcsService::error(ErrorCode code, const std::string& why) const {
+  return Error(code, why, url());
+}
 
 HttpRequest GcsService::request(const std::string& path, QueryParameters query) const {
   if (!place_.billing_project.empty()) query.emplace_back("userProject", place_.billing_project);
   HttpRequest made;
-  made.url = fmt::format("{}/storage/v1/b/{}/o{}?{}", place_.endpoint, percent_encode(place_.bucket), path,
-                         encode_query(query));
+  made.url = fmt::format("{}/storage/v1/b/{}/o{}?{}", place_.endpoint,
+                         percent_encode(place_.bucket), path, encode_query(query));
   return made;
 }
 
@@ -83,7 +93,8 @@ HttpRequest GcsService::head(const std::string& key) {
 
 HttpRequest GcsService::list(const std::string& prefix, const std::string& continuation) {
   const std::string below = join_key(place_.prefix, prefix);
-  QueryParameters query{{"delimiter", "/"}, {"fields", "items(name),prefixes,nextPageToken"}, {"maxResults", "1000"}};
+  QueryParameters query{
+      {"delimiter", "/"}, {"fields", "items(name),prefixes,nextPageToken"}, {"maxResults", "1000"}};
   if (!below.empty()) query.emplace_back("prefix", below + "/");
   if (!continuation.empty()) query.emplace_back("pageToken", continuation);
   HttpRequest made = request("", std::move(query));
@@ -91,8 +102,10 @@ HttpRequest GcsService::list(const std::string& prefix, const std::string& conti
   return made;
 }
 
-ObjectService::Page GcsService::parse_list(const std::string& prefix, const HttpResponse& response) {
-  const Error malformed = error(ErrorCode::corrupt, "the server's answer is not a listing of a bucket");
+ObjectService::Page GcsService::parse_list(const std::string& prefix,
+                                           const HttpResponse& response) {
+  const Error malformed =
+      error(ErrorCode::corrupt, "the server's answer is not a listing of a bucket");
   const std::string parent = join_key(place_.prefix, prefix);
   const std::string below = parent.empty() ? "" : parent + "/";
   Page page;
@@ -111,7 +124,8 @@ ObjectService::Page GcsService::parse_list(const std::string& prefix, const Http
       for (const std::string& name : prefixes->strings()) add(name, true);
     if (const auto items = root.find("items"))
       for (const JsonRef& item : items->elements()) add(item.at("name").string(), false);
-    if (const auto next = root.find("nextPageToken"); next && !next->is_null()) page.continuation = next->string();
+    if (const auto next = root.find("nextPageToken"); next && !next->is_null())
+      page.continuation = next->string();
   } catch (const Error&) {
     throw malformed;
   }
@@ -164,7 +178,8 @@ void GcsService::probe() {
   const bool is_refused = response.status == 401 || response.status == 403;
   if (!is_refused && response.status != 404)
     throw error(ErrorCode::io,
-                fmt::format("the server does not say why it denies access (HTTP status {})", response.status));
+                fmt::format("the server does not say why it denies access (HTTP status {})",
+                            response.status));
   const std::lock_guard lock(mutex_);
   wants_probe_ = false;
   denial_ = is_refused ? Denial::is_missing : Denial::is_denied;
@@ -177,30 +192,36 @@ Verdict GcsService::classify(const HttpResponse& response) {
   if (response.status == 404) {
     if (!is_listing && told.message.find("bucket does not exist") == std::string::npos)
       return {Verdict::missing, std::nullopt};
-    return {Verdict::failed, error(ErrorCode::not_found, fmt::format("there is no bucket '{}'", place_.bucket))};
+    return {Verdict::failed,
+            error(ErrorCode::not_found, fmt::format("there is no bucket '{}'", place_.bucket))};
   }
-  if (told.reason == "rateLimitExceeded" || told.reason == "userRateLimitExceeded" || told.reason == "backendError")
-    return {Verdict::retry, error(ErrorCode::io, fmt::format("the server is overloaded ({})", told.reason))};
+  if (told.reason == "rateLimitExceeded" || told.reason == "userRateLimitExceeded" ||
+      told.reason == "backendError")
+    return {Verdict::retry,
+            error(ErrorCode::io, fmt::format("the server is overloaded ({})", told.reason))};
   if (told.message.find("requester pays") != std::string::npos || told.reason == "required")
-    return {Verdict::failed, error(ErrorCode::access_denied,
-                                   "who reads this bucket pays for it: name the project that does with "
-                                   "GOOGLE_CLOUD_QUOTA_PROJECT")};
+    return {Verdict::failed,
+            error(ErrorCode::access_denied,
+                  "who reads this bucket pays for it: name the project that does with "
+                  "GOOGLE_CLOUD_QUOTA_PROJECT")};
   if (response.status != 401 && response.status != 403) return classify_status(response);
 
   const std::lock_guard lock(mutex_);
   if (response.status == 401 && has_token_) {
     if (wants_refresh_) return {Verdict::moved, std::nullopt};
     if (surroundings_.now() < refreshed_at_ + kRefreshPause)
-      return {Verdict::failed,
-              error(ErrorCode::access_denied, "the server does not accept the access token; get a new one")};
+      return {Verdict::failed, error(ErrorCode::access_denied,
+                                     "the server does not accept the access token; get a new one")};
     wants_refresh_ = true;
     return {Verdict::moved, std::nullopt};
   }
   const Error refused = error(
       ErrorCode::access_denied,
-      has_token_ ? fmt::format("access denied: these credentials may not {} here", is_listing ? "list" : "read")
-                 : "access denied to a request without credentials; run `gcloud auth application-default "
-                   "login`, or set GOOGLE_APPLICATION_CREDENTIALS");
+      has_token_
+          ? fmt::format("access denied: these credentials may not {} here",
+                        is_listing ? "list" : "read")
+          : "access denied to a request without credentials; run `gcloud auth application-default "
+            "login`, or set GOOGLE_APPLICATION_CREDENTIALS");
   if (is_listing || denial_ == Denial::is_denied) return {Verdict::failed, refused};
   if (denial_ == Denial::is_missing) return {Verdict::missing, std::nullopt};
   wants_probe_ = true;
@@ -213,7 +234,8 @@ std::shared_ptr<ObjectService> make_gcs_service(const std::string& url, const St
   const BucketUrl parts = parse_bucket_url(url);
   for (const char c : parts.bucket)
     if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'))
-      throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a bucket's name", parts.bucket), url);
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("'{}' is not a bucket's name", parts.bucket), url);
   GcsService::Place place{parts.bucket, parts.prefix, config.endpoint, "", config.missing};
   bool is_emulator = false;
   if (place.endpoint.empty()) {
@@ -225,11 +247,12 @@ std::shared_ptr<ObjectService> make_gcs_service(const std::string& url, const St
   }
   if (place.endpoint.empty()) place.endpoint = settings.text("gcs", "endpoint");
   place.endpoint = normal_endpoint(place.endpoint.empty() ? kEndpoint : place.endpoint);
-  place.billing_project =
-      surroundings.variable("GOOGLE_CLOUD_QUOTA_PROJECT").value_or(settings.text("gcs", "billing_project"));
+  place.billing_project = surroundings.variable("GOOGLE_CLOUD_QUOTA_PROJECT")
+                              .value_or(settings.text("gcs", "billing_project"));
   std::unique_ptr<GcsCredentials> credentials;
   if (!config.anon && !is_emulator)
-    credentials = std::make_unique<GcsCredentials>(surroundings, settings.text("gcs", "credentials_file"));
+    credentials =
+        std::make_unique<GcsCredentials>(surroundings, settings.text("gcs", "credentials_file"));
   return std::make_shared<GcsService>(std::move(place), std::move(credentials), surroundings);
 }
 

@@ -46,7 +46,8 @@ class GcsService final : public ObjectService {
   const std::unique_ptr<GcsCredentials> credentials_;
   const Surroundings surroundings_;
 
-  /// The server answers 401 or 403 for an object that is not there to whoever may not list the bucket.
+  /// The server answers 401 or 403 for an object that is not there to whoever may not list the
+  /// bucket.
   enum class Denial { unknown, is_denied, is_missing };
   static Denial denial_of(MissingAnswers missing);
 

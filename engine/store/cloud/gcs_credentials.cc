@@ -23,7 +23,8 @@ HttpRequest token_request(const std::string& url, const QueryParameters& form) {
   // A refresh token is a password.
   const Uri uri = parse_uri(url);
   if (uri.scheme != "https" && !is_loopback(uri))
-    throw Error(ErrorCode::invalid_argument, "the token service of a credentials file must be https", uri.text());
+    throw Error(ErrorCode::invalid_argument,
+                "the token service of a credentials file must be https", uri.text());
   HttpRequest request;
   request.method = "POST";
   request.url = url;
@@ -37,21 +38,29 @@ HttpRequest token_request(const std::string& url, const QueryParameters& form) {
 }  // namespace
 
 std::string service_account_assertion(const std::string& email, const std::string& key_id,
-                                      const std::string& private_key_pem, const std::string& audience, WallTime now) {
-  const std::int64_t issued = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
+                                      const std::string& private_key_pem,
+                                      const std::string& audience, WallTime now) {
+  const std::int64_t issued =
+      std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
   Json header{{"alg", "RS256"}, {"typ", "JWT"}};
   if (!key_id.empty()) header["kid"] = key_id;
-  const Json claims{{"iss", email}, {"scope", kScope}, {"aud", audience}, {"iat", issued}, {"exp", issued + 3600}};
+  const Json claims{{"iss", email},
+                    {"scope", kScope},
+                    {"aud", audience},
+                    {"iat", issued},
+                    {"exp", issued + 3600}};
   const std::string text = base64url(header.dump()) + "." + base64url(claims.dump());
   return text + "." + base64url(rsa_sha256(private_key_pem, text));
 }
 
 GcsCredentials::GcsCredentials(Surroundings surroundings, std::string credentials_file)
-    : surroundings_(std::move(surroundings)), credentials_file_(std::move(credentials_file)),
+    : surroundings_(std::move(surroundings)),
+      credentials_file_(std::move(credentials_file)),
       token_([this] { return find(); }, surroundings_.now) {}
 
 GcsCredentials::Token GcsCredentials::find() const {
-  if (auto token = surroundings_.first_variable({"GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"}))
+  if (auto token =
+          surroundings_.first_variable({"GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"}))
     return {std::move(token), std::nullopt};
   const auto named = surroundings_.variable("GOOGLE_APPLICATION_CREDENTIALS");
   if (const std::string path = named.value_or(credentials_file_); !path.empty()) {
@@ -68,7 +77,8 @@ GcsCredentials::Token GcsCredentials::find() const {
   return {std::nullopt, std::nullopt};
 }
 
-GcsCredentials::Token GcsCredentials::from_file(const std::string& path, const std::string& text) const {
+GcsCredentials::Token GcsCredentials::from_file(const std::string& path,
+                                                const std::string& text) const {
   try {
     const Json document = parse_secret_json(text, path);
     const JsonRef file(document, "");
@@ -78,8 +88,9 @@ GcsCredentials::Token GcsCredentials::from_file(const std::string& path, const s
     if (type == "service_account") {
       const auto key_id = file.find("private_key_id");
       const std::string email = file.at("client_email").string();
-      const std::string assertion = service_account_assertion(
-          email, key_id ? key_id->string() : "", file.at("private_key").string(), service, surroundings_.now());
+      const std::string assertion =
+          service_account_assertion(email, key_id ? key_id->string() : "",
+                                    file.at("private_key").string(), service, surroundings_.now());
       const QueryParameters form{{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
                                  {"assertion", assertion}};
       return parse_token(surroundings_.fetch(token_request(service, form)),
@@ -93,14 +104,17 @@ GcsCredentials::Token GcsCredentials::from_file(const std::string& path, const s
       return parse_token(surroundings_.fetch(token_request(service, form)), "the token service");
     }
     throw Error(ErrorCode::not_supported,
-                fmt::format("Google credentials of the type '{}'; `gcloud auth print-access-token` prints a token for "
-                            "GOOGLE_OAUTH_ACCESS_TOKEN", type));
+                fmt::format("Google credentials of the type '{}'; `gcloud auth print-access-token` "
+                            "prints a token for "
+                            "GOOGLE_OAUTH_ACCESS_TOKEN",
+                            type));
   } catch (Error& error) {
     throw error.at(path);
   }
 }
 
-GcsCredentials::Token GcsCredentials::parse_token(const HttpResponse& response, const std::string& who) const {
+GcsCredentials::Token GcsCredentials::parse_token(const HttpResponse& response,
+                                                  const std::string& who) const {
   Json document;
   try {
     document = parse_secret_json(text_of(response), who);
@@ -110,13 +124,17 @@ GcsCredentials::Token GcsCredentials::parse_token(const HttpResponse& response, 
   const JsonRef answer(document, "");
   if (response.status != 200 || !answer.is_object()) {
     const auto reason = answer.is_object() ? answer.find("error") : std::nullopt;  // RFC 6749, 5.2
-    throw no_access_token(who, reason && reason->is_string() ? reason->string() : fmt::format("status {}", response.status));
+    throw no_access_token(who, reason && reason->is_string()
+                                   ? reason->string()
+                                   : fmt::format("status {}", response.status));
   }
   const auto token = answer.find("access_token");
-  if (!token || !token->is_string() || token->string().empty()) throw no_access_token(who, "the answer has none");
+  if (!token || !token->is_string() || token->string().empty())
+    throw no_access_token(who, "the answer has none");
   Token found{token->string(), std::nullopt};
   // A token with a line break would be a header of its own.
-  if (found.value->find_first_of("\r\n") != std::string::npos) throw no_access_token(who, "the answer is malformed");
+  if (found.value->find_first_of("\r\n") != std::string::npos)
+    throw no_access_token(who, "the answer is malformed");
   if (const auto life = answer.find("expires_in"); life && life->is_number())
     found.expires = surroundings_.now() + std::chrono::seconds(life->integer(0, 1 << 30));
   return found;
@@ -124,7 +142,8 @@ GcsCredentials::Token GcsCredentials::parse_token(const HttpResponse& response, 
 
 // https://cloud.google.com/compute/docs/metadata/overview
 std::optional<GcsCredentials::Token> GcsCredentials::from_metadata_server() const {
-  if (const auto off = surroundings_.variable("NO_GCE_CHECK"); off && (*off == "true" || *off == "True" || *off == "1"))
+  if (const auto off = surroundings_.variable("NO_GCE_CHECK");
+      off && (*off == "true" || *off == "True" || *off == "1"))
     return std::nullopt;
   auto host = surroundings_.variable("GCE_METADATA_HOST");
   if (!host) {
@@ -132,7 +151,8 @@ std::optional<GcsCredentials::Token> GcsCredentials::from_metadata_server() cons
     host = "169.254.169.254";
   }
   HttpRequest request;
-  request.url = fmt::format("http://{}/computeMetadata/v1/instance/service-accounts/default/token", *host);
+  request.url =
+      fmt::format("http://{}/computeMetadata/v1/instance/service-accounts/default/token", *host);
   request.headers = {{"Metadata-Flavor", "Google"}};
   request.timeout = kMetadataTimeout;
   request.largest_body = kMaxGcsAnswer;

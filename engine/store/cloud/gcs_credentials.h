@@ -1,9 +1,10 @@
 #pragma once
 // Where the bearer token for Google Cloud Storage comes from. In this order:
-//   GOOGLE_OAUTH_ACCESS_TOKEN or CLOUDSDK_AUTH_ACCESS_TOKEN; the file that GOOGLE_APPLICATION_CREDENTIALS or
-//   batchfs's settings name; what `gcloud auth application-default login` wrote; the metadata server.
-// A file is a service account's key (a signed assertion is exchanged for a token) or an authorized user's
-// refresh token. Nowhere: requests go out without one.
+//   GOOGLE_OAUTH_ACCESS_TOKEN or CLOUDSDK_AUTH_ACCESS_TOKEN; the file that
+//   GOOGLE_APPLICATION_CREDENTIALS or batchfs's settings name; what `gcloud auth
+//   application-default login` wrote; the metadata server.
+// A file is a service account's key (a signed assertion is exchanged for a token) or an authorized
+// user's refresh token. Nowhere: requests go out without one.
 
 #include <optional>
 #include <string>
@@ -19,8 +20,9 @@ class GcsCredentials {
   /// `credentials_file`: of batchfs's own settings; may be empty.
   GcsCredentials(Surroundings surroundings, std::string credentials_file);
 
-  /// nullopt: there are none. Blocks while a token is fetched. Throws access_denied when the place that should
-  /// give one refuses, not_supported for kinds of credentials that batchfs does not know.
+  /// nullopt: there are none. Blocks while a token is fetched. Throws access_denied when the place
+  /// that should give one refuses, not_supported for kinds of credentials that batchfs does not
+  /// know.
   std::optional<std::string> token() { return token_.get(); }
   /// Fetches another: the server does not take this one any more.
   std::optional<std::string> refresh() { return token_.refresh(); }
@@ -37,9 +39,10 @@ class GcsCredentials {
   Refreshing<std::optional<std::string>> token_;
 };
 
-/// The assertion of a service account (RFC 7523 and "Using OAuth 2.0 for Server to Server Applications"):
-/// a JSON Web Token signed with RS256, good for an hour.
+/// The assertion of a service account (RFC 7523 and "Using OAuth 2.0 for Server to Server
+/// Applications"): a JSON Web Token signed with RS256, good for an hour.
 std::string service_account_assertion(const std::string& email, const std::string& key_id,
-                                      const std::string& private_key_pem, const std::string& audience, WallTime now);
+                                      const std::string& private_key_pem,
+                                      const std::string& audience, WallTime now);
 
 }  // namespace batchfs

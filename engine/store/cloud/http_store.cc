@@ -12,16 +12,18 @@ namespace batchfs {
 
 namespace {
 
-/// The error document that object storage sends with 403 (Amazon S3's API reference, "Error responses", which
-/// others follow).
+/// The error document that object storage sends with 403 (Amazon S3's API reference, "Error
+/// responses", which others follow).
 bool says_access_denied(const HttpResponse& response) {
-  const std::string_view body(reinterpret_cast<const char*>(response.body.data()), response.body.size());
+  const std::string_view body(reinterpret_cast<const char*>(response.body.data()),
+                              response.body.size());
   return response.status == 403 && body.find("<Code>AccessDenied</Code>") != std::string_view::npos;
 }
 
 }  // namespace
 
-HttpService::HttpService(const std::string& url, std::shared_ptr<HttpClient> client, MissingAnswers missing)
+HttpService::HttpService(const std::string& url, std::shared_ptr<HttpClient> client,
+                         MissingAnswers missing)
     : client_(std::move(client)), missing_(missing) {
   const Uri uri = parse_uri(url);
   if (uri.scheme != "http" && uri.scheme != "https")
@@ -60,7 +62,8 @@ void HttpService::authorize(HttpRequest& request) {
 Verdict HttpService::classify(const HttpResponse& response) {
   Verdict verdict = classify_status(response);
   if (verdict.kind == Verdict::ok) has_read_ = true;
-  if (missing_ == MissingAnswers::also_403 && response.status == 403) return {Verdict::missing, std::nullopt};
+  if (missing_ == MissingAnswers::also_403 && response.status == 403)
+    return {Verdict::missing, std::nullopt};
   if (missing_ == MissingAnswers::only_404) return verdict;
   const bool says_who_asks = !query_.empty() || !authorization_.empty();
   if (!says_access_denied(response) || says_who_asks || !has_read_) return verdict;
@@ -75,17 +78,20 @@ void HttpService::find_out() {
   const std::lock_guard lock(finding_out_);
   if (forbidden_ != Forbidden::to_be_found_out) return;
   std::random_device random;
-  const HttpResponse response = client_->send_and_wait(get(fmt::format(".batchfs-{:08x}{:08x}", random(), random())));
+  const HttpResponse response =
+      client_->send_and_wait(get(fmt::format(".batchfs-{:08x}{:08x}", random(), random())));
   if (classify_status(response).kind == Verdict::retry)
-    throw Error(ErrorCode::io, fmt::format("the server does not say what is missing (HTTP status {})", response.status));
+    throw Error(
+        ErrorCode::io,
+        fmt::format("the server does not say what is missing (HTTP status {})", response.status));
   forbidden_ = says_access_denied(response) ? Forbidden::is_missing : Forbidden::is_denied;
 }
 
 std::shared_ptr<Store> open_http_store(const std::string& url, const StoreConfig& config) {
   auto client = std::make_shared<HttpClient>(HttpClient::Options{.timeout = config.timeout});
   auto service = std::make_shared<HttpService>(url, client, config.missing);
-  return std::make_shared<ObjectStore>(std::move(service), std::move(client), request_options(config),
-                                       version_options(config));
+  return std::make_shared<ObjectStore>(std::move(service), std::move(client),
+                                       request_options(config), version_options(config));
 }
 
 }  // namespace batchfs

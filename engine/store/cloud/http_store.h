@@ -1,11 +1,12 @@
 #pragma once
-// A plain web server as a store. It cannot be listed, so the store's metadata must be consolidated, or be
-// that of a single array.
+// A plain web server as a store. It cannot be listed, so the store's metadata must be consolidated,
+// or be that of a single array.
 //
-// Object storage that is read by its web address answers 403 for what is not there. That is taken for missing
-// only if it is sure to be the storage's answer: the body is its error document, the same comes for an object
-// that cannot exist, something could be read before, and nothing was sent that can expire (a signature, a
-// password), since without it everything would be missing. Or if the user says so.
+// Object storage that is read by its web address answers 403 for what is not there. That is taken
+// for missing only if it is sure to be the storage's answer: the body is its error document, the
+// same comes for an object that cannot exist, something could be read before, and nothing was sent
+// that can expire (a signature, a password), since without it everything would be missing. Or if
+// the user says so.
 
 #include <atomic>
 #include <memory>
@@ -17,8 +18,8 @@
 
 namespace batchfs {
 
-/// `url` is http:// or https://. User and password in it are sent as basic authentication; its query (a
-/// signature, say) is sent with every request.
+/// `url` is http:// or https://. User and password in it are sent as basic authentication; its
+/// query (a signature, say) is sent with every request.
 class HttpService : public ObjectService {
  public:
   HttpService(const std::string& url, std::shared_ptr<HttpClient> client,

@@ -25,8 +25,8 @@ constexpr std::int64_t kSlowLeast = 25'000'000;
 /// Hedges may add this share of requests, and a few to begin with.
 constexpr double kHedgeShare = 0.03, kHedgesAtOnce = 4;
 
-/// What is known of the network's speed: the mean latency of so many answers; the best rate of windows, of which
-/// older ones count less.
+/// What is known of the network's speed: the mean latency of so many answers; the best rate of
+/// windows, of which older ones count less.
 constexpr double kAnswersAveraged = 64;
 constexpr std::int64_t kRateWindow = 250'000'000;
 constexpr double kRateFades = 0.99;
@@ -66,7 +66,8 @@ RequestOptions request_options(const StoreConfig& config) {
 
 class ObjectRequests::Impl {
  public:
-  Impl(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client, RequestOptions options)
+  Impl(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
+       RequestOptions options)
       : service_(std::move(service)), client_(std::move(client)), options_(options) {}
 
   ~Impl() {
@@ -101,8 +102,10 @@ class ObjectRequests::Impl {
       if (run->job.hedge) hedges_allowed_ = std::min(kHedgesAtOnce, hedges_allowed_ + kHedgeShare);
     }
     if (too_late) return run->done(interrupted());
-    if (client_->is_own_thread()) timers_.post(0, [this, run] { attempt(run); });
-    else attempt(run);
+    if (client_->is_own_thread())
+      timers_.post(0, [this, run] { attempt(run); });
+    else
+      attempt(run);
     watch();
   }
 
@@ -110,11 +113,16 @@ class ObjectRequests::Impl {
 
   std::vector<Store::Counter> counters() const {
     const HttpClient::Counters& http = client_->counters();
-    return {{"requests", http.requests},           {"requests_in_flight", http.in_flight},
-            {"requests_waiting", http.waiting},    {"request_limit", http.limit},
-            {"connections", http.connections},     {"bytes_received", http.bytes_received},
-            {"throttled", http.throttled},         {"retries", retries_},
-            {"hedges", hedges_},                   {"hedges_won", hedges_won_},
+    return {{"requests", http.requests},
+            {"requests_in_flight", http.in_flight},
+            {"requests_waiting", http.waiting},
+            {"request_limit", http.limit},
+            {"connections", http.connections},
+            {"bytes_received", http.bytes_received},
+            {"throttled", http.throttled},
+            {"retries", retries_},
+            {"hedges", hedges_},
+            {"hedges_won", hedges_won_},
             {"failures", failures_}};
   }
 
@@ -122,7 +130,8 @@ class ObjectRequests::Impl {
     const std::lock_guard lock(mutex_);
     // How many are in flight adapts to the need, so what counts is how many could be.
     const int most = HttpClient::Options{}.most_in_flight;
-    return rate_ > 0 ? Store::Speed{usual_latency_, rate_, most} : Store::Speed{kSupposedLatency, kSupposedRate, most};
+    return rate_ > 0 ? Store::Speed{usual_latency_, rate_, most}
+                     : Store::Speed{kSupposedLatency, kSupposedRate, most};
   }
 
  private:
@@ -138,8 +147,8 @@ class ObjectRequests::Impl {
     Done done;
     std::vector<std::shared_ptr<Attempt>> live;
     int tried = 0, moves = 0;
-    bool hedged = false;         // in this round
-    std::int64_t first_sent = 0; // the time when the first attempt was on its way
+    bool hedged = false;          // in this round
+    std::int64_t first_sent = 0;  // the time when the first attempt was on its way
     bool finished = false;
   };
 
@@ -147,7 +156,9 @@ class ObjectRequests::Impl {
     return std::make_exception_ptr(Error(ErrorCode::interrupted, "the store is being closed"));
   }
 
-  std::int64_t deadline(const Run& run) const { return run.first_sent + nanoseconds(options_.budget); }
+  std::int64_t deadline(const Run& run) const {
+    return run.first_sent + nanoseconds(options_.budget);
+  }
 
   /// Sends once more. Not on the client's thread.
   void attempt(const std::shared_ptr<Run>& run, bool is_hedge = false) noexcept {
@@ -163,7 +174,8 @@ class ObjectRequests::Impl {
         run->hedged = false;
       }
       if (run->first_sent != 0)
-        timeout = std::clamp(static_cast<double>(deadline(*run) - steady_now()) * 1e-9, 0.01, timeout);
+        timeout =
+            std::clamp(static_cast<double>(deadline(*run) - steady_now()) * 1e-9, 0.01, timeout);
       ++outstanding_;
     }
     HttpRequest request;
@@ -177,9 +189,10 @@ class ObjectRequests::Impl {
     request.timeout = timeout;
     request.progress = attempt->progress;
     const Expected expected{request.range.has_value(), is_conditional(request)};
-    const HttpClient::RequestId id = client_->send(
-        std::move(request),
-        [this, run, attempt, expected](HttpOutcome outcome) { arrived(run, attempt, std::move(outcome), expected); });
+    const HttpClient::RequestId id =
+        client_->send(std::move(request), [this, run, attempt, expected](HttpOutcome outcome) {
+          arrived(run, attempt, std::move(outcome), expected);
+        });
     bool too_late = false;
     {
       const std::lock_guard lock(mutex_);
@@ -192,7 +205,8 @@ class ObjectRequests::Impl {
   Finding judge(const Run& run, const HttpResponse& response, const Expected& expected) {
     try {
       Verdict verdict;
-      const bool is_answer = (response.status == 416 && expected.range) || (response.status == 304 && expected.condition);
+      const bool is_answer = (response.status == 416 && expected.range) ||
+                             (response.status == 304 && expected.condition);
       if (!is_answer) verdict = service_->classify(response);
       if (verdict.kind == Verdict::ok && run.job.verify) run.job.verify(response);
       return {verdict, verdict.kind == Verdict::retry ? retry_after(response) : std::nullopt};
@@ -204,8 +218,8 @@ class ObjectRequests::Impl {
   }
 
   /// An attempt has ended.
-  void arrived(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt, HttpOutcome outcome,
-               const Expected& expected = {}) {
+  void arrived(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
+               HttpOutcome outcome, const Expected& expected = {}) {
     Finding finding;
     if (const HttpResponse* response = std::get_if<HttpResponse>(&outcome)) {
       finding = judge(*run, *response, expected);
@@ -216,9 +230,12 @@ class ObjectRequests::Impl {
     }
     if (settle(run, attempt, finding)) {
       const Verdict& verdict = finding.verdict;
-      if (verdict.kind == Verdict::ok) finish(run, std::move(std::get<HttpResponse>(outcome)));
-      else if (verdict.kind == Verdict::missing) finish(run, std::nullopt);
-      else finish(run, std::make_exception_ptr(with_place(*run, *verdict.error)));
+      if (verdict.kind == Verdict::ok)
+        finish(run, std::move(std::get<HttpResponse>(outcome)));
+      else if (verdict.kind == Verdict::missing)
+        finish(run, std::nullopt);
+      else
+        finish(run, std::make_exception_ptr(with_place(*run, *verdict.error)));
     }
     const std::lock_guard lock(mutex_);
     if (--outstanding_ == 0) idle_.notify_all();
@@ -229,10 +246,12 @@ class ObjectRequests::Impl {
   }
 
   /// Takes the attempt off the run and decides what follows; true when `finding` is the run's end.
-  bool settle(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt, Finding& finding) {
+  bool settle(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
+              Finding& finding) {
     Verdict& verdict = finding.verdict;
     const std::int64_t now = steady_now();
-    const std::int64_t started = attempt->progress->started, answered = attempt->progress->first_received;
+    const std::int64_t started = attempt->progress->started,
+                       answered = attempt->progress->first_received;
     const std::lock_guard lock(mutex_);
     std::erase(run->live, attempt);
     if (run->finished || stopping_) return false;
@@ -256,15 +275,19 @@ class ObjectRequests::Impl {
           return false;
         }
         ++failures_;
-        verdict.error = Error(ErrorCode::io, "the service sends the request from one place to another");
+        verdict.error =
+            Error(ErrorCode::io, "the service sends the request from one place to another");
         return true;
-      case Verdict::retry: break;
+      case Verdict::retry:
+        break;
     }
     if (!run->live.empty()) return false;  // the other one may still bring it
-    const std::string tries = fmt::format("; tried {}", run->tried == 1 ? "once" : fmt::format("{} times", run->tried));
+    const std::string tries =
+        fmt::format("; tried {}", run->tried == 1 ? "once" : fmt::format("{} times", run->tried));
     if (run->tried <= options_.retries) {
-      const double longest =
-          std::min(options_.longest_delay, options_.first_delay * static_cast<double>(1ull << std::min(run->tried - 1, 30)));
+      const double longest = std::min(
+          options_.longest_delay,
+          options_.first_delay * static_cast<double>(1ull << std::min(run->tried - 1, 30)));
       double delay = std::uniform_real_distribution<double>(0, longest)(random_);
       // A little jitter as well on what the server names: others were told the same.
       if (finding.wait) delay = *finding.wait + std::min(delay, 0.1 * *finding.wait);
@@ -275,8 +298,9 @@ class ObjectRequests::Impl {
         return false;
       }
       if (finding.wait && run->tried == 1) {
-        verdict.error = Error(verdict.error->code(), fmt::format("{}; it asks to wait for {:.0f} s",
-                                                                 verdict.error->why(), *finding.wait));
+        verdict.error = Error(
+            verdict.error->code(),
+            fmt::format("{}; it asks to wait for {:.0f} s", verdict.error->why(), *finding.wait));
         ++failures_;
         return true;
       }
@@ -295,7 +319,8 @@ class ObjectRequests::Impl {
     if (window < kRateWindow) return;
     // The best of late: what comes while little is asked for says nothing about the network.
     if (window_start_ != 0)
-      rate_ = std::max(rate_ * kRateFades, static_cast<double>(bytes - window_bytes_) / static_cast<double>(window) * 1e9);
+      rate_ = std::max(rate_ * kRateFades, static_cast<double>(bytes - window_bytes_) /
+                                               static_cast<double>(window) * 1e9);
     window_start_ = now;
     window_bytes_ = bytes;
   }
@@ -381,14 +406,16 @@ class ObjectRequests::Impl {
   TimerThread timers_;  // last: its work uses all of the above
 };
 
-ObjectRequests::ObjectRequests(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
-                               RequestOptions options)
+ObjectRequests::ObjectRequests(std::shared_ptr<ObjectService> service,
+                               std::shared_ptr<HttpClient> client, RequestOptions options)
     : impl_(std::make_unique<Impl>(std::move(service), std::move(client), options)) {}
 ObjectRequests::~ObjectRequests() = default;
 void ObjectRequests::stop() { impl_->stop(); }
 
 void ObjectRequests::send(Job job, Done done) { impl_->send(std::move(job), std::move(done)); }
-void ObjectRequests::post(std::int64_t time, std::function<void()> work) { impl_->post(time, std::move(work)); }
+void ObjectRequests::post(std::int64_t time, std::function<void()> work) {
+  impl_->post(time, std::move(work));
+}
 std::vector<Store::Counter> ObjectRequests::counters() const { return impl_->counters(); }
 Store::Speed ObjectRequests::speed() const { return impl_->speed(); }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Requests to an object service that end with its answer, whatever happens on the way: retries (exponential,
-// full jitter, Retry-After), deadlines, and a second request where the first one stalls (a hedge).
+// Requests to an object service that end with its answer, whatever happens on the way: retries
+// (exponential, full jitter, Retry-After), deadlines, and a second request where the first one
+// stalls (a hedge).
 
 #include <memory>
 #include <string>
@@ -30,24 +31,27 @@ class ObjectRequests {
   /// As stop(). Returns after the last callback has.
   ~ObjectRequests();
 
-  /// What is not done ends with Error{interrupted}, whether it is being sent, waits for its next attempt or for a
-  /// token; what is sent from here on ends so at once. Stops the client, too. Not for callbacks.
+  /// What is not done ends with Error{interrupted}, whether it is being sent, waits for its next
+  /// attempt or for a token; what is sent from here on ends so at once. Stops the client, too. Not
+  /// for callbacks.
   void stop();
 
   struct Job {
     /// Builds the request, for each attempt anew; authorize() is called on what it gives.
     std::function<HttpRequest()> build;
-    /// Looks at a good answer, on the client's thread; throws io to have it asked for again, else what is wrong.
+    /// Looks at a good answer, on the client's thread; throws io to have it asked for again, else
+    /// what is wrong.
     std::function<void(const HttpResponse&)> verify;
-    std::string where;  // for errors: the object
-    bool hedge = false; // asking twice does no harm and may help
+    std::string where;   // for errors: the object
+    bool hedge = false;  // asking twice does no harm and may help
   };
   /// nullopt: missing.
   using Outcome = std::variant<std::optional<HttpResponse>, std::exception_ptr>;
   using Done = std::function<void(Outcome)>;
 
-  /// `done` is called once, on the client's thread or the timer's, under no lock; it must not block. Sends in
-  /// the calling thread, which may block for authorization, unless that is the client's own.
+  /// `done` is called once, on the client's thread or the timer's, under no lock; it must not
+  /// block. Sends in the calling thread, which may block for authorization, unless that is the
+  /// client's own.
   void send(Job job, Done done);
   std::optional<HttpResponse> send_and_wait(Job job);
 

@@ -12,7 +12,8 @@ Verdict ObjectService::classify(const HttpResponse& response) { return classify_
 
 bool has_much_markup(std::string_view xml) {
   const auto is_markup = [](char c) { return c == '<' || c == '='; };  // tags and attributes
-  return static_cast<std::size_t>(std::count_if(xml.begin(), xml.end(), is_markup)) > kMaxListingMarkup;
+  return static_cast<std::size_t>(std::count_if(xml.begin(), xml.end(), is_markup)) >
+         kMaxListingMarkup;
 }
 
 Verdict classify_status(const HttpResponse& response) {
@@ -24,7 +25,8 @@ Verdict classify_status(const HttpResponse& response) {
     case 410:
       return {Verdict::missing, std::nullopt};
     case 401:
-      return {Verdict::failed, error(ErrorCode::access_denied, "the server wants to know who asks")};
+      return {Verdict::failed,
+              error(ErrorCode::access_denied, "the server wants to know who asks")};
     case 403:
       return {Verdict::failed, error(ErrorCode::access_denied, "the server denies access")};
     case 412:

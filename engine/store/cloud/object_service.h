@@ -1,6 +1,6 @@
 #pragma once
-// What one service's requests look like and what its answers mean: S3, GCS, Azure, plain web servers.
-// ObjectStore sends the requests.
+// What one service's requests look like and what its answers mean: S3, GCS, Azure, plain web
+// servers. ObjectStore sends the requests.
 
 #include <optional>
 #include <string>
@@ -17,8 +17,8 @@ struct Verdict {
     ok,       // the body is what was asked for
     missing,  // there is no such object
     retry,    // passing trouble: the same request later
-    moved,    // the service has learnt (a region, an endpoint, a fresh token): a new request at once
-    failed,   // for good: `error`
+    moved,   // the service has learnt (a region, an endpoint, a fresh token): a new request at once
+    failed,  // for good: `error`
   };
   Kind kind = ok;
   std::optional<Error> error;  // set for failed; for retry, what to say when it does not pass
@@ -39,8 +39,8 @@ class ObjectService {
   virtual HttpRequest head(const std::string& key) = 0;
 
   virtual bool can_list() const { return true; }
-  /// One page of the children directly below `prefix` ("" or "a/b"). `continuation` is empty for the first
-  /// page, then what parse_list() gave.
+  /// One page of the children directly below `prefix` ("" or "a/b"). `continuation` is empty for
+  /// the first page, then what parse_list() gave.
   virtual HttpRequest list(const std::string& prefix, const std::string& continuation) = 0;
   struct Page {
     std::vector<Store::Entry> entries;
@@ -49,13 +49,13 @@ class ObjectService {
   /// Throws corrupt when the body is not a listing.
   virtual Page parse_list(const std::string& prefix, const HttpResponse& response) = 0;
 
-  /// Adds what the service needs to see before it answers (a signature, a token): the last step before
-  /// sending. May block while a token is fetched, may throw. Never called on the HTTP client's thread, nor
-  /// under a lock.
+  /// Adds what the service needs to see before it answers (a signature, a token): the last step
+  /// before sending. May block while a token is fetched, may throw. Never called on the HTTP
+  /// client's thread, nor under a lock.
   virtual void authorize(HttpRequest& request) = 0;
 
-  /// Must not block. The default is classify_status(): services override it to read their own error bodies
-  /// first. Answers 416 to a range and 304 to a condition do not come here: they are good.
+  /// Must not block. The default is classify_status(): services override it to read their own error
+  /// bodies first. Answers 416 to a range and 304 to a condition do not come here: they are good.
   virtual Verdict classify(const HttpResponse& response);
 };
 
@@ -63,8 +63,8 @@ class ObjectService {
 /// it than for text.
 bool has_much_markup(std::string_view xml);
 
-/// By status alone: 2xx ok; 404 and 410 missing; 401 and 403 failed (access_denied); 408, 425, 429, 500, 502,
-/// 503, 504 retry; 412 failed (stale); the rest failed (io).
+/// By status alone: 2xx ok; 404 and 410 missing; 401 and 403 failed (access_denied); 408, 425, 429,
+/// 500, 502, 503, 504 retry; 412 failed (stale); the rest failed (io).
 Verdict classify_status(const HttpResponse& response);
 
 }  // namespace batchfs

@@ -20,8 +20,8 @@ namespace {
 
 /// Ranges of an object that are wanted within this time may share a request.
 constexpr std::int64_t kMoment = 1'000'000;
-/// What a request costs in time is worth this many bytes that nobody wants; a larger one would rather be two
-/// requests, which come in parallel.
+/// What a request costs in time is worth this many bytes that nobody wants; a larger one would
+/// rather be two requests, which come in parallel.
 constexpr std::uint64_t kWidestGap = 256 << 10;
 constexpr std::uint64_t kLargestShared = 8 << 20;
 
@@ -51,8 +51,8 @@ class ObjectStore::Reads {
   using PartOutcome = std::variant<std::optional<Part>, std::exception_ptr>;
   using PartDone = std::function<void(PartOutcome)>;
 
-  Reads(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client, RequestOptions options,
-        ObjectVersions::Options versions)
+  Reads(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
+        RequestOptions options, ObjectVersions::Options versions)
       : service_(std::move(service)),
         client_(std::move(client)),
         versions_(std::move(versions)),
@@ -68,7 +68,8 @@ class ObjectStore::Reads {
       stopping_ = true;
       for (auto& [key, reads] : reads_) {
         for (const auto& read : reads)
-          if (!read->sent) std::move(read->wants.begin(), read->wants.end(), std::back_inserter(wants));
+          if (!read->sent)
+            std::move(read->wants.begin(), read->wants.end(), std::back_inserter(wants));
         std::erase_if(reads, [](const auto& read) { return !read->sent; });
       }
     }
@@ -113,15 +114,18 @@ class ObjectStore::Reads {
   }
 
   std::optional<Part> read(const std::string& key, const ByteRange& range) {
-    if (client_->is_own_thread()) throw Error(ErrorCode::internal, "a read's callback may not wait for a read", place(key));
+    if (client_->is_own_thread())
+      throw Error(ErrorCode::internal, "a read's callback may not wait for a read", place(key));
     std::promise<PartOutcome> promise;
-    start(key, range, {}, [&promise](PartOutcome outcome) { promise.set_value(std::move(outcome)); });
+    start(key, range, {},
+          [&promise](PartOutcome outcome) { promise.set_value(std::move(outcome)); });
     PartOutcome outcome = promise.get_future().get();
     if (auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
     return std::move(std::get<std::optional<Part>>(outcome));
   }
 
-  /// Asks for the first byte rather than with HEAD, which not every server does, and whose refusal says nothing.
+  /// Asks for the first byte rather than with HEAD, which not every server does, and whose refusal
+  /// says nothing.
   std::optional<std::uint64_t> size(const std::string& key) {
     const std::optional<Part> part = read(key, {0, 1});
     if (!part) return std::nullopt;
@@ -137,7 +141,8 @@ class ObjectStore::Reads {
     for (int page = 0; page < kMaxListingPages; ++page) {
       const std::string where = prefix.empty() ? service_->url() : place(prefix);
       ObjectService::Page answer;
-      const auto response = requests_.send_and_wait({[&] { return service_->list(prefix, continuation); }, {}, where, true});
+      const auto response = requests_.send_and_wait(
+          {[&] { return service_->list(prefix, continuation); }, {}, where, true});
       if (!response) throw Error(ErrorCode::not_found, "the store does not exist", service_->url());
       try {
         answer = service_->parse_list(prefix, *response);
@@ -162,7 +167,8 @@ class ObjectStore::Reads {
         throw Error(ErrorCode::io, "the listing does not come to an end", where);
       continuation = answer.continuation;
     }
-    throw Error(ErrorCode::no_memory, fmt::format("the listing takes more than {} requests", kMaxListingPages), prefix);
+    throw Error(ErrorCode::no_memory,
+                fmt::format("the listing takes more than {} requests", kMaxListingPages), prefix);
   }
 
   std::optional<Speed> speed() const {
@@ -181,7 +187,8 @@ class ObjectStore::Reads {
     ByteRange range;
     PartDone done;
   };
-  /// One request for all who want of its range. Guarded by mutex_ until it has been taken off `reads_`.
+  /// One request for all who want of its range. Guarded by mutex_ until it has been taken off
+  /// `reads_`.
   struct Read {
     std::string key;
     ByteRange range;
@@ -197,9 +204,10 @@ class ObjectStore::Reads {
     const std::uint64_t begin = std::min(read.range.offset, range.offset);
     const std::uint64_t end = std::max(end_of(read.range), end_of(range));
     const std::uint64_t wanted = read.wanted + range.length;
-    const std::uint64_t gap = range.offset > end_of(read.range)   ? range.offset - end_of(read.range)
-                              : read.range.offset > end_of(range) ? read.range.offset - end_of(range)
-                                                                  : 0;
+    const std::uint64_t gap = range.offset > end_of(read.range) ? range.offset - end_of(read.range)
+                              : read.range.offset > end_of(range)
+                                  ? read.range.offset - end_of(range)
+                                  : 0;
     if (gap > kWidestGap || end - begin > kLargestShared || end - begin > 2 * wanted) return false;
     read.range = {begin, end - begin};
     read.wanted = wanted;
@@ -213,7 +221,8 @@ class ObjectStore::Reads {
   std::string place(const std::string& key) const { return service_->url() + "/" + key; }
 
   void send(const std::shared_ptr<Read>& read) {
-    const std::optional<ByteRange> range = read->range.is_whole() ? std::nullopt : std::optional(read->range);
+    const std::optional<ByteRange> range =
+        read->range.is_whole() ? std::nullopt : std::optional(read->range);
     ObjectRequests::Job job;
     job.build = [this, read, range] {
       HttpRequest request = service_->get(read->key);
@@ -225,7 +234,8 @@ class ObjectStore::Reads {
     job.where = place(read->key);
     job.verify = [this, read, range, where = job.where](const HttpResponse& response) {
       if (response.status == 304) return check_unchanged(read->key, read->known, std::nullopt);
-      if (range && response.status == 200 && response.body_received > response.body.size()) ignores_ranges_ = true;
+      if (range && response.status == 200 && response.body_received > response.body.size())
+        ignores_ranges_ = true;
       const std::optional<std::uint64_t> size = check_object(response, range, where);
       if (response.status != 416) check_unchanged(read->key, version_of(response), size);
     };
@@ -242,7 +252,8 @@ class ObjectStore::Reads {
       throw ObjectVersions::changed(place(key));
   }
 
-  /// An object that was there and is missing now must not be taken for one that never was, whose values are known.
+  /// An object that was there and is missing now must not be taken for one that never was, whose
+  /// values are known.
   ObjectRequests::Outcome unless_gone(const std::string& key, ObjectRequests::Outcome outcome) {
     const auto* response = std::get_if<std::optional<HttpResponse>>(&outcome);
     if (response == nullptr || response->has_value() || !versions_.contains(key)) return outcome;
@@ -288,14 +299,16 @@ class ObjectStore::Reads {
           part = Part{std::move(bytes), total, version};
         }
       } catch (const std::bad_alloc&) {
-        part = std::make_exception_ptr(Error(ErrorCode::no_memory, "out of memory", place(read->key)));
+        part =
+            std::make_exception_ptr(Error(ErrorCode::no_memory, "out of memory", place(read->key)));
       }
       wants[i].done(std::move(part));
     }
   }
 
   /// Where in the `size` bytes that came for `outer` the bytes of `inner` are: first and count.
-  static std::pair<std::size_t, std::size_t> slice(const ByteRange& outer, const ByteRange& inner, std::size_t size) {
+  static std::pair<std::size_t, std::size_t> slice(const ByteRange& outer, const ByteRange& inner,
+                                                   std::size_t size) {
     if (inner.from_end) {
       const std::size_t length = std::min<std::uint64_t>(inner.length, size);
       return {size - length, length};
@@ -337,16 +350,17 @@ void ObjectStore::read_async(const std::string& key, ByteRange range, ReadDone d
   }
   // HTTP has no empty ranges.
   const bool nothing = range.length == 0;
-  reads_->start(key, nothing ? ByteRange{0, 1} : range, {}, [nothing, done = std::move(done)](Reads::PartOutcome outcome) {
-    if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
-    auto& part = std::get<std::optional<Reads::Part>>(outcome);
-    if (part && nothing) part->bytes.truncate(0);
-    done(part ? std::optional<Buffer>(std::move(part->bytes)) : std::nullopt);
-  });
+  reads_->start(key, nothing ? ByteRange{0, 1} : range, {},
+                [nothing, done = std::move(done)](Reads::PartOutcome outcome) {
+                  if (auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
+                  auto& part = std::get<std::optional<Reads::Part>>(outcome);
+                  if (part && nothing) part->bytes.truncate(0);
+                  done(part ? std::optional<Buffer>(std::move(part->bytes)) : std::nullopt);
+                });
 }
 
-void ObjectStore::read_version_async(const std::string& key, ByteRange range, const std::string& known,
-                                     VersionedDone done) {
+void ObjectStore::read_version_async(const std::string& key, ByteRange range,
+                                     const std::string& known, VersionedDone done) {
   try {
     check_key(key);
   } catch (...) {

@@ -1,9 +1,10 @@
 #pragma once
 // A store over HTTP requests: what S3, GCS, Azure and plain web servers have in common.
 //
-// Several callers that want the same bytes share one request; near ranges of an object that are wanted in the
-// same moment become one. What arrives is checked to be what was asked for, and to be of the same object as
-// before: a changed one is Error{stale}. A read that fails for good is an Error, never missing.
+// Several callers that want the same bytes share one request; near ranges of an object that are
+// wanted in the same moment become one. What arrives is checked to be what was asked for, and to be
+// of the same object as before: a changed one is Error{stale}. A read that fails for good is an
+// Error, never missing.
 
 #include <memory>
 

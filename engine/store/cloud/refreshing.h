@@ -17,8 +17,8 @@ struct Expiring {
   std::optional<WallTime> expires;  // nullopt: never
 };
 
-/// Thread-safe. While the value is still good but near its end, one caller fetches the next and the others
-/// go on with it; when that fails, the old one is used until it has expired.
+/// Thread-safe. While the value is still good but near its end, one caller fetches the next and the
+/// others go on with it; when that fails, the old one is used until it has expired.
 template <class T>
 class Refreshing {
  public:
@@ -42,9 +42,9 @@ class Refreshing {
   T refresh() { return fetch_next(/*forced=*/true); }
 
  private:
-  static constexpr std::chrono::seconds kAhead{300};   // as AWS's and Google's libraries
-  static constexpr std::chrono::seconds kMargin{15};   // for the request to arrive
-  static constexpr std::chrono::seconds kPause{30};    // after a refresh that failed
+  static constexpr std::chrono::seconds kAhead{300};  // as AWS's and Google's libraries
+  static constexpr std::chrono::seconds kMargin{15};  // for the request to arrive
+  static constexpr std::chrono::seconds kPause{30};   // after a refresh that failed
 
   bool near_end() const { return current_->expires && now_() + kAhead >= *current_->expires; }
   bool usable() const { return !current_->expires || now_() + kMargin < *current_->expires; }

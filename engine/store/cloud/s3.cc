@@ -35,15 +35,23 @@ bool is_listing(const HttpResponse& response) {
 
 }  // namespace
 
-S3Service::S3Service(S3Place place, std::unique_ptr<AwsCredentials> credentials, Surroundings surroundings)
-    : place_(std::move(place)), credentials_(std::move(credentials)), surroundings_(std::move(surroundings)),
-      region_(place_.region), unsigned_(!credentials_), denial_(denial_of(place_.missing)) {}
+S3Service::S3Service(S3Place place, std::unique_ptr<AwsCredentials> credentials,
+                     Surroundings surroundings)
+    : place_(std::move(place)),
+      credentials_(std::move(credentials)),
+      surroundings_(std::move(surroundings)),
+      region_(place_.region),
+      unsigned_(!credentials_),
+      denial_(denial_of(place_.missing)) {}
 
 S3Service::Denial S3Service::denial_of(MissingAnswers missing) {
   switch (missing) {
-    case MissingAnswers::only_404: return Denial::is_denied;
-    case MissingAnswers::also_403: return Denial::is_missing;
-    case MissingAnswers::find_out: break;
+    case MissingAnswers::only_404:
+      return Denial::is_denied;
+    case MissingAnswers::also_403:
+      return Denial::is_missing;
+    case MissingAnswers::find_out:
+      break;
   }
   return Denial::unknown;
 }
@@ -52,7 +60,9 @@ std::string S3Service::url() const {
   return "s3://" + place_.bucket + (place_.prefix.empty() ? "" : "/" + place_.prefix);
 }
 
-Error S3Service::error(ErrorCode code, const std::string& why) const { return Error(code, why, url()); }
+Error S3Service::error(ErrorCode code, const std::string& why) const {
+  return Error(code, why, url());
+}
 
 std::string S3Service::key_path(const std::string& key) const {
   return percent_encode(join_key(place_.prefix, key), "/");
@@ -65,10 +75,13 @@ HttpRequest S3Service::request(const std::string& method, const std::string& key
     const std::lock_guard lock(mutex_);
     // Without a region, the global name leads to the bucket's own in most cases.
     const char* domain = region_.starts_with("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
-    base = region_.empty() ? fmt::format("https://s3.{}", domain) : fmt::format("https://s3.{}.{}", region_, domain);
+    base = region_.empty() ? fmt::format("https://s3.{}", domain)
+                           : fmt::format("https://s3.{}.{}", region_, domain);
   }
-  if (place_.path_style) base += "/" + place_.bucket;
-  else base.insert(base.find("://") + 3, place_.bucket + ".");
+  if (place_.path_style)
+    base += "/" + place_.bucket;
+  else
+    base.insert(base.find("://") + 3, place_.bucket + ".");
   HttpRequest made;
   made.method = method;
   made.url = base + "/" + key;
@@ -96,13 +109,16 @@ HttpRequest S3Service::list(const std::string& prefix, const std::string& contin
 ObjectService::Page S3Service::parse_list(const std::string& prefix, const HttpResponse& response) {
   pugi::xml_document document;
   const std::string_view text = text_of(response);
-  const Error malformed = error(ErrorCode::corrupt, "the server's answer is not a listing of a bucket");
+  const Error malformed =
+      error(ErrorCode::corrupt, "the server's answer is not a listing of a bucket");
   if (has_much_markup(text) ||
-      !document.load_buffer(text.data(), text.size(), pugi::parse_default | pugi::parse_ws_pcdata_single))
+      !document.load_buffer(text.data(), text.size(),
+                            pugi::parse_default | pugi::parse_ws_pcdata_single))
     throw malformed;
   const pugi::xml_node root = document.child("ListBucketResult");
   if (!root) throw malformed;
-  const std::string below = join_key(place_.prefix, prefix).empty() ? "" : join_key(place_.prefix, prefix) + "/";
+  const std::string below =
+      join_key(place_.prefix, prefix).empty() ? "" : join_key(place_.prefix, prefix) + "/";
   Page page;
   const auto add = [&](std::string key, bool is_prefix) {
     if (!key.starts_with(below)) throw malformed;
@@ -112,7 +128,8 @@ ObjectService::Page S3Service::parse_list(const std::string& prefix, const HttpR
     if (key.find('/') != std::string::npos) throw malformed;
     page.entries.push_back({std::move(key), is_prefix});
   };
-  for (const pugi::xml_node node : root.children("CommonPrefixes")) add(node.child_value("Prefix"), true);
+  for (const pugi::xml_node node : root.children("CommonPrefixes"))
+    add(node.child_value("Prefix"), true);
   for (const pugi::xml_node node : root.children("Contents")) add(node.child_value("Key"), false);
   if (std::string_view(root.child_value("IsTruncated")) == "true") {
     page.continuation = root.child_value("NextContinuationToken");
@@ -180,8 +197,8 @@ void S3Service::refresh() {
     refreshed_at_ = surroundings_.now();
 }
 
-/// Asks for an object that is not there: its answer has a body, other than that to a HEAD, and tells what
-/// 403 means here.
+/// Asks for an object that is not there: its answer has a body, other than that to a HEAD, and
+/// tells what 403 means here.
 void S3Service::probe() {
   const std::lock_guard one_at_a_time(probe_mutex_);
   for (int attempt = 0; attempt < 4; ++attempt) {
@@ -224,7 +241,8 @@ void S3Service::refuse(const Error& why) {
 
 Verdict S3Service::classify(const HttpResponse& response) {
   if (response.status < 300) return {Verdict::ok, std::nullopt};
-  const bool is_redirect = response.status >= 301 && response.status <= 308 && response.status != 304;
+  const bool is_redirect =
+      response.status >= 301 && response.status <= 308 && response.status != 304;
   if (!is_redirect && (response.status < 400 || response.status == 416 || response.status == 412))
     return classify_status(response);
 
@@ -236,15 +254,20 @@ Verdict S3Service::classify(const HttpResponse& response) {
     return Verdict{Verdict::failed, error(code, why)};
   };
   const auto* bucket_region = find_header(response.headers, "x-amz-bucket-region");
-  if (is_redirect || is({"AuthorizationHeaderMalformed", "PermanentRedirect", "IllegalLocationConstraintException"}) ||
+  if (is_redirect ||
+      is({"AuthorizationHeaderMalformed", "PermanentRedirect",
+          "IllegalLocationConstraintException"}) ||
       (response.status == 400 && told.code.empty() && bucket_region != nullptr)) {
-    const Verdict verdict = other_region(response, bucket_region != nullptr ? *bucket_region : told.region);
+    const Verdict verdict =
+        other_region(response, bucket_region != nullptr ? *bucket_region : told.region);
     // A HEAD's 400 may also be for an expired token.
-    if (verdict.kind == Verdict::moved || response.status != 400 || !told.code.empty()) return verdict;
+    if (verdict.kind == Verdict::moved || response.status != 400 || !told.code.empty())
+      return verdict;
   }
-  if (is({"SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "OperationAborted", "Throttling",
-          "RequestThrottled", "TooManyRequests", "BandwidthLimitExceeded"}))
-    return {Verdict::retry, error(ErrorCode::io, fmt::format("the server is overloaded ({})", told.code))};
+  if (is({"SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "OperationAborted",
+          "Throttling", "RequestThrottled", "TooManyRequests", "BandwidthLimitExceeded"}))
+    return {Verdict::retry,
+            error(ErrorCode::io, fmt::format("the server is overloaded ({})", told.code))};
   if (is({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"})) return expired();
   if (is({"NoSuchBucket"}))
     return failed(ErrorCode::not_found, fmt::format("there is no bucket '{}'", place_.bucket));
@@ -252,16 +275,21 @@ Verdict S3Service::classify(const HttpResponse& response) {
     return failed(ErrorCode::access_denied,
                   "the server refuses signatures from this machine: its clock is wrong; set it");
   if (is({"InvalidAccessKeyId"}))
-    return failed(ErrorCode::access_denied, "the server does not know the access key (InvalidAccessKeyId); "
-                                            "for public data try --anon");
+    return failed(ErrorCode::access_denied,
+                  "the server does not know the access key (InvalidAccessKeyId); "
+                  "for public data try --anon");
   if (is({"SignatureDoesNotMatch"}))
-    return failed(ErrorCode::access_denied, "the secret key does not fit the access key (SignatureDoesNotMatch)");
+    return failed(ErrorCode::access_denied,
+                  "the secret key does not fit the access key (SignatureDoesNotMatch)");
   if (is({"InvalidToken"}))
-    return failed(ErrorCode::access_denied, "the session token does not fit the access key (InvalidToken)");
+    return failed(ErrorCode::access_denied,
+                  "the session token does not fit the access key (InvalidToken)");
   if (is({"InvalidObjectState"}))
-    return failed(ErrorCode::io, "the object is archived and must be restored first (InvalidObjectState)");
+    return failed(ErrorCode::io,
+                  "the object is archived and must be restored first (InvalidObjectState)");
   if (is({"InvalidBucketName"}))
-    return failed(ErrorCode::invalid_argument, fmt::format("'{}' is not a bucket's name", place_.bucket));
+    return failed(ErrorCode::invalid_argument,
+                  fmt::format("'{}' is not a bucket's name", place_.bucket));
   if (is({"AccessDenied"}) || (response.status == 403 && told.code.empty()))
     return denied(told.message, !is_listing(response));
   if (response.status == 400 && told.code.empty() && credentials_) {
@@ -274,36 +302,44 @@ Verdict S3Service::classify(const HttpResponse& response) {
     }
   }
   if ((response.status == 401 || response.status == 403) && !told.code.empty())
-    return failed(ErrorCode::access_denied, fmt::format("the server refuses the request ({})", told.code));
+    return failed(ErrorCode::access_denied,
+                  fmt::format("the server refuses the request ({})", told.code));
   Verdict verdict = classify_status(response);
   if (verdict.error && !told.code.empty())
-    verdict.error = error(verdict.error->code(), fmt::format("{} ({})", verdict.error->why(), told.code));
+    verdict.error =
+        error(verdict.error->code(), fmt::format("{} ({})", verdict.error->why(), told.code));
   return verdict;
 }
 
 Verdict S3Service::other_region(const HttpResponse& response, const std::string& region) {
   const std::lock_guard lock(mutex_);
-  const bool usable = !region.empty() && region.size() < 64 && std::all_of(region.begin(), region.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
+  const bool usable = !region.empty() && region.size() < 64 &&
+                      std::all_of(region.begin(), region.end(), [](char c) {
+                        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+                      });
   // The same region again is not learning, but requests that were under way meanwhile say it too.
-  if (usable && (region != region_ || response.effective_url.find("." + region_ + ".") == std::string::npos)) {
+  if (usable && (region != region_ ||
+                 response.effective_url.find("." + region_ + ".") == std::string::npos)) {
     region_ = region;
     return {Verdict::moved, std::nullopt};
   }
   if (!place_.endpoint.empty())
-    return {Verdict::failed, error(ErrorCode::io, fmt::format("{} answers with a redirect (status {}); name the server "
-                                                              "that it leads to with --endpoint",
-                                                              place_.endpoint, response.status))};
-  return {Verdict::failed, error(ErrorCode::io, "the bucket is in another region and the server does not say in "
-                                                "which; give it with --region")};
+    return {
+        Verdict::failed,
+        error(ErrorCode::io, fmt::format("{} answers with a redirect (status {}); name the server "
+                                         "that it leads to with --endpoint",
+                                         place_.endpoint, response.status))};
+  return {Verdict::failed, error(ErrorCode::io,
+                                 "the bucket is in another region and the server does not say in "
+                                 "which; give it with --region")};
 }
 
 Verdict S3Service::expired() {
   const std::lock_guard lock(mutex_);
   if (is_refused()) return {Verdict::failed, refusal_};
   if (!credentials_)
-    return {Verdict::failed, error(ErrorCode::access_denied, "the server refuses the request (ExpiredToken)")};
+    return {Verdict::failed,
+            error(ErrorCode::access_denied, "the server refuses the request (ExpiredToken)")};
   // What was under way with the old token meanwhile is refused, too.
   wants_refresh_ = wants_refresh_ || surroundings_.now() >= refreshed_at_ + kRefreshSettles;
   return {Verdict::moved, std::nullopt};
@@ -311,22 +347,28 @@ Verdict S3Service::expired() {
 
 Verdict S3Service::denied(const std::string& message, bool is_object) {
   const std::lock_guard lock(mutex_);
-  const Error refused = error(
-      ErrorCode::access_denied,
-      unsigned_ ? "access denied to a request without credentials; set AWS_ACCESS_KEY_ID and "
-                  "AWS_SECRET_ACCESS_KEY, or name a --profile"
-                : fmt::format("access denied: these credentials may not {} here", is_object ? "read" : "list"));
+  const Error refused =
+      error(ErrorCode::access_denied,
+            unsigned_ ? "access denied to a request without credentials; set AWS_ACCESS_KEY_ID and "
+                        "AWS_SECRET_ACCESS_KEY, or name a --profile"
+                      : fmt::format("access denied: these credentials may not {} here",
+                                    is_object ? "read" : "list"));
   if (!is_object) return {Verdict::failed, refused};
   // Newer servers name the permission that was missing: to list, when the object is not there.
-  if (message.find("s3:ListBucket") != std::string::npos && place_.missing != MissingAnswers::only_404)
+  if (message.find("s3:ListBucket") != std::string::npos &&
+      place_.missing != MissingAnswers::only_404)
     return {Verdict::missing, std::nullopt};
-  if (message.find("s3:GetObject") != std::string::npos || message.find("kms:") != std::string::npos)
+  if (message.find("s3:GetObject") != std::string::npos ||
+      message.find("kms:") != std::string::npos)
     return {Verdict::failed, refused};
   if (is_refused()) return {Verdict::failed, refusal_};
   switch (denial_) {
-    case Denial::is_missing: return {Verdict::missing, std::nullopt};
-    case Denial::is_denied: return {Verdict::failed, refused};
-    case Denial::unknown: break;
+    case Denial::is_missing:
+      return {Verdict::missing, std::nullopt};
+    case Denial::is_denied:
+      return {Verdict::failed, refused};
+    case Denial::unknown:
+      break;
   }
   wants_probe_ = true;
   return {Verdict::moved, std::nullopt};
@@ -344,8 +386,10 @@ std::shared_ptr<ObjectService> make_s3_service(const std::string& url, const Sto
   if (!config.anon) {
     AwsCredentials::Options options{config.profile, place.region, std::nullopt};
     if (const std::string id = settings.text("s3", "access_key_id"); !id.empty())
-      options.keys = AwsKeys{id, settings.text("s3", "secret_access_key"), settings.text("s3", "session_token")};
-    credentials = std::make_unique<AwsCredentials>(surroundings, std::move(profile), std::move(options));
+      options.keys = AwsKeys{id, settings.text("s3", "secret_access_key"),
+                             settings.text("s3", "session_token")};
+    credentials =
+        std::make_unique<AwsCredentials>(surroundings, std::move(profile), std::move(options));
   }
   return std::make_shared<S3Service>(std::move(place), std::move(credentials), surroundings);
 }

@@ -24,8 +24,9 @@ struct S3Place {
 };
 
 /// Throws invalid_argument for what cannot be a bucket, a prefix or an endpoint.
-S3Place resolve_s3_place(const std::string& url, const StoreConfig& config, const Surroundings& surroundings,
-                         const AwsProfile& profile, const ConfigFile& settings);
+S3Place resolve_s3_place(const std::string& url, const StoreConfig& config,
+                         const Surroundings& surroundings, const AwsProfile& profile,
+                         const ConfigFile& settings);
 
 /// Thread-safe.
 class S3Service final : public ObjectService {
@@ -43,7 +44,8 @@ class S3Service final : public ObjectService {
   Verdict classify(const HttpResponse& response) override;
 
  private:
-  HttpRequest request(const std::string& method, const std::string& key, const QueryParameters& query) const;
+  HttpRequest request(const std::string& method, const std::string& key,
+                      const QueryParameters& query) const;
   std::string key_path(const std::string& key) const;
   void sign(HttpRequest& request);
   void probe();
@@ -65,12 +67,12 @@ class S3Service final : public ObjectService {
 
   mutable std::mutex mutex_;  // guards what follows; never held while a request is under way
   std::string region_;
-  bool unsigned_ = false;             // there are no credentials
+  bool unsigned_ = false;  // there are no credentials
   Denial denial_;
   bool wants_probe_ = false;
   bool wants_refresh_ = false;
   std::optional<AwsKeys> last_keys_;
-  std::optional<Error> refusal_;      // why nothing at all can be read
+  std::optional<Error> refusal_;  // why nothing at all can be read
   WallTime refused_until_{}, refreshed_at_{};
 
   std::mutex probe_mutex_, refresh_mutex_;  // one at a time; taken before mutex_

@@ -62,33 +62,37 @@ std::string canonical_request_v4(const SigV4Request& request) {
   const auto headers = canonical_headers(request);
   std::string header_text;
   for (const auto& [name, value] : headers) header_text += name + ":" + value + "\n";
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", request.method, request.path.empty() ? "/" : request.path,
-                     query_text, header_text, names_of(headers), request.payload_hash);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", request.method,
+                     request.path.empty() ? "/" : request.path, query_text, header_text,
+                     names_of(headers), request.payload_hash);
 }
 
-std::string authorization_v4(const SigV4Request& request, const AwsKeys& keys, const SigV4Scope& scope,
-                             const std::string& timestamp) {
+std::string authorization_v4(const SigV4Request& request, const AwsKeys& keys,
+                             const SigV4Scope& scope, const std::string& timestamp) {
   const std::string date = timestamp.substr(0, 8);
-  const std::string credential_scope = fmt::format("{}/{}/{}/aws4_request", date, scope.region, scope.service);
-  const std::string to_sign = fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", timestamp, credential_scope,
-                                          hex(sha256(canonical_request_v4(request))));
+  const std::string credential_scope =
+      fmt::format("{}/{}/{}/aws4_request", date, scope.region, scope.service);
+  const std::string to_sign =
+      fmt::format("AWS4-HMAC-SHA256\n{}\n{}\n{}", timestamp, credential_scope,
+                  hex(sha256(canonical_request_v4(request))));
   std::string key = hmac_sha256("AWS4" + keys.secret_access_key, date);
   key = hmac_sha256(key, scope.region);
   key = hmac_sha256(key, scope.service);
   key = hmac_sha256(key, "aws4_request");
-  return fmt::format("AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, Signature={}", keys.access_key_id,
-                     credential_scope, names_of(canonical_headers(request)), hex(hmac_sha256(key, to_sign)));
+  return fmt::format("AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, Signature={}",
+                     keys.access_key_id, credential_scope, names_of(canonical_headers(request)),
+                     hex(hmac_sha256(key, to_sign)));
 }
 
-std::vector<std::pair<std::string, std::string>> sign_v4(const SigV4Request& request, const AwsKeys& keys,
-                                                         const SigV4Scope& scope,
-                                                         std::chrono::system_clock::time_point now) {
+std::vector<std::pair<std::string, std::string>> sign_v4(
+    const SigV4Request& request, const AwsKeys& keys, const SigV4Scope& scope,
+    std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
   std::tm utc{};
   ::gmtime_r(&seconds, &utc);
   const std::string timestamp = fmt::format("{:%Y%m%dT%H%M%SZ}", utc);
-  std::vector<std::pair<std::string, std::string>> added{{"x-amz-content-sha256", request.payload_hash},
-                                                         {"x-amz-date", timestamp}};
+  std::vector<std::pair<std::string, std::string>> added{
+      {"x-amz-content-sha256", request.payload_hash}, {"x-amz-date", timestamp}};
   if (!keys.session_token.empty()) added.emplace_back("x-amz-security-token", keys.session_token);
   SigV4Request complete = request;
   complete.headers.insert(complete.headers.end(), added.begin(), added.end());

@@ -1,6 +1,6 @@
 #pragma once
-// AWS Signature Version 4 in the form that S3 (and everything compatible with it) asks for: the path is
-// encoded once and not normalised.
+// AWS Signature Version 4 in the form that S3 (and everything compatible with it) asks for: the
+// path is encoded once and not normalised.
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
 //
 // Own, because the signer of libcurl before 8.10 fails on keys with '=', ':' and '*' and on
@@ -29,9 +29,9 @@ inline constexpr const char* kUnsignedPayload = "UNSIGNED-PAYLOAD";
 
 struct SigV4Request {
   std::string method;
-  std::string host;            // with the port where it is not the scheme's own, as in the Host header
-  std::string path;            // as in the URL: starts with '/', percent-encoded once
-  QueryParameters query;       // not encoded, any order
+  std::string host;       // with the port where it is not the scheme's own, as in the Host header
+  std::string path;       // as in the URL: starts with '/', percent-encoded once
+  QueryParameters query;  // not encoded, any order
   std::vector<std::pair<std::string, std::string>> headers;  // all of these are signed
   std::string payload_hash = kEmptyPayload;
 };
@@ -41,15 +41,17 @@ struct SigV4Scope {
   std::string service = "s3";
 };
 
-/// The headers to add: x-amz-date, x-amz-content-sha256, x-amz-security-token with a session token, and
-/// Authorization. The request must be sent with exactly this host, path, query and these headers.
-std::vector<std::pair<std::string, std::string>> sign_v4(const SigV4Request& request, const AwsKeys& keys,
+/// The headers to add: x-amz-date, x-amz-content-sha256, x-amz-security-token with a session token,
+/// and Authorization. The request must be sent with exactly this host, path, query and these
+/// headers.
+std::vector<std::pair<std::string, std::string>> sign_v4(const SigV4Request& request,
+                                                         const AwsKeys& keys,
                                                          const SigV4Scope& scope,
                                                          std::chrono::system_clock::time_point now);
 
 /// The steps of it, for tests against the published examples: they sign only what is listed.
 std::string canonical_request_v4(const SigV4Request& request);
-std::string authorization_v4(const SigV4Request& request, const AwsKeys& keys, const SigV4Scope& scope,
-                             const std::string& timestamp);
+std::string authorization_v4(const SigV4Request& request, const AwsKeys& keys,
+                             const SigV4Scope& scope, const std::string& timestamp);
 
 }  // namespace batchfs

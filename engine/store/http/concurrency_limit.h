@@ -1,6 +1,6 @@
 #pragma once
-// How many requests to have in flight: grows while that gives more throughput, halves when the server
-// says that it is too many (AIMD, with throughput as the sign that more still helps).
+// How many requests to have in flight: grows while that gives more throughput, halves when the
+// server says that it is too many (AIMD, with throughput as the sign that more still helps).
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,8 @@ namespace batchfs {
 /// Not thread-safe. Times are nanoseconds of any steady clock.
 class ConcurrencyLimit {
  public:
-  ConcurrencyLimit(int first, int most) : first_(first), most_(std::max(first, most)), limit_(first) {}
+  ConcurrencyLimit(int first, int most)
+      : first_(first), most_(std::max(first, most)), limit_(first) {}
 
   int limit() const { return limit_; }
 
@@ -19,7 +20,8 @@ class ConcurrencyLimit {
 
  private:
   static constexpr std::int64_t kWindow = 250'000'000;
-  static constexpr std::int64_t kHold = 1'000'000'000;  // answers to requests already sent do not count twice
+  static constexpr std::int64_t kHold =
+      1'000'000'000;  // answers to requests already sent do not count twice
   static constexpr int kLeast = 4;
   /// A request counts as this many bytes more, so that small objects have a throughput, too.
   static constexpr double kRequestBytes = 16384;

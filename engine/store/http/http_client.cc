@@ -35,7 +35,8 @@ std::string environment(const char* name) {
 }
 
 Descriptor opened(int fd) {
-  if (fd < 0) throw Error(ErrorCode::io, describe_system_error(errno), "the event loop of the HTTP client");
+  if (fd < 0)
+    throw Error(ErrorCode::io, describe_system_error(errno), "the event loop of the HTTP client");
   return Descriptor(fd);
 }
 
@@ -51,16 +52,20 @@ const std::string* find_header(const HttpHeaders& headers, std::string_view name
 
 std::string range_header(const ByteRange& range) {
   if (range.from_end) return fmt::format("bytes=-{}", range.length);
-  if (range.length == 0 || range.length > UINT64_MAX - range.offset) return fmt::format("bytes={}-", range.offset);
+  if (range.length == 0 || range.length > UINT64_MAX - range.offset)
+    return fmt::format("bytes={}-", range.offset);
   return fmt::format("bytes={}-{}", range.offset, range.offset + range.length - 1);
 }
 
-/// libcurl's multi_socket interface on epoll: the cost of an event does not grow with the number of requests in
-/// flight, as it does with curl_multi_poll.
+/// libcurl's multi_socket interface on epoll: the cost of an event does not grow with the number of
+/// requests in flight, as it does with curl_multi_poll.
 class HttpClient::Loop {
  public:
   explicit Loop(Options options)
-      : settings_{.timeout = options.timeout, .connect_timeout = options.connect_timeout, .ca_file = {}, .ca_path = {}},
+      : settings_{.timeout = options.timeout,
+                  .connect_timeout = options.connect_timeout,
+                  .ca_file = {},
+                  .ca_path = {}},
         limit_(options.first_in_flight, options.most_in_flight),
         poll_(opened(::epoll_create1(EPOLL_CLOEXEC))),
         wake_(opened(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) {
@@ -106,8 +111,10 @@ class HttpClient::Loop {
         ++counters_.waiting;
       }
     }
-    if (transfer != nullptr) transfer->finish(std::make_exception_ptr(interrupted()));
-    else wake();
+    if (transfer != nullptr)
+      transfer->finish(std::make_exception_ptr(interrupted()));
+    else
+      wake();
     return id;
   }
 
@@ -150,7 +157,8 @@ class HttpClient::Loop {
 
   static int on_timer(CURLM*, long milliseconds, void* self) {
     auto* loop = static_cast<Loop*>(self);
-    loop->timer_at_ = milliseconds < 0 ? kNever : steady_now() + std::int64_t{milliseconds} * 1'000'000;
+    loop->timer_at_ =
+        milliseconds < 0 ? kNever : steady_now() + std::int64_t{milliseconds} * 1'000'000;
     return 0;
   }
 
@@ -185,7 +193,8 @@ class HttpClient::Loop {
         end(it->second.get(), std::make_exception_ptr(interrupted()));
         continue;
       }
-      const auto it = std::find_if(waiting_.begin(), waiting_.end(), [id](const auto& t) { return t->id() == id; });
+      const auto it = std::find_if(waiting_.begin(), waiting_.end(),
+                                   [id](const auto& t) { return t->id() == id; });
       if (it == waiting_.end()) continue;
       const std::unique_ptr<HttpTransfer> transfer = std::move(*it);
       waiting_.erase(it);
@@ -225,7 +234,8 @@ class HttpClient::Loop {
       return;
     }
     if (curl_multi_add_handle(multi_, easy) != CURLM_OK)
-      end(transfer, std::make_exception_ptr(Error(ErrorCode::internal, "libcurl refuses the request")));
+      end(transfer,
+          std::make_exception_ptr(Error(ErrorCode::internal, "libcurl refuses the request")));
   }
 
   void wait_for_events() {
@@ -234,10 +244,14 @@ class HttpClient::Loop {
     int timeout = -1;
     if (until != kNever) {
       const std::int64_t left = until - steady_now();
-      timeout = left <= 0 ? 0 : static_cast<int>(std::min<std::int64_t>((left + 999'999) / 1'000'000, 60'000));
+      timeout =
+          left <= 0
+              ? 0
+              : static_cast<int>(std::min<std::int64_t>((left + 999'999) / 1'000'000, 60'000));
     }
     std::array<epoll_event, 128> events;
-    const int count = ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), timeout);
+    const int count =
+        ::epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), timeout);
     int running = 0;
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
@@ -300,8 +314,8 @@ class HttpClient::Loop {
     settings_.usual_connect = first ? seconds : std::min(seconds, settings_.usual_connect * 1.1);
   }
 
-  /// Takes an active transfer from libcurl, to be sent again when it is its turn. The server's queue is full:
-  /// that is as good as its saying that these are too many.
+  /// Takes an active transfer from libcurl, to be sent again when it is its turn. The server's
+  /// queue is full: that is as good as its saying that these are too many.
   void put_back(HttpTransfer* transfer) {
     curl_multi_remove_handle(multi_, transfer->easy());
     idle_.push_back(transfer->easy());
@@ -330,7 +344,8 @@ class HttpClient::Loop {
     --counters_.in_flight;
     const HttpResponse* response = std::get_if<HttpResponse>(&outcome);
     if (response == nullptr) ++counters_.failures;
-    const bool throttled = response != nullptr && (response->status == 429 || response->status == 503);
+    const bool throttled =
+        response != nullptr && (response->status == 429 || response->status == 503);
     if (throttled) ++counters_.throttled;
     limit_.finished(steady_now(), owned->received(), throttled, !waiting_.empty());
     counters_.limit = static_cast<std::uint64_t>(limit_.limit());
@@ -344,7 +359,8 @@ class HttpClient::Loop {
     std::vector<HttpTransfer*> stalled;
     for (const auto& [id, transfer] : active_)
       if (transfer->stalls(now, settings_)) stalled.push_back(transfer.get());
-    for (HttpTransfer* transfer : stalled) end(transfer, std::make_exception_ptr(transfer->stall_error()));
+    for (HttpTransfer* transfer : stalled)
+      end(transfer, std::make_exception_ptr(transfer->stall_error()));
   }
 
   void end_all() {
@@ -353,7 +369,8 @@ class HttpClient::Loop {
       std::move(inbox_.begin(), inbox_.end(), std::back_inserter(waiting_));
       inbox_.clear();
     }
-    while (!active_.empty()) end(active_.begin()->second.get(), std::make_exception_ptr(interrupted()));
+    while (!active_.empty())
+      end(active_.begin()->second.get(), std::make_exception_ptr(interrupted()));
     for (const auto& transfer : waiting_) {
       --counters_.waiting;
       transfer->finish(std::make_exception_ptr(interrupted()));
@@ -367,7 +384,8 @@ class HttpClient::Loop {
   HttpTransfer::Settings settings_;
   Counters counters_;
 
-  std::mutex mutex_;  // guards what follows, up to the next blank line; never held while calling out
+  std::mutex
+      mutex_;  // guards what follows, up to the next blank line; never held while calling out
   std::vector<std::unique_ptr<HttpTransfer>> inbox_;
   std::vector<RequestId> cancelled_;
   RequestId last_id_ = 0;
@@ -401,9 +419,11 @@ bool HttpClient::is_own_thread() const { return loop_->is_own_thread(); }
 const HttpClient::Counters& HttpClient::counters() const { return loop_->counters(); }
 
 HttpResponse HttpClient::send_and_wait(HttpRequest request) {
-  if (is_own_thread()) throw Error(ErrorCode::internal, "the HTTP client's thread may not wait for itself");
+  if (is_own_thread())
+    throw Error(ErrorCode::internal, "the HTTP client's thread may not wait for itself");
   std::promise<HttpOutcome> promise;
-  send(std::move(request), [&promise](HttpOutcome outcome) { promise.set_value(std::move(outcome)); });
+  send(std::move(request),
+       [&promise](HttpOutcome outcome) { promise.set_value(std::move(outcome)); });
   HttpOutcome outcome = promise.get_future().get();
   if (auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
   return std::move(std::get<HttpResponse>(outcome));

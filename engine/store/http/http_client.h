@@ -4,10 +4,11 @@
 //   HttpClient client;
 //   client.send({.url = "https://host/object"}, [](HttpOutcome outcome) { ... });
 //
-// Connections are kept alive and shared (HTTP/1.1, and /2 over TLS). How many requests are in flight
-// adapts: more while that gives more throughput, fewer when the server says that it is too many. TLS is
-// verified, against the system's certificates or those that SSL_CERT_FILE or CURL_CA_BUNDLE names; proxies
-// are taken from the environment, as libcurl does. Retries are not made here: ObjectStore knows about them.
+// Connections are kept alive and shared (HTTP/1.1, and /2 over TLS). How many requests are in
+// flight adapts: more while that gives more throughput, fewer when the server says that it is too
+// many. TLS is verified, against the system's certificates or those that SSL_CERT_FILE or
+// CURL_CA_BUNDLE names; proxies are taken from the environment, as libcurl does. Retries are not
+// made here: ObjectStore knows about them.
 
 #include <atomic>
 #include <chrono>
@@ -47,8 +48,8 @@ struct HttpRequest {
   std::string body;
   /// Sent as the Range header. Of an answer with the whole object (200) only the range is kept.
   std::optional<ByteRange> range;
-  double timeout = 0;                      // seconds without progress; 0: the client's
-  std::uint64_t largest_body = 4ull << 30; // a longer answer is an error
+  double timeout = 0;                       // seconds without progress; 0: the client's
+  std::uint64_t largest_body = 4ull << 30;  // a longer answer is an error
   bool follow_redirects = true;
   std::shared_ptr<HttpProgress> progress;
 };
@@ -58,8 +59,8 @@ struct HttpResponse {
   HttpHeaders headers;  // of the last answer; names in lower case
   Buffer body;
   std::string effective_url;  // after redirects
-  /// Bytes of the body as it came: more than body.size() when a range was cut out of a whole object, and
-  /// the transfer ends there.
+  /// Bytes of the body as it came: more than body.size() when a range was cut out of a whole
+  /// object, and the transfer ends there.
   std::uint64_t body_received = 0;
 };
 
@@ -92,8 +93,8 @@ class HttpClient {
 
   using RequestId = std::uint64_t;
 
-  /// Starts a request. `done` is called once, on the client's thread and under no lock; it must not block
-  /// and must not destroy the client.
+  /// Starts a request. `done` is called once, on the client's thread and under no lock; it must not
+  /// block and must not destroy the client.
   RequestId send(HttpRequest request, HttpDone done);
 
   /// Ends a request with Error{interrupted} unless it is done.

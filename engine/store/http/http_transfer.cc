@@ -31,7 +31,8 @@ bool is_redirect(int status) {
 
 /// May be sent to another host: they say nothing about who asks.
 bool is_harmless(const std::string& name) {
-  constexpr std::string_view kHarmless[] = {"accept", "accept-encoding", "if-match", "if-none-match", "range"};
+  constexpr std::string_view kHarmless[] = {"accept", "accept-encoding", "if-match",
+                                            "if-none-match", "range"};
   std::string lower = name;
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return std::find(std::begin(kHarmless), std::end(kHarmless), lower) != std::end(kHarmless);
@@ -40,7 +41,9 @@ bool is_harmless(const std::string& name) {
 /// The same server, or the same over TLS.
 bool same_server(const Uri& a, const Uri& b) {
   if (a.host != b.host) return false;
-  const auto port = [](const Uri& u) { return !u.port.empty() ? u.port : u.scheme == "https" ? "443" : "80"; };
+  const auto port = [](const Uri& u) {
+    return !u.port.empty() ? u.port : u.scheme == "https" ? "443" : "80";
+  };
   if (a.scheme == b.scheme) return port(a) == port(b);
   return a.scheme == "http" && port(a) == "80" && port(b) == "443";
 }
@@ -98,7 +101,8 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   set(CURLOPT_BUFFERSIZE, 128L << 10);
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  // Rather wait for a TLS connection that is being made, to share it, than make one for each request.
+  // Rather wait for a TLS connection that is being made, to share it, than make one for each
+  // request.
   if (request_.url.starts_with("https")) set(CURLOPT_PIPEWAIT, 1L);
   const double timeout = request_.timeout > 0 ? request_.timeout : settings.timeout;
   double connect_timeout = std::min(timeout, settings.connect_timeout);
@@ -180,7 +184,8 @@ void HttpTransfer::begin_body() {
   } else if (range && range->from_end) {
     // Without a length the whole must be seen; outcome() then takes its end.
     slides_ = length < 0;
-    if (length >= 0) skip_ = static_cast<std::uint64_t>(length) - std::min<std::uint64_t>(range->length, length);
+    if (length >= 0)
+      skip_ = static_cast<std::uint64_t>(length) - std::min<std::uint64_t>(range->length, length);
   } else if (range) {
     skip_ = range->offset;
     keep_ = std::min(keep_, range->length);
@@ -191,8 +196,8 @@ void HttpTransfer::begin_body() {
     expected = static_cast<std::uint64_t>(length) - std::min<std::uint64_t>(skip_, length);
     if (expected > keep_ && !cut_)
       throw Error(ErrorCode::corrupt,
-                  fmt::format("the server answers with {}, at most {} were expected", format_size(expected),
-                              format_size(keep_)),
+                  fmt::format("the server answers with {}, at most {} were expected",
+                              format_size(expected), format_size(keep_)),
                   place());
     expected = std::min(expected, keep_);
   }
@@ -201,7 +206,8 @@ void HttpTransfer::begin_body() {
 
 void HttpTransfer::append(const char* data, std::size_t size) {
   if (size > body_.size() - filled_) {
-    const std::uint64_t wanted = std::max<std::uint64_t>(filled_ + size, body_.size() * std::uint64_t{2});
+    const std::uint64_t wanted =
+        std::max<std::uint64_t>(filled_ + size, body_.size() * std::uint64_t{2});
     Buffer larger(std::max<std::uint64_t>(std::min(wanted, keep_), filled_ + size));
     if (filled_ > 0) std::memcpy(larger.data(), body_.data(), filled_);
     body_ = std::move(larger);
@@ -216,7 +222,9 @@ void HttpTransfer::keep_end() {
   if (!slides_) return;
   if (response_.body_received > request_.largest_body)
     throw Error(ErrorCode::corrupt,
-                fmt::format("the server sends more than the {} that were expected", format_size(request_.largest_body)), place());
+                fmt::format("the server sends more than the {} that were expected",
+                            format_size(request_.largest_body)),
+                place());
   const std::uint64_t wanted = request_.range->length;
   if (filled_ <= kSlidingSlack || filled_ / 2 < wanted) return;
   std::memmove(body_.data(), body_.data() + filled_ - wanted, wanted);
@@ -232,10 +240,13 @@ bool HttpTransfer::take_body(const char* data, std::size_t size) {
     skip_ -= skipped;
     data += skipped;
     size -= skipped;
-    const std::size_t kept = static_cast<std::size_t>(std::min<std::uint64_t>(size, keep_ - filled_));
+    const std::size_t kept =
+        static_cast<std::size_t>(std::min<std::uint64_t>(size, keep_ - filled_));
     if (kept < size && !cut_)
-      throw Error(ErrorCode::corrupt,
-                  fmt::format("the server sends more than the {} that were expected", format_size(keep_)), place());
+      throw Error(
+          ErrorCode::corrupt,
+          fmt::format("the server sends more than the {} that were expected", format_size(keep_)),
+          place());
     if (kept > 0) append(data, kept);
     keep_end();
     // What follows would be thrown away: the rest of a large object is not worth the connection.
@@ -258,8 +269,11 @@ bool HttpTransfer::redirect(CURLcode code) {
   char* location = nullptr;
   curl_easy_getinfo(easy_, CURLINFO_REDIRECT_URL, &location);
   if (location == nullptr) return false;
-  const auto refuse = [this](const std::string& why) { return Error(ErrorCode::not_supported, why, place()); };
-  if (++redirects_ > kMostRedirects) throw refuse("the server redirects in a circle, or more than 5 times");
+  const auto refuse = [this](const std::string& why) {
+    return Error(ErrorCode::not_supported, why, place());
+  };
+  if (++redirects_ > kMostRedirects)
+    throw refuse("the server redirects in a circle, or more than 5 times");
   const Uri from = parse_uri(request_.url);
   Uri to;
   try {
@@ -268,9 +282,11 @@ bool HttpTransfer::redirect(CURLcode code) {
     throw refuse("the server redirects to what is no URL: " + error.why());
   }
   if (to.scheme != "http" && to.scheme != "https")
-    throw refuse(fmt::format("the server redirects to a {}: URL, which is not followed", to.scheme));
+    throw refuse(
+        fmt::format("the server redirects to a {}: URL, which is not followed", to.scheme));
   if (from.scheme == "https" && to.scheme == "http")
-    throw refuse(fmt::format("the server redirects from https to http ({}), which is not followed", to.host));
+    throw refuse(fmt::format("the server redirects from https to http ({}), which is not followed",
+                             to.host));
   if (!same_server(from, to))
     std::erase_if(request_.headers, [](const auto& header) { return !is_harmless(header.first); });
   request_.url = location;
@@ -336,25 +352,33 @@ Error HttpTransfer::failure(CURLcode code) const {
     host = parse_uri(request_.url).authority();
   } catch (const Error&) {
   }
-  const auto error = [&](ErrorCode kind, const std::string& why) { return Error(kind, why, place()); };
+  const auto error = [&](ErrorCode kind, const std::string& why) {
+    return Error(kind, why, place());
+  };
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
       return error(ErrorCode::io, fmt::format("the host name of {} is not known", host));
     case CURLE_COULDNT_RESOLVE_PROXY:
-      return error(ErrorCode::io, "the host name of the proxy is not known; see https_proxy and http_proxy");
+      return error(ErrorCode::io,
+                   "the host name of the proxy is not known; see https_proxy and http_proxy");
     case CURLE_COULDNT_CONNECT:
       return error(ErrorCode::io, fmt::format("connecting to {} failed", host));
     case CURLE_OPERATION_TIMEDOUT:
       return error(ErrorCode::timed_out, fmt::format("connecting to {} takes too long", host));
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
-      return error(ErrorCode::access_denied,
-                   fmt::format("the certificate of {} is not trusted ({}); a private authority's certificate "
-                               "can be named with SSL_CERT_FILE", host, detail));
+      return error(
+          ErrorCode::access_denied,
+          fmt::format(
+              "the certificate of {} is not trusted ({}); a private authority's certificate "
+              "can be named with SSL_CERT_FILE",
+              host, detail));
     case CURLE_SSL_CACERT_BADFILE:
-      return error(ErrorCode::access_denied, "the file of trusted certificates (SSL_CERT_FILE) cannot be used");
+      return error(ErrorCode::access_denied,
+                   "the file of trusted certificates (SSL_CERT_FILE) cannot be used");
     case CURLE_SSL_CONNECT_ERROR:
-      return error(ErrorCode::io, fmt::format("the TLS handshake with {} failed: {}", host, detail));
+      return error(ErrorCode::io,
+                   fmt::format("the TLS handshake with {} failed: {}", host, detail));
     case CURLE_PARTIAL_FILE:
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:

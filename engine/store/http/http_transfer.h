@@ -1,6 +1,6 @@
 #pragma once
-// One request on its way through libcurl: its easy handle, what has come of the answer, redirects, and
-// what a failure means. Used by HttpClient's loop only, on its thread.
+// One request on its way through libcurl: its easy handle, what has come of the answer, redirects,
+// and what a failure means. Used by HttpClient's loop only, on its thread.
 
 #include <memory>
 
@@ -18,8 +18,9 @@ class HttpTransfer {
  public:
   struct Settings {
     double timeout, connect_timeout;
-    /// What connecting took when it worked, in seconds; 0: not known yet. One that takes far longer has lost its
-    /// first packet in a full queue of the server, and TCP would try again only after a second.
+    /// What connecting took when it worked, in seconds; 0: not known yet. One that takes far longer
+    /// has lost its first packet in a full queue of the server, and TCP would try again only after
+    /// a second.
     double usual_connect = 0;
     std::string ca_file, ca_path;  // empty: libcurl's own
   };
@@ -31,16 +32,17 @@ class HttpTransfer {
 
   HttpClient::RequestId id() const { return id_; }
 
-  /// Prepares `easy`, which this object then uses until it is given another. Throws invalid_argument.
+  /// Prepares `easy`, which this object then uses until it is given another. Throws
+  /// invalid_argument.
   void prepare(CURL* easy, const Settings& settings);
   CURL* easy() const { return easy_; }
 
-  /// Has it been given up because connecting took longer than usual? Then it is to be prepared again, and will
-  /// be more patient.
+  /// Has it been given up because connecting took longer than usual? Then it is to be prepared
+  /// again, and will be more patient.
   bool lost_patience(CURLcode code);
 
-  /// Has libcurl's result been a redirect that is to be followed? Then the request now names the new place and
-  /// is to be prepared again. Throws not_supported for one that is refused.
+  /// Has libcurl's result been a redirect that is to be followed? Then the request now names the
+  /// new place and is to be prepared again. Throws not_supported for one that is refused.
   bool redirect(CURLcode code);
 
   /// The outcome after libcurl has finished with `code`.
@@ -82,11 +84,11 @@ class HttpTransfer {
   HttpResponse response_;
   std::size_t header_bytes_ = 0;
   bool body_begun_ = false;
-  std::uint64_t skip_ = 0;    // of the body, before what is kept
-  std::uint64_t keep_ = 0;    // at most
-  bool cut_ = false;          // what comes after `keep_` is not wanted; else it is an error
-  bool slides_ = false;       // of an object of unknown length, the end is kept
-  bool enough_ = false;       // ended by us, with all that was wanted
+  std::uint64_t skip_ = 0;  // of the body, before what is kept
+  std::uint64_t keep_ = 0;  // at most
+  bool cut_ = false;        // what comes after `keep_` is not wanted; else it is an error
+  bool slides_ = false;     // of an object of unknown length, the end is kept
+  bool enough_ = false;     // ended by us, with all that was wanted
   std::optional<Error> refused_;
   Buffer body_;
   std::size_t filled_ = 0;

@@ -20,7 +20,8 @@ QueryParameters decode_query(std::string_view query) {
     if (part.empty()) continue;
     const std::size_t equals = part.find('=');
     const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);
-    parameters.emplace_back(percent_decode(std::string_view(part).substr(0, equals)), percent_decode(value));
+    parameters.emplace_back(percent_decode(std::string_view(part).substr(0, equals)),
+                            percent_decode(value));
   }
   return parameters;
 }

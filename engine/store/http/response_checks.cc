@@ -41,13 +41,16 @@ std::optional<ContentRange> parse_content_range(std::string_view text) {
   return range;
 }
 
-/// Web servers answer with a page for what they do not have, or to have the user log in. Some name every file
-/// of unknown type text/html, so the first byte must agree, where it is here.
+/// Web servers answer with a page for what they do not have, or to have the user log in. Some name
+/// every file of unknown type text/html, so the first byte must agree, where it is here.
 bool is_web_page(const HttpResponse& response, const std::optional<ByteRange>& range) {
   const std::string* type = find_header(response.headers, "content-type");
-  if (type == nullptr || !(type->starts_with("text/html") || type->starts_with("application/xhtml"))) return false;
+  if (type == nullptr ||
+      !(type->starts_with("text/html") || type->starts_with("application/xhtml")))
+    return false;
   if (range && (range->from_end || range->offset > 0)) return true;
-  const std::string_view body(reinterpret_cast<const char*>(response.body.data()), response.body.size());
+  const std::string_view body(reinterpret_cast<const char*>(response.body.data()),
+                              response.body.size());
   const std::size_t first = body.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   return first != std::string_view::npos && body[first] == '<';
 }
@@ -59,12 +62,14 @@ std::optional<std::uint64_t> content_length(const HttpResponse& response) {
 
 }  // namespace
 
-std::optional<std::uint64_t> check_object(const HttpResponse& response, const std::optional<ByteRange>& range,
+std::optional<std::uint64_t> check_object(const HttpResponse& response,
+                                          const std::optional<ByteRange>& range,
                                           const std::string& where) {
   const auto broken = [&where](const std::string& why) { return Error(ErrorCode::io, why, where); };
   if (response.status == 200) {
     if (is_web_page(response, range))
-      throw Error(ErrorCode::corrupt, "the server answered with a web page instead of the object", where);
+      throw Error(ErrorCode::corrupt, "the server answered with a web page instead of the object",
+                  where);
     std::optional<std::uint64_t> total = content_length(response);
     if (!range) {
       if (total && *total != response.body.size()) throw broken("the object arrived incomplete");
@@ -74,43 +79,55 @@ std::optional<std::uint64_t> check_object(const HttpResponse& response, const st
     const bool saw_end = !total && (range->from_end || response.body.size() < range->length);
     if (saw_end) total = response.body_received;
     if (!total) return std::nullopt;
-    const std::uint64_t available = range->from_end ? *total : *total - std::min(range->offset, *total);
-    if (response.body.size() != std::min(range->length, available)) throw broken("the object arrived incomplete");
+    const std::uint64_t available =
+        range->from_end ? *total : *total - std::min(range->offset, *total);
+    if (response.body.size() != std::min(range->length, available))
+      throw broken("the object arrived incomplete");
     return total;
   }
-  if (!range) throw broken(fmt::format("the server answered a plain request with status {}", response.status));
+  if (!range)
+    throw broken(
+        fmt::format("the server answered a plain request with status {}", response.status));
   const std::string* header = find_header(response.headers, "content-range");
-  const std::optional<ContentRange> got = header != nullptr ? parse_content_range(*header) : std::nullopt;
+  const std::optional<ContentRange> got =
+      header != nullptr ? parse_content_range(*header) : std::nullopt;
   if (response.status == 416) {
     // Nothing there at this offset. An object without bytes has no last ones, either.
-    const bool beyond = got && got->total && (range->from_end ? *got->total == 0 : *got->total <= range->offset);
+    const bool beyond =
+        got && got->total && (range->from_end ? *got->total == 0 : *got->total <= range->offset);
     if (got && !beyond) throw broken("the server refuses a range that the object has");
     return got ? got->total : std::nullopt;
   }
   if (response.status != 206)
-    throw broken(fmt::format("the server answered a range request with status {}", response.status));
-  if (!got || !got->first) throw broken("the server does not say which range it sends (Content-Range)");
+    throw broken(
+        fmt::format("the server answered a range request with status {}", response.status));
+  if (!got || !got->first)
+    throw broken("the server does not say which range it sends (Content-Range)");
   std::uint64_t first = range->offset;
   if (range->from_end) {
-    if (!got->total) throw broken("the server does not say how large the object is (Content-Range)");
+    if (!got->total)
+      throw broken("the server does not say how large the object is (Content-Range)");
     first = *got->total - std::min(*got->total, range->length);
   }
-  std::uint64_t last = range->from_end                              ? *got->total - 1
-                       : range->length > UINT64_MAX - range->offset ? UINT64_MAX
-                                                                    : range->offset + range->length - 1;
+  std::uint64_t last = range->from_end ? *got->total - 1
+                       : range->length > UINT64_MAX - range->offset
+                           ? UINT64_MAX
+                           : range->offset + range->length - 1;
   if (got->total) last = std::min(last, *got->total - 1);
   const bool ends_right = *got->last == last || (!got->total && *got->last < last);
   if (*got->first != first || !ends_right)
-    throw broken(fmt::format("the server sent bytes {}-{} where {}-{} were asked for", *got->first, *got->last, first,
-                             last));
+    throw broken(fmt::format("the server sent bytes {}-{} where {}-{} were asked for", *got->first,
+                             *got->last, first, last));
   if (response.body.size() != *got->last - *got->first + 1)
-    throw broken(fmt::format("the server announced {} bytes and sent {}", *got->last - *got->first + 1,
-                             response.body.size()));
+    throw broken(fmt::format("the server announced {} bytes and sent {}",
+                             *got->last - *got->first + 1, response.body.size()));
   return got->total;
 }
 
 std::string version_of(const HttpResponse& response) {
-  if (const std::string* tag = find_header(response.headers, "etag"); tag != nullptr && !tag->empty()) return *tag;
+  if (const std::string* tag = find_header(response.headers, "etag");
+      tag != nullptr && !tag->empty())
+    return *tag;
   const std::string* time = find_header(response.headers, "last-modified");
   return time != nullptr && !time->empty() ? kModified + *time : std::string();
 }
@@ -122,14 +139,16 @@ std::string identity_of(std::string_view version, std::optional<std::uint64_t> o
 }
 
 std::pair<std::string, std::string> unless_version(const std::string& version) {
-  if (version.starts_with(kModified)) return {"If-Modified-Since", version.substr(kModified.size())};
+  if (version.starts_with(kModified))
+    return {"If-Modified-Since", version.substr(kModified.size())};
   return {"If-None-Match", version};
 }
 
 std::optional<double> retry_after(const HttpResponse& response) {
   const std::string* value = find_header(response.headers, "retry-after");
   if (value == nullptr) return std::nullopt;
-  if (const std::optional<std::uint64_t> seconds = parse_exact_number(*value)) return static_cast<double>(*seconds);
+  if (const std::optional<std::uint64_t> seconds = parse_exact_number(*value))
+    return static_cast<double>(*seconds);
   const std::time_t time = curl_getdate(value->c_str(), nullptr);
   if (time < 0) return std::nullopt;
   return std::max(0.0, std::difftime(time, std::time(nullptr)));

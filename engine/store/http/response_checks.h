@@ -10,24 +10,27 @@
 
 namespace batchfs {
 
-/// Checks an answer to a GET of an object, or of a `range` of it, whose status is 2xx or 416: status,
-/// Content-Range (RFC 9110, 14.4) and length fit what was asked for, and it is no web page in an object's
-/// place. Throws io (the answer is broken; asking again may help) or corrupt (it is something else).
-/// Gives the object's size where the answer tells.
-std::optional<std::uint64_t> check_object(const HttpResponse& response, const std::optional<ByteRange>& range,
+/// Checks an answer to a GET of an object, or of a `range` of it, whose status is 2xx or 416:
+/// status, Content-Range (RFC 9110, 14.4) and length fit what was asked for, and it is no web page
+/// in an object's place. Throws io (the answer is broken; asking again may help) or corrupt (it is
+/// something else). Gives the object's size where the answer tells.
+std::optional<std::uint64_t> check_object(const HttpResponse& response,
+                                          const std::optional<ByteRange>& range,
                                           const std::string& where);
 
-/// What changes when the object does: its ETag as it was sent, else "modified " and its modification time. Empty
-/// when the answer names neither.
+/// What changes when the object does: its ETag as it was sent, else "modified " and its
+/// modification time. Empty when the answer names neither.
 std::string version_of(const HttpResponse& response);
-/// What changes when the object does, as far as the answer tells: the ETag without the mark of a weak one, which a server
-/// that compresses adds; else the modification time, which counts seconds, and the size; else the size. Empty when that
-/// is not known.
+/// What changes when the object does, as far as the answer tells: the ETag without the mark of a
+/// weak one, which a server that compresses adds; else the modification time, which counts seconds,
+/// and the size; else the size. Empty when that is not known.
 std::string identity_of(std::string_view version, std::optional<std::uint64_t> object_size);
-/// The condition under which an object is to be sent again: that it no longer is this version (RFC 9110, 13.1).
+/// The condition under which an object is to be sent again: that it no longer is this version (RFC
+/// 9110, 13.1).
 std::pair<std::string, std::string> unless_version(const std::string& version);
 
-/// The seconds of a Retry-After header: a number, or a date (RFC 9110, 10.2.3). nullopt without one.
+/// The seconds of a Retry-After header: a number, or a date (RFC 9110, 10.2.3). nullopt without
+/// one.
 std::optional<double> retry_after(const HttpResponse& response);
 
 }  // namespace batchfs

@@ -20,8 +20,8 @@ namespace batchfs {
 
 namespace {
 
-constexpr int kMaxLinks = 40;       // of one path, as in path_resolution(7)
-constexpr int kMaxTries = 16;       // while another process renames directories of the path
+constexpr int kMaxLinks = 40;  // of one path, as in path_resolution(7)
+constexpr int kMaxTries = 16;  // while another process renames directories of the path
 constexpr std::size_t kMaxLinkText = 4096;
 
 struct Component {
@@ -57,7 +57,9 @@ std::string read_link(int directory, const std::string& name) {
 
 Error leads_outside(const std::string& link, const std::filesystem::path& root) {
   return Error(ErrorCode::access_denied,
-               fmt::format("the symbolic link '{}' leads outside the store; --follow-links (-o follow-links) allows that", link),
+               fmt::format("the symbolic link '{}' leads outside the store; --follow-links (-o "
+                           "follow-links) allows that",
+                           link),
                root.string());
 }
 
@@ -70,7 +72,8 @@ Beneath::Beneath(std::filesystem::path root, Links links, Resolver resolver)
       resolver_(resolver) {}
 
 Descriptor Beneath::open(const std::string& path, int flags) const {
-  if (links_ == Links::anywhere) return Descriptor(::openat(descriptor(), path.c_str(), flags | O_CLOEXEC));
+  if (links_ == Links::anywhere)
+    return Descriptor(::openat(descriptor(), path.c_str(), flags | O_CLOEXEC));
   return resolver_ == Resolver::by_hand ? open_by_hand(path, flags) : open_in_kernel(path, flags);
 }
 
@@ -110,7 +113,8 @@ Descriptor Beneath::open_by_hand(const std::string& path, int flags) const {
       below.pop_back();
       continue;
     }
-    const std::string here = below.empty() ? component.name : below.back().path + "/" + component.name;
+    const std::string here =
+        below.empty() ? component.name : below.back().path + "/" + component.name;
     const int wanted = rest.empty() ? flags : O_PATH | O_DIRECTORY;
     // With O_PATH alone, the descriptor would be that of the link itself.
     const bool opens_links = (wanted & O_PATH) != 0 && (wanted & O_DIRECTORY) == 0;

@@ -1,10 +1,11 @@
 #pragma once
 // Opening files below a directory, without leaving it.
 //
-// Any user who can write into a store can place symbolic links in it. A link is followed as long as it stays below the
-// store's root; one that leads outside is an error that names it, unless links were allowed to lead anywhere. The kernel
-// resolves the path (openat2(2), RESOLVE_BENEATH); where it is too old, or a sandbox forbids the call, each component is
-// opened on its own and links are resolved here.
+// Any user who can write into a store can place symbolic links in it. A link is followed as long as
+// it stays below the store's root; one that leads outside is an error that names it, unless links
+// were allowed to lead anywhere. The kernel resolves the path (openat2(2), RESOLVE_BENEATH); where
+// it is too old, or a sandbox forbids the call, each component is opened on its own and links are
+// resolved here.
 
 #include <filesystem>
 #include <string>
@@ -25,15 +26,15 @@ class Beneath {
     by_hand,    // for tests
   };
 
-  /// `root` is what the user typed: links in it are followed. A root that cannot be opened gives a descriptor() of -1,
-  /// with errno.
+  /// `root` is what the user typed: links in it are followed. A root that cannot be opened gives a
+  /// descriptor() of -1, with errno.
   Beneath(std::filesystem::path root, Links links, Resolver resolver = Resolver::automatic);
 
   const std::filesystem::path& root() const { return root_; }
   int descriptor() const { return directory_.get(); }
 
-  /// open(2) of `path`, relative to the root. The descriptor is -1, with errno, when that fails. Throws access_denied for
-  /// a link that leads outside.
+  /// open(2) of `path`, relative to the root. The descriptor is -1, with errno, when that fails.
+  /// Throws access_denied for a link that leads outside.
   Descriptor open(const std::string& path, int flags) const;
 
  private:

@@ -32,10 +32,12 @@ std::vector<gid_t> groups_of(uid_t user) {
   std::string text(1 << 16, '\0');
   passwd entry{};
   passwd* found = nullptr;
-  if (::getpwuid_r(user, &entry, text.data(), text.size(), &found) != 0 || found == nullptr) return {};
+  if (::getpwuid_r(user, &entry, text.data(), text.size(), &found) != 0 || found == nullptr)
+    return {};
   int count = 64;
   std::vector<gid_t> groups(static_cast<std::size_t>(count));
-  while (::getgrouplist(found->pw_name, found->pw_gid, groups.data(), &count) < 0 && count <= kMaxGroups)
+  while (::getgrouplist(found->pw_name, found->pw_gid, groups.data(), &count) < 0 &&
+         count <= kMaxGroups)
     groups.resize(static_cast<std::size_t>(count));
   groups.resize(static_cast<std::size_t>(std::min(count, static_cast<int>(groups.size()))));
   return groups;
@@ -57,14 +59,17 @@ FileOwner FileOwner::of(int directory) {
   return owner;
 }
 
-/// Of this thread. setgroups(3) of the C library would change all threads: the system call is made directly.
+/// Of this thread. setgroups(3) of the C library would change all threads: the system call is made
+/// directly.
 bool FileOwner::take(const Identity& identity) {
   if (::syscall(SYS_setgroups, identity.groups.size(), identity.groups.data()) != 0) return false;
   ::setfsgid(identity.group);
   ::setfsuid(identity.user);
-  // They say the previous identity only: another call that changes nothing tells whether they succeeded.
+  // They say the previous identity only: another call that changes nothing tells whether they
+  // succeeded.
   constexpr auto kNone = static_cast<uid_t>(-1);
-  return static_cast<gid_t>(::setfsgid(kNone)) == identity.group && static_cast<uid_t>(::setfsuid(kNone)) == identity.user;
+  return static_cast<gid_t>(::setfsgid(kNone)) == identity.group &&
+         static_cast<uid_t>(::setfsuid(kNone)) == identity.user;
 }
 
 FileOwner::Scope::Scope(const FileOwner& owner) : owner_(owner) {
@@ -76,7 +81,8 @@ FileOwner::Scope::Scope(const FileOwner& owner) : owner_(owner) {
 FileOwner::Scope::~Scope() {
   if (!owner_.other_) return;
   const int before = errno;
-  // Without memory for it the thread keeps fewer permissions than it had; the next scope tries again.
+  // Without memory for it the thread keeps fewer permissions than it had; the next scope tries
+  // again.
   take(owner_.own_);
   errno = before;
 }

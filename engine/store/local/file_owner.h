@@ -1,9 +1,10 @@
 #pragma once
 // Whose permissions count when files of a local store are opened.
 //
-// A daemon of root may read every file of the machine, and shows what it reads to others. The owner of a store decides
-// what is in it, so root opens its files with the owner's user, groups and nothing more: a file that the owner may not read
-// is refused. The kernel keeps these identities for each thread; only the thread that opens a file takes them, for that long.
+// A daemon of root may read every file of the machine, and shows what it reads to others. The owner
+// of a store decides what is in it, so root opens its files with the owner's user, groups and
+// nothing more: a file that the owner may not read is refused. The kernel keeps these identities
+// for each thread; only the thread that opens a file takes them, for that long.
 
 #include <optional>
 #include <vector>
@@ -17,11 +18,13 @@ class FileOwner {
  public:
   /// The process's own identity: nothing changes.
   FileOwner() = default;
-  /// The owner of `directory` where the process is root and the owner is not; else the process itself, also where the
-  /// process may not change its identity (no CAP_SETUID or CAP_SETGID, a user that the container does not know).
+  /// The owner of `directory` where the process is root and the owner is not; else the process
+  /// itself, also where the process may not change its identity (no CAP_SETUID or CAP_SETGID, a
+  /// user that the container does not know).
   static FileOwner of(int directory);
 
-  /// While it lives, the calling thread has the owner's permissions on files. Scopes are not nested.
+  /// While it lives, the calling thread has the owner's permissions on files. Scopes are not
+  /// nested.
   class Scope {
    public:
     explicit Scope(const FileOwner& owner);

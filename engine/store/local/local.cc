@@ -22,13 +22,15 @@ namespace batchfs {
 
 namespace {
 
-/// A file's time stamps are at most this much coarser than the clock: a tick of the slowest kernels, twice; or, where no
-/// fraction of a second is stored, the two seconds of FAT.
+/// A file's time stamps are at most this much coarser than the clock: a tick of the slowest
+/// kernels, twice; or, where no fraction of a second is stored, the two seconds of FAT.
 constexpr std::int64_t kFine = 20'000'000, kCoarse = 2'000'000'000;  // nanoseconds
 /// Looks at a file that keeps changing, before the read fails.
 constexpr int kMaxLooks = 50;
 
-std::int64_t nanoseconds(const struct timespec& time) { return time.tv_sec * INT64_C(1'000'000'000) + time.tv_nsec; }
+std::int64_t nanoseconds(const struct timespec& time) {
+  return time.tv_sec * INT64_C(1'000'000'000) + time.tv_nsec;
+}
 
 std::uint64_t version_of(const struct stat& file) {
   const std::uint64_t facts[] = {file.st_dev, file.st_ino, static_cast<std::uint64_t>(file.st_size),
@@ -37,12 +39,14 @@ std::uint64_t version_of(const struct stat& file) {
   return std::max<std::uint64_t>(1, XXH3_64bits(facts, sizeof facts));
 }
 
-/// How long it takes until a further change must change the version, too; 0 for a file that has been as it is for a
-/// while. A time stamp in the future tells nothing: another machine's clock made it.
+/// How long it takes until a further change must change the version, too; 0 for a file that has
+/// been as it is for a while. A time stamp in the future tells nothing: another machine's clock
+/// made it.
 std::int64_t unsettled_nanoseconds(const struct stat& file) {
   struct timespec now {};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock that stamps files
-  const std::int64_t granularity = file.st_mtim.tv_nsec == 0 && file.st_ctim.tv_nsec == 0 ? kCoarse : kFine;
+  const std::int64_t granularity =
+      file.st_mtim.tv_nsec == 0 && file.st_ctim.tv_nsec == 0 ? kCoarse : kFine;
   std::int64_t longest = 0;
   for (const std::int64_t stamp : {nanoseconds(file.st_mtim), nanoseconds(file.st_ctim)}) {
     const std::int64_t age = nanoseconds(now) - stamp;
@@ -52,7 +56,9 @@ std::int64_t unsettled_nanoseconds(const struct stat& file) {
 }
 
 void wait_for(std::int64_t nanoseconds) {
-  struct timespec left {nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
+  struct timespec left {
+    nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000
+  };
   while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
   }
 }
@@ -67,7 +73,8 @@ class LocalStore final : public Store {
       if (errno == EACCES)
         throw Error(ErrorCode::access_denied, "the directory may not be read", root_.string());
       if (errno == ENOTDIR)
-        throw Error(ErrorCode::not_found, "this is a file; a Zarr store is a directory", root_.string());
+        throw Error(ErrorCode::not_found, "this is a file; a Zarr store is a directory",
+                    root_.string());
       if (errno == ENOENT) throw Error(ErrorCode::not_found, "no such directory", root_.string());
       throw Error(ErrorCode::io, describe_system_error(errno), root_.string());
     }
@@ -82,7 +89,8 @@ class LocalStore final : public Store {
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
     std::optional<Buffer> bytes;
     with_object(key, [&](const Descriptor& file, std::uint64_t total) {
-      const std::uint64_t offset = range.from_end ? total - std::min(range.length, total) : range.offset;
+      const std::uint64_t offset =
+          range.from_end ? total - std::min(range.length, total) : range.offset;
       const std::uint64_t available = total - std::min(offset, total);
       bytes.emplace(std::min(range.length, available));
       bytes->truncate(read_fully(file, key, offset, bytes->span()));
@@ -153,14 +161,15 @@ class LocalStore final : public Store {
   using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
   static constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
 
-  /// Is this directory the one at `prefix`, or one that it lies in? Then a link to it there is a circle.
+  /// Is this directory the one at `prefix`, or one that it lies in? Then a link to it there is a
+  /// circle.
   bool is_at_or_above(const std::string& prefix, const struct stat& directory) const {
     std::string above = ".";
     for (std::size_t end = 0;;) {
       struct stat info {};
       const Descriptor opened = beneath_.open(above, O_PATH);
-      if (opened.get() >= 0 && ::fstat(opened.get(), &info) == 0 && info.st_dev == directory.st_dev &&
-          info.st_ino == directory.st_ino)
+      if (opened.get() >= 0 && ::fstat(opened.get(), &info) == 0 &&
+          info.st_dev == directory.st_dev && info.st_ino == directory.st_ino)
         return true;
       if (end >= prefix.size()) return false;
       end = std::min(prefix.find('/', end + 1), prefix.size());
@@ -175,9 +184,10 @@ class LocalStore final : public Store {
     return {stream, ::closedir};
   }
 
-  /// Of the entry `name` of the directory `prefix`, which is open as `directory`, with links followed. nullopt, with errno,
-  /// when that is not possible.
-  std::optional<struct stat> status_of(int directory, const std::string& prefix, const std::string& name) const {
+  /// Of the entry `name` of the directory `prefix`, which is open as `directory`, with links
+  /// followed. nullopt, with errno, when that is not possible.
+  std::optional<struct stat> status_of(int directory, const std::string& prefix,
+                                       const std::string& name) const {
     struct stat info {};
     if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
     if (!S_ISLNK(info.st_mode)) return info;
@@ -186,12 +196,14 @@ class LocalStore final : public Store {
     return info;
   }
 
-  /// The sum of a hash for every file, since a directory has no order. nullopt for what cannot be read, and for
-  /// links to directories, which may be circles.
-  std::optional<std::uint64_t> state_of(Descriptor opened, const std::string& prefix, int depth) const {
+  /// The sum of a hash for every file, since a directory has no order. nullopt for what cannot be
+  /// read, and for links to directories, which may be circles.
+  std::optional<std::uint64_t> state_of(Descriptor opened, const std::string& prefix,
+                                        int depth) const {
     constexpr int kDeepest = 64;
     const Directory directory = stream_of(std::move(opened));
-    if (directory == nullptr) return errno == ENOENT ? std::optional<std::uint64_t>(0) : std::nullopt;
+    if (directory == nullptr)
+      return errno == ENOENT ? std::optional<std::uint64_t>(0) : std::nullopt;
     if (depth == kDeepest) return std::nullopt;
     const int fd = ::dirfd(directory.get());
     std::uint64_t sum = 0;
@@ -204,17 +216,21 @@ class LocalStore final : public Store {
       const auto status = status_of(fd, prefix, entry_name);
       if (!status) return std::nullopt;
       const struct stat& info = *status;
-      std::uint64_t facts[4] = {static_cast<std::uint64_t>(info.st_size), static_cast<std::uint64_t>(info.st_mtim.tv_sec),
+      std::uint64_t facts[4] = {static_cast<std::uint64_t>(info.st_size),
+                                static_cast<std::uint64_t>(info.st_mtim.tv_sec),
                                 static_cast<std::uint64_t>(info.st_mtim.tv_nsec), 0};
       if (S_ISDIR(info.st_mode)) {
         if (entry->d_type == DT_LNK) return std::nullopt;
         Descriptor child(::openat(fd, entry_name.c_str(), kDirectory | O_NOFOLLOW | O_CLOEXEC));
         const std::string below_prefix = prefix.empty() ? entry_name : prefix + "/" + entry_name;
-        const std::optional<std::uint64_t> below = state_of(std::move(child), below_prefix, depth + 1);
+        const std::optional<std::uint64_t> below =
+            state_of(std::move(child), below_prefix, depth + 1);
         if (!below) return std::nullopt;
-        std::fill(std::begin(facts), std::end(facts), *below);  // its own size and time say nothing more
+        std::fill(std::begin(facts), std::end(facts),
+                  *below);  // its own size and time say nothing more
       }
-      sum += XXH3_64bits_withSeed(facts, sizeof facts, XXH3_64bits(entry_name.data(), entry_name.size()));
+      sum += XXH3_64bits_withSeed(facts, sizeof facts,
+                                  XXH3_64bits(entry_name.data(), entry_name.size()));
     }
   }
 
@@ -232,9 +248,9 @@ class LocalStore final : public Store {
     }
   }
 
-  /// Calls `read` with the open file and its size, which it returns; nullopt when there is no such object. What was
-  /// read is of the version that the object had when it was first read, or stale is thrown. Of a file that was never
-  /// read before and changes meanwhile, `read` is called again.
+  /// Calls `read` with the open file and its size, which it returns; nullopt when there is no such
+  /// object. What was read is of the version that the object had when it was first read, or stale
+  /// is thrown. Of a file that was never read before and changes meanwhile, `read` is called again.
   template <class Read>
   std::optional<std::uint64_t> with_object(const std::string& key, Read&& read) {
     for (int look = 0; look < kMaxLooks; ++look) {
@@ -257,12 +273,14 @@ class LocalStore final : public Store {
       struct stat after {};
       if (::fstat(file.get(), &after) != 0) throw failure("reading", key);
       if (version_of(after) == version) {
-        if (!known && !versions_.accept(key, version)) throw ObjectVersions::changed((root_ / key).string());
+        if (!known && !versions_.accept(key, version))
+          throw ObjectVersions::changed((root_ / key).string());
         return static_cast<std::uint64_t>(before->st_size);
       }
       if (known) throw ObjectVersions::changed((root_ / key).string());
     }
-    throw Error(ErrorCode::stale, "the file does not stop changing; read it when its writer has finished",
+    throw Error(ErrorCode::stale,
+                "the file does not stop changing; read it when its writer has finished",
                 (root_ / key).string());
   }
 
@@ -289,7 +307,8 @@ class LocalStore final : public Store {
       struct stat link {};
       if (::fstatat(beneath_.descriptor(), path.c_str(), &link, AT_SYMLINK_NOFOLLOW) != 0) return;
       if (S_ISLNK(link.st_mode) && beneath_.open(path, O_PATH).get() < 0)
-        throw Error(ErrorCode::io, "a symbolic link leads to what is not there", (root_ / path).string());
+        throw Error(ErrorCode::io, "a symbolic link leads to what is not there",
+                    (root_ / path).string());
     }
   }
 
@@ -311,7 +330,8 @@ class LocalStore final : public Store {
 
   Error failure(const char* what, const std::string& key) const {
     const ErrorCode code = errno == EACCES ? ErrorCode::access_denied : ErrorCode::io;
-    return Error(code, std::string(what) + " failed: " + describe_system_error(errno), (root_ / key).string());
+    return Error(code, std::string(what) + " failed: " + describe_system_error(errno),
+                 (root_ / key).string());
   }
 
   const std::filesystem::path root_;
@@ -322,7 +342,8 @@ class LocalStore final : public Store {
 
 }  // namespace
 
-std::shared_ptr<Store> open_local_store(const std::filesystem::path& root, LocalStoreOptions options) {
+std::shared_ptr<Store> open_local_store(const std::filesystem::path& root,
+                                        LocalStoreOptions options) {
   return std::make_shared<LocalStore>(root, std::move(options));
 }
 

@@ -31,7 +31,8 @@ class Archive {
   Archive(Store& parent, const std::string& key) : parent_(parent), key_(key) {
     // The tail and the size come in one round trip.
     std::promise<ReadOutcome> tail;
-    parent.read_async(key, {0, kTail, true}, [&tail](ReadOutcome outcome) { tail.set_value(std::move(outcome)); });
+    parent.read_async(key, {0, kTail, true},
+                      [&tail](ReadOutcome outcome) { tail.set_value(std::move(outcome)); });
     std::optional<std::uint64_t> size;
     std::exception_ptr failure;
     try {
@@ -41,7 +42,8 @@ class Archive {
     }
     ReadOutcome outcome = tail.get_future().get();
     if (failure) std::rethrow_exception(failure);
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
+      std::rethrow_exception(*error);
     std::optional<Buffer>& bytes = std::get<std::optional<Buffer>>(outcome);
     if (!size || !bytes) throw Error(ErrorCode::not_found, "no such file");
     if (bytes->size() != std::min(*size, kTail)) throw changed();
@@ -63,7 +65,9 @@ class Archive {
   }
 
  private:
-  static Error changed() { return Error(ErrorCode::stale, "the archive changed while it was opened"); }
+  static Error changed() {
+    return Error(ErrorCode::stale, "the archive changed while it was opened");
+  }
 
   Store& parent_;
   const std::string& key_;
@@ -76,11 +80,12 @@ Error damaged(const std::string& what) {
 }
 
 Error several_disks() {
-  return Error(ErrorCode::not_supported, "zip archives in several parts are not supported; join them");
+  return Error(ErrorCode::not_supported,
+               "zip archives in several parts are not supported; join them");
 }
 
-/// Where the end record lies (APPNOTE 4.3.16): the last one whose comment reaches the end of the object,
-/// else the last that fits (bytes follow the archive).
+/// Where the end record lies (APPNOTE 4.3.16): the last one whose comment reaches the end of the
+/// object, else the last that fits (bytes follow the archive).
 std::uint64_t find_end(const Archive& archive) {
   const std::span<const std::byte> tail = archive.tail();
   const std::size_t lowest = tail.size() - std::min(tail.size(), kEndSize + kLargestComment);
@@ -98,31 +103,36 @@ std::uint64_t find_end(const Archive& archive) {
 struct Extent {
   std::uint64_t offset = 0;  // as the archive counts, without what lies before it
   std::uint64_t size = 0;
-  std::uint64_t end = 0;     // in the object
+  std::uint64_t end = 0;  // in the object
 };
 
 Extent find_directory(Archive& archive) {
   const std::uint64_t end_offset = find_end(archive);
   const std::span<const std::byte> end = archive.at(end_offset, kEndSize);
-  const std::uint16_t disk = little_endian<std::uint16_t>(end, 4), first_disk = little_endian<std::uint16_t>(end, 6);
-  Extent directory{little_endian<std::uint32_t>(end, 16), little_endian<std::uint32_t>(end, 12), end_offset};
+  const std::uint16_t disk = little_endian<std::uint16_t>(end, 4),
+                      first_disk = little_endian<std::uint16_t>(end, 6);
+  Extent directory{little_endian<std::uint32_t>(end, 16), little_endian<std::uint32_t>(end, 12),
+                   end_offset};
 
-  // Zip64 (APPNOTE 4.3.14, 4.3.15): a locator before the end record. Its record counts whether or not the
-  // end record's fields would have sufficed.
+  // Zip64 (APPNOTE 4.3.14, 4.3.15): a locator before the end record. Its record counts whether or
+  // not the end record's fields would have sufficed.
   if (end_offset >= kLocator64Size + kEnd64Size) {
     const std::uint64_t locator_offset = end_offset - kLocator64Size;
     const std::span<const std::byte> locator = archive.at(locator_offset, kLocator64Size);
     if (little_endian<std::uint32_t>(locator, 0) == kLocator64Signature) {
       if (little_endian<std::uint32_t>(locator, 16) > 1) throw several_disks();
-      // What lies before the archive shifts the offset; then the record is right before the locator.
+      // What lies before the archive shifts the offset; then the record is right before the
+      // locator.
       const std::uint64_t written = little_endian<std::uint64_t>(locator, 8);
       for (const std::uint64_t offset : {written, locator_offset - kEnd64Size}) {
         if (offset > locator_offset - kEnd64Size) continue;
         const std::span<const std::byte> end64 = archive.at(offset, kEnd64Size);
         if (little_endian<std::uint32_t>(end64, 0) != kEnd64Signature) continue;
-        if (little_endian<std::uint32_t>(end64, 16) != 0 || little_endian<std::uint32_t>(end64, 20) != 0)
+        if (little_endian<std::uint32_t>(end64, 16) != 0 ||
+            little_endian<std::uint32_t>(end64, 20) != 0)
           throw several_disks();
-        return {little_endian<std::uint64_t>(end64, 48), little_endian<std::uint64_t>(end64, 40), offset};
+        return {little_endian<std::uint64_t>(end64, 48), little_endian<std::uint64_t>(end64, 40),
+                offset};
       }
       throw damaged("its Zip64 end record is not where it should be");
     }
@@ -131,8 +141,8 @@ Extent find_directory(Archive& archive) {
   return directory;
 }
 
-/// Takes the 64-bit values out of the Zip64 field (APPNOTE 4.5.3), which holds those that the entry itself
-/// could not, in this order. False when it lacks one.
+/// Takes the 64-bit values out of the Zip64 field (APPNOTE 4.5.3), which holds those that the entry
+/// itself could not, in this order. False when it lacks one.
 bool read_zip64(std::span<const std::byte> extra, std::initializer_list<std::uint64_t*> values) {
   std::span<const std::byte> field;
   while (extra.size() >= 4) {
@@ -168,10 +178,14 @@ ZipDirectory ZipDirectory::read(Store& parent, const std::string& key, std::uint
   if (extent.size > kLargestDirectory)
     throw Error(ErrorCode::not_supported, "the archive's directory is larger than 1 GB");
   // The members, twice while their list grows, their names, and the directory itself meanwhile.
-  constexpr std::uint64_t kPerByte = 2 + (2 * sizeof(ZipMember) + sizeof(std::uint64_t)) / kEntrySize;
+  constexpr std::uint64_t kPerByte =
+      2 + (2 * sizeof(ZipMember) + sizeof(std::uint64_t)) / kEntrySize;
   if (extent.size > std::max(memory, kFreeMetadata) / kPerByte)
-    throw Error(ErrorCode::no_memory, fmt::format("the archive's directory has {}, and takes up to {} of memory; give more with "
-                                                  "--memory", format_size(extent.size), format_size(kPerByte * extent.size)));
+    throw Error(
+        ErrorCode::no_memory,
+        fmt::format("the archive's directory has {}, and takes up to {} of memory; give more with "
+                    "--memory",
+                    format_size(extent.size), format_size(kPerByte * extent.size)));
   const std::uint64_t offset = extent.end - extent.size;
   ZipDirectory directory;
   directory.parse(archive.at(offset, extent.size), offset, offset - extent.offset);
@@ -180,14 +194,17 @@ ZipDirectory ZipDirectory::read(Store& parent, const std::string& key, std::uint
   return directory;
 }
 
-void ZipDirectory::parse(std::span<const std::byte> in, std::uint64_t directory_offset, std::uint64_t prefix) {
-  // APPNOTE 4.3.12. The directory's size counts, not its number of entries, which wraps in old writers.
+void ZipDirectory::parse(std::span<const std::byte> in, std::uint64_t directory_offset,
+                         std::uint64_t prefix) {
+  // APPNOTE 4.3.12. The directory's size counts, not its number of entries, which wraps in old
+  // writers.
   while (!in.empty()) {
     if (in.size() < kEntrySize || little_endian<std::uint32_t>(in, 0) != kEntrySignature)
       throw damaged("its directory breaks off");
     const std::size_t name_length = little_endian<std::uint16_t>(in, 28);
     const std::size_t extra_length = little_endian<std::uint16_t>(in, 30);
-    const std::size_t length = kEntrySize + name_length + extra_length + little_endian<std::uint16_t>(in, 32);
+    const std::size_t length =
+        kEntrySize + name_length + extra_length + little_endian<std::uint16_t>(in, 32);
     if (length > in.size()) throw damaged("its directory breaks off");
     const std::string_view name(reinterpret_cast<const char*>(in.data()) + kEntrySize, name_length);
 
@@ -201,8 +218,9 @@ void ZipDirectory::parse(std::span<const std::byte> in, std::uint64_t directory_
     member.extra_length = static_cast<std::uint16_t>(extra_length);
     const std::uint16_t disk = little_endian<std::uint16_t>(in, 34);
     if (disk != 0 && disk != UINT16_MAX) throw several_disks();
-    const bool complete = read_zip64(in.subspan(kEntrySize + name_length, extra_length),
-                                     {&member.size, &member.compressed_size, &member.header_offset});
+    const bool complete =
+        read_zip64(in.subspan(kEntrySize + name_length, extra_length),
+                   {&member.size, &member.compressed_size, &member.header_offset});
     // In this form nothing of it can wrap around later.
     if (complete && member.header_offset <= directory_offset - prefix &&
         member.compressed_size <= directory_offset - prefix - member.header_offset)
@@ -242,8 +260,9 @@ void ZipDirectory::sort_by_name() {
 }
 
 std::vector<ZipMember>::const_iterator ZipDirectory::first_from(std::string_view wanted) const {
-  return std::lower_bound(members_.begin(), members_.end(), wanted,
-                          [this](const ZipMember& member, std::string_view text) { return name(member) < text; });
+  return std::lower_bound(
+      members_.begin(), members_.end(), wanted,
+      [this](const ZipMember& member, std::string_view text) { return name(member) < text; });
 }
 
 const ZipMember* ZipDirectory::find(std::string_view wanted) const {
@@ -278,7 +297,8 @@ std::uint64_t ZipDirectory::state(const std::string& prefix) const {
   std::uint64_t hash = 0;
   for (auto it = first_from(start); it != members_.end() && name(*it).starts_with(start); ++it) {
     const std::uint64_t facts[] = {hash, it->size, it->crc};
-    hash = XXH3_64bits_withSeed(name(*it).data(), name(*it).size(), XXH3_64bits(facts, sizeof facts));
+    hash =
+        XXH3_64bits_withSeed(name(*it).data(), name(*it).size(), XXH3_64bits(facts, sizeof facts));
   }
   return hash;
 }

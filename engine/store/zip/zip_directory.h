@@ -1,11 +1,11 @@
 #pragma once
 // The central directory of a zip archive: which members there are and where they lie.
 //
-// Format: PKWARE's APPNOTE.TXT, sections 4.3 and 4.4. As in Python's zipfile, whose archives zarr-python
-// writes: bytes before the archive are allowed, and of two members with one name the last counts. Names
-// are taken as the UTF-8 that they nearly always are. A member whose name is no usable key ("..",
-// absolute, empty components) is left out. A member that is itself broken is refused when it is read,
-// not before.
+// Format: PKWARE's APPNOTE.TXT, sections 4.3 and 4.4. As in Python's zipfile, whose archives
+// zarr-python writes: bytes before the archive are allowed, and of two members with one name the
+// last counts. Names are taken as the UTF-8 that they nearly always are. A member whose name is no
+// usable key ("..", absolute, empty components) is left out. A member that is itself broken is
+// refused when it is read, not before.
 
 #include <cstdint>
 #include <span>
@@ -20,8 +20,9 @@ namespace batchfs {
 struct ZipMember {
   static constexpr std::uint64_t kOutside = UINT64_MAX;
 
-  std::uint64_t header_offset = 0;  // of the local header in the object; kOutside when it cannot be there
-  std::uint64_t end = 0;            // where the next member or the directory begins
+  std::uint64_t header_offset =
+      0;                  // of the local header in the object; kOutside when it cannot be there
+  std::uint64_t end = 0;  // where the next member or the directory begins
   std::uint64_t compressed_size = 0;
   std::uint64_t size = 0;
   std::uint32_t crc = 0;
@@ -29,7 +30,7 @@ struct ZipMember {
   std::uint16_t name_length = 0;
   std::uint16_t flags = 0;
   std::uint16_t method = 0;
-  std::uint16_t extra_length = 0;   // in the directory; the local header's may differ
+  std::uint16_t extra_length = 0;  // in the directory; the local header's may differ
 };
 
 /// Immutable.
@@ -38,7 +39,8 @@ class ZipDirectory {
   /// Reads the directory of the archive `key` of `parent`, in one round trip where it is small.
   /// Throws not_found, corrupt, not_supported (several disks, an encrypted directory), no_memory
   /// when it would take more than `memory` bytes.
-  static ZipDirectory read(Store& parent, const std::string& key, std::uint64_t memory = UINT64_MAX);
+  static ZipDirectory read(Store& parent, const std::string& key,
+                           std::uint64_t memory = UINT64_MAX);
 
   /// Sorted by name, each name once. Names that end in '/' are directories.
   std::span<const ZipMember> members() const { return members_; }
@@ -53,7 +55,8 @@ class ZipDirectory {
   std::uint64_t state(const std::string& prefix) const;
 
  private:
-  void parse(std::span<const std::byte> directory, std::uint64_t directory_offset, std::uint64_t prefix);
+  void parse(std::span<const std::byte> directory, std::uint64_t directory_offset,
+             std::uint64_t prefix);
   void set_ends(std::uint64_t directory_offset);
   void sort_by_name();
   std::vector<ZipMember>::const_iterator first_from(std::string_view name) const;

@@ -34,10 +34,11 @@ constexpr std::uint64_t kLargestInflated = std::uint64_t{4} << 30;
 /// or two.
 constexpr std::uint64_t kDeflateSlack = 4096;
 
-/// A local header's extra field is longer than the directory's by what Info-ZIP adds, and by this at most
-/// in practice; else a second read gets the rest.
+/// A local header's extra field is longer than the directory's by what Info-ZIP adds, and by this
+/// at most in practice; else a second read gets the rest.
 constexpr std::uint64_t kExtraSlack = 64;
-/// Bytes between a member's beginning and the wanted part that are read along to save a second read.
+/// Bytes between a member's beginning and the wanted part that are read along to save a second
+/// read.
 constexpr std::uint64_t kNear = 64 << 10;
 
 struct ClippedRange {
@@ -52,18 +53,25 @@ ClippedRange clipped(ByteRange range, std::uint64_t size) {
 
 const char* method_name(std::uint16_t method) {
   switch (method) {
-    case 9: return "deflate64";
-    case 12: return "bzip2";
-    case 14: return "LZMA";
-    case 93: return "zstd";
-    case 95: return "xz";
-    default: return "unknown";
+    case 9:
+      return "deflate64";
+    case 12:
+      return "bzip2";
+    case 14:
+      return "LZMA";
+    case 93:
+      return "zstd";
+    case 95:
+      return "xz";
+    default:
+      return "unknown";
   }
 }
 
 Error corrupt(const std::string& why) { return Error(ErrorCode::corrupt, why); }
 
-/// The outcome's bytes, which must be as many as were asked for: a member cannot be missing any more.
+/// The outcome's bytes, which must be as many as were asked for: a member cannot be missing any
+/// more.
 Buffer take(ReadOutcome outcome, std::uint64_t length) {
   if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
   auto& bytes = std::get<std::optional<Buffer>>(outcome);
@@ -88,14 +96,16 @@ Buffer inflate_whole(std::span<const std::byte> in, std::uint64_t size) {
   if (libdeflate_deflate_decompress(decompressors.get().of_library, in.data(), in.size(),
                                     out.data(), out.size(), &got) != LIBDEFLATE_SUCCESS ||
       got != size)
-    throw corrupt("the compressed data are damaged, or not as long as the archive's directory says");
+    throw corrupt(
+        "the compressed data are damaged, or not as long as the archive's directory says");
   return out;
 }
 
 /// Only as far as the part reaches, in memory of the part's size.
 Buffer inflate_part(std::span<const std::byte> in, ClippedRange part) {
   z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+    throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> ender(&stream, inflateEnd);
   Buffer out(part.length);
   std::byte skipped[32 << 10];
@@ -116,7 +126,8 @@ Buffer inflate_part(std::span<const std::byte> in, ClippedRange part) {
     done += got;
     const bool ended = result == Z_STREAM_END && done < part.begin + part.length;
     if (ended || (result != Z_OK && result != Z_STREAM_END) || (used == 0 && got == 0))
-      throw corrupt("the compressed data are damaged, or shorter than the archive's directory says");
+      throw corrupt(
+          "the compressed data are damaged, or shorter than the archive's directory says");
   }
   return out;
 }
@@ -133,7 +144,8 @@ class ZipStore final : public Store {
   ZipStore(std::shared_ptr<Store> parent, std::string key, std::uint64_t memory)
       : key_(std::move(key)),
         url_(place_in(*parent, key_)),
-        directory_(ZipDirectory::read(*parent, key_, memory != 0 ? memory : default_memory_budget())),
+        directory_(
+            ZipDirectory::read(*parent, key_, memory != 0 ? memory : default_memory_budget())),
         data_offsets_(directory_.members().size()),
         parent_(std::move(parent)) {}
 
@@ -154,7 +166,9 @@ class ZipStore final : public Store {
     return directory_.list(prefix);
   }
 
-  std::optional<std::uint64_t> state(const std::string& prefix) override { return directory_.state(prefix); }
+  std::optional<std::uint64_t> state(const std::string& prefix) override {
+    return directory_.state(prefix);
+  }
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
     if (is_local()) {
@@ -164,13 +178,16 @@ class ZipStore final : public Store {
         if (wanted->part.length == 0) return Buffer();
         const std::uint64_t data = locate(*wanted->member);
         const ClippedRange stored = wanted->stored();
-        return finish(*wanted, take(parent_->read(key_, {data + stored.begin, stored.length}), stored.length));
+        return finish(*wanted, take(parent_->read(key_, {data + stored.begin, stored.length}),
+                                    stored.length));
       });
     }
     std::promise<ReadOutcome> result;
-    read_async(key, range, [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
+    read_async(key, range,
+               [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
     ReadOutcome outcome = result.get_future().get();
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
+      std::rethrow_exception(*error);
     return std::move(std::get<std::optional<Buffer>>(outcome));
   }
 
@@ -188,9 +205,11 @@ class ZipStore final : public Store {
       }
       out = out.first(part.length);
       if (out.empty()) return PartRead{0, member.size};
-      const std::optional<PartRead> got = parent_->read_into(key_, locate(member) + part.begin, out);
+      const std::optional<PartRead> got =
+          parent_->read_into(key_, locate(member) + part.begin, out);
       if (!got) throw Error(ErrorCode::stale, "the archive is gone");
-      if (got->bytes != part.length) throw corrupt("the archive is shorter than its directory says");
+      if (got->bytes != part.length)
+        throw corrupt("the archive is shorter than its directory says");
       if (part.length == member.size) check_crc(member, out);
       return PartRead{part.length, member.size};
     });
@@ -225,7 +244,9 @@ class ZipStore final : public Store {
       if (member->method == kStored) return part;
       // No more than what the part can take, if it is compressed at all.
       const std::uint64_t end = part.begin + part.length;
-      return {0, end < member->size ? std::min(member->compressed_size, end + end / 8 + kDeflateSlack) : member->compressed_size};
+      return {0, end < member->size
+                     ? std::min(member->compressed_size, end + end / 8 + kDeflateSlack)
+                     : member->compressed_size};
     }
   };
 
@@ -235,14 +256,17 @@ class ZipStore final : public Store {
     const ZipMember* member = directory_.find(key);
     if (member == nullptr) return std::nullopt;
     if (member->size > range.largest)
-      throw corrupt(fmt::format("it has {}, at most {} were expected", format_size(member->size), format_size(range.largest)));
+      throw corrupt(fmt::format("it has {}, at most {} were expected", format_size(member->size),
+                                format_size(range.largest)));
     const Wanted wanted{member, clipped(range, member->size)};
     if ((member->flags & kEncrypted) != 0)
       throw Error(ErrorCode::not_supported, "encrypted zip members are not supported");
     if (member->method != kStored && member->method != kDeflate)
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("zip members compressed by method {} ({}) are not supported; only stored and "
-                              "deflate are", member->method, method_name(member->method)));
+      throw Error(
+          ErrorCode::not_supported,
+          fmt::format("zip members compressed by method {} ({}) are not supported; only stored and "
+                      "deflate are",
+                      member->method, method_name(member->method)));
     if (member->header_offset == ZipMember::kOutside)
       throw corrupt("the archive's directory places it outside of the archive");
     const std::uint64_t room = member->end - member->header_offset;
@@ -259,7 +283,9 @@ class ZipStore final : public Store {
     return wanted;
   }
 
-  static std::uint64_t header_length(const ZipMember& member) { return kHeaderSize + member.name_length; }
+  static std::uint64_t header_length(const ZipMember& member) {
+    return kHeaderSize + member.name_length;
+  }
 
   std::atomic<std::uint64_t>& slot(const ZipMember& member) {
     return data_offsets_[static_cast<std::size_t>(&member - directory_.members().data())];
@@ -269,8 +295,8 @@ class ZipStore final : public Store {
     return slot(member).load(std::memory_order_relaxed);
   }
 
-  /// Where the member's data begin, from its local header (APPNOTE 4.3.7), whose extra field has its own
-  /// length. Remembers it.
+  /// Where the member's data begin, from its local header (APPNOTE 4.3.7), whose extra field has
+  /// its own length. Remembers it.
   std::uint64_t learn(const ZipMember& member, std::span<const std::byte> header) {
     if (little_endian<std::uint32_t>(header, 0) != kHeaderSignature)
       throw corrupt("the archive does not hold it where its directory says");
@@ -302,7 +328,8 @@ class ZipStore final : public Store {
     const ZipMember& member = *wanted.member;
     const bool whole = wanted.part.length == member.size;
     if (member.method == kDeflate)
-      bytes = whole ? inflate_whole(bytes.span(), member.size) : inflate_part(bytes.span(), wanted.part);
+      bytes = whole ? inflate_whole(bytes.span(), member.size)
+                    : inflate_part(bytes.span(), wanted.part);
     if (whole) check_crc(member, bytes.span());
     return bytes;
   }
@@ -311,60 +338,66 @@ class ZipStore final : public Store {
     const ClippedRange stored = wanted.stored();
     parent_->read_async(key_, {data + stored.begin, stored.length},
                         [wanted, done = std::move(done)](ReadOutcome outcome) {
-      try {
-        outcome = finish(wanted, take(std::move(outcome), wanted.stored().length));
-      } catch (...) {
-        outcome = std::current_exception();
-      }
-      done(std::move(outcome));
-    });
+                          try {
+                            outcome =
+                                finish(wanted, take(std::move(outcome), wanted.stored().length));
+                          } catch (...) {
+                            outcome = std::current_exception();
+                          }
+                          done(std::move(outcome));
+                        });
   }
 
   /// Reads the local header and what follows at once.
   void read_with_header(const Wanted& wanted, ReadDone done) {
     const ZipMember& member = *wanted.member;
     const ClippedRange stored = wanted.stored();
-    const std::uint64_t length =
-        std::min(header_length(member) + member.extra_length + kExtraSlack + stored.begin + stored.length,
-                 member.end - member.header_offset);
-    parent_->read_async(key_, {member.header_offset, length},
-                        [this, wanted, stored, length, done = std::move(done)](ReadOutcome outcome) {
-      std::uint64_t data = 0;
-      bool complete = true;
-      try {
-        Buffer bytes = take(std::move(outcome), length);
-        data = learn(*wanted.member, bytes.span());
-        const std::uint64_t skip = data - wanted.member->header_offset + stored.begin;
-        complete = skip + stored.length <= length;
-        if (complete) {
-          std::memmove(bytes.data(), bytes.data() + skip, stored.length);
-          bytes.truncate(stored.length);
-          outcome = finish(wanted, std::move(bytes));
-        }
-      } catch (...) {
-        outcome = std::current_exception();
-      }
-      if (complete) done(std::move(outcome));
-      else read_at(wanted, data, done);
-    });
+    const std::uint64_t length = std::min(
+        header_length(member) + member.extra_length + kExtraSlack + stored.begin + stored.length,
+        member.end - member.header_offset);
+    parent_->read_async(
+        key_, {member.header_offset, length},
+        [this, wanted, stored, length, done = std::move(done)](ReadOutcome outcome) {
+          std::uint64_t data = 0;
+          bool complete = true;
+          try {
+            Buffer bytes = take(std::move(outcome), length);
+            data = learn(*wanted.member, bytes.span());
+            const std::uint64_t skip = data - wanted.member->header_offset + stored.begin;
+            complete = skip + stored.length <= length;
+            if (complete) {
+              std::memmove(bytes.data(), bytes.data() + skip, stored.length);
+              bytes.truncate(stored.length);
+              outcome = finish(wanted, std::move(bytes));
+            }
+          } catch (...) {
+            outcome = std::current_exception();
+          }
+          if (complete)
+            done(std::move(outcome));
+          else
+            read_at(wanted, data, done);
+        });
   }
 
-  /// Reads the local header, and the part from where it is if the archive has no gaps, at the same time.
+  /// Reads the local header, and the part from where it is if the archive has no gaps, at the same
+  /// time.
   void read_at_guess(const Wanted& wanted, ReadDone done) {
     const ZipMember& member = *wanted.member;
     const ClippedRange stored = wanted.stored();
     const std::uint64_t earliest = member.header_offset + header_length(member);
     const std::uint64_t latest = member.end - member.compressed_size;
-    const std::uint64_t guess =
-        (member.flags & kSizesFollow) != 0 ? std::min(earliest + member.extra_length, latest) : latest;
+    const std::uint64_t guess = (member.flags & kSizesFollow) != 0
+                                    ? std::min(earliest + member.extra_length, latest)
+                                    : latest;
     struct Both {
       std::mutex mutex;
       int left = 2;
       ReadOutcome header, part;
     };
     const auto both = std::make_shared<Both>();
-    const auto got = [this, both, wanted, guess, done = std::move(done)](ReadOutcome Both::* which,
-                                                                        ReadOutcome outcome) {
+    const auto got = [this, both, wanted, guess, done = std::move(done)](ReadOutcome Both::*which,
+                                                                         ReadOutcome outcome) {
       {
         const std::lock_guard lock(both->mutex);
         (*both).*which = std::move(outcome);
@@ -372,14 +405,17 @@ class ZipStore final : public Store {
       }
       std::uint64_t data = guess;
       try {
-        data = learn(*wanted.member, take(std::move(both->header), header_length(*wanted.member)).span());
+        data = learn(*wanted.member,
+                     take(std::move(both->header), header_length(*wanted.member)).span());
         if (data == guess)
           both->part = finish(wanted, take(std::move(both->part), wanted.stored().length));
       } catch (...) {
         both->part = std::current_exception();
       }
-      if (data == guess) done(std::move(both->part));
-      else read_at(wanted, data, done);
+      if (data == guess)
+        done(std::move(both->part));
+      else
+        read_at(wanted, data, done);
     };
     parent_->read_async(key_, {member.header_offset, header_length(member)},
                         [got](ReadOutcome outcome) { got(&Both::header, std::move(outcome)); });
@@ -409,12 +445,14 @@ class ZipStore final : public Store {
   const std::string key_, url_;
   const ZipDirectory directory_;
   std::vector<std::atomic<std::uint64_t>> data_offsets_;
-  const std::shared_ptr<Store> parent_;  // last: its callbacks, which end with it, use all of the above
+  const std::shared_ptr<Store>
+      parent_;  // last: its callbacks, which end with it, use all of the above
 };
 
 }  // namespace
 
-std::shared_ptr<Store> open_zip_store(std::shared_ptr<Store> parent, std::string key, std::uint64_t memory) {
+std::shared_ptr<Store> open_zip_store(std::shared_ptr<Store> parent, std::string key,
+                                      std::uint64_t memory) {
   const std::string place = place_in(*parent, key);
   try {
     return std::make_shared<ZipStore>(std::move(parent), std::move(key), memory);

@@ -52,11 +52,13 @@ Result guarded(reader::CudaFailure* failure, Result result, Body body) {
   return result;
 }
 
-void* open(int device, const void* setup, std::size_t setup_size, void* staging, std::size_t staging_size,
-           reader::CudaFailure* failure) {
+void* open(int device, const void* setup, std::size_t setup_size, void* staging,
+           std::size_t staging_size, reader::CudaFailure* failure) {
   return guarded(failure, static_cast<void*>(nullptr), [&]() -> void* {
-    ProgramSetup wanted = ProgramSetup::from_bytes({static_cast<const std::byte*>(setup), setup_size});
-    if (wanted.sizes.staging > staging_size) throw Error(ErrorCode::corrupt, "staging memory is shorter than it should be");
+    ProgramSetup wanted =
+        ProgramSetup::from_bytes({static_cast<const std::byte*>(setup), setup_size});
+    if (wanted.sizes.staging > staging_size)
+      throw Error(ErrorCode::corrupt, "staging memory is shorter than it should be");
     return std::make_unique<Decoder>(device, std::move(wanted), staging).release();
   });
 }
@@ -82,21 +84,24 @@ int start(void* decoder, const void* bytes, std::size_t size, reader::CudaFailur
     const Program program(std::vector<std::byte>(begin, begin + size));
     check_program(program, it.setup.sizes, it.setup.conversions);
     // Programs are kept by their numbers.
-    if (program.header().number != it.started + 1) throw Error(ErrorCode::corrupt, "programs came in another order");
+    if (program.header().number != it.started + 1)
+      throw Error(ErrorCode::corrupt, "programs came in another order");
     it.runner.start(program);
     ++it.started;
     return 0;
   });
 }
 
-std::int64_t finish(void* decoder, std::uint64_t number, std::uint32_t* refused, std::size_t max_refused,
-                    reader::CudaFailure* failure) {
+std::int64_t finish(void* decoder, std::uint64_t number, std::uint32_t* refused,
+                    std::size_t max_refused, reader::CudaFailure* failure) {
   return guarded(failure, std::int64_t{-1}, [&] {
-    const std::vector<std::uint32_t> statuses = static_cast<Decoder*>(decoder)->runner.finish(number);
+    const std::vector<std::uint32_t> statuses =
+        static_cast<Decoder*>(decoder)->runner.finish(number);
     std::int64_t count = 0;
     for (std::size_t i = 0; i < statuses.size(); ++i) {
       if (statuses[i] == kDecoded) continue;
-      if (static_cast<std::size_t>(count) < max_refused) refused[count] = static_cast<std::uint32_t>(i);
+      if (static_cast<std::size_t>(count) < max_refused)
+        refused[count] = static_cast<std::uint32_t>(i);
       ++count;
     }
     return count;
@@ -109,11 +114,13 @@ void stop(void* decoder) { static_cast<Decoder*>(decoder)->runner.stop(); }
 
 }  // namespace batchfs::gpu
 
-extern "C" __attribute__((visibility("default"))) const batchfs::reader::CudaDecoderTable batchfs_cuda_decoder;
-const batchfs::reader::CudaDecoderTable batchfs_cuda_decoder = {batchfs::reader::CudaDecoderTable::kVersion,
-                                                                batchfs::gpu::open,
-                                                                batchfs::gpu::close,
-                                                                batchfs::gpu::slots,
-                                                                batchfs::gpu::start,
-                                                                batchfs::gpu::finish,
-                                                                batchfs::gpu::stop};
+extern "C" __attribute__((visibility("default")))
+const batchfs::reader::CudaDecoderTable batchfs_cuda_decoder;
+const batchfs::reader::CudaDecoderTable batchfs_cuda_decoder = {
+    batchfs::reader::CudaDecoderTable::kVersion,
+    batchfs::gpu::open,
+    batchfs::gpu::close,
+    batchfs::gpu::slots,
+    batchfs::gpu::start,
+    batchfs::gpu::finish,
+    batchfs::gpu::stop};

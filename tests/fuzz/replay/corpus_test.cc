@@ -1,5 +1,5 @@
-// What fuzzing starts from goes through its target, and so does each of its beginnings: this much of fuzzing every
-// compiler can do.
+// What fuzzing starts from goes through its target, and so does each of its beginnings: this much
+// of fuzzing every compiler can do.
 
 #include <filesystem>
 #include <fstream>
@@ -13,8 +13,9 @@
 
 extern "C" {
 using FuzzTarget = int(const std::uint8_t*, std::size_t);
-FuzzTarget fuzz_answers, fuzz_codec, fuzz_fuse_init, fuzz_gpu_decode, fuzz_handoff_reader, fuzz_handoff_server, fuzz_metadata, fuzz_program,
-    fuzz_shard_index, fuzz_values, fuzz_view, fuzz_zip;
+FuzzTarget fuzz_answers, fuzz_codec, fuzz_fuse_init, fuzz_gpu_decode, fuzz_handoff_reader,
+    fuzz_handoff_server, fuzz_metadata, fuzz_program, fuzz_shard_index, fuzz_values, fuzz_view,
+    fuzz_zip;
 }
 
 namespace batchfs {
@@ -44,7 +45,8 @@ class Corpus : public testing::TestWithParam<std::string> {};
 
 TEST_P(Corpus, EndsWellWhole) {
   std::size_t inputs = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(BATCHFS_FUZZ_CORPUS) / GetParam())) {
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(BATCHFS_FUZZ_CORPUS) / GetParam())) {
     SCOPED_TRACE(entry.path().filename().string());
     const std::vector<std::uint8_t> input = bytes_of(entry.path());
     ASSERT_EQ(kTargets.at(GetParam())(input.data(), input.size()), 0);
@@ -54,11 +56,13 @@ TEST_P(Corpus, EndsWellWhole) {
 }
 
 TEST_P(Corpus, EndsWellWhereverItIsCut) {
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(BATCHFS_FUZZ_CORPUS) / GetParam())) {
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(BATCHFS_FUZZ_CORPUS) / GetParam())) {
     SCOPED_TRACE(entry.path().filename().string());
     const std::vector<std::uint8_t> input = bytes_of(entry.path());
     for (std::size_t size = 0; size < input.size(); size += 1 + input.size() / 64) {
-      const std::vector<std::uint8_t> cut(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(size));
+      const std::vector<std::uint8_t> cut(input.begin(),
+                                          input.begin() + static_cast<std::ptrdiff_t>(size));
       ASSERT_EQ(kTargets.at(GetParam())(cut.data(), cut.size()), 0);
     }
   }
@@ -70,11 +74,13 @@ std::vector<std::string> names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Corpus, testing::ValuesIn(names()), [](const auto& each) { return each.param; });
+INSTANTIATE_TEST_SUITE_P(Targets, Corpus, testing::ValuesIn(names()),
+                         [](const auto& each) { return each.param; });
 
 TEST(FuzzTargets, AllAreKnownHere) {
   std::set<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(BATCHFS_FUZZ_CORPUS) / ".."))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(BATCHFS_FUZZ_CORPUS) / ".."))
     if (entry.path().extension() == ".cc") found.insert(entry.path().stem().string());
   const std::vector<std::string> known = names();
   EXPECT_EQ(found, std::set<std::string>(known.begin(), known.end()));

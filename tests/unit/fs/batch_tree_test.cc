@@ -33,7 +33,8 @@ TEST(BatchTree, OneTensorIsAFile) {
 }
 
 TEST(BatchTree, SeveralTensorsAreADirectory) {
-  const BatchTree tree(view_of(R"("tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"]}}, "formats": ["npy", "npz"])"));
+  const BatchTree tree(view_of(
+      R"("tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"]}}, "formats": ["npy", "npz"])"));
   EXPECT_THAT(names(tree, tree.top()), ElementsAre("", ".npz", ".json"));
   const auto files = tree.children(tree.top()[0]);
   EXPECT_THAT(names(tree, files), ElementsAre("x.npy", "y.npy"));
@@ -46,7 +47,8 @@ TEST(BatchTree, FormatsAreInTheOrderOfTheView) {
 }
 
 TEST(BatchTree, APictureIsOneFileWhateverTheTensors) {
-  const BatchTree tree(view_of(R"("tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"]}}, "formats": ["png"])"));
+  const BatchTree tree(view_of(
+      R"("tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"]}}, "formats": ["png"])"));
   EXPECT_THAT(names(tree, tree.top()), ElementsAre(".png", ".json"));
   EXPECT_EQ(tree.slots()[tree.top()[0]].format, &png_format());
   EXPECT_EQ(tree.slots()[tree.top()[0]].file, 0u);
@@ -55,7 +57,8 @@ TEST(BatchTree, APictureIsOneFileWhateverTheTensors) {
 TEST(BatchTree, ZarrIsADirectoryOfDirectories) {
   const BatchTree tree(view_of(R"("formats": ["zarr"])"));
   const auto children = tree.children(tree.top()[0]);
-  EXPECT_THAT(names(tree, children), testing::UnorderedElementsAre("x", "a", ".zgroup", ".zattrs", ".zmetadata"));
+  EXPECT_THAT(names(tree, children),
+              testing::UnorderedElementsAre("x", "a", ".zgroup", ".zattrs", ".zmetadata"));
   for (std::uint32_t slot : children) {
     if (tree.slots()[slot].name != "a") continue;
     EXPECT_THAT(names(tree, tree.children(slot)), ElementsAre(".zarray", ".zattrs", "0.0.0"));

@@ -17,9 +17,11 @@ using testing::HasSubstr;
 MemoryData weather() {
   MemoryData data;
   data.hierarchy.groups["deep"] = {"deep"};
-  data.add("t", "<i2", {"time", "y", "x"}, {6, 2, 3}, counting<std::int16_t>(36), {{"scale_factor", 0.5}})
+  data.add("t", "<i2", {"time", "y", "x"}, {6, 2, 3}, counting<std::int16_t>(36),
+           {{"scale_factor", 0.5}})
       .add("deep/er/u", "<f4", {"x"}, {3}, std::vector<float>{1, 2, 3})
-      .index<std::int32_t>("time", "<i4", {0, 6, 12, 18, 24, 30}, {{"units", "hours since 2000-01-01"}})
+      .index<std::int32_t>("time", "<i4", {0, 6, 12, 18, 24, 30},
+                           {{"units", "hours since 2000-01-01"}})
       .declare("bad", "<i2", {"x"}, {3}, {3})
       .declare("scalar", "<f8", {}, {}, {}, Json::object(), 2.5)
       .declare("empty", "<f4", {"none"}, {0}, {1});
@@ -27,7 +29,8 @@ MemoryData weather() {
   return data;
 }
 
-const char* kAll = R"({"name": "all", "variables": ["t"], "window": {"time": 1}, "batch": 4, "epochs": 2,
+const char* kAll =
+    R"({"name": "all", "variables": ["t"], "window": {"time": 1}, "batch": 4, "epochs": 2,
                        "formats": ["npy", "safetensors", "npz", "zarr"]})";
 const char* kTwo = R"({"name": "two", "window": {"time": 1}, "batch": 4, "tensors":
                        {"x": {"variables": ["t"]}, "y": {"variables": ["t"], "offsets": {"time": [1]}}}})";
@@ -43,26 +46,30 @@ TEST(FileSystem, ListsTheLayoutOfTheManual) {
   Mounted mounted(weather(), {kAll, kTwo});
   EXPECT_THAT(mounted.names(""), ElementsAre("arrays", "store.json", "summary.txt", "views"));
   EXPECT_THAT(mounted.names("arrays"), ElementsAre("bad", "deep", "empty", "scalar", "t", "time"));
-  EXPECT_THAT(mounted.names("arrays/t"), ElementsAre("chunks", "metadata.json", "summary.txt", "values.npy"));
+  EXPECT_THAT(mounted.names("arrays/t"),
+              ElementsAre("chunks", "metadata.json", "summary.txt", "values.npy"));
   EXPECT_THAT(mounted.names("arrays/bad"), ElementsAre("metadata.json", "summary.txt"));
   EXPECT_THAT(mounted.names("arrays/deep/er"), ElementsAre("u"));
   EXPECT_THAT(mounted.names("arrays/t/chunks"), ElementsAre("0.0.0.npy"));
   EXPECT_THAT(mounted.names("arrays/scalar/chunks"), ElementsAre("0.npy"));
   EXPECT_THAT(mounted.names("arrays/empty/chunks"), ElementsAre());
   EXPECT_THAT(mounted.names("views"), ElementsAre("all", "two"));
-  EXPECT_THAT(mounted.names("views/all"), ElementsAre("coords", "schema.json", "view.json", "epoch-0000", "epoch-0001"));
+  EXPECT_THAT(mounted.names("views/all"),
+              ElementsAre("coords", "schema.json", "view.json", "epoch-0000", "epoch-0001"));
   EXPECT_THAT(mounted.names("views/all/coords"), ElementsAre("time.npy"));
   EXPECT_THAT(mounted.names("views/all/epoch-0000"),
-              ElementsAre("batch-000000.npy", "batch-000000.safetensors", "batch-000000.npz", "batch-000000.zarr",
-                          "batch-000000.json", "batch-000001.npy", "batch-000001.safetensors", "batch-000001.npz",
-                          "batch-000001.zarr", "batch-000001.json"));
+              ElementsAre("batch-000000.npy", "batch-000000.safetensors", "batch-000000.npz",
+                          "batch-000000.zarr", "batch-000000.json", "batch-000001.npy",
+                          "batch-000001.safetensors", "batch-000001.npz", "batch-000001.zarr",
+                          "batch-000001.json"));
   EXPECT_THAT(mounted.names("views/two/epoch-0000/batch-000000"), ElementsAre("x.npy", "y.npy"));
   EXPECT_THAT(mounted.names("views/all/rank-0-of-2"), ElementsAre("epoch-0000", "epoch-0001"));
-  EXPECT_THAT(mounted.names(".batchfs"), ElementsAre("config.json", "log", "metrics", "stats.json", "trace.json"));
+  EXPECT_THAT(mounted.names(".batchfs"),
+              ElementsAre("config.json", "log", "metrics", "stats.json", "trace.json"));
 }
 
-/// Everything that can be reached: names agree between list and lookup, numbers are unique and lead back, and
-/// every file has as many bytes as its size says.
+/// Everything that can be reached: names agree between list and lookup, numbers are unique and lead
+/// back, and every file has as many bytes as its size says.
 TEST(FileSystem, SizesNamesAndNumbersAgreeEverywhere) {
   Mounted mounted(weather(), {kAll, kTwo});
   std::set<Ino> seen;
@@ -96,28 +103,73 @@ TEST(FileSystem, SizesNamesAndNumbersAgreeEverywhere) {
 
 TEST(FileSystem, NamesAreExact) {
   Mounted mounted(weather(), {kAll, kTwo});
-  for (const char* path : {"views/all/epoch-0000/batch-000001.npy", "views/all/epoch-0099", "views/all/epoch-12345",
-                           "views/all/rank-3-of-4/epoch-0000", "views/all/rank-0-of-65536", "arrays/t/chunks/0.0.0.npy",
-                           "views/all/epoch-0000/batch-000000.zarr/t/0.0.0.0", ".batchfs/stats.json"})
-    EXPECT_TRUE(mounted.find(path)) << path;
   for (const char* path :
-       {"views/all/epoch-0", "views/all/epoch-00000", "views/all/epoch-000", "views/all/epoch-00x0", "views/all/epoch--001",
-        "views/all/epoch-+000", "views/all/epoch- 000", "views/all/epoch-0x10", "views/all/epoch-99999999999999999999",
-        "views/all/epoch-9999999999", "views/all/EPOCH-0000", "views/all/epoch-0000 ", "views/all/epoch-",
-        "views/all/rank-4-of-4", "views/all/rank-0-of-0", "views/all/rank-00-of-4", "views/all/rank-0-of-04",
-        "views/all/rank-0-of-65537", "views/all/rank--1-of-4", "views/all/rank-0-of-", "views/all/rank-0", "views/all/rank-of-4",
-        "views/all/rank-0-of-4/rank-0-of-4", "views/all/rank-0-of-4/view.json",
-        "views/all/rank-0-of-18446744073709551617", "views/all/epoch-0000/batch-0.npy", "views/all/epoch-0000/batch-000002.npy",
-        "views/all/epoch-0000/batch-0000000.npy", "views/all/epoch-0000/batch-000000", "views/all/epoch-0000/batch-000000.NPY",
-        "views/all/epoch-0000/batch-000000.npy.npy", "views/all/epoch-0000/batch-.npy", "views/all/epoch-0000/batch-00000a.npy",
-        "views/all/epoch-0000/batch-18446744073709551616.npy", "views/all/epoch-0000/atch-000000.npy",
-        "views/two/epoch-0000/batch-000000.npy", "views/two/epoch-0000/batch-000000/z.npy", 
-        "views/all/epoch-0000/batch-000000.zarr/t/0.0.0.1",
-        "views/all/epoch-0000/batch-000000.zarr/zarr.json", "arrays/t/chunks/0.0.npy", "arrays/t/chunks/0.0.0.0.npy",
-        "arrays/t/chunks/1.0.0.npy", "arrays/t/chunks/00.0.0.npy", "arrays/t/chunks/0.0.0", "arrays/t/chunks/.npy",
-        "arrays/t/chunks/0..0.npy", "arrays/t/chunks/-1.0.0.npy", "arrays/t/chunks/99999999999999999999.0.0.npy",
-        "arrays/scalar/chunks/1.npy", "arrays/scalar/chunks/0.0.npy", "arrays/empty/chunks/0.npy", "arrays/bad/values.npy",
-        "arrays/bad/chunks", "arrays/..", "arrays/.", "arrays/deep/..", "..", ".", ".batchfs/..", ".batchfs/handoff", "nothing"}) {
+       {"views/all/epoch-0000/batch-000001.npy", "views/all/epoch-0099", "views/all/epoch-12345",
+        "views/all/rank-3-of-4/epoch-0000", "views/all/rank-0-of-65536",
+        "arrays/t/chunks/0.0.0.npy", "views/all/epoch-0000/batch-000000.zarr/t/0.0.0.0",
+        ".batchfs/stats.json"})
+    EXPECT_TRUE(mounted.find(path)) << path;
+  for (const char* path : {"views/all/epoch-0",
+                           "views/all/epoch-00000",
+                           "views/all/epoch-000",
+                           "views/all/epoch-00x0",
+                           "views/all/epoch--001",
+                           "views/all/epoch-+000",
+                           "views/all/epoch- 000",
+                           "views/all/epoch-0x10",
+                           "views/all/epoch-99999999999999999999",
+                           "views/all/epoch-9999999999",
+                           "views/all/EPOCH-0000",
+                           "views/all/epoch-0000 ",
+                           "views/all/epoch-",
+                           "views/all/rank-4-of-4",
+                           "views/all/rank-0-of-0",
+                           "views/all/rank-00-of-4",
+                           "views/all/rank-0-of-04",
+                           "views/all/rank-0-of-65537",
+                           "views/all/rank--1-of-4",
+                           "views/all/rank-0-of-",
+                           "views/all/rank-0",
+                           "views/all/rank-of-4",
+                           "views/all/rank-0-of-4/rank-0-of-4",
+                           "views/all/rank-0-of-4/view.json",
+                           "views/all/rank-0-of-18446744073709551617",
+                           "views/all/epoch-0000/batch-0.npy",
+                           "views/all/epoch-0000/batch-000002.npy",
+                           "views/all/epoch-0000/batch-0000000.npy",
+                           "views/all/epoch-0000/batch-000000",
+                           "views/all/epoch-0000/batch-000000.NPY",
+                           "views/all/epoch-0000/batch-000000.npy.npy",
+                           "views/all/epoch-0000/batch-.npy",
+                           "views/all/epoch-0000/batch-00000a.npy",
+                           "views/all/epoch-0000/batch-18446744073709551616.npy",
+                           "views/all/epoch-0000/atch-000000.npy",
+                           "views/two/epoch-0000/batch-000000.npy",
+                           "views/two/epoch-0000/batch-000000/z.npy",
+                           "views/all/epoch-0000/batch-000000.zarr/t/0.0.0.1",
+                           "views/all/epoch-0000/batch-000000.zarr/zarr.json",
+                           "arrays/t/chunks/0.0.npy",
+                           "arrays/t/chunks/0.0.0.0.npy",
+                           "arrays/t/chunks/1.0.0.npy",
+                           "arrays/t/chunks/00.0.0.npy",
+                           "arrays/t/chunks/0.0.0",
+                           "arrays/t/chunks/.npy",
+                           "arrays/t/chunks/0..0.npy",
+                           "arrays/t/chunks/-1.0.0.npy",
+                           "arrays/t/chunks/99999999999999999999.0.0.npy",
+                           "arrays/scalar/chunks/1.npy",
+                           "arrays/scalar/chunks/0.0.npy",
+                           "arrays/empty/chunks/0.npy",
+                           "arrays/bad/values.npy",
+                           "arrays/bad/chunks",
+                           "arrays/..",
+                           "arrays/.",
+                           "arrays/deep/..",
+                           "..",
+                           ".",
+                           ".batchfs/..",
+                           ".batchfs/handoff",
+                           "nothing"}) {
     EXPECT_FALSE(mounted.find(path)) << path;
   }
 }
@@ -153,10 +205,14 @@ TEST(FileSystem, ValuesAreStoredOnesAndBatchesDecoded) {
   const ParsedNpy batch = parse_npy(mounted.read("views/all/epoch-0000/batch-000001.npy"));
   EXPECT_EQ(batch.header, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 1, 2, 3), }");
   // numpy.arange(36)[24:] * 0.5
-  EXPECT_EQ(numbers<double>(batch.data), (std::vector<double>{12, 12.5, 13, 13.5, 14, 14.5, 15, 15.5, 16, 16.5, 17, 17.5}));
-  EXPECT_EQ(mounted.read("views/two/epoch-0000/batch-000000/x.npy"), mounted.read("views/two/rank-0-of-2/epoch-0000/batch-000000/x.npy"));
-  EXPECT_EQ(parse_npy(mounted.read("arrays/scalar/values.npy")).header, "{'descr': '<f8', 'fortran_order': False, 'shape': (), }");
-  EXPECT_EQ(numbers<double>(parse_npy(mounted.read("arrays/scalar/chunks/0.npy")).data), std::vector<double>{2.5});
+  EXPECT_EQ(numbers<double>(batch.data),
+            (std::vector<double>{12, 12.5, 13, 13.5, 14, 14.5, 15, 15.5, 16, 16.5, 17, 17.5}));
+  EXPECT_EQ(mounted.read("views/two/epoch-0000/batch-000000/x.npy"),
+            mounted.read("views/two/rank-0-of-2/epoch-0000/batch-000000/x.npy"));
+  EXPECT_EQ(parse_npy(mounted.read("arrays/scalar/values.npy")).header,
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (), }");
+  EXPECT_EQ(numbers<double>(parse_npy(mounted.read("arrays/scalar/chunks/0.npy")).data),
+            std::vector<double>{2.5});
   const ParsedNpy time = parse_npy(mounted.read("views/all/coords/time.npy"));
   EXPECT_EQ(time.header, "{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (6,), }");
   // (numpy.datetime64("2000-01-01T06", "ns")).astype(int)
@@ -165,7 +221,8 @@ TEST(FileSystem, ValuesAreStoredOnesAndBatchesDecoded) {
 
 TEST(FileSystem, DataOfEveryNpyBeginsOnAPage) {
   Mounted mounted(weather(), {kAll});
-  for (const char* path : {"arrays/t/values.npy", "arrays/t/chunks/0.0.0.npy", "views/all/epoch-0000/batch-000000.npy", "views/all/coords/time.npy"}) {
+  for (const char* path : {"arrays/t/values.npy", "arrays/t/chunks/0.0.0.npy",
+                           "views/all/epoch-0000/batch-000000.npy", "views/all/coords/time.npy"}) {
     const std::string file = mounted.read(path);
     EXPECT_EQ(file.size() - parse_npy(file).data.size(), 4096u) << path;
   }

@@ -23,10 +23,12 @@ class Mounted {
     const auto hierarchy = std::make_shared<const Hierarchy>(data.hierarchy);
     const auto dataset = std::make_shared<const Dataset>(data.store, *hierarchy);
     std::vector<std::shared_ptr<const View>> parsed;
-    for (const std::string& view : views) parsed.push_back(View::parse(dataset, view, "v", "view.json"));
+    for (const std::string& view : views)
+      parsed.push_back(View::parse(dataset, view, "v", "view.json"));
     engine_ = std::make_unique<Engine>(Engine::Options{.threads = 2, .memory = 256 << 20}, log_);
-    files_ = std::make_unique<FileSystem>(FileSystem::Options{"memory://store", {{"memory", "256M"}}}, data.store,
-                                          hierarchy, dataset, std::move(parsed), *engine_, log_);
+    files_ = std::make_unique<FileSystem>(
+        FileSystem::Options{"memory://store", {{"memory", "256M"}}}, data.store, hierarchy, dataset,
+        std::move(parsed), *engine_, log_);
   }
 
   FileSystem& files() { return *files_; }
@@ -50,13 +52,14 @@ class Mounted {
     std::uint64_t offset = 0;
     for (std::size_t got = page; got == page;) {
       got = 0;
-      files_->list(directory, offset, [&](const std::string& name, Ino ino, bool is_directory, std::uint64_t next) {
-        if (got == page) return false;
-        all.push_back({name, ino, is_directory, next});
-        offset = next;
-        ++got;
-        return true;
-      });
+      files_->list(directory, offset,
+                   [&](const std::string& name, Ino ino, bool is_directory, std::uint64_t next) {
+                     if (got == page) return false;
+                     all.push_back({name, ino, is_directory, next});
+                     offset = next;
+                     ++got;
+                     return true;
+                   });
     }
     return all;
   }
@@ -70,8 +73,10 @@ class Mounted {
   std::shared_ptr<OpenFile> open(Ino ino) const {
     std::promise<std::shared_ptr<OpenFile>> promise;
     files_->open(ino, [&](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
-      if (error) promise.set_exception(error);
-      else promise.set_value(std::move(file));
+      if (error)
+        promise.set_exception(error);
+      else
+        promise.set_value(std::move(file));
     });
     return promise.get_future().get();
   }
@@ -79,8 +84,10 @@ class Mounted {
   static std::string read(OpenFile& file, std::uint64_t offset, std::uint64_t size) {
     std::promise<std::string> promise;
     file.read(offset, size, [&](std::span<const std::byte> bytes, std::exception_ptr error) {
-      if (error) promise.set_exception(error);
-      else promise.set_value(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+      if (error)
+        promise.set_exception(error);
+      else
+        promise.set_value(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     });
     return promise.get_future().get();
   }
@@ -116,7 +123,8 @@ inline ParsedNpy parse_npy(const std::string& file) {
   EXPECT_EQ(file.at(7), 0);
   const std::size_t digits = npy.version == 1 ? 2 : 4;
   std::size_t length = 0;
-  for (std::size_t i = 0; i < digits; ++i) length |= static_cast<std::size_t>(static_cast<unsigned char>(file.at(8 + i))) << (8 * i);
+  for (std::size_t i = 0; i < digits; ++i)
+    length |= static_cast<std::size_t>(static_cast<unsigned char>(file.at(8 + i))) << (8 * i);
   const std::size_t begin = 8 + digits, end = begin + length;
   EXPECT_LE(end, file.size());
   EXPECT_EQ(end % 64, 0u);

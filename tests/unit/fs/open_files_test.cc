@@ -47,8 +47,11 @@ struct ValuesFileTest : testing::Test {
       for (int cx = 0; cx < 3; ++cx) {
         std::vector<std::int32_t> chunk(24, -9);
         for (int y = 0; y < 8 && 8 * cy + y < 50; ++y)
-          for (int x = 0; x < 3 && 3 * cx + x < 7; ++x) chunk[static_cast<std::size_t>(3 * y + x)] = 7 * (8 * cy + y) + 3 * cx + x;
-        if (cy != 2 || cx != 1) data.store->objects["v/" + std::to_string(cy) + "." + std::to_string(cx)] = text_of(chunk);
+          for (int x = 0; x < 3 && 3 * cx + x < 7; ++x)
+            chunk[static_cast<std::size_t>(3 * y + x)] = 7 * (8 * cy + y) + 3 * cx + x;
+        if (cy != 2 || cx != 1)
+          data.store->objects["v/" + std::to_string(cy) + "." + std::to_string(cx)] =
+              text_of(chunk);
       }
     std::vector<std::int32_t> values = all;
     for (std::size_t y = 16; y < 24; ++y)
@@ -63,7 +66,8 @@ TEST_F(ValuesFileTest, AnyPartIsTheSamePartOfTheWhole) {
   Mounted mounted(data);
   const auto file = mounted.open(mounted.find("arrays/v/values.npy")->ino);
   ASSERT_EQ(mounted.find("arrays/v/values.npy")->size, expected.size());
-  for (std::uint64_t offset : {0, 1, 100, 4000, 4093, 4095, 4096, 4097, 4098, 4100, 4099 + 16 * 28, 5000, 5490, 5495, 5496, 6000})
+  for (std::uint64_t offset : {0, 1, 100, 4000, 4093, 4095, 4096, 4097, 4098, 4100, 4099 + 16 * 28,
+                               5000, 5490, 5495, 5496, 6000})
     for (std::uint64_t size : {0, 1, 2, 3, 4, 5, 7, 96, 97, 1000, 100000}) {
       const std::string part = offset < expected.size() ? expected.substr(offset, size) : "";
       ASSERT_EQ(Mounted::read(*file, offset, size), part) << offset << " " << size;
@@ -102,7 +106,8 @@ TEST(ValuesFile, OfElementsOfAnySize) {
   data.store->objects["s/0"] = raw;
   Mounted mounted(data);
   const std::string whole = npy_header(data.hierarchy.arrays.at("s").type, {5}) + raw;
-  for (std::uint64_t piece : {1, 5, 13, 14, 4100}) EXPECT_EQ(mounted.read(mounted.find("arrays/s/values.npy")->ino, piece), whole);
+  for (std::uint64_t piece : {1, 5, 13, 14, 4100})
+    EXPECT_EQ(mounted.read(mounted.find("arrays/s/values.npy")->ino, piece), whole);
 }
 
 TEST(ValuesFile, OfHugeArraysReadsOnlyWhatIsAskedFor) {
@@ -113,7 +118,9 @@ TEST(ValuesFile, OfHugeArraysReadsOnlyWhatIsAskedFor) {
   const auto found = mounted.find("arrays/v/values.npy");
   EXPECT_EQ(found->size, 4096 + 8 * static_cast<std::uint64_t>(n));
   const auto file = mounted.open(found->ino);
-  EXPECT_EQ(numbers<double>(Mounted::read(*file, 4096 + 8 * static_cast<std::uint64_t>(n - 3), 100)), (std::vector<double>{2.5, 2.5, 2.5}));
+  EXPECT_EQ(
+      numbers<double>(Mounted::read(*file, 4096 + 8 * static_cast<std::uint64_t>(n - 3), 100)),
+      (std::vector<double>{2.5, 2.5, 2.5}));
 }
 
 TEST(ValuesFile, OfEmptyArraysIsAHeader) {

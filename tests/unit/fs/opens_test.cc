@@ -24,11 +24,13 @@ class OpensTest : public testing::Test {
  protected:
   ~OpensTest() override { data_.store->open(); }
 
-  std::future<Answered> start(Ino ino, RequestToken* token = nullptr, bool interrupt_first = false) {
+  std::future<Answered> start(Ino ino, RequestToken* token = nullptr,
+                              bool interrupt_first = false) {
     auto promise = std::make_shared<std::promise<Answered>>();
-    const RequestToken begun = opens_.begin([promise](const OpenTable::Opening* opening, int error) {
-      promise->set_value({opening != nullptr ? *opening : OpenTable::Opening{}, error});
-    });
+    const RequestToken begun =
+        opens_.begin([promise](const OpenTable::Opening* opening, int error) {
+          promise->set_value({opening != nullptr ? *opening : OpenTable::Opening{}, error});
+        });
     if (token != nullptr) *token = begun;
     if (interrupt_first) opens_.interrupt(begun);
     opens_.start(begun, ino, true);
@@ -48,8 +50,13 @@ class OpensTest : public testing::Test {
   FakeData data_{8, 4, 6};
   Log log_;
   Engine engine_{{.threads = 2, .memory = 64 << 20, .prefetch = false}, log_};
-  FileSystem files_{{.store_url = "fake"}, data_.store, std::make_shared<const Hierarchy>(data_.hierarchy), data_.dataset,
-                    {data_.view(R"({"name": "v", "window": {"time": 1}, "batch": 4})")}, engine_, log_};
+  FileSystem files_{{.store_url = "fake"},
+                    data_.store,
+                    std::make_shared<const Hierarchy>(data_.hierarchy),
+                    data_.dataset,
+                    {data_.view(R"({"name": "v", "window": {"time": 1}, "batch": 4})")},
+                    engine_,
+                    log_};
   std::atomic<bool> out_of_memory_ = false;
   OpenTable table_{nullptr,
                    {[this](int) {
@@ -110,7 +117,8 @@ TEST_F(OpensTest, ABatchIsWaitedFor) {
 
 TEST_F(OpensTest, ASignalEndsTheWait) {
   data_.store->close();
-  for (const std::string name : {"views/v/epoch-0000/batch-000003.npy", "arrays/v/chunks/1.0.npy"}) {
+  for (const std::string name :
+       {"views/v/epoch-0000/batch-000003.npy", "arrays/v/chunks/1.0.npy"}) {
     RequestToken token = 0;
     auto answer = start(find(name), &token);
     EXPECT_EQ(answer.wait_for(10ms), std::future_status::timeout);

@@ -44,7 +44,8 @@ class ReadsTest : public testing::Test {
     };
   }
   /// Reads through a handle that is not known here, waiting for the answer.
-  Answered read_of_before(const std::string& path, std::uint64_t handle, std::uint64_t offset, std::uint64_t size) {
+  Answered read_of_before(const std::string& path, std::uint64_t handle, std::uint64_t offset,
+                          std::uint64_t size) {
     std::promise<void> done;
     Answered answer;
     const RequestToken token = reads_.begin([&](std::span<const std::byte> bytes, int error) {

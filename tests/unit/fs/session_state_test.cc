@@ -91,7 +91,8 @@ TEST_F(SessionStateTest, ARequestThatIsTooLongIsNotKept) {
 TEST_F(SessionStateTest, FullAndReused) {
   SessionState state(fd);
   std::uint32_t count = 0, last = 0;
-  for (std::uint32_t slot; (slot = state.add(1 + count, 1)) != SessionState::kNoSlot; ++count) last = slot;
+  for (std::uint32_t slot; (slot = state.add(1 + count, 1)) != SessionState::kNoSlot; ++count)
+    last = slot;
   EXPECT_EQ(state.opened_files().size(), count);
   EXPECT_GE(count, 10'000u);
   state.remove(last);
@@ -112,7 +113,8 @@ TEST_F(SessionStateTest, AnotherSizeIsRefused) {
 
 TEST_F(SessionStateTest, NonsenseIsRefused) {
   const std::vector<char> nonsense(600, '\x7f');
-  ASSERT_EQ(::pwrite(fd, nonsense.data(), nonsense.size(), 8), static_cast<ssize_t>(nonsense.size()));
+  ASSERT_EQ(::pwrite(fd, nonsense.data(), nonsense.size(), 8),
+            static_cast<ssize_t>(nonsense.size()));
   EXPECT_EQ(code_of_opening(), ErrorCode::corrupt);
 }
 

@@ -19,7 +19,9 @@ std::shared_ptr<const View> view_of(const Shape& shape, const std::string& json)
   return parse_view(data.dataset(), json);
 }
 
-TreeArray array(const std::string& path, const Dims& shape, const Dims& chunks) { return {path, ChunkGrid(shape, chunks)}; }
+TreeArray array(const std::string& path, const Dims& shape, const Dims& chunks) {
+  return {path, ChunkGrid(shape, chunks)};
+}
 
 Ino walk(const Tree& tree, std::initializer_list<std::string_view> names) {
   Ino at = kRootIno;
@@ -31,7 +33,8 @@ Ino walk(const Tree& tree, std::initializer_list<std::string_view> names) {
   return at;
 }
 
-std::vector<std::string> names(const Tree& tree, Ino directory, std::uint64_t offset = 0, std::size_t most = SIZE_MAX) {
+std::vector<std::string> names(const Tree& tree, Ino directory, std::uint64_t offset = 0,
+                               std::size_t most = SIZE_MAX) {
   std::vector<std::string> result;
   tree.list(directory, offset, [&](const std::string& name, Ino, std::uint64_t) {
     result.push_back(name);
@@ -47,7 +50,8 @@ TEST(Tree, ChunkNamesAreIndicesJoinedByDots) {
 }
 
 TEST(Tree, ListsAMillionBatchesByPages) {
-  const Tree tree({""}, {}, {view_of({1'000'000}, R"({"window": {"t": 1}, "formats": ["npy", "npz"]})")});
+  const Tree tree({""}, {},
+                  {view_of({1'000'000}, R"({"window": {"t": 1}, "formats": ["npy", "npz"]})")});
   const Ino epoch = walk(tree, {"views", "given", "epoch-0000"});
   ASSERT_NE(epoch, 0u);
   // As the kernel reads: each page goes on behind the last entry of the one before.
@@ -75,7 +79,8 @@ TEST(Tree, ListsAMillionBatchesByPages) {
   }
   EXPECT_EQ(count, 3'000'000u);
   EXPECT_EQ(last, "batch-999999.json");
-  EXPECT_THAT(names(tree, epoch, 2'999'997), ElementsAre("batch-999999.npy", "batch-999999.npz", "batch-999999.json"));
+  EXPECT_THAT(names(tree, epoch, 2'999'997),
+              ElementsAre("batch-999999.npy", "batch-999999.npz", "batch-999999.json"));
   EXPECT_THAT(names(tree, epoch, 3'000'000), ElementsAre());
   EXPECT_THAT(names(tree, epoch, UINT64_MAX), ElementsAre());
 }
@@ -88,12 +93,15 @@ TEST(Tree, NumbersWithMoreDigitsThanUsual) {
   EXPECT_NE(walk(tree, {"views", "given", "epoch-0000", "batch-999999.npy"}), 0u);
   EXPECT_NE(walk(tree, {"views", "given", "epoch-12345"}), 0u);
   EXPECT_EQ(walk(tree, {"views", "given", "epoch-01234"}), 0u);
-  EXPECT_THAT(names(tree, walk(tree, {"views", "given"}), 3 + 9999, 2), ElementsAre("epoch-9999", "epoch-10000"));
+  EXPECT_THAT(names(tree, walk(tree, {"views", "given"}), 3 + 9999, 2),
+              ElementsAre("epoch-9999", "epoch-10000"));
 }
 
 TEST(Tree, EveryRankOfEveryWorldHasItsOwnNumbers) {
-  const Tree tree({""}, {}, {view_of({7}, R"({"window": {"t": 1}, "batch": {"size": 1, "remainder": "pad"}})"),
-                             view_of({5}, R"({"name": "other", "window": {"t": 1}, "formats": ["zarr"]})")});
+  const Tree tree(
+      {""}, {},
+      {view_of({7}, R"({"window": {"t": 1}, "batch": {"size": 1, "remainder": "pad"}})"),
+       view_of({5}, R"({"name": "other", "window": {"t": 1}, "formats": ["zarr"]})")});
   std::set<Ino> seen;
   auto visit = [&](auto&& self, Ino directory) -> void {
     tree.list(directory, 0, [&](const std::string& name, Ino ino, std::uint64_t) {
@@ -108,11 +116,14 @@ TEST(Tree, EveryRankOfEveryWorldHasItsOwnNumbers) {
   for (const char* view : {"given", "other"})
     for (std::int64_t world : {1, 2, 3, 7, 8, 65536})
       for (std::int64_t rank : {std::int64_t{0}, world / 2, world - 1}) {
-        const Ino ino = walk(tree, {"views", view, "rank-" + std::to_string(rank) + "-of-" + std::to_string(world)});
+        const Ino ino = walk(
+            tree, {"views", view, "rank-" + std::to_string(rank) + "-of-" + std::to_string(world)});
         ASSERT_NE(ino, 0u);
         if (!seen.insert(ino).second) continue;  // rank 0 of 1 three times
         visit(visit, ino);
-        const Ino epoch = walk(tree, {"views", view, "rank-" + std::to_string(rank) + "-of-" + std::to_string(world), "epoch-0005"});
+        const Ino epoch = walk(
+            tree, {"views", view, "rank-" + std::to_string(rank) + "-of-" + std::to_string(world),
+                   "epoch-0005"});
         EXPECT_TRUE(seen.insert(epoch).second);
         visit(visit, epoch);
       }
@@ -120,8 +131,12 @@ TEST(Tree, EveryRankOfEveryWorldHasItsOwnNumbers) {
 
 TEST(Tree, RanksHaveTheirShareOfTheBatches) {
   auto count = [](const char* remainder, std::int64_t rank, std::int64_t world) {
-    const Tree tree({""}, {}, {view_of({7}, R"({"window": {"t": 1}, "batch": {"size": 1, "remainder": ")" + std::string(remainder) + "\"}}")});
-    const Ino epoch = walk(tree, {"views", "given", "rank-" + std::to_string(rank) + "-of-" + std::to_string(world), "epoch-0000"});
+    const Tree tree({""}, {},
+                    {view_of({7}, R"({"window": {"t": 1}, "batch": {"size": 1, "remainder": ")" +
+                                      std::string(remainder) + "\"}}")});
+    const Ino epoch =
+        walk(tree, {"views", "given",
+                    "rank-" + std::to_string(rank) + "-of-" + std::to_string(world), "epoch-0000"});
     return names(tree, epoch).size() / 2;  // .npy and .json
   };
   EXPECT_EQ(count("keep", 0, 3), 3u);
@@ -141,9 +156,11 @@ TEST(Tree, MoreBatchesThanNumbersAreRefusedOrNumberedRightly) {
   EXPECT_NE(error.why().find("'given'"), std::string::npos) << error.why();
   // A billion batches are fine, with a thousand epochs and more.
   const auto large = view_of({1'000'000'000}, R"({"window": {"t": 1}, "epochs": 1000})");
-  const Tree tree({""}, {}, {large, view_of({1'000'000'000}, R"({"name": "b", "window": {"t": 1}})")});
+  const Tree tree({""}, {},
+                  {large, view_of({1'000'000'000}, R"({"name": "b", "window": {"t": 1}})")});
   for (const char* view : {"given", "b"}) {
-    const Ino batch = walk(tree, {"views", view, "rank-65535-of-65536", "epoch-0999", "batch-015257.npy"});
+    const Ino batch =
+        walk(tree, {"views", view, "rank-65535-of-65536", "epoch-0999", "batch-015257.npy"});
     ASSERT_NE(batch, 0u) << view;
     const Node node = tree.node(batch).value();
     EXPECT_EQ(node.kind, Node::Kind::batch);
@@ -156,14 +173,16 @@ TEST(Tree, MoreBatchesThanNumbersAreRefusedOrNumberedRightly) {
 
 TEST(Tree, ChunksOfLargeArraysAreFoundWithoutATable) {
   const std::int64_t n = INT64_C(1) << 29;
-  const Tree tree({""}, {array("a", {10}, {1}), array("big", {n, n}, {1, 1}), array("c", {5}, {2})}, {});
+  const Tree tree({""}, {array("a", {10}, {1}), array("big", {n, n}, {1, 1}), array("c", {5}, {2})},
+                  {});
   const Ino chunks = walk(tree, {"arrays", "big", "chunks"});
   const Ino last = *tree.lookup(chunks, "536870911.536870911.npy");
   EXPECT_EQ(tree.node(last)->item, n * n - 1);
   EXPECT_EQ(tree.parent(last), chunks);
   EXPECT_FALSE(tree.lookup(chunks, "536870912.0.npy"));
   EXPECT_THAT(names(tree, chunks, static_cast<std::uint64_t>(n) + 7, 1), ElementsAre("1.7.npy"));
-  EXPECT_THAT(names(tree, walk(tree, {"arrays", "c", "chunks"})), ElementsAre("0.npy", "1.npy", "2.npy"));
+  EXPECT_THAT(names(tree, walk(tree, {"arrays", "c", "chunks"})),
+              ElementsAre("0.npy", "1.npy", "2.npy"));
 }
 
 TEST(Tree, ArraysWithMoreChunksThanNumbersStillHaveTheirValues) {
@@ -177,48 +196,61 @@ TEST(Tree, ArraysWithMoreChunksThanNumbersStillHaveTheirValues) {
 
 TEST(Tree, NothingIsBelowAnArray) {
   // No store may hold this; consolidated metadata can say it all the same.
-  const Tree tree({"", "a", "a/chunks", "g"}, {array("a", {2}, {1}), array("a/chunks", {2}, {1}), array("a/values.npy", {2}, {1}),
-                                              array("a/chunks/0.npy", {3}, {1}), array("g/a", {2}, {1})}, {});
-  EXPECT_THAT(names(tree, walk(tree, {"arrays", "a"})), ElementsAre("chunks", "metadata.json", "summary.txt", "values.npy"));
+  const Tree tree(
+      {"", "a", "a/chunks", "g"},
+      {array("a", {2}, {1}), array("a/chunks", {2}, {1}), array("a/values.npy", {2}, {1}),
+       array("a/chunks/0.npy", {3}, {1}), array("g/a", {2}, {1})},
+      {});
+  EXPECT_THAT(names(tree, walk(tree, {"arrays", "a"})),
+              ElementsAre("chunks", "metadata.json", "summary.txt", "values.npy"));
   EXPECT_THAT(names(tree, walk(tree, {"arrays", "a", "chunks"})), ElementsAre("0.npy", "1.npy"));
   EXPECT_EQ(tree.node(walk(tree, {"arrays", "a", "values.npy"}))->kind, Node::Kind::array_values);
   EXPECT_EQ(tree.node(walk(tree, {"arrays", "a", "chunks"}))->kind, Node::Kind::chunk_directory);
-  EXPECT_THAT(names(tree, walk(tree, {"arrays", "g", "a", "chunks"})), ElementsAre("0.npy", "1.npy"));
+  EXPECT_THAT(names(tree, walk(tree, {"arrays", "g", "a", "chunks"})),
+              ElementsAre("0.npy", "1.npy"));
 }
 
 TEST(Tree, AStoreThatIsAnArrayIsItsOwnDirectory) {
   const Tree tree({}, {array("", {2}, {1})}, {});
-  EXPECT_THAT(names(tree, walk(tree, {"arrays"})), ElementsAre("chunks", "metadata.json", "summary.txt", "values.npy"));
+  EXPECT_THAT(names(tree, walk(tree, {"arrays"})),
+              ElementsAre("chunks", "metadata.json", "summary.txt", "values.npy"));
 }
 
 TEST(Tree, UnreadableArraysHaveNoValues) {
   const Tree tree({""}, {TreeArray{"a", std::nullopt}}, {});
-  EXPECT_THAT(names(tree, walk(tree, {"arrays", "a"})), ElementsAre("metadata.json", "summary.txt"));
+  EXPECT_THAT(names(tree, walk(tree, {"arrays", "a"})),
+              ElementsAre("metadata.json", "summary.txt"));
 }
 
 TEST(Tree, ControlFilesAreHiddenButThere) {
   const Tree tree({""}, {}, {}, true);
   EXPECT_THAT(names(tree, kRootIno), ElementsAre("arrays", "store.json", "summary.txt", "views"));
   for (std::string_view name : kControlNames) EXPECT_NE(walk(tree, {".batchfs", name}), 0u) << name;
-  EXPECT_EQ(tree.node(walk(tree, {".batchfs", "log"}))->index, static_cast<std::uint32_t>(ControlFile::log));
+  EXPECT_EQ(tree.node(walk(tree, {".batchfs", "log"}))->index,
+            static_cast<std::uint32_t>(ControlFile::log));
 }
 
 TEST(Tree, TheHandoffIsALinkWhereThereIsOne) {
-  const Tree with({""}, {array("a", {2}, {1})}, {}, true), without({""}, {array("a", {2}, {1})}, {});
+  const Tree with({""}, {array("a", {2}, {1})}, {}, true),
+      without({""}, {array("a", {2}, {1})}, {});
   const Ino link = walk(with, {".batchfs", "handoff.sock"});
   EXPECT_TRUE(Tree::is_link(*with.node(link)));
   EXPECT_FALSE(Tree::is_link(*with.node(walk(with, {".batchfs", "log"}))));
-  EXPECT_THAT(names(without, walk(without, {".batchfs"})), ElementsAre("config.json", "log", "metrics", "stats.json", "trace.json"));
-  EXPECT_EQ(walk(with, {"arrays", "a", "values.npy"}), walk(without, {"arrays", "a", "values.npy"}));
+  EXPECT_THAT(names(without, walk(without, {".batchfs"})),
+              ElementsAre("config.json", "log", "metrics", "stats.json", "trace.json"));
+  EXPECT_EQ(walk(with, {"arrays", "a", "values.npy"}),
+            walk(without, {"arrays", "a", "values.npy"}));
 }
 
 TEST(Tree, NumbersStayTheSameForTheSameStore) {
   // A daemon that starts again on the same store gives every file its old number.
   auto make = [] {
-    return Tree({"", "g"}, {array("g/a", {9}, {2}), array("z", {3, 3}, {2, 2})}, {view_of({7}, R"({"window": {"t": 1}})")});
+    return Tree({"", "g"}, {array("g/a", {9}, {2}), array("z", {3, 3}, {2, 2})},
+                {view_of({7}, R"({"window": {"t": 1}})")});
   };
   const Tree one = make(), two = make();
-  for (auto path : {std::initializer_list<std::string_view>{"arrays", "z", "chunks", "1.1.npy"}, {"views", "given", "epoch-0003", "batch-000006.json"},
+  for (auto path : {std::initializer_list<std::string_view>{"arrays", "z", "chunks", "1.1.npy"},
+                    {"views", "given", "epoch-0003", "batch-000006.json"},
                     {"views", "given", "rank-2-of-5", "epoch-0000", "batch-000000.npy"}}) {
     EXPECT_NE(walk(one, path), 0u);
     EXPECT_EQ(walk(one, path), walk(two, path));

@@ -18,7 +18,11 @@ inline Json compressor_of(const std::string& coding) {
   if (coding == "lz4") return {{"id", "lz4"}, {"acceleration", 1}};
   if (coding == "zlib") return {{"id", "zlib"}, {"level", 1}};
   if (coding.starts_with("blosc-"))
-    return {{"id", "blosc"}, {"cname", coding.substr(6)}, {"clevel", 5}, {"shuffle", 1}, {"blocksize", 0}};
+    return {{"id", "blosc"},
+            {"cname", coding.substr(6)},
+            {"clevel", 5},
+            {"shuffle", 1},
+            {"blocksize", 0}};
   return nullptr;
 }
 
@@ -29,36 +33,49 @@ inline std::string encoded(const std::string& coding, const std::string& chunk) 
   if (coding == "zstd") size = ZSTD_compress(out.data(), out.size(), chunk.data(), chunk.size(), 3);
   if (coding == "zlib") {
     uLongf got = out.size();
-    compress(reinterpret_cast<Bytef*>(out.data()), &got, reinterpret_cast<const Bytef*>(chunk.data()), chunk.size());
+    compress(reinterpret_cast<Bytef*>(out.data()), &got,
+             reinterpret_cast<const Bytef*>(chunk.data()), chunk.size());
     size = got;
   }
   if (coding == "lz4") {
     const auto decoded = static_cast<std::uint32_t>(chunk.size());
     std::memcpy(out.data(), &decoded, 4);
-    size = 4 + static_cast<std::size_t>(LZ4_compress_default(chunk.data(), out.data() + 4, static_cast<int>(chunk.size()),
+    size = 4 + static_cast<std::size_t>(LZ4_compress_default(chunk.data(), out.data() + 4,
+                                                             static_cast<int>(chunk.size()),
                                                              static_cast<int>(out.size() - 4)));
   }
   if (coding.starts_with("blosc-"))
-    size = static_cast<std::size_t>(blosc_compress_ctx(5, BLOSC_SHUFFLE, 4, chunk.size(), chunk.data(), out.data(), out.size(),
+    size = static_cast<std::size_t>(blosc_compress_ctx(5, BLOSC_SHUFFLE, 4, chunk.size(),
+                                                       chunk.data(), out.data(), out.size(),
                                                        coding.substr(6).c_str(), 0, 1));
   out.resize(size);
   return out;
 }
 
 /// Six variables (time, y, x), each coded in another way, chunks of `steps` steps.
-inline MemoryData coded_data(std::int64_t times, std::int64_t steps, std::int64_t ny, std::int64_t nx) {
+inline MemoryData coded_data(std::int64_t times, std::int64_t steps, std::int64_t ny,
+                             std::int64_t nx) {
   MemoryData data;
   unsigned seed = 0;
   for (const std::string coding : {"raw", "zstd", "blosc-lz4", "blosc-zstd", "lz4", "zlib"}) {
     const std::string name = "v" + std::to_string(++seed);
-    const Json zarray = {{"zarr_format", 2}, {"shape", {times, ny, nx}}, {"chunks", {steps, ny, nx}}, {"dtype", "<f4"},
-                         {"compressor", compressor_of(coding)}, {"order", "C"}, {"filters", nullptr},
-                         {"fill_value", nullptr}, {"dimension_separator", "."}};
-    data.hierarchy.arrays[name] = parse_array_v2(name, zarray, {{"_ARRAY_DIMENSIONS", {"time", "y", "x"}}}, name);
+    const Json zarray = {{"zarr_format", 2},
+                         {"shape", {times, ny, nx}},
+                         {"chunks", {steps, ny, nx}},
+                         {"dtype", "<f4"},
+                         {"compressor", compressor_of(coding)},
+                         {"order", "C"},
+                         {"filters", nullptr},
+                         {"fill_value", nullptr},
+                         {"dimension_separator", "."}};
+    data.hierarchy.arrays[name] =
+        parse_array_v2(name, zarray, {{"_ARRAY_DIMENSIONS", {"time", "y", "x"}}}, name);
     for (std::int64_t t = 0; t < (times + steps - 1) / steps; ++t) {
       if (t % 7 == 5) continue;  // missing
-      const auto values = make_data(Data::packed, static_cast<std::size_t>(steps * ny * nx) * 4, seed * 100 + static_cast<unsigned>(t));
-      data.store->objects[name + "/" + std::to_string(t) + ".0.0"] = encoded(coding, std::string(values.begin(), values.end()));
+      const auto values = make_data(Data::packed, static_cast<std::size_t>(steps * ny * nx) * 4,
+                                    seed * 100 + static_cast<unsigned>(t));
+      data.store->objects[name + "/" + std::to_string(t) + ".0.0"] =
+          encoded(coding, std::string(values.begin(), values.end()));
     }
   }
   return data;

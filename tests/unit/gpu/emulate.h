@@ -1,6 +1,6 @@
 #pragma once
-// Runs a plan on the host with the kernels' own code, block after block, in memory of exactly the planned
-// sizes, poisoned first.
+// Runs a plan on the host with the kernels' own code, block after block, in memory of exactly the
+// planned sizes, poisoned first.
 
 #include <algorithm>
 #include <cstring>
@@ -24,14 +24,15 @@ struct Emulated {
 
 /// What the device launches for a plan or a round.
 template <int kThreads, int kTile>
-void run_kernels(const Work& work, std::size_t lz4_streams, std::size_t zstd_blocks, std::size_t zstd_frames,
-                 std::size_t unshuffles, std::uint32_t longest_unshuffle) {
+void run_kernels(const Work& work, std::size_t lz4_streams, std::size_t zstd_blocks,
+                 std::size_t zstd_frames, std::size_t unshuffles, std::uint32_t longest_unshuffle) {
   const auto lz4 = std::make_unique<Lz4Shared<kThreads, kTile>>();
   for (std::uint32_t i = 0; i < lz4_streams; ++i) lz4_stream(*lz4, work, i);
   const auto entropy = std::make_unique<ZstdEntropyShared>();
   const auto blocks = static_cast<std::uint32_t>(zstd_blocks);
   for (std::uint32_t i = 0; i < blocks; ++i) zstd_literals(entropy->huffman, work, i);
-  for (std::uint32_t i = 0; i < sequence_groups(blocks); ++i) zstd_sequences(entropy->sequences, work, i, blocks);
+  for (std::uint32_t i = 0; i < sequence_groups(blocks); ++i)
+    zstd_sequences(entropy->sequences, work, i, blocks);
   const auto copy = std::make_unique<CopyShared<kThreads, kTile>>();
   for (std::uint32_t i = 0; i < zstd_frames; ++i) zstd_frame(*copy, work, i);
   for (std::uint32_t i = 0; i < zstd_frames; ++i) zstd_checksum(work, i);
@@ -40,10 +41,11 @@ void run_kernels(const Work& work, std::size_t lz4_streams, std::size_t zstd_blo
       unshuffle_slice<kThreads>(work, i, slice);
 }
 
-/// Decodes the chunks of `plan`, whose source area is `source`. The tile is small so that even short
-/// streams have several.
+/// Decodes the chunks of `plan`, whose source area is `source`. The tile is small so that even
+/// short streams have several.
 template <int kThreads = 64, int kTile = 512>
-Emulated emulate(DecodePlan& plan, const std::vector<std::uint8_t>& source, std::uint64_t target_size) {
+Emulated emulate(DecodePlan& plan, const std::vector<std::uint8_t>& source,
+                 std::uint64_t target_size) {
   plan.finish();
   Emulated result;
   result.target.assign(target_size, 0xcd);
@@ -67,17 +69,21 @@ Emulated emulate(DecodePlan& plan, const std::vector<std::uint8_t>& source, std:
   work.unshuffles = plan.unshuffles.data();
   work.plane_places = plan.plane_places.data();
 
-  run_kernels<kThreads, kTile>(work, plan.lz4_streams.size(), plan.zstd_blocks.size(), plan.zstd_frames.size(),
-                               plan.unshuffles.size(), plan.longest_unshuffle);
+  run_kernels<kThreads, kTile>(work, plan.lz4_streams.size(), plan.zstd_blocks.size(),
+                               plan.zstd_frames.size(), plan.unshuffles.size(),
+                               plan.longest_unshuffle);
   return result;
 }
 
 /// The device's memory, on the host: runs programs one after the other.
 class HostRunner {
  public:
-  HostRunner(const AreaSizes& sizes, std::span<const Conversion> conversions, std::span<const std::byte> constants)
+  HostRunner(const AreaSizes& sizes, std::span<const Conversion> conversions,
+             std::span<const std::byte> constants)
       : sizes_(sizes), conversions_(conversions.begin(), conversions.end()) {
-    const auto fill = [](auto& area, std::size_t size) { area = std::make_unique_for_overwrite<std::remove_reference_t<decltype(area[0])>[]>(size); };
+    const auto fill = [](auto& area, std::size_t size) {
+      area = std::make_unique_for_overwrite<std::remove_reference_t<decltype(area[0])>[]>(size);
+    };
     fill(staging_, sizes.staging);
     fill(source_, sizes.source);
     fill(planes_, sizes.planes);
@@ -100,7 +106,8 @@ class HostRunner {
     check_program(program, sizes_, conversions_);
     const ProgramHeader& header = program.header();
     for (const CopyRow& row : program.table<CopyRow>(header.copies))
-      std::memcpy((row.area == Area::source ? source_ : target_).get() + row.offset, staging_.get() + row.staging, row.size);
+      std::memcpy((row.area == Area::source ? source_ : target_).get() + row.offset,
+                  staging_.get() + row.staging, row.size);
     std::vector<std::uint32_t> statuses(header.chunks, kDecoded);
     const auto* tables = reinterpret_cast<const std::uint8_t*>(program.bytes().data());
     std::vector<ZstdBlockResult> results(header.zstd_blocks.rows);
@@ -114,8 +121,9 @@ class HostRunner {
       work.run_index = run_index_.get();
       work.status = statuses.data();
       work.zstd_results = results.data();
-      run_kernels<64, 512>(work_of_round(program, round, tables, work), round.lz4_streams.count, round.zstd_blocks.count,
-                           round.zstd_frames.count, round.unshuffles.count, round.longest_unshuffle);
+      run_kernels<64, 512>(work_of_round(program, round, tables, work), round.lz4_streams.count,
+                           round.zstd_blocks.count, round.zstd_frames.count, round.unshuffles.count,
+                           round.longest_unshuffle);
     }
     AssemblyWork work;
     work.chunks = target_.get();
@@ -130,7 +138,8 @@ class HostRunner {
  private:
   AreaSizes sizes_;
   std::vector<Conversion> conversions_;
-  std::unique_ptr<std::uint8_t[]> staging_, source_, planes_, literals_, target_, batch_, constants_;
+  std::unique_ptr<std::uint8_t[]> staging_, source_, planes_, literals_, target_, batch_,
+      constants_;
   std::unique_ptr<Run[]> runs_;
   std::unique_ptr<std::uint32_t[]> run_index_;
 };
@@ -148,15 +157,19 @@ inline std::vector<std::uint8_t> make_data(Data kind, std::size_t size, unsigned
   for (auto& f : field) {
     value += (static_cast<float>(random() % 2001) - 1000.0f) * 1e-4f;
     // GRIB's packing: a 16-bit integer times a scale plus an offset.
-    f = kind == Data::packed ? 200.0f + static_cast<float>(static_cast<int>((value - 200.0f) / 0.003f)) * 0.003f : value;
+    f = kind == Data::packed
+            ? 200.0f + static_cast<float>(static_cast<int>((value - 200.0f) / 0.003f)) * 0.003f
+            : value;
   }
   switch (kind) {
     case Data::noise:
       for (auto& b : bytes) b = static_cast<std::uint8_t>(random());
       break;
-    case Data::zeros: break;
+    case Data::zeros:
+      break;
     case Data::text: {
-      const char* words[] = {"chunk ", "shard ", "codec ", "the ", "of ", "batch ", "window ", "epoch\n"};
+      const char* words[] = {"chunk ", "shard ", "codec ",  "the ",
+                             "of ",    "batch ", "window ", "epoch\n"};
       for (std::size_t at = 0; at < size;) {
         const char* word = words[random() % 8];
         for (; *word != 0 && at < size; ++word) bytes[at++] = static_cast<std::uint8_t>(*word);
@@ -164,16 +177,21 @@ inline std::vector<std::uint8_t> make_data(Data kind, std::size_t size, unsigned
       break;
     }
     case Data::floats:
-    case Data::packed: std::copy_n(reinterpret_cast<const std::uint8_t*>(field.data()), size, bytes.begin()); break;
+    case Data::packed:
+      std::copy_n(reinterpret_cast<const std::uint8_t*>(field.data()), size, bytes.begin());
+      break;
     case Data::ramp:
-      for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(i / 4 >> 8 * (i % 4));
+      for (std::size_t i = 0; i < size; ++i)
+        bytes[i] = static_cast<std::uint8_t>(i / 4 >> 8 * (i % 4));
       break;
     case Data::repeats:  // long matches that overlap themselves, at every distance
       for (std::size_t at = 0; at < size;) {
         const std::size_t distance = 1 + random() % 40, length = 1 + random() % 900;
         const bool fresh = at < distance || random() % 4 == 0;
         for (std::size_t k = 0; k < length && at < size; ++k, ++at)
-          bytes[at] = fresh && k < distance ? static_cast<std::uint8_t>(random()) : at >= distance ? bytes[at - distance] : 0;
+          bytes[at] = fresh && k < distance ? static_cast<std::uint8_t>(random())
+                      : at >= distance      ? bytes[at - distance]
+                                            : 0;
       }
       break;
   }

@@ -26,11 +26,16 @@ struct ReaderView {
 
 const char* class_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::invalid_argument: return "InvalidArgument";
-    case ErrorCode::not_found: return "NotFound";
-    case ErrorCode::no_memory: return "NoMemory";
-    case ErrorCode::not_supported: return "NotSupported";
-    default: return "Error";
+    case ErrorCode::invalid_argument:
+      return "InvalidArgument";
+    case ErrorCode::not_found:
+      return "NotFound";
+    case ErrorCode::no_memory:
+      return "NoMemory";
+    case ErrorCode::not_supported:
+      return "NotSupported";
+    default:
+      return "Error";
   }
 }
 
@@ -40,8 +45,9 @@ bool signal_raised() {
   return PyErr_CheckSignals() != 0;
 }
 
-ReaderView open(std::string place, std::optional<std::string> view, std::int64_t rank, std::int64_t world,
-                std::uint32_t ahead, std::string mode, std::optional<std::string> device, std::uint64_t device_memory) {
+ReaderView open(std::string place, std::optional<std::string> view, std::int64_t rank,
+                std::int64_t world, std::uint32_t ahead, std::string mode,
+                std::optional<std::string> device, std::uint64_t device_memory) {
   const nb::gil_scoped_release release;
   return {reader::Reader::open({.place = std::move(place),
                                 .view = view.value_or(""),
@@ -54,7 +60,8 @@ ReaderView open(std::string place, std::optional<std::string> view, std::int64_t
                                 .interrupted = signal_raised})};
 }
 
-void start(const ReaderView& self, std::int64_t epoch, std::int64_t done, std::int64_t worker, std::int64_t workers) {
+void start(const ReaderView& self, std::int64_t epoch, std::int64_t done, std::int64_t worker,
+           std::int64_t workers) {
   const nb::gil_scoped_release release;
   self.reader->start({epoch, done, worker, workers});
 }
@@ -117,22 +124,25 @@ NB_MODULE(_core, module) {
       .def("taken_by", all_taken_by, "take"_a, "current_stream"_a.none())
       .def("tensor", tensor, "name"_a);
   nb::class_<ReaderView>(module, "Reader")
-      .def_prop_ro("schema_json", [](const ReaderView& self) { return self.reader->schema().schema_json; })
-      .def_prop_ro("view_json", [](const ReaderView& self) { return self.reader->schema().view_json; })
+      .def_prop_ro("schema_json",
+                   [](const ReaderView& self) { return self.reader->schema().schema_json; })
+      .def_prop_ro("view_json",
+                   [](const ReaderView& self) { return self.reader->schema().view_json; })
       .def_prop_ro("mode", [](const ReaderView& self) { return self.reader->mode(); })
       .def_prop_ro("why_copied", [](const ReaderView& self) { return self.reader->why_copied(); })
       .def_prop_ro("why_files", [](const ReaderView& self) { return self.reader->why_files(); })
-      .def("count",
-           [](const ReaderView& self, std::int64_t done, std::int64_t worker, std::int64_t workers) {
-             return self.reader->count({0, done, worker, workers});
-           },
-           "done"_a = 0, "worker"_a = 0, "workers"_a = 1)
+      .def(
+          "count",
+          [](const ReaderView& self, std::int64_t done, std::int64_t worker, std::int64_t workers) {
+            return self.reader->count({0, done, worker, workers});
+          },
+          "done"_a = 0, "worker"_a = 0, "workers"_a = 1)
       .def("start", start, "epoch"_a, "done"_a = 0, "worker"_a = 0, "workers"_a = 1)
       .def("left", [](const ReaderView& self) { return self.reader->left(); })
       .def("next", next)
       .def("get", get, "epoch"_a, "number"_a);
-  module.def("open", open, "place"_a, "view"_a, "rank"_a, "world"_a, "ahead"_a, "mode"_a, "device"_a = nb::none(),
-             "device_memory"_a = 0);
+  module.def("open", open, "place"_a, "view"_a, "rank"_a, "world"_a, "ahead"_a, "mode"_a,
+             "device"_a = nb::none(), "device_memory"_a = 0);
 }
 
 }  // namespace batchfs::python

@@ -48,11 +48,13 @@ void drop_capsule(PyObject* capsule, const char* name) {
 }
 
 dlpack::Device device_of(const TensorView& view) {
-  return view.batch->device != nullptr ? dlpack::Device{dlpack::kCuda, view.batch->device->number()} : dlpack::Device{dlpack::kHost, 0};
+  return view.batch->device != nullptr ? dlpack::Device{dlpack::kCuda, view.batch->device->number()}
+                                       : dlpack::Device{dlpack::kHost, 0};
 }
 
-/// What a consumer says of the stream that it reads on, as the array API has it: the batch is complete, so there is
-/// nothing to wait for now, but its memory goes back after what that stream does with it.
+/// What a consumer says of the stream that it reads on, as the array API has it: the batch is
+/// complete, so there is nothing to wait for now, but its memory goes back after what that stream
+/// does with it.
 void note_stream(const TensorView& view, nb::handle stream) {
   if (view.batch->use == nullptr) {
     if (!stream.is_none() && !(nb::isinstance<nb::int_>(stream) && nb::cast<long>(stream) == -1))
@@ -62,7 +64,8 @@ void note_stream(const TensorView& view, nb::handle stream) {
   std::uintptr_t number = 1;
   if (!stream.is_none()) {
     const auto given = nb::cast<long long>(stream);
-    if (given == 0 || given < -1) throw nb::buffer_error("the stream 0 is ambiguous: it is 1, 2, a cudaStream_t or -1");
+    if (given == 0 || given < -1)
+      throw nb::buffer_error("the stream 0 is ambiguous: it is 1, 2, a cudaStream_t or -1");
     number = given == -1 ? reader::StreamUse::kAny : static_cast<std::uintptr_t>(given);
   }
   view.batch->use->note(number);
@@ -75,7 +78,8 @@ M* managed_of(const TensorView& view, bool copy) {
   const std::size_t dims = view.tensor->shape.size();
   held->shape_and_strides.reserve(2 * dims);
   held->shape_and_strides = view.tensor->shape;
-  for (const std::int64_t stride : strides_of(view.tensor->shape, 1)) held->shape_and_strides.push_back(stride);
+  for (const std::int64_t stride : strides_of(view.tensor->shape, 1))
+    held->shape_and_strides.push_back(stride);
   void* data = const_cast<void*>(view.data());
   if (copy) {
     held->copy.reset(new std::byte[view.tensor->bytes + 1]);
@@ -87,7 +91,8 @@ M* managed_of(const TensorView& view, bool copy) {
   held->tensor = {data,
                   device_of(view),
                   static_cast<std::int32_t>(dims),
-                  {static_cast<std::uint8_t>(dtype.dlpack_code), static_cast<std::uint8_t>(dtype.dlpack_bits), 1},
+                  {static_cast<std::uint8_t>(dtype.dlpack_code),
+                   static_cast<std::uint8_t>(dtype.dlpack_bits), 1},
                   held->shape_and_strides.data(),
                   held->shape_and_strides.data() + dims,
                   0};
@@ -106,21 +111,25 @@ nb::object capsule_of(M* managed, const char* name, PyCapsule_Destructor drop) {
   return nb::steal(capsule);
 }
 
-/// Has no way to say that it is not to be written to. Who does so anyway changes a copy of the page.
+/// Has no way to say that it is not to be written to. Who does so anyway changes a copy of the
+/// page.
 nb::object unversioned(const TensorView& view, bool copied) {
   return capsule_of(managed_of<dlpack::Managed>(view, copied), kCapsule,
                     [](PyObject* object) { drop_capsule<dlpack::Managed>(object, kCapsule); });
 }
 
-nb::object dlpack(const TensorView& view, nb::handle stream, std::optional<std::pair<int, int>> max_version,
+nb::object dlpack(const TensorView& view, nb::handle stream,
+                  std::optional<std::pair<int, int>> max_version,
                   std::optional<std::pair<int, int>> device, std::optional<bool> copy) {
   if (view.dtype().dlpack_code < 0)
-    throw nb::buffer_error(("DLPack has no type for " + view.dtype().name + "; .numpy() has").c_str());
+    throw nb::buffer_error(
+        ("DLPack has no type for " + view.dtype().name + "; .numpy() has").c_str());
   const dlpack::Device at = device_of(view);
   if (device && (device->first != at.type || device->second != at.id))
     throw nb::buffer_error("the tensor is on another device; copy it there");
   const bool copied = copy.value_or(false);
-  if (copied && at.type != dlpack::kHost) throw nb::buffer_error("a tensor on a GPU is not copied here; copy what you take");
+  if (copied && at.type != dlpack::kHost)
+    throw nb::buffer_error("a tensor on a GPU is not copied here; copy what you take");
   note_stream(view, stream);
   if (!max_version || max_version->first < 1) return unversioned(view, copied);
   auto* managed = managed_of<dlpack::ManagedVersioned>(view, copied);
@@ -135,8 +144,9 @@ nb::object dlpack(const TensorView& view, nb::handle stream, std::optional<std::
 const char* buffer_format(const reader::Dtype& dtype) {
   static constexpr struct {
     const char *typestr, *format;
-  } kFormats[] = {{"|b1", "?"}, {"|i1", "b"}, {"<i2", "h"}, {"<i4", "i"}, {"<i8", "q"}, {"|u1", "B"}, {"<u2", "H"},
-                  {"<u4", "I"}, {"<u8", "Q"}, {"<f2", "e"}, {"<f4", "f"}, {"<f8", "d"}, {"<c8", "Zf"}, {"<c16", "Zd"}};
+  } kFormats[] = {{"|b1", "?"}, {"|i1", "b"}, {"<i2", "h"},  {"<i4", "i"},  {"<i8", "q"},
+                  {"|u1", "B"}, {"<u2", "H"}, {"<u4", "I"},  {"<u8", "Q"},  {"<f2", "e"},
+                  {"<f4", "f"}, {"<f8", "d"}, {"<c8", "Zf"}, {"<c16", "Zd"}};
   for (const auto& entry : kFormats)
     if (dtype.typestr == entry.typestr) return entry.format;
   return nullptr;
@@ -151,11 +161,13 @@ int get_buffer(PyObject* exporter, Py_buffer* buffer, int flags) {
   }
   const char* format = buffer_format(view->dtype());
   if (format == nullptr) {
-    PyErr_Format(PyExc_BufferError, "the buffer protocol has no type for %s; .numpy() has", view->dtype().name.c_str());
+    PyErr_Format(PyExc_BufferError, "the buffer protocol has no type for %s; .numpy() has",
+                 view->dtype().name.c_str());
     return -1;
   }
   if ((flags & PyBUF_WRITABLE) != 0) {
-    PyErr_SetString(PyExc_BufferError, "batches are shared and read-only; copy what is to be changed");
+    PyErr_SetString(PyExc_BufferError,
+                    "batches are shared and read-only; copy what is to be changed");
     return -1;
   }
   const std::size_t ndim = view->tensor->shape.size();
@@ -201,13 +213,15 @@ nb::dict array_interface(const TensorView& view) {
 }
 
 nb::dict host_interface(const TensorView& view) {
-  if (view.batch->device != nullptr) throw nb::attribute_error("__array_interface__: the tensor is on a GPU; .numpy() copies it");
+  if (view.batch->device != nullptr)
+    throw nb::attribute_error("__array_interface__: the tensor is on a GPU; .numpy() copies it");
   return array_interface(view);
 }
 
 /// Numba's interface, version 3. It does not tell who reads on which stream: any may.
 nb::dict cuda_interface(const TensorView& view) {
-  if (view.batch->device == nullptr) throw nb::attribute_error("__cuda_array_interface__: the tensor is in host memory");
+  if (view.batch->device == nullptr)
+    throw nb::attribute_error("__cuda_array_interface__: the tensor is in host memory");
   view.batch->use->note(reader::StreamUse::kAny);
   nb::dict interface = array_interface(view);
   interface["stream"] = nb::none();
@@ -222,11 +236,13 @@ void copy_to(const TensorView& view, nb::handle target) {
     Py_buffer& buffer;
     ~Release() { PyBuffer_Release(&buffer); }
   } release{buffer};
-  if (static_cast<std::uint64_t>(buffer.len) != view.tensor->bytes) throw nb::buffer_error("the buffer has another size");
+  if (static_cast<std::uint64_t>(buffer.len) != view.tensor->bytes)
+    throw nb::buffer_error("the buffer has another size");
   if (view.tensor->bytes == 0) return;
   const nb::gil_scoped_release others_run;
   if (view.batch->device != nullptr)
-    view.batch->device->download(view.tensor->data, {static_cast<std::byte*>(buffer.buf), view.tensor->bytes});
+    view.batch->device->download(view.tensor->data,
+                                 {static_cast<std::byte*>(buffer.buf), view.tensor->bytes});
   else
     std::memcpy(buffer.buf, view.tensor->data, view.tensor->bytes);
 }
@@ -235,12 +251,15 @@ void copy_to(const TensorView& view, nb::handle target) {
 
 const void* TensorView::data() const {
   alignas(64) static constexpr std::byte kNothing[64] = {};
-  return tensor->data != nullptr || batch->device != nullptr ? static_cast<const void*>(tensor->data) : kNothing;
+  return tensor->data != nullptr || batch->device != nullptr
+             ? static_cast<const void*>(tensor->data)
+             : kNothing;
 }
 
 nb::object taken_by(const TensorView& view, nb::handle take, nb::handle current_stream) {
   if (view.dtype().dlpack_code < 0)
-    throw nb::buffer_error(("DLPack has no type for " + view.dtype().name + "; .numpy() has").c_str());
+    throw nb::buffer_error(
+        ("DLPack has no type for " + view.dtype().name + "; .numpy() has").c_str());
   if (view.batch->device != nullptr) {
     const auto stream = nb::cast<std::uintptr_t>(current_stream(view.batch->device->number()));
     view.batch->use->note(stream != 0 ? stream : 1);
@@ -263,7 +282,10 @@ void bind_tensor(nb::module_& module) {
       .def_prop_ro("name", [](const TensorView& view) { return view.tensor->info->name; })
       .def_prop_ro("dtype", [](const TensorView& view) { return view.dtype().name; })
       .def_prop_ro("shape", [](const TensorView& view) { return tuple_of(view.tensor->shape); })
-      .def_prop_ro("strides", [](const TensorView& view) { return tuple_of(strides_of(view.tensor->shape, view.dtype().itemsize)); })
+      .def_prop_ro("strides",
+                   [](const TensorView& view) {
+                     return tuple_of(strides_of(view.tensor->shape, view.dtype().itemsize));
+                   })
       .def_prop_ro("dims",
                    [](const TensorView& view) {
                      nb::list dims;
@@ -275,8 +297,9 @@ void bind_tensor(nb::module_& module) {
       .def_prop_ro("__cuda_array_interface__", cuda_interface)
       .def_prop_ro("typestr", [](const TensorView& view) { return view.dtype().typestr; })
       .def("copy_to", copy_to)
-      .def("__dlpack__", dlpack, nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
-           nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+      .def("__dlpack__", dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+           nb::arg("copy") = nb::none())
       .def_prop_ro("device", [](const TensorView& view) { return number_of(*view.batch); })
       .def("taken_by", taken_by, nb::arg("take"), nb::arg("current_stream").none())
       .def("__dlpack_device__", [](const TensorView& view) {

@@ -27,9 +27,9 @@ void bind_tensor(nb::module_& module);
 /// The GPU that a batch is on; none: the host.
 std::optional<int> number_of(const reader::Batch& batch);
 
-/// What `take`, a library's function that makes a tensor of a capsule, makes of it, for the stream that `current_stream` says
-/// is the library's current one on a GPU. All in one call: after a training step the caches hold nothing of this, and every
-/// detour is paid for in cache misses.
+/// What `take`, a library's function that makes a tensor of a capsule, makes of it, for the stream
+/// that `current_stream` says is the library's current one on a GPU. All in one call: after a
+/// training step the caches hold nothing of this, and every detour is paid for in cache misses.
 nb::object taken_by(const TensorView& view, nb::handle take, nb::handle current_stream);
 
 nb::tuple tuple_of(const std::vector<std::int64_t>& numbers);

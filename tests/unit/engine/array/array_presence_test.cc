@@ -11,12 +11,14 @@
 namespace batchfs {
 namespace array_presence_test {
 
-constexpr std::string_view kDocument = R"({"zarr_format": 3, "node_type": "array", "shape": [5], "data_type": "int32",
+constexpr std::string_view kDocument =
+    R"({"zarr_format": 3, "node_type": "array", "shape": [5], "data_type": "int32",
     "fill_value": 0, "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
     "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]})";
 
 std::shared_ptr<const ArrayMetadata> metadata(const std::string& source) {
-  auto parsed = std::make_shared<ArrayMetadata>(parse_array_v3("a", parse_json(std::string(kDocument), "test"), "a/zarr.json"));
+  auto parsed = std::make_shared<ArrayMetadata>(
+      parse_array_v3("a", parse_json(std::string(kDocument), "test"), "a/zarr.json"));
   parsed->source = source;
   return parsed;
 }
@@ -31,13 +33,19 @@ std::string answer(ArrayPresence& presence) {
 class LateStore final : public Store {
  public:
   std::string url() const override { return "late"; }
-  std::optional<Buffer> read(const std::string&, ByteRange) override { throw Error(ErrorCode::internal, "not asked so"); }
-  std::optional<PartRead> read_into(const std::string&, std::uint64_t, std::span<std::byte>) override {
+  std::optional<Buffer> read(const std::string&, ByteRange) override {
     throw Error(ErrorCode::internal, "not asked so");
   }
-  std::optional<std::uint64_t> size(const std::string&) override { throw Error(ErrorCode::internal, "not asked so"); }
+  std::optional<PartRead> read_into(const std::string&, std::uint64_t,
+                                    std::span<std::byte>) override {
+    throw Error(ErrorCode::internal, "not asked so");
+  }
+  std::optional<std::uint64_t> size(const std::string&) override {
+    throw Error(ErrorCode::internal, "not asked so");
+  }
   std::vector<Entry> list(const std::string&) override { return {}; }
-  void read_version_async(const std::string& key, ByteRange, const std::string& known, VersionedDone done) override {
+  void read_version_async(const std::string& key, ByteRange, const std::string& known,
+                          VersionedDone done) override {
     asked.push_back(key + " " + known);
     waiting.push_back([this, key, known, done = std::move(done)] {
       VersionedRead read;
@@ -79,7 +87,9 @@ TEST(ArrayPresence, TheArraysOwnDocumentMustBeThere) {
     EXPECT_EQ(answer(presence), "there");
     EXPECT_EQ(answer(presence), "there");
     store->objects.clear();
-    EXPECT_EQ(answer(presence), "the object has gone since it was first read; mount again to see what is there (memory/a/zarr.json)");
+    EXPECT_EQ(answer(presence),
+              "the object has gone since it was first read; mount again to see what is there "
+              "(memory/a/zarr.json)");
   }
 }
 
@@ -89,7 +99,9 @@ TEST(ArrayPresence, WithoutVersionsTheContentsAreCompared) {
   std::string longer(kDocument);
   longer.replace(longer.find("[5]"), 3, "[9]");
   store->set("a/zarr.json", longer);
-  const std::string changed = "the object has changed since it was first read; mount again to see the new one (memory/a/zarr.json)";
+  const std::string changed =
+      "the object has changed since it was first read; mount again to see the new one "
+      "(memory/a/zarr.json)";
   ArrayPresence presence(store, metadata("a/zarr.json"));
   EXPECT_EQ(answer(presence), changed);  // since it was parsed
   store->set("a/zarr.json", kDocument);
@@ -127,7 +139,8 @@ TEST(ArrayPresence, AnArrayThatWasRemovedBeforeTheNextDaemonOpenedItIsGone) {
   EXPECT_EQ(answer(before), "there");
   std::filesystem::remove_all(directory.path() / "a");
   ArrayPresence next(open_local_store(directory.path(), options), metadata("zarr.json"));
-  EXPECT_NE(answer(next).find("has gone since it was first read"), std::string::npos) << answer(next);
+  EXPECT_NE(answer(next).find("has gone since it was first read"), std::string::npos)
+      << answer(next);
 }
 
 TEST(ArrayPresence, AFailureToAskIsAFailure) {
@@ -147,13 +160,15 @@ TEST(ArrayPresence, WhatIsFoundMissingWhileARequestIsUnderWayIsForTheNextOne) {
   ArrayPresence presence(store, metadata("a/zarr.json"));
   std::vector<int> there, gone;
   const auto confirm = [&](int number) {
-    presence.confirm([&, number](std::exception_ptr error) { (error ? gone : there).push_back(number); });
+    presence.confirm(
+        [&, number](std::exception_ptr error) { (error ? gone : there).push_back(number); });
   };
   confirm(0);
   for (int i = 1; i < 100; ++i) confirm(i);
   EXPECT_EQ(store->asked, (std::vector<std::string>{"a/zarr.json "}));
   store->answer();
-  EXPECT_TRUE(there.empty());  // a cache may have answered: with the version, the store itself is asked
+  EXPECT_TRUE(
+      there.empty());  // a cache may have answered: with the version, the store itself is asked
   store->answer();
   EXPECT_EQ(there.size(), 100u);
   EXPECT_EQ(store->asked, (std::vector<std::string>{"a/zarr.json ", "a/zarr.json v1"}));

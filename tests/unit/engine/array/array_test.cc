@@ -9,11 +9,14 @@ namespace array_test {
 constexpr std::int64_t kRows = 5, kColumns = 7;
 
 /// What the arrays here hold: element (i, j) is 100 i + j.
-std::int32_t value(std::int64_t row, std::int64_t column) { return static_cast<std::int32_t>(100 * row + column); }
+std::int32_t value(std::int64_t row, std::int64_t column) {
+  return static_cast<std::int32_t>(100 * row + column);
+}
 
 constexpr std::int32_t kFill = -9;
 
-/// An array of 5 by 7 in chunks of 2 by 3, written chunk by chunk: `order` and `big` say how, `key` names a chunk.
+/// An array of 5 by 7 in chunks of 2 by 3, written chunk by chunk: `order` and `big` say how, `key`
+/// names a chunk.
 struct Written {
   std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();
   std::shared_ptr<const ArrayMetadata> metadata;
@@ -24,7 +27,8 @@ struct Written {
 Bytes chunk_bytes(std::int64_t row, std::int64_t column, bool transposed, bool big) {
   Bytes bytes;
   for (std::int64_t k = 0; k < 6; ++k) {
-    const std::int64_t i = row * 2 + (transposed ? k % 2 : k / 3), j = column * 3 + (transposed ? k / 2 : k % 3);
+    const std::int64_t i = row * 2 + (transposed ? k % 2 : k / 3),
+                       j = column * 3 + (transposed ? k / 2 : k % 3);
     // What lies beyond the array's edge is anything.
     auto bits = static_cast<std::uint32_t>(i < kRows && j < kColumns ? value(i, j) : 0x5a5a5a5a);
     if (big) bits = __builtin_bswap32(bits);
@@ -36,13 +40,21 @@ Bytes chunk_bytes(std::int64_t row, std::int64_t column, bool transposed, bool b
 
 Written write_v2(const std::string& order, bool big, const std::string& separator) {
   Written written;
-  const Json zarray = {{"zarr_format", 2}, {"shape", {kRows, kColumns}}, {"chunks", {2, 3}},
-                       {"dtype", big ? ">i4" : "<i4"}, {"compressor", nullptr}, {"filters", nullptr},
-                       {"fill_value", kFill}, {"order", order}, {"dimension_separator", separator}};
-  written.metadata = std::make_shared<const ArrayMetadata>(parse_array_v2("g/a", zarray, Json::object(), "g/a/.zarray"));
+  const Json zarray = {{"zarr_format", 2},
+                       {"shape", {kRows, kColumns}},
+                       {"chunks", {2, 3}},
+                       {"dtype", big ? ">i4" : "<i4"},
+                       {"compressor", nullptr},
+                       {"filters", nullptr},
+                       {"fill_value", kFill},
+                       {"order", order},
+                       {"dimension_separator", separator}};
+  written.metadata = std::make_shared<const ArrayMetadata>(
+      parse_array_v2("g/a", zarray, Json::object(), "g/a/.zarray"));
   for (std::int64_t i = 0; i < 3; ++i)
     for (std::int64_t j = 0; j < 3; ++j)
-      written.store->set(fmt::format("g/a/{}{}{}", i, separator, j), chunk_bytes(i, j, order == "F", big));
+      written.store->set(fmt::format("g/a/{}{}{}", i, separator, j),
+                         chunk_bytes(i, j, order == "F", big));
   return written;
 }
 
@@ -51,14 +63,23 @@ Written write_shards(bool big = false) {
   Written written;
   const char* endian = big ? "big" : "little";
   const Json bytes = {{"name", "bytes"}, {"configuration", {{"endian", endian}}}};
-  const Json sharding = {{"chunk_shape", {2, 3}}, {"codecs", Json::array({bytes})}, {"index_location", "start"},
-                         {"index_codecs", Json::array({{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}})}};
-  const Json document = {{"zarr_format", 3}, {"node_type", "array"}, {"shape", {kRows, kColumns}},
-                         {"data_type", "int32"}, {"fill_value", kFill},
-                         {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", {4, 6}}}}}},
-                         {"chunk_key_encoding", {{"name", "default"}}},
-                         {"codecs", Json::array({{{"name", "sharding_indexed"}, {"configuration", sharding}}})}};
-  written.metadata = std::make_shared<const ArrayMetadata>(parse_array_v3("a", document, "a/zarr.json"));
+  const Json sharding = {
+      {"chunk_shape", {2, 3}},
+      {"codecs", Json::array({bytes})},
+      {"index_location", "start"},
+      {"index_codecs",
+       Json::array({{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}})}};
+  const Json document = {
+      {"zarr_format", 3},
+      {"node_type", "array"},
+      {"shape", {kRows, kColumns}},
+      {"data_type", "int32"},
+      {"fill_value", kFill},
+      {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", {4, 6}}}}}},
+      {"chunk_key_encoding", {{"name", "default"}}},
+      {"codecs", Json::array({{{"name", "sharding_indexed"}, {"configuration", sharding}}})}};
+  written.metadata =
+      std::make_shared<const ArrayMetadata>(parse_array_v3("a", document, "a/zarr.json"));
   for (std::int64_t si = 0; si < 2; ++si)
     for (std::int64_t sj = 0; sj < 2; ++sj) {
       std::vector<std::uint64_t> index;
@@ -89,7 +110,8 @@ std::vector<std::int32_t> read(const Array& array, const Box& box) {
 std::vector<std::int32_t> expected(const Box& box) {
   std::vector<std::int32_t> out;
   for (std::int64_t i = 0; i < box.shape[0]; ++i)
-    for (std::int64_t j = 0; j < box.shape[1]; ++j) out.push_back(value(box.start[0] + i, box.start[1] + j));
+    for (std::int64_t j = 0; j < box.shape[1]; ++j)
+      out.push_back(value(box.start[0] + i, box.start[1] + j));
   return out;
 }
 
@@ -129,7 +151,8 @@ TEST(Array, ReadsOnlyTheBytesOfAPart) {
   ASSERT_EQ(written.store->reads.size(), 1u);
   EXPECT_EQ(written.store->reads[0], (MemoryStore::Read{"g/a/0.0", 0, 8}));
   written.store->reads.clear();
-  read(written.array(), {{2, 4}, {2, 1}});  // column 1 of chunk (1, 1): from its element 1 to its element 4
+  read(written.array(),
+       {{2, 4}, {2, 1}});  // column 1 of chunk (1, 1): from its element 1 to its element 4
   EXPECT_EQ(written.store->reads[0], (MemoryStore::Read{"g/a/1.1", 4, 16}));
 }
 
@@ -161,9 +184,13 @@ TEST(Array, AFailedReadIsNoMissingChunk) {
   for (bool sharded : {false, true}) {
     const Written written = sharded ? write_shards() : write_v2("C", false, ".");
     written.store->failing = {"g/a/0.0", "a/c/0/0"};
-    EXPECT_EQ(failure([&] { read(written.array(), {{0, 0}, {1, 1}}); }),
+    EXPECT_EQ(failure([&] {
+                read(written.array(), {{0, 0}, {1, 1}});
+              }),
               sharded ? "the disk is on fire (a/0.0, a/c/0/0)" : "the disk is on fire (g/a/0.0)");
-    EXPECT_EQ(failure([&] { read(written.array(), {{0, 0}, {2, 3}}); }),
+    EXPECT_EQ(failure([&] {
+                read(written.array(), {{0, 0}, {2, 3}});
+              }),
               sharded ? "the disk is on fire (a/0.0, a/c/0/0)" : "the disk is on fire (g/a/0.0)");
   }
 }
@@ -176,10 +203,12 @@ TEST(Array, ChunksThatAreTooShortOrTooLongAreRefusedForEveryPart) {
         const Written written = write_v2(order, big, ".");
         written.store->objects["g/a/1.0"].resize(size);
         const Array array = written.array();
-        for (const Box& box : {Box{{2, 0}, {2, 3}}, Box{{2, 0}, {1, 1}}, Box{{3, 2}, {1, 1}}, Box{{2, 1}, {2, 1}}}) {
+        for (const Box& box :
+             {Box{{2, 0}, {2, 3}}, Box{{2, 0}, {1, 1}}, Box{{3, 2}, {1, 1}}, Box{{2, 1}, {2, 1}}}) {
           const std::string message = failure([&] { read(array, box); });
           EXPECT_THAT(message, testing::HasSubstr("(g/a/1.0)")) << message;
-          EXPECT_THAT(message, testing::MatchesRegex("the (stored )?chunk has [0-9]+ bytes.*")) << message;
+          EXPECT_THAT(message, testing::MatchesRegex("the (stored )?chunk has [0-9]+ bytes.*"))
+              << message;
         }
       }
 }
@@ -188,23 +217,39 @@ TEST(Array, StoresFromAfarAreCheckedAsFarAsTheyAreRead) {
   Written written = write_v2("C", true, ".");
   written.store->local = false;
   written.store->objects["g/a/1.0"].resize(8);
-  EXPECT_EQ(failure([&] { read(written.array(), {{3, 0}, {1, 3}}); }),
+  EXPECT_EQ(failure([&] {
+              read(written.array(), {{3, 0}, {1, 3}});
+            }),
             "the stored chunk has 8 bytes, 24 were expected (g/a/1.0)");
-  EXPECT_EQ(failure([&] { read(written.array(), {{2, 0}, {2, 3}}); }),
+  EXPECT_EQ(failure([&] {
+              read(written.array(), {{2, 0}, {2, 3}});
+            }),
             "the stored chunk has 8 bytes, 24 were expected (g/a/1.0)");
   written.store->objects["g/a/1.0"].resize(28);  // what is read of it would be there
-  EXPECT_EQ(failure([&] { read(written.array(), {{3, 0}, {1, 3}}); }),
+  EXPECT_EQ(failure([&] {
+              read(written.array(), {{3, 0}, {1, 3}});
+            }),
             "the stored chunk has 28 bytes, 24 were expected (g/a/1.0)");
 }
 
 TEST(Array, AFileFarLargerThanItsChunkIsNotReadIntoMemory) {
-  const Json zarray = {{"zarr_format", 2}, {"shape", {4}}, {"chunks", {4}}, {"dtype", "|u1"},
-                       {"compressor", {{"id", "zstd"}}}, {"filters", nullptr}, {"fill_value", 0}, {"order", "C"}};
+  const Json zarray = {{"zarr_format", 2},
+                       {"shape", {4}},
+                       {"chunks", {4}},
+                       {"dtype", "|u1"},
+                       {"compressor", {{"id", "zstd"}}},
+                       {"filters", nullptr},
+                       {"fill_value", 0},
+                       {"order", "C"}};
   const auto store = std::make_shared<MemoryStore>();
   store->set("a/0", Bytes(1 << 20));
-  const Array array(store, std::make_shared<const ArrayMetadata>(parse_array_v2("a", zarray, Json::object(), "a")));
+  const Array array(store, std::make_shared<const ArrayMetadata>(
+                               parse_array_v2("a", zarray, Json::object(), "a")));
   std::byte out[4];
-  EXPECT_THAT(failure([&] { array.read({{0}, {4}}, out); }), testing::HasSubstr("decoded it should have 4 (a/0)"));
+  EXPECT_THAT(failure([&] {
+                array.read({{0}, {4}}, out);
+              }),
+              testing::HasSubstr("decoded it should have 4 (a/0)"));
   EXPECT_LT(store->reads.at(0).bytes, 10000u);
 }
 
@@ -214,8 +259,14 @@ TEST(Array, ShardIndexesThatPointElsewhereNameTheChunk) {
     const Written written = write_shards();
     std::memcpy(written.store->objects["a/c/0/0"].data() + 16, &offset, 8);
     std::memcpy(written.store->objects["a/c/0/0"].data() + 24, &length, 8);
-    EXPECT_THAT(failure([&] { read(written.array(), {{0, 3}, {2, 3}}); }), testing::HasSubstr("(a/0.1)"));
-    EXPECT_THAT(failure([&] { read(written.array(), {{1, 4}, {1, 1}}); }), testing::HasSubstr("(a/0.1)"));
+    EXPECT_THAT(failure([&] {
+                  read(written.array(), {{0, 3}, {2, 3}});
+                }),
+                testing::HasSubstr("(a/0.1)"));
+    EXPECT_THAT(failure([&] {
+                  read(written.array(), {{1, 4}, {1, 1}});
+                }),
+                testing::HasSubstr("(a/0.1)"));
     EXPECT_EQ(read(written.array(), {{0, 0}, {2, 3}}), expected({{0, 0}, {2, 3}}));
   }
 }
@@ -223,7 +274,9 @@ TEST(Array, ShardIndexesThatPointElsewhereNameTheChunk) {
 TEST(Array, AShardTooShortForItsIndexNamesTheChunk) {
   const Written written = write_shards();
   written.store->objects["a/c/1/0"].resize(63);
-  EXPECT_EQ(failure([&] { read(written.array(), {{4, 0}, {1, 1}}); }),
+  EXPECT_EQ(failure([&] {
+              read(written.array(), {{4, 0}, {1, 1}});
+            }),
             "the shard has 63 bytes, its index alone needs 64 (a/2.0)");
 }
 
@@ -232,16 +285,25 @@ TEST(Array, AShardThatGoesAwayIsNoMissingChunk) {
   const Array array = written.array();
   read(array, {{0, 0}, {1, 1}});
   written.store->objects.erase("a/c/0/0");
-  EXPECT_EQ(failure([&] { read(array, {{0, 0}, {1, 1}}); }), "the shard has gone while it was read (a/0.0)");
+  EXPECT_EQ(failure([&] {
+              read(array, {{0, 0}, {1, 1}});
+            }),
+            "the shard has gone while it was read (a/0.0)");
 }
 
 TEST(Array, WithoutDimensionsAndWithoutElements) {
   const auto store = std::make_shared<MemoryStore>();
   auto array = [&](const Json& shape) {
-    const Json zarray = {{"zarr_format", 2}, {"shape", shape}, {"chunks", shape.empty() ? shape : Json::array({1, 1})},
-                         {"dtype", "<i4"}, {"compressor", nullptr}, {"filters", nullptr}, {"fill_value", 5},
+    const Json zarray = {{"zarr_format", 2},
+                         {"shape", shape},
+                         {"chunks", shape.empty() ? shape : Json::array({1, 1})},
+                         {"dtype", "<i4"},
+                         {"compressor", nullptr},
+                         {"filters", nullptr},
+                         {"fill_value", 5},
                          {"order", "C"}};
-    return Array(store, std::make_shared<const ArrayMetadata>(parse_array_v2("", zarray, Json::object(), "t")));
+    return Array(store, std::make_shared<const ArrayMetadata>(
+                            parse_array_v2("", zarray, Json::object(), "t")));
   };
   const Array scalar = array(Json::array());
   EXPECT_EQ(scalar.chunk_name({}), "0");
@@ -286,10 +348,12 @@ TEST(Array, NamesChunks) {
 
 TEST(Array, RefusesByNameWhatItCannotRead) {
   auto refusal = [](const Json& change) {
-    Json zarray = {{"zarr_format", 2}, {"shape", {4}}, {"chunks", {4}}, {"dtype", "<f8"}, {"compressor", nullptr},
-                   {"filters", nullptr}, {"fill_value", 0}, {"order", "C"}};
+    Json zarray = {{"zarr_format", 2}, {"shape", {4}},          {"chunks", {4}},
+                   {"dtype", "<f8"},   {"compressor", nullptr}, {"filters", nullptr},
+                   {"fill_value", 0},  {"order", "C"}};
     zarray.update(change);
-    const auto metadata = std::make_shared<const ArrayMetadata>(parse_array_v2("a", zarray, Json::object(), "t"));
+    const auto metadata =
+        std::make_shared<const ArrayMetadata>(parse_array_v2("a", zarray, Json::object(), "t"));
     return failure([&] { Array(std::make_shared<MemoryStore>(), metadata); });
   };
   EXPECT_EQ(refusal({{"compressor", {{"id", "zfpy"}}}}), "the codec 'zfpy' is not supported (a)");

@@ -8,22 +8,32 @@ namespace chunk_locator_test {
 
 constexpr std::uint64_t kMissing = UINT64_MAX;
 
-std::shared_ptr<const ArrayMetadata> metadata_v3(const Json& codecs, const std::string& path = "a") {
-  const Json document = {{"zarr_format", 3}, {"node_type", "array"}, {"shape", {5, 7}}, {"data_type", "int32"},
-                         {"fill_value", 0},
-                         {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", {4, 6}}}}}},
-                         {"chunk_key_encoding", {{"name", "default"}}}, {"codecs", codecs}};
+std::shared_ptr<const ArrayMetadata> metadata_v3(const Json& codecs,
+                                                 const std::string& path = "a") {
+  const Json document = {
+      {"zarr_format", 3},
+      {"node_type", "array"},
+      {"shape", {5, 7}},
+      {"data_type", "int32"},
+      {"fill_value", 0},
+      {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", {4, 6}}}}}},
+      {"chunk_key_encoding", {{"name", "default"}}},
+      {"codecs", codecs}};
   return std::make_shared<const ArrayMetadata>(parse_array_v3(path, document, "a/zarr.json"));
 }
 
-/// Shards of 4 by 6 that hold chunks of 2 by 3: two along either dimension. Their index, 64 bytes, is at the end.
+/// Shards of 4 by 6 that hold chunks of 2 by 3: two along either dimension. Their index, 64 bytes,
+/// is at the end.
 struct Shards {
   Shards() {
-    const Json bytes = Json::array({{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}});
+    const Json bytes =
+        Json::array({{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}});
     const Json sharding = {{"chunk_shape", {2, 3}}, {"codecs", bytes}, {"index_codecs", bytes}};
-    metadata = metadata_v3(Json::array({{{"name", "sharding_indexed"}, {"configuration", sharding}}}));
-    layout = std::make_shared<const ShardLayout>(JsonRef(sharding, "sharding_indexed"),
-                                                 ChunkLayout{metadata->chunk_shape, metadata->type, metadata->fill_value});
+    metadata =
+        metadata_v3(Json::array({{{"name", "sharding_indexed"}, {"configuration", sharding}}}));
+    layout = std::make_shared<const ShardLayout>(
+        JsonRef(sharding, "sharding_indexed"),
+        ChunkLayout{metadata->chunk_shape, metadata->type, metadata->fill_value});
   }
   /// A shard of 200 bytes: what the index says of its four chunks, behind 136 that nobody looks at.
   void set(const std::string& key, const std::vector<std::uint64_t>& index) const {
@@ -32,14 +42,17 @@ struct Shards {
     shard.insert(shard.end(), entries.begin(), entries.end());
     store->set(key, shard);
   }
-  std::unique_ptr<ChunkLocator> locator() const { return std::make_unique<ChunkLocator>(store, metadata, layout); }
+  std::unique_ptr<ChunkLocator> locator() const {
+    return std::make_unique<ChunkLocator>(store, metadata, layout);
+  }
 
   std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();
   std::shared_ptr<const ArrayMetadata> metadata;
   std::shared_ptr<const ShardLayout> layout;
 };
 
-void expect(const ChunkLocator::Location& location, const std::string& key, std::uint64_t offset, std::uint64_t length) {
+void expect(const ChunkLocator::Location& location, const std::string& key, std::uint64_t offset,
+            std::uint64_t length) {
   const std::optional<ChunkPlace>& place = location.place;
   ASSERT_TRUE(place);
   EXPECT_EQ(place->key, key);
@@ -58,7 +71,8 @@ TEST(ChunkLocator, AChunkOfItsOwnIsAWholeObjectThatIsNotLookedAt) {
   EXPECT_EQ(place->offset, 0u);
   EXPECT_EQ(place->length, std::nullopt);
   EXPECT_TRUE(store->reads.empty());
-  EXPECT_EQ(ChunkLocator(store, metadata_v3(bytes, ""), nullptr).object_key({1, 0}), "c/1/0");  // at the root
+  EXPECT_EQ(ChunkLocator(store, metadata_v3(bytes, ""), nullptr).object_key({1, 0}),
+            "c/1/0");  // at the root
 }
 
 TEST(ChunkLocator, FindsChunksInTheirShards) {
@@ -111,8 +125,11 @@ TEST(ChunkLocator, AShardThatGoesIsStaleEvenForChunksThatItDoesNotHave) {
   const auto locator = shards.locator();
   EXPECT_EQ(locator->locate_local({1, 1}).place, std::nullopt);
   shards.store->objects.clear();
-  EXPECT_EQ(failure([&] { locator->locate_local({1, 1}); }),
-            "the object has gone since it was first read; mount again to see what is there (a/c/0/0)");
+  EXPECT_EQ(
+      failure([&] {
+        locator->locate_local({1, 1});
+      }),
+      "the object has gone since it was first read; mount again to see what is there (a/c/0/0)");
 }
 
 TEST(ChunkLocator, AFailureIsNoMissingChunkAndIsNotKept) {

@@ -18,10 +18,11 @@ struct Chunk {
 
   ChunkForm form() const { return {chain, shape, 4}; }
   /// A part of it, C order.
-  std::vector<std::int32_t> part(const EncodedChunk& encoded, const Box& part, std::uint64_t* decoded = nullptr) const {
+  std::vector<std::int32_t> part(const EncodedChunk& encoded, const Box& part,
+                                 std::uint64_t* decoded = nullptr) const {
     std::vector<std::int32_t> out(static_cast<std::size_t>(part.elements()), 77);
-    const std::uint64_t bytes = decode_part(form(), encoded, part, reinterpret_cast<std::byte*>(out.data()),
-                                            c_strides(part.shape, 4));
+    const std::uint64_t bytes = decode_part(
+        form(), encoded, part, reinterpret_cast<std::byte*>(out.data()), c_strides(part.shape, 4));
     if (decoded != nullptr) *decoded = bytes;
     return out;
   }
@@ -50,17 +51,20 @@ Bytes elements(bool big = false) {
 Bytes zlib(const Bytes& bytes) {
   Bytes out(compressBound(bytes.size()));
   uLongf size = out.size();
-  EXPECT_EQ(::compress(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()),
+  EXPECT_EQ(::compress(reinterpret_cast<Bytef*>(out.data()), &size,
+                       reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()),
             Z_OK);
   out.resize(size);
   return out;
 }
 
-const std::vector<CodecSpec> kLittle{{"bytes", {{"endian", "little"}}}}, kBig{{"bytes", {{"endian", "big"}}}},
+const std::vector<CodecSpec> kLittle{{"bytes", {{"endian", "little"}}}},
+    kBig{{"bytes", {{"endian", "big"}}}},
     kZlib{{"bytes", {{"endian", "little"}}}, {"zlib", {{"level", 1}}}};
 
 TEST(ChunkPart, ARunGoesFromTheFirstElementToTheLast) {
-  const ElementRun row = run_of({3, 4}, {{1, 0}, {1, 4}}), column = run_of({3, 4}, {{0, 2}, {3, 1}});
+  const ElementRun row = run_of({3, 4}, {{1, 0}, {1, 4}}),
+                   column = run_of({3, 4}, {{0, 2}, {3, 1}});
   EXPECT_EQ(row.first, 4u);
   EXPECT_EQ(row.count, 4u);
   EXPECT_EQ(column.first, 2u);
@@ -83,7 +87,8 @@ TEST(ChunkPart, OfAPlainChunkNeedsOnlyItsOwnBytes) {
     EXPECT_THAT(chunk.part(encoded(all), {{1, 1}, {2, 2}}, &decoded), ElementsAre(5, 6, 9, 10));
     EXPECT_EQ(decoded, 6 * 4u);  // 5 to 10
     // Fetched from element 5 on.
-    EXPECT_THAT(chunk.part(encoded(slice(all, 20, 44), 20), {{1, 1}, {2, 2}}), ElementsAre(5, 6, 9, 10));
+    EXPECT_THAT(chunk.part(encoded(slice(all, 20, 44), 20), {{1, 1}, {2, 2}}),
+                ElementsAre(5, 6, 9, 10));
     EXPECT_TRUE(decodes_directly(chunk.form(), {{1, 0}, {2, 4}}, {16, 4}));
     EXPECT_FALSE(decodes_directly(chunk.form(), {{1, 1}, {2, 2}}, {8, 4}));
   }
@@ -92,7 +97,9 @@ TEST(ChunkPart, OfAPlainChunkNeedsOnlyItsOwnBytes) {
 TEST(ChunkPart, OfAPlainChunkThatLacksIt) {
   const Chunk chunk(kLittle);
   const Bytes all = elements();
-  const auto failed = [&](const EncodedChunk& fetched) { return failure([&] { chunk.part(fetched, {{1, 1}, {2, 2}}); }); };
+  const auto failed = [&](const EncodedChunk& fetched) {
+    return failure([&] { chunk.part(fetched, {{1, 1}, {2, 2}}); });
+  };
   EXPECT_EQ(failed(encoded(slice(all, 0, 43))), "the stored chunk has 43 bytes, 48 were expected");
   EXPECT_NE(failed(encoded(slice(all, 24, 48), 24)), "no error");  // begins behind it
   Bytes longer = all;
@@ -117,8 +124,8 @@ TEST(ChunkPart, GoesToItsStridesAndNowhereElse) {
     const Chunk chunk(codecs);
     std::vector<std::int32_t> out(12, 77);
     // Transposed, two elements apart.
-    decode_part(chunk.form(), encoded(codecs.size() == 1 ? elements() : zlib(elements())), {{0, 1}, {2, 2}},
-                reinterpret_cast<std::byte*>(out.data()), {8, 24});
+    decode_part(chunk.form(), encoded(codecs.size() == 1 ? elements() : zlib(elements())),
+                {{0, 1}, {2, 2}}, reinterpret_cast<std::byte*>(out.data()), {8, 24});
     EXPECT_THAT(out, ElementsAre(1, 77, 5, 77, 77, 77, 2, 77, 6, 77, 77, 77));
   }
 }

@@ -23,8 +23,8 @@ Bytes frame(std::size_t block, int level = 5) {
   for (std::int64_t i = 0; i < kRows; ++i)
     for (std::int64_t j = 0; j < kColumns; ++j) values.push_back(value(i, j));
   Bytes encoded(values.size() * 4 + BLOSC_MAX_OVERHEAD);
-  const int size = blosc_compress_ctx(level, BLOSC_SHUFFLE, 4, values.size() * 4, values.data(), encoded.data(),
-                                      encoded.size(), "lz4", block, 1);
+  const int size = blosc_compress_ctx(level, BLOSC_SHUFFLE, 4, values.size() * 4, values.data(),
+                                      encoded.data(), encoded.size(), "lz4", block, 1);
   encoded.resize(static_cast<std::size_t>(size));
   return encoded;
 }
@@ -36,20 +36,28 @@ struct Written {
   explicit Written(Bytes stored) {
     store->local = false;
     store->set("a/0.0", std::move(stored));
-    const Json zarray = {{"zarr_format", 2}, {"shape", {kRows, kColumns}}, {"chunks", {kRows, kColumns}},
-                         {"dtype", "<i4"}, {"compressor", {{"id", "blosc"}}}, {"filters", nullptr},
-                         {"fill_value", -1}, {"order", "C"}};
-    array = std::make_unique<Array>(
-        store, std::make_shared<const ArrayMetadata>(parse_array_v2("a", zarray, Json::object(), "a")));
+    const Json zarray = {{"zarr_format", 2},
+                         {"shape", {kRows, kColumns}},
+                         {"chunks", {kRows, kColumns}},
+                         {"dtype", "<i4"},
+                         {"compressor", {{"id", "blosc"}}},
+                         {"filters", nullptr},
+                         {"fill_value", -1},
+                         {"order", "C"}};
+    array = std::make_unique<Array>(store, std::make_shared<const ArrayMetadata>(
+                                               parse_array_v2("a", zarray, Json::object(), "a")));
   }
 
   /// Throws what fetching ends with.
-  std::shared_ptr<const EncodedChunk> fetch(const Box& part, std::shared_ptr<const EncodedChunk> have = nullptr) {
+  std::shared_ptr<const EncodedChunk> fetch(const Box& part,
+                                            std::shared_ptr<const EncodedChunk> have = nullptr) {
     std::shared_ptr<const EncodedChunk> got;
     std::exception_ptr failed;
     array->fetch_pieces({0, 0}, part, std::move(have), [&](auto outcome) {
-      if (auto* error = std::get_if<std::exception_ptr>(&outcome)) failed = *error;
-      else got = std::make_shared<const EncodedChunk>(std::move(std::get<EncodedChunk>(outcome)));
+      if (auto* error = std::get_if<std::exception_ptr>(&outcome))
+        failed = *error;
+      else
+        got = std::make_shared<const EncodedChunk>(std::move(std::get<EncodedChunk>(outcome)));
     });
     if (failed) std::rethrow_exception(failed);
     return got;
@@ -57,7 +65,8 @@ struct Written {
 
   std::vector<std::int32_t> decode(const EncodedChunk& encoded, const Box& part) const {
     std::vector<std::int32_t> out(static_cast<std::size_t>(part.elements()));
-    array->decode({0, 0}, encoded, part, reinterpret_cast<std::byte*>(out.data()), c_strides(part.shape, 4));
+    array->decode({0, 0}, encoded, part, reinterpret_cast<std::byte*>(out.data()),
+                  c_strides(part.shape, 4));
     return out;
   }
 
@@ -71,7 +80,8 @@ struct Written {
 std::vector<std::int32_t> expected(const Box& part) {
   std::vector<std::int32_t> values;
   for (std::int64_t i = 0; i < part.shape[0]; ++i)
-    for (std::int64_t j = 0; j < part.shape[1]; ++j) values.push_back(value(part.start[0] + i, part.start[1] + j));
+    for (std::int64_t j = 0; j < part.shape[1]; ++j)
+      values.push_back(value(part.start[0] + i, part.start[1] + j));
   return values;
 }
 
@@ -132,8 +142,8 @@ TEST(Pieces, AreTakenOver) {
 TEST(Pieces, OfSmallAndMissingChunks) {
   Bytes small = frame(64 << 10);
   std::vector<std::int32_t> zeros(kRows * kColumns);
-  const int size = blosc_compress_ctx(5, BLOSC_SHUFFLE, 4, zeros.size() * 4, zeros.data(), small.data(), small.size(),
-                                      "lz4", 1 << 20, 1);
+  const int size = blosc_compress_ctx(5, BLOSC_SHUFFLE, 4, zeros.size() * 4, zeros.data(),
+                                      small.data(), small.size(), "lz4", 1 << 20, 1);
   small.resize(static_cast<std::size_t>(size));
   ASSERT_LT(small.size(), 4096u + 4096u);
   Written written(small);
@@ -158,7 +168,8 @@ TEST(Pieces, FailuresAreNoMissingChunks) {
 
 TEST(Pieces, OfDamagedChunksAreErrorsOrStayInside) {
   const Bytes good = frame(64 << 10);
-  for (std::size_t size : {std::size_t{0}, std::size_t{10}, std::size_t{4095}, std::size_t{5000}, good.size() - 1}) {
+  for (std::size_t size :
+       {std::size_t{0}, std::size_t{10}, std::size_t{4095}, std::size_t{5000}, good.size() - 1}) {
     Written written(slice(good, 0, size));
     const Error error = failure([&] { written.decode(*written.fetch(kParts[1]), kParts[1]); });
     EXPECT_EQ(error.code(), ErrorCode::corrupt) << size;

@@ -13,7 +13,8 @@ namespace shard_index_cache_test {
 ShardIndexCache::IndexPtr index() {
   const Json configuration = parse_json(R"({"chunk_shape": [2, 3],
       "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-      "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]})", "test");
+      "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]})",
+                                        "test");
   const ChunkLayout layout{{4, 6}, make_type(Kind::signed_int, 4), hex("ffffffff")};
   const ShardLayout shard(JsonRef(configuration, "sharding_indexed"), layout);
   return std::make_shared<const ShardIndex>(shard, std::vector<std::byte>(64), 1000);

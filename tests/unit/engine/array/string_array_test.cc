@@ -11,10 +11,13 @@ using Strings = std::vector<std::string>;
 using testing::HasSubstr;
 
 /// numcodecs.VLenUTF8().encode(np.array(["", "a", "h\u00e9llo", "\U0001f600"], object)).
-const std::string kFour("\4\0\0\0\0\0\0\0\1\0\0\0a\6\0\0\0h\xc3\xa9llo\4\0\0\0\xf0\x9f\x98\x80", 31);
+const std::string kFour("\4\0\0\0\0\0\0\0\1\0\0\0a\6\0\0\0h\xc3\xa9llo\4\0\0\0\xf0\x9f\x98\x80",
+                        31);
 /// numcodecs.Zlib(1).encode() of it.
-const std::string kFourZlib =
-    std::string("\x78\x01\x63\x61\x80\x00\x46\x20\x95\xc8\x06\x24\x32\x0e\xaf\xcc\xc9\xc9\x67\x01\xb2\x3e\xcc\x9f\xd1\x00\x00\x34\x04\x06\x33", 31);
+const std::string kFourZlib = std::string(
+    "\x78\x01\x63\x61\x80\x00\x46\x20\x95\xc8\x06\x24\x32\x0e\xaf\xcc\xc9\xc9\x67\x01\xb2\x3e\xcc"
+    "\x9f\xd1\x00\x00\x34\x04\x06\x33",
+    31);
 
 std::string vlen(const Strings& strings) {
   std::string bytes;
@@ -31,11 +34,14 @@ std::string vlen(const Strings& strings) {
 
 struct Stored {
   std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();
-  Json zarray = {{"zarr_format", 2}, {"shape", {4}},     {"chunks", {4}},        {"dtype", "|O"},
-                 {"order", "C"},     {"compressor", {}}, {"fill_value", ""},     {"filters", {{{"id", "vlen-utf8"}}}}};
+  Json zarray = {{"zarr_format", 2}, {"shape", {4}},
+                 {"chunks", {4}},    {"dtype", "|O"},
+                 {"order", "C"},     {"compressor", {}},
+                 {"fill_value", ""}, {"filters", {{{"id", "vlen-utf8"}}}}};
 
   StringArray array() const {
-    return StringArray(store, std::make_shared<const ArrayMetadata>(parse_array_v2("s", zarray, Json::object(), "s/.zarray")));
+    return StringArray(store, std::make_shared<const ArrayMetadata>(
+                                  parse_array_v2("s", zarray, Json::object(), "s/.zarray")));
   }
   Strings read() const { return array().read(); }
   std::string refusal() const {
@@ -65,8 +71,8 @@ TEST(StringArray, EdgesAndMissingChunks) {
   stored.zarray["fill_value"] = "none";
   stored.store->set("s/0.1", vlen({"a3", "a4", "", "b3", "b4", ""}));
   stored.store->set("s/1.0", vlen({"c0", "c1", "c2", "", "", ""}));
-  EXPECT_EQ(stored.read(), (Strings{"none", "none", "none", "a3", "a4", "none", "none", "none", "b3", "b4", "c0", "c1", "c2", "none",
-                                    "none"}));
+  EXPECT_EQ(stored.read(), (Strings{"none", "none", "none", "a3", "a4", "none", "none", "none",
+                                    "b3", "b4", "c0", "c1", "c2", "none", "none"}));
   for (const Json& fill : {Json(0), Json("0"), Json()}) {  // as writers have it
     stored.zarray["fill_value"] = fill;
     EXPECT_EQ(stored.read().front(), "");
@@ -76,12 +82,19 @@ TEST(StringArray, EdgesAndMissingChunks) {
 }
 
 TEST(StringArray, OfFormat3) {
-  const Json document = {{"zarr_format", 3}, {"node_type", "array"}, {"shape", Json::array()}, {"data_type", "string"},
-                         {"fill_value", ""}, {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", Json::array()}}}}},
-                         {"chunk_key_encoding", {{"name", "default"}}}, {"codecs", {{{"name", "vlen-utf8"}}}}};
+  const Json document = {
+      {"zarr_format", 3},
+      {"node_type", "array"},
+      {"shape", Json::array()},
+      {"data_type", "string"},
+      {"fill_value", ""},
+      {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", Json::array()}}}}},
+      {"chunk_key_encoding", {{"name", "default"}}},
+      {"codecs", {{{"name", "vlen-utf8"}}}}};
   const auto store = std::make_shared<MemoryStore>();
   store->set("s/c", vlen({"alone"}));
-  const StringArray array(store, std::make_shared<const ArrayMetadata>(parse_array_v3("s", document, "s/zarr.json")));
+  const StringArray array(
+      store, std::make_shared<const ArrayMetadata>(parse_array_v3("s", document, "s/zarr.json")));
   EXPECT_EQ(array.read(), Strings{"alone"});
 }
 

@@ -56,7 +56,9 @@ TEST(Budget, NeverGoesOverUnderConcurrency) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
-TEST(DefaultMemoryBudget, IsPositiveAndBelowMemory) { EXPECT_GT(default_memory_budget(), 1u << 20); }
+TEST(DefaultMemoryBudget, IsPositiveAndBelowMemory) {
+  EXPECT_GT(default_memory_budget(), 1u << 20);
+}
 
 TEST(Budget, WhatIsOutsideCountsAsUsed) {
   Budget budget(100);

@@ -47,7 +47,8 @@ TEST(Buffer, AsManyAreReusedAsThePoolKeeps) {
   constexpr std::size_t kSize = 4 << 20;  // four of them are what is kept unless more is asked for
   const auto reused = [&] {
     std::vector<Buffer> buffers;
-    // Mapping anew gives the same addresses back as often as not: what is kept is known by its bytes.
+    // Mapping anew gives the same addresses back as often as not: what is kept is known by its
+    // bytes.
     int kept = 0;
     for (int i = 0; i < 8; ++i) {
       std::byte* data = buffers.emplace_back(kSize).data();

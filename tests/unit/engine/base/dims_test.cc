@@ -68,9 +68,11 @@ TEST(Dims, FillsAStridedBox) {
   std::vector<std::int16_t> values(12);
   const std::int16_t element = -3;
   // Rows 1 and 2, columns 1 and 3 of (3, 4).
-  fill_strided({2, 2}, 2, reinterpret_cast<const std::byte*>(&element), reinterpret_cast<std::byte*>(values.data() + 5), {8, 4});
+  fill_strided({2, 2}, 2, reinterpret_cast<const std::byte*>(&element),
+               reinterpret_cast<std::byte*>(values.data() + 5), {8, 4});
   EXPECT_EQ(values, (std::vector<std::int16_t>{0, 0, 0, 0, 0, -3, 0, -3, 0, -3, 0, -3}));
-  fill_strided({0, 2}, 2, reinterpret_cast<const std::byte*>(&element), reinterpret_cast<std::byte*>(values.data()), {8, 4});
+  fill_strided({0, 2}, 2, reinterpret_cast<const std::byte*>(&element),
+               reinterpret_cast<std::byte*>(values.data()), {8, 4});
   EXPECT_EQ(values[0], 0);
 }
 

@@ -17,7 +17,8 @@ TEST(Error, SaysWhyAndWhereOnce) {
 }
 
 TEST(ErrorOf, AnErrorIsGivenAsItWas) {
-  const Error error = error_of(std::make_exception_ptr(Error(ErrorCode::stale, "the chunk changed", "t2m/0.0")));
+  const Error error =
+      error_of(std::make_exception_ptr(Error(ErrorCode::stale, "the chunk changed", "t2m/0.0")));
   EXPECT_EQ(error.code(), ErrorCode::stale);
   EXPECT_EQ(error.why(), "the chunk changed");
   EXPECT_EQ(error.where(), "t2m/0.0");

@@ -7,17 +7,21 @@
 namespace batchfs {
 namespace json_builder_test {
 
-BuiltJson build(const std::string& text) { return build_json(text, check_json_limits(text, kMaxJsonMemory, "k")); }
+BuiltJson build(const std::string& text) {
+  return build_json(text, check_json_limits(text, kMaxJsonMemory, "k"));
+}
 
 TEST(JsonBuilder, BuildsWhatTheLibraryBuilds) {
-  for (const char* text : {"null", "true", "-3", "18446744073709551615", "1.5e3", "\"x\\u00e9\"", "[]", "{}",
-                           R"({"z": 1, "a": [1, 2.5, "s", null, false, {"b": {}}], "m": {"k": [[]]}})"})
+  for (const char* text :
+       {"null", "true", "-3", "18446744073709551615", "1.5e3", "\"x\\u00e9\"", "[]", "{}",
+        R"({"z": 1, "a": [1, 2.5, "s", null, false, {"b": {}}], "m": {"k": [[]]}})"})
     EXPECT_EQ(build(text).json, Json::parse(text)) << text;
   EXPECT_EQ(build(R"({"z": 1, "a": 2})").json.dump(), R"({"z":1,"a":2})");
 }
 
 TEST(JsonBuilder, ThrowsWhatTheLibraryThrows) {
-  for (const char* text : {"", "[", "{\"a\"}", "[1,]", "nul", "[,]", "{\"a\":1,}", "1 2", "]", "\"\x01\""}) {
+  for (const char* text :
+       {"", "[", "{\"a\"}", "[1,]", "nul", "[,]", "{\"a\":1,}", "1 2", "]", "\"\x01\""}) {
     EXPECT_THROW(build(text), Json::parse_error) << text;
     std::size_t at = 0;
     try {
@@ -39,7 +43,8 @@ TEST(JsonBuilder, OfEqualKeysTheLastValueCountsAtTheFirstPlace) {
   EXPECT_EQ(build(R"({"a": 1, "b": 2, "a": 3})").duplicate, "a");
   EXPECT_EQ(build(R"({"a": {"b": 1}, "b": 2})").duplicate, std::nullopt);
   std::string many = "{";
-  for (int i = 0; i < 100; ++i) many += "\"k" + std::to_string(i % 50) + "\":" + std::to_string(i) + ",";
+  for (int i = 0; i < 100; ++i)
+    many += "\"k" + std::to_string(i % 50) + "\":" + std::to_string(i) + ",";
   many.back() = '}';
   const BuiltJson built = build(many);
   EXPECT_EQ(built.json.size(), 50u);

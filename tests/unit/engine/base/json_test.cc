@@ -16,7 +16,8 @@ std::string failure(const std::function<void()>& body) {
 }
 
 TEST(ParseJson, TurnsBareNanTokensIntoStringsOutsideStringsOnly) {
-  const Json json = parse_json(R"({"a": NaN, "b": [-Infinity, Infinity], "c": "NaN \" Infinity"})", "x");
+  const Json json =
+      parse_json(R"({"a": NaN, "b": [-Infinity, Infinity], "c": "NaN \" Infinity"})", "x");
   EXPECT_EQ(json["a"], "NaN");
   EXPECT_EQ(json["b"][0], "-Infinity");
   EXPECT_EQ(json["b"][1], "Infinity");
@@ -24,8 +25,9 @@ TEST(ParseJson, TurnsBareNanTokensIntoStringsOutsideStringsOnly) {
 }
 
 TEST(ParseJson, NamesLineColumnAndPlaceOfASyntaxError) {
-  EXPECT_EQ(failure([] { parse_json("{\n  \"a\": }", "view.json"); }),
-            "not valid JSON at line 2, column 8: a value is expected here: `\"a\": ^}` (view.json)");
+  EXPECT_EQ(
+      failure([] { parse_json("{\n  \"a\": }", "view.json"); }),
+      "not valid JSON at line 2, column 8: a value is expected here: `\"a\": ^}` (view.json)");
   EXPECT_THAT(failure([] { parse_json("", "k"); }), testing::HasSubstr("not valid JSON"));
   EXPECT_THAT(failure([] { parse_json("{\"a\": 1", "k"); }), testing::HasSubstr("not valid JSON"));
 }
@@ -33,8 +35,9 @@ TEST(ParseJson, NamesLineColumnAndPlaceOfASyntaxError) {
 TEST(ParseJson, RefusesDeepNestingAndDuplicateKeys) {
   EXPECT_THAT(failure([] { parse_json(std::string(100000, '['), "k"); }),
               testing::HasSubstr("nested deeper"));
-  EXPECT_THAT(failure([] { parse_json(R"({"a": 1, "b": {"a": 2, "a": 3}})", "k", {.unique_keys = true}); }),
-              testing::HasSubstr("'a' is given twice"));
+  EXPECT_THAT(
+      failure([] { parse_json(R"({"a": 1, "b": {"a": 2, "a": 3}})", "k", {.unique_keys = true}); }),
+      testing::HasSubstr("'a' is given twice"));
   EXPECT_NO_THROW(parse_json(R"({"a": {"a": 2}})", "k", {.unique_keys = true}));
 }
 
@@ -42,7 +45,8 @@ TEST(JsonRef, ReportsThePathOfAWrongType) {
   const Json json = parse_json(R"({"a": {"b": [1, "x"]}})", "k");
   const JsonRef root(json, "");
   EXPECT_EQ(root.at("a").at("b").elements()[1].string(), "x");
-  EXPECT_EQ(failure([&] { root.at("a").at("b").elements()[0].string(); }), "a.b[0]: expected a string");
+  EXPECT_EQ(failure([&] { root.at("a").at("b").elements()[0].string(); }),
+            "a.b[0]: expected a string");
   EXPECT_EQ(failure([&] { root.at("z"); }), "the key 'z' is missing");
 }
 
@@ -59,7 +63,9 @@ TEST(JsonRef, IntegersAreCheckedForRangeAndFraction) {
 
 TEST(JsonRef, AllowOnlySuggestsTheNearestKey) {
   const Json json = parse_json(R"({"windw": 1})", "k");
-  EXPECT_EQ(failure([&] { JsonRef(json, "").allow_only({"window", "select"}); }),
+  EXPECT_EQ(failure([&] {
+              JsonRef(json, "").allow_only({"window", "select"});
+            }),
             "unknown key 'windw', did you mean 'window'?");
 }
 
@@ -72,9 +78,11 @@ TEST(Nearest, IsEmptyWhenNothingIsNear) {
 
 TEST(Nearest, OrAllThereAre) {
   EXPECT_EQ(nearest_or_all("salinty", {"temperature", "salinity"}), ", did you mean 'salinity'?");
-  EXPECT_EQ(nearest_or_all("xyzzyxyz", {"temperature", "salinity"}), "; there are temperature, salinity");
+  EXPECT_EQ(nearest_or_all("xyzzyxyz", {"temperature", "salinity"}),
+            "; there are temperature, salinity");
   EXPECT_EQ(nearest_or_all("xyzzyxyz", {"temperature"}), "; there is temperature");
-  EXPECT_EQ(nearest_or_all("zz", {"a", "b", "c", "d", "e", "f", "g", "h", "i"}), "; there are a, b, c, d, e, f, g, h, ...");
+  EXPECT_EQ(nearest_or_all("zz", {"a", "b", "c", "d", "e", "f", "g", "h", "i"}),
+            "; there are a, b, c, d, e, f, g, h, ...");
   EXPECT_EQ(nearest_or_all("zz", {}), "");
 }
 

@@ -19,7 +19,9 @@ TEST(JsonText, ReplacesWhatIsNoUtf8) {
 TEST(JsonText, EscapesWhatIsHarmfulOnATerminal) {
   const Json json = {{"a\u202eb", "\x1b[0m \x7f \u009b31m \u200b\U000e0041 \u2010é\U0001f30d"}};
   const std::string text = json_text(json, -1);
-  EXPECT_EQ(text, "{\"a\\u202eb\":\"\\u001b[0m \\u007f \\u009b31m \\u200b\\udb40\\udc41 \u2010é\U0001f30d\"}");
+  EXPECT_EQ(
+      text,
+      "{\"a\\u202eb\":\"\\u001b[0m \\u007f \\u009b31m \\u200b\\udb40\\udc41 \u2010é\U0001f30d\"}");
   EXPECT_EQ(Json::parse(text), json);
 }
 

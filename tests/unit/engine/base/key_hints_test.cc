@@ -17,8 +17,10 @@ std::string failure(const Json& json) {
 }
 
 TEST(KeyHints, AKeyOfOtherProgramsIsAnsweredWithItsAdvice) {
-  EXPECT_EQ(failure({{"batch_size", 3}}), "a.b: unknown key 'batch_size': write \"batch\": {\"size\": 32}");
-  EXPECT_EQ(failure({{"Batch-Size", 3}}), "a.b: unknown key 'Batch-Size': write \"batch\": {\"size\": 32}");
+  EXPECT_EQ(failure({{"batch_size", 3}}),
+            "a.b: unknown key 'batch_size': write \"batch\": {\"size\": 32}");
+  EXPECT_EQ(failure({{"Batch-Size", 3}}),
+            "a.b: unknown key 'Batch-Size': write \"batch\": {\"size\": 32}");
   EXPECT_EQ(failure({{"windw", 3}}), "a.b: unknown key 'windw', did you mean 'window'?");
   EXPECT_EQ(failure({{"batch", 3}}), "");
 }

@@ -74,7 +74,8 @@ TEST(Log, ForTheJournalLinesBeginWithTheirPriority) {
   ::close(ends[1]);
   std::string text;
   char block[256];
-  for (ssize_t n; (n = ::read(ends[0], block, sizeof block)) > 0;) text.append(block, static_cast<std::size_t>(n));
+  for (ssize_t n; (n = ::read(ends[0], block, sizeof block)) > 0;)
+    text.append(block, static_cast<std::size_t>(n));
   ::close(ends[0]);
   int ended = 0;
   ::waitpid(child, &ended, 0);

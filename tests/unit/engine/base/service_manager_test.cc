@@ -43,7 +43,8 @@ class ServiceManager : public testing::Test {
     if (name[0] == '@') address.sun_path[0] = '\0';
     socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     ASSERT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address),
-                     static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size())), 0);
+                     static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size())),
+              0);
     setenv("NOTIFY_SOCKET", name.c_str(), 1);
   }
 
@@ -61,7 +62,8 @@ class ServiceManager : public testing::Test {
     message.msg_controllen = sizeof control;
     const ssize_t n = ::recvmsg(socket_, &message, 0);
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (descriptor != nullptr && header != nullptr) std::memcpy(descriptor, CMSG_DATA(header), sizeof(int));
+    if (descriptor != nullptr && header != nullptr)
+      std::memcpy(descriptor, CMSG_DATA(header), sizeof(int));
     return std::string(text, n < 0 ? 0 : static_cast<std::size_t>(n));
   }
 
@@ -102,7 +104,8 @@ TEST_F(ServiceManager, KeepsDescriptors) {
 }
 
 TEST_F(ServiceManager, AnAddressThatIsNoneIsPassedOver) {
-  for (const std::string& name : {std::string("notify"), std::string("/"), std::string(200, '/'), std::string()}) {
+  for (const std::string& name :
+       {std::string("notify"), std::string("/"), std::string(200, '/'), std::string()}) {
     setenv("NOTIFY_SOCKET", name.c_str(), 1);
     EXPECT_FALSE(notify_service_manager("READY=1")) << name;
   }

@@ -43,8 +43,9 @@ TEST(IsFileName, RefusesWhatAPathCouldMisread) {
   EXPECT_TRUE(is_file_name("2m_temperature"));
   EXPECT_TRUE(is_file_name("..."));
   EXPECT_TRUE(is_file_name(std::string(255, 'a')));
-  for (const std::string& name : {std::string(), std::string("."), std::string(".."), std::string("a/b"),
-                                  std::string("a\0b", 3), std::string("a\nb"), std::string(256, 'a')})
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string("a/b"),
+        std::string("a\0b", 3), std::string("a\nb"), std::string(256, 'a')})
     EXPECT_FALSE(is_file_name(name)) << name;
 }
 

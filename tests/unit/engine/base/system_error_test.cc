@@ -18,21 +18,27 @@ TEST(SystemError, NamesTheLimitOfOpenFiles) {
   rlimit now = before;
   now.rlim_cur = 77;
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &now), 0);
-  EXPECT_THAT(describe_system_error(EMFILE), testing::AllOf(testing::HasSubstr("77"), testing::HasSubstr("RLIMIT_NOFILE")));
+  EXPECT_THAT(describe_system_error(EMFILE),
+              testing::AllOf(testing::HasSubstr("77"), testing::HasSubstr("RLIMIT_NOFILE")));
   ::setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_THAT(describe_system_error(ENFILE), testing::HasSubstr("fs.file-max"));
 }
 
 TEST(SystemError, NamesTheLimitOfThreads) {
-  EXPECT_THAT(describe_thread_limit(), testing::AllOf(testing::HasSubstr("RLIMIT_NPROC"), testing::HasSubstr("pids.max")));
+  EXPECT_THAT(describe_thread_limit(),
+              testing::AllOf(testing::HasSubstr("RLIMIT_NPROC"), testing::HasSubstr("pids.max")));
 }
 
 TEST(SystemError, ExplainsThreadsThatCouldNotBeStarted) {
-  const auto thrown = std::make_exception_ptr(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
+  const auto thrown = std::make_exception_ptr(
+      std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
   EXPECT_EQ(explain(thrown).code(), ErrorCode::no_memory);
   EXPECT_EQ(explain(thrown).why(), describe_thread_limit());
-  EXPECT_EQ(explain(std::make_exception_ptr(Error(ErrorCode::stale, "why"))).code(), ErrorCode::stale);
-  EXPECT_EQ(explain(std::make_exception_ptr(std::system_error(EIO, std::generic_category()))).code(), ErrorCode::internal);
+  EXPECT_EQ(explain(std::make_exception_ptr(Error(ErrorCode::stale, "why"))).code(),
+            ErrorCode::stale);
+  EXPECT_EQ(
+      explain(std::make_exception_ptr(std::system_error(EIO, std::generic_category()))).code(),
+      ErrorCode::internal);
 }
 
 TEST(SystemError, ADescriptorThatCouldNotBeOpenedThrows) {
@@ -47,7 +53,9 @@ TEST(SystemError, ADescriptorThatCouldNotBeOpenedThrows) {
   }
 }
 
-TEST(SystemError, OthersAreAsTheSystemSays) { EXPECT_EQ(describe_system_error(EIO), std::strerror(EIO)); }
+TEST(SystemError, OthersAreAsTheSystemSays) {
+  EXPECT_EQ(describe_system_error(EIO), std::strerror(EIO));
+}
 
 }  // namespace system_error_test
 }  // namespace batchfs

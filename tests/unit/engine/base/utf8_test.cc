@@ -17,15 +17,17 @@ TEST(Utf8, EveryLengthThereAndBack) {
 }
 
 TEST(Utf8, WhatIsNotWellFormed) {
-  for (const char* text : {"\x80", "\xff", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x80\x80\x80",
-                           "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3(",
-                           "a\x80", "\xe2\x82\x28", "\xf0\x9f\x98\x28"})
+  for (const char* text :
+       {"\x80", "\xff", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf", "\xed\xa0\x80",
+        "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xc3",
+        "\xe2\x82", "\xf0\x9f\x98", "\xc3(", "a\x80", "\xe2\x82\x28", "\xf0\x9f\x98\x28"})
     EXPECT_FALSE(is_utf8(text)) << text;
   EXPECT_LE(code_points("\x80\xff\xc3\x80\xf0").size(), 4u);  // no harm
 }
 
 TEST(Utf8, WhatIsNoCodePoint) {
-  for (const char32_t point : {char32_t{0xd800}, char32_t{0xdfff}, char32_t{0x110000}, char32_t{0xffffffff}}) {
+  for (const char32_t point :
+       {char32_t{0xd800}, char32_t{0xdfff}, char32_t{0x110000}, char32_t{0xffffffff}}) {
     std::string text;
     append_utf8(text, point);
     EXPECT_EQ(text, "\ufffd");

@@ -4,7 +4,8 @@
 
 // The vectors, in Python:
 // import numpy as np
-// both = lambda values, dtype: (np.array(values, dtype).tobytes(), np.array(values, dtype).astype(np.dtype(dtype).newbyteorder("<")).tobytes())
+// both = lambda values, dtype: (np.array(values, dtype).tobytes(), np.array(values,
+// dtype).astype(np.dtype(dtype).newbyteorder("<")).tobytes())
 
 namespace batchfs {
 namespace bytes_test {
@@ -30,30 +31,26 @@ TEST(BytesCodec, SwapsEveryKindOfWord) {
   expect_swapped(make_type(Kind::floating, 4), hex("3fc00000c0000000"), hex("0000c03f000000c0"));
   // both([1, 2**63], ">u8")[0]
   // both([1, 2**63], ">u8")[1]
-  expect_swapped(make_type(Kind::unsigned_int, 8), hex(
-      "00000000000000018000000000000000"), hex(
-      "01000000000000000000000000000080"));
+  expect_swapped(make_type(Kind::unsigned_int, 8), hex("00000000000000018000000000000000"),
+                 hex("01000000000000000000000000000080"));
   // The two parts of a complex number apart, and each character.
   // both([1 + 2j, 3], ">c8")[0]
   // both([1 + 2j, 3], ">c8")[1]
-  expect_swapped(make_type(Kind::complex, 8), hex(
-      "3f800000400000004040000000000000"), hex(
-      "0000803f000000400000404000000000"));
+  expect_swapped(make_type(Kind::complex, 8), hex("3f800000400000004040000000000000"),
+                 hex("0000803f000000400000404000000000"));
   // both([1 + 2j], ">c16")[0]
   // both([1 + 2j], ">c16")[1]
-  expect_swapped(make_type(Kind::complex, 16), hex(
-      "3ff00000000000004000000000000000"), hex(
-      "000000000000f03f0000000000000040"));
+  expect_swapped(make_type(Kind::complex, 16), hex("3ff00000000000004000000000000000"),
+                 hex("000000000000f03f0000000000000040"));
   // both(["ab", "xyz"], ">U3")[0]
   // both(["ab", "xyz"], ">U3")[1]
-  expect_swapped(make_type(Kind::unicode, 12), hex(
-      "00000061000000620000000000000078000000790000007a"), hex(
-      "61000000620000000000000078000000790000007a000000"));
+  expect_swapped(make_type(Kind::unicode, 12),
+                 hex("00000061000000620000000000000078000000790000007a"),
+                 hex("61000000620000000000000078000000790000007a000000"));
   // both([5, "NaT"], ">M8[ns]")[0]
   // both([5, "NaT"], ">M8[ns]")[1]
-  expect_swapped(datetime_ns(), hex(
-      "00000000000000058000000000000000"), hex(
-      "05000000000000000000000000000080"));
+  expect_swapped(datetime_ns(), hex("00000000000000058000000000000000"),
+                 hex("05000000000000000000000000000080"));
 }
 
 TEST(BytesCodec, LeavesBytesInTheirOrder) {
@@ -61,39 +58,51 @@ TEST(BytesCodec, LeavesBytesInTheirOrder) {
     EXPECT_TRUE(make_codec("bytes", R"({"endian": "big"})", type)->is_identity());
   // b"abcdef"
   const Bytes text = hex("616263646566");
-  EXPECT_EQ(decode(*make_codec("bytes", R"({"endian": "big"})", make_type(Kind::bytes, 3)), text, 6), text);
-  EXPECT_EQ(decode(*make_codec("bytes", R"({"endian": "big"})", make_type(Kind::raw, 6)), text, 6), text);
+  EXPECT_EQ(
+      decode(*make_codec("bytes", R"({"endian": "big"})", make_type(Kind::bytes, 3)), text, 6),
+      text);
+  EXPECT_EQ(decode(*make_codec("bytes", R"({"endian": "big"})", make_type(Kind::raw, 6)), text, 6),
+            text);
 }
 
 TEST(BytesCodec, FieldsOfStructuresHaveTheirOwnOrder) {
-  const Json dtype = parse_json(R"([["a", "<i2"], ["b", ">i4", [2]], ["c", [["d", ">f8"], ["e", "|S2"]]]])", "test");
+  const Json dtype = parse_json(
+      R"([["a", "<i2"], ["b", ">i4", [2]], ["c", [["d", ">f8"], ["e", "|S2"]]]])", "test");
   const DataType type = parse_v2_type(JsonRef(dtype, "dtype"), "");
   const auto codec = make_codec("bytes", R"({"endian": "little"})", type);
-  // np.array([(1, [2, 3], (4.5, b"xy"))] * 2, [("a", "<i2"), ("b", ">i4", 2), ("c", [("d", ">f8"), ("e", "S2")])])
-  const Bytes stored = hex(
-      "01000000000200000003401200000000000078790100000000020000000340120000000000007879");
-  // np.array([(1, [2, 3], (4.5, b"xy"))] * 2, [("a", "<i2"), ("b", "<i4", 2), ("c", [("d", "<f8"), ("e", "S2")])])
-  const Bytes native = hex(
-      "01000200000003000000000000000000124078790100020000000300000000000000000012407879");
+  // np.array([(1, [2, 3], (4.5, b"xy"))] * 2, [("a", "<i2"), ("b", ">i4", 2), ("c", [("d", ">f8"),
+  // ("e", "S2")])])
+  const Bytes stored =
+      hex("01000000000200000003401200000000000078790100000000020000000340120000000000007879");
+  // np.array([(1, [2, 3], (4.5, b"xy"))] * 2, [("a", "<i2"), ("b", "<i4", 2), ("c", [("d", "<f8"),
+  // ("e", "S2")])])
+  const Bytes native =
+      hex("01000200000003000000000000000000124078790100020000000300000000000000000012407879");
   EXPECT_EQ(decode(*codec, stored, stored.size()), native);
 }
 
 TEST(BytesCodec, RefusesTooMuchAndPartsOfElements) {
   const auto codec = make_codec("bytes", "{}", float32());
-  EXPECT_EQ(failure([&] { decode(*codec, Bytes(12), 8); }), "the chunk has 12 bytes, 8 were expected");
-  EXPECT_EQ(failure([&] { decode(*codec, Bytes(7), 8); }), "the chunk has 7 bytes, 8 were expected");
+  EXPECT_EQ(failure([&] { decode(*codec, Bytes(12), 8); }),
+            "the chunk has 12 bytes, 8 were expected");
+  EXPECT_EQ(failure([&] { decode(*codec, Bytes(7), 8); }),
+            "the chunk has 7 bytes, 8 were expected");
   EXPECT_EQ(decode(*codec, {}, 8).size(), 0u);
 }
 
 TEST(BytesCodec, RefusesConfigurationsThatCannotBe) {
-  EXPECT_EQ(refusal("bytes", R"({"endian": "middle"})"), "bytes.endian: expected \"big\" or \"little\"");
+  EXPECT_EQ(refusal("bytes", R"({"endian": "middle"})"),
+            "bytes.endian: expected \"big\" or \"little\"");
   EXPECT_EQ(refusal("bytes", R"({"endian": 1})"), "bytes.endian: expected a string");
-  EXPECT_EQ(refusal("bytes", R"({"endain": "big"})"), "bytes: unknown key 'endain', did you mean 'endian'?");
+  EXPECT_EQ(refusal("bytes", R"({"endain": "big"})"),
+            "bytes: unknown key 'endain', did you mean 'endian'?");
   EXPECT_EQ(refusal("bytes", "{}", make_type(Kind::variable_string, 0)),
             "variable-length values under the codec 'bytes' are not supported");
 }
 
-TEST(BytesCodec, HasAnOldName) { EXPECT_EQ(make_codec("endian", R"({"endian": "big"})")->name(), "bytes"); }
+TEST(BytesCodec, HasAnOldName) {
+  EXPECT_EQ(make_codec("endian", R"({"endian": "big"})")->name(), "bytes");
+}
 
 }  // namespace bytes_test
 }  // namespace batchfs

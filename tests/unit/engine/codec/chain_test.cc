@@ -5,7 +5,8 @@
 // The vectors, in Python:
 // def turned(values, order, inner):  # zarr-python 3.1 cannot read these
 //   little = {"name": "bytes", "configuration": {"endian": "little"}}
-//   sharding = {"name": "sharding_indexed", "configuration": {"chunk_shape": inner, "codecs": [little],
+//   sharding = {"name": "sharding_indexed", "configuration": {"chunk_shape": inner, "codecs":
+//   [little],
 //               "index_codecs": [little, {"name": "crc32c"}]}}
 //   metadata = {"shape": values.shape, "data_type": "int32", "chunk_grid": {"name": "regular",
 //               "configuration": {"chunk_shape": values.shape}},
@@ -33,7 +34,8 @@ ChunkLayout layout() { return {{4, 6}, make_type(Kind::signed_int, 4), Bytes(4)}
 std::vector<CodecSpec> specs(std::string_view json) {
   std::vector<CodecSpec> result;
   const Json list = parse_json(json, "test");
-  for (const Json& codec : list) result.push_back({codec["name"], codec.value("configuration", Json::object())});
+  for (const Json& codec : list)
+    result.push_back({codec["name"], codec.value("configuration", Json::object())});
   return result;
 }
 
@@ -83,9 +85,9 @@ TEST(CodecChain, EveryCodecInTurn) {
   const Case cases[] = {
       {R"([{"name": "transpose", "configuration": {"order": [1, 0]}},
            {"name": "bytes", "configuration": {"endian": "big"}}, {"name": "gzip"}, {"name": "crc32c"}])",
-       // CRC32C(location="end").encode(GZip(1).encode(a.astype(">i4").T.copy())[:4] + bytes(4) + GZip(1).encode(a.astype(">i4").T.copy())[8:])
-       hex(
-           "1f8b08000000000004ff1dc4911680300040d1d92c9b655996655996655936cbb26c36cbb2feb47b7ae7d"
+       // CRC32C(location="end").encode(GZip(1).encode(a.astype(">i4").T.copy())[:4] + bytes(4) +
+       // GZip(1).encode(a.astype(">i4").T.copy())[8:])
+       hex("1f8b08000000000004ff1dc4911680300040d1d92c9b655996655996655936cbb26c36cbb2feb47b7ae7d"
            "c17c25fef2b1791818d42c3c84e253191b969993978e85838793f248dafb36000000089093d4e")},
       {R"([{"name": "bytes", "configuration": {"endian": "little"}},
            {"name": "delta", "configuration": {"dtype": "<i4", "astype": "<i2"}},
@@ -99,8 +101,7 @@ TEST(CodecChain, EveryCodecInTurn) {
       {R"([{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "sharding_indexed", "configuration":
            {"chunk_shape": [3, 2], "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}}])",
        // turned(a, [1, 0], [3, 2])
-       hex(
-           "000000002a00000007000000310000000e00000038000000540000007e0000005b0000008500000062000"
+       hex("000000002a00000007000000310000000e00000038000000540000007e0000005b0000008500000062000"
            "0008c000000150000003f0000001c00000046000000230000004d0000006900000093000000700000009a"
            "00000077000000a1000000000000000000000018000000000000001800000000000000180000000000000"
            "03000000000000000180000000000000048000000000000001800000000000000e7abd036")},
@@ -129,7 +130,8 @@ TEST(CodecChain, EveryCodecInTurn) {
 }
 
 TEST(CodecChain, SizesFollowThroughCodecsOfKnownSize) {
-  const CodecChain c = chain(R"([{"name": "delta", "configuration": {"dtype": "<i4", "astype": "<i2"}},
+  const CodecChain c =
+      chain(R"([{"name": "delta", "configuration": {"dtype": "<i4", "astype": "<i2"}},
                                 {"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}])");
   EXPECT_EQ(c.encoded_size(), 24u * 2 + 4);
   EXPECT_EQ(c.encoded_bound(), 24u * 2 + 4);
@@ -137,36 +139,46 @@ TEST(CodecChain, SizesFollowThroughCodecsOfKnownSize) {
 
 TEST(CodecChain, AChunkOfAnotherSizeIsRefused) {
   const CodecChain plain = chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}])");
-  EXPECT_EQ(failure([&] { decode(plain, Bytes(92)); }), "the chunk decodes to 92 bytes, 96 were expected");
-  EXPECT_EQ(failure([&] { decode(plain, Bytes(100)); }), "the chunk has 100 bytes, 96 were expected");
+  EXPECT_EQ(failure([&] { decode(plain, Bytes(92)); }),
+            "the chunk decodes to 92 bytes, 96 were expected");
+  EXPECT_EQ(failure([&] { decode(plain, Bytes(100)); }),
+            "the chunk has 100 bytes, 96 were expected");
   EXPECT_EQ(failure([&] { decode(plain, {}); }), "the chunk decodes to 0 bytes, 96 were expected");
-  const CodecChain zstd = chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd"}])");
+  const CodecChain zstd =
+      chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd"}])");
   // Zstd().encode(a[:3])
-  EXPECT_EQ(failure([&] { decode(zstd, hex(
-      "28b52ffd20483501008284080fb0e51c1067ee7747608cfbdd117c290f0efcddbd9d7d5d3d1dfddcbc9c7c5c3c"
-      "7c00")); }),
+  EXPECT_EQ(failure([&] {
+              decode(zstd, hex("28b52ffd20483501008284080fb0e51c1067ee7747608cfbdd117c290f0efcddbd9"
+                               "d7d5d3d1dfddcbc9c7c5c3c"
+                               "7c00"));
+            }),
             "the chunk decodes to 72 bytes, 96 were expected");
   // Zstd().encode(np.arange(25, dtype="<i4"))
-  EXPECT_THROW(decode(zstd, hex(
-      "28b52ffd20644d01004246090910b09e0330f2248e147feebc39f3e5ca93233f6ebc38f1e1c283037f776f675f"
-      "574f471f00")), Error);
+  EXPECT_THROW(decode(zstd, hex("28b52ffd20644d01004246090910b09e0330f2248e147feebc39f3e5ca93233f6e"
+                                "bc38f1e1c283037f776f675f"
+                                "574f471f00")),
+               Error);
 }
 
 TEST(CodecChain, KnowsWhichSizesStoredChunksHave) {
   const CodecChain plain = chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}])");
   plain.check_stored_size(96);
-  EXPECT_EQ(failure([&] { plain.check_stored_size(95); }), "the stored chunk has 95 bytes, 96 were expected");
+  EXPECT_EQ(failure([&] { plain.check_stored_size(95); }),
+            "the stored chunk has 95 bytes, 96 were expected");
   EXPECT_EQ(failure([&] { plain.check_stored_size(UINT64_MAX); }),
             "the stored chunk has 18446744073709551615 bytes, 96 were expected");
-  const CodecChain zstd = chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd"}])");
+  const CodecChain zstd =
+      chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd"}])");
   zstd.check_stored_size(1);
   zstd.check_stored_size(zstd.encoded_bound());
   EXPECT_EQ(failure([&] { zstd.check_stored_size(zstd.encoded_bound() + 1); }),
-            fmt::format("the stored chunk has {} bytes or more, decoded it should have 96", zstd.encoded_bound() + 1));
+            fmt::format("the stored chunk has {} bytes or more, decoded it should have 96",
+                        zstd.encoded_bound() + 1));
 }
 
 TEST(CodecChain, DecodesElementsWhereTheCodecHasRanges) {
-  const CodecChain c = chain(R"([{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "blosc"}])");
+  const CodecChain c =
+      chain(R"([{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "blosc"}])");
   ASSERT_TRUE(c.has_ranges());
   // Blosc("lz4").encode(a.astype(">i4"))
   const Bytes encoded = hex(
@@ -180,14 +192,17 @@ TEST(CodecChain, DecodesElementsWhereTheCodecHasRanges) {
       c.decode_elements(encoded, first, count, out);
       EXPECT_EQ(out, slice(ramp(), first * 4, (first + count) * 4));
     }
-  EXPECT_FALSE(chain(R"([{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes"},
-                         {"name": "blosc"}])").has_ranges());
+  EXPECT_FALSE(
+      chain(R"([{"name": "transpose", "configuration": {"order": [1, 0]}}, {"name": "bytes"},
+                         {"name": "blosc"}])")
+          .has_ranges());
   EXPECT_FALSE(chain(R"([{"name": "bytes"}, {"name": "blosc"}, {"name": "crc32c"}])").has_ranges());
 }
 
 TEST(CodecChain, RefusesUnknownCodecsByName) {
   EXPECT_EQ(refusal(R"([{"name": "zfpy"}])"), "the codec 'zfpy' is not supported");
-  EXPECT_EQ(refusal(R"([{"name": "bytes"}, {"name": "pickle"}])"), "the codec 'pickle' is not supported");
+  EXPECT_EQ(refusal(R"([{"name": "bytes"}, {"name": "pickle"}])"),
+            "the codec 'pickle' is not supported");
 }
 
 TEST(CodecChain, ChecksTheOrderOfCodecs) {
@@ -196,8 +211,9 @@ TEST(CodecChain, ChecksTheOrderOfCodecs) {
             "no codec makes bytes of the elements, as 'bytes' does");
   EXPECT_EQ(refusal(R"([{"name": "zstd"}])"),
             "the codec 'zstd' needs one before it that makes bytes of the elements, as 'bytes'");
-  EXPECT_EQ(refusal(R"([{"name": "bytes"}, {"name": "transpose", "configuration": {"order": [1, 0]}}])"),
-            "the codec 'transpose' takes arrays, the codec before it gives bytes");
+  EXPECT_EQ(
+      refusal(R"([{"name": "bytes"}, {"name": "transpose", "configuration": {"order": [1, 0]}}])"),
+      "the codec 'transpose' takes arrays, the codec before it gives bytes");
   EXPECT_EQ(refusal(R"([{"name": "bytes"}, {"name": "bytes"}])"),
             "the codec 'bytes' takes arrays, the codec before it gives bytes");
 }
@@ -210,7 +226,8 @@ std::string compressors(int count) {
 
 TEST(CodecChain, OfManyCompressorsEachAddsAnEighthAtMost) {
   const auto of_a_megabyte = [](int count) {
-    return CodecChain(specs(compressors(count)), {{1 << 20}, make_type(Kind::unsigned_int, 1), Bytes(1)});
+    return CodecChain(specs(compressors(count)),
+                      {{1 << 20}, make_type(Kind::unsigned_int, 1), Bytes(1)});
   };
   EXPECT_EQ(of_a_megabyte(1).encoded_bound(), (1u << 20) + (1u << 17) + 4096);
   EXPECT_LT(of_a_megabyte(21).encoded_bound(), 13u << 20);
@@ -219,12 +236,20 @@ TEST(CodecChain, OfManyCompressorsEachAddsAnEighthAtMost) {
 }
 
 TEST(CodecChain, KnowsTheMemoryBetweenItsCodecs) {
-  EXPECT_EQ(chain(R"([{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "zstd"}])").scratch_bytes(), 0u);
-  EXPECT_EQ(chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "shuffle", "configuration": {"elementsize": 4}}, {"name": "zstd"}])").scratch_bytes(), 96u);
+  EXPECT_EQ(chain(R"([{"name": "bytes", "configuration": {"endian": "big"}}, {"name": "zstd"}])")
+                .scratch_bytes(),
+            0u);
+  EXPECT_EQ(
+      chain(
+          R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "shuffle", "configuration": {"elementsize": 4}}, {"name": "zstd"}])")
+          .scratch_bytes(),
+      96u);
   const std::uint64_t encoded = 96 + 12 + 4096;
   EXPECT_EQ(chain(compressors(2)).scratch_bytes(), encoded);
   EXPECT_EQ(chain(compressors(3)).scratch_bytes(), encoded + encoded + encoded / 8 + 4096);
-  EXPECT_GT(chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "bz2"}])").scratch_bytes(), 3'000'000u);
+  EXPECT_GT(chain(R"([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "bz2"}])")
+                .scratch_bytes(),
+            3'000'000u);
 }
 
 TEST(CodecChain, OfNoDimensions) {

@@ -20,9 +20,14 @@ TEST(Crc32c, FollowsTheData) {
   std::vector<std::int32_t> a;
   for (int i = 0; i < 20; ++i) a.push_back(i);
   // CRC32C(location="end").encode(a)
-  EXPECT_EQ(expect_decodes(*codec, hex(
-      "000000000100000002000000030000000400000005000000060000000700000008000000090000000a0000000b"
-      "0000000c0000000d0000000e0000000f00000010000000110000001200000013000000e8cf06a9"), bytes_of(a)), 0);
+  EXPECT_EQ(
+      expect_decodes(
+          *codec,
+          hex("000000000100000002000000030000000400000005000000060000000700000008000000090000000a00"
+              "00000b"
+              "0000000c0000000d0000000e0000000f00000010000000110000001200000013000000e8cf06a9"),
+          bytes_of(a)),
+      0);
   EXPECT_EQ(codec->encoded_size(80), 84u);
 }
 
@@ -30,7 +35,7 @@ TEST(Crc32c, OfEveryLengthAroundAWord) {
   const auto codec = make_codec("crc32c");
   const std::pair<int, const char*> ends[] = {
       // CRC32C(location="end").encode(bytes(range(n)))[n:].hex()
-      {0, "00000000"}, {1, "51537d52"}, {7, "4ced59a3"}, {8, "3bbc2c8a"},
+      {0, "00000000"}, {1, "51537d52"},  {7, "4ced59a3"},  {8, "3bbc2c8a"},
       {9, "a8c54471"}, {15, "f603ef68"}, {16, "eb08c9d9"}, {17, "175e4338"},
   };
   for (const auto& [length, digits] : ends) {
@@ -57,9 +62,12 @@ TEST(Crc32c, RefusesTooLittleAndTooMuch) {
   EXPECT_TRUE(fails(*codec, {}, 8));
   EXPECT_TRUE(fails(*codec, Bytes(3), 8));
   // CRC32C(location="end").encode(a)
-  EXPECT_TRUE(fails(*codec, hex(
-      "000000000100000002000000030000000400000005000000060000000700000008000000090000000a0000000b"
-      "0000000c0000000d0000000e0000000f00000010000000110000001200000013000000e8cf06a9"), 79));
+  EXPECT_TRUE(
+      fails(*codec,
+            hex("000000000100000002000000030000000400000005000000060000000700000008000000090000000a"
+                "0000000b"
+                "0000000c0000000d0000000e0000000f00000010000000110000001200000013000000e8cf06a9"),
+            79));
 }
 
 }  // namespace crc32c_test

@@ -1,8 +1,8 @@
 #pragma once
 // What the tests of codecs share: vectors written as hexadecimal digits, and damage done to them.
 //
-// The vectors were written by numcodecs and zarr-python; the comment above each is the expression that gives
-// it, with the names that the head of the file defines.
+// The vectors were written by numcodecs and zarr-python; the comment above each is the expression
+// that gives it, with the names that the head of the file defines.
 
 #include <algorithm>
 #include <cstddef>
@@ -34,7 +34,8 @@ inline Bytes hex(std::string_view digits) {
 
 /// The bytes [begin, end).
 inline Bytes slice(const Bytes& bytes, std::size_t begin, std::size_t end) {
-  return {bytes.begin() + static_cast<std::ptrdiff_t>(begin), bytes.begin() + static_cast<std::ptrdiff_t>(end)};
+  return {bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+          bytes.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
 template <class T>
@@ -57,7 +58,8 @@ inline std::unique_ptr<Codec> make_codec(std::string_view name, std::string_view
   return find_codec(name)(JsonRef(json, std::string(name)), layout);
 }
 
-inline std::unique_ptr<Codec> make_codec(std::string_view name, std::string_view configuration = "{}",
+inline std::unique_ptr<Codec> make_codec(std::string_view name,
+                                         std::string_view configuration = "{}",
                                          DataType type = make_type(Kind::unsigned_int, 1)) {
   ChunkLayout layout{{1}, std::move(type), {}};
   return make_codec(name, configuration, layout);
@@ -79,14 +81,14 @@ inline std::string refusal(std::string_view name, std::string_view configuration
   return failure([&] { make_codec(name, configuration, std::move(type)); });
 }
 
-/// Memory with a page behind it that cannot be touched: a step over the end stops the test, also one that the
-/// libraries make, which no sanitizer has instrumented.
+/// Memory with a page behind it that cannot be touched: a step over the end stops the test, also
+/// one that the libraries make, which no sanitizer has instrumented.
 class GuardedMemory {
  public:
   explicit GuardedMemory(std::size_t capacity)
       : capacity_((capacity + kPage - 1) / kPage * kPage),
-        memory_(static_cast<std::byte*>(
-            ::mmap(nullptr, capacity_ + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+        memory_(static_cast<std::byte*>(::mmap(nullptr, capacity_ + kPage, PROT_READ | PROT_WRITE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
     EXPECT_EQ(::mprotect(memory_ + capacity_, kPage, PROT_NONE), 0);
   }
   ~GuardedMemory() { ::munmap(memory_, capacity_ + kPage); }
@@ -117,8 +119,8 @@ inline Bytes decode(const Codec& codec, std::span<const std::byte> encoded, std:
   return {to.begin(), to.begin() + static_cast<std::ptrdiff_t>(std::min(got, room))};
 }
 
-inline Bytes decode_range(const Codec& codec, std::span<const std::byte> encoded, std::uint64_t decoded_size,
-                          std::uint64_t offset, std::size_t length) {
+inline Bytes decode_range(const Codec& codec, std::span<const std::byte> encoded,
+                          std::uint64_t decoded_size, std::uint64_t offset, std::size_t length) {
   static const GuardedMemory in(kLargestVector), out(kLargestVector);
   const std::span<std::byte> to = out.last(length);
   codec.decode_range(in.copy(encoded), decoded_size, offset, to);
@@ -131,14 +133,16 @@ inline bool fails(const Codec& codec, std::span<const std::byte> encoded, std::s
     decode(codec, encoded, room);
     return false;
   } catch (const Error& error) {
-    EXPECT_THAT(error.code(), testing::AnyOf(ErrorCode::corrupt, ErrorCode::not_supported)) << error.what();
+    EXPECT_THAT(error.code(), testing::AnyOf(ErrorCode::corrupt, ErrorCode::not_supported))
+        << error.what();
     return true;
   }
 }
 
-/// Cuts the data at every byte: each must fail, give fewer bytes than the whole (which the chain refuses), or,
-/// where only an end mark is lost, the same.
-inline void expect_truncation_is_noticed(const Codec& codec, const Bytes& encoded, const Bytes& expected) {
+/// Cuts the data at every byte: each must fail, give fewer bytes than the whole (which the chain
+/// refuses), or, where only an end mark is lost, the same.
+inline void expect_truncation_is_noticed(const Codec& codec, const Bytes& encoded,
+                                         const Bytes& expected) {
   for (std::size_t n = 0; n < encoded.size(); ++n) {
     const std::span<const std::byte> part = std::span(encoded).first(n);
     if (fails(codec, part, expected.size())) continue;
@@ -147,8 +151,8 @@ inline void expect_truncation_is_noticed(const Codec& codec, const Bytes& encode
   }
 }
 
-/// Changes every byte, in each bit and in all, and returns how many of the changes gave other values of the same
-/// size: what a format without a checksum cannot see.
+/// Changes every byte, in each bit and in all, and returns how many of the changes gave other
+/// values of the same size: what a format without a checksum cannot see.
 inline int unseen_changes(const Codec& codec, const Bytes& encoded, const Bytes& expected) {
   int unseen = 0;
   Bytes damaged = encoded;
@@ -165,7 +169,8 @@ inline int unseen_changes(const Codec& codec, const Bytes& encoded, const Bytes&
   return unseen;
 }
 
-/// A good vector: decodes to `expected`, needs all of its room, and damage is survived. Returns the unseen changes.
+/// A good vector: decodes to `expected`, needs all of its room, and damage is survived. Returns the
+/// unseen changes.
 inline int expect_decodes(const Codec& codec, const Bytes& encoded, const Bytes& expected) {
   EXPECT_EQ(decode(codec, encoded, expected.size()), expected);
   EXPECT_EQ(decode(codec, encoded, expected.size() + 100), expected);

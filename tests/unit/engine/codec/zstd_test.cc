@@ -7,7 +7,8 @@
 // The vectors, in Python:
 // import subprocess, numpy as np; from numcodecs import Zstd
 // a = (np.arange(96) // 5).astype("<i4")
-// stream = lambda data: subprocess.run(["zstd", "-c"], input=data, stdout=subprocess.PIPE).stdout  # no size
+// stream = lambda data: subprocess.run(["zstd", "-c"], input=data, stdout=subprocess.PIPE).stdout
+// # no size
 
 namespace batchfs {
 namespace zstd_test {
@@ -21,13 +22,17 @@ Bytes values() {
 TEST(Zstd, DecodesWhatNumcodecsWrites) {
   const auto codec = make_codec("zstd", R"({"level": 3})");
   // Zstd(level=3).encode(a)
-  expect_decodes(*codec, hex(
-      "28b52ffd608000050200c000000102030405060708090a0b0c0d0e0f1011121300000013002011901c48184804"
-      "240712061201c981848144407220612011901c4818480424b74b9807da"), values());
+  expect_decodes(*codec,
+                 hex("28b52ffd608000050200c000000102030405060708090a0b0c0d0e0f101112130000001300201"
+                     "1901c48184804"
+                     "240712061201c981848144407220612011901c4818480424b74b9807da"),
+                 values());
   // Zstd(level=0, checksum=True).encode(a)
-  expect_decodes(*codec, hex(
-      "28b52ffd648000050200c000000102030405060708090a0b0c0d0e0f1011121300000013002011901c48184804"
-      "240712061201c981848144407220612011901c4818480424b74b9807daf238420f"), values());
+  expect_decodes(*codec,
+                 hex("28b52ffd648000050200c000000102030405060708090a0b0c0d0e0f101112130000001300201"
+                     "1901c48184804"
+                     "240712061201c981848144407220612011901c4818480424b74b9807daf238420f"),
+                 values());
 }
 
 TEST(Zstd, AChecksumShowsEveryChange) {
@@ -63,9 +68,11 @@ TEST(Zstd, DecodesSeveralFramesAndSkipsSkippableOnes) {
 TEST(Zstd, RefusesTrailingBytesAndNothingAtAll) {
   const auto codec = make_codec("zstd");
   // Zstd().encode(a) + b"\1\2\3\4"
-  EXPECT_TRUE(fails(*codec, hex(
-      "28b52ffd608000050200c000000102030405060708090a0b0c0d0e0f1011121300000013002011901c48184804"
-      "240712061201c981848144407220612011901c4818480424b74b9807da01020304"), values().size()));
+  EXPECT_TRUE(fails(*codec,
+                    hex("28b52ffd608000050200c000000102030405060708090a0b0c0d0e0f101112130000001300"
+                        "2011901c48184804"
+                        "240712061201c981848144407220612011901c4818480424b74b9807da01020304"),
+                    values().size()));
   // No frames are no bytes: the chain misses them.
   EXPECT_EQ(decode(*codec, {}, 8).size(), 0u);
 }

@@ -13,7 +13,8 @@ struct Case {
   std::int64_t step_ns, seconds, nanoseconds;
 };
 
-// seconds: (cftime.num2date(0, units, calendar or "standard") as a real datetime) - 1970-01-01, i.e.
+// seconds: (cftime.num2date(0, units, calendar or "standard") as a real datetime) - 1970-01-01,
+// i.e.
 //   cftime.date2num(cftime.num2date(0, units, calendar), "seconds since 1970-01-01", calendar)
 const Case kCases[] = {
     {"hours since 1900-01-01", "", 3600 * kSecond, -2208988800, 0},
@@ -51,28 +52,50 @@ TEST_P(TimeUnits, AreReadAsCftimeReadsThem) {
 INSTANTIATE_TEST_SUITE_P(Reference, TimeUnits, testing::ValuesIn(kCases));
 
 TEST(TimeUnits, OfOtherCalendarsAreTimesWithoutReference) {
-  for (const char* calendar : {"noleap", "365_day", "360_day", "julian", "all_leap", "366_day", "nonsense"}) {
+  for (const char* calendar :
+       {"noleap", "365_day", "360_day", "julian", "all_leap", "366_day", "nonsense"}) {
     EXPECT_FALSE(parse_time_units("days since 2000-01-01", calendar)) << calendar;
     EXPECT_TRUE(is_time_units("days since 2000-01-01"));
   }
 }
 
 TEST(TimeUnits, WhatIsNoTimeIsNone) {
-  for (const char* units :
-       {"", "K", "days", "since 2000-01-01", " since 2000-01-01", "months since 2000-01-01", "years since 2000",
-        "days since", "days since ", "days since then", "days since 2000-13-01", "days since 2000-00-01",
-        "days since 2000-01-32", "days since 2000-02-30", "days since 2001-02-29", "days since 2000-01-01 25:00",
-        "days since 2000-01-01 00:60", "days since 2000-01-01 00:00:61", "days since 2000-01-01 00:-5",
-        "days since 2000-01-01 00:00:-5", "days since 2000-01-01 +99:00", "days since 2000-01-01 +-5:00",
-        "days since 2000-01-01 +05:99", "days since 2000-01-01 noon", "days since 999999999999999999999-01-01",
-        "days since 100000000-01-01", "days since 2000-01-01 00:00:00 +", "days since 2000-01-01 00:00 +05:"}) {
+  for (const char* units : {"",
+                            "K",
+                            "days",
+                            "since 2000-01-01",
+                            " since 2000-01-01",
+                            "months since 2000-01-01",
+                            "years since 2000",
+                            "days since",
+                            "days since ",
+                            "days since then",
+                            "days since 2000-13-01",
+                            "days since 2000-00-01",
+                            "days since 2000-01-32",
+                            "days since 2000-02-30",
+                            "days since 2001-02-29",
+                            "days since 2000-01-01 25:00",
+                            "days since 2000-01-01 00:60",
+                            "days since 2000-01-01 00:00:61",
+                            "days since 2000-01-01 00:-5",
+                            "days since 2000-01-01 00:00:-5",
+                            "days since 2000-01-01 +99:00",
+                            "days since 2000-01-01 +-5:00",
+                            "days since 2000-01-01 +05:99",
+                            "days since 2000-01-01 noon",
+                            "days since 999999999999999999999-01-01",
+                            "days since 100000000-01-01",
+                            "days since 2000-01-01 00:00:00 +",
+                            "days since 2000-01-01 00:00 +05:"}) {
     EXPECT_FALSE(parse_time_units(units, "")) << units;
     EXPECT_FALSE(is_time_units(units)) << units;
   }
 }
 
 TEST(TimeUnits, LongFractionsAreCutNotOverflown) {
-  const auto reference = parse_time_units("seconds since 1970-01-01 00:00:00.1234567890123456789012345678901234567890", "");
+  const auto reference = parse_time_units(
+      "seconds since 1970-01-01 00:00:00.1234567890123456789012345678901234567890", "");
   ASSERT_TRUE(reference);
   EXPECT_EQ(reference->nanoseconds, 123456789);
 }

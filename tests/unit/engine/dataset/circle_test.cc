@@ -10,7 +10,8 @@ namespace circle_test {
 using List = std::vector<std::int64_t>;
 
 /// Does a coordinate of these values and attributes have a period?
-bool is_circle(const std::string& name, const std::vector<double>& values, const Json& attributes = Json::object()) {
+bool is_circle(const std::string& name, const std::vector<double>& values,
+               const Json& attributes = Json::object()) {
   MemoryData data;
   data.index("x", "<f8", values, attributes);
   const auto dataset = data.dataset();
@@ -32,7 +33,7 @@ TEST(Circle, LongitudesAreKnownByAttributesAndName) {
   EXPECT_TRUE(is_circle("x", part, {{"units", "degrees_east"}}));
   EXPECT_TRUE(is_circle("rlon", part, {{"units", "degrees"}, {"standard_name", "grid_longitude"}}));
   EXPECT_TRUE(is_circle("x", part, {{"units", "degrees"}, {"axis", "X"}}));
-  EXPECT_FALSE(is_circle("x", part, {{"axis", "X"}}));                          // a projection, or an index
+  EXPECT_FALSE(is_circle("x", part, {{"axis", "X"}}));  // a projection, or an index
   EXPECT_FALSE(is_circle("x", part, {{"units", "m"}, {"axis", "X"}}));
   EXPECT_FALSE(is_circle("lon", part, {{"units", "radians"}}));
   EXPECT_FALSE(is_circle("lat", part, {{"units", "degrees_north"}}));
@@ -57,7 +58,8 @@ List taken(const char* type, const std::vector<T>& values, double from, double t
 TEST(Circle, PositionsBeginAtTheFirstEndAndGoUp) {
   EXPECT_EQ(taken<double>("<f8", {0, 90, 180, 270}, 180, 90), (List{2, 3, 0, 1}));
   EXPECT_EQ(taken<double>("<f8", {0, 90, 180, 270}, 100, 0), (List{2, 3, 0}));
-  EXPECT_EQ(taken<double>("<f8", {270, 180, 90, 0}, 180, 90), (List{1, 0, 3, 2}));  // stored downwards
+  EXPECT_EQ(taken<double>("<f8", {270, 180, 90, 0}, 180, 90),
+            (List{1, 0, 3, 2}));  // stored downwards
   EXPECT_EQ(taken<double>("<f8", {180, 270, 0, 90}, 90, 450), (List{3, 0, 1, 2}));
   EXPECT_EQ(taken<std::int16_t>("<i2", {0, 90, 180, 270}, -90, 0), (List{3, 0}));
 }

@@ -17,8 +17,9 @@ CfDecoding decoding(const std::string& dtype, const Json& attributes) {
 template <class To, class From>
 std::vector<To> convert(const Converter& converter, const std::vector<From>& source) {
   std::vector<To> result(source.size());
-  converter.convert({static_cast<std::int64_t>(source.size())}, reinterpret_cast<const std::byte*>(source.data()),
-                    {sizeof(From)}, reinterpret_cast<std::byte*>(result.data()), {sizeof(To)});
+  converter.convert({static_cast<std::int64_t>(source.size())},
+                    reinterpret_cast<const std::byte*>(source.data()), {sizeof(From)},
+                    reinterpret_cast<std::byte*>(result.data()), {sizeof(To)});
   return result;
 }
 
@@ -34,21 +35,25 @@ TEST(Converter, RoundsToHalfPrecisionOnce) {
   const Converter converter(decoding("<f8", Json::object()), make_type(Kind::floating, 2));
   EXPECT_FALSE(converter.is_copy());
   EXPECT_FALSE(converter.in_place());
-  // numpy.array([1.0004882812500002, 1.00048828125, 65519.9, 65520, 1e-8, 6e-8, -0.0]).astype("f2").view("u2").tolist()
-  // The first lies above the middle of two halves by less than single precision shows.
-  const auto halves = convert<std::uint16_t, double>(converter, {1.0004882812500002, 1.00048828125, 65519.9, 65520, 1e-8, 6e-8, -0.0});
+  // numpy.array([1.0004882812500002, 1.00048828125, 65519.9, 65520, 1e-8, 6e-8,
+  // -0.0]).astype("f2").view("u2").tolist() The first lies above the middle of two halves by less
+  // than single precision shows.
+  const auto halves = convert<std::uint16_t, double>(
+      converter, {1.0004882812500002, 1.00048828125, 65519.9, 65520, 1e-8, 6e-8, -0.0});
   EXPECT_EQ(halves, (std::vector<std::uint16_t>{15361, 15360, 31743, 31744, 0, 1, 32768}));
 }
 
 TEST(Converter, CastsAfterTheScaling) {
   // (numpy.array([1, 2, -4], "i2") * 0.1 + 0.3).astype("f4").tolist()
-  const Converter converter(decoding("<i2", {{"scale_factor", 0.1}, {"add_offset", 0.3}}), float32());
+  const Converter converter(decoding("<i2", {{"scale_factor", 0.1}, {"add_offset", 0.3}}),
+                            float32());
   EXPECT_EQ((convert<float, std::int16_t>(converter, {1, 2, -4})),
             (std::vector<float>{0.4000000059604645f, 0.5f, -0.10000000149011612f}));
 }
 
 TEST(Converter, RoundsAfterEveryOperation) {
-  // numpy: (numpy.float64(x) * s) + o with two roundings differs from a fused multiply-add in the last bit
+  // numpy: (numpy.float64(x) * s) + o with two roundings differs from a fused multiply-add in the
+  // last bit
   const double x = 3.0, s = 0.1, o = -0.3;
   const Converter converter(decoding("<f8", {{"scale_factor", s}, {"add_offset", o}}), float64());
   volatile double product = x * s;
@@ -77,7 +82,8 @@ TEST(Converter, FollowsStridesInBothDirections) {
   std::vector<float> transposed(6, -7);
   converter.convert({2, 3}, reinterpret_cast<const std::byte*>(source.data()), {6, 2},
                     reinterpret_cast<std::byte*>(transposed.data()), {4, 8});
-  EXPECT_EQ(std::vector<float>(transposed.begin(), transposed.begin() + 5), (std::vector<float>{0, 3, 1, 4, 2}));
+  EXPECT_EQ(std::vector<float>(transposed.begin(), transposed.begin() + 5),
+            (std::vector<float>{0, 3, 1, 4, 2}));
   EXPECT_TRUE(std::isnan(transposed[5]));
   std::vector<float> reversed(3, -7);
   converter.convert({3}, reinterpret_cast<const std::byte*>(source.data()), {2},
@@ -112,13 +118,16 @@ TEST(Converter, IntegersMayBeDecodedInPlace) {
 
 Finish normalized(std::vector<double> subtract, std::vector<double> divide, const Dims& strides) {
   Finish finish;
-  finish.normalization = std::make_shared<Normalization>(Normalization{std::move(subtract), std::move(divide), strides});
+  finish.normalization = std::make_shared<Normalization>(
+      Normalization{std::move(subtract), std::move(divide), strides});
   return finish;
 }
 
 TEST(Converter, NormalizesInDoublePrecision) {
-  // ((numpy.array([280.1, -3, numpy.nan], "f4").astype("f8") - 278.4) / 21.3).astype("f4").view("u4").tolist()
-  const Converter converter(decoding("<f4", Json::object()), float32(), normalized({278.4}, {21.3}, {0}));
+  // ((numpy.array([280.1, -3, numpy.nan], "f4").astype("f8") - 278.4)
+  // / 21.3).astype("f4").view("u4").tolist()
+  const Converter converter(decoding("<f4", Json::object()), float32(),
+                            normalized({278.4}, {21.3}, {0}));
   EXPECT_FALSE(converter.is_copy());
   const auto words = convert<std::uint32_t, float>(converter, {280.1f, -3, NAN});
   EXPECT_EQ(words[0], 1034122427u);
@@ -129,7 +138,8 @@ TEST(Converter, NormalizesInDoublePrecision) {
 TEST(Converter, NormalizesLongRunsAndIntegers) {
   std::vector<std::int64_t> values(1500);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i) - 700;
-  const Converter converter(decoding("<i8", Json::object()), float64(), normalized({0.5}, {4}, {0}));
+  const Converter converter(decoding("<i8", Json::object()), float64(),
+                            normalized({0.5}, {4}, {0}));
   const auto result = convert<double, std::int64_t>(converter, values);
   for (std::size_t i = 0; i < values.size(); ++i)
     ASSERT_EQ(result[i], (static_cast<double>(values[i]) - 0.5) / 4) << i;
@@ -139,14 +149,16 @@ TEST(Converter, NumbersOfTheirOwnAlongDimensions) {
   // Array of (3, 2, 4); numbers along the first and the last dimension; a box from (1, 0, 2) on.
   std::vector<double> subtract(12), divide(12, 1);
   for (std::size_t i = 0; i < 12; ++i) subtract[i] = 100.0 * static_cast<double>(i);
-  const Converter converter(decoding("<f4", Json::object()), float64(), normalized(subtract, divide, {4, 0, 1}));
+  const Converter converter(decoding("<f4", Json::object()), float64(),
+                            normalized(subtract, divide, {4, 0, 1}));
   ASSERT_TRUE(converter.by_position());
   std::vector<float> source(2 * 2 * 2);
   for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i);
   std::vector<double> result(source.size());
   converter.convert({2, 2, 2}, reinterpret_cast<const std::byte*>(source.data()), {16, 8, 4},
                     reinterpret_cast<std::byte*>(result.data()), {32, 16, 8}, {1, 0, 2});
-  EXPECT_EQ(result, (std::vector<double>{0 - 600, 1 - 700, 2 - 600, 3 - 700, 4 - 1000, 5 - 1100, 6 - 1000, 7 - 1100}));
+  EXPECT_EQ(result, (std::vector<double>{0 - 600, 1 - 700, 2 - 600, 3 - 700, 4 - 1000, 5 - 1100,
+                                         6 - 1000, 7 - 1100}));
 }
 
 TEST(Converter, ReplacesNanAfterNormalizing) {
@@ -166,7 +178,8 @@ TEST(Converter, RoundsToBfloat16) {
   const Converter converter(decoding("<f4", Json::object()), bfloat16());
   EXPECT_EQ(converter.result_itemsize(), 2u);
   // numpy.array([...], "f4").astype(ml_dtypes.bfloat16).view("u2")
-  EXPECT_EQ((convert<std::uint16_t, float>(converter, {1, 1.00390625f, 1.01171875f, 1.00390637f, -3.4e38f, NAN, 1e-40f})),
+  EXPECT_EQ((convert<std::uint16_t, float>(
+                converter, {1, 1.00390625f, 1.01171875f, 1.00390637f, -3.4e38f, NAN, 1e-40f})),
             (std::vector<std::uint16_t>{0x3f80, 0x3f80, 0x3f82, 0x3f81, 0xff80, 0x7fc0, 0x0001}));
 }
 

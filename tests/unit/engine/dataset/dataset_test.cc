@@ -12,9 +12,11 @@ using testing::HasSubstr;
 
 using DimList = std::vector<std::pair<std::string, std::int64_t>>;
 
-ArrayMetadata v2(const Json& attributes, const Json& more = Json::object(), const Shape& shape = {2, 3}) {
-  Json document = {{"zarr_format", 2}, {"shape", shape}, {"chunks", shape}, {"dtype", "<f4"},   {"compressor", nullptr},
-                   {"order", "C"},     {"filters", nullptr}, {"fill_value", nullptr}};
+ArrayMetadata v2(const Json& attributes, const Json& more = Json::object(),
+                 const Shape& shape = {2, 3}) {
+  Json document = {{"zarr_format", 2},   {"shape", shape},        {"chunks", shape},
+                   {"dtype", "<f4"},     {"compressor", nullptr}, {"order", "C"},
+                   {"filters", nullptr}, {"fill_value", nullptr}};
   for (const auto& [key, value] : more.items()) document[key] = value;
   return parse_array_v2("v", document, attributes, "v");
 }
@@ -24,24 +26,30 @@ TEST(DimensionNames, OfFormat2) {
   EXPECT_THAT(dimension_names(v2(Json::object())), ElementsAre("dim_0", "dim_1"));
   // What does not fit the shape names nothing.
   EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", {"y"}}})), ElementsAre("dim_0", "dim_1"));
-  EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", {"y", 5}}})), ElementsAre("dim_0", "dim_1"));
+  EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", {"y", 5}}})),
+              ElementsAre("dim_0", "dim_1"));
   EXPECT_THAT(dimension_names(v2({{"_ARRAY_DIMENSIONS", "yx"}})), ElementsAre("dim_0", "dim_1"));
   EXPECT_THAT(dimension_names(v2(Json::object(), Json::object(), Shape{})), ElementsAre());
 }
 
 TEST(DimensionNames, OfNczarr) {
-  EXPECT_THAT(dimension_names(v2(Json::object(), {{"_NCZARR_ARRAY", {{"dimrefs", {"/lat", "/group/lon"}}}}})),
+  EXPECT_THAT(dimension_names(
+                  v2(Json::object(), {{"_NCZARR_ARRAY", {{"dimrefs", {"/lat", "/group/lon"}}}}})),
               ElementsAre("lat", "lon"));
-  EXPECT_THAT(dimension_names(v2({{"_nczarr_array", {{"dimension_references", {"/lat", "/lon"}}}}})),
-              ElementsAre("lat", "lon"));
-  EXPECT_THAT(dimension_names(v2({{"_nczarr_array", {{"dimrefs", 7}}}})), ElementsAre("dim_0", "dim_1"));
+  EXPECT_THAT(
+      dimension_names(v2({{"_nczarr_array", {{"dimension_references", {"/lat", "/lon"}}}}})),
+      ElementsAre("lat", "lon"));
+  EXPECT_THAT(dimension_names(v2({{"_nczarr_array", {{"dimrefs", 7}}}})),
+              ElementsAre("dim_0", "dim_1"));
 }
 
 TEST(DimensionNames, OfFormat3) {
-  Json document = parse_json(R"({"zarr_format": 3, "node_type": "array", "shape": [2, 3], "data_type": "float32",
+  Json document = parse_json(
+      R"({"zarr_format": 3, "node_type": "array", "shape": [2, 3], "data_type": "float32",
     "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 3]}},
     "chunk_key_encoding": {"name": "default"}, "fill_value": 0,
-    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "dimension_names": ["y", null]})", "v");
+    "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}], "dimension_names": ["y", null]})",
+      "v");
   EXPECT_THAT(dimension_names(parse_array_v3("v", document, "v")), ElementsAre("y", "dim_1"));
   document.erase("dimension_names");
   EXPECT_THAT(dimension_names(parse_array_v3("v", document, "v")), ElementsAre("dim_0", "dim_1"));
@@ -69,7 +77,9 @@ TEST(Dataset, PutsDataBeforeCoordinatesAndDimensionsInThatOrder) {
 TEST(Dataset, HoldsOneGroupOnly) {
   MemoryData data;
   data.hierarchy.groups["a"] = {"a", {{"title", "inner"}}};
-  data.declare("v", "<f4", {"x"}, {2}, {2}).declare("a/v", "<f4", {"x"}, {5}, {5}).declare("a/b/w", "<f4", {"x"}, {7}, {7})
+  data.declare("v", "<f4", {"x"}, {2}, {2})
+      .declare("a/v", "<f4", {"x"}, {5}, {5})
+      .declare("a/b/w", "<f4", {"x"}, {7}, {7})
       .declare("ab", "<f4", {"x"}, {2}, {2});
   const Dataset root(data.store, data.hierarchy), inner(data.store, data.hierarchy, "a");
   EXPECT_EQ(root.variables().size(), 2u);
@@ -85,7 +95,8 @@ TEST(Dataset, OfAStoreThatIsAnArray) {
   data.add<float>("", "<f4", {"x"}, {2}, {1, 2});
   const Dataset dataset(data.store, data.hierarchy);
   ASSERT_EQ(dataset.variables().size(), 1u);
-  EXPECT_EQ(values_of<float>(read_variable(dataset.variable("values"))), (std::vector<float>{1, 2}));
+  EXPECT_EQ(values_of<float>(read_variable(dataset.variable("values"))),
+            (std::vector<float>{1, 2}));
 }
 
 TEST(Dataset, NamesTheNearest) {
@@ -100,7 +111,10 @@ TEST(Dataset, NamesTheNearest) {
 
 TEST(Dataset, LengthsThatContradictAreAnError) {
   const Error error = error_of([] {
-    MemoryData().declare("a", "<f4", {"x"}, {2}, {2}).declare("b", "<f4", {"x"}, {3}, {3}).dataset();
+    MemoryData()
+        .declare("a", "<f4", {"x"}, {2}, {2})
+        .declare("b", "<f4", {"x"}, {3}, {3})
+        .dataset();
   });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
   EXPECT_THAT(error.why(), testing::AllOf(HasSubstr("'x'"), HasSubstr("'a'"), HasSubstr("'b'")));
@@ -120,7 +134,8 @@ TEST(Dataset, IndexValuesAreDecodedAndReadOnce) {
 
 TEST(Dataset, DimensionsWithoutCoordinateHaveNoIndex) {
   MemoryData data;
-  data.declare("v", "<f4", {"x", "y"}, {2, 2}, {2, 2}).declare("y", "<f4", {"y", "x"}, {2, 2}, {2, 2});
+  data.declare("v", "<f4", {"x", "y"}, {2, 2}, {2, 2})
+      .declare("y", "<f4", {"y", "x"}, {2, 2}, {2, 2});
   const auto dataset = data.dataset();
   EXPECT_EQ(dataset->index_of("x"), nullptr);
   EXPECT_EQ(dataset->index_of("y"), nullptr);
@@ -131,7 +146,8 @@ TEST(Dataset, DimensionsWithoutCoordinateHaveNoIndex) {
 
 TEST(Dataset, OneArrayThatCannotBeReadSpoilsNothing) {
   MemoryData data;
-  data.add<float>("good", "<f4", {"x"}, {2}, {1, 2}).declare("bad", "<i2", {"x"}, {2}, {2}, {{"scale_factor", "x"}});
+  data.add<float>("good", "<f4", {"x"}, {2}, {1, 2})
+      .declare("bad", "<i2", {"x"}, {2}, {2}, {{"scale_factor", "x"}});
   const auto dataset = data.dataset();
   EXPECT_EQ(dataset->variable("bad").array, nullptr);
   EXPECT_THAT(dataset->variable("bad").unsupported, HasSubstr("scale_factor"));
@@ -145,8 +161,10 @@ TEST(Dataset, RawValuesAreAsStored) {
   MemoryData data;
   data.add<std::int16_t>("v", "<i2", {"x"}, {2}, {1, 2}, {{"scale_factor", 0.5}});
   const auto dataset = data.dataset();
-  EXPECT_EQ(values_of<std::int16_t>(read_variable(dataset->variable("v"), Decode::raw)), (std::vector<std::int16_t>{1, 2}));
-  EXPECT_EQ(values_of<double>(read_variable(dataset->variable("v"))), (std::vector<double>{0.5, 1}));
+  EXPECT_EQ(values_of<std::int16_t>(read_variable(dataset->variable("v"), Decode::raw)),
+            (std::vector<std::int16_t>{1, 2}));
+  EXPECT_EQ(values_of<double>(read_variable(dataset->variable("v"))),
+            (std::vector<double>{0.5, 1}));
 }
 
 TEST(Dataset, TruncatedChunksAreCorruptNotFill) {

@@ -55,16 +55,41 @@ TEST(Labels, DatesAreRangesAsInPandas) {
 TEST(Labels, YearsBeyondDatetime64AreDatesToo) {
   const auto range = parse_date("9999");
   ASSERT_TRUE(range);
-  // (numpy.datetime64("9999-01-01") - numpy.datetime64("1970-01-01")).astype("m8[s]") == 253370764800
+  // (numpy.datetime64("9999-01-01") - numpy.datetime64("1970-01-01")).astype("m8[s]") ==
+  // 253370764800
   EXPECT_EQ(static_cast<std::int64_t>(range->first / 1'000'000'000), 253370764800);
   EXPECT_TRUE(parse_date("0000"));
 }
 
 TEST(Labels, WhatIsNoDate) {
-  for (const char* text : {"", "1", "200", "20000", "abcd", "2000-", "2000-1", "2000-13", "2000-00", "2000-01-00", "2000-02-30",
-                           "1900-02-29", "2000-01-32", "2000/01/01", "2000-01-01T", "2000-01-01T24", "2000-01-01T06:60",
-                           "2000-01-01T06:00:60", "2000-01-01T06:00:00.", "2000-01-01T06:00:00.1234567890",
-                           "2000-01-01T06:00:00.x", "2000-01-01T06:00+01:00", "Z", "-200", "+200", " 2000", "2000 ", "20 0"})
+  for (const char* text : {"",
+                           "1",
+                           "200",
+                           "20000",
+                           "abcd",
+                           "2000-",
+                           "2000-1",
+                           "2000-13",
+                           "2000-00",
+                           "2000-01-00",
+                           "2000-02-30",
+                           "1900-02-29",
+                           "2000-01-32",
+                           "2000/01/01",
+                           "2000-01-01T",
+                           "2000-01-01T24",
+                           "2000-01-01T06:60",
+                           "2000-01-01T06:00:60",
+                           "2000-01-01T06:00:00.",
+                           "2000-01-01T06:00:00.1234567890",
+                           "2000-01-01T06:00:00.x",
+                           "2000-01-01T06:00+01:00",
+                           "Z",
+                           "-200",
+                           "+200",
+                           " 2000",
+                           "2000 ",
+                           "20 0"})
     EXPECT_FALSE(parse_date(text)) << text;
 }
 
@@ -89,7 +114,8 @@ TEST(Labels, TimesAsText) {
 
 template <class T>
 NdArray array(const DataType& type, const std::vector<T>& values) {
-  NdArray result{type, {static_cast<std::int64_t>(values.size())}, Buffer(values.size() * sizeof(T))};
+  NdArray result{
+      type, {static_cast<std::int64_t>(values.size())}, Buffer(values.size() * sizeof(T))};
   std::memcpy(result.data.data(), values.data(), result.data.size());
   return result;
 }
@@ -99,17 +125,27 @@ TEST(Labels, NumbersAsTextAndJson) {
   EXPECT_EQ(label_text(array<double>(float64(), {0.1, -2.5}), 1), "-2.5");
   EXPECT_EQ(label_json(array<double>(float64(), {std::nan("")}), 0), "NaN");
   EXPECT_EQ(label_json(array<float>(float32(), {-INFINITY}), 0), "-Infinity");
-  EXPECT_EQ(label_json(array<std::int64_t>(make_type(Kind::signed_int, 8), {9007199254740993}), 0), 9007199254740993);
-  EXPECT_EQ(label_json(array<std::uint64_t>(make_type(Kind::unsigned_int, 8), {UINT64_MAX}), 0), UINT64_MAX);
+  EXPECT_EQ(label_json(array<std::int64_t>(make_type(Kind::signed_int, 8), {9007199254740993}), 0),
+            9007199254740993);
+  EXPECT_EQ(label_json(array<std::uint64_t>(make_type(Kind::unsigned_int, 8), {UINT64_MAX}), 0),
+            UINT64_MAX);
   EXPECT_EQ(label_json(array<std::int8_t>(make_type(Kind::signed_int, 1), {-3}), 0), -3);
   EXPECT_EQ(label_json(array<std::uint8_t>(make_type(Kind::boolean, 1), {1}), 0), true);
-  EXPECT_EQ(label_text(array<_Float16>(make_type(Kind::floating, 2), {static_cast<_Float16>(1.5)}), 0), "1.5");
+  EXPECT_EQ(
+      label_text(array<_Float16>(make_type(Kind::floating, 2), {static_cast<_Float16>(1.5)}), 0),
+      "1.5");
   EXPECT_EQ(label_text(array<std::int64_t>(datetime_ns(), {0}), 0), "1970-01-01T00:00:00");
 }
 
 TEST(Labels, StringsLoseTheirPadding) {
-  EXPECT_EQ(label_text(array<char>(make_type(Kind::bytes, 4), {'a', 'b', '\0', '\0', 'c', 'd', 'e', 'f'}), 0), "ab");
-  EXPECT_EQ(label_text(array<char>(make_type(Kind::bytes, 4), {'a', 'b', '\0', '\0', 'c', 'd', 'e', 'f'}), 1), "cdef");
+  EXPECT_EQ(
+      label_text(array<char>(make_type(Kind::bytes, 4), {'a', 'b', '\0', '\0', 'c', 'd', 'e', 'f'}),
+                 0),
+      "ab");
+  EXPECT_EQ(
+      label_text(array<char>(make_type(Kind::bytes, 4), {'a', 'b', '\0', '\0', 'c', 'd', 'e', 'f'}),
+                 1),
+      "cdef");
   EXPECT_EQ(label_text(array<char>(make_type(Kind::bytes, 2), {'\0', '\0'}), 0), "");
   // "é€𝄞".encode("utf-8")
   EXPECT_EQ(label_text(array<char32_t>(make_type(Kind::unicode, 16), {U'é', U'€', U'𝄞', U'\0'}), 0),

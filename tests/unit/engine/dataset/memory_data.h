@@ -1,5 +1,6 @@
 #pragma once
-// Datasets without files: arrays of Zarr format 2 that are held in memory, each value given in the test.
+// Datasets without files: arrays of Zarr format 2 that are held in memory, each value given in the
+// test.
 
 #include <cstring>
 #include <map>
@@ -21,13 +22,15 @@ class MemoryObjects : public Store {
     const auto it = objects.find(key);
     if (it == objects.end()) return std::nullopt;
     const std::string& all = it->second;
-    if (range.from_end) range.offset = all.size() - std::min<std::uint64_t>(range.length, all.size());
+    if (range.from_end)
+      range.offset = all.size() - std::min<std::uint64_t>(range.length, all.size());
     const std::uint64_t begin = std::min<std::uint64_t>(range.offset, all.size());
     Buffer bytes(std::min<std::uint64_t>(range.length, all.size() - begin));
     if (bytes.size() > 0) std::memcpy(bytes.data(), all.data() + begin, bytes.size());
     return bytes;
   }
-  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset, std::span<std::byte> out) override {
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
+                                    std::span<std::byte> out) override {
     const auto bytes = read(key, {offset, out.size()});
     if (!bytes) return std::nullopt;
     if (bytes->size() > 0) std::memcpy(out.data(), bytes->data(), bytes->size());
@@ -53,27 +56,31 @@ class MemoryData {
   }
 
   /// An array without chunks: all of it is the fill value. Costs nothing, however large.
-  MemoryData& declare(const std::string& path, const std::string& dtype, const Names& dims, const Shape& shape,
-                      const Shape& chunks, const Json& attributes = Json::object(), const Json& fill = nullptr) {
+  MemoryData& declare(const std::string& path, const std::string& dtype, const Names& dims,
+                      const Shape& shape, const Shape& chunks,
+                      const Json& attributes = Json::object(), const Json& fill = nullptr) {
     Json all = attributes;
     if (!dims.empty() || shape.empty()) all["_ARRAY_DIMENSIONS"] = dims;
-    const Json zarray = {{"zarr_format", 2},      {"shape", shape},  {"chunks", chunks},  {"dtype", dtype},
-                         {"compressor", nullptr}, {"order", "C"},    {"filters", nullptr}, {"fill_value", fill},
-                         {"dimension_separator", "."}};
+    const Json zarray = {
+        {"zarr_format", 2},   {"shape", shape},        {"chunks", chunks},
+        {"dtype", dtype},     {"compressor", nullptr}, {"order", "C"},
+        {"filters", nullptr}, {"fill_value", fill},    {"dimension_separator", "."}};
     hierarchy.arrays[path] = parse_array_v2(path, zarray, all, path);
     return *this;
   }
 
   /// An array of one chunk with these values, C order.
   template <class T>
-  MemoryData& add(const std::string& path, const std::string& dtype, const Names& dims, const Shape& shape,
-                  const std::vector<T>& values, const Json& attributes = Json::object(), const Json& fill = nullptr) {
+  MemoryData& add(const std::string& path, const std::string& dtype, const Names& dims,
+                  const Shape& shape, const std::vector<T>& values,
+                  const Json& attributes = Json::object(), const Json& fill = nullptr) {
     Shape chunks = shape;
     std::string key = path + (path.empty() ? "0" : "/0");
     for (std::int64_t& n : chunks) n = std::max<std::int64_t>(n, 1);
     for (std::size_t d = 1; d < shape.size(); ++d) key += ".0";
     declare(path, dtype, dims, shape, chunks, attributes, fill);
-    store->objects[key] = std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+    store->objects[key] =
+        std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
     return *this;
   }
 
@@ -84,7 +91,9 @@ class MemoryData {
     return add(dim, dtype, {dim}, {static_cast<std::int64_t>(values.size())}, values, attributes);
   }
 
-  std::shared_ptr<const Dataset> dataset() const { return std::make_shared<const Dataset>(store, hierarchy); }
+  std::shared_ptr<const Dataset> dataset() const {
+    return std::make_shared<const Dataset>(store, hierarchy);
+  }
 
   std::shared_ptr<MemoryObjects> store = std::make_shared<MemoryObjects>();
   Hierarchy hierarchy;

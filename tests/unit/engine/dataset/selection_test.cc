@@ -40,7 +40,9 @@ struct SelectionTest : testing::Test {
         .index("lat", "<f4", lat)
         .index<std::int32_t>("lev", "<i4", {850, 500, 700, 200})
         .index<float>("x", "<f4", {0.1f, 0.2f, 0.3f, 0.4f, 0.5f})
-        .add<char>("name", "|S6", {"name"}, {3}, {'o', 's', 'l', 'o', 0, 0, 'b', 'e', 'r', 'g', 'e', 'n', 't', 'r', 'o', 'm', 's', 'o'})
+        .add<char>(
+            "name", "|S6", {"name"}, {3},
+            {'o', 's', 'l', 'o', 0, 0, 'b', 'e', 'r', 'g', 'e', 'n', 't', 'r', 'o', 'm', 's', 'o'})
         .index<std::int64_t>("id", "<i8", {9007199254740992, 9007199254740993, 7, 7})
         .declare("v", "<f4", {"plain"}, {10}, {10});
     dataset = data.dataset();
@@ -62,7 +64,8 @@ TEST_F(SelectionTest, TextThatIsNotUtf8IsAnErrorThatCanBeShown) {
 }
 
 // The expectations are those of
-//   a = xarray.DataArray(numpy.arange(n), dims=dim, coords={dim: values}); a.sel({dim: label}).values
+//   a = xarray.DataArray(numpy.arange(n), dims=dim, coords={dim: values}); a.sel({dim:
+//   label}).values
 // with slices for ranges; a 0-d answer is a dropped dimension.
 TEST_F(SelectionTest, PartialDatesAreRangesAndKeepTheDimension) {
   EXPECT_EQ(list(text("time", "2000-01-31")), (List{4, 5, 6, 7}));
@@ -81,7 +84,8 @@ TEST_F(SelectionTest, ADateAsFineAsTheIndexIsOneLabel) {
 
 TEST_F(SelectionTest, RangesOfDatesIncludeBothEnds) {
   EXPECT_EQ(list(text("time", "2000-01-31:2000-02-01")), (List{4, 5, 6, 7, 8, 9, 10, 11}));
-  EXPECT_EQ(list(json("time", {{"from", "2000-01-31"}, {"to", "2000-02-01"}})), (List{4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(list(json("time", {{"from", "2000-01-31"}, {"to", "2000-02-01"}})),
+            (List{4, 5, 6, 7, 8, 9, 10, 11}));
   EXPECT_EQ(text("time", "2000-02:").size(), 12);
   EXPECT_EQ(text("time", ":2000-01").size(), 8);
   EXPECT_EQ(list(text("time", "2000-01-31T03:2000-01-31T13")), (List{5, 6}));
@@ -97,9 +101,12 @@ TEST_F(SelectionTest, EndsBeyondDatetime64AreOpenEnds) {
 
 TEST_F(SelectionTest, DescendingTimesKeepTheirOrder) {
   MemoryData descending;
-  descending.index<std::int32_t>("time", "<i4", {72, 48, 24, 0}, {{"units", "hours since 2000-01-01"}});
+  descending.index<std::int32_t>("time", "<i4", {72, 48, 24, 0},
+                                 {{"units", "hours since 2000-01-01"}});
   const auto times = descending.dataset();
-  auto at = [&](const char* text) { return list(select(*times, "time", parse_selector(text, ""))); };
+  auto at = [&](const char* text) {
+    return list(select(*times, "time", parse_selector(text, "")));
+  };
   EXPECT_EQ(at("2000-01-03:2000-01-02"), (List{1, 2}));
   EXPECT_EQ(at("2000-01-03:"), (List{1, 2, 3}));
   EXPECT_EQ(at(":2000-01-03"), (List{0, 1}));
@@ -116,7 +123,8 @@ TEST_F(SelectionTest, TimesOfSecondsMayLieFarAway) {
 
 TEST_F(SelectionTest, NotATimeIsNeverSelected) {
   MemoryData data_with_nat;
-  data_with_nat.index<std::int32_t>("time", "<i4", {0, -1, 24}, {{"units", "hours since 2000-01-01"}, {"_FillValue", -1}});
+  data_with_nat.index<std::int32_t>("time", "<i4", {0, -1, 24},
+                                    {{"units", "hours since 2000-01-01"}, {"_FillValue", -1}});
   const auto times = data_with_nat.dataset();
   EXPECT_EQ(list(select(*times, "time", parse_selector("1900:", ""))), (List{0, 2}));
 }
@@ -179,11 +187,14 @@ struct CircleSelectionTest : testing::Test {
       both.push_back(10 * i - 180);
       plain.push_back(i);
     }
-    data.index("lon", "<f8", east).index("x", "<f8", both, {{"units", "degrees_east"}}).index("lat", "<f8", plain);
+    data.index("lon", "<f8", east)
+        .index("x", "<f8", both, {{"units", "degrees_east"}})
+        .index("lat", "<f8", plain);
     dataset = data.dataset();
   }
   List text(const std::string& dim, const std::string& selection) const {
-    return list(select(*dataset, dim, parse_selector(selection, "--select " + dim + "=" + selection)));
+    return list(
+        select(*dataset, dim, parse_selector(selection, "--select " + dim + "=" + selection)));
   }
   List json(const std::string& dim, const Json& selection) const {
     return list(select(*dataset, dim, parse_selector(JsonRef(selection, "select." + dim))));
@@ -216,16 +227,20 @@ TEST_F(CircleSelectionTest, PositionsGoRoundInAnyDimension) {
 TEST_F(CircleSelectionTest, WithoutWrapARangeOverTheEndIsAnErrorThatShowsIt) {
   const std::pair<Json, const char*> cases[] = {
       {{{"from", 350}, {"to", 30}},
-       "select.lon: 350 is more than 30, so this range of 'lon' goes round; write {\"from\": 350, \"to\": 30, \"wrap\": true}, "
+       "select.lon: 350 is more than 30, so this range of 'lon' goes round; write {\"from\": 350, "
+       "\"to\": 30, \"wrap\": true}, "
        "or the smaller one first for all between them"},
       {{{"from", -10}, {"to", 30}},
-       "select.lon: 'lon' goes from 0.0 to 350.0, so -10 to 30 goes over its end; write {\"from\": -10, \"to\": 30, \"wrap\": true}"},
+       "select.lon: 'lon' goes from 0.0 to 350.0, so -10 to 30 goes over its end; write {\"from\": "
+       "-10, \"to\": 30, \"wrap\": true}"},
       {{{"from", -180}, {"to", 180}}, "write {\"from\": -180, \"to\": 180, \"wrap\": true}"},
       {{{"from", -180}, {"to", -90}}, "write {\"from\": -180, \"to\": -90, \"wrap\": true}"},
   };
   for (const auto& [selection, says] : cases)
-    EXPECT_THAT(error_of([&, &s = selection] { json("lon", s); }).why(), HasSubstr(says)) << selection.dump();
-  EXPECT_THAT(error_of([&] { text("lon", "350:30"); }).why(), HasSubstr("write 350:30:wrap (in a view {\"from\": 350"));
+    EXPECT_THAT(error_of([&, &s = selection] { json("lon", s); }).why(), HasSubstr(says))
+        << selection.dump();
+  EXPECT_THAT(error_of([&] { text("lon", "350:30"); }).why(),
+              HasSubstr("write 350:30:wrap (in a view {\"from\": 350"));
   EXPECT_THAT(error_of([&] { text("x", "150:200"); }).why(), HasSubstr("write 150:200:wrap"));
 }
 
@@ -253,22 +268,30 @@ TEST_F(CircleSelectionTest, WrapNeedsACircleAndBothEnds) {
       {"lon", "-10", "the nearest is 350.0"},
   };
   for (const auto& c : cases)
-    EXPECT_THAT(error_of([&] { text(c.dim, c.selection); }).why(), HasSubstr(c.says)) << c.dim << "=" << c.selection;
+    EXPECT_THAT(error_of([&] { text(c.dim, c.selection); }).why(), HasSubstr(c.says))
+        << c.dim << "=" << c.selection;
 }
 
-TEST_F(SelectionTest, RangesOfTextTakeTheirEndsInEitherOrder) { EXPECT_EQ(list(text("name", "o:a")), List{1}); }
+TEST_F(SelectionTest, RangesOfTextTakeTheirEndsInEitherOrder) {
+  EXPECT_EQ(list(text("name", "o:a")), List{1});
+}
 
 TEST_F(SelectionTest, AnAbsentLabelIsAnsweredWithTheNearest) {
-  EXPECT_THAT(error_of([&] { text("time", "2000-01-31T05"); }).why(), HasSubstr("the nearest is 2000-01-31T06:00:00"));
-  EXPECT_THAT(error_of([&] { text("name", "tromsoe"); }).why(), HasSubstr("did you mean 'tromso'?"));
+  EXPECT_THAT(error_of([&] { text("time", "2000-01-31T05"); }).why(),
+              HasSubstr("the nearest is 2000-01-31T06:00:00"));
+  EXPECT_THAT(error_of([&] { text("name", "tromsoe"); }).why(),
+              HasSubstr("did you mean 'tromso'?"));
   EXPECT_THAT(error_of([&] { text("lev", "501"); }).why(), HasSubstr("the nearest is 500"));
 }
 
 TEST_F(SelectionTest, ARangeInOneStringOfAViewIsAnsweredWithTheObject) {
-  EXPECT_THAT(error_of([&] { json("lev", "500:850"); }).why(), HasSubstr("a range is {\"from\": 500, \"to\": 850}"));
+  EXPECT_THAT(error_of([&] { json("lev", "500:850"); }).why(),
+              HasSubstr("a range is {\"from\": 500, \"to\": 850}"));
   EXPECT_THAT(error_of([&] { json("time", "2000-01-30:2000-02-01"); }).why(),
               HasSubstr("a range is {\"from\": \"2000-01-30\", \"to\": \"2000-02-01\"}"));
-  EXPECT_THAT(error_of([&] { json("lev", {{"start", 500}, {"stop", 850}}); }).why(),
+  EXPECT_THAT(error_of([&] {
+                json("lev", {{"start", 500}, {"stop", 850}});
+              }).why(),
               HasSubstr("unknown key 'start': the first label of a range is \"from\""));
 }
 
@@ -326,9 +349,12 @@ TEST_F(SelectionTest, AnEmptyCoordinateHasNoLabels) {
   MemoryData empty;
   empty.declare("x", "<f4", {"x"}, {0}, {1});
   const auto nothing = empty.dataset();
-  EXPECT_THAT(error_of([&] { select(*nothing, "x", parse_selector("5", "")); }).why(), HasSubstr("from nothing to nothing"));
-  EXPECT_THAT(error_of([&] { select(*nothing, "x", parse_selector("5:6", "")); }).why(), HasSubstr("from nothing to nothing"));
-  EXPECT_EQ(error_of([&] { select(*nothing, "x", parse_selector("#0", "")); }).code(), ErrorCode::not_found);
+  EXPECT_THAT(error_of([&] { select(*nothing, "x", parse_selector("5", "")); }).why(),
+              HasSubstr("from nothing to nothing"));
+  EXPECT_THAT(error_of([&] { select(*nothing, "x", parse_selector("5:6", "")); }).why(),
+              HasSubstr("from nothing to nothing"));
+  EXPECT_EQ(error_of([&] { select(*nothing, "x", parse_selector("#0", "")); }).code(),
+            ErrorCode::not_found);
 }
 
 TEST(Selector, ColonsOfTimesDoNotSplitRanges) {
@@ -350,7 +376,9 @@ TEST(Select, TypesWithoutLabelsAreSelectedByPositionOnly) {
   data.add<char>("x", "|V3", {"x"}, {4}, std::vector<char>(12, 1));
   const auto dataset = data.dataset();
   for (const char* text : {"1975", "1,2", "0:5"})
-    EXPECT_EQ(error_of([&] { select(*dataset, "x", parse_selector(text, "x")); }).code(), ErrorCode::not_supported) << text;
+    EXPECT_EQ(error_of([&] { select(*dataset, "x", parse_selector(text, "x")); }).code(),
+              ErrorCode::not_supported)
+        << text;
   EXPECT_EQ(select(*dataset, "x", parse_selector("#3", "x"))[0], 3);
 }
 

@@ -52,15 +52,19 @@ TEST_P(EngineWaitsTest, WhoWaitsTooLongIsToldSoAndTheBatchCanBeHadLater) {
   std::promise<void> read;
   const auto out = std::make_shared<std::vector<std::byte>>(24 * 4);
   engine.arrays().read_elements(array, 48, 24, out->data(), out, [&read](std::exception_ptr error) {
-    if (error) read.set_exception(error);
-    else read.set_value();
+    if (error)
+      read.set_exception(error);
+    else
+      read.set_value();
   });
   const auto of_box = std::make_shared<std::vector<std::byte>>(24 * 4);
   std::promise<void> box;
   engine.arrays().read_box(array, Box{{8, 0}, {4, 6}}, nullptr, of_box->data(), {24, 4}, of_box,
                            [&box](std::exception_ptr error) {
-                             if (error) box.set_exception(error);
-                             else box.set_value();
+                             if (error)
+                               box.set_exception(error);
+                             else
+                               box.set_value();
                            });
   EXPECT_EQ(error_of(batch), ErrorCode::timed_out);
   EXPECT_EQ(error_of(chunk), ErrorCode::timed_out);
@@ -112,8 +116,10 @@ TEST_P(EngineWaitsTest, TheFirstReaderThatIsServedIsTold) {
       const auto out = std::make_shared<std::vector<std::byte>>(24 * 4);
       engine.arrays().read_elements(array, 48, 24, out->data(), out,
                                     [&done](std::exception_ptr error) {
-                                      if (error) done.set_exception(error);
-                                      else done.set_value();
+                                      if (error)
+                                        done.set_exception(error);
+                                      else
+                                        done.set_value();
                                     });
       done.get_future().get();
     };

@@ -21,7 +21,8 @@ TEST(Executor, RunsTheMostUrgentFirst) {
   });
   begun.get_future().wait();
   std::vector<int> order;
-  for (int urgency : {5, 1, 3, 1}) executor.post(urgency, [&order, urgency] { order.push_back(urgency); });
+  for (int urgency : {5, 1, 3, 1})
+    executor.post(urgency, [&order, urgency] { order.push_back(urgency); });
   hold.set_value();
   executor.stop();
   EXPECT_EQ(order, (std::vector<int>{1, 1, 3, 5}));
@@ -70,7 +71,8 @@ int running_at_once(Executor& executor, int expected) {
       shared->changed.wait(lock, [&] { return shared->released; });
     });
   std::unique_lock lock(shared->mutex);
-  shared->changed.wait_for(lock, std::chrono::seconds(5), [&] { return shared->inside == expected; });
+  shared->changed.wait_for(lock, std::chrono::seconds(5),
+                           [&] { return shared->inside == expected; });
   shared->released = true;
   shared->changed.notify_all();
   return shared->inside;

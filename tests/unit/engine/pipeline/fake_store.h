@@ -1,6 +1,6 @@
 #pragma once
-// Arrays whose chunks are made when they are read, with knobs for what tests need: counting, failing,
-// waiting, answering from other threads.
+// Arrays whose chunks are made when they are read, with knobs for what tests need: counting,
+// failing, waiting, answering from other threads.
 
 #include <atomic>
 #include <condition_variable>
@@ -55,9 +55,8 @@ class FakeStore final : public Store {
   void read_async(const std::string& key, ByteRange range, ReadDone done) override {
     if (!asynchronous) return Store::read_async(key, range, std::move(done));
     const std::lock_guard lock(mutex_);
-    threads_.emplace_back([this, key, range, done = std::move(done)] {
-      Store::read_async(key, range, done);
-    });
+    threads_.emplace_back(
+        [this, key, range, done = std::move(done)] { Store::read_async(key, range, done); });
   }
   std::optional<std::uint64_t> size(const std::string&) override { return elements_ * 4; }
   std::vector<Entry> list(const std::string&) override { return {}; }
@@ -96,20 +95,25 @@ inline constexpr const char* kWholeChunks = R"([{"id": "shuffle", "elementsize":
 
 /// A dataset with one variable "v" (time, x): `chunks` chunks of `steps` times of `width` values.
 struct FakeData {
-  FakeData(std::int64_t chunks, std::int64_t steps, std::int64_t width, const std::string& filters = "null")
+  FakeData(std::int64_t chunks, std::int64_t steps, std::int64_t width,
+           const std::string& filters = "null")
       : store(std::make_shared<FakeStore>(static_cast<std::size_t>(steps * width))) {
-    const std::string zarray = R"({"zarr_format": 2, "shape": [)" + std::to_string(chunks * steps) + ", " +
-                               std::to_string(width) + R"(], "chunks": [)" + std::to_string(steps) + ", " +
-                               std::to_string(width) +
-                               R"(], "dtype": "<i4", "compressor": null, "fill_value": null, "order": "C",
-                                  "dimension_separator": "/", "filters": )" + filters + "}";
+    const std::string zarray =
+        R"({"zarr_format": 2, "shape": [)" + std::to_string(chunks * steps) + ", " +
+        std::to_string(width) + R"(], "chunks": [)" + std::to_string(steps) + ", " +
+        std::to_string(width) +
+        R"(], "dtype": "<i4", "compressor": null, "fill_value": null, "order": "C",
+                                  "dimension_separator": "/", "filters": )" +
+        filters + "}";
     const Json attributes = {{"_ARRAY_DIMENSIONS", {"time", "x"}}};
     hierarchy.groups[""] = {};
     hierarchy.arrays["v"] = parse_array_v2("v", parse_json(zarray, "v"), attributes, "v");
     dataset = std::make_shared<const Dataset>(store, hierarchy);
   }
 
-  std::shared_ptr<const View> view(const std::string& json) const { return View::parse(dataset, json, "v", "test"); }
+  std::shared_ptr<const View> view(const std::string& json) const {
+    return View::parse(dataset, json, "v", "test");
+  }
 
   std::shared_ptr<FakeStore> store;
   Hierarchy hierarchy;

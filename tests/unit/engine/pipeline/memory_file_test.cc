@@ -54,23 +54,28 @@ std::string attacks_on_files_of(const MemoryFiles& files) {
   for (const std::uint64_t size : {10000u, 3u << 20}) {
     for (const bool reusable : {false, true}) {
       for (const bool used_before : {false, true}) {
-        MemoryFile file = reusable ? files.create_reusable("test", size) : files.create("test", size);
+        MemoryFile file =
+            reusable ? files.create_reusable("test", size) : files.create("test", size);
         std::memset(file.data(), 7, size);
         file.seal();
         const int passed = ::dup(file.fd());
         const std::string attacks = attacks_that_work(passed);
         ::close(passed);
         if (!attacks.empty())
-          worked += std::to_string(size) + (reusable ? " reusable" : "") + (used_before ? " used before" : "") + ": " + attacks + "; ";
+          worked += std::to_string(size) + (reusable ? " reusable" : "") +
+                    (used_before ? " used before" : "") + ": " + attacks + "; ";
         const auto is_seven = [](std::byte byte) { return byte == std::byte{7}; };
-        if (!std::all_of(file.span().begin(), file.span().end(), is_seven)) worked += "the contents changed; ";
+        if (!std::all_of(file.span().begin(), file.span().end(), is_seven))
+          worked += "the contents changed; ";
       }
     }
   }
   return worked;
 }
 
-TEST_P(MemoryFileTest, WhoeverHasADescriptorCannotChangeAFile) { EXPECT_EQ(attacks_on_files_of(files_), ""); }
+TEST_P(MemoryFileTest, WhoeverHasADescriptorCannotChangeAFile) {
+  EXPECT_EQ(attacks_on_files_of(files_), "");
+}
 
 TEST_P(MemoryFileTest, WhoeverHasADescriptorCannotChangeAFileInAContainer) {
   EXPECT_EQ(in_container([] { return attacks_on_files_of(MemoryFiles(GetParam())); }), "");
@@ -103,7 +108,8 @@ TEST_P(MemoryFileTest, ALeaseThatAReaderTookKeepsNobodyWaiting) {
     const auto before = std::chrono::steady_clock::now();
     const MemoryFile other = files_.create_reusable("test", size);
     EXPECT_NE(other.data(), first);
-    EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(10));  // leases are good for 45
+    EXPECT_LT(std::chrono::steady_clock::now() - before,
+              std::chrono::seconds(10));  // leases are good for 45
     ::close(passed);
   }
 }
@@ -151,7 +157,9 @@ class Mapped {
     EXPECT_NE(data_, MAP_FAILED);
   }
   ~Mapped() { ::munmap(data_, size_); }
-  unsigned char operator[](std::size_t i) const { return static_cast<const unsigned char*>(data_)[i]; }
+  unsigned char operator[](std::size_t i) const {
+    return static_cast<const unsigned char*>(data_)[i];
+  }
 
  private:
   const std::uint64_t size_;
@@ -171,7 +179,8 @@ TEST_P(MemoryFileTest, AReusableFileIsUsedAgainWhenNobodyHasIt) {
       // A sealed one is closed to writing, used before or not.
       unsigned char byte = 1;
       EXPECT_EQ(::pwrite(file.fd(), &byte, 1, 0), -1);
-      EXPECT_EQ(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0), MAP_FAILED);
+      EXPECT_EQ(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0),
+                MAP_FAILED);
       EXPECT_EQ(files_.spare_bytes(), 0u);
     }
     EXPECT_GE(files_.spare_bytes(), size);
@@ -225,13 +234,15 @@ TEST_P(MemoryFileTest, WhatAReaderStillMapsIsNotUsedAgain) {
   // Three wait now, in the order of their ends; each is given out once.
   std::vector<MemoryFile> all;
   std::set<const std::byte*> places;
-  for (int i = 0; i < 3; ++i) places.insert(all.emplace_back(files_.create_reusable("test", kSize)).data());
+  for (int i = 0; i < 3; ++i)
+    places.insert(all.emplace_back(files_.create_reusable("test", kSize)).data());
   EXPECT_EQ(places.size(), 3u);
   EXPECT_TRUE(places.contains(first));
   EXPECT_EQ(files_.spare_bytes(), 0u);
 }
 
-// The kernel tells the holder of a lease when somebody opens the file, by SIGIO unless it is asked for another signal.
+// The kernel tells the holder of a lease when somebody opens the file, by SIGIO unless it is asked
+// for another signal.
 TEST_P(MemoryFileTest, WhoLooksAtAFileThatWaitsEndsNobody) {
   constexpr std::uint64_t kSize = 3 << 20;
   files_.keep_spares(64 << 20);

@@ -19,8 +19,10 @@ Outcome outcome_of(Open&& open, Engine::WaiterId* id) {
   Outcome outcome = promise->get_future();
   const Engine::WaiterId waiter =
       open([promise](std::shared_ptr<const Batch> batch, std::exception_ptr error) {
-        if (error) promise->set_exception(error);
-        else promise->set_value(std::move(batch));
+        if (error)
+          promise->set_exception(error);
+        else
+          promise->set_value(std::move(batch));
       });
   if (id != nullptr) *id = waiter;
   return outcome;

@@ -14,7 +14,8 @@ class RawTestFormat final : public BatchFormat {
     for (std::size_t t = 0; t < shapes.size(); ++t) {
       layout.tensors.push_back({static_cast<std::uint32_t>(t), 0});
       layout.files.push_back(
-          {static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize, {}});
+          {static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize,
+           {}});
     }
     return layout;
   }

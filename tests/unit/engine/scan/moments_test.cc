@@ -14,8 +14,9 @@ Moments moments_of(const std::vector<double>& values, std::size_t block_size) {
   for (int pass = 0; pass < 2; ++pass) {
     if (pass == 1) result.next_pass();
     for (std::size_t i = 0; i < values.size(); i += block_size) {
-      std::vector<double> block(values.begin() + static_cast<std::ptrdiff_t>(i),
-                                values.begin() + static_cast<std::ptrdiff_t>(std::min(i + block_size, values.size())));
+      std::vector<double> block(
+          values.begin() + static_cast<std::ptrdiff_t>(i),
+          values.begin() + static_cast<std::ptrdiff_t>(std::min(i + block_size, values.size())));
       const std::size_t size = block.size();
       block.resize((size + 7) / 8 * 8, -1e300);  // storage behind the end
       result.add(std::span(block.data(), size));

@@ -19,7 +19,9 @@ class SampleCacheTest : public testing::Test {
   }
   ~SampleCacheTest() override { std::filesystem::remove_all(directory_); }
 
-  std::filesystem::path file() const { return std::filesystem::directory_iterator(directory_ / "samples")->path(); }
+  std::filesystem::path file() const {
+    return std::filesystem::directory_iterator(directory_ / "samples")->path();
+  }
   static SampleIndex index() { return SampleIndex({0xdeadbeef12345678, 0x3ff}, 75); }
 
   std::filesystem::path directory_;
@@ -93,13 +95,18 @@ class Stateful : public MemoryObjects {
 };
 
 TEST(SampleKey, SaysWhatSamplesDependOn) {
-  const auto dataset = MemoryData().add("t", "<f4", {"time"}, {4}, std::vector<float>{1, 2, 3, 4}).dataset();
+  const auto dataset =
+      MemoryData().add("t", "<f4", {"time"}, {4}, std::vector<float>{1, 2, 3, 4}).dataset();
   Stateful store;
   auto key = [&](const std::string& rest, const std::string& snapshot = "1") {
-    return sample_key(store, snapshot, *View::parse(dataset, R"({"missing": {"nan": "skip"}, )" + rest + "}", "v", "test"));
+    return sample_key(
+        store, snapshot,
+        *View::parse(dataset, R"({"missing": {"nan": "skip"}, )" + rest + "}", "v", "test"));
   };
   const std::string plain = key(R"("window": {"time": 1})");
-  EXPECT_EQ(plain, key(R"("name": "w", "window": {"time": 1}, "batch": 3, "dtype": "float64", "epochs": 9)"));
+  EXPECT_EQ(
+      plain,
+      key(R"("name": "w", "window": {"time": 1}, "batch": 3, "dtype": "float64", "epochs": 9)"));
   EXPECT_NE(plain, key(R"("window": {"time": 2})"));
   EXPECT_NE(plain, key(R"("window": {"time": 1}, "select": {"time": {"from": "#1"}})"));
   EXPECT_NE(plain, key(R"("window": {"time": 1})", "2"));

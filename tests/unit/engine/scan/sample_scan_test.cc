@@ -20,10 +20,13 @@ std::shared_ptr<const Dataset> dataset() {
       .dataset();
 }
 
-std::shared_ptr<const View> view(const std::string& json) { return View::parse(dataset(), json, "v", "test"); }
+std::shared_ptr<const View> view(const std::string& json) {
+  return View::parse(dataset(), json, "v", "test");
+}
 
 TEST(SampleScan, FindsTheWindowsWithoutNan) {
-  const auto unknown = view(R"({"variables": ["t", "n"], "window": {"time": 1, "x": 2}, "missing": {"nan": "skip"}})");
+  const auto unknown = view(
+      R"({"variables": ["t", "n"], "window": {"time": 1, "x": 2}, "missing": {"nan": "skip"}})");
   ASSERT_TRUE(unknown->needs_scan());
   EXPECT_EQ(unknown->samples(), 12);
   EXPECT_THROW(unknown->plan(0, 0), Error);
@@ -46,7 +49,8 @@ TEST(SampleScan, FindsTheWindowsWithoutNan) {
 }
 
 TEST(SampleScan, NothingLeftIsAnError) {
-  const auto unknown = view(R"({"variables": ["t"], "window": {"time": 6}, "missing": {"nan": "skip"}})");
+  const auto unknown =
+      view(R"({"variables": ["t"], "window": {"time": 6}, "missing": {"nan": "skip"}})");
   Log log;
   Engine engine({.threads = 1, .prefetch = false}, log);
   const auto index = std::make_shared<const SampleIndex>(scan_samples(engine, *unknown));

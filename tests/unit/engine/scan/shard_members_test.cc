@@ -15,11 +15,13 @@ using ::testing::ElementsAre;
 
 /// Four inner chunks; the index is plain, 64 bytes.
 ShardLayout layout(const char* location) {
-  const Json configuration = {{"chunk_shape", {2}},
-                              {"codecs", {{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}}},
-                              {"index_codecs", {{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}}},
-                              {"index_location", location}};
-  return ShardLayout(JsonRef(configuration, "shards"), {{8}, make_type(Kind::unsigned_int, 1), {std::byte{0}}});
+  const Json configuration = {
+      {"chunk_shape", {2}},
+      {"codecs", {{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}}},
+      {"index_codecs", {{{"name", "bytes"}, {"configuration", {{"endian", "little"}}}}}},
+      {"index_location", location}};
+  return ShardLayout(JsonRef(configuration, "shards"),
+                     {{8}, make_type(Kind::unsigned_int, 1), {std::byte{0}}});
 }
 
 struct Found {
@@ -27,11 +29,14 @@ struct Found {
   std::map<std::int64_t, std::string> bad;
 };
 
-Found members(const std::vector<std::uint64_t>& entries, std::uint64_t size, const char* location = "end") {
+Found members(const std::vector<std::uint64_t>& entries, std::uint64_t size,
+              const char* location = "end") {
   const ShardLayout shard = layout(location);
   const ShardIndex index(shard, std::as_bytes(std::span(entries)), size);
   Found found;
-  found.members = shard_members(shard, index, size, [&](std::int64_t number, const std::string& why) { found.bad[number] = why; });
+  found.members =
+      shard_members(shard, index, size,
+                    [&](std::int64_t number, const std::string& why) { found.bad[number] = why; });
   return found;
 }
 
@@ -70,10 +75,15 @@ TEST(ShardMembers, OverTheIndex) {
 
 TEST(MemberRuns, AreNearAndNotTooLong) {
   constexpr std::uint64_t kMega = 1 << 20;
-  const auto runs = member_runs({{0, 10, 0}, {10, 10, 1}, {1000, 10, 2}, {kMega, 5 * kMega, 3}, {6 * kMega, 5 * kMega, 4},
+  const auto runs = member_runs({{0, 10, 0},
+                                 {10, 10, 1},
+                                 {1000, 10, 2},
+                                 {kMega, 5 * kMega, 3},
+                                 {6 * kMega, 5 * kMega, 4},
                                  {6 * kMega + 5, 5, 5}});
   std::vector<std::uint64_t> flat;
-  for (const MemberRun& run : runs) flat.insert(flat.end(), {run.offset, run.length, run.first, run.end});
+  for (const MemberRun& run : runs)
+    flat.insert(flat.end(), {run.offset, run.length, run.first, run.end});
   EXPECT_THAT(flat, ElementsAre(0, 1010, 0, 3, kMega, 5 * kMega, 3, 4, 6 * kMega, 5 * kMega, 4, 6));
   EXPECT_TRUE(member_runs({}).empty());
 }

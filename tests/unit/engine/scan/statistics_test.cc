@@ -11,8 +11,8 @@
 namespace batchfs {
 namespace statistics_test {
 
-std::vector<VariableStatistics> compute(const Dataset& dataset, const View& view, const StatisticsOptions& options = {},
-                                        int threads = 2) {
+std::vector<VariableStatistics> compute(const Dataset& dataset, const View& view,
+                                        const StatisticsOptions& options = {}, int threads = 2) {
   Log log;
   Engine engine({.threads = threads, .memory = 1 << 20, .prefetch = false}, log);
   return compute_statistics(engine, dataset, view, options);
@@ -46,7 +46,8 @@ TEST(Statistics, OverChunks) {
 TEST(Statistics, KeptDimensionsFollowTheSelection) {
   const FakeData data(2, 3, 5);
   const auto view = data.view(R"({"window": {"time": 1}, "select": {"x": ["#4", "#1"]}})");
-  const auto found = compute(*data.dataset, *view, {.per = std::vector<std::string>{"x"}, .tendency = ""});
+  const auto found =
+      compute(*data.dataset, *view, {.per = std::vector<std::string>{"x"}, .tendency = ""});
   EXPECT_EQ(found[0].dims, (std::vector<std::string>{"x"}));
   ASSERT_EQ(found[0].values.size(), 2u);
   EXPECT_EQ(found[0].values[0].min, 4);
@@ -82,17 +83,20 @@ TEST(Statistics, OfNothingButNanIsNull) {
   ASSERT_EQ(found.size(), 1u);  // no booleans
   const Json json = statistics_json(found, *view);
   EXPECT_EQ(json["v"]["nan"], 3);
-  for (const char* key : {"mean", "std", "min", "max"}) EXPECT_TRUE(json["v"][key].is_null()) << key;
+  for (const char* key : {"mean", "std", "min", "max"})
+    EXPECT_TRUE(json["v"][key].is_null()) << key;
 }
 
 TEST(Statistics, WhichDimensionsAreLevelsAndTime) {
-  const auto dataset = MemoryData()
-                           .index<std::int64_t>("valid", "<i8", {0, 24}, {{"units", "hours since 2000-01-01"}})
-                           .index<float>("zeta", "<f4", {1, 2}, {{"positive", "down"}})
-                           .index<float>("eta", "<f4", {1, 2}, {{"axis", "Z"}})
-                           .index<float>("lat", "<f4", {1, 2}, {{"axis", "Y"}})
-                           .add("v", "<f4", {"valid", "zeta", "eta", "lat", "level"}, {2, 2, 2, 2, 1}, std::vector<float>(16))
-                           .dataset();
+  const auto dataset =
+      MemoryData()
+          .index<std::int64_t>("valid", "<i8", {0, 24}, {{"units", "hours since 2000-01-01"}})
+          .index<float>("zeta", "<f4", {1, 2}, {{"positive", "down"}})
+          .index<float>("eta", "<f4", {1, 2}, {{"axis", "Z"}})
+          .index<float>("lat", "<f4", {1, 2}, {{"axis", "Y"}})
+          .add("v", "<f4", {"valid", "zeta", "eta", "lat", "level"}, {2, 2, 2, 2, 1},
+               std::vector<float>(16))
+          .dataset();
   EXPECT_EQ(vertical_dims(*dataset), (std::vector<std::string>{"zeta", "eta", "level"}));
   EXPECT_EQ(time_dim(*dataset), "valid");
 }

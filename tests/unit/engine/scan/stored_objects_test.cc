@@ -24,8 +24,8 @@ ArrayMetadata array(const std::string& path, Dims shape, Dims chunks, Style styl
 TEST(StoredObjects, KeysAreChunksOrNot) {
   const auto nested = array("a", {9, 9}, {1, 1}, Style::v3_default, '/');
   EXPECT_EQ(chunk_of_key(nested, "c/1/20"), (Dims{1, 20}));
-  for (const char* wrong : {"1/20", "c/1", "c/1/2/3", "c/01/2", "c/1/x", "c/1/2.part", "c.1.2", "", "c/-1/2", "c//1/2",
-                            "c/1/99999999999999999999"})
+  for (const char* wrong : {"1/20", "c/1", "c/1/2/3", "c/01/2", "c/1/x", "c/1/2.part", "c.1.2", "",
+                            "c/-1/2", "c//1/2", "c/1/99999999999999999999"})
     EXPECT_EQ(chunk_of_key(nested, wrong), std::nullopt) << wrong;
   const auto flat = array("a", {9, 9}, {1, 1}, Style::v2, '.');
   EXPECT_EQ(chunk_of_key(flat, "3.0"), (Dims{3, 0}));
@@ -37,17 +37,19 @@ TEST(StoredObjects, KeysAreChunksOrNot) {
 
 TEST(StoredObjects, AListingGivesChunksAndNotes) {
   MemoryStore store;
-  for (const char* key : {"a/zarr.json", "a/c/0/0", "a/c/1/1", "a/c/2/0", "a/c/1/deep/er", "a/c/x", "a/other/y", "b/c/0/0"})
+  for (const char* key : {"a/zarr.json", "a/c/0/0", "a/c/1/1", "a/c/2/0", "a/c/1/deep/er", "a/c/x",
+                          "a/other/y", "b/c/0/0"})
     store.set(key, "x");
   const auto metadata = array("a", {4, 4}, {2, 2}, Style::v3_default, '/');
   std::vector<std::string> found, notes;
-  list_objects(store, metadata, ChunkGrid(metadata.shape, metadata.chunk_shape),
-               [&](const Dims& chunk, const std::string& key) {
-                 EXPECT_EQ(object_key(metadata, chunk), key);
-                 found.push_back(key);
-                 return true;
-               },
-               [&](const std::string& key, const std::string&) { notes.push_back(key); });
+  list_objects(
+      store, metadata, ChunkGrid(metadata.shape, metadata.chunk_shape),
+      [&](const Dims& chunk, const std::string& key) {
+        EXPECT_EQ(object_key(metadata, chunk), key);
+        found.push_back(key);
+        return true;
+      },
+      [&](const std::string& key, const std::string&) { notes.push_back(key); });
   EXPECT_THAT(found, UnorderedElementsAre("a/c/0/0", "a/c/1/1"));
   EXPECT_THAT(notes, UnorderedElementsAre("a/c/2/0", "a/c/1/deep", "a/c/x", "a/other/y"));
 }
@@ -67,7 +69,8 @@ TEST(StoredObjects, SelectedChunksAreRowMajor) {
   int count = 0;
   for_each_selected(ChunkGrid({}, {}), {}, [&](const Dims&) { return ++count > 0; });
   EXPECT_EQ(count, 1);
-  for_each_selected(ChunkGrid({0}, {2}), ChunkSelection(1), [&](const Dims&) { return ++count > 0; });
+  for_each_selected(ChunkGrid({0}, {2}), ChunkSelection(1),
+                    [&](const Dims&) { return ++count > 0; });
   EXPECT_EQ(count, 1);
 }
 

@@ -14,7 +14,9 @@ namespace sweep_test {
 
 // FakeData(4, 3, 5): "v" (time 12, x 5) in 4 chunks of 3 times; element i of chunk c is 1000 c + i.
 
-std::int64_t value_at(std::int64_t time, std::int64_t x) { return 1000 * (time / 3) + time % 3 * 5 + x; }
+std::int64_t value_at(std::int64_t time, std::int64_t x) {
+  return 1000 * (time / 3) + time % 3 * 5 + x;
+}
 
 TEST(Sweep, EverySelectedElementIsInOnePiece) {
   const FakeData data(4, 3, 5);
@@ -28,21 +30,22 @@ TEST(Sweep, EverySelectedElementIsInOnePiece) {
   std::mutex mutex;
   std::multiset<std::int64_t> seen;
   std::int64_t last = 0;
-  sweep.read(engine,
-             [&](std::int64_t, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values) {
-               const std::lock_guard lock(mutex);
-               const auto* numbers = reinterpret_cast<const double*>(values->data());
-               std::int64_t rank = piece.axes[0].first;
-               for (std::int64_t t : piece.axes[0].indices) {
-                 EXPECT_EQ(sweep.indices(0)[static_cast<std::size_t>(rank++)], piece.box.start[0] + t);
-                 for (std::int64_t x : piece.axes[1].indices) {
-                   const double value = numbers[t * piece.box.shape[1] + x];
-                   EXPECT_EQ(value, value_at(piece.box.start[0] + t, piece.box.start[1] + x));
-                   seen.insert(static_cast<std::int64_t>(value));
-                 }
-               }
-             },
-             [&](std::int64_t done) { last = done; });
+  sweep.read(
+      engine,
+      [&](std::int64_t, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values) {
+        const std::lock_guard lock(mutex);
+        const auto* numbers = reinterpret_cast<const double*>(values->data());
+        std::int64_t rank = piece.axes[0].first;
+        for (std::int64_t t : piece.axes[0].indices) {
+          EXPECT_EQ(sweep.indices(0)[static_cast<std::size_t>(rank++)], piece.box.start[0] + t);
+          for (std::int64_t x : piece.axes[1].indices) {
+            const double value = numbers[t * piece.box.shape[1] + x];
+            EXPECT_EQ(value, value_at(piece.box.start[0] + t, piece.box.start[1] + x));
+            seen.insert(static_cast<std::int64_t>(value));
+          }
+        }
+      },
+      [&](std::int64_t done) { last = done; });
   std::multiset<std::int64_t> wanted;
   for (std::int64_t t : {1, 2, 7, 11})
     for (std::int64_t x : {0, 2, 4}) wanted.insert(value_at(t, x));
@@ -55,8 +58,9 @@ TEST(Sweep, TouchedChunksAreItsPieces) {
   const FakeData data(4, 3, 5);
   const Variable& variable = data.dataset->variable("v");
   const Positions xs = Positions::range(1, 2);
-  for (const Positions& times : {Positions::range(0, 12), Positions::range(2, 2), Positions::range(5, 1),
-                                 Positions::list({11, 0, 1}), Positions::one(4)}) {
+  for (const Positions& times :
+       {Positions::range(0, 12), Positions::range(2, 2), Positions::range(5, 1),
+        Positions::list({11, 0, 1}), Positions::one(4)}) {
     EXPECT_EQ(touched_chunks(variable, {&times, &xs}), Sweep(variable, {&times, &xs}).pieces());
   }
 }
@@ -80,7 +84,9 @@ TEST(Sweep, AFailureEndsItAndIsThrown) {
   Engine engine({.threads = 2, .memory = 1 << 12, .prefetch = false}, log);
   std::atomic<int> used{0};
   try {
-    sweep.read(engine, [&](std::int64_t, const Sweep::Piece&, std::shared_ptr<const Buffer>) { ++used; }, {});
+    sweep.read(engine,
+               [&](std::int64_t, const Sweep::Piece&, std::shared_ptr<const Buffer>) { ++used; },
+               {});
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::io);
@@ -95,9 +101,12 @@ TEST(Sweep, WhatUseThrowsIsThrown) {
   const Sweep sweep(data.dataset->variable("v"), {&times, &xs});
   Log log;
   Engine engine({.threads = 2, .prefetch = false}, log);
-  EXPECT_THROW(sweep.read(engine, [&](std::int64_t, const Sweep::Piece&, std::shared_ptr<const Buffer>) {
+  EXPECT_THROW(sweep.read(engine,
+                          [&](std::int64_t, const Sweep::Piece&, std::shared_ptr<const Buffer>) {
                             throw Error(ErrorCode::no_memory, "no");
-                          }, {}), Error);
+                          },
+                          {}),
+               Error);
 }
 
 }  // namespace sweep_test

@@ -16,7 +16,8 @@ TEST(VerifyCache, ComparesChecksums) {
   {
     CacheFiles files(path, {});
     const std::vector<std::byte> bytes(1000);
-    for (const char* name : {"a", "b", "c"}) files.put(CacheFiles::name_of(name), {"version"}, bytes);
+    for (const char* name : {"a", "b", "c"})
+      files.put(CacheFiles::name_of(name), {"version"}, bytes);
   }
   const auto verify = [&] {
     VerifyCollector collector(10);
@@ -27,7 +28,9 @@ TEST(VerifyCache, ComparesChecksums) {
   EXPECT_EQ(verify().problems, 0u);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
     if (entry.is_regular_file() && entry.file_size() == 1512) {
-      std::fstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(700).put('x');
+      std::fstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary)
+          .seekp(700)
+          .put('x');
       break;
     }
   const VerifyReport report = verify();

@@ -7,7 +7,8 @@ namespace verify_report_test {
 
 TEST(VerifyReport, ListsAreBoundedAndSorted) {
   VerifyCollector collector(3);
-  for (const char* chunk : {"10.0", "9.1", "9.0", "1.0"}) collector.find({"a", chunk, "key", damage::kData, "why"});
+  for (const char* chunk : {"10.0", "9.1", "9.0", "1.0"})
+    collector.find({"a", chunk, "key", damage::kData, "why"});
   for (const char* key : {"z", "y"}) collector.note(key, "odd");
   const VerifyReport report = collector.report();
   EXPECT_EQ(report.problems, 4u);

@@ -15,14 +15,21 @@ struct Stored {
   std::shared_ptr<MemoryStore> store = std::make_shared<MemoryStore>();
   std::vector<VerifyTarget> targets;
 
-  std::shared_ptr<const ArrayMetadata> add(const std::string& path, const std::string& compressor = "null") {
-    const Json zarray = parse_json(R"({"zarr_format": 2, "shape": [4, 4], "chunks": [2, 2], "dtype": "<i4", "order": "C",
-        "filters": null, "fill_value": 0, "compressor": )" + compressor + "}", path);
-    auto metadata = std::make_shared<const ArrayMetadata>(parse_array_v2(path, zarray, Json::object(), path));
+  std::shared_ptr<const ArrayMetadata> add(const std::string& path,
+                                           const std::string& compressor = "null") {
+    const Json zarray = parse_json(
+        R"({"zarr_format": 2, "shape": [4, 4], "chunks": [2, 2], "dtype": "<i4", "order": "C",
+        "filters": null, "fill_value": 0, "compressor": )" +
+            compressor + "}",
+        path);
+    auto metadata =
+        std::make_shared<const ArrayMetadata>(parse_array_v2(path, zarray, Json::object(), path));
     targets.push_back({metadata, std::nullopt});
     return metadata;
   }
-  void set(const std::string& key, std::size_t bytes) { store->set(key, std::vector<std::byte>(bytes)); }
+  void set(const std::string& key, std::size_t bytes) {
+    store->set(key, std::vector<std::byte>(bytes));
+  }
 
   VerifyReport verify(VerifyOptions options = {}, std::size_t max_listed = 100) {
     options.threads = 1;  // a MemoryStore is for one thread

@@ -45,15 +45,16 @@ class LoopbackServer {
     std::vector<std::pair<std::string, std::string>> headers = {};
     std::string body = {};
     // What goes wrong.
-    std::chrono::milliseconds delay{0};           // before the first byte
+    std::chrono::milliseconds delay{0};              // before the first byte
     std::optional<std::size_t> claimed_length = {};  // Content-Length, if not the body's
-    bool chunked = false;                         // no Content-Length
-    std::optional<std::size_t> end_after = {};       // bytes of the body, then the connection closes
-    bool reset = false;                           // it closes with a TCP reset
-    std::optional<std::size_t> stall_after = {};     // bytes of the body, then nothing until the client leaves
+    bool chunked = false;                            // no Content-Length
+    std::optional<std::size_t> end_after = {};  // bytes of the body, then the connection closes
+    bool reset = false;                         // it closes with a TCP reset
+    std::optional<std::size_t> stall_after =
+        {};  // bytes of the body, then nothing until the client leaves
     std::optional<std::chrono::milliseconds> drip = {};  // between two bytes of the body
-    bool raw = false;                             // `body` is all that is sent, headers included
-    bool hang_up = false;                         // closes without a word
+    bool raw = false;      // `body` is all that is sent, headers included
+    bool hang_up = false;  // closes without a word
   };
 
   using Handler = std::function<Answer(const Request&)>;
@@ -64,7 +65,8 @@ class LoopbackServer {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
-    if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(listener_, 512) != 0 ||
+    if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+        ::listen(listener_, 512) != 0 ||
         ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
       std::abort();
     port_ = ntohs(address.sin_port);
@@ -96,7 +98,8 @@ class LoopbackServer {
   }
 
   /// What a well-behaved server answers for `object`: the range that was asked for, or all of it.
-  static Answer object(const Request& request, const std::string& object, const std::string& etag = {}) {
+  static Answer object(const Request& request, const std::string& object,
+                       const std::string& etag = {}) {
     Answer answer;
     if (!etag.empty()) answer.headers.emplace_back("ETag", etag);
     const auto range = request.headers.find("range");
@@ -111,7 +114,8 @@ class LoopbackServer {
       first = object.size() - std::min<std::size_t>(object.size(), std::stoull(spec.substr(1)));
     } else {
       first = std::stoull(spec.substr(0, dash));
-      if (dash + 1 < spec.size()) last = std::min<std::size_t>(last, std::stoull(spec.substr(dash + 1)));
+      if (dash + 1 < spec.size())
+        last = std::min<std::size_t>(last, std::stoull(spec.substr(dash + 1)));
     }
     const std::string total = std::to_string(object.size());
     if (first >= object.size()) {
@@ -120,8 +124,8 @@ class LoopbackServer {
       return answer;
     }
     answer.status = 206;
-    answer.headers.emplace_back("Content-Range",
-                                "bytes " + std::to_string(first) + "-" + std::to_string(last) + "/" + total);
+    answer.headers.emplace_back("Content-Range", "bytes " + std::to_string(first) + "-" +
+                                                     std::to_string(last) + "/" + total);
     answer.body = object.substr(first, last - first + 1);
     return answer;
   }
@@ -175,7 +179,8 @@ class LoopbackServer {
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {
       if (is_gone(fd)) return false;
-      std::this_thread::sleep_for(std::min<std::chrono::milliseconds>(time, std::chrono::milliseconds(5)));
+      std::this_thread::sleep_for(
+          std::min<std::chrono::milliseconds>(time, std::chrono::milliseconds(5)));
     }
     return true;
   }
@@ -196,7 +201,8 @@ class LoopbackServer {
     Request request = parse(buffer.substr(0, end));
     request.connection = number;
     buffer.erase(0, end + 4);
-    if (const auto length = request.headers.find("content-length"); length != request.headers.end()) {
+    if (const auto length = request.headers.find("content-length");
+        length != request.headers.end()) {
       const std::size_t size = std::stoull(length->second);
       while (buffer.size() < size)
         if (!receive(fd, buffer)) return false;
@@ -228,8 +234,12 @@ class LoopbackServer {
     }
     std::string head = "HTTP/1.1 " + std::to_string(answer.status) + " Some reason\r\n";
     for (const auto& [name, value] : answer.headers) head += name + ": " + value + "\r\n";
-    if (answer.chunked) head += "Transfer-Encoding: chunked\r\n";
-    else head += "Content-Length: " + std::to_string(answer.claimed_length.value_or(answer.body.size())) + "\r\n";
+    if (answer.chunked)
+      head += "Transfer-Encoding: chunked\r\n";
+    else
+      head +=
+          "Content-Length: " + std::to_string(answer.claimed_length.value_or(answer.body.size())) +
+          "\r\n";
     if (!send(fd, head + "\r\n")) return false;
     if (request.method == "HEAD") return true;
     std::string body = answer.body;

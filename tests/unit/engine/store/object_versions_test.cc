@@ -41,14 +41,18 @@ TEST(ObjectVersions, AnUnknownVersionMatchesEveryOne) {
 
 TEST(ObjectVersions, SaysWhenThereIsNoRoom) {
   std::vector<std::string> lines;
-  ObjectVersions versions({.memory = 64 << 10, .warn = [&](const std::string& line) { lines.push_back(line); }});
-  for (std::uint64_t i = 0; i < 20'000; ++i) EXPECT_TRUE(versions.accept(fmt::format("t/{}", i), i));
+  ObjectVersions versions(
+      {.memory = 64 << 10, .warn = [&](const std::string& line) { lines.push_back(line); }});
+  for (std::uint64_t i = 0; i < 20'000; ++i)
+    EXPECT_TRUE(versions.accept(fmt::format("t/{}", i), i));
   EXPECT_LE(counter(versions, "object_versions"), 4096u);
   EXPECT_GT(counter(versions, "object_versions"), 2000u);
-  EXPECT_EQ(counter(versions, "object_versions") + counter(versions, "object_versions_not_kept"), 20'000u);
+  EXPECT_EQ(counter(versions, "object_versions") + counter(versions, "object_versions_not_kept"),
+            20'000u);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines.front().find("--memory"), std::string::npos);
-  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_FALSE(versions.accept(fmt::format("t/{}", i + 1), i + 100));
+  for (std::uint64_t i = 0; i < 100; ++i)
+    EXPECT_FALSE(versions.accept(fmt::format("t/{}", i + 1), i + 100));
 }
 
 TEST(ObjectVersions, ShareATableInSpacesOfTheirOwn) {
@@ -69,7 +73,8 @@ TEST(ObjectVersions, ManyThreadsAgree) {
   std::vector<std::thread> threads;
   for (int t = 1; t <= 4; ++t)
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 2000; ++i) accepted += versions.accept(std::to_string(i), static_cast<std::uint64_t>(t));
+      for (int i = 0; i < 2000; ++i)
+        accepted += versions.accept(std::to_string(i), static_cast<std::uint64_t>(t));
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(accepted, 2000);

@@ -23,8 +23,9 @@ std::string refusal(const std::string& url) {
 TEST(OpenStore, TakesPathsAndFileAddresses) {
   const TemporaryDirectory directory;
   std::ofstream(directory / "a") << "x";
-  for (const std::string& url : {directory.path().string(), directory.path().string() + "///",
-                                 "file://" + directory.path().string(), "file://" + directory.path().string() + "/"}) {
+  for (const std::string& url :
+       {directory.path().string(), directory.path().string() + "///",
+        "file://" + directory.path().string(), "file://" + directory.path().string() + "/"}) {
     const auto store = open_store(url);
     EXPECT_EQ(store->url(), directory.path().string());
     EXPECT_EQ(store->size("a"), 1u);
@@ -44,10 +45,12 @@ TEST(OpenStore, SaysWhatIsWrong) {
 }
 
 TEST(Keys, AreRelativePathsOfPlainNames) {
-  for (const char* key : {"a", "a/b", ".zarray", "a/.zattrs", "c/0/1", "...", "a b", "\xc3\xa9"}) EXPECT_TRUE(is_key(key)) << key;
-  for (const std::string& key : {std::string(), std::string("/"), std::string("/a"), std::string("a/"), std::string("a//b"),
-                                 std::string("."), std::string(".."), std::string("a/../b"), std::string("./a"),
-                                 std::string("a\0b", 3)})
+  for (const char* key : {"a", "a/b", ".zarray", "a/.zattrs", "c/0/1", "...", "a b", "\xc3\xa9"})
+    EXPECT_TRUE(is_key(key)) << key;
+  for (const std::string& key :
+       {std::string(), std::string("/"), std::string("/a"), std::string("a/"), std::string("a//b"),
+        std::string("."), std::string(".."), std::string("a/../b"), std::string("./a"),
+        std::string("a\0b", 3)})
     EXPECT_FALSE(is_key(key)) << key;
   EXPECT_NO_THROW(check_key("a/b"));
   EXPECT_THROW(check_key("../a"), Error);
@@ -81,7 +84,8 @@ TEST(ListingMemory, CountsLongAndShortNames) {
         memory.add({std::string(length, 'x'), false}, "where");
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), ErrorCode::no_memory);
-        EXPECT_THAT(error.what(), testing::HasSubstr("more than " + std::to_string(count) + " entries"));
+        EXPECT_THAT(error.what(),
+                    testing::HasSubstr("more than " + std::to_string(count) + " entries"));
         return count;
       }
     }

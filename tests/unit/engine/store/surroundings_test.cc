@@ -14,10 +14,14 @@ namespace batchfs {
 namespace surroundings_test {
 
 TEST(Surroundings, ParsesUtcTimes) {
-  EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00Z"), std::chrono::system_clock::from_time_t(1440938160));
-  EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00.123456Z"), std::chrono::system_clock::from_time_t(1440938160));
-  EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00+00:00"), std::chrono::system_clock::from_time_t(1440938160));
-  for (const char* wrong : {"", "soon", "2015-08-30", "2015-08-30T12:36:00", "2015-08-30T12:36:00+02:00"})
+  EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00Z"),
+            std::chrono::system_clock::from_time_t(1440938160));
+  EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00.123456Z"),
+            std::chrono::system_clock::from_time_t(1440938160));
+  EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00+00:00"),
+            std::chrono::system_clock::from_time_t(1440938160));
+  for (const char* wrong :
+       {"", "soon", "2015-08-30", "2015-08-30T12:36:00", "2015-08-30T12:36:00+02:00"})
     EXPECT_FALSE(parse_utc_time(wrong)) << wrong;
 }
 

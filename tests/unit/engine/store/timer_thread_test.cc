@@ -20,7 +20,8 @@ TEST(TimerThread, RunsWorkInOrderOfTime) {
   std::vector<int> order;
   std::promise<void> end;
   TimerThread timers;
-  const std::int64_t late = in(std::chrono::milliseconds(60)), soon = in(std::chrono::milliseconds(20));
+  const std::int64_t late = in(std::chrono::milliseconds(60)),
+                     soon = in(std::chrono::milliseconds(20));
   timers.post(late, [&] {
     order.push_back(3);
     end.set_value();

@@ -30,8 +30,9 @@ TEST(Uri, PartsMayBeAbsent) {
 }
 
 TEST(Uri, NonsenseIsRefusedWithoutRepeatingIt) {
-  for (const std::string text : {"", "path", "://host", "http://", "http:///path", "http://user:secret@", "http://h:port/",
-                                 "http://h:123456/", "http://[::1/", "http://secret host/", "http://h/secret\n"}) {
+  for (const std::string text :
+       {"", "path", "://host", "http://", "http:///path", "http://user:secret@", "http://h:port/",
+        "http://h:123456/", "http://[::1/", "http://secret host/", "http://h/secret\n"}) {
     try {
       parse_uri(text);
       ADD_FAILURE() << text;

@@ -65,7 +65,8 @@ TEST(VersionTableTest, ManyThreadsSeeOneVersionOfEachObject) {
   for (std::uint64_t thread = 1; thread <= 4; ++thread)
     threads.emplace_back([&, thread] {
       for (std::size_t i = 0; i < kObjects; ++i)
-        if (table.accept(key_of(i), thread) == Accepted::yes && accepted[i].exchange(thread) != 0) ++wrong;
+        if (table.accept(key_of(i), thread) == Accepted::yes && accepted[i].exchange(thread) != 0)
+          ++wrong;
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
@@ -81,7 +82,8 @@ TEST(VersionTableTest, WhatHasNoRoomIsNotKept) {
   EXPECT_GT(count, 20'000u);
   EXPECT_LE(count, (1u << 20) / 16);
   EXPECT_EQ(table.find(key_of(count)), std::nullopt);
-  for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(table.accept(key_of(i), 2), Accepted::other_version);
+  for (std::size_t i = 0; i < count; ++i)
+    EXPECT_EQ(table.accept(key_of(i), 2), Accepted::other_version);
   table.limit(8 << 20);
   EXPECT_EQ(table.accept(key_of(count), 1), Accepted::yes);
   EXPECT_EQ(table.find(key_of(count)), 1u);

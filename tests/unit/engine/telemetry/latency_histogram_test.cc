@@ -23,7 +23,8 @@ TEST(LatencyHistogram, OfNone) {
 
 TEST(LatencyHistogram, CountsSumsAndBuckets) {
   LatencyHistogram waits;
-  for (const std::uint64_t ns : {0ull, 1'000ull, 1'001ull, 3'000'000ull, 500'000'000'000ull}) waits.add(ns);
+  for (const std::uint64_t ns : {0ull, 1'000ull, 1'001ull, 3'000'000ull, 500'000'000'000ull})
+    waits.add(ns);
   EXPECT_EQ(waits.count(), 5u);
   EXPECT_EQ(waits.sum(), 500'003'002'001u);
   EXPECT_EQ(waits.max(), 500'000'000'000u);

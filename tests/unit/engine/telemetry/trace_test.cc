@@ -11,15 +11,22 @@ namespace trace_test {
 constexpr std::uint64_t kMinute = 60'000'000'000;
 
 Trace::Event event(Trace::Kind kind, std::int64_t batch, std::uint64_t begin = Trace::now()) {
-  return {.kind = kind, .begin = begin, .bytes = 7, .of = {.view = 0, .rank = 0, .world = 1, .batch = batch}};
+  return {.kind = kind,
+          .begin = begin,
+          .bytes = 7,
+          .of = {.view = 0, .rank = 0, .world = 1, .batch = batch}};
 }
 
 TEST(Trace, KeepsWhatItIsTold) {
   Trace trace;
   const std::uint32_t train = trace.name("train");
   const std::uint64_t began = Trace::now() - 5'000;
-  trace.add({.kind = Trace::Kind::decode, .begin = began, .bytes = 12, .of = {train, 2, 4, 1, 9}}, "t2m", {3, 0, 11});
-  trace.add({.kind = Trace::Kind::wait, .end = Trace::End::failed, .begin = began + 1, .of = {train, 2, 4, 1, 9}});
+  trace.add({.kind = Trace::Kind::decode, .begin = began, .bytes = 12, .of = {train, 2, 4, 1, 9}},
+            "t2m", {3, 0, 11});
+  trace.add({.kind = Trace::Kind::wait,
+             .end = Trace::End::failed,
+             .begin = began + 1,
+             .of = {train, 2, 4, 1, 9}});
   const Trace::Snapshot snapshot = trace.last(kMinute);
   ASSERT_EQ(snapshot.events.size(), 2u);
   const Trace::Event& decode = snapshot.events[0];
@@ -43,7 +50,8 @@ TEST(Trace, NamesAreNumberedOnce) {
   EXPECT_EQ(trace.name(""), 0u);
   EXPECT_EQ(trace.name("a"), trace.name("a"));
   EXPECT_NE(trace.name("a"), trace.name("b"));
-  for (int i = 0; i < 10'000; ++i) trace.name(std::to_string(i));  // whoever makes up names gets no memory
+  for (int i = 0; i < 10'000; ++i)
+    trace.name(std::to_string(i));  // whoever makes up names gets no memory
   EXPECT_EQ(trace.name("one more"), 0u);
   EXPECT_LE(trace.last(kMinute).names.size(), 4096u);
 }
@@ -62,7 +70,8 @@ TEST(Trace, ChunksOfAnyNameFit) {
   EXPECT_THAT(std::string(events[0].chunk()), testing::MatchesRegex("p{60,70}/1.2"));
   EXPECT_EQ(events[1].chunk(), "0");
   EXPECT_EQ(events[2].chunk(), "scalar/0");
-  EXPECT_THAT(std::string(events[3].chunk()), testing::HasSubstr("9223372036854775807.9223372036854775807"));
+  EXPECT_THAT(std::string(events[3].chunk()),
+              testing::HasSubstr("9223372036854775807.9223372036854775807"));
 }
 
 TEST(Trace, ForgetsTheOldestOfItsKind) {
@@ -78,7 +87,8 @@ TEST(Trace, ForgetsTheOldestOfItsKind) {
   ASSERT_FALSE(chunks.empty());
   EXPECT_EQ(chunks.back(), 9'999);
   // Without holes, though each processor has a ring of its own.
-  for (std::size_t i = 0; i < chunks.size(); ++i) EXPECT_EQ(chunks[i], chunks[0] + static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    EXPECT_EQ(chunks[i], chunks[0] + static_cast<std::int64_t>(i));
 }
 
 TEST(Trace, GivesOnlyWhatEndedLately) {
@@ -97,11 +107,16 @@ TEST(Trace, ManyThreadsAndAReader) {
     threads.emplace_back([&trace, t] {
       for (int i = 0; i < 5'000; ++i) {
         const std::uint32_t view = trace.name("view " + std::to_string(i % 10));
-        trace.add({.kind = Trace::Kind::decode, .begin = Trace::now(), .bytes = 1, .of = {view, t, 4, 0, i}}, "a", {i});
+        trace.add({.kind = Trace::Kind::decode,
+                   .begin = Trace::now(),
+                   .bytes = 1,
+                   .of = {view, t, 4, 0, i}},
+                  "a", {i});
       }
     });
   for (int i = 0; i < 20; ++i)
-    for (const Trace::Snapshot snapshot = trace.last(kMinute); const Trace::Event& e : snapshot.events) {
+    for (const Trace::Snapshot snapshot = trace.last(kMinute);
+         const Trace::Event& e : snapshot.events) {
       ASSERT_EQ(snapshot.names.at(e.of.view), "view " + std::to_string(e.of.batch % 10));
       ASSERT_EQ(e.chunk(), "a/" + std::to_string(e.of.batch));
     }

@@ -10,18 +10,21 @@
 
 namespace batchfs {
 
-inline std::shared_ptr<const View> parse_view(const std::shared_ptr<const Dataset>& dataset, const std::string& json) {
+inline std::shared_ptr<const View> parse_view(const std::shared_ptr<const Dataset>& dataset,
+                                              const std::string& json) {
   return View::parse(dataset, json, "given", "file.json");
 }
 
-/// The elements of each tensor of a batch, as the C-order number of the array element that each comes from,
-/// plus `base` of its variable. Fails the test for a part that leaves its chunk, its array or its tensor, and
-/// for an element that is written twice or never.
-inline std::vector<std::vector<std::int64_t>> assembled(const View& view, std::int64_t epoch, std::int64_t batch,
-                                                        const std::map<std::string, std::int64_t>& base = {}) {
+/// The elements of each tensor of a batch, as the C-order number of the array element that each
+/// comes from, plus `base` of its variable. Fails the test for a part that leaves its chunk, its
+/// array or its tensor, and for an element that is written twice or never.
+inline std::vector<std::vector<std::int64_t>> assembled(
+    const View& view, std::int64_t epoch, std::int64_t batch,
+    const std::map<std::string, std::int64_t>& base = {}) {
   const BatchPlan plan = view.plan(epoch, batch);
   std::vector<std::vector<std::int64_t>> tensors;
-  for (const Dims& shape : plan.shapes) tensors.emplace_back(static_cast<std::size_t>(element_count(shape)), -1);
+  for (const Dims& shape : plan.shapes)
+    tensors.emplace_back(static_cast<std::size_t>(element_count(shape)), -1);
   for (const ChunkUse& use : plan.chunks) {
     const Variable& variable = *view.variables()[use.variable];
     const ChunkGrid& grid = variable.array->grid();
@@ -59,7 +62,8 @@ inline std::vector<std::vector<std::int64_t>> assembled(const View& view, std::i
     }
   }
   for (const auto& tensor : tensors)
-    EXPECT_EQ(std::count(tensor.begin(), tensor.end(), -1), 0) << "elements that nothing is written to";
+    EXPECT_EQ(std::count(tensor.begin(), tensor.end(), -1), 0)
+        << "elements that nothing is written to";
   return tensors;
 }
 

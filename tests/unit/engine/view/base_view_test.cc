@@ -14,25 +14,30 @@ struct BaseViewTest : testing::Test {
   BaseViewTest() {
     data.declare("a", "<f8", {"time", "level", "x"}, {6, 2, 4}, {2, 2, 4})
         .declare("unused", "<f4", {"z"}, {3}, {3})
-        .index<std::int32_t>("time", "<i4", {0, 6, 12, 18, 24, 30}, {{"units", "hours since 2000-01-01"}})
+        .index<std::int32_t>("time", "<i4", {0, 6, 12, 18, 24, 30},
+                             {{"units", "hours since 2000-01-01"}})
         .index<std::int32_t>("level", "<i4", {500, 850})
         .index<double>("z", "<f8", {1, 2, 3});
     dataset = data.dataset();
   }
-  std::shared_ptr<const View> view(const std::string& json) const { return parse_view(dataset, json); }
+  std::shared_ptr<const View> view(const std::string& json) const {
+    return parse_view(dataset, json);
+  }
   MemoryData data;
   std::shared_ptr<const Dataset> dataset;
 };
 
 TEST_F(BaseViewTest, SchemaHasWhatProgramsRelyOn) {
-  const auto v = view(R"({"name": "n", "window": {"time": 2}, "batch": 2, "epochs": 3, "dtype": "float32", "formats": ["npz"],
+  const auto v = view(
+      R"({"name": "n", "window": {"time": 2}, "batch": 2, "epochs": 3, "dtype": "float32", "formats": ["npz"],
                           "select": {"level": 850}})");
   EXPECT_EQ(v->schema(), parse_json(R"({
     "view": "n", "samples": 3, "batch_size": 2, "batches": 2, "epochs": 3,
     "tensors": [{"name": "a", "dtype": "float32", "shape": [2, 2, 4], "dims": ["sample", "time", "x"]}],
     "coordinates": [{"name": "time", "dims": ["time"], "dtype": "datetime64[ns]", "size": 6},
                     {"name": "level", "dims": ["level"], "dtype": "int32", "size": 1}],
-    "formats": ["npz"]})", ""));
+    "formats": ["npz"]})",
+                                    ""));
 }
 
 TEST_F(BaseViewTest, TensorsShareTheConverterOfAVariable) {
@@ -45,14 +50,22 @@ TEST_F(BaseViewTest, TensorsShareTheConverterOfAVariable) {
 
 TEST_F(BaseViewTest, SchemaSaysWhatLiesAlongAStack) {
   const auto channels = [&](const std::string& members) {
-    return view(R"({"window": {"time": {"size": 2, "stride": 1}}, )" + members + "}")->schema()["tensors"][0].value("channels", Json());
+    return view(R"({"window": {"time": {"size": 2, "stride": 1}}, )" + members + "}")
+        ->schema()["tensors"][0]
+        .value("channels", Json());
   };
-  EXPECT_EQ(channels(R"("tensors": {"p": {"variables": ["a"], "stack": "channel"}})"), Json::array({"a_500_0", "a_500_1", "a_500_2",
-            "a_500_3", "a_850_0", "a_850_1", "a_850_2", "a_850_3"}));
-  EXPECT_EQ(channels(R"("select": {"level": 850}, "tensors": {"p": {"variables": ["a"], "stack": "channel", "dims": ["time", "channel"]}})"),
-            Json::array({"a_0", "a_1", "a_2", "a_3"}));
-  EXPECT_EQ(channels(R"("tensors": {"p": {"variables": ["a"], "stack": "channel", "offsets": {"time": [0, 3]}, "dims": ["channel", "x"]}})"),
-            Json::array({"a_0_500", "a_0_850", "a_1_500", "a_1_850", "a_3_500", "a_3_850", "a_4_500", "a_4_850"}));
+  EXPECT_EQ(channels(R"("tensors": {"p": {"variables": ["a"], "stack": "channel"}})"),
+            Json::array({"a_500_0", "a_500_1", "a_500_2", "a_500_3", "a_850_0", "a_850_1",
+                         "a_850_2", "a_850_3"}));
+  EXPECT_EQ(
+      channels(
+          R"("select": {"level": 850}, "tensors": {"p": {"variables": ["a"], "stack": "channel", "dims": ["time", "channel"]}})"),
+      Json::array({"a_0", "a_1", "a_2", "a_3"}));
+  EXPECT_EQ(
+      channels(
+          R"("tensors": {"p": {"variables": ["a"], "stack": "channel", "offsets": {"time": [0, 3]}, "dims": ["channel", "x"]}})"),
+      Json::array({"a_0_500", "a_0_850", "a_1_500", "a_1_850", "a_3_500", "a_3_850", "a_4_500",
+                   "a_4_850"}));
   EXPECT_EQ(channels(R"("tensors": {"p": {"variables": ["a"]}})"), Json());
 }
 
@@ -70,12 +83,15 @@ TEST_F(BaseViewTest, ResolvedHasEveryDefaultAndReadsBackAsTheSameView) {
   EXPECT_EQ(resolved["formats"], Json::array({"npy"}));
   MemoryData two;
   two.declare("p", "<f4", {"t"}, {4}, {4}).declare("q", "<f4", {"t"}, {4}, {4});
-  EXPECT_EQ(parse_view(two.dataset(), R"({"xbatcher": {"input_dims": {"t": 2}}})")->resolved()["variables"],
+  EXPECT_EQ(parse_view(two.dataset(), R"({"xbatcher": {"input_dims": {"t": 2}}})")
+                ->resolved()["variables"],
             parse_json(R"(["p", "q"])", ""));
-  for (const char* json : {R"({"window": {"time": 2}})",
-                           R"({"window": {"time": {"size": 2, "stride": 1}}, "order": {"shuffle": "block", "seed": 3, "window": 2},
+  for (
+      const char* json :
+      {R"({"window": {"time": 2}})",
+       R"({"window": {"time": {"size": 2, "stride": 1}}, "order": {"shuffle": "block", "seed": 3, "window": 2},
                                "tensors": {"q": {"variables": ["a"], "offsets": {"time": [-1]}}}, "batch": {"size": 2, "remainder": "pad"}})",
-                           R"({"variables": ["a"], "xbatcher": {"input_dims": {"time": 2}}, "select": {"level": [500]}})"}) {
+       R"({"variables": ["a"], "xbatcher": {"input_dims": {"time": 2}}, "select": {"level": [500]}})"}) {
     SCOPED_TRACE(json);
     const auto first = view(json), second = view(first->resolved().dump());
     EXPECT_EQ(second->resolved(), first->resolved());
@@ -85,12 +101,14 @@ TEST_F(BaseViewTest, ResolvedHasEveryDefaultAndReadsBackAsTheSameView) {
 }
 
 TEST_F(BaseViewTest, ProvenanceTellsWhereABatchComesFrom) {
-  const auto v = view(R"({"name": "n", "select": {"time": {"from": "#1"}}, "window": {"time": 2}, "batch": 2})");
+  const auto v = view(
+      R"({"name": "n", "select": {"time": {"from": "#1"}}, "window": {"time": 2}, "batch": 2})");
   EXPECT_EQ(v->provenance(4, 0), parse_json(R"({
     "view": "n", "epoch": 4, "batch": 0, "samples": [0, 1],
     "windows": [{"time": [1, 3]}, {"time": [3, 5]}],
     "coordinates": {"time": ["2000-01-01T06:00:00", "2000-01-01T18:00:00"]},
-    "chunks": ["a/0.0.0", "a/1.0.0", "a/2.0.0"]})", ""));
+    "chunks": ["a/0.0.0", "a/1.0.0", "a/2.0.0"]})",
+                                            ""));
 }
 
 TEST_F(BaseViewTest, CoordinatesAreThoseOfTheSelection) {
@@ -98,9 +116,11 @@ TEST_F(BaseViewTest, CoordinatesAreThoseOfTheSelection) {
   const auto& coordinates = v->coordinates();
   std::vector<std::string> names;
   for (const View::Coordinate& c : coordinates) names.push_back(c.name);
-  EXPECT_THAT(names, UnorderedElementsAre("time", "level"));  // z belongs to no variable of the view
+  EXPECT_THAT(names,
+              UnorderedElementsAre("time", "level"));  // z belongs to no variable of the view
   // numpy.array(["2000-01-02", "2000-01-01T06"], "M8[ns]").astype("i8")
-  EXPECT_THAT(values_of<std::int64_t>(coordinates[0].values), ElementsAre(946771200000000000, 946706400000000000));
+  EXPECT_THAT(values_of<std::int64_t>(coordinates[0].values),
+              ElementsAre(946771200000000000, 946706400000000000));
   EXPECT_THAT(values_of<std::int32_t>(coordinates[1].values), ElementsAre(500));
 }
 
@@ -111,13 +131,15 @@ TEST_F(BaseViewTest, CoordinatesOfABatchRunAlongItsSamples) {
   EXPECT_EQ(coordinates[0].name, "time_start");
   EXPECT_THAT(coordinates[0].dims, ElementsAre("sample"));
   // numpy.array(["2000-01-01T12", "2000-01-01T18"], "M8[ns]").astype("i8")
-  EXPECT_THAT(values_of<std::int64_t>(coordinates[0].values), ElementsAre(946728000000000000, 946749600000000000));
+  EXPECT_THAT(values_of<std::int64_t>(coordinates[0].values),
+              ElementsAre(946728000000000000, 946749600000000000));
   EXPECT_EQ(coordinates[1].name, "level");
   EXPECT_THAT(coordinates[1].dims, ElementsAre("level"));
 }
 
 TEST_F(BaseViewTest, ConvertersAreOfTensorAndVariable) {
-  const auto v = view(R"({"window": {"time": 1}, "dtype": "float32", "tensors": {"x": {"variables": ["a"]}, "t": {"variables": ["time"]}}})");
+  const auto v = view(
+      R"({"window": {"time": 1}, "dtype": "float32", "tensors": {"x": {"variables": ["a"]}, "t": {"variables": ["time"]}}})");
   ASSERT_EQ(v->variables().size(), 2u);
   EXPECT_EQ(v->converter(0, 0).result_itemsize(), 4u);
   EXPECT_EQ(v->converter(0, 0).source_itemsize(), 8u);
@@ -126,7 +148,8 @@ TEST_F(BaseViewTest, ConvertersAreOfTensorAndVariable) {
 }
 
 TEST_F(BaseViewTest, APlanIsAPureFunction) {
-  const auto v = view(R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global", "seed": 1}})");
+  const auto v =
+      view(R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global", "seed": 1}})");
   const BatchPlan one = v->plan(2, 0), two = v->plan(2, 0), other = v->plan(3, 0);
   EXPECT_EQ(one.samples, two.samples);
   EXPECT_NE(one.samples, other.samples);
@@ -140,9 +163,14 @@ TEST_F(BaseViewTest, APlanIsAPureFunction) {
 
 TEST_F(BaseViewTest, WhatFitsATensor) {
   MemoryData types;
-  types.declare("f", "<f2", {"x"}, {1}, {1}).declare("t", "<m8[s]", {"x"}, {1}, {1}).declare("b", "|b1", {"x"}, {1}, {1})
-      .declare("c", "<c16", {"x"}, {1}, {1}).declare("s", "|S3", {"x"}, {1}, {1}).declare("u", "<U3", {"x"}, {1}, {1})
-      .declare("v", "|V3", {"x"}, {1}, {1}).declare("bad", "<i2", {"x"}, {1}, {1}, {{"scale_factor", "no"}});
+  types.declare("f", "<f2", {"x"}, {1}, {1})
+      .declare("t", "<m8[s]", {"x"}, {1}, {1})
+      .declare("b", "|b1", {"x"}, {1}, {1})
+      .declare("c", "<c16", {"x"}, {1}, {1})
+      .declare("s", "|S3", {"x"}, {1}, {1})
+      .declare("u", "<U3", {"x"}, {1}, {1})
+      .declare("v", "|V3", {"x"}, {1}, {1})
+      .declare("bad", "<i2", {"x"}, {1}, {1}, {{"scale_factor", "no"}});
   std::vector<std::string> fit;
   for (const auto all = types.dataset(); const Variable& variable : all->variables())
     if (fits_tensor(variable)) fit.push_back(variable.name);

@@ -9,8 +9,10 @@ namespace chunk_groups_test {
 
 /// Every variable of a dataset, under windows of one position along "time".
 struct Times {
-  explicit Times(const MemoryData& data, WindowGrid starts) : dataset(data.dataset()), grid(std::move(starts)) {
-    for (const auto& [dim, size] : dataset->dims()) selected.emplace(dim, Positions::range(0, size));
+  explicit Times(const MemoryData& data, WindowGrid starts)
+      : dataset(data.dataset()), grid(std::move(starts)) {
+    for (const auto& [dim, size] : dataset->dims())
+      selected.emplace(dim, Positions::range(0, size));
     for (const Variable& variable : dataset->variables()) variables.push_back(&variable);
   }
   WindowedVariables view() const { return {variables, selected, windows, grid}; }
@@ -30,11 +32,13 @@ struct Times {
 
 MemoryData chunks_of_8_and_2() {
   MemoryData data;
-  data.declare("v", "<f4", {"time"}, {100}, {8}).declare("w", "<f4", {"x", "time"}, {3, 100}, {3, 2});
+  data.declare("v", "<f4", {"time"}, {100}, {8})
+      .declare("w", "<f4", {"x", "time"}, {3, 100}, {3, 2});
   return data;
 }
 
-void expect(const ChunkGroups::Axis& axis, std::int64_t positions, std::int64_t lead, std::int64_t group) {
+void expect(const ChunkGroups::Axis& axis, std::int64_t positions, std::int64_t lead,
+            std::int64_t group) {
   EXPECT_EQ(axis.positions, positions);
   EXPECT_EQ(axis.lead, lead);
   EXPECT_EQ(axis.group, group);

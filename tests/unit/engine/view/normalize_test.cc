@@ -26,10 +26,12 @@ NormalizeSpec spec(const Json& statistics, const std::string& method = "zscore")
 }
 
 /// The numbers for variable `name`, whose level has these positions selected.
-std::shared_ptr<const Normalization> resolve(const NormalizeSpec& spec, const Positions& levels = Positions::range(0, 3),
+std::shared_ptr<const Normalization> resolve(const NormalizeSpec& spec,
+                                             const Positions& levels = Positions::range(0, 3),
                                              const std::string& name = "t") {
   const auto data = dataset();
-  const std::map<std::string, Positions> selected = {{"time", Positions::range(0, 2)}, {"level", levels}};
+  const std::map<std::string, Positions> selected = {{"time", Positions::range(0, 2)},
+                                                     {"level", levels}};
   return resolve_normalization(spec, *data, data->variable(name), selected);
 }
 
@@ -80,20 +82,24 @@ TEST(Normalize, NestedListsFollowDims) {
 TEST(Normalize, AFileMayWrapItsVariables) {
   const Json json = {{"method", "zscore"}, {"statistics", "stats.json"}};
   std::string asked;
-  const NormalizeSpec result = parse_normalize(JsonRef(json, "normalize"), [&](const std::string& path) {
-    asked = path;
-    return std::string(R"({"store": "s", "variables": {"t": {"mean": 1, "std": 2}}})");
-  });
+  const NormalizeSpec result =
+      parse_normalize(JsonRef(json, "normalize"), [&](const std::string& path) {
+        asked = path;
+        return std::string(R"({"store": "s", "variables": {"t": {"mean": 1, "std": 2}}})");
+      });
   EXPECT_EQ(asked, "stats.json");
   EXPECT_EQ(resolve(result)->divide, (std::vector<double>{2}));
-  const Error broken = error_of([&] { parse_normalize(JsonRef(json, "normalize"), [](const std::string&) { return "{"; }); });
-  EXPECT_NE(broken.why().find("normalize.statistics: stats.json"), std::string::npos) << broken.why();
+  const Error broken = error_of(
+      [&] { parse_normalize(JsonRef(json, "normalize"), [](const std::string&) { return "{"; }); });
+  EXPECT_NE(broken.why().find("normalize.statistics: stats.json"), std::string::npos)
+      << broken.why();
   EXPECT_THROW(parse_normalize(JsonRef(json, "normalize"), {}), Error);
 }
 
 TEST(Normalize, RefusesWhatDoesNotServe) {
   const Json t = {{"mean", 1}, {"std", 2}};
-  auto refused = [&](const Json& entry, const std::string& words, const std::string& method = "zscore") {
+  auto refused = [&](const Json& entry, const std::string& words,
+                     const std::string& method = "zscore") {
     const Error error = error_of([&] { resolve(spec({{"t", entry}}, method)); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_NE(error.why().find(words), std::string::npos) << error.why();
@@ -107,11 +113,17 @@ TEST(Normalize, RefusesWhatDoesNotServe) {
   refused({{"min", -1e308}, {"max", 1.7e308}}, "makes no sense", "minmax");
   refused({{"dims", {"lat"}}, {"mean", {1}}, {"std", {1}}}, "'lat', which it does not have");
   refused({{"dims", {"level", "level"}}, {"mean", {1}}, {"std", {1}}}, "twice");
-  refused({{"dims", {"level"}}, {"mean", {1, 2, 3}}, {"std", {1, 0, 1}}}, "constant at level=700.1");
-  refused({{"dims", {"level"}}, {"coordinates", {{"level", {500, 850}}}}, {"mean", {1, 2}}, {"std", {1, 1}}},
+  refused({{"dims", {"level"}}, {"mean", {1, 2, 3}}, {"std", {1, 0, 1}}},
+          "constant at level=700.1");
+  refused({{"dims", {"level"}},
+           {"coordinates", {{"level", {500, 850}}}},
+           {"mean", {1, 2}},
+           {"std", {1, 1}}},
           "at level=700.1");
   refused(Json::array(), "no object");
-  const Error flag = error_of([&] { resolve(spec({{"flag", t}}), Positions::range(0, 3), "flag"); });
+  const Error flag = error_of([&] {
+    resolve(spec({{"flag", t}}), Positions::range(0, 3), "flag");
+  });
   EXPECT_NE(flag.why().find("'flag' is bool"), std::string::npos) << flag.why();
 }
 
@@ -131,12 +143,15 @@ TEST(Normalize, AppliesToFloatsUnlessItSaysWhich) {
 TEST(Normalize, TheViewShowsTheNumbersItUses) {
   ViewOptions options;
   options.read_file = [](const std::string&) {
-    return std::string(R"({"variables": {"t": {"mean": 1, "std": 2, "max": 9}, "other": {"mean": 0}}})");
+    return std::string(
+        R"({"variables": {"t": {"mean": 1, "std": 2, "max": 9}, "other": {"mean": 0}}})");
   };
-  const auto view = View::parse(
-      dataset(), R"({"variables": ["t", "n"], "window": {"time": 1}, "dtype": "float16",
-                     "normalize": {"method": "zscore", "statistics": "s.json"}})", "v", "v.json", options);
-  EXPECT_EQ(view->resolved()["normalize"]["statistics"], (Json{{"t", {{"mean", 1}, {"std", 2}, {"max", 9}}}}));
+  const auto view =
+      View::parse(dataset(), R"({"variables": ["t", "n"], "window": {"time": 1}, "dtype": "float16",
+                     "normalize": {"method": "zscore", "statistics": "s.json"}})",
+                  "v", "v.json", options);
+  EXPECT_EQ(view->resolved()["normalize"]["statistics"],
+            (Json{{"t", {{"mean", 1}, {"std", 2}, {"max", 9}}}}));
   EXPECT_EQ(view->tensors()[0].type.name(), "float16");
   EXPECT_EQ(view->tensors()[1].type.name(), "int32");
 }

@@ -20,7 +20,8 @@ List all(const Permutation& permutation, std::int64_t count) {
 
 List all(const Order& order, std::int64_t samples, std::int64_t epoch, const ChunkGroups& groups) {
   List result;
-  for (std::int64_t i = 0; i < samples; ++i) result.push_back(order.sample(i, samples, epoch, groups));
+  for (std::int64_t i = 0; i < samples; ++i)
+    result.push_back(order.sample(i, samples, epoch, groups));
   return result;
 }
 
@@ -35,15 +36,17 @@ List counting(std::int64_t count) {
   return list;
 }
 
-// [permute(i, size, seed, epoch, stream) for i in ...], the Python of batchfs-view(5). These numbers are a
-// promise to those who trained yesterday: they never change.
+// [permute(i, size, seed, epoch, stream) for i in ...], the Python of batchfs-view(5). These
+// numbers are a promise to those who trained yesterday: they never change.
 TEST(Permutation, IsTheDocumentedOne) {
   EXPECT_EQ(all(Permutation(10, 0, 0), 10), (List{5, 2, 1, 3, 7, 0, 9, 6, 8, 4}));
   EXPECT_EQ(all(Permutation(10, 7, 3), 10), (List{2, 6, 1, 5, 8, 7, 0, 4, 3, 9}));
-  EXPECT_EQ(all(Permutation(1'000'000'000, 11, 2), 5), (List{181737233, 644225329, 401867473, 731355117, 609996083}));
+  EXPECT_EQ(all(Permutation(1'000'000'000, 11, 2), 5),
+            (List{181737233, 644225329, 401867473, 731355117, 609996083}));
   EXPECT_EQ(all(Permutation((INT64_C(1) << 60) - 5, INT64_MAX, 999999999), 3),
             (List{550389884056514109, 657091716505933060, 107890169471850023}));
-  EXPECT_EQ(all(Permutation(17, 1, 0, 5), 17), (List{1, 4, 12, 8, 14, 7, 9, 2, 13, 5, 11, 0, 10, 3, 16, 6, 15}));
+  EXPECT_EQ(all(Permutation(17, 1, 0, 5), 17),
+            (List{1, 4, 12, 8, 14, 7, 9, 2, 13, 5, 11, 0, 10, 3, 16, 6, 15}));
 }
 
 TEST(Permutation, IsOneForEverySize) {
@@ -55,7 +58,8 @@ TEST(Permutation, DiffersBySeedEpochAndStream) {
   std::set<List> orders;
   for (std::uint64_t seed : {0, 1, 2})
     for (std::uint64_t epoch : {0, 1, 2})
-      for (std::uint64_t stream : {0, 1, 2}) orders.insert(all(Permutation(100, seed, epoch, stream), 100));
+      for (std::uint64_t stream : {0, 1, 2})
+        orders.insert(all(Permutation(100, seed, epoch, stream), 100));
   EXPECT_EQ(orders.size(), 27u);
 }
 
@@ -71,9 +75,7 @@ TEST(Permutation, MixesWell) {
   EXPECT_LT(fixed, 12);       // expected: 1
 }
 
-TEST(Order, WithoutShuffleIsTheNumbering) {
-  EXPECT_EQ(all(Order{}, 5, 3, {}), counting(5));
-}
+TEST(Order, WithoutShuffleIsTheNumbering) { EXPECT_EQ(all(Order{}, 5, 3, {}), counting(5)); }
 
 TEST(Order, BlockIsTheDocumentedOne) {
   const Order order{Order::Shuffle::block, 4, 2};
@@ -93,9 +95,13 @@ TEST(Order, BlockIsAPermutationOfEveryShape) {
             if (lead > positions) continue;
             const Order order{Order::Shuffle::block, 9, window};
             const std::int64_t samples = positions * inner;
-            EXPECT_EQ(sorted(all(order, samples, 2, {{{positions, lead, group}, {inner, 0, inner}}})), counting(samples));
-            EXPECT_EQ(sorted(all(order, samples, 2, {{{inner, 0, 2}, {positions, lead, group}}})), counting(samples));
-            EXPECT_EQ(sorted(all(order, 7 * samples, 2, {{{7, 2, 2}, {positions, lead, group}, {inner, 1, 1}}})),
+            EXPECT_EQ(
+                sorted(all(order, samples, 2, {{{positions, lead, group}, {inner, 0, inner}}})),
+                counting(samples));
+            EXPECT_EQ(sorted(all(order, samples, 2, {{{inner, 0, 2}, {positions, lead, group}}})),
+                      counting(samples));
+            EXPECT_EQ(sorted(all(order, 7 * samples, 2,
+                                 {{{7, 2, 2}, {positions, lead, group}, {inner, 1, 1}}})),
                       counting(7 * samples));
           }
 }
@@ -118,7 +124,8 @@ TEST(Order, BlockGroupsAlongEveryAxis) {
   std::set<std::int64_t> tiles;
   for (std::size_t g = 0; g < 6; ++g) {
     std::set<std::int64_t> here;
-    for (std::size_t i = 0; i < 8; ++i) here.insert(list[8 * g + i] / 16 * 2 + list[8 * g + i] % 8 / 4);
+    for (std::size_t i = 0; i < 8; ++i)
+      here.insert(list[8 * g + i] / 16 * 2 + list[8 * g + i] % 8 / 4);
     EXPECT_EQ(here.size(), 1u);
     tiles.merge(here);
   }
@@ -128,7 +135,8 @@ TEST(Order, BlockGroupsAlongEveryAxis) {
 TEST(Order, BlockOfManySamplesDoesNotOverflow) {
   // 2^60 samples in groups of 2^44, mixed over 2^20 groups: window * group does not fit 64 bits.
   const Order order{Order::Shuffle::block, 1, INT64_C(1) << 20};
-  const ChunkGroups groups{{{INT64_C(1) << 40, 0, INT64_C(1) << 24}, {INT64_C(1) << 20, 0, INT64_C(1) << 20}}};
+  const ChunkGroups groups{
+      {{INT64_C(1) << 40, 0, INT64_C(1) << 24}, {INT64_C(1) << 20, 0, INT64_C(1) << 20}}};
   std::set<std::int64_t> seen;
   for (std::int64_t i = 0; i < 1000; ++i) {
     const std::int64_t s = order.sample(i * (INT64_C(1) << 50), INT64_C(1) << 60, 0, groups);

@@ -22,7 +22,8 @@ TEST(SampleIndex, FindsEverySample) {
   const std::int64_t counts[] = {1, 63, 64, 65, 511, 512, 513, 5000};
   for (std::int64_t windows : counts)
     for (std::int64_t step : {2, 3, 7, 64, 600}) {
-      const SampleIndex index = index_of(windows, [&](std::int64_t i) { return i % step == step / 2; });
+      const SampleIndex index =
+          index_of(windows, [&](std::int64_t i) { return i % step == step / 2; });
       std::int64_t sample = 0;
       for (std::int64_t i = 0; i < windows; ++i) {
         ASSERT_EQ(index.samples_before(i), sample) << windows << " " << step;
@@ -38,14 +39,17 @@ TEST(SampleIndex, FindsEverySample) {
 }
 
 TEST(SampleIndex, LongRunsWithoutSamples) {
-  const SampleIndex index = index_of(100000, [](std::int64_t i) { return i != 7 && i != 70000 && i != 99999; });
+  const SampleIndex index =
+      index_of(100000, [](std::int64_t i) { return i != 7 && i != 70000 && i != 99999; });
   EXPECT_EQ(index.samples(), 3);
   EXPECT_EQ(index.window(0), 7);
   EXPECT_EQ(index.window(1), 70000);
   EXPECT_EQ(index.window(2), 99999);
 }
 
-TEST(SampleIndex, NothingIsLeft) { EXPECT_EQ(index_of(70, [](std::int64_t) { return true; }).samples(), 0); }
+TEST(SampleIndex, NothingIsLeft) {
+  EXPECT_EQ(index_of(70, [](std::int64_t) { return true; }).samples(), 0);
+}
 
 TEST(SampleIndex, MarksMayComeFromSeveralThreads) {
   MissingMarks marks(10000);
@@ -60,7 +64,9 @@ TEST(SampleIndex, MarksMayComeFromSeveralThreads) {
   for (std::int64_t s = 0; s < 2000; ++s) ASSERT_EQ(index.window(s), 5 * s + 4);
 }
 
-TEST(SampleIndex, TooManyWindowsAreRefused) { EXPECT_THROW(MissingMarks((INT64_C(1) << 36) + 1), Error); }
+TEST(SampleIndex, TooManyWindowsAreRefused) {
+  EXPECT_THROW(MissingMarks((INT64_C(1) << 36) + 1), Error);
+}
 
 }  // namespace sample_index_test
 }  // namespace batchfs

@@ -8,9 +8,11 @@ namespace batchfs {
 namespace shuffle_quality_test {
 
 /// A variable of `times` by `points`, in chunks of `chunk` times.
-std::shared_ptr<const View> view(std::int64_t times, std::int64_t points, std::int64_t chunk, const std::string& rest) {
+std::shared_ptr<const View> view(std::int64_t times, std::int64_t points, std::int64_t chunk,
+                                 const std::string& rest) {
   MemoryData data;  // without values: plans need none
-  data.declare("a", "<i4", {"time", "x"}, {times, points}, {chunk, points}, Json::object(), nullptr);
+  data.declare("a", "<i4", {"time", "x"}, {times, points}, {chunk, points}, Json::object(),
+               nullptr);
   const auto dataset = data.dataset();
   return parse_view(dataset, R"({"variables": ["a"], )" + rest + "}");
 }
@@ -18,7 +20,8 @@ std::shared_ptr<const View> view(std::int64_t times, std::int64_t points, std::i
 double mean_distance(const std::vector<std::int64_t>& values) {
   double sum = 0, pairs = 0;
   for (std::size_t i = 0; i < values.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j, ++pairs) sum += static_cast<double>(std::abs(values[i] - values[j]));
+    for (std::size_t j = 0; j < i; ++j, ++pairs)
+      sum += static_cast<double>(std::abs(values[i] - values[j]));
   return sum / pairs;
 }
 
@@ -45,8 +48,11 @@ double by_all_pairs(const View& view) {
 
 TEST(ShuffleQuality, IsWhatItSays) {
   for (int batch : {1, 2, 7, 60})
-    for (const char* window : {R"({"time": 1})", R"({"time": {"size": 3, "stride": 2}, "x": 2})", R"({"x": 1, "time": 2})"}) {
-      const auto plain = view(60, 6, 5, R"("window": )" + std::string(window) + R"(, "batch": )" + std::to_string(batch));
+    for (const char* window : {R"({"time": 1})", R"({"time": {"size": 3, "stride": 2}, "x": 2})",
+                               R"({"x": 1, "time": 2})"}) {
+      const auto plain =
+          view(60, 6, 5,
+               R"("window": )" + std::string(window) + R"(, "batch": )" + std::to_string(batch));
       EXPECT_NEAR(*shuffle_quality(*plain), by_all_pairs(*plain), 1e-12) << window << " " << batch;
     }
 }
@@ -56,7 +62,8 @@ TEST(ShuffleQuality, OfShuffles) {
   EXPECT_NEAR(*shuffle_quality(*view(4000, 1, 10, head + R"("global"})")), 1, 0.01);
   // Samples of a batch are in one of k groups, and 1 in k of their pairs in the same.
   for (int k : {1, 2, 4, 10})
-    EXPECT_NEAR(*shuffle_quality(*view(4000, 1, 16, head + R"("block", "window": )" + std::to_string(k) + "}")),
+    EXPECT_NEAR(*shuffle_quality(
+                    *view(4000, 1, 16, head + R"("block", "window": )" + std::to_string(k) + "}")),
                 1 - 1.0 / k, 0.03);
   EXPECT_LT(*shuffle_quality(*view(4000, 1, 10, head + R"("none"})")), 0.005);
 }
@@ -77,7 +84,8 @@ TEST(ShuffleQuality, OfVeryManySamplesIsEstimated) {
 
 TEST(ShuffleQuality, WhatHasNoneIsNothing) {
   EXPECT_EQ(shuffle_quality(*view(1, 1, 1, R"("window": {"time": 1})")), std::nullopt);
-  EXPECT_EQ(shuffle_quality(*view(8, 1, 1, R"("xbatcher": {"input_dims": {"time": 2}})")), std::nullopt);
+  EXPECT_EQ(shuffle_quality(*view(8, 1, 1, R"("xbatcher": {"input_dims": {"time": 2}})")),
+            std::nullopt);
 }
 
 }  // namespace shuffle_quality_test

@@ -18,7 +18,8 @@ SampleIndex index_of(std::int64_t windows, const std::function<bool(std::int64_t
 }
 
 /// The order as batchfs-view(5) describes it: lists of what is left of each group, and of the rest.
-List expected(const Order& order, const ChunkGroups& groups, const SampleIndex& kept, std::int64_t epoch) {
+List expected(const Order& order, const ChunkGroups& groups, const SampleIndex& kept,
+              std::int64_t epoch) {
   const auto e = static_cast<std::uint64_t>(epoch);
   const std::int64_t per_group = groups.group_samples(), count = groups.count();
   const auto left = [&](std::int64_t from, std::int64_t to) {
@@ -39,7 +40,8 @@ List expected(const Order& order, const ChunkGroups& groups, const SampleIndex& 
   std::uint64_t stream = 2;
   for (std::int64_t k = 0; k < count; ++stream) {
     List run;
-    for (const std::int64_t end = std::min(count, k + std::min(order.window, count)); k < end; ++k) {
+    for (const std::int64_t end = std::min(count, k + std::min(order.window, count)); k < end;
+         ++k) {
       const List more = left(group(k) * per_group, (group(k) + 1) * per_group);
       run.insert(run.end(), more.begin(), more.end());
     }
@@ -52,11 +54,12 @@ List expected(const Order& order, const ChunkGroups& groups, const SampleIndex& 
 }
 
 TEST(SkippingOrder, GroupsStayTogetherWhateverIsLeftOfThem) {
-  const std::vector<ChunkGroups> shapes = {{{{200, 0, 1}}},           {{{203, 3, 20}}},
-                                           {{{12, 1, 3}, {19, 0, 5}}}, {{{9, 0, 9}, {23, 2, 7}, {3, 1, 1}}}};
+  const std::vector<ChunkGroups> shapes = {{{{200, 0, 1}}},
+                                           {{{203, 3, 20}}},
+                                           {{{12, 1, 3}, {19, 0, 5}}},
+                                           {{{9, 0, 9}, {23, 2, 7}, {3, 1, 1}}}};
   const std::vector<std::function<bool(std::int64_t)>> skips = {
-      [](std::int64_t) { return false; },
-      [](std::int64_t i) { return i % 3 == 0; },
+      [](std::int64_t) { return false; }, [](std::int64_t i) { return i % 3 == 0; },
       [](std::int64_t i) { return i / 20 % 4 != 1; },  // whole groups
       [](std::int64_t i) { return i != 77; }};
   for (const ChunkGroups& groups : shapes)
@@ -67,8 +70,10 @@ TEST(SkippingOrder, GroupsStayTogetherWhateverIsLeftOfThem) {
           const Order order{Order::Shuffle::block, 11, window};
           const SkippingBlockOrder skipping(order, groups, kept);
           List actual;
-          for (std::int64_t i = 0; i < kept.samples(); ++i) actual.push_back(skipping.window(i, epoch));
-          ASSERT_EQ(actual, expected(order, groups, kept, epoch)) << groups.axes.size() << " " << window;
+          for (std::int64_t i = 0; i < kept.samples(); ++i)
+            actual.push_back(skipping.window(i, epoch));
+          ASSERT_EQ(actual, expected(order, groups, kept, epoch))
+              << groups.axes.size() << " " << window;
           std::sort(actual.begin(), actual.end());
           for (std::int64_t s = 0; s < kept.samples(); ++s)
             ASSERT_EQ(actual[static_cast<std::size_t>(s)], kept.window(s));
@@ -78,9 +83,11 @@ TEST(SkippingOrder, GroupsStayTogetherWhateverIsLeftOfThem) {
 TEST(SkippingOrder, WithNothingSkippedIsTheBlockOrder) {
   const ChunkGroups groups{{{20, 3, 4}, {3, 0, 3}}};
   const Order order{Order::Shuffle::block, 4, 2};
-  const SkippingBlockOrder skipping(order, groups, index_of(60, [](std::int64_t) { return false; }));
+  const SkippingBlockOrder skipping(order, groups,
+                                    index_of(60, [](std::int64_t) { return false; }));
   for (std::int64_t epoch = 0; epoch < 7; ++epoch)  // more than are remembered
-    for (std::int64_t i = 0; i < 60; ++i) ASSERT_EQ(skipping.window(i, epoch), order.sample(i, 60, epoch, groups));
+    for (std::int64_t i = 0; i < 60; ++i)
+      ASSERT_EQ(skipping.window(i, epoch), order.sample(i, 60, epoch, groups));
 }
 
 }  // namespace skipping_order_test

@@ -64,7 +64,8 @@ TEST(ViewSpec, EveryKeyIsRead) {
 }
 
 TEST(ViewSpec, OrderOfKeysIsKept) {
-  const ViewSpec spec = parse(R"({"window": {"z": 1, "a": 1, "m": 1}, "tensors": {"q": {"variables": ["v"]}, "b": {"variables": ["v"]}}})");
+  const ViewSpec spec = parse(
+      R"({"window": {"z": 1, "a": 1, "m": 1}, "tensors": {"q": {"variables": ["v"]}, "b": {"variables": ["v"]}}})");
   EXPECT_EQ(spec.window[0].dim + spec.window[1].dim + spec.window[2].dim, "zam");
   EXPECT_EQ(spec.tensors[0].name + spec.tensors[1].name, "qb");
 }
@@ -75,7 +76,8 @@ TEST(ViewSpec, NumbersInPlaceOfObjects) {
 }
 
 TEST(ViewSpec, Xbatcher) {
-  const ViewSpec spec = parse(R"({"xbatcher": {"input_dims": {"lon": 6, "lat": 5}, "input_overlap": {"lat": 0},
+  const ViewSpec spec =
+      parse(R"({"xbatcher": {"input_dims": {"lon": 6, "lat": 5}, "input_overlap": {"lat": 0},
                                                "batch_dims": {"time": 10}, "concat_input_dims": true}})");
   ASSERT_TRUE(spec.xbatcher);
   using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
@@ -86,7 +88,7 @@ TEST(ViewSpec, Xbatcher) {
 }
 
 struct Wrong {
-  const char* json;     // members beside a valid window; a whole view when it begins with '{' or '['
+  const char* json;  // members beside a valid window; a whole view when it begins with '{' or '['
   const char* message;  // how it begins
 };
 
@@ -133,11 +135,15 @@ const Wrong kWrong[] = {
     {R"({"window": {"time": {}}})", "window.time: the key 'size' is missing"},
     {R"({"window": {"time": {"size": 0}}})", "window.time.size: 0 is too small"},
     {R"({"window": {"time": {"size": 1, "stride": 0}}})", "window.time.stride: 0 is too small"},
-    {R"({"window": {"time": {"size": 1, "stride": true}}})", "window.time.stride: expected a whole number"},
+    {R"({"window": {"time": {"size": 1, "stride": true}}})",
+     "window.time.stride: expected a whole number"},
     {R"({"window": {"time": {"size": 1, "wrap": 1}}})", "window.time.wrap: expected true or false"},
-    {R"({"window": {"time": {"size": 4, "overlap": 1}}})", "window.time: unknown key 'overlap': write \"stride\": the size less the overlap"},
-    {R"({"window": {"time": {"size": 4, "step": 1}}})", "window.time: unknown key 'step': write \"stride\""},
-    {R"({"window": {"time": {"size": 1, "strid": 1}}})", "window.time: unknown key 'strid', did you mean 'stride'?"},
+    {R"({"window": {"time": {"size": 4, "overlap": 1}}})",
+     "window.time: unknown key 'overlap': write \"stride\": the size less the overlap"},
+    {R"({"window": {"time": {"size": 4, "step": 1}}})",
+     "window.time: unknown key 'step': write \"stride\""},
+    {R"({"window": {"time": {"size": 1, "strid": 1}}})",
+     "window.time: unknown key 'strid', did you mean 'stride'?"},
     {R"({"window": {"time": {"size": 1, "edge": "cut"}}})", "window.time.edge: 'cut' is none of "},
     // tensors
     {R"("tensors": [])", "tensors: expected an object"},
@@ -148,18 +154,29 @@ const Wrong kWrong[] = {
     {R"("tensors": {"x": ["a"]})", "tensors.x: expected an object"},
     {R"("tensors": {"x": {}})", "tensors.x: the key 'variables' is missing"},
     {R"("tensors": {"x": {"variables": []}})", "tensors.x.variables: the list is empty"},
-    {R"("tensors": {"x": {"variables": ["a", "a"], "stack": "c"}})", "tensors.x.variables: 'a' is given twice"},
-    {R"("tensors": {"x": {"variables": ["a", "b"]}})", "tensors.x: several variables in one tensor need \"stack\""},
-    {R"("tensors": {"x": {"variables": ["a"], "offset": {}}})", "tensors.x: unknown key 'offset', did you mean 'offsets'?"},
-    {R"("tensors": {"x": {"variables": ["a"], "offsets": {"time": 1}}})", "tensors.x.offsets.time: expected a list"},
-    {R"("tensors": {"x": {"variables": ["a"], "offsets": {"time": []}}})", "tensors.x.offsets.time: the list is empty"},
-    {R"("tensors": {"x": {"variables": ["a"], "offsets": {"time": [0.5]}}})", "tensors.x.offsets.time[0]: expected a whole number"},
-    {R"("tensors": {"x": {"variables": ["a"], "offsets": {"time": [0, 1e14]}}})", "tensors.x.offsets.time[1]: 100000000000000 is too large"},
-    {R"("tensors": {"x": {"variables": ["a"], "stack": ""}})", "tensors.x.stack: the name is empty"},
-    {R"("tensors": {"x": {"variables": ["a"], "stack": true}})", "tensors.x.stack: expected a string"},
-    {R"("tensors": {"x": {"variables": ["a"], "dims": "time"}})", "tensors.x.dims: expected a list"},
+    {R"("tensors": {"x": {"variables": ["a", "a"], "stack": "c"}})",
+     "tensors.x.variables: 'a' is given twice"},
+    {R"("tensors": {"x": {"variables": ["a", "b"]}})",
+     "tensors.x: several variables in one tensor need \"stack\""},
+    {R"("tensors": {"x": {"variables": ["a"], "offset": {}}})",
+     "tensors.x: unknown key 'offset', did you mean 'offsets'?"},
+    {R"("tensors": {"x": {"variables": ["a"], "offsets": {"time": 1}}})",
+     "tensors.x.offsets.time: expected a list"},
+    {R"("tensors": {"x": {"variables": ["a"], "offsets": {"time": []}}})",
+     "tensors.x.offsets.time: the list is empty"},
+    {R"("tensors": {"x": {"variables": ["a"], "offsets": {"time": [0.5]}}})",
+     "tensors.x.offsets.time[0]: expected a whole number"},
+    {R"("tensors": {"x": {"variables": ["a"], "offsets": {"time": [0, 1e14]}}})",
+     "tensors.x.offsets.time[1]: 100000000000000 is too large"},
+    {R"("tensors": {"x": {"variables": ["a"], "stack": ""}})",
+     "tensors.x.stack: the name is empty"},
+    {R"("tensors": {"x": {"variables": ["a"], "stack": true}})",
+     "tensors.x.stack: expected a string"},
+    {R"("tensors": {"x": {"variables": ["a"], "dims": "time"}})",
+     "tensors.x.dims: expected a list"},
     {R"("tensors": {"x": {"variables": ["a"], "dims": []}})", "tensors.x.dims: the list is empty"},
-    {R"("tensors": {"x": {"variables": ["a"], "dims": ["t", "t"]}})", "tensors.x.dims: 't' is given twice"},
+    {R"("tensors": {"x": {"variables": ["a"], "dims": ["t", "t"]}})",
+     "tensors.x.dims: 't' is given twice"},
     // batch
     {R"("batch": 0)", "batch: 0 is too small"},
     {R"("batch": "8")", "batch: expected a whole number"},
@@ -167,25 +184,35 @@ const Wrong kWrong[] = {
     {R"("batch": {"size": 16777217})", "batch.size: 16777217 is too large, the most is 16777216"},
     {R"("batch": 16777217)", "batch: 16777217 is too large"},
     {R"("batch": {"sice": 2})", "batch: unknown key 'sice', did you mean 'size'?"},
-    {R"("batch": {"remainder": "kep"})", "batch.remainder: 'kep' is none of keep, drop, pad, did you mean 'keep'?"},
-    {R"("batch": {"remainder": true})", "batch.remainder: 'true' is none of keep, drop, pad: write \"keep\", \"drop\" or \"pad\""},
+    {R"("batch": {"remainder": "kep"})",
+     "batch.remainder: 'kep' is none of keep, drop, pad, did you mean 'keep'?"},
+    {R"("batch": {"remainder": true})",
+     "batch.remainder: 'true' is none of keep, drop, pad: write \"keep\", \"drop\" or \"pad\""},
     {R"("batch": {"remainder": 7})", "batch.remainder: expected a string, one of keep, drop, pad"},
     {R"("batch_size": 7)", "unknown key 'batch_size': write \"batch\": {\"size\": 32}"},
-    {R"("drop_last": true)", "unknown key 'drop_last': write \"batch\": {\"size\": 32, \"remainder\": \"drop\"}"},
+    {R"("drop_last": true)",
+     "unknown key 'drop_last': write \"batch\": {\"size\": 32, \"remainder\": \"drop\"}"},
     {R"("num_workers": 4)", "unknown key 'num_workers': there are no workers"},
     {R"("transforms": [])", "unknown key 'transforms': a view has \"normalize\""},
     {R"("overlap": 4)", "unknown key 'overlap': write it per dimension: \"window\""},
-    {R"("batch": {"drop_last": true})", "batch: unknown key 'drop_last': write \"remainder\": \"drop\""},
-    {R"("order": {"shuffle": true})", "order.shuffle: 'true' is none of none, global, block: write \"global\""},
-    {R"("order": {"shuffle": "random"})", "order.shuffle: 'random' is none of none, global, block: write \"global\""},
-    {R"("dtype": "float")", "dtype: 'float' is none of float16, bfloat16, float32, float64: write \"float32\""},
-    {R"("dtype": "<f8")", "dtype: '<f8' is none of float16, bfloat16, float32, float64: write \"float64\""},
-    {R"("formats": ["numpy"])", "formats[0]: 'numpy' is none of npy, safetensors, npz, zarr, png: write \"npy\""},
+    {R"("batch": {"drop_last": true})",
+     "batch: unknown key 'drop_last': write \"remainder\": \"drop\""},
+    {R"("order": {"shuffle": true})",
+     "order.shuffle: 'true' is none of none, global, block: write \"global\""},
+    {R"("order": {"shuffle": "random"})",
+     "order.shuffle: 'random' is none of none, global, block: write \"global\""},
+    {R"("dtype": "float")",
+     "dtype: 'float' is none of float16, bfloat16, float32, float64: write \"float32\""},
+    {R"("dtype": "<f8")",
+     "dtype: '<f8' is none of float16, bfloat16, float32, float64: write \"float64\""},
+    {R"("formats": ["numpy"])",
+     "formats[0]: 'numpy' is none of npy, safetensors, npz, zarr, png: write \"npy\""},
     {R"("variables": "t2m")", "variables: expected a list; write [\"t2m\"]"},
     // order
     {R"("order": "global")", "order: expected an object"},
     {R"("order": {"shufle": "global"})", "order: unknown key 'shufle', did you mean 'shuffle'?"},
-    {R"("order": {"shuffle": "globl"})", "order.shuffle: 'globl' is none of none, global, block, did you mean 'global'?"},
+    {R"("order": {"shuffle": "globl"})",
+     "order.shuffle: 'globl' is none of none, global, block, did you mean 'global'?"},
     {R"("order": {"seed": -1})", "order.seed: -1 is too small"},
     {R"("order": {"seed": 9223372036854775808})", "order.seed: the number is too large"},
     {R"("order": {"window": 0})", "order.window: 0 is too small"},
@@ -203,20 +230,29 @@ const Wrong kWrong[] = {
     {R"("formats": "npy")", "formats: expected a list"},
     {R"("formats": [])", "formats: the list is empty"},
     {R"("formats": ["npy", "npy"])", "formats: 'npy' is given twice"},
-    {R"("formats": ["npy", "npzz"])", "formats[1]: 'npzz' is none of npy, safetensors, npz, zarr, png, did you mean 'npz'?"},
+    {R"("formats": ["npy", "npzz"])",
+     "formats[1]: 'npzz' is none of npy, safetensors, npz, zarr, png, did you mean 'npz'?"},
     // xbatcher
-    {R"("xbatcher": {"input_dims": {"t": 1}})", "window: a view has either \"xbatcher\" or \"window\""},
-    {R"({"xbatcher": {"input_dims": {"t": 1}}, "batch": 2})", "batch: a view has either \"xbatcher\" or \"batch\""},
-    {R"({"xbatcher": {"input_dims": {"t": 1}}, "tensors": {}})", "tensors: a view has either \"xbatcher\" or \"tensors\""},
-    {R"({"xbatcher": {"input_dims": {"t": 1}}, "order": {"shuffle": "global"}})", "order: xbatcher's batches have their own order"},
+    {R"("xbatcher": {"input_dims": {"t": 1}})",
+     "window: a view has either \"xbatcher\" or \"window\""},
+    {R"({"xbatcher": {"input_dims": {"t": 1}}, "batch": 2})",
+     "batch: a view has either \"xbatcher\" or \"batch\""},
+    {R"({"xbatcher": {"input_dims": {"t": 1}}, "tensors": {}})",
+     "tensors: a view has either \"xbatcher\" or \"tensors\""},
+    {R"({"xbatcher": {"input_dims": {"t": 1}}, "order": {"shuffle": "global"}})",
+     "order: xbatcher's batches have their own order"},
     {R"({"xbatcher": []})", "xbatcher: expected an object"},
     {R"({"xbatcher": {}})", "xbatcher: the key 'input_dims' is missing"},
     {R"({"xbatcher": {"input_dims": {}}})", "xbatcher.input_dims: name at least one dimension"},
     {R"({"xbatcher": {"input_dims": {"t": 0}}})", "xbatcher.input_dims.t: 0 is too small"},
-    {R"({"xbatcher": {"input_dims": {"t": 1}, "input_overlap": {"t": -1}}})", "xbatcher.input_overlap.t: -1 is too small"},
-    {R"({"xbatcher": {"input_dims": {"t": 1}, "batch_dims": {"t": 0}}})", "xbatcher.batch_dims.t: 0 is too small"},
-    {R"({"xbatcher": {"input_dims": {"t": 1}, "concat_input_dims": 1}})", "xbatcher.concat_input_dims: expected true or false"},
-    {R"({"xbatcher": {"input_dims": {"t": 1}, "preload_batch": true}})", "xbatcher: unknown key 'preload_batch'"},
+    {R"({"xbatcher": {"input_dims": {"t": 1}, "input_overlap": {"t": -1}}})",
+     "xbatcher.input_overlap.t: -1 is too small"},
+    {R"({"xbatcher": {"input_dims": {"t": 1}, "batch_dims": {"t": 0}}})",
+     "xbatcher.batch_dims.t: 0 is too small"},
+    {R"({"xbatcher": {"input_dims": {"t": 1}, "concat_input_dims": 1}})",
+     "xbatcher.concat_input_dims: expected true or false"},
+    {R"({"xbatcher": {"input_dims": {"t": 1}, "preload_batch": true}})",
+     "xbatcher: unknown key 'preload_batch'"},
 };
 
 class ViewSpecRefuses : public testing::TestWithParam<Wrong> {};
@@ -235,19 +271,25 @@ INSTANTIATE_TEST_SUITE_P(Wrong, ViewSpecRefuses, testing::ValuesIn(kWrong));
 TEST(ViewSpec, NamesThatAreTooLongForAFile) {
   const std::string longest(255, 'n');
   EXPECT_EQ(parse(R"({"window": {"t": 1}, "name": ")" + longest + "\"}").name, longest);
-  EXPECT_THAT(error_of([&] { parse(R"({"window": {"t": 1}, "name": ")" + longest + "n\"}"); }).why(), StartsWith("name: "));
-  EXPECT_THAT(error_of([&] { parse_view_spec(R"({"window": {"t": 1}})", "a/b", "f"); }).why(), HasSubstr("'a/b'"));
+  EXPECT_THAT(
+      error_of([&] { parse(R"({"window": {"t": 1}, "name": ")" + longest + "n\"}"); }).why(),
+      StartsWith("name: "));
+  EXPECT_THAT(error_of([&] { parse_view_spec(R"({"window": {"t": 1}})", "a/b", "f"); }).why(),
+              HasSubstr("'a/b'"));
 }
 
 TEST(ViewSpec, DeepNestingIsRefused) {
-  const std::string deep = "{\"window\": " + std::string(10000, '[') + std::string(10000, ']') + "}";
+  const std::string deep =
+      "{\"window\": " + std::string(10000, '[') + std::string(10000, ']') + "}";
   EXPECT_THAT(error_of([&] { parse(deep); }).why(), HasSubstr("nested deeper than"));
 }
 
 TEST(ViewSpec, EveryCutOfAViewIsRefusedOrRead) {
-  const std::string whole = R"({"name": "n", "window": {"lat": {"size": 4, "wrap": true}, "time": 1}, "order": {"shuffle": "block"}})";
+  const std::string whole =
+      R"({"name": "n", "window": {"lat": {"size": 4, "wrap": true}, "time": 1}, "order": {"shuffle": "block"}})";
   for (std::size_t n = 0; n < whole.size(); ++n)
-    EXPECT_EQ(error_of([&] { parse(whole.substr(0, n)); }).code(), ErrorCode::invalid_argument) << n;
+    EXPECT_EQ(error_of([&] { parse(whole.substr(0, n)); }).code(), ErrorCode::invalid_argument)
+        << n;
   for (std::size_t n = 0; n < whole.size(); ++n) {
     std::string damaged = whole;
     damaged[n] = static_cast<char>(damaged[n] ^ 0x15);

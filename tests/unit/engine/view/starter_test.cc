@@ -43,7 +43,9 @@ TEST(StarterView, SamplesAlongTheFirstDimensionWithoutTime) {
 
 TEST(StarterView, OfNothingSaysWhatToDo) {
   MemoryData data;
-  data.index<double>("x", "<f8", {1, 2}).declare("scalar", "<f4", {}, {}, {}).declare("s", "|S4", {"x"}, {2}, {2});
+  data.index<double>("x", "<f8", {1, 2})
+      .declare("scalar", "<f4", {}, {}, {})
+      .declare("s", "|S4", {"x"}, {2}, {2});
   const Error error = error_of([&] { starter_view(*data.dataset(), "v"); });
   EXPECT_EQ(error.code(), ErrorCode::not_found);
   EXPECT_THAT(error.why(), HasSubstr("name a group"));
@@ -60,7 +62,8 @@ double batch_bytes(const std::shared_ptr<const Dataset>& dataset, const Json& st
 
 TEST(StarterView, ALargeBatchHasFewerSamples) {
   MemoryData data;  // 4.2 MB a sample and variable
-  for (const char* name : {"a", "b", "c"}) data.declare(name, "<f8", {"time", "lat", "lon"}, {1000, 721, 1440}, {1, 721, 1440});
+  for (const char* name : {"a", "b", "c"})
+    data.declare(name, "<f8", {"time", "lat", "lon"}, {1000, 721, 1440}, {1, 721, 1440});
   const auto dataset = data.dataset();
   const StarterView starter = starter_view(*dataset, "v");
   EXPECT_EQ(starter.view["batch"]["size"], 16);
@@ -73,8 +76,10 @@ TEST(StarterView, ALargeBatchHasFewerSamples) {
 TEST(StarterView, ThenFewerVariables) {
   MemoryData data;  // as ERA5: fields on levels beside fields of the surface
   for (const char* name : {"q", "t", "z"})
-    data.declare(name, "<f4", {"time", "level", "lat", "lon"}, {1000, 37, 721, 1440}, {1, 37, 721, 1440});
-  for (const char* name : {"t2m", "u10"}) data.declare(name, "<f4", {"time", "lat", "lon"}, {1000, 721, 1440}, {1, 721, 1440});
+    data.declare(name, "<f4", {"time", "level", "lat", "lon"}, {1000, 37, 721, 1440},
+                 {1, 37, 721, 1440});
+  for (const char* name : {"t2m", "u10"})
+    data.declare(name, "<f4", {"time", "lat", "lon"}, {1000, 721, 1440}, {1, 721, 1440});
   const auto dataset = data.dataset();
   const StarterView starter = starter_view(*dataset, "v");
   EXPECT_EQ(starter.view["variables"], Json::array({"t2m", "u10"}));
@@ -88,14 +93,16 @@ TEST(StarterView, ThenAWindowAlongSpace) {
   const auto dataset = data.dataset();
   const StarterView starter = starter_view(*dataset, "v");
   EXPECT_EQ(starter.view["window"], parse_json(R"({"time": 1, "y": 4096, "x": 4096})", ""));
-  EXPECT_THAT(starter.reduced, ElementsAre("4 samples in a batch instead of 10", "a window of 4096 along y instead of all 20000",
+  EXPECT_THAT(starter.reduced, ElementsAre("4 samples in a batch instead of 10",
+                                           "a window of 4096 along y instead of all 20000",
                                            "a window of 4096 along x instead of all 20000"));
   EXPECT_LE(batch_bytes(dataset, starter.view), kLimit);
 }
 
 TEST(StarterView, ThenAWindowAlongTheRest) {
   MemoryData data;
-  data.declare("a", "<f4", {"time", "member", "y", "x"}, {10, 1000000000, 20, 20}, {1, 1000, 20, 20});
+  data.declare("a", "<f4", {"time", "member", "y", "x"}, {10, 1000000000, 20, 20},
+               {1, 1000, 20, 20});
   const auto dataset = data.dataset();
   const StarterView starter = starter_view(*dataset, "v");
   EXPECT_EQ(starter.view["window"], parse_json(R"({"time": 1, "member": 32768})", ""));

@@ -10,7 +10,8 @@ namespace tensor_layout_test {
 using testing::ElementsAre;
 using testing::StartsWith;
 
-/// A dataset of a(time, lat, lon), b(time, level, lat, lon) and m(lat, lon), whole, under windows along some dimensions.
+/// A dataset of a(time, lat, lon), b(time, level, lat, lon) and m(lat, lon), whole, under windows
+/// along some dimensions.
 struct Tensors {
   explicit Tensors(std::vector<WindowDim> window_dims) : windows(std::move(window_dims)) {
     data.declare("a", "<i4", {"time", "lat", "lon"}, {5, 3, 4}, {2, 2, 4})
@@ -18,17 +19,21 @@ struct Tensors {
         .declare("m", "<i4", {"lat", "lon"}, {3, 4}, {3, 4})
         .index<std::int32_t>("level", "<i4", {500, 850});
     dataset = data.dataset();
-    for (const auto& [dim, size] : dataset->dims()) selected.emplace(dim, Positions::range(0, size));
+    for (const auto& [dim, size] : dataset->dims())
+      selected.emplace(dim, Positions::range(0, size));
     for (const WindowDim& window : windows) sizes.push_back(window.size);
   }
 
   TensorSource source(const TensorDefinition& definition) const {
     TensorSource source{7, definition, data_type, {}, selected, windows, 10};
     for (const std::string& name : definition.variables)
-      source.variables.emplace_back(static_cast<std::uint32_t>(20 + source.variables.size()), &dataset->variable(name));
+      source.variables.emplace_back(static_cast<std::uint32_t>(20 + source.variables.size()),
+                                    &dataset->variable(name));
     return source;
   }
-  TensorLayout layout(const TensorDefinition& definition) const { return lay_out(source(definition), sizes); }
+  TensorLayout layout(const TensorDefinition& definition) const {
+    return lay_out(source(definition), sizes);
+  }
   std::vector<std::string> channels(const TensorDefinition& definition) const {
     return channel_names(source(definition), layout(definition), sizes, *dataset);
   }
@@ -46,7 +51,8 @@ struct Tensors {
   DataType data_type = float32();
 };
 
-TensorDefinition definition(std::vector<std::string> variables, std::optional<std::string> stack = {},
+TensorDefinition definition(std::vector<std::string> variables,
+                            std::optional<std::string> stack = {},
                             std::optional<std::vector<std::string>> dims = {}) {
   return {"x", std::move(variables), {}, std::move(stack), std::move(dims), "tensors.x"};
 }
@@ -76,7 +82,8 @@ TEST(TensorLayout, OfOneVariableIsItsOwn) {
 }
 
 TEST(TensorLayout, InAnotherOrder) {
-  const TensorLayout layout = Tensors({{"time", 1, false}}).layout(definition({"a"}, {}, {{"lon", "time", "lat"}}));
+  const TensorLayout layout =
+      Tensors({{"time", 1, false}}).layout(definition({"a"}, {}, {{"lon", "time", "lat"}}));
   EXPECT_EQ(layout.spec.shape, (Dims{10, 4, 1, 3}));
   EXPECT_THAT(strides(layout.placements[0]), ElementsAre(12, 4, 12));  // of time, lat, lon
 }
@@ -105,7 +112,8 @@ TEST(TensorLayout, PartialWindowsMakeASmallerTensor) {
 
 TEST(TensorLayout, AStackJoinsWhatDimsDoesNotName) {
   const TensorLayout layout =
-      Tensors({{"time", 1, false}}).layout(definition({"b", "a"}, "channel", {{"lat", "channel", "lon"}}));
+      Tensors({{"time", 1, false}})
+          .layout(definition({"b", "a"}, "channel", {{"lat", "channel", "lon"}}));
   // b has time and level for its channels, a only time.
   EXPECT_THAT(layout.joined, ElementsAre(ElementsAre("time", "level"), ElementsAre("time")));
   EXPECT_EQ(layout.spec.shape, (Dims{10, 3, 3, 4}));
@@ -124,7 +132,8 @@ TEST(TensorLayout, WithoutDimsAStackJoinsWhatHasNoWindowAndComesFirst) {
   EXPECT_EQ(layout.spec.shape, (Dims{10, 12 + 24, 2}));
   EXPECT_EQ(layout.spec.stack_axis, 1);
   // In the first variable's order, then what only the other has.
-  EXPECT_THAT(layout.joined, ElementsAre(ElementsAre("lat", "lon"), ElementsAre("lat", "lon", "level")));
+  EXPECT_THAT(layout.joined,
+              ElementsAre(ElementsAre("lat", "lon"), ElementsAre("lat", "lon", "level")));
 }
 
 TEST(TensorLayout, ChannelsAreNamedByLabelsAndSteps) {
@@ -136,7 +145,8 @@ TEST(TensorLayout, ChannelsAreNamedByLabelsAndSteps) {
   EXPECT_THAT(tensors.channels(later), ElementsAre("a_0", "a_1", "a_3", "a_4"));
   Tensors half({{"time", 1, false}});
   half.selected.insert_or_assign("lat", Positions::range(1, 2));
-  EXPECT_THAT(half.channels(definition({"a"}, "c", {{"time", "c", "lon"}})), ElementsAre("a_1", "a_2"));  // no labels
+  EXPECT_THAT(half.channels(definition({"a"}, "c", {{"time", "c", "lon"}})),
+              ElementsAre("a_1", "a_2"));  // no labels
   EXPECT_THAT(tensors.channels(definition({"a"})), ElementsAre());
 }
 
@@ -153,9 +163,12 @@ TEST(TensorLayout, WhatDoesNotGoTogetherIsNamedWithItsPath) {
     TensorDefinition definition;
     const char* message;
   } wrong[] = {
-      {definition({"a"}, {}, {{"time", "lat", "lo"}}), "tensors.x: dims: 'a' has no dimension 'lo', did you mean 'lon'?"},
-      {definition({"a"}, {}, {{"time", "lat"}}), "tensors.x: dims: name every dimension of 'a': time, lat, lon"},
-      {definition({"a"}, {}, {{"sample", "time", "lat", "lon"}}), "tensors.x: \"dims\" leaves out \"sample\""},
+      {definition({"a"}, {}, {{"time", "lat", "lo"}}),
+       "tensors.x: dims: 'a' has no dimension 'lo', did you mean 'lon'?"},
+      {definition({"a"}, {}, {{"time", "lat"}}),
+       "tensors.x: dims: name every dimension of 'a': time, lat, lon"},
+      {definition({"a"}, {}, {{"sample", "time", "lat", "lon"}}),
+       "tensors.x: \"dims\" leaves out \"sample\""},
       {definition({"a", "b"}, "c", {{"time"}}), "tensors.x: dims: the stack 'c' is missing"},
       {definition({"a", "b"}, "time"), "tensors.x: stack: 'time' is a dimension of 'a'"},
       {definition({"a", "m"}, "c"), "tensors.x: 'm' has no dimension 'time', which the tensor has"},

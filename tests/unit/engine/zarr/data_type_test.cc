@@ -40,7 +40,8 @@ TEST(V2Type, EveryTypestr) {
     Kind kind;
     std::uint32_t itemsize;
     bool big_endian;
-    const char* name;   // str(np.dtype(typestr)) where that is what the type is called, else native .str
+    const char*
+        name;  // str(np.dtype(typestr)) where that is what the type is called, else native .str
     const char* descr;  // repr(np.dtype(typestr).newbyteorder("=").str)
   };
   const Case cases[] = {
@@ -80,7 +81,8 @@ TEST(V2Type, EveryTypestr) {
 }
 
 TEST(V2Type, Structures) {
-  const DataType type = v2(R"([["a", "<i2"], ["b", ">f8", [2, 3]], ["c", [["d", "|S3"], ["e", "<U1"]]], ["f", "|u1", 4]])");
+  const DataType type = v2(
+      R"([["a", "<i2"], ["b", ">f8", [2, 3]], ["c", [["d", "|S3"], ["e", "<U1"]]], ["f", "|u1", 4]])");
   EXPECT_EQ(type.kind, Kind::structured);
   EXPECT_EQ(type.itemsize, 2u + 48 + 7 + 4);
   ASSERT_EQ(type.fields.size(), 4u);
@@ -90,22 +92,26 @@ TEST(V2Type, Structures) {
   EXPECT_EQ(type.fields[2].type.fields[1].offset, 3u);
   // numpy reads it back: np.lib.format.descr_to_dtype(ast.literal_eval(...)).itemsize == 61
   EXPECT_EQ(type.npy_descr(),
-            "[('a', '<i2'), ('b', '<f8', (2,3,)), ('c', [('d', '|S3'), ('e', '<U1')]), ('f', '|u1', (4,))]");
+            "[('a', '<i2'), ('b', '<f8', (2,3,)), ('c', [('d', '|S3'), ('e', '<U1')]), ('f', "
+            "'|u1', (4,))]");
   EXPECT_EQ(v2(R"([["it's", "<i2"]])").npy_descr(), "[('it\\'s', '<i2')]");
 }
 
 TEST(V2Type, ObjectsAreWhatTheirCodecMakesOfThem) {
   EXPECT_EQ(v2("\"|O\"", "vlen-utf8").kind, Kind::variable_string);
   EXPECT_EQ(v2("\"|O\"", "vlen-bytes").kind, Kind::variable_bytes);
-  EXPECT_EQ(v2_refusal("\"|O\"", "pickle"), "dtype: object arrays coded by 'pickle' are not supported");
+  EXPECT_EQ(v2_refusal("\"|O\"", "pickle"),
+            "dtype: object arrays coded by 'pickle' are not supported");
   EXPECT_EQ(v2_refusal("\"|O\""), "dtype: object arrays without an object codec are not supported");
 }
 
 TEST(V2Type, RefusesWhatIsNoType) {
-  for (const char* text : {"", "<", "<f", "f4", "<fx", "<f4x", "<M8ns", "<M8[ns", "<M8[]", "<M8[fortnight]", "<M8[0us]",
-                           "<M8[-1us]", "!f4", "<i99999999999"})
-    EXPECT_EQ(v2_refusal(std::string("\"") + text + "\""), std::string("dtype: '") + text + "' is not a numpy data type");
-  for (const char* text : {"<f3", "<f16", "<i16", "<u3", "<c4", "<M4[s]", "|b8", "|S2000000", "<q8", "|O8"})
+  for (const char* text : {"", "<", "<f", "f4", "<fx", "<f4x", "<M8ns", "<M8[ns", "<M8[]",
+                           "<M8[fortnight]", "<M8[0us]", "<M8[-1us]", "!f4", "<i99999999999"})
+    EXPECT_EQ(v2_refusal(std::string("\"") + text + "\""),
+              std::string("dtype: '") + text + "' is not a numpy data type");
+  for (const char* text :
+       {"<f3", "<f16", "<i16", "<u3", "<c4", "<M4[s]", "|b8", "|S2000000", "<q8", "|O8"})
     EXPECT_EQ(v2_refusal(std::string("\"") + text + "\""),
               std::string("dtype: the data type '") + text + "' is not supported");
   EXPECT_EQ(v2_refusal("\"<U300000\""), "dtype: strings of more than 1 MB are not supported");
@@ -122,9 +128,11 @@ TEST(V2Type, RefusesStructuresThatCannotBe) {
   EXPECT_EQ(v2_refusal("[7]"), "dtype[0]: expected a list");
   EXPECT_EQ(v2_refusal(R"([["a"]])"), "dtype[0]: expected [name, type] or [name, type, shape]");
   EXPECT_EQ(v2_refusal(R"([[1, "<i2"]])"), "dtype[0][0]: expected a string");
-  EXPECT_EQ(v2_refusal(R"([["a", "<i2"], ["b", "nope"]])"), "dtype[1][1]: 'nope' is not a numpy data type");
+  EXPECT_EQ(v2_refusal(R"([["a", "<i2"], ["b", "nope"]])"),
+            "dtype[1][1]: 'nope' is not a numpy data type");
   EXPECT_EQ(v2_refusal(R"([["a", "|O"]])"), "dtype[0][1]: '|O' is not a numpy data type");
-  EXPECT_EQ(v2_refusal(R"([["a", "<i2", [-1]]])"), "dtype[0][2][0]: -1 is too small, the least is 0");
+  EXPECT_EQ(v2_refusal(R"([["a", "<i2", [-1]]])"),
+            "dtype[0][2][0]: -1 is too small, the least is 0");
   EXPECT_EQ(v2_refusal(R"([["a", "<i2", "x"]])"), "dtype[0][2]: expected a whole number");
   EXPECT_EQ(v2_refusal(R"([["a", "<i2", [1000000, 1000000, 1000000, 1000000]]])"),
             "dtype[0]: fields of more than 1 MB are not supported");
@@ -133,48 +141,62 @@ TEST(V2Type, RefusesStructuresThatCannotBe) {
   EXPECT_EQ(v2_refusal(R"([["a", "<i2", [0]]])"), "dtype: elements of no bytes are not supported");
   std::string nested = "\"<i2\"";
   for (int i = 0; i < 20; ++i) nested = R"([["a", )" + nested + "]]";
-  EXPECT_THAT(v2_refusal(nested), testing::HasSubstr("structured types nested this deep are not supported"));
+  EXPECT_THAT(v2_refusal(nested),
+              testing::HasSubstr("structured types nested this deep are not supported"));
 }
 
 TEST(V3Type, CoreAndExtensions) {
-  for (const char* name : {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-                           "float32", "float64", "complex64", "complex128"}) {
+  for (const char* name : {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+                           "uint64", "float16", "float32", "float64", "complex64", "complex128"}) {
     EXPECT_EQ(v3(std::string("\"") + name + "\"").name(), name);
     EXPECT_EQ(v3(std::string(R"({"name": ")") + name + "\"}").name(), name);
   }
   EXPECT_EQ(v3("\"r24\""), make_type(Kind::raw, 3));
-  EXPECT_EQ(v3(R"({"name": "numpy.datetime64", "configuration": {"unit": "us", "scale_factor": 25}})").name(),
-            "datetime64[25us]");
-  EXPECT_EQ(v3(R"({"name": "numpy.timedelta64", "configuration": {"unit": "generic", "scale_factor": 1}})").name(),
-            "timedelta64");
-  EXPECT_EQ(v3(R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}})").name(), "<U3");
-  EXPECT_EQ(v3(R"({"name": "null_terminated_bytes", "configuration": {"length_bytes": 12}})").name(), "|S12");
+  EXPECT_EQ(
+      v3(R"({"name": "numpy.datetime64", "configuration": {"unit": "us", "scale_factor": 25}})")
+          .name(),
+      "datetime64[25us]");
+  EXPECT_EQ(
+      v3(R"({"name": "numpy.timedelta64", "configuration": {"unit": "generic", "scale_factor": 1}})")
+          .name(),
+      "timedelta64");
+  EXPECT_EQ(v3(R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 12}})").name(),
+            "<U3");
+  EXPECT_EQ(
+      v3(R"({"name": "null_terminated_bytes", "configuration": {"length_bytes": 12}})").name(),
+      "|S12");
   EXPECT_EQ(v3(R"({"name": "raw_bytes", "configuration": {"length_bytes": 12}})").name(), "|V12");
   EXPECT_EQ(v3("\"string\"").kind, Kind::variable_string);
   EXPECT_EQ(v3("\"variable_length_bytes\"").kind, Kind::variable_bytes);
 }
 
 TEST(V3Type, RefusesTheRestByName) {
-  for (const char* name : {"bfloat16", "float8_e4m3", "int4", "r7", "r0", "r", "rabbit", "r99999999999999", "", "float128",
-                           "<f4", "structured"})
+  for (const char* name : {"bfloat16", "float8_e4m3", "int4", "r7", "r0", "r", "rabbit",
+                           "r99999999999999", "", "float128", "<f4", "structured"})
     EXPECT_EQ(v3_refusal(std::string("\"") + name + "\""),
               std::string("data_type: the data type '") + name + "' is not supported");
   EXPECT_EQ(v3_refusal("7"), "data_type: expected an object");
   EXPECT_EQ(v3_refusal("{}"), "data_type: the key 'name' is missing");
   EXPECT_EQ(v3_refusal(R"({"name": 7})"), "data_type.name: expected a string");
-  EXPECT_EQ(v3_refusal(R"({"name": "numpy.datetime64"})"), "data_type.configuration: the key 'unit' is missing");
+  EXPECT_EQ(v3_refusal(R"({"name": "numpy.datetime64"})"),
+            "data_type.configuration: the key 'unit' is missing");
   EXPECT_EQ(v3_refusal(R"({"name": "numpy.datetime64", "configuration": []})"),
             "data_type.configuration: expected an object");
-  EXPECT_EQ(v3_refusal(R"({"name": "numpy.datetime64", "configuration": {"unit": "fortnight", "scale_factor": 1}})"),
-            "data_type.configuration.unit: unknown time unit");
-  EXPECT_EQ(v3_refusal(R"({"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 0}})"),
-            "data_type.configuration.scale_factor: 0 is too small, the least is 1");
+  EXPECT_EQ(
+      v3_refusal(
+          R"({"name": "numpy.datetime64", "configuration": {"unit": "fortnight", "scale_factor": 1}})"),
+      "data_type.configuration.unit: unknown time unit");
+  EXPECT_EQ(
+      v3_refusal(
+          R"({"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 0}})"),
+      "data_type.configuration.scale_factor: 0 is too small, the least is 1");
   EXPECT_EQ(v3_refusal(R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 7}})"),
             "data_type.configuration.length_bytes: not a multiple of 4");
   EXPECT_EQ(v3_refusal(R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 0}})"),
             "data_type.configuration.length_bytes: elements of no bytes are not supported");
-  EXPECT_EQ(v3_refusal(R"({"name": "null_terminated_bytes", "configuration": {"length_bytes": 1e10}})"),
-            "data_type.configuration.length_bytes: 10000000000 is too large, the most is 1048576");
+  EXPECT_EQ(
+      v3_refusal(R"({"name": "null_terminated_bytes", "configuration": {"length_bytes": 1e10}})"),
+      "data_type.configuration.length_bytes: 10000000000 is too large, the most is 1048576");
   EXPECT_EQ(v3_refusal(R"({"name": "raw_bytes", "configuration": {"length_bytes": -4}})"),
             "data_type.configuration.length_bytes: -4 is too small, the least is 0");
 }
@@ -187,7 +209,8 @@ TEST(NumpyType, NamesAndTypestrs) {
   EXPECT_EQ(parse_numpy_type("uint16"), make_type(Kind::unsigned_int, 2));
   EXPECT_EQ(parse_numpy_type("datetime64[ns]"), datetime_ns());
   EXPECT_TRUE(parse_numpy_type(">i2").big_endian);
-  for (const char* name : {"", "float", "float33", "float128", "float-32", "int 8", "flaot32", "complex32", "datetime64[x]"})
+  for (const char* name : {"", "float", "float33", "float128", "float-32", "int 8", "flaot32",
+                           "complex32", "datetime64[x]"})
     EXPECT_THROW(parse_numpy_type(name), Error) << name;
   EXPECT_THAT(failure([] { parse_numpy_type("quux"); }), testing::HasSubstr("'quux'"));
 }

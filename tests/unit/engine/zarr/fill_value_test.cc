@@ -74,20 +74,24 @@ TEST(FillValue, OfEveryTypeOfV3) {
       {"\"complex64\"", "[1.5, \"NaN\"]", "0000c03f0000c07f"},
       {"\"complex64\"", "[\"0x7fc00001\", \"-Infinity\"]", "0100c07f000080ff"},
       {"\"complex128\"", "[0.1, -0.0]", "9a9999999999b93f0000000000000080"},
-      {R"({"name": "numpy.datetime64", "configuration": {"unit": "ns", "scale_factor": 1}})", "\"NaT\"",
-       "0000000000000080"},
-      {R"({"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 10}})", "-7", "f9ffffffffffffff"},
-      {R"({"name": "numpy.timedelta64", "configuration": {"unit": "h", "scale_factor": 1}})", "\"NaT\"",
-       "0000000000000080"},
-      {R"({"name": "numpy.timedelta64", "configuration": {"unit": "h", "scale_factor": 1}})", "12", "0c00000000000000"},
-      {R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 16}})", "\"h\\u00e9\\ud83d\\ude00\"",
-       "68000000e900000000f6010000000000"},
-      {R"({"name": "null_terminated_bytes", "configuration": {"length_bytes": 4}})", "\"YWI=\"", "61620000"},
+      {R"({"name": "numpy.datetime64", "configuration": {"unit": "ns", "scale_factor": 1}})",
+       "\"NaT\"", "0000000000000080"},
+      {R"({"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 10}})", "-7",
+       "f9ffffffffffffff"},
+      {R"({"name": "numpy.timedelta64", "configuration": {"unit": "h", "scale_factor": 1}})",
+       "\"NaT\"", "0000000000000080"},
+      {R"({"name": "numpy.timedelta64", "configuration": {"unit": "h", "scale_factor": 1}})", "12",
+       "0c00000000000000"},
+      {R"({"name": "fixed_length_utf32", "configuration": {"length_bytes": 16}})",
+       "\"h\\u00e9\\ud83d\\ude00\"", "68000000e900000000f6010000000000"},
+      {R"({"name": "null_terminated_bytes", "configuration": {"length_bytes": 4}})", "\"YWI=\"",
+       "61620000"},
       {R"({"name": "raw_bytes", "configuration": {"length_bytes": 3}})", "\"AQID\"", "010203"},
       // v3 core: "an array of integers, one per byte".
       {"\"r24\"", "[1, 2, 255]", "0102ff"},
   };
-  for (const Case& c : cases) EXPECT_EQ(fill_of(v3(c.type), c.fill), c.bytes) << c.type << " " << c.fill;
+  for (const Case& c : cases)
+    EXPECT_EQ(fill_of(v3(c.type), c.fill), c.bytes) << c.type << " " << c.fill;
 }
 
 // The same with zarr_format=2 and {"name": type, "object_codec_id": None}, values in native order.
@@ -116,7 +120,8 @@ TEST(FillValue, OfEveryTypeOfV2) {
       {"\"<i4\"", "\"0\"", "00000000"},
       {"\"<i4\"", "0.0", "00000000"},
   };
-  for (const Case& c : cases) EXPECT_EQ(fill_of(v2(c.type), c.fill), c.bytes) << c.type << " " << c.fill;
+  for (const Case& c : cases)
+    EXPECT_EQ(fill_of(v2(c.type), c.fill), c.bytes) << c.type << " " << c.fill;
 }
 
 TEST(FillValue, NullIsZeros) {
@@ -126,7 +131,8 @@ TEST(FillValue, NullIsZeros) {
 
 TEST(FillValue, IsLenientWhereWritersAreSloppy) {
   const DataType int64 = make_type(Kind::signed_int, 8), uint64 = make_type(Kind::unsigned_int, 8);
-  EXPECT_EQ(fill_of(int64, "\"9007199254740993\""), "0100000000002000");  // more digits than a double has
+  EXPECT_EQ(fill_of(int64, "\"9007199254740993\""),
+            "0100000000002000");  // more digits than a double has
   EXPECT_EQ(fill_of(int64, "\"-9223372036854775808\""), "0000000000000080");
   EXPECT_EQ(fill_of(uint64, "\"18446744073709551615\""), "ffffffffffffffff");
   EXPECT_EQ(fill_of(uint64, "1e19"), "0000e8890423c78a");
@@ -153,8 +159,10 @@ TEST(FillValue, ThatTheTypeCannotHoldIsRefused) {
     EXPECT_EQ(fill_of(make_type(Kind::signed_int, 8), json), out_of_range) << json;
   for (const char* json : {"-1", "-1.0", "\"-5\""})
     EXPECT_EQ(fill_of(make_type(Kind::unsigned_int, 8), json), out_of_range) << json;
-  for (const char* json : {"1.5", "NaN", "\"Infinity\"", "1e300", "\"1.5\"", "\"18446744073709551616\""})
-    EXPECT_EQ(fill_of(make_type(Kind::unsigned_int, 8), json), "fill_value: not a whole number, as the data type needs")
+  for (const char* json :
+       {"1.5", "NaN", "\"Infinity\"", "1e300", "\"1.5\"", "\"18446744073709551616\""})
+    EXPECT_EQ(fill_of(make_type(Kind::unsigned_int, 8), json),
+              "fill_value: not a whole number, as the data type needs")
         << json;
 }
 
@@ -165,18 +173,25 @@ TEST(FillValue, OfAWrongTypeIsRefused) {
   EXPECT_EQ(fill_of(float32(), "{}"), "fill_value: expected a number");
   EXPECT_EQ(fill_of(make_type(Kind::signed_int, 4), "[1]"), "fill_value: expected a number");
   EXPECT_EQ(fill_of(make_type(Kind::boolean, 1), "{}"), "fill_value: expected a number");
-  for (const char* bits : {"\"0x7fc\"", "\"0x7fc000000\"", "\"0xzzzzzzzz\"", "\"0x\"", "\"0x-fc00000\""})
-    EXPECT_EQ(fill_of(float32(), bits), "fill_value: not the bits of a floating-point number of this size") << bits;
-  EXPECT_EQ(fill_of(make_type(Kind::complex, 8), "[1, 2, 3]"), "fill_value: expected [real, imaginary]");
+  for (const char* bits :
+       {"\"0x7fc\"", "\"0x7fc000000\"", "\"0xzzzzzzzz\"", "\"0x\"", "\"0x-fc00000\""})
+    EXPECT_EQ(fill_of(float32(), bits),
+              "fill_value: not the bits of a floating-point number of this size")
+        << bits;
+  EXPECT_EQ(fill_of(make_type(Kind::complex, 8), "[1, 2, 3]"),
+            "fill_value: expected [real, imaginary]");
   EXPECT_EQ(fill_of(make_type(Kind::complex, 8), "[1, {}]"), "fill_value[1]: expected a number");
   EXPECT_EQ(fill_of(datetime_ns(), "\"2000-01-01\""), "fill_value: expected a whole number");
   EXPECT_EQ(fill_of(datetime_ns(), "1.5"), "fill_value: expected a whole number");
-  EXPECT_EQ(fill_of(make_type(Kind::unicode, 8), "\"abc\""), "fill_value: longer than the data type");
+  EXPECT_EQ(fill_of(make_type(Kind::unicode, 8), "\"abc\""),
+            "fill_value: longer than the data type");
   EXPECT_EQ(fill_of(make_type(Kind::unicode, 8), "7"), "fill_value: expected a string");
-  EXPECT_EQ(fill_of(make_type(Kind::bytes, 2), "\"AQID\""), "fill_value: longer than the data type");
+  EXPECT_EQ(fill_of(make_type(Kind::bytes, 2), "\"AQID\""),
+            "fill_value: longer than the data type");
   EXPECT_EQ(fill_of(make_type(Kind::bytes, 2), "\"A*\""), "fill_value: not base64");
   EXPECT_EQ(fill_of(make_type(Kind::raw, 2), "[1, 2, 3]"), "fill_value: longer than the data type");
-  EXPECT_EQ(fill_of(make_type(Kind::raw, 2), "[256]"), "fill_value[0]: 256 is too large, the most is 255");
+  EXPECT_EQ(fill_of(make_type(Kind::raw, 2), "[256]"),
+            "fill_value[0]: 256 is too large, the most is 255");
   EXPECT_EQ(fill_of(v2(R"([["a", "<i2"]])"), R"({"a": 1})"),
             "fill_value: fill values given field by field are not supported");
 }

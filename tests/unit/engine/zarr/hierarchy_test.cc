@@ -8,13 +8,16 @@
 namespace batchfs {
 namespace hierarchy_test {
 
-constexpr const char* kArray2 = R"({"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<f4", "order": "C",
+constexpr const char* kArray2 =
+    R"({"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<f4", "order": "C",
   "compressor": null, "fill_value": null, "filters": null})";
 constexpr const char* kGroup2 = R"({"zarr_format": 2})";
-constexpr const char* kArray3 = R"({"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "float32",
+constexpr const char* kArray3 =
+    R"({"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "float32",
   "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": {"name": "default"},
   "fill_value": 0, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]})";
-constexpr const char* kGroup3 = R"({"zarr_format": 3, "node_type": "group", "attributes": {"title": "t"}})";
+constexpr const char* kGroup3 =
+    R"({"zarr_format": 3, "node_type": "group", "attributes": {"title": "t"}})";
 
 std::vector<std::string> arrays(const Hierarchy& hierarchy) {
   std::vector<std::string> paths;
@@ -24,7 +27,8 @@ std::vector<std::string> arrays(const Hierarchy& hierarchy) {
 
 std::vector<std::string> groups(const Hierarchy& hierarchy) {
   std::vector<std::string> paths;
-  for (const auto& [path, group] : hierarchy.groups) paths.push_back(path + (group.implicit ? " (implicit)" : ""));
+  for (const auto& [path, group] : hierarchy.groups)
+    paths.push_back(path + (group.implicit ? " (implicit)" : ""));
   return paths;
 }
 
@@ -84,9 +88,10 @@ TEST(HierarchyV2, TheRootMayBeAnArray) {
 
 TEST(HierarchyV2, ConsolidatedMetadataIsAllThatIsRead) {
   MemoryStore store;
-  store.set(".zmetadata", std::string(R"({"zarr_consolidated_format": 1, "metadata": {".zgroup": )") + kGroup2 +
-                              R"(, ".zattrs": {"title": "t"}, "g/.zgroup": )" + kGroup2 + R"(, "g/a/.zarray": )" + kArray2 +
-                              R"(, "g/a/.zattrs": {"units": "K"}, "h/b/.zarray": )" + kArray2 + "}}");
+  store.set(".zmetadata",
+            std::string(R"({"zarr_consolidated_format": 1, "metadata": {".zgroup": )") + kGroup2 +
+                R"(, ".zattrs": {"title": "t"}, "g/.zgroup": )" + kGroup2 + R"(, "g/a/.zarray": )" +
+                kArray2 + R"(, "g/a/.zattrs": {"units": "K"}, "h/b/.zarray": )" + kArray2 + "}}");
   store.set("other/.zarray", kArray2);
   const Hierarchy hierarchy = open_hierarchy(store);
   EXPECT_TRUE(hierarchy.consolidated);
@@ -114,8 +119,8 @@ TEST(HierarchyV3, IsFoundByListing) {
 TEST(HierarchyV3, ConsolidatedMetadataIsAllThatIsRead) {
   MemoryStore store;
   store.set("zarr.json", std::string(R"({"zarr_format": 3, "node_type": "group", "attributes": {},
-    "consolidated_metadata": {"kind": "inline", "must_understand": false, "metadata": {"g": )") + kGroup3 +
-                             R"(, "g/a": )" + kArray3 + "}}}");
+    "consolidated_metadata": {"kind": "inline", "must_understand": false, "metadata": {"g": )") +
+                             kGroup3 + R"(, "g/a": )" + kArray3 + "}}}");
   store.set("other/zarr.json", kArray3);
   const Hierarchy hierarchy = open_hierarchy(store);
   EXPECT_TRUE(hierarchy.consolidated);
@@ -126,7 +131,8 @@ TEST(HierarchyV3, ConsolidatedMetadataIsAllThatIsRead) {
 
 TEST(HierarchyV3, ConsolidatedMetadataMayBeNull) {
   MemoryStore store;
-  store.set("zarr.json", R"({"zarr_format": 3, "node_type": "group", "consolidated_metadata": null})");
+  store.set("zarr.json",
+            R"({"zarr_format": 3, "node_type": "group", "consolidated_metadata": null})");
   store.set("a/zarr.json", kArray3);
   EXPECT_THAT(arrays(open_hierarchy(store)), ElementsAre("a"));
 }
@@ -154,8 +160,9 @@ TEST(Hierarchy, WhatIsWrongWithOneNodeIsAProblemOfThatNode) {
   EXPECT_THAT(arrays(hierarchy), ElementsAre("good"));
   EXPECT_EQ(hierarchy.problems,
             (Problems{{"attributes/.zarray", ".zattrs is not an object"},
-                      {"cut/.zarray", "not valid JSON at line 1, column 34: this string is not closed: "
-                               "`{\"zarr_format\": 2, \"shape\": [4], ^\"chunks`"},
+                      {"cut/.zarray",
+                       "not valid JSON at line 1, column 34: this string is not closed: "
+                       "`{\"zarr_format\": 2, \"shape\": [4], ^\"chunks`"},
                       {"deep/.zarray", "the JSON is nested deeper than 64 levels"},
                       {"group/.zgroup", ".zattrs: expected an object"},
                       {"v3/zarr.json", "node_type: expected \"array\" or \"group\""},
@@ -164,10 +171,13 @@ TEST(Hierarchy, WhatIsWrongWithOneNodeIsAProblemOfThatNode) {
 
 TEST(Hierarchy, WhatIsWrongWithOneConsolidatedNodeIsAProblemOfThatNode) {
   MemoryStore store;
-  store.set("zarr.json", std::string(R"({"zarr_format": 3, "node_type": "group", "consolidated_metadata": {"metadata": {
-    "": )") + kArray3 + R"(, "../up": )" + kArray3 + R"(, "a//b": )" + kArray3 + R"(, "/abs": )" + kArray3 +
-                             R"(, "seven": 7, "good": )" + kArray3 + R"(, "good/below": )" + kArray3 + R"(, "good/group": )" +
-                             kGroup3 + "}}}");
+  store.set("zarr.json",
+            std::string(
+                R"({"zarr_format": 3, "node_type": "group", "consolidated_metadata": {"metadata": {
+    "": )") + kArray3 +
+                R"(, "../up": )" + kArray3 + R"(, "a//b": )" + kArray3 + R"(, "/abs": )" + kArray3 +
+                R"(, "seven": 7, "good": )" + kArray3 + R"(, "good/below": )" + kArray3 +
+                R"(, "good/group": )" + kGroup3 + "}}}");
   const Hierarchy hierarchy = open_hierarchy(store);
   EXPECT_THAT(arrays(hierarchy), ElementsAre("good"));
   EXPECT_THAT(groups(hierarchy), ElementsAre(""));
@@ -183,12 +193,14 @@ TEST(Hierarchy, WhatIsWrongWithOneConsolidatedNodeIsAProblemOfThatNode) {
 
 TEST(Hierarchy, ANodeIsAnArrayOrAGroup) {
   MemoryStore store;
-  store.set(".zmetadata", std::string(R"({"metadata": {"a/.zgroup": )") + kGroup2 + R"(, "a/.zarray": )" + kArray2 +
-                              R"(, "../b/.zarray": )" + kArray2 + R"(, "c/.zgroup": )" + kGroup2 + R"(, "c/.zattrs": [])" + "}}");
+  store.set(".zmetadata", std::string(R"({"metadata": {"a/.zgroup": )") + kGroup2 +
+                              R"(, "a/.zarray": )" + kArray2 + R"(, "../b/.zarray": )" + kArray2 +
+                              R"(, "c/.zgroup": )" + kGroup2 + R"(, "c/.zattrs": [])" + "}}");
   const Hierarchy hierarchy = open_hierarchy(store);
   EXPECT_THAT(arrays(hierarchy), ElementsAre("a"));
   EXPECT_THAT(groups(hierarchy), ElementsAre(" (implicit)"));
-  EXPECT_EQ(hierarchy.problems, (Problems{{"../b/.zarray", "not a usable name"}, {"c/.zgroup", ".zattrs: expected an object"}}));
+  EXPECT_EQ(hierarchy.problems, (Problems{{"../b/.zarray", "not a usable name"},
+                                          {"c/.zgroup", ".zattrs: expected an object"}}));
 }
 
 TEST(Hierarchy, RefusesWhatIsNoStore) {
@@ -199,13 +211,15 @@ TEST(Hierarchy, RefusesWhatIsNoStore) {
   EXPECT_THAT(refusal(store), HasSubstr("not a Zarr store"));
   store.set("attributes.json", "{}");
   EXPECT_THAT(refusal(store), HasSubstr("an N5 store"));
-  for (const char* folder : {"manifests", "snapshots", "refs"}) store.set(std::string(folder) + "/A", "");
+  for (const char* folder : {"manifests", "snapshots", "refs"})
+    store.set(std::string(folder) + "/A", "");
   EXPECT_THAT(refusal(store), HasSubstr("an Icechunk repository"));
 }
 
 TEST(Hierarchy, AReferenceSetIsNoStoreWithoutChunks) {
   MemoryStore store;
-  store.set(".zmetadata", std::string(R"({"record_size": 100, "metadata": {".zgroup": )") + kGroup2 + R"(, "a/.zarray": )" + kArray2 + "}}");
+  store.set(".zmetadata", std::string(R"({"record_size": 100, "metadata": {".zgroup": )") +
+                              kGroup2 + R"(, "a/.zarray": )" + kArray2 + "}}");
   EXPECT_THAT(refusal(store), HasSubstr("a kerchunk reference set (Parquet)"));
 }
 
@@ -225,24 +239,32 @@ TEST(Hierarchy, RefusesRootsThatCannotBeRead) {
     store.set(key, text);
     return refusal(store);
   };
-  EXPECT_EQ(of("zarr.json", ""), "not valid JSON at line 1, column 1: the file is empty: `^` (zarr.json)");
+  EXPECT_EQ(of("zarr.json", ""),
+            "not valid JSON at line 1, column 1: the file is empty: `^` (zarr.json)");
   EXPECT_EQ(of("zarr.json", "{\"zarr_format\": 3,"),
             "not valid JSON at line 1, column 19: the '{' of line 1 is not closed: "
             "`{\"zarr_format\": 3,^` (zarr.json)");
   EXPECT_EQ(of("zarr.json", "[]"), "expected an object (memory)");
   EXPECT_EQ(of("zarr.json", R"({"zarr_format": 3})"), "the key 'node_type' is missing (memory)");
-  EXPECT_EQ(of("zarr.json", R"({"zarr_format": 3, "node_type": 7})"), "node_type: expected a string (memory)");
+  EXPECT_EQ(of("zarr.json", R"({"zarr_format": 3, "node_type": 7})"),
+            "node_type: expected a string (memory)");
   EXPECT_EQ(of("zarr.json", R"({"zarr_format": 3, "node_type": "thing"})"),
             "node_type: expected \"array\" or \"group\" (zarr.json)");
-  EXPECT_EQ(of("zarr.json", R"({"zarr_format": 4, "node_type": "group"})"), "zarr_format: expected 3 (zarr.json)");
+  EXPECT_EQ(of("zarr.json", R"({"zarr_format": 4, "node_type": "group"})"),
+            "zarr_format: expected 3 (zarr.json)");
   EXPECT_EQ(of("zarr.json", R"({"zarr_format": 3, "node_type": "group", "attributes": 7})"),
             "attributes: expected an object (zarr.json)");
-  EXPECT_EQ(of("zarr.json", R"({"zarr_format": "https://purl.org/zarr/spec/protocol/core/3.0", "metadata_encoding": "x"})"),
-            "Zarr v3 from before the final specification is not supported (zarr.json)");
-  EXPECT_EQ(of("zarr.json", R"({"zarr_format": 3, "node_type": "group", "consolidated_metadata": {"metadata": []}})"),
-            "consolidated_metadata.metadata: expected an object (memory)");
+  EXPECT_EQ(
+      of("zarr.json",
+         R"({"zarr_format": "https://purl.org/zarr/spec/protocol/core/3.0", "metadata_encoding": "x"})"),
+      "Zarr v3 from before the final specification is not supported (zarr.json)");
+  EXPECT_EQ(
+      of("zarr.json",
+         R"({"zarr_format": 3, "node_type": "group", "consolidated_metadata": {"metadata": []}})"),
+      "consolidated_metadata.metadata: expected an object (memory)");
   EXPECT_EQ(of(".zmetadata", "{}"), ".zmetadata: the key 'metadata' is missing (memory)");
-  EXPECT_EQ(of(".zmetadata", R"({"metadata": 7})"), ".zmetadata.metadata: expected an object (memory)");
+  EXPECT_EQ(of(".zmetadata", R"({"metadata": 7})"),
+            ".zmetadata.metadata: expected an object (memory)");
   EXPECT_EQ(of(".zarray", "{}"), "the key 'zarr_format' is missing (.zarray)");
 }
 
@@ -290,11 +312,16 @@ TEST(HierarchyLimits, PathsThatAreTooLongOrTooDeepAreProblems) {
   std::string deep = "a", deepest = "a", longest = std::string(200, 'x');
   for (int i = 0; i < 30'000; ++i) deep += "/a";
   for (int i = 0; i < 63; ++i) deepest += "/a";
-  while (longest.size() < 4095) longest += "/" + std::string(std::min<std::size_t>(200, 4094 - longest.size()), 'x');
+  while (longest.size() < 4095)
+    longest += "/" + std::string(std::min<std::size_t>(200, 4094 - longest.size()), 'x');
   MemoryStore store;
   Json nodes;
-  for (const std::string& path : {deep, deepest, deepest + "/a", longest, longest + "x"}) nodes[path] = Json::parse(kArray3);
-  store.set("zarr.json", Json{{"zarr_format", 3}, {"node_type", "group"}, {"consolidated_metadata", {{"metadata", nodes}}}}.dump());
+  for (const std::string& path : {deep, deepest, deepest + "/a", longest, longest + "x"})
+    nodes[path] = Json::parse(kArray3);
+  store.set("zarr.json", Json{{"zarr_format", 3},
+                              {"node_type", "group"},
+                              {"consolidated_metadata", {{"metadata", nodes}}}}
+                             .dump());
   const Hierarchy hierarchy = open_hierarchy(store);
   EXPECT_THAT(arrays(hierarchy), testing::UnorderedElementsAre(deepest, longest));
   ASSERT_EQ(hierarchy.problems.size(), 3u);
@@ -309,7 +336,8 @@ TEST(HierarchyLimits, MetadataThatTakesMoreMemoryThanIsGivenIsRefused) {
   MemoryStore store;
   std::string attributes = "[0";
   for (int i = 0; i < 2'000'000; ++i) attributes += ",0";
-  const std::string group = R"({"zarr_format": 3, "node_type": "group", "attributes": {"a": )" + attributes + "]}}";
+  const std::string group =
+      R"({"zarr_format": 3, "node_type": "group", "attributes": {"a": )" + attributes + "]}}";
   store.set("zarr.json", group);
   EXPECT_GT(open_hierarchy(store, 256 << 20).memory, 30u << 20);
   try {
@@ -317,14 +345,17 @@ TEST(HierarchyLimits, MetadataThatTakesMoreMemoryThanIsGivenIsRefused) {
     ADD_FAILURE() << "was read";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::no_memory);
-    EXPECT_THAT(error.what(), HasSubstr("takes more than 16.0 MB of memory; give more with --memory (zarr.json)"));
+    EXPECT_THAT(
+        error.what(),
+        HasSubstr("takes more than 16.0 MB of memory; give more with --memory (zarr.json)"));
   }
   // Many small documents, too.
   MemoryStore many;
   std::string part = "[0";
   for (int i = 0; i < 100'000; ++i) part += ",0";
   for (int i = 0; i < 20; ++i)
-    many.set("g" + std::to_string(i) + "/zarr.json", R"({"zarr_format": 3, "node_type": "group", "attributes": {"a": )" + part + "]}}");
+    many.set("g" + std::to_string(i) + "/zarr.json",
+             R"({"zarr_format": 3, "node_type": "group", "attributes": {"a": )" + part + "]}}");
   EXPECT_EQ(open_hierarchy(many, 256 << 20).groups.size(), 21u);
   EXPECT_THROW(open_hierarchy(many, 1 << 20), Error);
 }
@@ -345,8 +376,11 @@ TEST(HierarchyLimits, AnArrayWithTooManyChunksToListIsFoundByItsMetadata) {
 
 TEST(HierarchyLimits, OfAttributesOfAnArrayAndAGroupAtOnePathTheArrayHasThem) {
   MemoryStore store;
-  store.set(".zmetadata", std::string(R"({"metadata": {".zgroup": {"zarr_format": 2}, "a/.zgroup": {"zarr_format": 2}, "a/.zarray": )") +
-                              kArray2 + R"(, "a/.zattrs": {"units": "K"}}})");
+  store.set(
+      ".zmetadata",
+      std::string(
+          R"({"metadata": {".zgroup": {"zarr_format": 2}, "a/.zgroup": {"zarr_format": 2}, "a/.zarray": )") +
+          kArray2 + R"(, "a/.zattrs": {"units": "K"}}})");
   const Hierarchy hierarchy = open_hierarchy(store);
   EXPECT_EQ(hierarchy.array("a").attributes["units"], "K");
   EXPECT_THAT(groups(hierarchy), ElementsAre(""));

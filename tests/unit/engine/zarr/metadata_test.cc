@@ -83,7 +83,8 @@ TEST(CheckSizes, RefusesWhatCannotBeAddressed) {
   EXPECT_EQ(check({1000, 0}, {10, 10}), "no error");
   EXPECT_EQ(check({INT64_MAX}, {1024}, make_type(Kind::signed_int, 1)), "no error");
   EXPECT_EQ(check({INT64_MAX}, {1024}), "arrays larger than 2^63 bytes are not supported");
-  EXPECT_EQ(check({INT64_C(1) << 32, INT64_C(1) << 32}, {1024, 1024}), "the shape has more than 2^63 elements");
+  EXPECT_EQ(check({INT64_C(1) << 32, INT64_C(1) << 32}, {1024, 1024}),
+            "the shape has more than 2^63 elements");
   EXPECT_EQ(check({5}, {INT64_C(1) << 40}), "chunks larger than 1 TB are not supported");
   EXPECT_EQ(check({5}, {INT64_MAX}), "chunks larger than 1 TB are not supported");
   EXPECT_EQ(check({5, 5}, {INT64_MAX, INT64_MAX}), "the shape has more than 2^63 elements");

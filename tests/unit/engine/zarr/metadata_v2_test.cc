@@ -10,9 +10,11 @@ namespace metadata_v2_test {
 
 /// A .zarray of zarr-python 2 with `change` on top.
 Json zarray(const char* change = "{}") {
-  Json json = parse_json(R"({"zarr_format": 2, "shape": [10, 20], "chunks": [5, 7], "dtype": "<f4", "order": "C",
+  Json json = parse_json(
+      R"({"zarr_format": 2, "shape": [10, 20], "chunks": [5, 7], "dtype": "<f4", "order": "C",
     "compressor": {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0},
-    "fill_value": "NaN", "filters": null})", "t");
+    "fill_value": "NaN", "filters": null})",
+      "t");
   json.update(parse_json(change, "t"));
   return json;
 }
@@ -93,7 +95,8 @@ TEST(MetadataV2, EveryKeyIsNeededAndOfItsType) {
     json.erase(key);
     EXPECT_EQ(refusal([&] { parse_array_v2("a", json, Json::object(), "a/.zarray"); }),
               std::string("the key '") + key + "' is missing (a/.zarray)");
-    for (const Json& wrong : {Json(nullptr), Json(true), Json(Json::object()), Json("x"), Json(-1.5)}) {
+    for (const Json& wrong :
+         {Json(nullptr), Json(true), Json(Json::object()), Json("x"), Json(-1.5)}) {
       json[key] = wrong;
       EXPECT_THAT(refusal([&] { parse_array_v2("a", json, Json::object(), "a/.zarray"); }),
                   testing::AllOf(testing::StartsWith(key), testing::HasSubstr("(a/.zarray)")))
@@ -107,31 +110,44 @@ TEST(MetadataV2, EveryKeyIsNeededAndOfItsType) {
 
 TEST(MetadataV2, NamesThePathOfWhatIsWrong) {
   EXPECT_EQ(refusal(R"({"zarr_format": 3})"), "zarr_format: expected 2 (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"zarr_format": "2"})"), "zarr_format: expected a whole number (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"shape": [10, -20]})"), "shape[1]: -20 is too small, the least is 0 (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"chunks": [5, 0]})"), "chunks[1]: 0 is too small, the least is 1 (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"chunks": [5]})"), "chunks: as many lengths as dimensions are needed (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"zarr_format": "2"})"),
+            "zarr_format: expected a whole number (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"shape": [10, -20]})"),
+            "shape[1]: -20 is too small, the least is 0 (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"chunks": [5, 0]})"),
+            "chunks[1]: 0 is too small, the least is 1 (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"chunks": [5]})"),
+            "chunks: as many lengths as dimensions are needed (g/a/.zarray)");
   EXPECT_EQ(refusal(R"({"chunks": true})"), "chunks: expected a list (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"dtype": "nope"})"), "dtype: 'nope' is not a numpy data type (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"dtype": "nope"})"),
+            "dtype: 'nope' is not a numpy data type (g/a/.zarray)");
   EXPECT_EQ(refusal(R"({"fill_value": "x"})"), "fill_value: 'x' is not a number (g/a/.zarray)");
   EXPECT_EQ(refusal(R"({"order": "A"})"), "order: expected \"C\" or \"F\" (g/a/.zarray)");
   EXPECT_EQ(refusal(R"({"filters": {}})"), "filters: expected a list (g/a/.zarray)");
   EXPECT_EQ(refusal(R"({"filters": [7]})"), "filters[0]: expected an object (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"filters": [{"id": "delta"}, {}]})"), "filters[1]: the key 'id' is missing (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"filters": [{"id": 7}]})"), "filters[0].id: expected a string (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"filters": [{"id": "delta"}, {}]})"),
+            "filters[1]: the key 'id' is missing (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"filters": [{"id": 7}]})"),
+            "filters[0].id: expected a string (g/a/.zarray)");
   EXPECT_EQ(refusal(R"({"compressor": "blosc"})"), "compressor: expected an object (g/a/.zarray)");
   EXPECT_EQ(refusal(R"({"compressor": []})"), "compressor: expected an object (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"dimension_separator": "-"})"), "dimension_separator: expected \".\" or \"/\" (g/a/.zarray)");
-  EXPECT_EQ(refusal([] { parse_array_v2("a", zarray(), Json::array(), "a"); }), ".zattrs is not an object (a)");
+  EXPECT_EQ(refusal(R"({"dimension_separator": "-"})"),
+            "dimension_separator: expected \".\" or \"/\" (g/a/.zarray)");
+  EXPECT_EQ(refusal([] { parse_array_v2("a", zarray(), Json::array(), "a"); }),
+            ".zattrs is not an object (a)");
 }
 
 TEST(MetadataV2, RefusesSizesThatCannotBe) {
-  EXPECT_EQ(refusal(R"({"shape": [9223372036854775807, 2]})"), "the shape has more than 2^63 elements (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"shape": [9223372036854775808, 2]})"), "shape[0]: the number is too large (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"shape": [9223372036854775807, 2]})"),
+            "the shape has more than 2^63 elements (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"shape": [9223372036854775808, 2]})"),
+            "shape[0]: the number is too large (g/a/.zarray)");
   EXPECT_EQ(refusal(R"({"shape": [4611686018427387904, 1]})"),
             "arrays larger than 2^63 bytes are not supported (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"chunks": [1099511627776, 1]})"), "chunks larger than 1 TB are not supported (g/a/.zarray)");
-  EXPECT_EQ(refusal(R"({"chunks": [4294967296, 4294967296]})"), "the shape has more than 2^63 elements (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"chunks": [1099511627776, 1]})"),
+            "chunks larger than 1 TB are not supported (g/a/.zarray)");
+  EXPECT_EQ(refusal(R"({"chunks": [4294967296, 4294967296]})"),
+            "the shape has more than 2^63 elements (g/a/.zarray)");
   // Also where the values cannot be read: sizes are shown all the same.
   EXPECT_EQ(refusal(R"({"dtype": "<f16", "shape": [9223372036854775807, 2]})"),
             "the shape has more than 2^63 elements (g/a/.zarray)");
@@ -145,7 +161,9 @@ TEST(MetadataV2, TypesThatAreNotHandledLeaveTheMetadataReadable) {
   EXPECT_EQ(array.shape, (Dims{10, 20}));
   EXPECT_EQ(parse(R"({"dtype": "|O", "filters": [{"id": "pickle"}]})").unsupported,
             "dtype: object arrays coded by 'pickle' are not supported");
-  EXPECT_NE(parse(R"({"dtype": "|O", "filters": [{"id": "vlen-bytes"}], "fill_value": ""})").unsupported, "");
+  EXPECT_NE(
+      parse(R"({"dtype": "|O", "filters": [{"id": "vlen-bytes"}], "fill_value": ""})").unsupported,
+      "");
 }
 
 }  // namespace metadata_v2_test

@@ -16,7 +16,8 @@ TEST(Prometheus, Counters) {
 
 TEST(Prometheus, LabelsMayHoldAnything) {
   PrometheusText text;
-  const PrometheusText::Sample samples[] = {{{{"view", "a\"b\\c\nd"}, {"rank", "0"}}, 1e12}, {{{"view", "e"}, {"rank", "1"}}, 0.5}};
+  const PrometheusText::Sample samples[] = {{{{"view", "a\"b\\c\nd"}, {"rank", "0"}}, 1e12},
+                                            {{{"view", "e"}, {"rank", "1"}}, 0.5}};
   text.counter("stream_batches", "of\na reader", samples);
   EXPECT_EQ(text.text(),
             "# HELP batchfs_stream_batches_total of\\na reader\n"
@@ -34,12 +35,16 @@ TEST(Prometheus, Histograms) {
   text.histogram("get_batch_seconds", "Waits", waits);
   const std::string& t = text.text();
   EXPECT_NE(t.find("# TYPE batchfs_get_batch_seconds histogram\n"
-                   "batchfs_get_batch_seconds_bucket{le=\"0.0001\"} 1\n"), std::string::npos) << t;
+                   "batchfs_get_batch_seconds_bucket{le=\"0.0001\"} 1\n"),
+            std::string::npos)
+      << t;
   EXPECT_NE(t.find("_bucket{le=\"0.001\"} 1\n"), std::string::npos);
   EXPECT_NE(t.find("_bucket{le=\"0.003\"} 2\n"), std::string::npos) << t;
   EXPECT_NE(t.find("_bucket{le=\"30\"} 2\n"), std::string::npos);
-  EXPECT_NE(t.find("_bucket{le=\"+Inf\"} 3\nbatchfs_get_batch_seconds_sum 40.00205\nbatchfs_get_batch_seconds_count 3\n"),
-            std::string::npos) << t;
+  EXPECT_NE(t.find("_bucket{le=\"+Inf\"} 3\nbatchfs_get_batch_seconds_sum "
+                   "40.00205\nbatchfs_get_batch_seconds_count 3\n"),
+            std::string::npos)
+      << t;
 }
 
 TEST(Prometheus, UnitsComeLast) {

@@ -23,14 +23,15 @@ MemoryData weather() {
 }
 
 TEST(StatusTexts, StatsHaveWhatProgramsRelyOn) {
-  Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 3})"});
+  Mounted mounted(weather(),
+                  {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 3})"});
   mounted.files().set_passthrough(true);
   mounted.read("views/train/epoch-0000/batch-000000.npy");
   const Json stats = Json::parse(mounted.read(".batchfs/stats.json"));
   EXPECT_EQ(stats["pid"], ::getpid());
   EXPECT_EQ(stats["passthrough"], true);
-  for (const char* key : {"bytes_fetched", "bytes_decoded", "bytes_delivered", "chunks_decoded", "batches_assembled", "memory_budget",
-                          "memory_used", "errors"})
+  for (const char* key : {"bytes_fetched", "bytes_decoded", "bytes_delivered", "chunks_decoded",
+                          "batches_assembled", "memory_budget", "memory_used", "errors"})
     EXPECT_TRUE(stats.at(key).is_number_unsigned() || stats.at(key).is_number_integer()) << key;
   EXPECT_TRUE(stats["reader_wait_seconds"].is_number());
   EXPECT_GE(stats["batches_assembled"].get<int>(), 1);
@@ -38,7 +39,8 @@ TEST(StatusTexts, StatsHaveWhatProgramsRelyOn) {
 }
 
 TEST(StatusTexts, MetricsAreOfPrometheusFormat) {
-  Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 1})"});
+  Mounted mounted(weather(),
+                  {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 1})"});
   mounted.read("views/train/rank-1-of-2/epoch-0000/batch-000000.npy");
   mounted.read("views/train/epoch-0000/batch-000003.npy");
   const std::string text = mounted.read(".batchfs/metrics");
@@ -46,17 +48,19 @@ TEST(StatusTexts, MetricsAreOfPrometheusFormat) {
       R"(# HELP batchfs_[a-z_]+ .+|# TYPE batchfs_[a-z_]+ (counter|gauge|histogram)|batchfs_[a-z_]+(\{.*\})? [0-9.e+-]+)");
   std::istringstream lines(text);
   int n = 0;
-  for (std::string line; std::getline(lines, line); ++n) EXPECT_TRUE(std::regex_match(line, line_of_it)) << line;
+  for (std::string line; std::getline(lines, line); ++n)
+    EXPECT_TRUE(std::regex_match(line, line_of_it)) << line;
   EXPECT_GT(n, 60);
   for (const char* part :
-       {"\nbatchfs_memory_budget_bytes 268435456\n", "batchfs_fetched_bytes_total ", "\nbatchfs_batches_opened_total 2\n",
-        "\nbatchfs_get_batch_seconds_count 2\n",
+       {"\nbatchfs_memory_budget_bytes 268435456\n", "batchfs_fetched_bytes_total ",
+        "\nbatchfs_batches_opened_total 2\n", "\nbatchfs_get_batch_seconds_count 2\n",
         "\nbatchfs_stream_batches_total{view=\"train\",format=\"npy\",rank=\"1\",world=\"2\"} 1\n"})
     EXPECT_THAT(text, HasSubstr(part));
 }
 
 TEST(StatusTexts, StatsTellOfEachReader) {
-  Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 1})"});
+  Mounted mounted(weather(),
+                  {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 1})"});
   for (const char* batch : {"0", "1"})
     mounted.read(std::string("views/train/rank-1-of-2/epoch-0003/batch-00000") + batch + ".npy");
   const Json stats = Json::parse(mounted.read(".batchfs/stats.json"));
@@ -75,16 +79,20 @@ TEST(StatusTexts, StatsTellOfEachReader) {
   EXPECT_EQ(reader["failures"], 0);
   EXPECT_GT(reader["bytes"].get<int>(), 0);
   EXPECT_GT(reader["batches_per_second"].get<double>(), 0);
-  EXPECT_GE(reader["wait_seconds"]["max"].get<double>(), reader["wait_seconds"]["p50"].get<double>());
+  EXPECT_GE(reader["wait_seconds"]["max"].get<double>(),
+            reader["wait_seconds"]["p50"].get<double>());
 }
 
 TEST(StatusTexts, TheTraceHasWhatWasDoneForEachBatch) {
-  Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 4, "epochs": 1})"});
+  Mounted mounted(
+      weather(),
+      {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 4, "epochs": 1})"});
   mounted.read("views/train/epoch-0000/batch-000000.npy");
   std::map<std::string, Json> events;
   for (const Json& event : Json::parse(mounted.read(".batchfs/trace.json")))
     if (event["ph"] == "X") events[event["name"].get<std::string>()] = event;
-  for (const char* name : {"decode", "assemble", "wait"}) {  // the store is in memory: nothing is fetched
+  for (const char* name :
+       {"decode", "assemble", "wait"}) {  // the store is in memory: nothing is fetched
     ASSERT_TRUE(events.contains(name)) << name;
     const Json& args = events[name]["args"];
     EXPECT_EQ(args["view"], "train") << name;

@@ -11,7 +11,8 @@ using testing::HasSubstr;
 
 MemoryData weather() {
   MemoryData data;
-  data.add("t", "<i2", {"time", "x"}, {4, 3}, counting<std::int16_t>(12), {{"units", "K"}, {"long_name", "air\ntemperature"}})
+  data.add("t", "<i2", {"time", "x"}, {4, 3}, counting<std::int16_t>(12),
+           {{"units", "K"}, {"long_name", "air\ntemperature"}})
       .declare("bad", "<f4", {"x"}, {3}, {3})
       .index<std::int32_t>("time", "<i4", {0, 6, 12, 18}, {{"units", "hours since 2000-01-01"}});
   data.hierarchy.arrays.at("bad").unsupported = "the codec 'zfpy' is not supported";
@@ -19,19 +20,24 @@ MemoryData weather() {
 }
 
 TEST(Texts, SummaryOfTheStore) {
-  Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 3})"});
+  Mounted mounted(weather(),
+                  {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 3})"});
   const std::string text = mounted.read("summary.txt");
-  for (const char* part : {"memory://store\n", "Zarr format 2, 3 arrays, 1 group, 40 B of values", "\nDimensions\n", "time                     4",
-                           "\nCoordinates\n", "datetime64[ns]", "\nVariables\n", "not readable: the codec 'zfpy' is not supported",
-                           "\nViews\n", "views/train: 4 samples in 2 batches of 3", "(sample, time, x) (3, 1, 3)"})
+  for (const char* part :
+       {"memory://store\n", "Zarr format 2, 3 arrays, 1 group, 40 B of values", "\nDimensions\n",
+        "time                     4", "\nCoordinates\n", "datetime64[ns]", "\nVariables\n",
+        "not readable: the codec 'zfpy' is not supported", "\nViews\n",
+        "views/train: 4 samples in 2 batches of 3", "(sample, time, x) (3, 1, 3)"})
     EXPECT_THAT(text, HasSubstr(part));
-  EXPECT_THAT(Mounted(weather()).read("summary.txt"), HasSubstr("No views: write one with `batchfs view STORE > view.json`"));
+  EXPECT_THAT(Mounted(weather()).read("summary.txt"),
+              HasSubstr("No views: write one with `batchfs view STORE > view.json`"));
 }
 
 TEST(Texts, SummaryOfAnArray) {
   Mounted mounted(weather());
   const std::string text = mounted.read("arrays/t/summary.txt");
-  for (const char* part : {"t: int16 (4, 3)\n", "dimensions  time, x", "chunks      (4, 3)", "codecs", "size        24 B", "units       K"})
+  for (const char* part : {"t: int16 (4, 3)\n", "dimensions  time, x", "chunks      (4, 3)",
+                           "codecs", "size        24 B", "units       K"})
     EXPECT_THAT(text, HasSubstr(part));
   EXPECT_THAT(mounted.read("arrays/bad/summary.txt"), HasSubstr("not readable: the codec 'zfpy'"));
 }
@@ -42,18 +48,22 @@ TEST(Texts, StoreJson) {
   EXPECT_EQ(json["url"], "memory://store");
   EXPECT_EQ(json["snapshot"], "snapshot");
   EXPECT_EQ(json["views"], Json::array({"train"}));
-  EXPECT_EQ(json["arrays"]["t"], Json::parse(R"({"shape": [4, 3], "dims": ["time", "x"], "dtype": "int16", "bytes": 24})"));
+  EXPECT_EQ(
+      json["arrays"]["t"],
+      Json::parse(R"({"shape": [4, 3], "dims": ["time", "x"], "dtype": "int16", "bytes": 24})"));
   EXPECT_EQ(json["arrays"]["bad"]["unsupported"], "the codec 'zfpy' is not supported");
 }
 
 TEST(Texts, MetadataIsAsStored) {
   MemoryData data = weather();
-  EXPECT_EQ(Json::parse(Mounted(data).read("arrays/t/metadata.json")), data.hierarchy.arrays.at("t").document);
+  EXPECT_EQ(Json::parse(Mounted(data).read("arrays/t/metadata.json")),
+            data.hierarchy.arrays.at("t").document);
 }
 
 TEST(Texts, OtherControlFiles) {
   Mounted mounted(weather());
-  EXPECT_EQ(Json::parse(mounted.read(".batchfs/config.json")), Json::parse(R"({"memory": "256M"})"));
+  EXPECT_EQ(Json::parse(mounted.read(".batchfs/config.json")),
+            Json::parse(R"({"memory": "256M"})"));
   mounted.log().warning("something is up");
   EXPECT_THAT(mounted.read(".batchfs/log"), HasSubstr("something is up"));
   // Their size is known when they are opened only.
@@ -63,7 +73,8 @@ TEST(Texts, OtherControlFiles) {
 TEST(Texts, NamesThatAreNotUtf8DoNotBreakThem) {
   MemoryData data = weather();
   data.add("latin\xe9", "<f4", {"x"}, {3}, std::vector<float>{1, 2, 3}, {{"units", "m"}});
-  Mounted mounted(data, {R"({"name": "n", "window": {"x": 1}, "formats": ["npy", "safetensors", "zarr"]})"});
+  Mounted mounted(
+      data, {R"({"name": "n", "window": {"x": 1}, "formats": ["npy", "safetensors", "zarr"]})"});
   EXPECT_TRUE(Json::parse(mounted.read("store.json"))["arrays"].contains("latin\xef\xbf\xbd"));
   EXPECT_NO_THROW(mounted.read("views/n/view.json"));
   EXPECT_NO_THROW(mounted.read("views/n/schema.json"));

@@ -48,7 +48,10 @@ TEST(Canvas, EveryPrintableCharacterHasItsOwnShape) {
 TEST(Canvas, OtherCharactersAreQuestionMarksOneEach) {
   Canvas other(30, 8), marks(30, 8);
   other.write(0, 0, "a\xc2\xb0\xe6\xb0\xb4\n!", 1);
-  marks.write(0, 0, "a??" "?!", 1);
+  marks.write(0, 0,
+              "a??"
+              "?!",
+              1);
   EXPECT_EQ(shown(other), shown(marks));
 }
 

@@ -26,14 +26,16 @@ TEST(NpyFormat, IsOneFilePerTensor) {
     ASSERT_EQ(layout.files[t].literals.size(), 1u);
     EXPECT_EQ(layout.files[t].literals[0].offset, 0u);
   }
-  EXPECT_EQ(parse_npy(layout.files[0].literals[0].bytes).header, "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 1, 3), }");
+  EXPECT_EQ(parse_npy(layout.files[0].literals[0].bytes).header,
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 1, 3), }");
   EXPECT_FALSE(layout.finish);
 }
 
 TEST(NpyFormat, AShortBatchHasItsOwnShape) {
   const BatchLayout layout = npy_format().layout(*two_tensors(), 1);
   EXPECT_EQ(layout.files[1].size, 4096u + 3 * 1 * 2);
-  EXPECT_EQ(parse_npy(layout.files[1].literals[0].bytes).header, "{'descr': '<i2', 'fortran_order': False, 'shape': (3, 1), }");
+  EXPECT_EQ(parse_npy(layout.files[1].literals[0].bytes).header,
+            "{'descr': '<i2', 'fortran_order': False, 'shape': (3, 1), }");
 }
 
 TEST(RawFormat, IsTheBytesAlone) {

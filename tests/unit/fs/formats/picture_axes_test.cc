@@ -8,7 +8,8 @@ namespace batchfs {
 namespace picture_axes_test {
 
 /// The names of the lines and the columns, and of the colours.
-Names axes(MemoryData& data, const std::string& view_json = R"({"window": {"s": 1}, "variables": ["a"]})") {
+Names axes(MemoryData& data,
+           const std::string& view_json = R"({"window": {"s": 1}, "variables": ["a"]})") {
   const auto view = parse_view(data.dataset(), view_json);
   const TensorSpec& tensor = view->tensors()[0];
   const PictureAxes found = picture_axes(*view, tensor, tensor.shape);
@@ -54,7 +55,8 @@ TEST(PictureAxes, ByNameAndBySize) {
   for (const Case& each : cases) {
     MemoryData data;
     data.declare("a", each.dtype, each.dims, each.shape, each.shape);
-    EXPECT_EQ(axes(data), each.expected) << ::testing::PrintToString(each.dims) << ::testing::PrintToString(each.shape);
+    EXPECT_EQ(axes(data), each.expected)
+        << ::testing::PrintToString(each.dims) << ::testing::PrintToString(each.shape);
   }
 }
 
@@ -68,10 +70,15 @@ TEST(PictureAxes, ByTheAttributesOfCoordinates) {
 
 TEST(PictureAxes, AStackIsNoMap) {
   MemoryData data;
-  data.declare("a", "|u1", {"s", "p", "q"}, {1, 30, 30}, {1, 30, 30}).declare("b", "|u1", {"s", "p", "q"}, {1, 30, 30}, {1, 30, 30});
+  data.declare("a", "|u1", {"s", "p", "q"}, {1, 30, 30}, {1, 30, 30})
+      .declare("b", "|u1", {"s", "p", "q"}, {1, 30, 30}, {1, 30, 30});
   data.declare("c", "|u1", {"s", "p", "q"}, {1, 30, 30}, {1, 30, 30});
-  EXPECT_EQ(axes(data, R"({"window": {"s": 1}, "tensors": {"x": {"variables": ["a", "b", "c"], "stack": "channel",
-      "dims": ["p", "q", "channel"]}}})"), (Names{"p", "q"}));
+  EXPECT_EQ(
+      axes(
+          data,
+          R"({"window": {"s": 1}, "tensors": {"x": {"variables": ["a", "b", "c"], "stack": "channel",
+      "dims": ["p", "q", "channel"]}}})"),
+      (Names{"p", "q"}));
 }
 
 }  // namespace picture_axes_test

@@ -15,7 +15,8 @@ struct Chunk {
 
 std::uint32_t number(const std::string& bytes, std::size_t at) {
   std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes.at(at + i));
+  for (std::size_t i = 0; i < 4; ++i)
+    value = value << 8 | static_cast<unsigned char>(bytes.at(at + i));
   return value;
 }
 
@@ -41,7 +42,8 @@ Palette greys() {
 
 // Rows and blocks end together, one after the other, or far apart: a block holds 65535 bytes.
 TEST(Png, IsWhatWasDrawn) {
-  for (const auto& [width, height] : {std::pair{1u, 1u}, {65534u, 1u}, {65535u, 1u}, {254u, 257u}, {300u, 700u}, {1u, 40000u}}) {
+  for (const auto& [width, height] :
+       {std::pair{1u, 1u}, {65534u, 1u}, {65535u, 1u}, {254u, 257u}, {300u, 700u}, {1u, 40000u}}) {
     SCOPED_TRACE(std::to_string(width) + " x " + std::to_string(height));
     std::vector<Pixel> pixels(std::size_t{width} * height);
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = (i * 7 + i / 251) % 256;
@@ -60,7 +62,9 @@ TEST(Png, IsWhatWasDrawn) {
     EXPECT_EQ(parts[3].name, "IEND");
     std::vector<Bytef> image((std::size_t{width} + 1) * height + 1);
     uLongf size = image.size();
-    ASSERT_EQ(uncompress(image.data(), &size, reinterpret_cast<const Bytef*>(parts[2].data.data()), parts[2].data.size()), Z_OK);
+    ASSERT_EQ(uncompress(image.data(), &size, reinterpret_cast<const Bytef*>(parts[2].data.data()),
+                         parts[2].data.size()),
+              Z_OK);
     ASSERT_EQ(size, image.size() - 1);
     for (std::size_t y = 0; y < height; ++y) {
       ASSERT_EQ(image[y * (width + 1)], 0);
@@ -72,7 +76,8 @@ TEST(Png, IsWhatWasDrawn) {
 }
 
 TEST(Png, HasColoursOfItsOwn) {
-  const std::vector<Pixel> pixels = {true_colour(1, 2, 3), 200, true_colour(255, 254, 0), 0, 7, true_colour(0, 0, 0)};
+  const std::vector<Pixel> pixels = {true_colour(1, 2, 3), 200, true_colour(255, 254, 0), 0, 7,
+                                     true_colour(0, 0, 0)};
   std::string file(png_size(3, 2, PngColours::full), 'x');
   write_png(std::as_writable_bytes(std::span(file)), 3, 2, greys(), pixels, PngColours::full);
   const std::vector<Chunk> parts = chunks(file);
@@ -81,9 +86,12 @@ TEST(Png, HasColoursOfItsOwn) {
   EXPECT_EQ(parts[1].name, "IDAT");
   std::vector<Bytef> image(100);
   uLongf size = image.size();
-  ASSERT_EQ(uncompress(image.data(), &size, reinterpret_cast<const Bytef*>(parts[1].data.data()), parts[1].data.size()), Z_OK);
+  ASSERT_EQ(uncompress(image.data(), &size, reinterpret_cast<const Bytef*>(parts[1].data.data()),
+                       parts[1].data.size()),
+            Z_OK);
   image.resize(size);
-  EXPECT_EQ(image, (std::vector<Bytef>{0, 1, 2, 3, 200, 200, 200, 255, 254, 0, 0, 0, 0, 0, 7, 7, 7, 0, 0, 0}));
+  EXPECT_EQ(image, (std::vector<Bytef>{0, 1, 2, 3, 200, 200, 200, 255, 254, 0,
+                                       0, 0, 0, 0, 7,   7,   7,   0,   0,   0}));
 }
 
 }  // namespace png_test

@@ -19,17 +19,20 @@ std::vector<std::span<const std::byte>> tensors(const std::vector<T>& values) {
 }
 
 /// The colour in the middle of an element of a map.
-Pixel colour(const Preview& preview, const Canvas& canvas, std::int64_t row, std::int64_t map, std::int64_t line,
-                    std::int64_t column) {
+Pixel colour(const Preview& preview, const Canvas& canvas, std::int64_t row, std::int64_t map,
+             std::int64_t line, std::int64_t column) {
   const Preview::Row& at = preview.rows()[static_cast<std::size_t>(row)];
   const Preview::Sheet& sheet = preview.sheets()[at.tensor];
-  const std::int64_t left = 8 + map * (sheet.width() + 6), top = at.y + (at.label.empty() ? 0 : Canvas::kLineHeight);
-  return canvas.at(left + column * sheet.enlarge + sheet.enlarge / 2, top + line * sheet.enlarge + sheet.enlarge / 2);
+  const std::int64_t left = 8 + map * (sheet.width() + 6),
+                     top = at.y + (at.label.empty() ? 0 : Canvas::kLineHeight);
+  return canvas.at(left + column * sheet.enlarge + sheet.enlarge / 2,
+                   top + line * sheet.enlarge + sheet.enlarge / 2);
 }
 
 TEST(Preview, ColoursGoFromTheLeastToTheMostOfAChannel) {
   MemoryData data;
-  data.declare("a", "<f4", {"t", "y", "x"}, {4, 2, 3}, {1, 2, 3}).declare("b", "<f4", {"t", "y", "x"}, {4, 2, 3}, {1, 2, 3});
+  data.declare("a", "<f4", {"t", "y", "x"}, {4, 2, 3}, {1, 2, 3})
+      .declare("b", "<f4", {"t", "y", "x"}, {4, 2, 3}, {1, 2, 3});
   const auto view = parse_view(data.dataset(), R"({"window": {"t": 1}, "batch": 2,
       "tensors": {"x": {"variables": ["a", "b"], "stack": "channel", "dims": ["channel", "y", "x"]}}})");
   const Preview preview(*view, 0);
@@ -40,8 +43,8 @@ TEST(Preview, ColoursGoFromTheLeastToTheMostOfAChannel) {
   EXPECT_EQ(preview.sheets()[0].title, "x  float32  2 x 2 x 2 x 3  (sample, channel, y, x)");
   EXPECT_EQ(preview.sheets()[0].maps, 2);
   EXPECT_EQ(preview.sheets()[0].enlarge, 64);
-  const std::vector<float> values = {0, 1, 2, 3, 4, 5,        7, 7, 7, 7, 7, 7,
-                                     6, 7, 8, 9, 10, kNaN,    7, 7, INFINITY, 7, 7, 7};
+  const std::vector<float> values = {0, 1, 2, 3, 4,  5,    7, 7, 7,        7, 7, 7,
+                                     6, 7, 8, 9, 10, kNaN, 7, 7, INFINITY, 7, 7, 7};
   const Canvas canvas = preview.draw(tensors(values));
   EXPECT_EQ(canvas.width(), preview.width());
   EXPECT_EQ(canvas.height(), preview.height());
@@ -61,8 +64,10 @@ TEST(Preview, NorthIsUp) {
   for (const bool north_first : {false, true}) {
     MemoryData data;
     data.declare("a", "<f4", {"t", "latitude", "x"}, {2, 3, 2}, {1, 3, 2});
-    if (north_first) data.index<double>("latitude", "<f8", {60, 50, 40});
-    else data.index<double>("latitude", "<f8", {40, 50, 60});
+    if (north_first)
+      data.index<double>("latitude", "<f8", {60, 50, 40});
+    else
+      data.index<double>("latitude", "<f8", {40, 50, 60});
     const auto view = parse_view(data.dataset(), R"({"window": {"t": 1}, "variables": ["a"]})");
     const Preview preview(*view, 0);
     const Canvas canvas = preview.draw(tensors(std::vector<float>{0, 1, 2, 3, 4, 5}));
@@ -82,8 +87,9 @@ TEST(Preview, LargeMapsAreMeansOfWhatIsThere) {
   EXPECT_EQ(sheet.height(), 100);
   std::vector<std::int16_t> values(300 * 500, 0);
   for (int y = 0; y < 3; ++y)
-    for (int x = 498; x < 500; ++x) values[static_cast<std::size_t>(y * 500 + x)] = 30;  // the last pixel has two columns
-  values[static_cast<std::size_t>(299 * 500)] = 90;                                      // a ninth of its pixel: 10
+    for (int x = 498; x < 500; ++x)
+      values[static_cast<std::size_t>(y * 500 + x)] = 30;  // the last pixel has two columns
+  values[static_cast<std::size_t>(299 * 500)] = 90;        // a ninth of its pixel: 10
   const Canvas canvas = preview.draw(tensors(values));
   EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 166), Preview::kLastColour);
   EXPECT_EQ(colour(preview, canvas, 0, 0, 99, 0), Preview::kFirstColour + 40);
@@ -95,7 +101,9 @@ TEST(Preview, EveryNumberHasAPicture) {
     const char* dtype;
     std::string low, high;
   };
-  const auto bytes = [](auto value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
+  const auto bytes = [](auto value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  };
   const auto two = [&](auto value) { return bytes(value) + bytes(value); };
   const std::vector<Case> cases = {
       {"|b1", bytes(std::uint8_t{0}), bytes(std::uint8_t{1})},
@@ -123,7 +131,8 @@ TEST(Preview, EveryNumberHasAPicture) {
     const Preview preview(*view, 0);
     const std::string both = each.low + each.high;
     const Canvas canvas = preview.draw({std::as_bytes(std::span(both))});
-    const Pixel low = colour(preview, canvas, 0, 0, 0, 0), high = colour(preview, canvas, 0, 0, 0, 1);
+    const Pixel low = colour(preview, canvas, 0, 0, 0, 0),
+                high = colour(preview, canvas, 0, 0, 0, 1);
     constexpr Pixel kZero = (Preview::kFirstDiverging + Preview::kLastDiverging) / 2;
     if (low < Preview::kFirstDiverging) {
       EXPECT_EQ(low, Preview::kFirstColour);
@@ -137,13 +146,16 @@ TEST(Preview, EveryNumberHasAPicture) {
 
 TEST(Preview, MissingTimesAndHalfFloatsOfGpus) {
   MemoryData data;
-  data.declare("a", "<M8[ns]", {"t", "y", "x"}, {1, 1, 2}, {1, 1, 2}).declare("b", "<f4", {"t", "y", "x"}, {1, 1, 2}, {1, 1, 2});
+  data.declare("a", "<M8[ns]", {"t", "y", "x"}, {1, 1, 2}, {1, 1, 2})
+      .declare("b", "<f4", {"t", "y", "x"}, {1, 1, 2}, {1, 1, 2});
   const auto times = parse_view(data.dataset(), R"({"window": {"t": 1}, "variables": ["a"]})");
   const Preview preview(*times, 0);
   Canvas canvas = preview.draw(tensors(std::vector<std::int64_t>{INT64_MIN, 5}));
   EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 0), Preview::kMissing);
   EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 1), Preview::kFirstColour + 60);
-  const auto halves = parse_view(data.dataset(), R"({"window": {"t": 1}, "variables": ["b"], "dtype": "bfloat16", "formats": ["png"]})");
+  const auto halves = parse_view(
+      data.dataset(),
+      R"({"window": {"t": 1}, "variables": ["b"], "dtype": "bfloat16", "formats": ["png"]})");
   const Preview other(*halves, 0);
   canvas = other.draw(tensors(std::vector<std::uint16_t>{0x3f80, 0xc000}));  // 1 and -2
   EXPECT_EQ(colour(other, canvas, 0, 0, 0, 0), Preview::kFirstDiverging + 89);
@@ -153,7 +165,9 @@ TEST(Preview, MissingTimesAndHalfFloatsOfGpus) {
 TEST(Preview, FewDimensionsAreOnePicture) {
   MemoryData data;
   data.declare("a", "<f8", {"t", "x"}, {6, 4}, {1, 4}).declare("b", "<f8", {"t"}, {6}, {6});
-  const auto view = parse_view(data.dataset(), R"({"window": {"t": 1}, "batch": 3, "select": {"t": {"from": "#0", "to": "#5"}},
+  const auto view =
+      parse_view(data.dataset(),
+                 R"({"window": {"t": 1}, "batch": 3, "select": {"t": {"from": "#0", "to": "#5"}},
       "tensors": {"p": {"variables": ["a"], "stack": "c", "dims": ["c"]}, "q": {"variables": ["b"]}}})");
   const Preview preview(*view, 0);
   ASSERT_EQ(preview.sheets().size(), 2u);
@@ -170,11 +184,14 @@ TEST(Preview, FewDimensionsAreOnePicture) {
 TEST(Preview, ManyChannelsAreCutOffAndSaid) {
   MemoryData data;
   data.declare("a", "<f4", {"t", "level", "y", "x"}, {2, 500, 2, 2}, {1, 500, 2, 2});
-  const auto view = parse_view(data.dataset(), R"({"window": {"t": 1}, "tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"]}}})");
+  const auto view = parse_view(
+      data.dataset(),
+      R"({"window": {"t": 1}, "tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"]}}})");
   const Preview preview(*view, 0);
   EXPECT_EQ(preview.rows().size(), static_cast<std::size_t>(Preview::kMostRows));
   EXPECT_EQ(preview.rows()[5].label, "level 5");
-  EXPECT_NE(preview.sheets()[0].title.find("96 of 500 are shown"), std::string::npos) << preview.sheets()[0].title;
+  EXPECT_NE(preview.sheets()[0].title.find("96 of 500 are shown"), std::string::npos)
+      << preview.sheets()[0].title;
   EXPECT_NE(preview.sheets()[1].title.find("0 of 500 are shown"), std::string::npos);
   EXPECT_LT(preview.width() * preview.height(), 40'000'000);
 }
@@ -191,7 +208,8 @@ TEST(Preview, AnEmptyTensorHasATitle) {
 
 TEST(Preview, ChannelsMayComeLast) {
   MemoryData data;
-  data.declare("a", "<f4", {"sample", "height", "width", "channel"}, {2, 40, 50, 5}, {1, 40, 50, 5});
+  data.declare("a", "<f4", {"sample", "height", "width", "channel"}, {2, 40, 50, 5},
+               {1, 40, 50, 5});
   const auto view = parse_view(data.dataset(), R"({"window": {"sample": 1}, "variables": ["a"]})");
   const Preview preview(*view, 0);
   ASSERT_EQ(preview.rows().size(), 5u);
@@ -210,8 +228,10 @@ TEST(Preview, ChannelsMayComeLast) {
 TEST(Preview, RedGreenAndBlueAreColours) {
   for (const bool last : {true, false}) {
     MemoryData data;
-    if (last) data.declare("a", "|u1", {"s", "y", "x", "c"}, {2, 2, 3, 3}, {1, 2, 3, 3});
-    else data.declare("a", "|u1", {"s", "c", "y", "x"}, {2, 3, 2, 3}, {1, 3, 2, 3});
+    if (last)
+      data.declare("a", "|u1", {"s", "y", "x", "c"}, {2, 2, 3, 3}, {1, 2, 3, 3});
+    else
+      data.declare("a", "|u1", {"s", "c", "y", "x"}, {2, 3, 2, 3}, {1, 3, 2, 3});
     const auto view = parse_view(data.dataset(), R"({"window": {"s": 1}, "variables": ["a"]})");
     const Preview preview(*view, 0);
     ASSERT_EQ(preview.rows().size(), 1u);
@@ -219,8 +239,10 @@ TEST(Preview, RedGreenAndBlueAreColours) {
     std::vector<std::uint8_t> values(18);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::uint8_t>(10 * i);
     const Canvas canvas = preview.draw(tensors(values));
-    EXPECT_EQ(colour(preview, canvas, 0, 0, 1, 2), last ? true_colour(150, 160, 170) : true_colour(50, 110, 170));
-    EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 1), last ? true_colour(30, 40, 50) : true_colour(10, 70, 130));
+    EXPECT_EQ(colour(preview, canvas, 0, 0, 1, 2),
+              last ? true_colour(150, 160, 170) : true_colour(50, 110, 170));
+    EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 1),
+              last ? true_colour(30, 40, 50) : true_colour(10, 70, 130));
   }
 }
 
@@ -232,7 +254,7 @@ TEST(Preview, ValuesAroundZeroHaveAScaleAroundZero) {
   Canvas canvas = preview.draw(tensors(std::vector<float>{-2, 0, 4}));
   EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 1), 195u);  // white
   EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 2), Preview::kLastDiverging);
-  EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 0), 166u);  // a quarter of the way
+  EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 0), 166u);             // a quarter of the way
   canvas = preview.draw(tensors(std::vector<float>{-0.1f, 0, 4}));  // not around zero
   EXPECT_EQ(colour(preview, canvas, 0, 0, 0, 0), Preview::kFirstColour);
 }
@@ -241,14 +263,16 @@ TEST(Preview, UnitsAreWritten) {
   MemoryData data;
   data.declare("a", "<f4", {"t", "y", "x"}, {2, 3, 2}, {1, 3, 2}, {{"units", "K"}})
       .declare("b", "<f4", {"t", "y", "x"}, {2, 3, 2}, {1, 3, 2}, {{"units", "m s-1"}});
-  const auto view = parse_view(data.dataset(), R"({"window": {"t": 1}, "tensors": {"one": {"variables": ["a"]},
+  const auto view =
+      parse_view(data.dataset(), R"({"window": {"t": 1}, "tensors": {"one": {"variables": ["a"]},
       "two": {"variables": ["a", "b"], "stack": "channel", "dims": ["channel", "y", "x"]}}})");
   const Preview preview(*view, 0);
   EXPECT_TRUE(preview.sheets()[0].title.ends_with(" [K]")) << preview.sheets()[0].title;
   ASSERT_EQ(preview.rows().size(), 3u);
   EXPECT_EQ(preview.rows()[2].label.substr(0, 1), "b");
   EXPECT_TRUE(preview.rows()[2].label.ends_with(" [m s-1]")) << preview.rows()[2].label;
-  const auto normalized = parse_view(data.dataset(), R"({"window": {"t": 1}, "variables": ["a"], "normalize":
+  const auto normalized =
+      parse_view(data.dataset(), R"({"window": {"t": 1}, "variables": ["a"], "normalize":
       {"method": "zscore", "statistics": {"a": {"mean": 1, "std": 2}}}})");
   EXPECT_FALSE(Preview(*normalized, 0).sheets()[0].title.ends_with("]"));
 }
@@ -257,12 +281,15 @@ TEST(Preview, DatesOfSamplesAreWritten) {
   MemoryData data;
   data.declare("a", "<f4", {"time", "y", "x"}, {3, 20, 20}, {1, 20, 20});
   data.index<std::int64_t>("time", "<i8", {0, 6, 12}, {{"units", "hours since 2000-01-01"}});
-  const auto view = parse_view(data.dataset(), R"({"window": {"time": 1}, "batch": 3, "variables": ["a"]})");
+  const auto view =
+      parse_view(data.dataset(), R"({"window": {"time": 1}, "batch": 3, "variables": ["a"]})");
   const auto captions = sample_captions(*view, 0, 0);
-  EXPECT_EQ(captions, (std::vector<std::string>{"2000-01-01", "2000-01-01T06:00", "2000-01-01T12:00"}));
+  EXPECT_EQ(captions,
+            (std::vector<std::string>{"2000-01-01", "2000-01-01T06:00", "2000-01-01T12:00"}));
   const Preview preview(*view, 0);
   const std::vector<float> values(1200, 1);
-  const Canvas with = preview.draw(tensors(values), captions), without = preview.draw(tensors(values));
+  const Canvas with = preview.draw(tensors(values), captions),
+               without = preview.draw(tensors(values));
   const std::int64_t y = preview.sheets()[0].captions_y;
   const auto ink = [&](const Canvas& canvas) {
     std::int64_t count = 0;

@@ -14,14 +14,16 @@ using testing::ElementsAre;
 
 std::map<std::string, std::string> files(const View& view, std::int64_t epoch, std::int64_t batch) {
   std::map<std::string, std::string> result;
-  for (auto& [path, text] : zarr_batch_files(view, epoch, batch)) EXPECT_TRUE(result.emplace(path, text).second) << path;
+  for (auto& [path, text] : zarr_batch_files(view, epoch, batch))
+    EXPECT_TRUE(result.emplace(path, text).second) << path;
   return result;
 }
 
 MemoryData weather() {
   MemoryData data;
   data.declare("t", "<f4", {"time", "level", "x"}, {6, 2, 3}, {1, 2, 3})
-      .index<std::int32_t>("time", "<i4", {0, 6, 12, 18, 24, 30}, {{"units", "hours since 2000-01-01"}})
+      .index<std::int32_t>("time", "<i4", {0, 6, 12, 18, 24, 30},
+                           {{"units", "hours since 2000-01-01"}})
       .index<std::int32_t>("level", "<i4", {500, 850});
   return data;
 }
@@ -37,17 +39,24 @@ TEST(ZarrBatch, IsAStoreOfFormat2) {
   const auto all = files(*view, 0, 1);
   std::vector<std::string> paths;
   for (const auto& [path, text] : all) paths.push_back(path);
-  EXPECT_THAT(paths, ElementsAre(".zattrs", ".zgroup", ".zmetadata", "level/.zarray", "level/.zattrs", "level/0", "t/.zarray",
-                                 "t/.zattrs", "time_start/.zarray", "time_start/.zattrs", "time_start/0"));
+  EXPECT_THAT(paths, ElementsAre(".zattrs", ".zgroup", ".zmetadata", "level/.zarray",
+                                 "level/.zattrs", "level/0", "t/.zarray", "t/.zattrs",
+                                 "time_start/.zarray", "time_start/.zattrs", "time_start/0"));
   EXPECT_EQ(Json::parse(all.at(".zgroup")), Json::parse(R"({"zarr_format": 2})"));
-  EXPECT_EQ(Json::parse(all.at("t/.zarray")), Json::parse(R"({"zarr_format": 2, "shape": [2, 1, 2, 3], "chunks": [2, 1, 2, 3],
+  EXPECT_EQ(Json::parse(all.at("t/.zarray")),
+            Json::parse(R"({"zarr_format": 2, "shape": [2, 1, 2, 3], "chunks": [2, 1, 2, 3],
     "dtype": "<f4", "compressor": null, "fill_value": null, "order": "C", "filters": null})"));
-  EXPECT_EQ(Json::parse(all.at("t/.zattrs")),
-            Json::parse(R"({"coordinates": "time_start", "_ARRAY_DIMENSIONS": ["sample", "time", "level", "x"]})"));
-  EXPECT_EQ(Json::parse(all.at("time_start/.zattrs")),
-            Json::parse(R"({"units": "nanoseconds since 1970-01-01", "calendar": "proleptic_gregorian", "_ARRAY_DIMENSIONS": ["sample"]})"));
+  EXPECT_EQ(
+      Json::parse(all.at("t/.zattrs")),
+      Json::parse(
+          R"({"coordinates": "time_start", "_ARRAY_DIMENSIONS": ["sample", "time", "level", "x"]})"));
+  EXPECT_EQ(
+      Json::parse(all.at("time_start/.zattrs")),
+      Json::parse(
+          R"({"units": "nanoseconds since 1970-01-01", "calendar": "proleptic_gregorian", "_ARRAY_DIMENSIONS": ["sample"]})"));
   // Samples 4 and 5: 2000-01-02 and 2000-01-02T06.
-  EXPECT_EQ(numbers<std::int64_t>(all.at("time_start/0")), (std::vector<std::int64_t>{946771200000000000, 946792800000000000}));
+  EXPECT_EQ(numbers<std::int64_t>(all.at("time_start/0")),
+            (std::vector<std::int64_t>{946771200000000000, 946792800000000000}));
   EXPECT_EQ(numbers<std::int32_t>(all.at("level/0")), (std::vector<std::int32_t>{500, 850}));
   const Json metadata = Json::parse(all.at(".zmetadata"));
   EXPECT_EQ(metadata["zarr_consolidated_format"], 1);
@@ -58,7 +67,9 @@ TEST(ZarrBatch, IsAStoreOfFormat2) {
 }
 
 TEST(ZarrBatch, FileNamesAreTheSameForEveryBatch) {
-  const auto view = parse_view(weather().dataset(), R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})");
+  const auto view =
+      parse_view(weather().dataset(),
+                 R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "global"}})");
   auto paths = [&](std::int64_t epoch, std::int64_t batch) {
     std::vector<std::string> result;
     for (const auto& [path, text] : zarr_batch_files(*view, epoch, batch)) result.push_back(path);
@@ -71,10 +82,14 @@ TEST(ZarrBatch, FileNamesAreTheSameForEveryBatch) {
 TEST(ZarrBatch, TimesKeepTheirUnit) {
   // CF counts are of the tensor's own unit: seconds stay seconds.
   MemoryData data;
-  data.declare("s", "<M8[s]", {"x"}, {2}, {2}).declare("ms", "<m8[ms]", {"x"}, {2}, {2}).declare("ns", "<M8[ns]", {"x"}, {2}, {2})
+  data.declare("s", "<M8[s]", {"x"}, {2}, {2})
+      .declare("ms", "<m8[ms]", {"x"}, {2}, {2})
+      .declare("ns", "<M8[ns]", {"x"}, {2}, {2})
       .declare("day", "<M8[D]", {"x"}, {2}, {2});
   const auto all = files(*parse_view(data.dataset(), R"({"window": {"x": 1}})"), 0, 0);
-  auto attribute = [&](const char* name, const char* key) { return Json::parse(all.at(std::string(name) + "/.zattrs"))[key]; };
+  auto attribute = [&](const char* name, const char* key) {
+    return Json::parse(all.at(std::string(name) + "/.zattrs"))[key];
+  };
   EXPECT_EQ(attribute("s", "units"), "seconds since 1970-01-01");
   EXPECT_EQ(attribute("ns", "units"), "nanoseconds since 1970-01-01");
   EXPECT_EQ(attribute("ms", "units"), "milliseconds");
@@ -97,7 +112,8 @@ TEST(ZarrBatch, EmptyTensorsHaveValidChunks) {
 TEST(ZarrBatch, NamesOfTensorsCannotHideItsOwnFiles) {
   const auto dataset = weather().dataset();
   for (const char* name : {".zattrs", ".zgroup", ".zmetadata", ".zarray", "zarr.json"}) {
-    const std::string view = R"({"window": {"time": 1}, "tensors": {")" + std::string(name) + R"(": {"variables": ["t"]}}, "formats": )";
+    const std::string view = R"({"window": {"time": 1}, "tensors": {")" + std::string(name) +
+                             R"(": {"variables": ["t"]}}, "formats": )";
     const Error error = error_of([&] { parse_view(dataset, view + R"(["npy", "zarr"]})"); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_THAT(error.why(), testing::HasSubstr("Zarr keeps it for itself")) << name;
@@ -116,18 +132,25 @@ TEST(ZarrBatch, DimensionsThatTensorsDisagreeAboutAreTheirOwn) {
   };
   auto names = [](const char* text) { return Json::parse(text); };
   // Two steps, and one.
-  auto found = dims(weather(), R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["t"], "offsets": {"time": [-1, 0]}},
+  auto found = dims(
+      weather(),
+      R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["t"], "offsets": {"time": [-1, 0]}},
     "y": {"variables": ["t"], "offsets": {"time": [1]}}}})");
   EXPECT_EQ(found["x"], names(R"(["sample", "x_time", "level", "x"])"));
   EXPECT_EQ(found["y"], names(R"(["sample", "y_time", "level", "x"])"));
   // As many steps, whichever.
-  found = dims(weather(), R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["t"], "offsets": {"time": [0]}},
+  found = dims(
+      weather(),
+      R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["t"], "offsets": {"time": [0]}},
     "y": {"variables": ["t"], "offsets": {"time": [1]}}}})");
   EXPECT_EQ(found["x"], names(R"(["sample", "time", "level", "x"])"));
-  // A stack that is called as another's dimension with a coordinate, which keeps its name; and a name that is taken.
+  // A stack that is called as another's dimension with a coordinate, which keeps its name; and a
+  // name that is taken.
   MemoryData data = weather();
   data.declare("u", "<f4", {"time", "y_level"}, {6, 4}, {1, 4});
-  found = dims(data, R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["t"]}, "z": {"variables": ["u"]},
+  found = dims(
+      data,
+      R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["t"]}, "z": {"variables": ["u"]},
     "y": {"variables": ["u"], "stack": "level", "dims": ["time", "level"]}}})");
   EXPECT_EQ(found["x"], names(R"(["sample", "time", "level", "x"])"));
   EXPECT_EQ(found["y"], names(R"(["sample", "time", "y_level_"])"));
@@ -136,9 +159,14 @@ TEST(ZarrBatch, DimensionsThatTensorsDisagreeAboutAreTheirOwn) {
 
 TEST(ZarrBatch, ACoordinateNeverHasATensorsName) {
   const auto dataset = weather().dataset();
-  files(*parse_view(dataset, R"({"window": {"time": 2}, "tensors": {"time_start": {"variables": ["t"]}, "level": {"variables": ["t"], "offsets": {"time": [1]}}}})"), 0, 0);
+  files(
+      *parse_view(
+          dataset,
+          R"({"window": {"time": 2}, "tensors": {"time_start": {"variables": ["t"]}, "level": {"variables": ["t"], "offsets": {"time": [1]}}}})"),
+      0, 0);
   MemoryData both;
-  both.declare("v", "<f4", {"time", "time_start"}, {4, 4}, {4, 4}).index<double>("time", "<f8", {0, 1, 2, 3})
+  both.declare("v", "<f4", {"time", "time_start"}, {4, 4}, {4, 4})
+      .index<double>("time", "<f8", {0, 1, 2, 3})
       .index<double>("time_start", "<f8", {0, 1, 2, 3});
   files(*parse_view(both.dataset(), R"({"window": {"time": 2}})"), 0, 0);
   files(*parse_view(both.dataset(), R"({"window": {"time": 2, "time_start": 1}})"), 0, 0);

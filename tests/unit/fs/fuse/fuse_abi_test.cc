@@ -8,8 +8,8 @@
 namespace batchfs::fuse_abi {
 namespace fuse_abi_test {
 
-// The system's <linux/fuse.h> knows most of it; what came with Linux 6.9 is compared with the numbers of its
-// include/uapi/linux/fuse.h.
+// The system's <linux/fuse.h> knows most of it; what came with Linux 6.9 is compared with the
+// numbers of its include/uapi/linux/fuse.h.
 
 TEST(FuseAbi, StructuresAreTheKernels) {
   EXPECT_EQ(sizeof(InHeader), sizeof(fuse_in_header));

@@ -36,19 +36,22 @@ TEST(InitOffer, IsWhatTheKernelSaysOfItself) {
 }
 
 TEST(InitOffer, WithoutTheFlagForMoreFlagsThereAreNone) {
-  EXPECT_EQ(init_offer_of(request(FUSE_INIT, FUSE_ASYNC_READ, 0xffffffff))->flags, static_cast<std::uint64_t>(FUSE_ASYNC_READ));
+  EXPECT_EQ(init_offer_of(request(FUSE_INIT, FUSE_ASYNC_READ, 0xffffffff))->flags,
+            static_cast<std::uint64_t>(FUSE_ASYNC_READ));
 }
 
 TEST(InitOffer, OfNoOtherRequestAndOfNoneThatIsShorter) {
   EXPECT_FALSE(init_offer_of(request(FUSE_LOOKUP, FUSE_INIT_EXT, 0xb0)));
   const std::vector<std::byte> whole = request(FUSE_INIT, FUSE_INIT_EXT, 0xb0);
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    const std::vector<std::byte> cut(whole.begin(),
+                                     whole.begin() + static_cast<std::ptrdiff_t>(size));
     EXPECT_FALSE(init_offer_of(cut)) << size;
   }
 }
 
-constexpr std::uint64_t kAll = kParallelDirops | kInitExtended | kDirectIoAllowMmap | kPassthrough | kHasResend;
+constexpr std::uint64_t kAll =
+    kParallelDirops | kInitExtended | kDirectIoAllowMmap | kPassthrough | kHasResend;
 
 TEST(AmendInit, UsesAllThatIsOffered) {
   InitOut reply{};

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -18,7 +18,8 @@ class UnmountTest : public testing::Test {
     std::string name = testing::TempDir() + "unmount-XXXXXX";
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     path_ = name;
-    if (::mount("none", path_.c_str(), "tmpfs", 0, nullptr) != 0) GTEST_SKIP() << "mounting takes CAP_SYS_ADMIN";
+    if (::mount("none", path_.c_str(), "tmpfs", 0, nullptr) != 0)
+      GTEST_SKIP() << "mounting takes CAP_SYS_ADMIN";
   }
   void TearDown() override {
     ::umount2(path_.c_str(), MNT_DETACH);
@@ -54,7 +55,8 @@ TEST_F(UnmountTest, AMountIsDeadWhenNobodyCanAnswerAnyMore) {
   EXPECT_FALSE(is_dead_mount(path_.string() + "-absent"));
   const int session = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
   if (session < 0) GTEST_SKIP() << "/dev/fuse cannot be opened";
-  const std::string options = "fd=" + std::to_string(session) + ",rootmode=40000,user_id=0,group_id=0";
+  const std::string options =
+      "fd=" + std::to_string(session) + ",rootmode=40000,user_id=0,group_id=0";
   ASSERT_EQ(::mount("none", path_.c_str(), "fuse", 0, options.c_str()), 0);
   EXPECT_FALSE(is_dead_mount(path_));  // nobody answers, but somebody could
   ::close(session);

@@ -32,9 +32,14 @@ inline std::string temporary_directory() {
 /// An engine on made-up data and a server of its views.
 class Served {
  public:
-  explicit Served(const std::vector<std::string>& views = {R"({"window": {"time": 1}, "batch": 4})"},
-                  std::uint64_t memory = 64 << 20, HandoffServer::Options options = {}, FakeData of = FakeData{10, 4, 6})
-      : data(std::move(of)), engine({.threads = 2, .memory = memory}, log), host(engine), directory(temporary_directory()) {
+  explicit Served(
+      const std::vector<std::string>& views = {R"({"window": {"time": 1}, "batch": 4})"},
+      std::uint64_t memory = 64 << 20, HandoffServer::Options options = {},
+      FakeData of = FakeData{10, 4, 6})
+      : data(std::move(of)),
+        engine({.threads = 2, .memory = memory}, log),
+        host(engine),
+        directory(temporary_directory()) {
     for (const std::string& view : views) options.views.push_back(data.view(view));
     options.deliveries = {&host};
     server = std::make_unique<HandoffServer>(std::move(options), Listener(directory + "/s"), log);
@@ -71,7 +76,8 @@ struct Received {
   template <class Message>
   Message as(std::size_t offset = 0) const {
     Message message;
-    if (bytes.size() < offset + sizeof message) throw std::runtime_error("the message is too short");
+    if (bytes.size() < offset + sizeof message)
+      throw std::runtime_error("the message is too short");
     std::memcpy(&message, bytes.data() + offset, sizeof message);
     return message;
   }
@@ -113,8 +119,8 @@ class RawClient {
     std::memcpy(message.name, view.data(), std::min(view.size(), sizeof message.name));
     return send(message, MessageType::hello);
   }
-  bool start(std::int64_t first, std::int64_t step, std::int64_t count, std::uint32_t depth = 2, std::int64_t epoch = 0,
-             std::uint64_t stream = 1) {
+  bool start(std::int64_t first, std::int64_t step, std::int64_t count, std::uint32_t depth = 2,
+             std::int64_t epoch = 0, std::uint64_t stream = 1) {
     return send(StartMessage{{}, stream, epoch, first, step, count, depth, 0}, MessageType::start);
   }
   bool get(std::uint64_t request, std::int64_t batch, std::int64_t epoch = 0) {
@@ -128,8 +134,8 @@ class RawClient {
     return send_bytes(&out, sizeof out);
   }
 
-  /// The next message; nullopt at the end of the connection, or when nothing comes for ten seconds (or
-  /// `milliseconds`).
+  /// The next message; nullopt at the end of the connection, or when nothing comes for ten seconds
+  /// (or `milliseconds`).
   std::optional<Received> receive(int milliseconds = 10'000) {
     pollfd waiting{fd_, POLLIN, 0};
     if (::poll(&waiting, 1, milliseconds) != 1) return std::nullopt;
@@ -146,7 +152,8 @@ class RawClient {
     if (got < 0 && errno == ECONNRESET) got = ::recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
     if (got <= 0) return std::nullopt;
     received.bytes.resize(static_cast<std::size_t>(got));
-    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header))
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+         header = CMSG_NXTHDR(&message, header))
       for (std::size_t i = 0; i < (header->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
         int fd;
         std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
@@ -159,8 +166,9 @@ class RawClient {
     auto received = receive();
     if (!received) throw std::runtime_error("no message came");
     if (received->type() != type)
-      throw std::runtime_error("a message of type " + std::to_string(static_cast<int>(received->type())) + " came: " +
-                               received->text(std::min(sizeof(RefusedMessage), received->bytes.size())));
+      throw std::runtime_error(
+          "a message of type " + std::to_string(static_cast<int>(received->type())) +
+          " came: " + received->text(std::min(sizeof(RefusedMessage), received->bytes.size())));
     return std::move(*received);
   }
   /// What the server says before it ends the connection.
@@ -180,13 +188,15 @@ inline std::vector<std::int32_t> values_of(const Received& batch) {
   const auto memory = batch.as<MemoryRecord>(sizeof message);
   const auto tensor = batch.as<TensorRecord>(sizeof message + message.memory_count * sizeof memory);
   std::vector<std::int32_t> values(tensor.bytes / 4);
-  if (::pread(batch.descriptors.at(0), values.data(), tensor.bytes, static_cast<off_t>(tensor.offset)) !=
-      static_cast<ssize_t>(tensor.bytes))
+  if (::pread(batch.descriptors.at(0), values.data(), tensor.bytes,
+              static_cast<off_t>(tensor.offset)) != static_cast<ssize_t>(tensor.bytes))
     throw std::runtime_error("the batch's memory is too short");
   return values;
 }
 
 /// What row `time` of FakeData holds in column 0.
-inline std::int32_t first_value(std::int64_t time) { return static_cast<std::int32_t>(1000 * (time / 4) + time % 4 * 6); }
+inline std::int32_t first_value(std::int64_t time) {
+  return static_cast<std::int32_t>(1000 * (time / 4) + time % 4 * 6);
+}
 
 }  // namespace batchfs::handoff

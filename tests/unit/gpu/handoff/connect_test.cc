@@ -26,11 +26,14 @@ class Directory {
 /// A server at `path`, reached through the open directory where the path is too long.
 class Listening {
  public:
-  Listening(const std::string& path, int type = SOCK_SEQPACKET) : fd_(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0)) {
-    const int directory = ::open(std::filesystem::path(path).parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  Listening(const std::string& path, int type = SOCK_SEQPACKET)
+      : fd_(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0)) {
+    const int directory =
+        ::open(std::filesystem::path(path).parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     sockaddr_un address;
     EXPECT_TRUE(unix_address(path, directory, address));
-    EXPECT_EQ(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0) << std::strerror(errno);
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0)
+        << std::strerror(errno);
     EXPECT_EQ(::listen(fd_, 5), 0);
     ::close(directory);
   }
@@ -60,14 +63,16 @@ TEST(UnixAddress, IsThePathOrItsEndBelowTheOpenDirectory) {
   ASSERT_TRUE(unix_address("/run/s", 5, address));
   EXPECT_EQ(address.sun_family, AF_UNIX);
   EXPECT_STREQ(address.sun_path, "/run/s");
-  const std::string fits = "/" + std::string(106, 'x'), too_long = "/run/" + std::string(102, 'x') + "/s";
+  const std::string fits = "/" + std::string(106, 'x'),
+                    too_long = "/run/" + std::string(102, 'x') + "/s";
   ASSERT_TRUE(unix_address(fits, 5, address));
   EXPECT_EQ(address.sun_path, fits);
   ASSERT_TRUE(unix_address("/" + std::string(107, 'x') + "/s", 5, address));
   EXPECT_STREQ(address.sun_path, "/proc/self/fd/5/s");
   ASSERT_TRUE(unix_address(too_long, 123, address));
   EXPECT_STREQ(address.sun_path, "/proc/self/fd/123/s");
-  EXPECT_FALSE(unix_address("/run/" + std::string(107, 'x'), 5, address)) << "the name itself is too long";
+  EXPECT_FALSE(unix_address("/run/" + std::string(107, 'x'), 5, address))
+      << "the name itself is too long";
   EXPECT_FALSE(unix_address(std::string(108, 'x'), 5, address)) << "no directory";
 }
 
@@ -77,7 +82,8 @@ TEST(ConnectTo, ReachesSocketsAtPathsOfAnyLength) {
   const Listening near(directory.top() + "/s"), far(directory.path() + "/s");
   std::filesystem::create_symlink(directory.path() + "/s", directory.top() + "/link");
   const int before = open_descriptors();
-  for (const std::string& path : {directory.top() + "/s", directory.path() + "/s", directory.top() + "/link"})
+  for (const std::string& path :
+       {directory.top() + "/s", directory.path() + "/s", directory.top() + "/link"})
     EXPECT_EQ(failure_of(path), 0) << path;
   EXPECT_EQ(open_descriptors(), before);
 }
@@ -108,7 +114,8 @@ TEST(ConnectTo, AServerThatLetsNobodyInIsNotWaitedForLong) {
   const Listening server(path);
   std::vector<int> waiting;
   int fd;
-  while ((fd = connect_to(path, std::chrono::milliseconds(1))) >= 0 && waiting.size() < 1000) waiting.push_back(fd);
+  while ((fd = connect_to(path, std::chrono::milliseconds(1))) >= 0 && waiting.size() < 1000)
+    waiting.push_back(fd);
   EXPECT_EQ(errno, EAGAIN);
   EXPECT_LT(waiting.size(), 1000u);
   for (const int one : waiting) ::close(one);

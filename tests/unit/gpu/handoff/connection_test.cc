@@ -1,4 +1,5 @@
-// One connection without the server's thread: batches are done when the test says so, and nothing waits.
+// One connection without the server's thread: batches are done when the test says so, and nothing
+// waits.
 
 #include "gpu/handoff/connection.h"
 
@@ -23,7 +24,9 @@ class NotedDelivery final : public Delivery {
     Done done;
   };
   Mode mode() const override { return Mode::host; }
-  bool serves(const HelloMessage& hello) const override { return (hello.kinds & bit(MemoryKind::host)) != 0; }
+  bool serves(const HelloMessage& hello) const override {
+    return (hello.kinds & bit(MemoryKind::host)) != 0;
+  }
   std::uint64_t open(BatchRequest request, Order order, Done done) override {
     asked[++last_id] = {std::move(request), order, std::move(done)};
     return last_id;
@@ -31,7 +34,9 @@ class NotedDelivery final : public Delivery {
   void cancel(std::uint64_t opened) override {
     cancelled.push_back(opened);
     const auto entry = asked.extract(opened);
-    if (entry) entry.mapped().done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "cancelled")));
+    if (entry)
+      entry.mapped().done(nullptr,
+                          std::make_exception_ptr(Error(ErrorCode::interrupted, "cancelled")));
   }
   std::uint64_t bytes(const View&, std::int64_t) const override { return 100; }
   std::uint64_t limit() const override { return most; }
@@ -60,7 +65,8 @@ class Connected : public testing::Test {
     client = std::make_unique<RawClient>(ends[1]);
   }
 
-  /// What the server's thread does, until there is no more to do. False when the connection is over.
+  /// What the server's thread does, until there is no more to do. False when the connection is
+  /// over.
   bool step() {
     bool goes_on = connection->readable();
     while (goes_on && !completions_.empty()) {
@@ -84,14 +90,16 @@ class Connected : public testing::Test {
   }
   Delivery::Done take(std::int64_t batch) {
     for (auto it = delivery.asked.begin(); it != delivery.asked.end(); ++it)
-      if (it->second.request.global_batch() == batch) return delivery.asked.extract(it).mapped().done;
+      if (it->second.request.global_batch() == batch)
+        return delivery.asked.extract(it).mapped().done;
     ADD_FAILURE() << "nobody asked for " << batch;
     return [](auto&&...) {};
   }
   /// A batch of so many pieces of memory, all the same file.
   std::shared_ptr<Parcel> parcel(std::size_t memories = 1) {
     auto made = std::make_shared<Parcel>();
-    for (std::size_t i = 0; i < memories; ++i) made->memories.push_back({10 + i, 4096, MemoryKind::host, file_.fd(), true});
+    for (std::size_t i = 0; i < memories; ++i)
+      made->memories.push_back({10 + i, 4096, MemoryKind::host, file_.fd(), true});
     made->tensors = {{0, 0, 96}};
     return made;
   }
@@ -340,7 +348,8 @@ TEST_F(Connected, WhatAnotherConnectionOfTheProcessHoldsCounts) {
   greet();
   client->start(0, 1, 10, 8);
   ASSERT_TRUE(step());
-  EXPECT_THAT(batches_under_way(), ElementsAre(0)) << "who holds none gets one, and nothing is made ahead";
+  EXPECT_THAT(batches_under_way(), ElementsAre(0))
+      << "who holds none gets one, and nothing is made ahead";
   finish(0);
   ASSERT_TRUE(step());
   ASSERT_EQ(next()->type(), MessageType::batch);

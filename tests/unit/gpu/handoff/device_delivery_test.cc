@@ -1,5 +1,5 @@
-// Batches in device memory, with a device that is made up: its memory is a memory file, so what readers see can be
-// looked at on any machine.
+// Batches in device memory, with a device that is made up: its memory is a memory file, so what
+// readers see can be looked at on any machine.
 
 #include "gpu/handoff/device_delivery.h"
 
@@ -27,17 +27,18 @@ struct Device {
   std::atomic<int> streams{0}, alive{0}, taken{0}, released{0};
   std::atomic<bool> fail{false}, refuse{false};
   std::atomic<std::int64_t> bad_place{-1}, undecoded_place{-1};
-  std::atomic<std::uint64_t> needed{0};      // bytes without which no stream is made
+  std::atomic<std::uint64_t> needed{0};  // bytes without which no stream is made
   std::atomic<std::uint32_t> slots{3};
-  std::mutex mutex;                          // guards what follows
-  std::vector<std::uint64_t> memory;         // that each stream got
+  std::mutex mutex;                   // guards what follows
+  std::vector<std::uint64_t> memory;  // that each stream got
   std::uint64_t last_memory() {
     const std::lock_guard lock(mutex);
     return memory.empty() ? 0 : memory.back();
   }
 };
 
-/// Batches made by the view's engine, in slots of a memory file. Waits for a slot as a GPU's stream does.
+/// Batches made by the view's engine, in slots of a memory file. Waits for a slot as a GPU's stream
+/// does.
 class FakeStream final : public SlotStream {
  public:
   FakeStream(Device& device, Engine& engine, BatchRequest first, std::uint64_t memory)
@@ -47,7 +48,8 @@ class FakeStream final : public SlotStream {
         memory_(memory),
         slots_(device.slots),
         file_(::memfd_create("slots", MFD_CLOEXEC)) {
-    if (device_.refuse || memory < device_.needed) throw Error(ErrorCode::no_memory, "there is no room");
+    if (device_.refuse || memory < device_.needed)
+      throw Error(ErrorCode::no_memory, "there is no room");
     if (::ftruncate(file_, static_cast<off_t>(size())) != 0) throw std::runtime_error("ftruncate");
     for (std::uint32_t slot = 0; slot < slots(); ++slot) free_.insert(slot);
     ++device_.streams;
@@ -72,16 +74,21 @@ class FakeStream final : public SlotStream {
       request_.batch = 0;
       ++request_.epoch;
     }
-    if (request.batch == device_.bad_place) throw Error(ErrorCode::corrupt, "this batch cannot be made");
-    if (request.batch == device_.undecoded_place) throw Error(ErrorCode::not_supported, "no GPU decodes this");
+    if (request.batch == device_.bad_place)
+      throw Error(ErrorCode::corrupt, "this batch cannot be made");
+    if (request.batch == device_.undecoded_place)
+      throw Error(ErrorCode::not_supported, "no GPU decodes this");
     free_.erase(slot);
     request.format = &packed_format();
     const auto batch = engine_.open(request);
     const std::vector<Dims> shapes = request.view->shapes(request.global_batch());
-    const std::uint64_t bytes = static_cast<std::uint64_t>(element_count(shapes[0])) * request.view->tensors()[0].type.itemsize;
-    EXPECT_EQ(::pwrite(file_, batch->files[0].data(), bytes, static_cast<off_t>(slot * kSlotBytes)), static_cast<ssize_t>(bytes));
+    const std::uint64_t bytes = static_cast<std::uint64_t>(element_count(shapes[0])) *
+                                request.view->tensors()[0].type.itemsize;
+    EXPECT_EQ(::pwrite(file_, batch->files[0].data(), bytes, static_cast<off_t>(slot * kSlotBytes)),
+              static_cast<ssize_t>(bytes));
     ++device_.taken;
-    return {{{slot * kSlotBytes, bytes}}, [this, slot] {
+    return {{{slot * kSlotBytes, bytes}},
+            [this, slot] {
               const std::lock_guard again(mutex_);
               ++device_.released;
               free_.insert(slot);
@@ -118,21 +125,24 @@ class ServedOnDevice {
  public:
   static constexpr std::uint64_t kMemory = 1 << 20;
 
-  explicit ServedOnDevice(int views = 1, std::chrono::milliseconds idle_time = std::chrono::milliseconds(200))
+  explicit ServedOnDevice(int views = 1,
+                          std::chrono::milliseconds idle_time = std::chrono::milliseconds(200))
       : engine({.threads = 2, .memory = 64 << 20}, log),
         host(engine),
         delivery({.uuid = kUuid,
                   .memory = kMemory,
                   .idle_time = idle_time,
-                  .make_stream = [this](const BatchRequest& first, std::uint64_t memory) {
-                    return std::make_unique<FakeStream>(device, engine, first, memory);
-                  }},
+                  .make_stream =
+                      [this](const BatchRequest& first, std::uint64_t memory) {
+                        return std::make_unique<FakeStream>(device, engine, first, memory);
+                      }},
                  host, log),
         directory(temporary_directory()) {
     HandoffServer::Options options;
     for (int i = 0; i < views; ++i)
-      options.views.push_back(data.view(R"({"name": "v)" + std::to_string(i) +
-                                        R"(", "select": {"time": {"from": "#0", "to": "#10"}}, "window": {"time": 1}, "batch": 1, "epochs": 3})"));
+      options.views.push_back(data.view(
+          R"({"name": "v)" + std::to_string(i) +
+          R"(", "select": {"time": {"from": "#0", "to": "#10"}}, "window": {"time": 1}, "batch": 1, "epochs": 3})"));
     options.deliveries = {&delivery, &host};
     server = std::make_unique<HandoffServer>(std::move(options), Listener(directory + "/s"), log);
   }
@@ -155,9 +165,15 @@ class ServedOnDevice {
   std::unique_ptr<HandoffServer> server;
 };
 
-std::shared_ptr<reader::Reader> open(const ServedOnDevice& served, std::shared_ptr<reader::FakeDevice> device, const std::string& mode = "auto",
+std::shared_ptr<reader::Reader> open(const ServedOnDevice& served,
+                                     std::shared_ptr<reader::FakeDevice> device,
+                                     const std::string& mode = "auto",
                                      const std::string& view = "v0", std::uint32_t ahead = 2) {
-  return reader::Reader::open({.place = served.path(), .view = view, .ahead = ahead, .mode = mode, .device = std::move(device)});
+  return reader::Reader::open({.place = served.path(),
+                               .view = view,
+                               .ahead = ahead,
+                               .mode = mode,
+                               .device = std::move(device)});
 }
 
 std::int32_t value_of(const reader::Batch& batch) {
@@ -216,7 +232,8 @@ TEST(DeviceDelivery, AReaderThatHoldsAllSlotsGoesOn) {
   reader->start({});
   std::vector<std::shared_ptr<reader::Batch>> held;
   for (int i = 0; i < 8; ++i) held.push_back(reader->next());
-  for (int i = 0; i < 8; ++i) EXPECT_EQ(value_of(*held[static_cast<std::size_t>(i)]), first_value(i));
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(value_of(*held[static_cast<std::size_t>(i)]), first_value(i));
   EXPECT_GT(served.from_host(DeviceDelivery::Fallback::slots_held), 0u);
   held.clear();
   for (int i = 8; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
@@ -238,8 +255,11 @@ TEST(DeviceDelivery, ASlotIsUsedAgainAfterTheConsumersStream) {
 
 TEST(DeviceDelivery, TwoReadersOfARankShareItsBatches) {
   ServedOnDevice served;
-  const auto first = open(served, std::make_shared<reader::FakeDevice>()), second = open(served, std::make_shared<reader::FakeDevice>());
-  const auto offset = [](const reader::Batch& batch) { return batch.tensors[0].data - batch.device_memory.at(0)->data(); };
+  const auto first = open(served, std::make_shared<reader::FakeDevice>()),
+             second = open(served, std::make_shared<reader::FakeDevice>());
+  const auto offset = [](const reader::Batch& batch) {
+    return batch.tensors[0].data - batch.device_memory.at(0)->data();
+  };
   first->start({});
   auto held = first->next();  // until the other has it too
   second->start({});
@@ -274,7 +294,8 @@ TEST(DeviceDelivery, AnIdleStreamIsEnded) {
     EXPECT_EQ(value_of(*reader->next()), first_value(0));
     EXPECT_EQ(served.device.alive, 1);
   }
-  EXPECT_TRUE(eventually([&] { return served.device.alive == 0 && served.delivery.statistics().memory == 0; }));
+  EXPECT_TRUE(eventually(
+      [&] { return served.device.alive == 0 && served.delivery.statistics().memory == 0; }));
 }
 
 TEST(DeviceDelivery, WhereThereIsNoRoomBatchesComeFromTheHost) {
@@ -285,13 +306,17 @@ TEST(DeviceDelivery, WhereThereIsNoRoomBatchesComeFromTheHost) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
   EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::no_memory), 10u);
   EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::failed), 0u);
-  EXPECT_THAT(reader->why_copied(), HasSubstr("10 of 10 batches were made on the host: 10 because there is too little GPU memory"));
+  EXPECT_THAT(
+      reader->why_copied(),
+      HasSubstr(
+          "10 of 10 batches were made on the host: 10 because there is too little GPU memory"));
 }
 
 TEST(DeviceDelivery, ALateViewGetsTheMemoryOfReadersThatHaveLeft) {
   ServedOnDevice served(6, std::chrono::minutes(10));
   for (int i = 0; i < 6; ++i) {
-    const auto reader = open(served, std::make_shared<reader::FakeDevice>(), "auto", "v" + std::to_string(i));
+    const auto reader =
+        open(served, std::make_shared<reader::FakeDevice>(), "auto", "v" + std::to_string(i));
     reader->start({});
     EXPECT_EQ(value_of(*reader->next()), first_value(0));
     EXPECT_GE(served.device.last_memory(), ServedOnDevice::kMemory / 4) << "view " << i;
@@ -377,7 +402,8 @@ TEST(DeviceDelivery, FewerSlotsThanAReaderHoldsDoNotStopIt) {
   reader->start({});
   std::vector<std::shared_ptr<reader::Batch>> held;
   for (int i = 0; i < 4; ++i) held.push_back(reader->next());
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(value_of(*held[static_cast<std::size_t>(i)]), first_value(i));
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(value_of(*held[static_cast<std::size_t>(i)]), first_value(i));
   EXPECT_THAT(reader->why_copied(), HasSubstr("slots_held"));
 }
 
@@ -405,7 +431,9 @@ TEST(DeviceDelivery, WhatTheGpuDoesNotDecodeIsCountedAsThat) {
   reader->start({});
   for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
   EXPECT_EQ(served.from_host(DeviceDelivery::Fallback::not_decoded), 1u);
-  EXPECT_THAT(reader->why_copied(), HasSubstr("1 of 10 batches were made on the host: 1 because the GPU does not decode"));
+  EXPECT_THAT(
+      reader->why_copied(),
+      HasSubstr("1 of 10 batches were made on the host: 1 because the GPU does not decode"));
 }
 
 TEST(DeviceDelivery, ADeviceThatFailsStopsNobody) {
@@ -425,8 +453,10 @@ TEST(DeviceDelivery, ABatchThatCannotBeMadeFailsAlone) {
   const auto reader = open(served, std::make_shared<reader::FakeDevice>());
   reader->start({});
   for (int i = 0; i < 10; ++i) {
-    if (i == 2) EXPECT_THROW(reader->next(), Error);
-    else EXPECT_EQ(value_of(*reader->next()), first_value(i));
+    if (i == 2)
+      EXPECT_THROW(reader->next(), Error);
+    else
+      EXPECT_EQ(value_of(*reader->next()), first_value(i));
   }
 }
 
@@ -463,7 +493,10 @@ TEST(DeviceDelivery, ADeadReaderCostsItsLeasesOnly) {
       EXPECT_EQ((record.flags & kMemoryAttached) != 0, !batch.descriptors.empty());
     }
     client.close();
-    EXPECT_TRUE(eventually([&] { return served.server->statistics().leases == 0 && served.device.taken == served.device.released; }));
+    EXPECT_TRUE(eventually([&] {
+      return served.server->statistics().leases == 0 &&
+             served.device.taken == served.device.released;
+    }));
   }
   const auto reader = open(served, std::make_shared<reader::FakeDevice>());
   reader->start({});
@@ -488,7 +521,12 @@ TEST(DeviceDelivery, BatchesOutliveTheServer) {
   const auto batch = reader->next();
   served = nullptr;
   EXPECT_EQ(value_of(*batch), first_value(0));
-  EXPECT_THROW({ while (reader->next()) {} }, Error);
+  EXPECT_THROW(
+      {
+        while (reader->next()) {
+        }
+      },
+      Error);
 }
 
 }  // namespace device_delivery_test

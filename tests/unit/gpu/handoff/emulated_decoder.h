@@ -71,31 +71,34 @@ inline constexpr CudaDecoderTable kEmulatedDecoder{
       *size = it.setup.sizes.batch;
       return const_cast<std::byte*>(it.runner.batch());
     },
-    .start = [](void* decoder, const void* program, std::size_t size, CudaFailure* failure) {
-      return EmulatedDecoder::guarded(failure, -1, [&] {
-        const auto* begin = static_cast<const std::byte*>(program);
-        EmulatedDecoder::of(decoder).start(gpu::Program(std::vector(begin, begin + size)));
-        return 0;
-      });
-    },
-    .finish = [](void* decoder, std::uint64_t number, std::uint32_t* refused, std::size_t max_refused,
-                 CudaFailure*) -> std::int64_t {
+    .start =
+        [](void* decoder, const void* program, std::size_t size, CudaFailure* failure) {
+          return EmulatedDecoder::guarded(failure, -1, [&] {
+            const auto* begin = static_cast<const std::byte*>(program);
+            EmulatedDecoder::of(decoder).start(gpu::Program(std::vector(begin, begin + size)));
+            return 0;
+          });
+        },
+    .finish = [](void* decoder, std::uint64_t number, std::uint32_t* refused,
+                 std::size_t max_refused, CudaFailure*) -> std::int64_t {
       auto& it = EmulatedDecoder::of(decoder);
       const std::lock_guard lock(it.mutex);
       std::int64_t count = 0;
       const auto statuses = it.statuses.extract(number).mapped();
       for (std::size_t i = 0; i < statuses.size(); ++i) {
         if (statuses[i] == gpu::kDecoded) continue;
-        if (static_cast<std::size_t>(count) < max_refused) refused[count] = static_cast<std::uint32_t>(i);
+        if (static_cast<std::size_t>(count) < max_refused)
+          refused[count] = static_cast<std::uint32_t>(i);
         ++count;
       }
       return count;
     },
-    .stop = [](void* decoder) {
-      auto& it = EmulatedDecoder::of(decoder);
-      const std::lock_guard lock(it.mutex);
-      it.stopped = true;
-    },
+    .stop =
+        [](void* decoder) {
+          auto& it = EmulatedDecoder::of(decoder);
+          const std::lock_guard lock(it.mutex);
+          it.stopped = true;
+        },
 };
 
 }  // namespace batchfs::reader

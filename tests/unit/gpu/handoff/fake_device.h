@@ -1,5 +1,6 @@
 #pragma once
-// The reader's side of a device that is made up: its memory is the host's, its streams end when the test says so.
+// The reader's side of a device that is made up: its memory is the host's, its streams end when the
+// test says so.
 
 #include <array>
 #include <atomic>
@@ -16,8 +17,11 @@ class FakeDevice final : public Device {
  public:
   class Memory final : public DeviceMemory {
    public:
-    Memory(int fd, std::uint64_t size) : mapping_(fd >= 0 ? Mapping::of_file(fd, size) : nullptr), own_(fd >= 0 ? 0 : size) {}
-    std::byte* data() const override { return mapping_ ? const_cast<std::byte*>(mapping_->data()) : own_.data(); }
+    Memory(int fd, std::uint64_t size)
+        : mapping_(fd >= 0 ? Mapping::of_file(fd, size) : nullptr), own_(fd >= 0 ? 0 : size) {}
+    std::byte* data() const override {
+      return mapping_ ? const_cast<std::byte*>(mapping_->data()) : own_.data();
+    }
     std::uint64_t size() const override { return mapping_ ? mapping_->size() : own_.size(); }
 
    private:
@@ -30,7 +34,8 @@ class FakeDevice final : public Device {
     std::atomic<bool> used{false};
   };
 
-  static constexpr std::array<std::uint8_t, 16> kUuid{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  static constexpr std::array<std::uint8_t, 16> kUuid{1, 2,  3,  4,  5,  6,  7,  8,
+                                                      9, 10, 11, 12, 13, 14, 15, 16};
 
   int number() const override { return 0; }
   std::span<const std::uint8_t, 16> uuid() const override { return kUuid; }
@@ -44,14 +49,19 @@ class FakeDevice final : public Device {
     ++copies;
     return std::make_shared<Memory>(-1, size);
   }
-  void upload(const DeviceMemory& to, std::uint64_t offset, std::span<const std::byte> bytes) override {
+  void upload(const DeviceMemory& to, std::uint64_t offset,
+              std::span<const std::byte> bytes) override {
     std::memcpy(to.data() + offset, bytes.data(), bytes.size());
   }
-  void download(const std::byte* from, std::span<std::byte> to) override { std::memcpy(to.data(), from, to.size()); }
+  void download(const std::byte* from, std::span<std::byte> to) override {
+    std::memcpy(to.data(), from, to.size());
+  }
   std::shared_ptr<StreamUse> new_use() override { return std::make_shared<Use>(); }
   void after(const std::shared_ptr<StreamUse>& use, std::function<void()> release) override {
-    if (static_cast<Use&>(*use).used) waiting.push_back(std::move(release));
-    else release();
+    if (static_cast<Use&>(*use).used)
+      waiting.push_back(std::move(release));
+    else
+      release();
   }
 
   bool cannot_map = false;

@@ -15,16 +15,19 @@ class HostDeliveryTest : public testing::Test {
 
   std::future<Outcome> open(std::int64_t batch, Delivery::Order order = Delivery::Order::stream) {
     const auto promise = std::make_shared<std::promise<Outcome>>();
-    opened = delivery.open(BatchRequest{view, nullptr, 0, batch}, order,
-                           [promise](std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
-                             promise->set_value({std::move(parcel), error});
-                           });
+    opened =
+        delivery.open(BatchRequest{view, nullptr, 0, batch}, order,
+                      [promise](std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
+                        promise->set_value({std::move(parcel), error});
+                      });
     return promise->get_future();
   }
   std::int32_t value(const Parcel& parcel, std::size_t tensor, std::size_t element) const {
     const Parcel::Tensor& in = parcel.tensors.at(tensor);
     std::int32_t value = 0;
-    EXPECT_EQ(::pread(parcel.memories.at(in.memory).fd, &value, 4, static_cast<off_t>(in.offset + 4 * element)), 4);
+    EXPECT_EQ(::pread(parcel.memories.at(in.memory).fd, &value, 4,
+                      static_cast<off_t>(in.offset + 4 * element)),
+              4);
     return value;
   }
 

@@ -14,7 +14,9 @@ namespace listener_test {
 class Listening : public testing::Test {
  protected:
   Listening() : directory_(temporary_directory()) {}
-  ~Listening() override { [[maybe_unused]] const int status = std::system(("rm -r " + directory_).c_str()); }
+  ~Listening() override {
+    [[maybe_unused]] const int status = std::system(("rm -r " + directory_).c_str());
+  }
   static bool exists(const std::string& path) {
     struct stat at;
     return ::lstat(path.c_str(), &at) == 0;
@@ -103,9 +105,12 @@ TEST_F(Listening, TheRuntimeDirectoryIsPrivateAndSweptClean) {
   }
   // A directory that others can enter is passed over.
   ASSERT_EQ(::chmod((directory_ + "/batchfs").c_str(), 0755), 0);
-  EXPECT_THAT(Listener::in_runtime_directory().path(), testing::Not(testing::StartsWith(directory_)));
-  if (before != nullptr) ::setenv("XDG_RUNTIME_DIR", saved.c_str(), 1);
-  else ::unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_THAT(Listener::in_runtime_directory().path(),
+              testing::Not(testing::StartsWith(directory_)));
+  if (before != nullptr)
+    ::setenv("XDG_RUNTIME_DIR", saved.c_str(), 1);
+  else
+    ::unsetenv("XDG_RUNTIME_DIR");
 }
 
 }  // namespace listener_test

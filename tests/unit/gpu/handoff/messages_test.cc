@@ -18,7 +18,9 @@ namespace messages_test {
 
 class Messages : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_), 0); }
+  void SetUp() override {
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_), 0);
+  }
   void TearDown() override {
     for (const int fd : ends_)
       if (fd >= 0) ::close(fd);
@@ -53,7 +55,8 @@ TEST_F(Messages, ArriveWithTheirDescriptors) {
       ASSERT_EQ(::fstat(file[i], &one), 0);
       ASSERT_EQ(::fstat(received.descriptors[static_cast<std::size_t>(i)], &other), 0);
       EXPECT_EQ(one.st_ino, other.st_ino);
-      EXPECT_NE(::fcntl(received.descriptors[static_cast<std::size_t>(i)], F_GETFD) & FD_CLOEXEC, 0);
+      EXPECT_NE(::fcntl(received.descriptors[static_cast<std::size_t>(i)], F_GETFD) & FD_CLOEXEC,
+                0);
     }
   }
   EXPECT_EQ(open_files(), before) << "they go with the message";
@@ -64,7 +67,11 @@ TEST_F(Messages, ArriveWithTheirDescriptors) {
 TEST_F(Messages, OfAnotherLengthAreRefusedAndTheirDescriptorsClosed) {
   const int before = open_files();
   const int own[] = {ends_[0]};
-  for (const auto& [size, said] : {std::pair<std::uint32_t, std::uint32_t>{100, 99}, {100, 101}, {100, 0}, {4, 4}, {101, 101}}) {
+  for (const auto& [size, said] : {std::pair<std::uint32_t, std::uint32_t>{100, 99},
+                                   {100, 101},
+                                   {100, 0},
+                                   {4, 4},
+                                   {101, 101}}) {
     ASSERT_TRUE(send_message(ends_[0], message(size, said), own));
     ReceivedMessage received;
     EXPECT_FALSE(receive_message(ends_[1], 100, received)) << size << " " << said;

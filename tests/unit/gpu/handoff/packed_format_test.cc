@@ -9,7 +9,8 @@ namespace packed_format_test {
 
 TEST(PackedFormat, EachTensorBeginsAPage) {
   FakeData data(10, 4, 6);
-  const auto view = data.view(R"({"window": {"time": 1}, "batch": 4, "tensors": {"a": {"variables": ["v"]}, "b": {"variables": ["v"]},
+  const auto view = data.view(
+      R"({"window": {"time": 1}, "batch": 4, "tensors": {"a": {"variables": ["v"]}, "b": {"variables": ["v"]},
     "c": {"variables": ["v"]}}})");
   const BatchLayout layout = packed_format().layout(*view, 0);
   ASSERT_EQ(layout.files.size(), 1u);

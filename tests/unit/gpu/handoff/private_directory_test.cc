@@ -28,9 +28,12 @@ TEST(PrivateDirectory, IsMadeForThisUserAloneAndPassedOverWhereItIsNot) {
   ASSERT_EQ(::chmod(own.c_str(), 0700), 0);
   ASSERT_EQ(::chmod(top.c_str(), 0777), 0);
   EXPECT_NE(private_directory(), own) << "all may replace it";
-  if (before != nullptr) ::setenv("XDG_RUNTIME_DIR", saved.c_str(), 1);
-  else ::unsetenv("XDG_RUNTIME_DIR");
-  EXPECT_THAT(private_directories(), testing::Contains("/tmp/batchfs-" + std::to_string(::geteuid())));
+  if (before != nullptr)
+    ::setenv("XDG_RUNTIME_DIR", saved.c_str(), 1);
+  else
+    ::unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_THAT(private_directories(),
+              testing::Contains("/tmp/batchfs-" + std::to_string(::geteuid())));
   std::filesystem::remove_all(top);
 }
 

@@ -14,9 +14,11 @@ namespace reader_delivery_test {
 /// An engine on made-up data, and a server whose readers decode for themselves where they can.
 class Server {
  public:
-  explicit Server(const std::string& view = R"({"window": {"time": 1}, "batch": 2})") : directory_(temporary_directory()) {
+  explicit Server(const std::string& view = R"({"window": {"time": 1}, "batch": 2})")
+      : directory_(temporary_directory()) {
     server_ = std::make_unique<HandoffServer>(
-        HandoffServer::Options{.views = {data_.view(view)}, .deliveries = {&readers, &host_}}, Listener(directory_ + "/s"), log_);
+        HandoffServer::Options{.views = {data_.view(view)}, .deliveries = {&readers, &host_}},
+        Listener(directory_ + "/s"), log_);
   }
   ~Server() {
     server_ = nullptr;
@@ -25,7 +27,8 @@ class Server {
   const std::string& path() const { return server_->path(); }
   bool is_idle() const {
     const auto now = server_->statistics();
-    return now.readers == 0 && now.leases == 0 && now.bytes == 0 && readers.statistics().readers == 0;
+    return now.readers == 0 && now.leases == 0 && now.bytes == 0 &&
+           readers.statistics().readers == 0;
   }
 
  private:
@@ -57,7 +60,9 @@ std::vector<std::byte> bytes_of(int fd, std::uint64_t size) {
 
 class Decoding {
  public:
-  explicit Decoding(const Server& server, std::uint32_t device_mib = 512, Mode wanted = Mode::automatic) : client(server.path()) {
+  explicit Decoding(const Server& server, std::uint32_t device_mib = 512,
+                    Mode wanted = Mode::automatic)
+      : client(server.path()) {
     HelloMessage hello{};
     hello.mode = wanted;
     hello.kinds = bit(MemoryKind::host) | bit(MemoryKind::own);
@@ -94,7 +99,8 @@ class Decoding {
   /// Takes the next program, and checks it.
   gpu::Program program() {
     ReceivedMessage received;
-    if (!receive_message(socket_, sizeof(ProgramMessage), received)) throw std::runtime_error("no program came");
+    if (!receive_message(socket_, sizeof(ProgramMessage), received))
+      throw std::runtime_error("no program came");
     ProgramMessage message;
     std::memcpy(&message, received.bytes.data(), sizeof message);
     gpu::Program made(bytes_of(received.descriptors.at(0), message.size));
@@ -183,8 +189,10 @@ TEST(ReaderDelivery, ADecoderThatFailsLeavesTheHost) {
     reader.client.start(0, 1, 3);
     reader.set_up();
     if (step == 1) reader.program();
-    if (step == 2) reader.ended(77);  // nonsense
-    else reader.hang_up();
+    if (step == 2)
+      reader.ended(77);  // nonsense
+    else
+      reader.hang_up();
     for (std::int64_t b = 0; b < 3; ++b) {
       const Received batch = reader.client.expect(MessageType::batch);
       EXPECT_EQ(batch.as<BatchMessage>().batch, b);

@@ -1,4 +1,5 @@
-// A stream whose programs a reader runs: here the test is the reader, and only says that it has run them.
+// A stream whose programs a reader runs: here the test is the reader, and only says that it has run
+// them.
 #include "gpu/handoff/reader_slots.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,8 @@ constexpr std::uint64_t kMemory = 256 << 20;
 /// Both ends of the sockets that a stream talks over.
 class Stream {
  public:
-  explicit Stream(const std::string& view = R"({"window": {"time": 1}, "batch": 2, "epochs": 1})") : view_(data_.view(view)) {
+  explicit Stream(const std::string& view = R"({"window": {"time": 1}, "batch": 2, "epochs": 1})")
+      : view_(data_.view(view)) {
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel_), 0);
   }
   ~Stream() {
@@ -34,7 +36,8 @@ class Stream {
     ASSERT_EQ(received.bytes.size(), sizeof setup);
     std::memcpy(&setup, received.bytes.data(), sizeof setup);
     ASSERT_EQ(received.descriptors.size(), 3u);  // the setup, staging memory, the programs' socket
-    for (const int i : {0, 1}) EXPECT_EQ(attacks_that_work(received.descriptors[static_cast<std::size_t>(i)]), "");
+    for (const int i : {0, 1})
+      EXPECT_EQ(attacks_that_work(received.descriptors[static_cast<std::size_t>(i)]), "");
     socket_ = std::exchange(received.descriptors[2], -1);
   }
   void refuse_setups() { ::close(std::exchange(channel_[1], -1)); }
@@ -117,8 +120,10 @@ TEST(ReaderSlots, NonsenseAndHangingUpEndIt) {
   for (const bool nonsense : {true, false}) {
     Stream stream;
     stream.open();
-    if (nonsense) stream.ended(1000);
-    else stream.hang_up();
+    if (nonsense)
+      stream.ended(1000);
+    else
+      stream.hang_up();
     const Error error = stream.failure();
     EXPECT_EQ(error.code(), nonsense ? ErrorCode::corrupt : ErrorCode::interrupted);
     EXPECT_THAT(error.why(), HasSubstr(nonsense ? "nonsense" : "the reader"));

@@ -17,7 +17,8 @@ namespace server_test {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-constexpr const char* kView = R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}})";
+constexpr const char* kView =
+    R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}})";
 
 /// Nothing is held for any reader.
 bool is_idle(const HandoffServer& server) {
@@ -39,17 +40,24 @@ TEST(HandoffServer, SaysWhatAViewHolds) {
   EXPECT_EQ(welcome.tensor_count, 1u);
   ASSERT_EQ(received.descriptors.size(), 1u);
   std::string texts(welcome.schema_length + welcome.view_length, '\0');
-  ASSERT_EQ(::pread(received.descriptors[0], texts.data(), texts.size(), 0), static_cast<ssize_t>(texts.size()));
+  ASSERT_EQ(::pread(received.descriptors[0], texts.data(), texts.size(), 0),
+            static_cast<ssize_t>(texts.size()));
   EXPECT_EQ(parse_json(texts.substr(0, welcome.schema_length), "").at("batches"), 10);
-  EXPECT_EQ(parse_json(texts.substr(welcome.schema_length), "").at("batch").at("remainder"), "keep");
+  EXPECT_EQ(parse_json(texts.substr(welcome.schema_length), "").at("batch").at("remainder"),
+            "keep");
 }
 
 TEST(HandoffServer, KnowsEveryRuleForRemainders) {
-  for (const auto& [name, rule] : {std::pair("keep", Remainder::keep), std::pair("drop", Remainder::drop), std::pair("pad", Remainder::pad)}) {
-    Served served({R"({"window": {"time": 1}, "batch": {"size": 7, "remainder": ")" + std::string(name) + "\"}}"});
+  for (const auto& [name, rule] :
+       {std::pair("keep", Remainder::keep), std::pair("drop", Remainder::drop),
+        std::pair("pad", Remainder::pad)}) {
+    Served served({R"({"window": {"time": 1}, "batch": {"size": 7, "remainder": ")" +
+                   std::string(name) + "\"}}"});
     RawClient client(served.server->path());
     client.hello();
-    EXPECT_EQ(client.expect(MessageType::welcome).as<WelcomeMessage>().remainder, static_cast<std::uint32_t>(rule)) << name;
+    EXPECT_EQ(client.expect(MessageType::welcome).as<WelcomeMessage>().remainder,
+              static_cast<std::uint32_t>(rule))
+        << name;
   }
 }
 
@@ -120,7 +128,8 @@ TEST(HandoffServer, AStreamStopsAtItsDepth) {
   client.expect(MessageType::welcome);
   client.start(0, 1, 10, 3);
   std::vector<std::uint64_t> leases;
-  for (int i = 0; i < 3; ++i) leases.push_back(client.expect(MessageType::batch).as<BatchMessage>().lease);
+  for (int i = 0; i < 3; ++i)
+    leases.push_back(client.expect(MessageType::batch).as<BatchMessage>().lease);
   EXPECT_FALSE(client.receive(100).has_value());
   client.release(leases[1]);
   EXPECT_EQ(client.expect(MessageType::batch).as<BatchMessage>().batch, 3);
@@ -152,7 +161,8 @@ TEST(HandoffServer, AReaderThatHoldsTooMuchIsTold) {
   EXPECT_THAT(received->text(sizeof(FailedMessage)), HasSubstr("release earlier batches"));
   client.get(7, 9);
   // An earlier Want may have been said too late to be of use, and has an answer too.
-  while (client.expect(MessageType::failed).as<FailedMessage>().request != 7u) {}
+  while (client.expect(MessageType::failed).as<FailedMessage>().request != 7u) {
+  }
 }
 
 TEST(HandoffServer, StartingAgainTakesTheEarlierStreamsPlace) {
@@ -197,7 +207,8 @@ TEST(HandoffServer, ABatchThatFailsLeavesTheOthers) {
 }
 
 TEST(HandoffServer, PaddedRanksHaveBatchesBehindTheLast) {
-  Served served({R"({"window": {"time": 1}, "batch": {"size": 4, "remainder": "pad"}, "order": {"shuffle": "none"}})"});
+  Served served(
+      {R"({"window": {"time": 1}, "batch": {"size": 4, "remainder": "pad"}, "order": {"shuffle": "none"}})"});
   RawClient client(served.server->path());
   client.hello();
   client.expect(MessageType::welcome);
@@ -208,11 +219,13 @@ TEST(HandoffServer, PaddedRanksHaveBatchesBehindTheLast) {
   other.hello();
   other.expect(MessageType::welcome);
   other.get(1, 10);
-  EXPECT_EQ(other.expect(MessageType::failed).as<FailedMessage>().code, static_cast<std::uint32_t>(ErrorCode::not_found));
+  EXPECT_EQ(other.expect(MessageType::failed).as<FailedMessage>().code,
+            static_cast<std::uint32_t>(ErrorCode::not_found));
 }
 
 TEST(HandoffServer, RefusesWhatItDoesNotHave) {
-  Served served({R"({"name": "a", "window": {"time": 1}})", R"({"name": "b", "window": {"time": 1}})"});
+  Served served(
+      {R"({"name": "a", "window": {"time": 1}})", R"({"name": "b", "window": {"time": 1}})"});
   const auto answer = [&](const std::string& view, std::int64_t rank, std::int64_t world) {
     RawClient client(served.server->path());
     client.hello(view, rank, world);
@@ -238,12 +251,15 @@ TEST(HandoffServer, RefusesWhatItDoesNotHave) {
 class Malformed : public testing::Test {
  protected:
   template <class Message>
-  std::string answer(Message message, MessageType type, std::size_t size = sizeof(Message), std::int64_t length = -1) {
+  std::string answer(Message message, MessageType type, std::size_t size = sizeof(Message),
+                     std::int64_t length = -1) {
     RawClient client(served_.server->path());
     client.hello();
     client.expect(MessageType::welcome);
     std::vector<std::byte> bytes(std::max(size, sizeof message));
-    message.header = {static_cast<std::uint32_t>(length < 0 ? static_cast<std::int64_t>(size) : length), type, kVersion};
+    message.header = {
+        static_cast<std::uint32_t>(length < 0 ? static_cast<std::int64_t>(size) : length), type,
+        kVersion};
     std::memcpy(bytes.data(), &message, sizeof message);
     client.send_bytes(bytes.data(), size);
     return client.refused();
@@ -253,12 +269,15 @@ class Malformed : public testing::Test {
 
 TEST_F(Malformed, LengthsThatDoNotFit) {
   EXPECT_THAT(answer(StartMessage{}, MessageType::start, 8), HasSubstr("length"));
-  EXPECT_THAT(answer(StartMessage{}, MessageType::start, sizeof(StartMessage) + 8), HasSubstr("length"));
-  EXPECT_THAT(answer(StartMessage{}, MessageType::start, sizeof(StartMessage), 8), HasSubstr("length"));
+  EXPECT_THAT(answer(StartMessage{}, MessageType::start, sizeof(StartMessage) + 8),
+              HasSubstr("length"));
+  EXPECT_THAT(answer(StartMessage{}, MessageType::start, sizeof(StartMessage), 8),
+              HasSubstr("length"));
   EXPECT_THAT(answer(StartMessage{}, MessageType::start, 3), HasSubstr("short"));
   EXPECT_THAT(answer(ReleaseMessage{{}, 5, 0}, MessageType::release), HasSubstr("length"));
   EXPECT_THAT(answer(ReleaseMessage{{}, UINT32_MAX, 0}, MessageType::release), HasSubstr("length"));
-  EXPECT_THAT(answer(ReleaseMessage{{}, 0, 0}, MessageType::release, 60'000), HasSubstr("too long"));
+  EXPECT_THAT(answer(ReleaseMessage{{}, 0, 0}, MessageType::release, 60'000),
+              HasSubstr("too long"));
 }
 
 TEST_F(Malformed, TypesThatThereAreNot) {
@@ -268,9 +287,10 @@ TEST_F(Malformed, TypesThatThereAreNot) {
 }
 
 TEST_F(Malformed, NumbersOutOfRange) {
-  const auto start = [&](std::int64_t epoch, std::int64_t first, std::int64_t step, std::int64_t count, std::uint32_t depth,
-                         std::uint64_t stream = 1) {
-    return answer(StartMessage{{}, stream, epoch, first, step, count, depth, 0}, MessageType::start);
+  const auto start = [&](std::int64_t epoch, std::int64_t first, std::int64_t step,
+                         std::int64_t count, std::uint32_t depth, std::uint64_t stream = 1) {
+    return answer(StartMessage{{}, stream, epoch, first, step, count, depth, 0},
+                  MessageType::start);
   };
   EXPECT_THAT(start(0, 0, 1, 11, 1), HasSubstr("10 batches"));
   EXPECT_THAT(start(0, -1, 1, 1, 1), HasSubstr("10 batches"));
@@ -316,7 +336,8 @@ TEST_F(Malformed, AnyBytesAtAll) {
       for (auto& byte : bytes) byte = static_cast<unsigned char>(random());
       // Half of them get past the header.
       if (random() % 2 == 0 && bytes.size() >= sizeof(Header)) {
-        const Header header{static_cast<std::uint32_t>(bytes.size()), static_cast<MessageType>(1 + random() % 5), kVersion};
+        const Header header{static_cast<std::uint32_t>(bytes.size()),
+                            static_cast<MessageType>(1 + random() % 5), kVersion};
         std::memcpy(bytes.data(), &header, sizeof header);
       }
       if (!client.send_bytes(bytes.data(), bytes.size())) break;
@@ -382,7 +403,8 @@ TEST(HandoffServer, ReadersAreLimited) {
   four.expect(MessageType::welcome);
 }
 
-/// Holds batches by number, on so many connections, until one fails; then stops. Says how many over `ready`.
+/// Holds batches by number, on so many connections, until one fails; then stops. Says how many over
+/// `ready`.
 [[noreturn]] void hold_all(const std::string& path, int connections, int ready) {
   std::vector<std::unique_ptr<RawClient>> clients;
   std::vector<Received> kept;
@@ -406,7 +428,9 @@ TEST(HandoffServer, ReadersAreLimited) {
 TEST(HandoffServer, AProcessThatHoldsAllItCanAndStopsLeavesBatchesForOthers) {
   for (const int connections : {1, 4}) {
     // 96 bytes a batch.
-    Served served({R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}, "epochs": 20})"}, 2000);
+    Served served(
+        {R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}, "epochs": 20})"},
+        2000);
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
     const pid_t stopped = ::fork();
@@ -427,7 +451,8 @@ TEST(HandoffServer, AProcessThatHoldsAllItCanAndStopsLeavesBatchesForOthers) {
       EXPECT_EQ(values_of(batch)[0], first_value(4 * n));
       other.release(batch.as<BatchMessage>().lease);
     }
-    EXPECT_TRUE(eventually([&] { return served.server->statistics().leases == held; })) << "of the one that is stopped";
+    EXPECT_TRUE(eventually([&] { return served.server->statistics().leases == held; }))
+        << "of the one that is stopped";
     ::kill(stopped, SIGKILL);
     ::waitpid(stopped, nullptr, 0);
     EXPECT_TRUE(eventually([&] { return served.server->statistics().leases == 0; }));
@@ -471,7 +496,8 @@ TEST(HandoffServer, AReaderThatTakesNothingBlocksNobody) {
   other.hello();
   other.expect(MessageType::welcome);
   other.start(0, 1, 10);
-  for (int i = 0; i < 10; ++i) other.release(other.expect(MessageType::batch).as<BatchMessage>().lease);
+  for (int i = 0; i < 10; ++i)
+    other.release(other.expect(MessageType::batch).as<BatchMessage>().lease);
   other.expect(MessageType::end);
   // When it reads again, it gets its answers.
   EXPECT_EQ(deaf.expect(MessageType::failed).as<FailedMessage>().request, 1u);

@@ -42,11 +42,13 @@ std::string refusal(ErrorCode code, const std::function<void()>& body) {
 }
 
 TEST_F(Trust, ADirectoryThatAllMayWriteToIsNamed) {
-  EXPECT_EQ(changeable_directory(directory_ + "/s"), "") << "/tmp is sticky, and the entry in it ours";
+  EXPECT_EQ(changeable_directory(directory_ + "/s"), "")
+      << "/tmp is sticky, and the entry in it ours";
   EXPECT_EQ(changeable_directory(make("a", 0755) + "/s"), "");
   EXPECT_EQ(changeable_directory(make("open", 0777) + "/s"), directory_ + "/open");
   EXPECT_EQ(changeable_directory(make("open/b/c", 0700) + "/s"), directory_ + "/open");
-  EXPECT_EQ(changeable_directory(make("sticky", 01777) + "/s"), "") << "the entry is not there, and then ours to make";
+  EXPECT_EQ(changeable_directory(make("sticky", 01777) + "/s"), "")
+      << "the entry is not there, and then ours to make";
   // A link is as good as what it leads to.
   std::filesystem::create_symlink(directory_ + "/open/b", directory_ + "/link");
   EXPECT_EQ(changeable_directory(directory_ + "/link/c/s"), directory_ + "/open");
@@ -54,7 +56,8 @@ TEST_F(Trust, ADirectoryThatAllMayWriteToIsNamed) {
 
 TEST_F(Trust, InAStickyDirectoryTheEntryMustBeOurs) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
-  const std::string sticky = make("sticky", 01777), others = make("sticky/others", 0755), roots = make("sticky/roots", 0755);
+  const std::string sticky = make("sticky", 01777), others = make("sticky/others", 0755),
+                    roots = make("sticky/roots", 0755);
   ASSERT_EQ(::chown(others.c_str(), 65534, 65534), 0);
   EXPECT_EQ(changeable_directory(others + "/s"), sticky);
   EXPECT_EQ(changeable_directory(roots + "/s"), "");
@@ -62,16 +65,19 @@ TEST_F(Trust, InAStickyDirectoryTheEntryMustBeOurs) {
 
 TEST_F(Trust, NoSocketIsMadeWhereOthersCanReplaceIt) {
   const std::string open = make("open", 0777);
-  EXPECT_THAT(refusal(ErrorCode::access_denied, [&] { Listener listener(open + "/s"); }),
-              AllOf(HasSubstr("any user could replace the socket"), HasSubstr("chmod o-w '" + open + "'")));
+  EXPECT_THAT(
+      refusal(ErrorCode::access_denied, [&] { Listener listener(open + "/s"); }),
+      AllOf(HasSubstr("any user could replace the socket"), HasSubstr("chmod o-w '" + open + "'")));
 }
 
 TEST_F(Trust, AReaderDoesNotConnectWhereOthersCanReplaceTheSocket) {
   const std::string directory = make("d", 0700);
   const Listener listener(directory + "/s");
   ASSERT_EQ(::chmod(directory.c_str(), 0777), 0);
-  EXPECT_THAT(refusal(ErrorCode::access_denied, [&] { reader::Reader::open({.place = directory + "/s"}); }),
-              AllOf(HasSubstr("any user can replace the socket"), HasSubstr("chmod o-w '" + directory + "'")));
+  EXPECT_THAT(
+      refusal(ErrorCode::access_denied, [&] { reader::Reader::open({.place = directory + "/s"}); }),
+      AllOf(HasSubstr("any user can replace the socket"),
+            HasSubstr("chmod o-w '" + directory + "'")));
 }
 
 TEST_F(Trust, AReaderTakesNothingFromAnotherUsersServer) {
@@ -90,8 +96,10 @@ TEST_F(Trust, AReaderTakesNothingFromAnotherUsersServer) {
   }
   char byte;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_THAT(refusal(ErrorCode::access_denied, [&] { reader::Reader::open({.place = directory + "/s"}); }),
-              HasSubstr("the server runs as user 65534, and batches are taken from this user (0) and root only"));
+  EXPECT_THAT(
+      refusal(ErrorCode::access_denied, [&] { reader::Reader::open({.place = directory + "/s"}); }),
+      HasSubstr(
+          "the server runs as user 65534, and batches are taken from this user (0) and root only"));
   const int fd = connect_to(directory + "/s");
   EXPECT_FALSE(is_own_peer(fd, true));
   ::close(fd);

@@ -1,4 +1,5 @@
-// The assembly kernel, run on the host, against the engine's own assembly, over views made at random.
+// The assembly kernel, run on the host, against the engine's own assembly, over views made at
+// random.
 
 #include "gpu/kernels/assembly.cuh"
 
@@ -22,14 +23,15 @@ class RandomData {
  public:
   explicit RandomData(std::mt19937& random) : random_(random) {}
 
-  void add(const std::string& name, const std::string& dtype, const Names& dims, const Shape& shape, const Shape& chunks,
-           const Json& attributes, const Json& fill) {
+  void add(const std::string& name, const std::string& dtype, const Names& dims, const Shape& shape,
+           const Shape& chunks, const Json& attributes, const Json& fill) {
     const bool fortran = random_() % 3 == 0;
     Json all = attributes;
     all["_ARRAY_DIMENSIONS"] = dims;
-    const Json zarray = {{"zarr_format", 2}, {"shape", shape}, {"chunks", chunks}, {"dtype", dtype},
-                         {"compressor", nullptr}, {"order", fortran ? "F" : "C"}, {"filters", nullptr},
-                         {"fill_value", fill}, {"dimension_separator", "."}};
+    const Json zarray = {
+        {"zarr_format", 2},   {"shape", shape},        {"chunks", chunks},
+        {"dtype", dtype},     {"compressor", nullptr}, {"order", fortran ? "F" : "C"},
+        {"filters", nullptr}, {"fill_value", fill},    {"dimension_separator", "."}};
     data.hierarchy.arrays[name] = parse_array_v2(name, zarray, all, name);
     std::size_t chunk_bytes = static_cast<std::size_t>(dtype.back() - '0');
     for (const std::int64_t n : chunks) chunk_bytes *= static_cast<std::size_t>(n);
@@ -59,14 +61,16 @@ class RandomData {
 };
 
 /// The tensors of a batch, put together by the kernel from stored chunks.
-std::vector<std::vector<std::byte>> gathered(const View& view, const AssemblyTables& tables, const MemoryObjects& store,
-                                             std::int64_t epoch, std::int64_t batch) {
+std::vector<std::vector<std::byte>> gathered(const View& view, const AssemblyTables& tables,
+                                             const MemoryObjects& store, std::int64_t epoch,
+                                             std::int64_t batch) {
   const BatchPlan plan = view.plan(epoch, batch);
   std::vector<std::uint64_t> begins, sizes;
   std::uint64_t total = 0;
   for (std::size_t t = 0; t < plan.shapes.size(); ++t) {
     begins.push_back(total);
-    sizes.push_back(static_cast<std::uint64_t>(element_count(plan.shapes[t])) * view.tensors()[t].type.itemsize);
+    sizes.push_back(static_cast<std::uint64_t>(element_count(plan.shapes[t])) *
+                    view.tensors()[t].type.itemsize);
     total += (sizes.back() + 255) / 256 * 256;
   }
   std::vector<std::uint8_t> chunks;
@@ -75,7 +79,8 @@ std::vector<std::vector<std::byte>> gathered(const View& view, const AssemblyTab
   GatherPlan gathers;
   for (const ChunkUse& use : plan.chunks) {
     const Array& array = *view.variables()[use.variable]->array;
-    std::string key = array.metadata().path + "/" + array.metadata().key_encoding.key(array.grid().chunk(use.chunk));
+    std::string key = array.metadata().path + "/" +
+                      array.metadata().key_encoding.key(array.grid().chunk(use.chunk));
     const auto object = store.objects.find(key);
     EXPECT_EQ(codings[use.variable].kind, Coding::Kind::raw);
     DecodedPlace place{(chunks.size() + 255) / 256 * 256, &codings[use.variable].form};
@@ -83,7 +88,8 @@ std::vector<std::vector<std::byte>> gathered(const View& view, const AssemblyTab
       chunks.resize(place.offset);
       chunks.insert(chunks.end(), object->second.begin(), object->second.end());
     }
-    add_use(gathers, view, tables, plan, use, object == store.objects.end() ? nullptr : &place, begins);
+    add_use(gathers, view, tables, plan, use, object == store.objects.end() ? nullptr : &place,
+            begins);
   }
   add_paddings(gathers, tables, plan, begins);
   std::vector<std::uint64_t> memory(total / 8 + 1, 0xcdcdcdcdcdcdcdcd);
@@ -97,7 +103,8 @@ std::vector<std::vector<std::byte>> gathered(const View& view, const AssemblyTab
   for (std::uint32_t slice = 0; slice < gathers.slices(); ++slice) gather_slice<64>(work, slice);
   std::vector<std::vector<std::byte>> tensors;
   const auto* bytes = reinterpret_cast<const std::byte*>(memory.data());
-  for (std::size_t t = 0; t < begins.size(); ++t) tensors.emplace_back(bytes + begins[t], bytes + begins[t] + sizes[t]);
+  for (std::size_t t = 0; t < begins.size(); ++t)
+    tensors.emplace_back(bytes + begins[t], bytes + begins[t] + sizes[t]);
   return tensors;
 }
 
@@ -107,8 +114,8 @@ std::string hex(const std::byte* at, std::size_t size) {
   return text;
 }
 
-/// Compares the view's first batch, its last, and some between; how many those are. What differs from one batch to the
-/// next of a view is where its windows lie.
+/// Compares the view's first batch, its last, and some between; how many those are. What differs
+/// from one batch to the next of a view is where its windows lie.
 int compare(const MemoryData& data, const std::string& json) {
   Log log;
   Engine engine({.threads = 1, .memory = 64 << 20, .prefetch = false}, log);
@@ -126,7 +133,8 @@ int compare(const MemoryData& data, const std::string& json) {
       for (std::size_t i = 0; i < got[t].size(); i += item)
         if (std::memcmp(got[t].data() + i, expected->files[t].data() + i, item) != 0) {
           ADD_FAILURE() << "batch " << b << " tensor " << t << " element " << i / item << ": "
-                        << hex(got[t].data() + i, item) << ", expected " << hex(expected->files[t].data() + i, item) << " " << json;
+                        << hex(got[t].data() + i, item) << ", expected "
+                        << hex(expected->files[t].data() + i, item) << " " << json;
           return 0;
         }
     }
@@ -134,14 +142,16 @@ int compare(const MemoryData& data, const std::string& json) {
   return static_cast<int>(count);
 }
 
-const char* const kTypes[] = {"|i1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "|u1", "<u2", ">u2", "<u4",
-                              "<u8", "<f2", ">f2", "<f4", ">f4", "<f8", ">f8"};
+const char* const kTypes[] = {"|i1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "|u1", "<u2",
+                              ">u2", "<u4", "<u8", "<f2", ">f2", "<f4", ">f4", "<f8", ">f8"};
 
 TEST(Assembly, RandomViewsGiveTheEnginesBytes) {
   int batches = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
     std::mt19937 random(seed);
-    const auto up_to = [&](std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<unsigned>(n)); };
+    const auto up_to = [&](std::int64_t n) {
+      return static_cast<std::int64_t>(random() % static_cast<unsigned>(n));
+    };
     const auto maybe = [&] { return random() % 2 == 0; };
     RandomData made(random);
     const Shape shape{5 + up_to(8), 1 + up_to(3), 4 + up_to(30), 4 + up_to(40)};
@@ -177,15 +187,21 @@ TEST(Assembly, RandomViewsGiveTheEnginesBytes) {
     }
     Json view = {{"window", {{"time", 1}}}, {"batch", 1 + up_to(4)}};
     if (maybe()) view["window"]["y"] = {{"size", 2 + up_to(2)}, {"stride", 1 + up_to(3)}};
-    if (maybe()) view["window"]["x"] = {{"size", 3 + up_to(2)}, {"stride", 2 + up_to(5)}, {"wrap", true}};
+    if (maybe())
+      view["window"]["x"] = {{"size", 3 + up_to(2)}, {"stride", 2 + up_to(5)}, {"wrap", true}};
     if (maybe()) view["order"] = {{"shuffle", "global"}, {"seed", 4}};
     if (maybe())
       view["tensors"] = {{"x", {{"variables", tensor_variables}, {"stack", "channel"}}},
                          {"y", {{"variables", {"a"}}, {"offsets", {{"time", {1, 2}}}}}}};
-    if (decodes_to_float && random() % 3 != 0) view["dtype"] = std::array{"float32", "float16", "bfloat16", "float64"}[random() % 4];
-    if (maybe()) view["normalize"] = {{"method", "zscore"}, {"statistics", statistics}, {"variables", tensor_variables}};
-    if (decodes_to_float && random() % 3 == 0) view["missing"] = {{"nan", "fill"}, {"value", -9.25}};
-    if (decodes_to_float && view["window"].contains("y") && maybe()) view["window"]["y"]["edge"] = "pad";
+    if (decodes_to_float && random() % 3 != 0)
+      view["dtype"] = std::array{"float32", "float16", "bfloat16", "float64"}[random() % 4];
+    if (maybe())
+      view["normalize"] = {
+          {"method", "zscore"}, {"statistics", statistics}, {"variables", tensor_variables}};
+    if (decodes_to_float && random() % 3 == 0)
+      view["missing"] = {{"nan", "fill"}, {"value", -9.25}};
+    if (decodes_to_float && view["window"].contains("y") && maybe())
+      view["window"]["y"]["edge"] = "pad";
     if (view.contains("dtype") && view["dtype"] == "bfloat16") view["formats"] = {"safetensors"};
     try {
       batches += compare(made.data, view.dump());

@@ -25,8 +25,10 @@ Bytes compressed(const Bytes& data, int level) {
   Bytes block(static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(data.size()))));
   const auto* from = reinterpret_cast<const char*>(data.data());
   auto* to = reinterpret_cast<char*>(block.data());
-  const int size = level == 0 ? LZ4_compress_default(from, to, static_cast<int>(data.size()), static_cast<int>(block.size()))
-                              : LZ4_compress_HC(from, to, static_cast<int>(data.size()), static_cast<int>(block.size()), level);
+  const int size = level == 0 ? LZ4_compress_default(from, to, static_cast<int>(data.size()),
+                                                     static_cast<int>(block.size()))
+                              : LZ4_compress_HC(from, to, static_cast<int>(data.size()),
+                                                static_cast<int>(block.size()), level);
   block.resize(static_cast<std::size_t>(size));
   return block;
 }
@@ -48,7 +50,8 @@ Outcome on_gpu_code(const Bytes& block, std::uint32_t size) {
 Outcome by_library(const Bytes& block, std::uint32_t size) {
   Outcome outcome;
   outcome.data.resize(size);
-  const int got = LZ4_decompress_safe(reinterpret_cast<const char*>(block.data()), reinterpret_cast<char*>(outcome.data.data()),
+  const int got = LZ4_decompress_safe(reinterpret_cast<const char*>(block.data()),
+                                      reinterpret_cast<char*>(outcome.data.data()),
                                       static_cast<int>(block.size()), static_cast<int>(size));
   outcome.good = got >= 0 && static_cast<std::uint32_t>(got) == size;
   return outcome;
@@ -59,7 +62,8 @@ TEST(Lz4, EqualsTheLibraryOnEveryKindOfDataAndSize) {
     for (const std::size_t size : {1, 5, 12, 13, 64, 255, 256, 257, 4096, 33333, 131072})
       for (const int level : {0, 9}) {
         const Bytes data = make_data(kind, size);
-        const Outcome outcome = on_gpu_code(compressed(data, level), static_cast<std::uint32_t>(size));
+        const Outcome outcome =
+            on_gpu_code(compressed(data, level), static_cast<std::uint32_t>(size));
         ASSERT_TRUE(outcome.good) << static_cast<int>(kind) << " " << size << " " << level;
         ASSERT_TRUE(outcome.data == data) << static_cast<int>(kind) << " " << size << " " << level;
       }
@@ -75,7 +79,8 @@ TEST(Lz4, DecodesALongBlockWithTheKernelsOwnShape) {
 }
 
 TEST(Lz4, SequencesThatNeverFallIntoStepAreStillRead) {
-  // Every sequence is {token 0, distance 4}: read one byte late, it is {token 4, distance 0}, again and again.
+  // Every sequence is {token 0, distance 4}: read one byte late, it is {token 4, distance 0}, again
+  // and again.
   Bytes block = {0x40, 'a', 'b', 'c', 'd', 4, 0};
   Bytes expected = {'a', 'b', 'c', 'd', 'a', 'b', 'c', 'd'};
   for (int i = 0; i < 3000; ++i) {
@@ -122,10 +127,12 @@ TEST(Lz4, AgreesWithTheLibraryOnFlippedBytes) {
     const Bytes block = compressed(data, 0);
     for (int round = 0; round < 400; ++round) {
       Bytes flipped = block;
-      for (unsigned k = 0; k <= random() % 3; ++k) flipped[random() % flipped.size()] ^= static_cast<std::uint8_t>(1u << random() % 8);
+      for (unsigned k = 0; k <= random() % 3; ++k)
+        flipped[random() % flipped.size()] ^= static_cast<std::uint8_t>(1u << random() % 8);
       const Outcome ours = on_gpu_code(flipped, 2000), theirs = by_library(flipped, 2000);
       // The library lets a few ends pass that the format forbids: what we refuse, it decides.
-      ASSERT_TRUE(!ours.good || (theirs.good && ours.data == theirs.data)) << static_cast<int>(kind) << " " << round;
+      ASSERT_TRUE(!ours.good || (theirs.good && ours.data == theirs.data))
+          << static_cast<int>(kind) << " " << round;
       agreed += ours.good == theirs.good;
     }
   }

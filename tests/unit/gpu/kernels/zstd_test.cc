@@ -34,7 +34,8 @@ Bytes compressed(const Bytes& data, const Options& options) {
   for (std::size_t at = 0;; at += share) {
     const bool last = data.size() - at <= share;
     ZSTD_inBuffer in{data.data() + at, last ? data.size() - at : share, 0};
-    const std::size_t left = ZSTD_compressStream2(context, &out, &in, last ? ZSTD_e_end : ZSTD_e_flush);
+    const std::size_t left =
+        ZSTD_compressStream2(context, &out, &in, last ? ZSTD_e_end : ZSTD_e_flush);
     EXPECT_EQ(left, 0u);
     if (last) break;
   }
@@ -58,7 +59,8 @@ Bytes on_gpu_code(const Bytes& chunk, std::size_t size, Verdict* verdict = nullp
 
 /// The features that an encoder chose, so that a test knows that it met them.
 struct Met {
-  int raw_blocks = 0, rle_blocks = 0, raw_literals = 0, rle_literals = 0, one_stream = 0, four_streams = 0, treeless = 0;
+  int raw_blocks = 0, rle_blocks = 0, raw_literals = 0, rle_literals = 0, one_stream = 0,
+      four_streams = 0, treeless = 0;
   int default_tables = 0, repeated_tables = 0, own_tables = 0, no_sequences = 0;
 
   void add(const DecodePlan& plan) {
@@ -97,7 +99,8 @@ TEST(Zstd, EqualsTheLibraryAtEveryLevelOnEveryKindOfData) {
         ASSERT_EQ(plan.add_zstd(as_bytes(frame), 0, 0, size), Verdict::planned);
         met.add(plan);
         const Emulated result = emulate(plan, frame, size);
-        ASSERT_EQ(result.status[0], kDecoded) << static_cast<int>(kind) << " " << size << " " << level;
+        ASSERT_EQ(result.status[0], kDecoded)
+            << static_cast<int>(kind) << " " << size << " " << level;
         ASSERT_TRUE(result.target == data) << static_cast<int>(kind) << " " << size << " " << level;
       }
   EXPECT_GT(met.raw_blocks, 0);
@@ -121,7 +124,8 @@ TEST(Zstd, DecodesManyBlocksThatRepeatTables) {
         DecodePlan plan;
         ASSERT_EQ(plan.add_zstd(as_bytes(frame), 0, 0, data.size()), Verdict::planned);
         met.add(plan);
-        ASSERT_TRUE(emulate(plan, frame, data.size()).target == data) << static_cast<int>(kind) << " " << flush << " " << level;
+        ASSERT_TRUE(emulate(plan, frame, data.size()).target == data)
+            << static_cast<int>(kind) << " " << flush << " " << level;
       }
   EXPECT_GT(met.treeless, 0);
   EXPECT_GT(met.repeated_tables, 0);
@@ -131,7 +135,10 @@ TEST(Zstd, DecodesFramesWithoutAContentSizeAndWithASmallWindow) {
   const Bytes data = make_data(Data::packed, 500'000);
   for (const int window : {10, 14, 17})
     for (const bool sized : {false, true}) {
-      const Options options{.checksum = true, .content_size = sized, .flush_every = sized ? 0u : 99'999u, .window_log = window};
+      const Options options{.checksum = true,
+                            .content_size = sized,
+                            .flush_every = sized ? 0u : 99'999u,
+                            .window_log = window};
       ASSERT_TRUE(on_gpu_code(compressed(data, options), data.size()) == data) << window << sized;
     }
 }
@@ -150,7 +157,8 @@ TEST(Zstd, DecodesSeveralFramesAndSkippableOnes) {
   Bytes chunk = compressed(first, {});
   const Bytes skippable = {0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3};
   chunk.insert(chunk.end(), skippable.begin(), skippable.end());
-  const Bytes tail = compressed(second, {.checksum = true, .content_size = false, .flush_every = 5000});
+  const Bytes tail =
+      compressed(second, {.checksum = true, .content_size = false, .flush_every = 5000});
   chunk.insert(chunk.end(), tail.begin(), tail.end());
   EXPECT_TRUE(on_gpu_code(chunk, data.size()) == data);
   EXPECT_TRUE(on_gpu_code(chunk, data.size() - 1).empty());
@@ -189,13 +197,16 @@ TEST(Zstd, AgreesWithTheLibraryOnFlippedBytes) {
   for (const Data kind : kAllData)
     for (const int level : {1, 3, 19})
       for (const std::size_t flush : {0, 900}) {
-        const Bytes frame = compressed(make_data(kind, 4000), {.level = level, .flush_every = flush});
+        const Bytes frame =
+            compressed(make_data(kind, 4000), {.level = level, .flush_every = flush});
         for (int round = 0; round < 250; ++round) {
           Bytes flipped = frame;
           for (unsigned k = 0; k <= random() % 2; ++k)
-            flipped[random() % (round % 2 == 0 ? flipped.size() : std::min<std::size_t>(flipped.size(), 80))] ^=
+            flipped[random() % (round % 2 == 0 ? flipped.size()
+                                               : std::min<std::size_t>(flipped.size(), 80))] ^=
                 static_cast<std::uint8_t>(1u << random() % 8);
-          ASSERT_TRUE(agrees(flipped, 4000, &accepted)) << static_cast<int>(kind) << " " << level << " " << round;
+          ASSERT_TRUE(agrees(flipped, 4000, &accepted))
+              << static_cast<int>(kind) << " " << level << " " << round;
         }
       }
   EXPECT_GT(accepted, 100);
@@ -234,7 +245,9 @@ TEST(Zstd, RefusesHugeCountsWithoutTablesForThem) {
   // A block that says it has 98,047 sequences, 10 bytes long, again and again.
   Bytes blocks;
   for (int i = 0; i < 1000; ++i) {
-    const Bytes block = {0x54, 0, 0, /* raw literals */ 0, /* count */ 0xff, 0xff, 0xff, /* RLE tables */ 0x54, 0, 0, 0, 1};
+    const Bytes block = {
+        0x54, 0, 0, /* raw literals */ 0, /* count */ 0xff, 0xff, 0xff, /* RLE tables */ 0x54, 0,
+        0,    0, 1};
     blocks.insert(blocks.end(), block.begin(), block.end());
   }
   for (const std::uint32_t size : {100u, 100'000u, 1u << 29}) {
@@ -257,7 +270,8 @@ TEST(Zstd, RefusesSectionsOfNoise) {
   for (unsigned seed = 0; seed < 3000; ++seed) {
     Bytes content = make_data(Data::noise, 40 + seed % 200, seed);
     const auto size = static_cast<std::uint32_t>(content.size());
-    Bytes block = {static_cast<std::uint8_t>(size << 3 | 5), static_cast<std::uint8_t>(size >> 5), 0};
+    Bytes block = {static_cast<std::uint8_t>(size << 3 | 5), static_cast<std::uint8_t>(size >> 5),
+                   0};
     // Plausible beginnings, so that noise gets as far as the tables and the streams.
     if (seed % 3 == 0) content[0] = 0x10;                            // two raw literals
     if (seed % 3 == 1) content[0] = 0x02 | 0x40, content[1] = 0x08;  // Huffman, one stream

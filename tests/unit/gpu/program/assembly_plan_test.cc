@@ -44,14 +44,19 @@ std::vector<Element> elements_of(const GatherPlan& plan) {
 }
 
 /// The same, by counting through the box in C order.
-std::vector<Element> expected(const Dims& shape, const GatherPlan::Place& source, const GatherPlan::Place& target,
-                              std::uint64_t entry, const Dims& entry_strides) {
+std::vector<Element> expected(const Dims& shape, const GatherPlan::Place& source,
+                              const GatherPlan::Place& target, std::uint64_t entry,
+                              const Dims& entry_strides) {
   std::vector<Element> all;
   const auto walk = [&](auto&& self, std::size_t d, Element at) -> void {
     if (d == shape.size()) return all.push_back(at);
     for (std::int64_t i = 0; i < shape[d]; ++i) {
-      const auto step = [i, d](const Dims& strides) { return strides.empty() ? 0 : static_cast<std::uint64_t>(i * strides[d]); };
-      self(self, d + 1, {std::get<0>(at) + step(source.strides), std::get<1>(at) + step(target.strides), std::get<2>(at) + step(entry_strides)});
+      const auto step = [i, d](const Dims& strides) {
+        return strides.empty() ? 0 : static_cast<std::uint64_t>(i * strides[d]);
+      };
+      self(self, d + 1,
+           {std::get<0>(at) + step(source.strides), std::get<1>(at) + step(target.strides),
+            std::get<2>(at) + step(entry_strides)});
     }
   };
   walk(walk, 0, {source.offset, target.offset, entry});
@@ -78,13 +83,16 @@ TEST(GatherPlan, EveryElementGoesToItsPlace) {
   for (int round = 0; round < 500; ++round) {
     const std::size_t rank = random() % 9;
     Dims shape, entry_strides;
-    for (std::size_t d = 0; d < rank; ++d) shape.push_back(1 + static_cast<std::int64_t>(random() % 3));
+    for (std::size_t d = 0; d < rank; ++d)
+      shape.push_back(1 + static_cast<std::int64_t>(random() % 3));
     Dims wide = shape;  // the chunk that the box is cut from
     for (std::int64_t& n : wide) n += static_cast<std::int64_t>(random() % 2);
-    GatherPlan::Place source{random() % 1000, c_strides(wide, 4)}, target{random() % 1000, c_strides(shape, 2)};
+    GatherPlan::Place source{random() % 1000, c_strides(wide, 4)},
+        target{random() % 1000, c_strides(shape, 2)};
     std::shuffle(target.strides.begin(), target.strides.end(), random);
     if (random() % 2)
-      for (std::size_t d = 0; d < rank; ++d) entry_strides.push_back(static_cast<std::int64_t>(random() % 3));
+      for (std::size_t d = 0; d < rank; ++d)
+        entry_strides.push_back(static_cast<std::int64_t>(random() % 3));
     GatherPlan plan;
     plan.add(7, shape, source, 2, target, 5, entry_strides);
     expect_sound(plan);
@@ -169,7 +177,8 @@ double number_at(const AssemblyTables& tables, std::uint64_t at) {
 
 TEST(AssemblyTables, HoldEachVariablesConversionAndConstants) {
   MemoryData data;
-  data.declare("a", "<i2", {"time", "level"}, {6, 3}, {1, 3}, {{"scale_factor", 0.5}, {"add_offset", 273.0}}, -7);
+  data.declare("a", "<i2", {"time", "level"}, {6, 3}, {1, 3},
+               {{"scale_factor", 0.5}, {"add_offset", 273.0}}, -7);
   data.declare("b", "<f4", {"time", "level"}, {6, 3}, {1, 3}, Json::object(), 2.5);
   const auto view = parse(data, R"({"window": {"time": 1}, "batch": 2, "dtype": "float32",
       "normalize": {"method": "zscore", "statistics": {"a": {"dims": ["level"], "mean": [1, 2, 3], "std": [4, 5, 6]}},
@@ -237,8 +246,10 @@ TEST(AddUse, TakesPartsFromTheirPlaceInTheChunk) {
   for (std::size_t i = 0; i < plan.gathers().size(); ++i) {
     EXPECT_EQ(plan.gathers()[i].from_constants, i >= rows);
     for (const Element& element : elements_of(plan.gathers()[i])) {
-      if (i < rows) sources.push_back(std::get<0>(element));
-      else EXPECT_EQ(std::get<0>(element), tables.fill_value(0));
+      if (i < rows)
+        sources.push_back(std::get<0>(element));
+      else
+        EXPECT_EQ(std::get<0>(element), tables.fill_value(0));
       targets.push_back(std::get<1>(element));
     }
   }

@@ -10,15 +10,18 @@ namespace blosc_test {
 
 using Bytes = std::vector<std::uint8_t>;
 
-Bytes compressed(const Bytes& data, const char* codec, int level, int shuffle, std::size_t item, std::size_t block) {
+Bytes compressed(const Bytes& data, const char* codec, int level, int shuffle, std::size_t item,
+                 std::size_t block) {
   Bytes chunk(data.size() + BLOSC_MAX_OVERHEAD);
-  const int size = blosc_compress_ctx(level, shuffle, item, data.size(), data.data(), chunk.data(), chunk.size(), codec, block, 1);
+  const int size = blosc_compress_ctx(level, shuffle, item, data.size(), data.data(), chunk.data(),
+                                      chunk.size(), codec, block, 1);
   EXPECT_GT(size, 0);
   chunk.resize(static_cast<std::size_t>(size));
   return chunk;
 }
 
-/// Decodes `chunk`, which lies somewhere in the middle of a batch; empty when the GPU code refuses it.
+/// Decodes `chunk`, which lies somewhere in the middle of a batch; empty when the GPU code refuses
+/// it.
 Bytes on_gpu_code(const Bytes& chunk, std::size_t size, Verdict* verdict = nullptr) {
   Bytes source(3 + chunk.size(), 0xee);
   std::copy(chunk.begin(), chunk.end(), source.begin() + 3);
@@ -32,7 +35,8 @@ Bytes on_gpu_code(const Bytes& chunk, std::size_t size, Verdict* verdict = nullp
     EXPECT_EQ(result.target[16 + size + i], 0xcd);
   }
   if (result.status[0] != kDecoded) return {};
-  return {result.target.begin() + 16, result.target.begin() + 16 + static_cast<std::ptrdiff_t>(size)};
+  return {result.target.begin() + 16,
+          result.target.begin() + 16 + static_cast<std::ptrdiff_t>(size)};
 }
 
 TEST(Blosc, EqualsTheLibraryOverCodecsFiltersAndSizes) {
@@ -47,8 +51,10 @@ TEST(Blosc, EqualsTheLibraryOverCodecsFiltersAndSizes) {
               const Bytes chunk = compressed(data, codec, 5, shuffle, item, block);
               Verdict verdict;
               const Bytes decoded = on_gpu_code(chunk, size, &verdict);
-              ASSERT_EQ(verdict, Verdict::planned) << codec << shuffle << " " << item << " " << size;
-              ASSERT_TRUE(decoded == data) << codec << shuffle << " " << item << " " << size << " " << block;
+              ASSERT_EQ(verdict, Verdict::planned)
+                  << codec << shuffle << " " << item << " " << size;
+              ASSERT_TRUE(decoded == data)
+                  << codec << shuffle << " " << item << " " << size << " " << block;
               ++planned;
             }
   EXPECT_GT(planned, 1000);
@@ -79,7 +85,8 @@ TEST(Blosc, SeveralChunksKeepTheirOwnStatus) {
   DecodePlan plan;
   for (std::uint64_t i = 0; i < 3; ++i) {
     source.insert(source.end(), chunk.begin(), chunk.end());
-    ASSERT_EQ(plan.add_blosc(as_bytes(chunk), i * chunk.size(), i * 40'000, 40'000), Verdict::planned);
+    ASSERT_EQ(plan.add_blosc(as_bytes(chunk), i * chunk.size(), i * 40'000, 40'000),
+              Verdict::planned);
   }
   for (const Lz4Stream& stream : plan.lz4_streams)
     if (stream.chunk == 1) std::memset(source.data() + stream.source, 0xff, stream.source_size);

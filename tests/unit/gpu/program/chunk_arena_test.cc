@@ -12,7 +12,8 @@ using testing::ElementsAre;
 using Key = ChunkArena::Key;
 
 /// Puts a chunk of `size` bytes in, decoded by program `number`; where it lies.
-std::uint64_t put(ChunkArena& arena, const Key& key, std::uint64_t size, std::uint64_t number, ProgramNumbers* waits = nullptr) {
+std::uint64_t put(ChunkArena& arena, const Key& key, std::uint64_t size, std::uint64_t number,
+                  ProgramNumbers* waits = nullptr) {
   ProgramNumbers after;
   const auto offset = arena.allocate(size, after);
   EXPECT_TRUE(offset.has_value());

@@ -9,16 +9,21 @@ namespace batchfs::gpu {
 namespace coding_test {
 
 Coding coding(const Json& changes) {
-  Json zarray = {{"zarr_format", 2}, {"shape", {8, 6, 10}}, {"chunks", {4, 3, 5}}, {"dtype", "<f4"}, {"compressor", nullptr},
-                 {"order", "C"}, {"filters", nullptr}, {"fill_value", nullptr}};
+  Json zarray = {{"zarr_format", 2},   {"shape", {8, 6, 10}},   {"chunks", {4, 3, 5}},
+                 {"dtype", "<f4"},     {"compressor", nullptr}, {"order", "C"},
+                 {"filters", nullptr}, {"fill_value", nullptr}};
   zarray.update(changes);
-  const auto metadata = std::make_shared<const ArrayMetadata>(parse_array_v2("v", zarray, Json::object(), "v"));
+  const auto metadata =
+      std::make_shared<const ArrayMetadata>(parse_array_v2("v", zarray, Json::object(), "v"));
   return coding_of(Array(std::make_shared<MemoryObjects>(), metadata));
 }
 
 TEST(Coding, SaysWhatTheGpuUndoes) {
   EXPECT_EQ(coding(Json::object()).kind, Coding::Kind::raw);
-  EXPECT_EQ(coding({{"compressor", {{"id", "blosc"}, {"cname", "lz4"}, {"clevel", 5}, {"shuffle", 1}}}}).kind, Coding::Kind::blosc);
+  EXPECT_EQ(
+      coding({{"compressor", {{"id", "blosc"}, {"cname", "lz4"}, {"clevel", 5}, {"shuffle", 1}}}})
+          .kind,
+      Coding::Kind::blosc);
   EXPECT_EQ(coding({{"compressor", {{"id", "zstd"}, {"level", 3}}}}).kind, Coding::Kind::zstd);
   EXPECT_EQ(coding({{"compressor", {{"id", "lz4"}}}}).kind, Coding::Kind::lz4);
   const Coding shuffled = coding({{"filters", {{{"id", "shuffle"}, {"elementsize", 4}}}}});
@@ -30,7 +35,9 @@ TEST(Coding, LeavesTheRestToTheCpuAndSaysWhy) {
   const Coding zlib = coding({{"compressor", {{"id", "zlib"}, {"level", 1}}}});
   EXPECT_EQ(zlib.kind, Coding::Kind::cpu);
   EXPECT_THAT(zlib.why_cpu, testing::HasSubstr("zlib"));
-  const Coding both = coding({{"dtype", ">f4"}, {"filters", {{{"id", "shuffle"}, {"elementsize", 4}}}}, {"compressor", {{"id", "zstd"}, {"level", 3}}}});
+  const Coding both = coding({{"dtype", ">f4"},
+                              {"filters", {{{"id", "shuffle"}, {"elementsize", 4}}}},
+                              {"compressor", {{"id", "zstd"}, {"level", 3}}}});
   EXPECT_EQ(both.kind, Coding::Kind::cpu);
   EXPECT_EQ(both.form.swap, 1);  // as the CPU decodes it
 }

@@ -1,5 +1,5 @@
-// A program in which every kind of row touches the first and the last byte that it may is accepted; one step further,
-// and it is refused.
+// A program in which every kind of row touches the first and the last byte that it may is accepted;
+// one step further, and it is refused.
 
 #include <cstring>
 #include <functional>
@@ -89,10 +89,12 @@ struct Rows {
     split.order = Order::shuffled;
     split.split = true;
     plan.unshuffles = {split};
-    plan.plane_places = {{Area::planes, 300}, {Area::source, 3900}, {Area::planes, 0}, {Area::planes, 100}};
+    plan.plane_places = {
+        {Area::planes, 300}, {Area::source, 3900}, {Area::planes, 0}, {Area::planes, 100}};
     plan.longest_unshuffle = 400;
 
-    // 5 by 4 elements from the end of the target backwards, and a fill value for the rest of the batch.
+    // 5 by 4 elements from the end of the target backwards, and a fill value for the rest of the
+    // batch.
     conversions[0].copies = true;
     conversions[0].item = conversions[0].result_item = 4;
     conversions[1].item = conversions[1].result_item = 4;
@@ -176,7 +178,8 @@ TEST(CheckProgram, Lz4Streams) {
   EXPECT_TRUE(with([](Lz4Stream& s) { s.size = 0; }));
   EXPECT_TRUE(with([](Lz4Stream& s) { s.size = 101; }));
   EXPECT_TRUE(with([](Lz4Stream& s) { s.target.offset = 301; }));
-  EXPECT_TRUE(with([](Lz4Stream& s) { s.target.area = Area::source; })) << "what is read is not written to";
+  EXPECT_TRUE(with([](Lz4Stream& s) { s.target.area = Area::source; }))
+      << "what is read is not written to";
   EXPECT_TRUE(with([](Lz4Stream& s) { ++s.runs; }));
   EXPECT_TRUE(with([](Lz4Stream& s) { ++s.run_index; }));
 }
@@ -196,9 +199,11 @@ TEST(CheckProgram, ZstdBlocks) {
   EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.literal_source_size = 0; }));
   EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.literal_streams = 3; }));
   EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.literal_kind = static_cast<LiteralKind>(9); }));
-  EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.literal_kind = LiteralKind::rle; })) << "the next block uses its tree";
+  EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.literal_kind = LiteralKind::rle; }))
+      << "the next block uses its tree";
   EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.sequences = 3991; }));
-  EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.sequence_count = 21; })) << "more runs than there is room for";
+  EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.sequence_count = 21; }))
+      << "more runs than there is room for";
   EXPECT_TRUE(with(2, [](ZstdBlock& b) { b.run_index = 514; }));
   EXPECT_TRUE(with(3, [](ZstdBlock& b) { b.tree = 4; }));
   EXPECT_TRUE(with(3, [](ZstdBlock& b) { b.tree = 1; })) << "has none";
@@ -217,7 +222,8 @@ TEST(CheckProgram, ZstdFrames) {
   EXPECT_TRUE(with([](ZstdFrame& f) { f.size = 1001; }));
   EXPECT_TRUE(with([](ZstdFrame& f) { f.target.offset = 1001; }));
   EXPECT_TRUE(with([](ZstdFrame& f) { f.target.area = Area::planes; }));
-  EXPECT_TRUE(with([](ZstdFrame& f) { std::memset(&f.has_checksum, 2, 1); })) << "no value of a bool";
+  EXPECT_TRUE(with([](ZstdFrame& f) { std::memset(&f.has_checksum, 2, 1); }))
+      << "no value of a bool";
 }
 
 TEST(CheckProgram, ShuffledStretches) {
@@ -277,9 +283,12 @@ TEST(CheckProgram, RunsDoNotOverlap) {
 
 TEST(CheckProgram, BlocksAreOfTheirFramesChunkAndUseTheirOwnTree) {
   EXPECT_FALSE(refuses([](Rows& r) { r.chunks = 2; }));
-  EXPECT_TRUE(refuses([](Rows& r) { r.chunks = 2, r.plan.zstd_blocks[1].chunk = 1; })) << "what is refused leaves no result";
-  EXPECT_TRUE(refuses([](Rows& r) { r.plan.zstd_blocks[3].literal_tree = true; })) << "the tree of another block";
-  EXPECT_TRUE(refuses([](Rows& r) { r.plan.zstd_frames.push_back(r.plan.zstd_frames[0]); })) << "blocks of two frames";
+  EXPECT_TRUE(refuses([](Rows& r) { r.chunks = 2, r.plan.zstd_blocks[1].chunk = 1; }))
+      << "what is refused leaves no result";
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.zstd_blocks[3].literal_tree = true; }))
+      << "the tree of another block";
+  EXPECT_TRUE(refuses([](Rows& r) { r.plan.zstd_frames.push_back(r.plan.zstd_frames[0]); }))
+      << "blocks of two frames";
 }
 
 TEST(CheckProgram, WorkIsBounded) {
@@ -288,7 +297,8 @@ TEST(CheckProgram, WorkIsBounded) {
   EXPECT_TRUE(refuses([](Rows& r) { r.plan.longest_unshuffle = 401; }));
   EXPECT_TRUE(refuses([](Rows& r) { r.plan.longest_unshuffle = 0xffffffff; }));
   EXPECT_TRUE(refuses([](Rows& r) { r.copies.insert(r.copies.end(), 6, r.copies[1]); }));
-  EXPECT_TRUE(refuses([](Rows& r) { r.plan.unshuffles.insert(r.plan.unshuffles.end(), 5, r.plan.unshuffles[0]); }));
+  EXPECT_TRUE(refuses(
+      [](Rows& r) { r.plan.unshuffles.insert(r.plan.unshuffles.end(), 5, r.plan.unshuffles[0]); }));
   EXPECT_TRUE(refuses([](Rows& r) {
     r.gathers.push_back(r.gathers[0]);
     r.gathers[2].first_slice = 2;
@@ -368,7 +378,8 @@ TEST(Program, TablesLieInside) {
   EXPECT_TRUE(refused([](ProgramHeader& h) { h.gathers.offset = h.size; }));
   EXPECT_TRUE(refused([](ProgramHeader& h) { h.gathers.offset = kHuge / 16 * 16; }));
   EXPECT_TRUE(refused([](ProgramHeader& h) { h.gathers.rows = kHuge; }));
-  EXPECT_TRUE(refused([](ProgramHeader& h) { h.zstd_blocks.rows = (UINT64_C(1) << 60) / sizeof(ZstdBlock); }));
+  EXPECT_TRUE(refused(
+      [](ProgramHeader& h) { h.zstd_blocks.rows = (UINT64_C(1) << 60) / sizeof(ZstdBlock); }));
   EXPECT_THROW(Program(std::vector<std::byte>(sizeof(ProgramHeader) - 1)), Error);
   EXPECT_THROW(Program(std::vector<std::byte>{}), Error);
 }

@@ -41,9 +41,12 @@ struct Staged {
   }
 
   void stage_all() {
-    for (const StagedChunk& chunk : part.chunks) stage(chunk, 0, chunk.size, staging.data() + chunk.staging);
+    for (const StagedChunk& chunk : part.chunks)
+      stage(chunk, 0, chunk.size, staging.data() + chunk.staging);
   }
-  std::shared_ptr<const Program> build() { return build_program(part, {staging.data(), sizes, codings, cpu_only, counters}); }
+  std::shared_ptr<const Program> build() {
+    return build_program(part, {staging.data(), sizes, codings, cpu_only, counters});
+  }
 
   MemoryData data;
   std::shared_ptr<const Dataset> dataset;

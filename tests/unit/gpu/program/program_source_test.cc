@@ -20,8 +20,11 @@ class RemoteStore final : public Store {
  public:
   explicit RemoteStore(std::shared_ptr<MemoryObjects> store) : store_(std::move(store)) {}
   std::string url() const override { return "remote"; }
-  std::optional<Buffer> read(const std::string& key, ByteRange range) override { return store_->read(key, range); }
-  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset, std::span<std::byte> out) override {
+  std::optional<Buffer> read(const std::string& key, ByteRange range) override {
+    return store_->read(key, range);
+  }
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
+                                    std::span<std::byte> out) override {
     return store_->read_into(key, offset, out);
   }
   std::optional<std::uint64_t> size(const std::string& key) override { return store_->size(key); }
@@ -38,8 +41,11 @@ class ChangingStore final : public Store {
       : store_(std::move(store)), key_(std::move(key)), later_(std::move(later)) {}
   std::string url() const override { return "changing"; }
   bool is_local() const override { return true; }
-  std::optional<Buffer> read(const std::string& key, ByteRange range) override { return store_->read(key, range); }
-  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset, std::span<std::byte> out) override {
+  std::optional<Buffer> read(const std::string& key, ByteRange range) override {
+    return store_->read(key, range);
+  }
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
+                                    std::span<std::byte> out) override {
     return store_->read_into(key, offset, out);
   }
   std::optional<std::uint64_t> size(const std::string& key) override {
@@ -77,8 +83,8 @@ std::uint64_t bytes_of(const View& view, const Dims& shape, std::size_t tensor) 
 }
 
 /// Runs all batches of an epoch.
-void run(const std::shared_ptr<const View>& view, std::uint64_t part, std::uint64_t target, Epoch& result,
-         const std::function<void(Program&)>& change = {}) {
+void run(const std::shared_ptr<const View>& view, std::uint64_t part, std::uint64_t target,
+         Epoch& result, const std::function<void(Program&)>& change = {}) {
   const AssemblyTables tables(*view);
   std::uint64_t largest = 0;
   std::vector<std::vector<std::uint64_t>> tensors;
@@ -100,13 +106,15 @@ void run(const std::shared_ptr<const View>& view, std::uint64_t part, std::uint6
   ProgramSource source(
       view, tables,
       [&](std::uint64_t place) {
-        return static_cast<std::int64_t>(place) < view->batches() ? std::optional(BatchNumber{0, static_cast<std::int64_t>(place)})
-                                                                  : std::nullopt;
+        return static_cast<std::int64_t>(place) < view->batches()
+                   ? std::optional(BatchNumber{0, static_cast<std::int64_t>(place)})
+                   : std::nullopt;
       },
       {sizes, runner.staging(), part}, executor, result.counters);
   result.batches.resize(static_cast<std::size_t>(view->batches()));
   result.failed.resize(result.batches.size());
-  // One slot: each batch waits for the one before it, and goes on planning the next programs of its own.
+  // One slot: each batch waits for the one before it, and goes on planning the next programs of its
+  // own.
   std::mutex mutex;
   std::condition_variable changed;
   std::uint64_t done = 0;
@@ -116,8 +124,10 @@ void run(const std::shared_ptr<const View>& view, std::uint64_t part, std::uint6
       if (change) change(copy);
       const auto statuses = runner.run(copy);
       if (const auto end = source.ended(program->header().number, statuses)) {
-        const std::uint64_t size = tensors[end->place].back() +
-                                   bytes_of(*view, view->shapes(static_cast<std::int64_t>(end->place)).back(), tensors[end->place].size() - 1);
+        const std::uint64_t size =
+            tensors[end->place].back() +
+            bytes_of(*view, view->shapes(static_cast<std::int64_t>(end->place)).back(),
+                     tensors[end->place].size() - 1);
         result.batches[end->place].assign(runner.batch(), runner.batch() + size);
         result.failed[end->place] = end->why_failed;
         const std::lock_guard lock(mutex);
@@ -145,7 +155,8 @@ void expect_engines_batches(const std::shared_ptr<const View>& view, const Epoch
     std::uint64_t at = 0;
     for (const MemoryFile& file : expected->files) {
       ASSERT_LE(at + file.size(), result.batches[i].size());
-      EXPECT_EQ(std::memcmp(result.batches[i].data() + at, file.data(), file.size()), 0) << "batch " << b;
+      EXPECT_EQ(std::memcmp(result.batches[i].data() + at, file.data(), file.size()), 0)
+          << "batch " << b;
       at += file.size();
     }
   }
@@ -166,8 +177,11 @@ TEST(ProgramSource, BatchesAreTheEnginesAndEachChunkIsDecodedOnce) {
 
 TEST(ProgramSource, RoomForFewChunksIsUsedAgainAndAgain) {
   const MemoryData data = coded_data(30, 4, 40, 50);
-  const auto view = View::parse(data.dataset(), R"({"window": {"time": 1, "x": {"size": 20, "stride": 15, "wrap": true}}, "batch": 16,
-      "order": {"shuffle": "global", "seed": 3}, "dtype": "float16"})", "v", "test");
+  const auto view = View::parse(
+      data.dataset(),
+      R"({"window": {"time": 1, "x": {"size": 20, "stride": 15, "wrap": true}}, "batch": 16,
+      "order": {"shuffle": "global", "seed": 3}, "dtype": "float16"})",
+      "v", "test");
   Epoch result;
   run(view, 64 << 10, 150 << 10, result);
   expect_engines_batches(view, result);
@@ -175,7 +189,8 @@ TEST(ProgramSource, RoomForFewChunksIsUsedAgainAndAgain) {
 
 TEST(ProgramSource, RemoteStoresAreFetchedAhead) {
   MemoryData data = coded_data(20, 2, 20, 30);
-  const auto dataset = std::make_shared<const Dataset>(std::make_shared<RemoteStore>(data.store), data.hierarchy);
+  const auto dataset =
+      std::make_shared<const Dataset>(std::make_shared<RemoteStore>(data.store), data.hierarchy);
   const auto view = View::parse(dataset, kPairs, "v", "test");
   Epoch result;
   run(view, 64 << 10, 1 << 20, result);
@@ -184,25 +199,36 @@ TEST(ProgramSource, RemoteStoresAreFetchedAhead) {
 
 TEST(ProgramSource, ChunksLargerThanAPartFailTheirBatchesOnly) {
   const MemoryData data = coded_data(8, 4, 100, 100);
-  const auto view = View::parse(data.dataset(), R"({"variables": ["v2"], "window": {"time": 1}, "batch": 4})", "v", "test");
+  const auto view = View::parse(
+      data.dataset(), R"({"variables": ["v2"], "window": {"time": 1}, "batch": 4})", "v", "test");
   Epoch result;
   run(view, 64 << 10, 2 << 20, result);
-  for (const std::string& why : result.failed) EXPECT_NE(why.find("larger"), std::string::npos) << why;
+  for (const std::string& why : result.failed)
+    EXPECT_NE(why.find("larger"), std::string::npos) << why;
 }
 
 TEST(ProgramSource, WhatTheFirstChunkTellsOfAVariableFailsNoBatch) {
   MemoryData data;
-  const Json zarray = {{"zarr_format", 2}, {"shape", {24, 20, 30}}, {"chunks", {2, 20, 30}}, {"dtype", "<f4"},
-                       {"compressor", compressor_of("blosc-blosclz")}, {"order", "C"}, {"filters", nullptr},
-                       {"fill_value", nullptr}, {"dimension_separator", "."}};
-  data.hierarchy.arrays["v1"] = parse_array_v2("v1", zarray, {{"_ARRAY_DIMENSIONS", {"time", "y", "x"}}}, "v1");
+  const Json zarray = {{"zarr_format", 2},
+                       {"shape", {24, 20, 30}},
+                       {"chunks", {2, 20, 30}},
+                       {"dtype", "<f4"},
+                       {"compressor", compressor_of("blosc-blosclz")},
+                       {"order", "C"},
+                       {"filters", nullptr},
+                       {"fill_value", nullptr},
+                       {"dimension_separator", "."}};
+  data.hierarchy.arrays["v1"] =
+      parse_array_v2("v1", zarray, {{"_ARRAY_DIMENSIONS", {"time", "y", "x"}}}, "v1");
   for (unsigned t = 1; t < 12; ++t) {  // the first is missing
     const auto values = make_data(Data::packed, 2 * 20 * 30 * 4, t);
-    data.store->objects["v1/" + std::to_string(t) + ".0.0"] = encoded("blosc-blosclz", std::string(values.begin(), values.end()));
+    data.store->objects["v1/" + std::to_string(t) + ".0.0"] =
+        encoded("blosc-blosclz", std::string(values.begin(), values.end()));
   }
   for (const bool local : {true, false}) {
     const std::shared_ptr<Store> remote = std::make_shared<RemoteStore>(data.store);
-    const auto dataset = local ? data.dataset() : std::make_shared<const Dataset>(remote, data.hierarchy);
+    const auto dataset =
+        local ? data.dataset() : std::make_shared<const Dataset>(remote, data.hierarchy);
     const auto view = View::parse(dataset, R"({"window": {"time": 1}, "batch": 4})", "v", "test");
     Epoch result;
     run(view, 64 << 10, 1 << 20, result);
@@ -214,10 +240,13 @@ TEST(ProgramSource, WhatTheFirstChunkTellsOfAVariableFailsNoBatch) {
 
 TEST(ProgramSource, DamagedChunksFailTheirBatchesOnly) {
   MemoryData data = coded_data(16, 1, 40, 100);
-  for (const char* key : {"v2/3.0.0", "v3/3.0.0", "v4/9.0.0", "v5/9.0.0"}) data.store->objects[key].resize(900);
+  for (const char* key : {"v2/3.0.0", "v3/3.0.0", "v4/9.0.0", "v5/9.0.0"})
+    data.store->objects[key].resize(900);
   std::string& flipped = data.store->objects["v2/14.0.0"];
-  for (std::size_t i = flipped.size() / 2; i < flipped.size() / 2 + 40; ++i) flipped[i] = static_cast<char>(~flipped[i]);
-  const auto view = View::parse(data.dataset(), R"({"window": {"time": 1}, "batch": 2})", "v", "test");
+  for (std::size_t i = flipped.size() / 2; i < flipped.size() / 2 + 40; ++i)
+    flipped[i] = static_cast<char>(~flipped[i]);
+  const auto view =
+      View::parse(data.dataset(), R"({"window": {"time": 1}, "batch": 2})", "v", "test");
   Epoch result;
   run(view, 128 << 10, 4 << 20, result);
   for (std::size_t b = 0; b < result.failed.size(); ++b)
@@ -234,11 +263,15 @@ TEST(ProgramSource, AChunkThatChangesBetweenItsSizeAndItsBytesFailsItsBatch) {
       const std::string later = grows ? before + "more" : before.substr(0, before.size() - 4);
       const auto store = std::make_shared<ChangingStore>(data.store, key, later);
       const auto dataset = std::make_shared<const Dataset>(store, data.hierarchy);
-      const auto view = View::parse(dataset, std::string(R"({"variables": [")") + name + R"("], "window": {"time": 1}, "batch": 2})", "v", "test");
+      const auto view = View::parse(
+          dataset,
+          std::string(R"({"variables": [")") + name + R"("], "window": {"time": 1}, "batch": 2})",
+          "v", "test");
       Epoch result;
       run(view, 64 << 10, 1 << 20, result);
       for (std::size_t b = 0; b < result.failed.size(); ++b)
-        EXPECT_EQ(result.failed[b].find("changed while it was read") != std::string::npos, b == 1) << name << b << result.failed[b];
+        EXPECT_EQ(result.failed[b].find("changed while it was read") != std::string::npos, b == 1)
+            << name << b << result.failed[b];
     }
 }
 

@@ -29,12 +29,18 @@ void run(const std::shared_ptr<const View>& view, Trace& trace, std::uint64_t ba
   ProgramCounters counters;
   Executor executor(2);
   ProgramSource source(
-      view, tables, [&](std::uint64_t place) { return place < batches ? std::optional(BatchNumber{3, static_cast<std::int64_t>(2 * place + 1)}) : std::nullopt; },
+      view, tables,
+      [&](std::uint64_t place) {
+        return place < batches
+                   ? std::optional(BatchNumber{3, static_cast<std::int64_t>(2 * place + 1)})
+                   : std::nullopt;
+      },
       {sizes, runner.staging(), kPart, 1, 2, &trace}, executor, counters);
   for (std::uint64_t place = 0; place < batches; ++place) {
     std::vector<std::uint64_t> tensors;
     std::uint64_t at = 0;
-    for (std::size_t t = 0; const Dims& shape : view->shapes(static_cast<std::int64_t>(2 * place + 1))) {
+    for (std::size_t t = 0;
+         const Dims& shape : view->shapes(static_cast<std::int64_t>(2 * place + 1))) {
       tensors.push_back(at);
       at += static_cast<std::uint64_t>(element_count(shape)) * view->tensors()[t++].type.itemsize;
     }
@@ -49,7 +55,8 @@ void run(const std::shared_ptr<const View>& view, Trace& trace, std::uint64_t ba
 
 TEST(ProgramTrace, EachBatchIsPutTogetherOnceAndItsChunksAreFetchedAndDecodedBeforeThat) {
   const MemoryData data = coded_data(40, 1, 40, 50);
-  const auto view = View::parse(data.dataset(), R"({"variables": ["v2"], "window": {"time": 1}, "batch": 4})", "v", "test");
+  const auto view = View::parse(
+      data.dataset(), R"({"variables": ["v2"], "window": {"time": 1}, "batch": 4})", "v", "test");
   Trace trace;
   run(view, trace, 3);
   const Trace::Snapshot snapshot = trace.last(~std::uint64_t{0} / 2);
@@ -70,7 +77,8 @@ TEST(ProgramTrace, EachBatchIsPutTogetherOnceAndItsChunksAreFetchedAndDecodedBef
     EXPECT_TRUE(whole.chunk().empty());
     std::uint64_t bytes = 0;
     for (std::size_t t = 0; const Dims& shape : view->shapes(number))
-      bytes += static_cast<std::uint64_t>(element_count(shape)) * view->tensors()[t++].type.itemsize;
+      bytes +=
+          static_cast<std::uint64_t>(element_count(shape)) * view->tensors()[t++].type.itemsize;
     EXPECT_EQ(whole.bytes, bytes);
     ASSERT_FALSE(kinds[Trace::Kind::fetch].empty()) << number;
     EXPECT_EQ(kinds[Trace::Kind::fetch].size(), kinds[Trace::Kind::decode].size());
@@ -87,12 +95,14 @@ TEST(ProgramTrace, EachBatchIsPutTogetherOnceAndItsChunksAreFetchedAndDecodedBef
 TEST(ProgramTrace, ABatchThatFailsIsSaidToHaveFailed) {
   MemoryData data = coded_data(16, 1, 40, 50);
   data.store->objects["v2/3.0.0"].resize(900);
-  const auto view = View::parse(data.dataset(), R"({"variables": ["v2"], "window": {"time": 1}, "batch": 2})", "v", "test");
+  const auto view = View::parse(
+      data.dataset(), R"({"variables": ["v2"], "window": {"time": 1}, "batch": 2})", "v", "test");
   Trace trace;
   run(view, trace, 3);
   std::set<std::int64_t> failed;
   for (const Trace::Event& event : trace.last(~std::uint64_t{0} / 2).events)
-    if (event.kind == Trace::Kind::assemble && event.end == Trace::End::failed) failed.insert(event.of.batch);
+    if (event.kind == Trace::Kind::assemble && event.end == Trace::End::failed)
+      failed.insert(event.of.batch);
   EXPECT_EQ(failed, std::set<std::int64_t>{1});
 }
 

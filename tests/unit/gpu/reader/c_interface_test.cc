@@ -1,4 +1,5 @@
-// The C interface: what it gives of a batch, why it fails, and callers that know other versions of its structs.
+// The C interface: what it gives of a batch, why it fails, and callers that know other versions of
+// its structs.
 #include "gpu/reader/batchfs_reader.h"
 
 #include <cerrno>
@@ -14,7 +15,8 @@ namespace c_interface_test {
 using namespace handoff;
 using testing::HasSubstr;
 
-constexpr const char* kView = R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}})";
+constexpr const char* kView =
+    R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}})";
 
 /// A reader of a server's only view, and its first batch.
 struct Opened {
@@ -142,10 +144,11 @@ TEST(CInterface, ACallerThatKnowsLessIsGivenLess) {
   ASSERT_EQ(batchfs_get_tensor(opened.batch, "v", &tensor.known), 0) << batchfs_error();
   EXPECT_THAT(tensor.newer, testing::Each(-1));
   // Options as they were before "device".
-  const batchfs_options options{
-      offsetof(batchfs_options, device), nullptr, 0, 1, 0, "host", reinterpret_cast<const char*>(0x55), UINT64_MAX};
+  const batchfs_options options{offsetof(batchfs_options, device),   nullptr,   0, 1, 0, "host",
+                                reinterpret_cast<const char*>(0x55), UINT64_MAX};
   batchfs_reader* reader = nullptr;
-  EXPECT_EQ(batchfs_open(opened.served.server->path().c_str(), &options, &reader), 0) << batchfs_error();
+  EXPECT_EQ(batchfs_open(opened.served.server->path().c_str(), &options, &reader), 0)
+      << batchfs_error();
   batchfs_close(reader);
 }
 

@@ -1,5 +1,5 @@
-// Mode reader, the reader's side: what it does with the server's setups and programs. The decoder is made up: it notes
-// what it is told and ends programs when the test lets it.
+// Mode reader, the reader's side: what it does with the server's setups and programs. The decoder
+// is made up: it notes what it is told and ends programs when the test lets it.
 
 #include "gpu/reader/decoders.h"
 
@@ -31,7 +31,7 @@ struct Decoding {
   std::vector<std::uint32_t> refused;     // by each program
   std::uint32_t refused_more = 0;         // said, and not named
   std::string open_fails, start_fails, finish_fails;
-  ErrorCode code = ErrorCode::io;         // of these
+  ErrorCode code = ErrorCode::io;  // of these
 
   static Decoding* now;
   Decoding() { now = this; }
@@ -63,7 +63,8 @@ int say(const std::string& text, CudaFailure* failure) {
 
 constexpr CudaDecoderTable kTable{
     .version = CudaDecoderTable::kVersion,
-    .open = [](int, const void* setup, std::size_t size, void* staging, std::size_t staging_size, CudaFailure* failure) -> void* {
+    .open = [](int, const void* setup, std::size_t size, void* staging, std::size_t staging_size,
+               CudaFailure* failure) -> void* {
       Decoding& all = *Decoding::now;
       const std::lock_guard lock(all.mutex);
       if (!all.open_fails.empty()) {
@@ -72,42 +73,48 @@ constexpr CudaDecoderTable kTable{
       }
       all.setups.emplace_back(static_cast<const char*>(setup), size);
       const auto* bytes = static_cast<const std::byte*>(staging);  // all of it is there
-      EXPECT_TRUE(std::all_of(bytes, bytes + staging_size, [](std::byte byte) { return byte == std::byte{0}; }));
+      EXPECT_TRUE(std::all_of(bytes, bytes + staging_size,
+                              [](std::byte byte) { return byte == std::byte{0}; }));
       ++all.opened;
       return new FakeDecoder;
     },
-    .close = [](void* decoder) {
-      const std::lock_guard lock(Decoding::now->mutex);
-      ++Decoding::now->closed;
-      delete static_cast<FakeDecoder*>(decoder);
-    },
+    .close =
+        [](void* decoder) {
+          const std::lock_guard lock(Decoding::now->mutex);
+          ++Decoding::now->closed;
+          delete static_cast<FakeDecoder*>(decoder);
+        },
     .slots = [](void* decoder, std::uint64_t* size) -> void* {
       auto& batches = static_cast<FakeDecoder*>(decoder)->batches;
       *size = batches.size();
       return batches.data();
     },
-    .start = [](void* decoder, const void* program, std::size_t size, CudaFailure* failure) {
-      Decoding& all = *Decoding::now;
-      const std::lock_guard lock(all.mutex);
-      if (static_cast<FakeDecoder*>(decoder)->stopped) return say("stopped", failure);
-      if (!all.start_fails.empty()) return say(all.start_fails, failure);
-      all.programs.emplace_back(static_cast<const char*>(program), size);
-      return 0;
-    },
-    .finish = [](void*, std::uint64_t number, std::uint32_t* refused, std::size_t most, CudaFailure* failure) -> std::int64_t {
+    .start =
+        [](void* decoder, const void* program, std::size_t size, CudaFailure* failure) {
+          Decoding& all = *Decoding::now;
+          const std::lock_guard lock(all.mutex);
+          if (static_cast<FakeDecoder*>(decoder)->stopped) return say("stopped", failure);
+          if (!all.start_fails.empty()) return say(all.start_fails, failure);
+          all.programs.emplace_back(static_cast<const char*>(program), size);
+          return 0;
+        },
+    .finish = [](void*, std::uint64_t number, std::uint32_t* refused, std::size_t most,
+                 CudaFailure* failure) -> std::int64_t {
       Decoding& all = *Decoding::now;
       std::unique_lock lock(all.mutex);
       all.changed.wait(lock, [&] { return number <= all.may_finish; });
       if (!all.finish_fails.empty()) return say(all.finish_fails, failure);
       all.finished = number;
-      for (std::size_t i = 0; i < std::min(most, all.refused.size()); ++i) refused[i] = all.refused[i];
+      for (std::size_t i = 0; i < std::min(most, all.refused.size()); ++i)
+        refused[i] = all.refused[i];
       return static_cast<std::int64_t>(all.refused.size()) + all.refused_more;
     },
-    .stop = [](void* decoder) {
-      const std::lock_guard lock(Decoding::now->mutex);
-      static_cast<FakeDecoder*>(decoder)->stopped = true;
-      ++Decoding::now->stopped;
-    },
+    .stop =
+        [](void* decoder) {
+          const std::lock_guard lock(Decoding::now->mutex);
+          static_cast<FakeDecoder*>(decoder)->stopped = true;
+          ++Decoding::now->stopped;
+        },
 };
 
 int file_of(const std::string& text) {
@@ -132,13 +139,15 @@ class Server {
   }
 
   template <class Message>
-  static void send(int socket, Message message, MessageType type, const std::vector<int>& descriptors) {
+  static void send(int socket, Message message, MessageType type,
+                   const std::vector<int>& descriptors) {
     message.header = {sizeof message, type, kVersion};
     EXPECT_TRUE(send_message(socket, std::as_bytes(std::span(&message, 1)), descriptors));
   }
   /// A setup as it should be, but for what `change` makes of it.
-  void set_up(std::uint64_t id, const std::string& text = "a setup",
-              const std::function<void(SetupMessage&, std::vector<int>&)>& change = [](auto&, auto&) {}) {
+  void set_up(
+      std::uint64_t id, const std::string& text = "a setup",
+      const std::function<void(SetupMessage&, std::vector<int>&)>& change = [](auto&, auto&) {}) {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     if (socket_ >= 0) ::close(socket_);
@@ -158,7 +167,9 @@ class Server {
     send(socket_, ProgramMessage{{}, number, size}, MessageType::program, {fd});
     ::close(fd);
   }
-  void program(std::uint64_t number, const std::string& text = "a program") { program(number, text, text.size()); }
+  void program(std::uint64_t number, const std::string& text = "a program") {
+    program(number, text, text.size());
+  }
 
   struct Ended {
     EndedMessage message;
@@ -179,7 +190,8 @@ class Server {
     }
     ended.refused.resize((received.bytes.size() - sizeof ended.message) / sizeof(std::uint32_t));
     if (!ended.refused.empty())
-      std::memcpy(ended.refused.data(), received.bytes.data() + sizeof ended.message, ended.refused.size() * sizeof(std::uint32_t));
+      std::memcpy(ended.refused.data(), received.bytes.data() + sizeof ended.message,
+                  ended.refused.size() * sizeof(std::uint32_t));
     return ended;
   }
   /// Waits for the series.
@@ -204,7 +216,8 @@ class Server {
 TEST(Decoders, RunProgramsInOrderAndSayWhenTheyHaveEnded) {
   Server server;
   server.set_up(7, "the setup");
-  for (std::uint64_t number = 1; number <= 3; ++number) server.program(number, "program " + std::to_string(number));
+  for (std::uint64_t number = 1; number <= 3; ++number)
+    server.program(number, "program " + std::to_string(number));
   for (std::uint64_t number = 1; number <= 3; ++number) {
     const auto ended = server.ended();
     ASSERT_TRUE(ended);
@@ -213,7 +226,8 @@ TEST(Decoders, RunProgramsInOrderAndSayWhenTheyHaveEnded) {
     EXPECT_TRUE(ended->refused.empty());
   }
   EXPECT_THAT(server.decoding.read(&Decoding::setups), ElementsAre("the setup"));
-  EXPECT_THAT(server.decoding.read(&Decoding::programs), ElementsAre("program 1", "program 2", "program 3"));
+  EXPECT_THAT(server.decoding.read(&Decoding::programs),
+              ElementsAre("program 1", "program 2", "program 3"));
   EXPECT_EQ(server.memory(7)->size(), 256u);
   EXPECT_EQ(server.decoders->memory(8), nullptr);
   EXPECT_EQ(server.decoders->why_failed(), "");
@@ -241,13 +255,13 @@ TEST(Decoders, ChunksThatWereRefusedAreNamed) {
 
 TEST(Decoders, SetupsThatMakeNoSenseEndTheirSocketOnly) {
   const std::vector<std::function<void(SetupMessage&, std::vector<int>&)>> lies = {
-      [](SetupMessage& m, auto&) { m.setup_size = 8; },                   // its file is shorter
+      [](SetupMessage& m, auto&) { m.setup_size = 8; },  // its file is shorter
       [](SetupMessage& m, auto&) { m.setup_size = UINT64_MAX; },
       [](SetupMessage& m, auto&) { m.setup_size = std::uint64_t{1} << 40; },
       [](SetupMessage& m, auto&) { m.staging_size = 8193; },
       [](SetupMessage& m, auto&) { m.staging_size = UINT64_MAX; },
       [](SetupMessage& m, auto&) { m.staging_size = 0; },
-      [](SetupMessage&, std::vector<int>& d) { d[0] = d[2]; },            // no file
+      [](SetupMessage&, std::vector<int>& d) { d[0] = d[2]; },  // no file
       [](SetupMessage&, std::vector<int>& d) { d.pop_back(); },
       [](SetupMessage&, std::vector<int>& d) { d.clear(); },
   };
@@ -298,7 +312,8 @@ TEST(Decoders, TheServerIsToldOfTooLittleMemory) {
 TEST(Decoders, OtherMessagesEndTheSocket) {
   Server server;
   server.set_up(1);
-  Server::send(server.socket(), SetupMessage{}, MessageType::setup, {});  // longer than a program's message
+  Server::send(server.socket(), SetupMessage{}, MessageType::setup,
+               {});  // longer than a program's message
   EXPECT_FALSE(server.ended());
   server.set_up(2);
   Server::send(server.socket(), ProgramMessage{}, MessageType::ended, {});
@@ -391,7 +406,8 @@ TEST(Decoders, TheServerMayGoAtAnyMoment) {
       EXPECT_TRUE(eventually([&] { return server.decoding.read(&Decoding::stopped) > 0; }));
     }
     server.decoders = nullptr;
-    EXPECT_EQ(server.decoding.read(&Decoding::closed), server.decoding.read(&Decoding::opened) - (batch != nullptr ? 1 : 0));
+    EXPECT_EQ(server.decoding.read(&Decoding::closed),
+              server.decoding.read(&Decoding::opened) - (batch != nullptr ? 1 : 0));
     batch = nullptr;
     EXPECT_EQ(server.decoding.read(&Decoding::closed), server.decoding.read(&Decoding::opened));
   }

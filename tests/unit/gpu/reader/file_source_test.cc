@@ -16,15 +16,21 @@ namespace file_source_test {
 using handoff::temporary_directory;
 using testing::HasSubstr;
 
-/// A view's directory of ten samples in batches of four: x, 4 by 2 int32, whose first element is its batch's number.
+/// A view's directory of ten samples in batches of four: x, 4 by 2 int32, whose first element is
+/// its batch's number.
 class ViewFiles {
  public:
-  explicit ViewFiles(const std::string& formats = R"(["npy"])", const std::string& remainder = "keep", int tensors = 1) {
+  explicit ViewFiles(const std::string& formats = R"(["npy"])",
+                     const std::string& remainder = "keep", int tensors = 1) {
     const auto tensor = [](const char* name) {
-      return std::string(R"({"name": ")") + name + R"(", "dtype": "int32", "shape": [4, 2], "dims": ["sample", "a"]})";
+      return std::string(R"({"name": ")") + name +
+             R"(", "dtype": "int32", "shape": [4, 2], "dims": ["sample", "a"]})";
     };
-    write("schema.json", R"({"view": "v", "samples": 10, "batch_size": 4, "batches": 3, "epochs": 1, "formats": )" + formats +
-                             R"(, "tensors": [)" + tensor("x") + (tensors > 1 ? ", " + tensor("y") : "") + "]}");
+    write(
+        "schema.json",
+        R"({"view": "v", "samples": 10, "batch_size": 4, "batches": 3, "epochs": 1, "formats": )" +
+            formats + R"(, "tensors": [)" + tensor("x") + (tensors > 1 ? ", " + tensor("y") : "") +
+            "]}");
     write("view.json", R"({"batch": {"size": 4, "remainder": ")" + remainder + R"("}})");
   }
   ~ViewFiles() { std::filesystem::remove_all(root_); }
@@ -38,10 +44,12 @@ class ViewFiles {
   /// As numpy.save writes it.
   void write_npy(const std::string& name, std::int32_t first, int rows = 4) const {
     std::string file("\x93NUMPY\x01\x00\x76\x00", 10);
-    file += "{'descr': '<i4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", 2), }";
+    file +=
+        "{'descr': '<i4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", 2), }";
     file.resize(127, ' ');
     file += '\n';
-    for (std::int32_t i = 0; i < rows * 2; ++i, ++first) file.append(reinterpret_cast<const char*>(&first), 4);
+    for (std::int32_t i = 0; i < rows * 2; ++i, ++first)
+      file.append(reinterpret_cast<const char*>(&first), 4);
     write(name, file);
   }
 
@@ -97,7 +105,8 @@ TEST(FileSource, OpensTheFilesOfItsRankWhereThereAreSuch) {
 
 TEST(FileSource, PaddedRanksHaveBatchesBehindTheLast) {
   const ViewFiles files(R"(["npy"])", "pad");
-  files.write_npy("rank-1-of-2/epoch-0000/batch-000001.npy", 31);  // global batch 3, of which there are 0 to 2
+  files.write_npy("rank-1-of-2/epoch-0000/batch-000001.npy",
+                  31);  // global batch 3, of which there are 0 to 2
   FileSource source(files.path());
   source.start({.epoch = 0, .first = 3, .step = 2, .count = 1}, 2);
   const auto batch = source.next({});

@@ -15,7 +15,8 @@ namespace reader_test {
 using namespace handoff;
 using testing::HasSubstr;
 
-constexpr const char* kView = R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}})";
+constexpr const char* kView =
+    R"({"window": {"time": 1}, "batch": 4, "order": {"shuffle": "none"}})";
 
 TEST(Reader, ReadsASeriesAndSingleBatches) {
   Served served({kView});
@@ -44,7 +45,8 @@ TEST(Reader, WorkersShareARanksBatches) {
     const Position position{.done = 1, .worker = worker, .workers = 3};
     EXPECT_EQ(reader->count(position), 3);
     reader->start(position);
-    for (std::int64_t i = 0; const auto batch = reader->next(); ++i) merged[static_cast<std::size_t>(1 + worker + 3 * i)] = batch->number;
+    for (std::int64_t i = 0; const auto batch = reader->next(); ++i)
+      merged[static_cast<std::size_t>(1 + worker + 3 * i)] = batch->number;
   }
   EXPECT_THAT(merged, testing::ElementsAre(-1, 1, 2, 3, 4, 5, 6, 7, 8, 9));
 }
@@ -52,8 +54,9 @@ TEST(Reader, WorkersShareARanksBatches) {
 TEST(Reader, PositionsThatThereAreNot) {
   Served served({kView});
   const auto reader = Reader::open({.place = served.server->path()});
-  for (const Position& wrong : {Position{.epoch = -1}, Position{.done = 11}, Position{.done = -1}, Position{.worker = 1},
-                                Position{.workers = 0}, Position{.worker = -1}})
+  for (const Position& wrong :
+       {Position{.epoch = -1}, Position{.done = 11}, Position{.done = -1}, Position{.worker = 1},
+        Position{.workers = 0}, Position{.worker = -1}})
     EXPECT_THROW(reader->start(wrong), Error);
   EXPECT_THROW(reader->next(), Error);
   EXPECT_THROW(reader->get(0, 10), Error);
@@ -101,13 +104,17 @@ class LyingServer {
   /// Takes what the reader said.
   void listen() {
     char bytes[1024];
-    while (::recv(ends_[1], bytes, sizeof bytes, MSG_DONTWAIT) > 0) {}
+    while (::recv(ends_[1], bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
+    }
   }
 
   /// Greets as a server of one tensor "x" of int32, 2 by 3.
   std::unique_ptr<SocketSource> greeted() {
-    const std::string schema = R"({"view": "v", "samples": 8, "batch_size": 2, "batches": 4, "epochs": 1, "formats": ["npy"],
-      "tensors": [{"name": "x", "dtype": "int32", "shape": [2, 3], "dims": ["sample", "a"]}]})", view = "{}";
+    const std::string
+        schema =
+            R"({"view": "v", "samples": 8, "batch_size": 2, "batches": 4, "epochs": 1, "formats": ["npy"],
+      "tensors": [{"name": "x", "dtype": "int32", "shape": [2, 3], "dims": ["sample", "a"]}]})",
+        view = "{}";
     const int texts = ::memfd_create("texts", 0);
     const std::string both = schema + view;
     EXPECT_EQ(::write(texts, both.data(), both.size()), static_cast<ssize_t>(both.size()));
@@ -121,7 +128,8 @@ class LyingServer {
     welcome.tensor_count = 1;
     send(message(MessageType::welcome, welcome), {texts});
     ::close(texts);
-    return std::make_unique<SocketSource>(std::exchange(ends_[0], -1), SocketSource::Options{}, nullptr);
+    return std::make_unique<SocketSource>(std::exchange(ends_[0], -1), SocketSource::Options{},
+                                          nullptr);
   }
 
   static int memory(std::uint64_t size) {
@@ -144,15 +152,18 @@ TEST(LyingServer, ABatchAsItShouldBe) {
   batch.memory_count = batch.tensor_count = 1;
   batch.dim_count = 2;
   const std::int64_t dims[] = {2, 3};
-  server.send(LyingServer::message(MessageType::batch, batch, MemoryRecord{1, 24, MemoryKind::host, kMemoryAttached | kMemoryTransient},
-               TensorRecord{0, 24, 0, 2}, dims),
-       {fd});
+  server.send(LyingServer::message(
+                  MessageType::batch, batch,
+                  MemoryRecord{1, 24, MemoryKind::host, kMemoryAttached | kMemoryTransient},
+                  TensorRecord{0, 24, 0, 2}, dims),
+              {fd});
   ::close(fd);
   EXPECT_EQ(source->get(0, 0, nullptr)->tensors.at(0).bytes, 24u);
 }
 
 struct Lie {
-  BatchMessage batch{.lease = 5, .request = 1, .samples = 2, .memory_count = 1, .tensor_count = 1, .dim_count = 2};
+  BatchMessage batch{
+      .lease = 5, .request = 1, .samples = 2, .memory_count = 1, .tensor_count = 1, .dim_count = 2};
   MemoryRecord memory{1, 24, MemoryKind::host, kMemoryAttached | kMemoryTransient};
   TensorRecord tensor{0, 24, 0, 2};
   std::int64_t dims[2] = {2, 3};
@@ -166,7 +177,8 @@ bool refuses(Change&& change) {
   LyingServer server;
   const auto source = server.greeted();
   const int fd = LyingServer::memory(24);
-  server.send(LyingServer::message(MessageType::batch, lie.batch, lie.memory, lie.tensor, lie.dims), {fd});
+  server.send(LyingServer::message(MessageType::batch, lie.batch, lie.memory, lie.tensor, lie.dims),
+              {fd});
   ::close(fd);
   try {
     source->get(0, 0, nullptr);
@@ -209,12 +221,16 @@ TEST(LyingServer, MemoryThatComesAgainIsMappedOnce) {
   const std::byte* first = nullptr;
   for (const std::uint64_t request : {1, 2}) {
     batch.lease = batch.request = request;
-    server.send(LyingServer::message(MessageType::batch, batch, MemoryRecord{9, 48, MemoryKind::host, request == 1 ? kMemoryAttached : 0},
-                 TensorRecord{24 * (request - 1), 24, 0, 2}, dims),
-         request == 1 ? std::vector<int>{fd} : std::vector<int>{});
+    server.send(LyingServer::message(
+                    MessageType::batch, batch,
+                    MemoryRecord{9, 48, MemoryKind::host, request == 1 ? kMemoryAttached : 0},
+                    TensorRecord{24 * (request - 1), 24, 0, 2}, dims),
+                request == 1 ? std::vector<int>{fd} : std::vector<int>{});
     const auto got = source->get(0, 0, nullptr);
-    if (request == 1) first = got->tensors[0].data;
-    else EXPECT_EQ(got->tensors[0].data, first + 24);
+    if (request == 1)
+      first = got->tensors[0].data;
+    else
+      EXPECT_EQ(got->tensors[0].data, first + 24);
   }
   ::close(fd);
 }
@@ -233,7 +249,8 @@ TEST(LyingServer, AnyBytesAtAllAreAnErrorAndLeaveNoDescriptors) {
   for (int i = 0; i < 500; ++i) {
     std::vector<std::byte> bytes(sizeof(Header) + random() % 200);
     for (auto& byte : bytes) byte = static_cast<std::byte>(random());
-    const MessageType types[] = {MessageType::batch, MessageType::failed, MessageType::end, MessageType::refused, MessageType::welcome};
+    const MessageType types[] = {MessageType::batch, MessageType::failed, MessageType::end,
+                                 MessageType::refused, MessageType::welcome};
     const Header header{static_cast<std::uint32_t>(bytes.size()), types[random() % 5], kVersion};
     std::memcpy(bytes.data(), &header, sizeof header);
     server.send(bytes, random() % 2 == 0 ? std::vector<int>{fd} : std::vector<int>{});

@@ -7,7 +7,8 @@
 namespace batchfs::reader {
 namespace schema_test {
 
-constexpr const char* kSchema = R"({"view": "v", "samples": 40, "batch_size": 3, "batches": 14, "epochs": 2,
+constexpr const char* kSchema =
+    R"({"view": "v", "samples": 40, "batch_size": 3, "batches": 14, "epochs": 2,
   "tensors": [{"name": "x", "dtype": "float32", "shape": [3, 2], "dims": ["sample", "a"]}], "formats": ["npy"]})";
 
 TEST(Schema, IsRead) {
@@ -20,7 +21,8 @@ TEST(Schema, IsRead) {
 }
 
 TEST(Schema, WhatIsNoneIsRefused) {
-  for (const char* text : {"", "[]", "{}", "nonsense", R"({"view": 3})", R"({"view": "v", "samples": -1, "batch_size": 3,
+  for (const char* text : {"", "[]", "{}", "nonsense", R"({"view": 3})",
+                           R"({"view": "v", "samples": -1, "batch_size": 3,
        "batches": 14, "epochs": 2, "tensors": [], "formats": []})"})
     EXPECT_THROW(parse_schema(text, "{}"), Error) << text;
   EXPECT_THROW(parse_schema(kSchema, "nonsense"), Error);
@@ -29,7 +31,8 @@ TEST(Schema, WhatIsNoneIsRefused) {
 TEST(Schema, RanksShareWhatIsLeft) {
   Schema schema;
   schema.batches = 14;
-  for (const auto rule : {handoff::Remainder::keep, handoff::Remainder::drop, handoff::Remainder::pad}) {
+  for (const auto rule :
+       {handoff::Remainder::keep, handoff::Remainder::drop, handoff::Remainder::pad}) {
     schema.remainder = rule;
     for (std::int64_t done = 0; done <= 14; ++done)
       for (std::int64_t world = 1; world < 20; ++world) {
@@ -44,7 +47,9 @@ TEST(Schema, RanksShareWhatIsLeft) {
           EXPECT_EQ(count, expected) << done << " " << rank << " " << world;
           sum += count;
         }
-        if (rule == handoff::Remainder::keep) { EXPECT_EQ(sum, 14 - done); }
+        if (rule == handoff::Remainder::keep) {
+          EXPECT_EQ(sum, 14 - done);
+        }
       }
   }
 }

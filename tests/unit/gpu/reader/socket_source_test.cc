@@ -1,5 +1,5 @@
-// A reader that decodes for itself, from end to end: the server's programs, run on the host by the kernels' own code,
-// make the engine's batches, and none comes from the host.
+// A reader that decodes for itself, from end to end: the server's programs, run on the host by the
+// kernels' own code, make the engine's batches, and none comes from the host.
 
 #include "gpu/reader/socket_source.h"
 
@@ -49,12 +49,14 @@ class Decoded {
     return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
   }
   void expect_right(const Batch& batch) {
-    const auto right = engine_.open(BatchRequest{view_, &packed_format(), batch.epoch, batch.number});
+    const auto right =
+        engine_.open(BatchRequest{view_, &packed_format(), batch.epoch, batch.number});
     const BatchLayout layout = packed_format().layout(*view_, batch.number);
     for (std::size_t t = 0; t < batch.tensors.size(); ++t) {
       const Tensor& tensor = batch.tensors[t];
       const auto& place = layout.tensors[t];
-      EXPECT_EQ(std::memcmp(tensor.data, right->files[place.file].data() + place.offset, tensor.bytes), 0)
+      EXPECT_EQ(
+          std::memcmp(tensor.data, right->files[place.file].data() + place.offset, tensor.bytes), 0)
           << batch.number << ", tensor " << t;
     }
   }

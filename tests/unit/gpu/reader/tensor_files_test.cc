@@ -30,7 +30,8 @@ std::string numpys() {
   return file;
 }
 
-TensorInfo info(const std::string& name, const std::string& dtype, std::vector<std::int64_t> shape) {
+TensorInfo info(const std::string& name, const std::string& dtype,
+                std::vector<std::int64_t> shape) {
   return {name, parse_dtype(dtype), std::move(shape), {}};
 }
 
@@ -91,11 +92,17 @@ TEST(Safetensors, TensorsAreFoundByName) {
 TEST(Safetensors, WhatDoesNotFitIsRefused) {
   Schema schema;
   schema.tensors = {info("a", "int32", {2})};
-  for (const char* entry : {R"({"shape": [2], "data_offsets": [0, 4]})", R"({"shape": [2], "data_offsets": [24, 32]})",
-                            R"({"shape": [4611686018427387904, 4], "data_offsets": [0, 8]})", R"({"shape": [-2], "data_offsets": [0, 8]})",
-                            R"({"shape": [2], "data_offsets": [18446744073709551608, 0]})", R"({"shape": [2], "data_offsets": [0]})",
-                            R"({"shape": 2, "data_offsets": [0, 8]})", R"({})", "7"})
-    EXPECT_THROW(safetensors_tensors(*mapped(safetensors(std::string("{\"a\": ") + entry + "}", 16)), schema), Error) << entry;
+  for (const char* entry :
+       {R"({"shape": [2], "data_offsets": [0, 4]})", R"({"shape": [2], "data_offsets": [24, 32]})",
+        R"({"shape": [4611686018427387904, 4], "data_offsets": [0, 8]})",
+        R"({"shape": [-2], "data_offsets": [0, 8]})",
+        R"({"shape": [2], "data_offsets": [18446744073709551608, 0]})",
+        R"({"shape": [2], "data_offsets": [0]})", R"({"shape": 2, "data_offsets": [0, 8]})",
+        R"({})", "7"})
+    EXPECT_THROW(safetensors_tensors(
+                     *mapped(safetensors(std::string("{\"a\": ") + entry + "}", 16)), schema),
+                 Error)
+        << entry;
   EXPECT_THROW(safetensors_tensors(*mapped(safetensors("{}", 16)), schema), Error);
   EXPECT_THROW(safetensors_tensors(*mapped(std::string(8, '\xff')), schema), Error);
   EXPECT_THROW(safetensors_tensors(*mapped("short"), schema), Error);

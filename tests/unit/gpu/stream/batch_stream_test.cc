@@ -23,8 +23,11 @@ TEST(DeviceLayout, SharesOutWhatThereIs) {
   EXPECT_EQ(layout.part, 64 * kMiB);
   EXPECT_EQ(layout.slot_bytes, 32'000'000u);
   EXPECT_EQ(layout.sizes.batch, 96'000'000u);
-  const std::uint64_t lane = layout.sizes.source + layout.sizes.planes + layout.sizes.literals + 8 * layout.sizes.runs + 4 * layout.sizes.run_index;
-  EXPECT_LE(layout.sizes.batch + layout.sizes.target + static_cast<std::uint64_t>(layout.lanes) * lane, 4096 * kMiB);
+  const std::uint64_t lane = layout.sizes.source + layout.sizes.planes + layout.sizes.literals +
+                             8 * layout.sizes.runs + 4 * layout.sizes.run_index;
+  EXPECT_LE(
+      layout.sizes.batch + layout.sizes.target + static_cast<std::uint64_t>(layout.lanes) * lane,
+      4096 * kMiB);
   EXPECT_GT(layout.sizes.target, 2048 * kMiB);
 }
 

@@ -1,5 +1,5 @@
-// What a machine without a GPU, or a build without CUDA, says of the device's side: that it is not there, and why. It
-// never pretends, and never crashes.
+// What a machine without a GPU, or a build without CUDA, says of the device's side: that it is not
+// there, and why. It never pretends, and never crashes.
 
 #include <functional>
 
@@ -23,7 +23,8 @@ class WithoutCuda : public testing::Test {
       use();
       ADD_FAILURE() << "no error";
     } catch (const Error& error) {
-      if (why_no_device().find("built without CUDA") == std::string::npos) return;  // as the driver puts it
+      if (why_no_device().find("built without CUDA") == std::string::npos)
+        return;  // as the driver puts it
       EXPECT_EQ(error.code(), ErrorCode::not_supported);
       EXPECT_NE(std::string(error.what()).find(why_no_device()), std::string::npos) << error.what();
     }
@@ -44,7 +45,8 @@ TEST_F(WithoutCuda, NothingOfTheirsIsMade) {
   expect_refused([] { PinnedBuffer buffer(4096); });
   expect_refused([&] { PinnedMapping mapping(memory.data(), memory.size()); });
   expect_refused([] { DeviceDecoder decoder(0); });
-  expect_refused([&] { DeviceRunner runner({.staging = memory.data(), .batch = memory.data()}, {}, {}); });
+  expect_refused(
+      [&] { DeviceRunner runner({.staging = memory.data(), .batch = memory.data()}, {}, {}); });
   expect_refused([] { SlotMemory slots(0, 4096); });
   expect_refused([] { SlotMemory::import_fd(0, -1, 4096); });
 }

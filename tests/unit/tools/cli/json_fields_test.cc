@@ -5,7 +5,8 @@
 namespace batchfs {
 namespace json_fields_test {
 
-const Json kAll = Json::parse(R"({"n": 2.5, "big": 1e300, "low": -3, "text": "a", "object": {"x": 1}, "list": [1, 2], "none": null})");
+const Json kAll = Json::parse(
+    R"({"n": 2.5, "big": 1e300, "low": -3, "text": "a", "object": {"x": 1}, "list": [1, 2], "none": null})");
 
 TEST(JsonFields, AreReadByType) {
   EXPECT_EQ(number_field(kAll, "n"), 2.5);

@@ -35,8 +35,11 @@ TEST(Text, CodecsByWhatTellsThemApart) {
   EXPECT_EQ(of("zlib", R"({"level": 5})"), "zlib");
   EXPECT_EQ(of("blosc", R"({"cname": "lz4", "clevel": 5})"), "blosc(lz4)");
   EXPECT_EQ(of("transpose", R"({"order": [1, 0]})"), "transpose([1,0])");
-  EXPECT_EQ(of("sharding_indexed", R"({"codecs": ["bytes", {"name": "bytes"}, {"name": "zstd"}, "crc32c"]})"), "sharding(zstd, crc32c)");
-  EXPECT_EQ(codecs_text({{"delta", Json{{"dtype", "<i4"}}}, {"zstd", Json::object()}}), "delta(<i4), zstd");
+  EXPECT_EQ(of("sharding_indexed",
+               R"({"codecs": ["bytes", {"name": "bytes"}, {"name": "zstd"}, "crc32c"]})"),
+            "sharding(zstd, crc32c)");
+  EXPECT_EQ(codecs_text({{"delta", Json{{"dtype", "<i4"}}}, {"zstd", Json::object()}}),
+            "delta(<i4), zstd");
 }
 
 TEST(Text, CodecsOfAStoreThatMakesNoSense) {

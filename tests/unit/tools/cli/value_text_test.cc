@@ -49,7 +49,8 @@ TEST(ValueText, Integers) {
 }
 
 TEST(ValueText, FloatsAreShortAndReadBack) {
-  const DataType single = make_type(Kind::floating, 4), full = make_type(Kind::floating, 8), half = make_type(Kind::floating, 2);
+  const DataType single = make_type(Kind::floating, 4), full = make_type(Kind::floating, 8),
+                 half = make_type(Kind::floating, 2);
   EXPECT_EQ(text(single, 0.1f), "0.1");
   EXPECT_EQ(text(single, 1.0f), "1.0") << "recognisable as a float";
   EXPECT_EQ(text(full, double{0.1f}), "0.10000000149011612");
@@ -111,19 +112,27 @@ TEST(ValueText, DatesThatNoCalendarReachesAreCounts) {
 
 TEST(ValueText, CharactersAreUtf8WithoutTheirPadding) {
   const DataType unicode = make_type(Kind::unicode, 16), bytes = make_type(Kind::bytes, 4);
-  const std::uint32_t good[] = {0xe4, 0x20ac, 0x1f600, 0}, bad[] = {0xd800, 0x110000, 0xffffffff, 'a'},
-                      inner[] = {'a', 0, 'b', 0};
+  const std::uint32_t good[] = {0xe4, 0x20ac, 0x1f600, 0},
+                      bad[] = {0xd800, 0x110000, 0xffffffff, 'a'}, inner[] = {'a', 0, 'b', 0};
   EXPECT_EQ(json(unicode, good), "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
-  EXPECT_EQ(json(unicode, bad), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" "a\"") << "what is no character is replaced";
+  EXPECT_EQ(json(unicode, bad),
+            "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"
+            "a\"")
+      << "what is no character is replaced";
   EXPECT_EQ(parse_json(json(unicode, inner), "").get<std::string>(), std::string("a\0b", 3));
-  EXPECT_EQ(text(bytes, std::array<char, 4>{'a', '\n', '\x1b', 0}), "'a \\x1b'") << "nothing that moves a cursor";
-  EXPECT_EQ(parse_json(json(bytes, std::array<char, 4>{'"', '\\', '\xff', 0}), "").get<std::string>(), "\"\\\xc3\xbf");
+  EXPECT_EQ(text(bytes, std::array<char, 4>{'a', '\n', '\x1b', 0}), "'a \\x1b'")
+      << "nothing that moves a cursor";
+  EXPECT_EQ(
+      parse_json(json(bytes, std::array<char, 4>{'"', '\\', '\xff', 0}), "").get<std::string>(),
+      "\"\\\xc3\xbf");
 }
 
 TEST(ValueText, RawBytesAreHexAndStructuresHaveTheirFields) {
-  EXPECT_EQ(json(make_type(Kind::raw, 3), std::array<std::uint8_t, 3>{0, 0xab, 0x10}), "\"00ab10\"");
+  EXPECT_EQ(json(make_type(Kind::raw, 3), std::array<std::uint8_t, 3>{0, 0xab, 0x10}),
+            "\"00ab10\"");
   DataType type = make_type(Kind::structured, 9);
-  type.fields = {{"a", make_type(Kind::signed_int, 1), {}, 0}, {"b", make_type(Kind::unsigned_int, 2), {2, 2}, 1}};
+  type.fields = {{"a", make_type(Kind::signed_int, 1), {}, 0},
+                 {"b", make_type(Kind::unsigned_int, 2), {2, 2}, 1}};
   const std::uint8_t element[] = {0xff, 1, 0, 2, 0, 3, 0, 4, 0};
   EXPECT_EQ(json(type, element), R"({"a": -1, "b": [[1, 2], [3, 4]]})");
   EXPECT_EQ(text(type, element), "(-1, [[1, 2], [3, 4]])");

@@ -8,7 +8,8 @@ namespace batchfs {
 namespace checks_test {
 
 Check::State state_of(const Checks& checks, const std::string& topic) {
-  const auto found = std::find_if(checks.begin(), checks.end(), [&](const Check& c) { return c.topic == topic; });
+  const auto found =
+      std::find_if(checks.begin(), checks.end(), [&](const Check& c) { return c.topic == topic; });
   EXPECT_NE(found, checks.end()) << topic;
   return found == checks.end() ? Check::State::problem : found->state;
 }
@@ -25,7 +26,8 @@ TEST(Checks, KernelsByTheirRelease) {
 }
 
 TEST(Checks, EveryNoteAndProblemOfTheKernelSaysWhatToDo) {
-  for (const Check& check : check_kernel_release("5.4")) EXPECT_FALSE(check.next.empty()) << check.topic;
+  for (const Check& check : check_kernel_release("5.4"))
+    EXPECT_FALSE(check.next.empty()) << check.topic;
 }
 
 TEST(Checks, FuseConf) {

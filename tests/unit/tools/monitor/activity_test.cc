@@ -8,13 +8,33 @@ namespace batchfs {
 namespace activity_test {
 
 Json stats(double uptime, int batches, double waited, int pid = 7) {
-  return {{"pid", pid}, {"uptime_seconds", uptime}, {"passthrough", true}, {"threads", 4},
-          {"bytes_fetched", 1000 * batches}, {"chunks_decoded", 30}, {"chunk_cache_hits", 10}, {"errors", 2},
-          {"memory_used", 5}, {"memory_budget", 10},
-          {"store", {{"requests", 10 * batches}, {"requests_in_flight", 3}, {"request_limit", 8}, {"retries", 1}}},
-          {"streams", Json::array({{{"view", "train"}, {"format", "npy"}, {"rank", 0}, {"world", 2}, {"epoch", 1}, {"batch", batches},
-                        {"epoch_batches", 100}, {"window", 4}, {"batches", batches}, {"bytes", 100 * batches},
-                        {"wait_seconds", {{"sum", waited}, {"p50", 0.25}, {"p99", 0.5}}}}})}};
+  return {{"pid", pid},
+          {"uptime_seconds", uptime},
+          {"passthrough", true},
+          {"threads", 4},
+          {"bytes_fetched", 1000 * batches},
+          {"chunks_decoded", 30},
+          {"chunk_cache_hits", 10},
+          {"errors", 2},
+          {"memory_used", 5},
+          {"memory_budget", 10},
+          {"store",
+           {{"requests", 10 * batches},
+            {"requests_in_flight", 3},
+            {"request_limit", 8},
+            {"retries", 1}}},
+          {"streams",
+           Json::array({{{"view", "train"},
+                         {"format", "npy"},
+                         {"rank", 0},
+                         {"world", 2},
+                         {"epoch", 1},
+                         {"batch", batches},
+                         {"epoch_batches", 100},
+                         {"window", 4},
+                         {"batches", batches},
+                         {"bytes", 100 * batches},
+                         {"wait_seconds", {{"sum", waited}, {"p50", 0.25}, {"p99", 0.5}}}}})}};
 }
 
 TEST(Activity, RatesAreBetweenTheTwoLooks) {
@@ -51,8 +71,10 @@ TEST(Activity, ADaemonThatWasStartedAnewCountsFromItsStart) {
 
 TEST(Activity, StatsOfAnotherVersionOrNone) {
   EXPECT_EQ(activity(nullptr, Json::object()).readers.size(), 0u);
-  const Activity a = activity(Json::parse(R"({"streams": 3, "pid": "x"})"),
-                              Json::parse(R"({"streams": [1, null, {"view": 4, "batches": -1}], "store": [], "handoff": {"gpus": [2]},
+  const Activity a = activity(
+      Json::parse(R"({"streams": 3, "pid": "x"})"),
+      Json::parse(
+          R"({"streams": [1, null, {"view": 4, "batches": -1}], "store": [], "handoff": {"gpus": [2]},
                                               "memory_used": -5, "errors": 1e300, "uptime_seconds": null})"));
   EXPECT_EQ(a.memory_used, 0u);
   EXPECT_EQ(a.errors, 0u);

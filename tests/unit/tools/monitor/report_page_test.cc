@@ -21,7 +21,8 @@ Report sample() {
   report.made = "today";
   report.timeline.seconds = 10;
   Timeline::Reader reader{"<script>alert(1)</script>", 0, 1, {}};
-  for (int i = 0; i < 5000; ++i) reader.gets.push_back({{i * 0.002, i * 0.002 + 0.0005}, i * 0.002 + 0.002, 0, i, 100, i == 3});
+  for (int i = 0; i < 5000; ++i)
+    reader.gets.push_back({{i * 0.002, i * 0.002 + 0.0005}, i * 0.002 + 0.002, 0, i, 100, i == 3});
   report.timeline.readers = {reader};
   report.timeline.decodes = {{0, 5}, {1, 2}};
   report.timeline.fetches = {{0, 1}};
@@ -35,8 +36,10 @@ Report sample() {
 
 TEST(ReportPage, HoldsPicturesFiguresAndAdvice) {
   const std::string page = report_page(sample());
-  for (const char* part : {"<!DOCTYPE html>", "/mnt/&lt;era5&gt;", "s3://a&amp;b", "Use &lt;less&gt;.", "class=\"wait\"", "class=\"use\"",
-                           "epoch 0 batch 4999: waited 500 us, used 1.5 ms", "<polygon class=\"decode\"", "</html>"})
+  for (const char* part :
+       {"<!DOCTYPE html>", "/mnt/&lt;era5&gt;", "s3://a&amp;b", "Use &lt;less&gt;.",
+        "class=\"wait\"", "class=\"use\"", "epoch 0 batch 4999: waited 500 us, used 1.5 ms",
+        "<polygon class=\"decode\"", "</html>"})
     EXPECT_THAT(page, HasSubstr(part));
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr("http")));  // nothing from elsewhere

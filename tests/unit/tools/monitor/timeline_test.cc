@@ -8,15 +8,19 @@ namespace batchfs {
 namespace timeline_test {
 
 /// Times in seconds.
-Json span(const char* name, double begin, double took, int batch = 0, int rank = 0, const char* end = nullptr) {
-  Json args = {{"view", "train"}, {"epoch", 0}, {"batch", batch}, {"rank", rank}, {"world", 2}, {"bytes", 100}};
+Json span(const char* name, double begin, double took, int batch = 0, int rank = 0,
+          const char* end = nullptr) {
+  Json args = {{"view", "train"}, {"epoch", 0}, {"batch", batch},
+               {"rank", rank},    {"world", 2}, {"bytes", 100}};
   if (end != nullptr) args["end"] = end;
-  return {{"name", name}, {"ph", "X"}, {"ts", begin * 1e6}, {"dur", took * 1e6}, {"pid", 1}, {"tid", 1}, {"args", args}};
+  return {{"name", name}, {"ph", "X"}, {"ts", begin * 1e6}, {"dur", took * 1e6},
+          {"pid", 1},     {"tid", 1},  {"args", args}};
 }
 
 TEST(Timeline, AReaderWaitsAndUsesInTurn) {
-  const Timeline line = timeline({span("wait", 102, 0.5, 2), span("wait", 100, 1, 0), span("wait", 100, 0.25, 1, 1),
-                                  span("decode", 100.5, 4), span("fetch", 100, 0.5), span("assemble", 100, 1)});
+  const Timeline line =
+      timeline({span("wait", 102, 0.5, 2), span("wait", 100, 1, 0), span("wait", 100, 0.25, 1, 1),
+                span("decode", 100.5, 4), span("fetch", 100, 0.5), span("assemble", 100, 1)});
   EXPECT_NEAR(line.seconds, 4.5, 1e-6);
   ASSERT_EQ(line.readers.size(), 2u);
   const Timeline::Reader& first = line.readers[0];
@@ -37,7 +41,8 @@ TEST(Timeline, AReaderWaitsAndUsesInTurn) {
 }
 
 TEST(Timeline, WhoLeftDidNotGetABatch) {
-  const Timeline line = timeline({span("wait", 0, 1, 0, 0, "the reader left"), span("wait", 2, 1, 0, 0, "failed")});
+  const Timeline line =
+      timeline({span("wait", 0, 1, 0, 0, "the reader left"), span("wait", 2, 1, 0, 0, "failed")});
   ASSERT_EQ(line.readers.size(), 1u);
   ASSERT_EQ(line.readers[0].gets.size(), 1u);
   EXPECT_TRUE(line.readers[0].gets[0].failed);
@@ -45,7 +50,8 @@ TEST(Timeline, WhoLeftDidNotGetABatch) {
 
 TEST(Timeline, WhatItDoesNotKnowIsLeftOut) {
   EXPECT_EQ(timeline(Json::array()).seconds, 0);
-  const Timeline line = timeline(Json::parse(R"([1, null, {}, {"ph": "M"}, {"ph": "X", "name": "wait"}, {"ph": "X", "name": 4, "args": {}},
+  const Timeline line = timeline(Json::parse(
+      R"([1, null, {}, {"ph": "M"}, {"ph": "X", "name": "wait"}, {"ph": "X", "name": 4, "args": {}},
     {"ph": "X", "name": "wait", "ts": 0, "dur": -5, "args": {}}, {"ph": "X", "name": "wait", "ts": "a", "dur": 1, "args": {"rank": 1e300, "bytes": -1}}])"));
   EXPECT_LE(line.readers.size(), 1u);
   EXPECT_THROW(timeline(Json::object()), Error);

@@ -38,18 +38,22 @@ Activity busy(int readers) {
 TEST(TopScreen, ShowsReadersStoreMemoryAndErrors) {
   const std::vector<std::string> lines = top_screen(busy(2), "/mnt/era5", 0, 0);
   const std::string text = testing::PrintToString(lines);
-  for (const char* part : {"/mnt/era5  up 1:02:03  pid 42", "5.0 MB/s", "in flight 12 of 32", "retries 3", "1.0 GB of 4.0 GB (25 %)",
-                           "Errors   1", "train (npy)", "1/2", "120/1000", "12.3", "25 %"})
+  for (const char* part :
+       {"/mnt/era5  up 1:02:03  pid 42", "5.0 MB/s", "in flight 12 of 32", "retries 3",
+        "1.0 GB of 4.0 GB (25 %)", "Errors   1", "train (npy)", "1/2", "120/1000", "12.3", "25 %"})
     EXPECT_THAT(text, HasSubstr(part));
 }
 
 TEST(TopScreen, FitsTheTerminal) {
   for (const auto& [columns, rows] : {std::pair{80, 24}, {20, 5}, {1, 1}, {300, 100}}) {
-    const auto lines = top_screen(busy(40), "/mnt", static_cast<std::size_t>(columns), static_cast<std::size_t>(rows));
+    const auto lines = top_screen(busy(40), "/mnt", static_cast<std::size_t>(columns),
+                                  static_cast<std::size_t>(rows));
     EXPECT_LE(lines.size(), static_cast<std::size_t>(rows));
-    for (const std::string& line : lines) EXPECT_LE(line.size(), static_cast<std::size_t>(columns)) << line;
+    for (const std::string& line : lines)
+      EXPECT_LE(line.size(), static_cast<std::size_t>(columns)) << line;
   }
-  EXPECT_THAT(top_screen(busy(40), "/mnt", 100, 24).back(), testing::MatchesRegex("and [0-9]+ more"));
+  EXPECT_THAT(top_screen(busy(40), "/mnt", 100, 24).back(),
+              testing::MatchesRegex("and [0-9]+ more"));
 }
 
 TEST(TopScreen, LeavesOutWhatMattersLeastWhereThereIsNoRoom) {
@@ -62,9 +66,11 @@ TEST(TopScreen, LeavesOutWhatMattersLeastWhereThereIsNoRoom) {
     EXPECT_EQ(lines.back().back(), '7') << columns;
     return lines[lines.size() - 2];
   };
-  for (const char* name : {"EPOCH", "P50", "AHEAD", "IDLE"}) EXPECT_THAT(heading(120), HasSubstr(name));
+  for (const char* name : {"EPOCH", "P50", "AHEAD", "IDLE"})
+    EXPECT_THAT(heading(120), HasSubstr(name));
   EXPECT_THAT(heading(80), testing::Not(HasSubstr("IDLE")));
-  for (const char* name : {"READER", "RANK", "BATCH/S", "RATE", "WAITS", "P99", "FAILED"}) EXPECT_THAT(heading(80), HasSubstr(name));
+  for (const char* name : {"READER", "RANK", "BATCH/S", "RATE", "WAITS", "P99", "FAILED"})
+    EXPECT_THAT(heading(80), HasSubstr(name));
 }
 
 TEST(TopScreen, NamesAreKeptOffTheTerminalsControlSequences) {

@@ -28,14 +28,16 @@ TEST(WaitAdvice, NothingWasRead) {
 TEST(WaitAdvice, NobodyWaited) {
   WaitFacts facts = waiting();
   facts.wait_share = 0.004;
-  EXPECT_THAT(wait_advice(facts), testing::ElementsAre(HasSubstr("0.4 % of their time: batches were ready")));
+  EXPECT_THAT(wait_advice(facts),
+              testing::ElementsAre(HasSubstr("0.4 % of their time: batches were ready")));
 }
 
 TEST(WaitAdvice, DecodingWithThreadsToSpare) {
   WaitFacts facts = waiting();
   facts.decode_bound = 0.9;
-  EXPECT_THAT(wait_advice(facts)[0], AllOf(HasSubstr("waited 50 % of their time, mostly for decoding"),
-                                           HasSubstr("Use 4 more threads (--threads 8)"), Not(HasSubstr("order"))));
+  EXPECT_THAT(wait_advice(facts)[0],
+              AllOf(HasSubstr("waited 50 % of their time, mostly for decoding"),
+                    HasSubstr("Use 4 more threads (--threads 8)"), Not(HasSubstr("order"))));
 }
 
 TEST(WaitAdvice, DecodingMoreThanIsUsed) {
@@ -43,8 +45,9 @@ TEST(WaitAdvice, DecodingMoreThanIsUsed) {
   facts.decode_bound = 0.9;
   facts.threads = facts.processors;
   facts.decode_amplification = 6.25;
-  EXPECT_THAT(wait_advice(facts)[0], AllOf(HasSubstr("6.2 bytes were decoded for each"), HasSubstr("order \"block\""),
-                                           Not(HasSubstr("more thread"))));
+  EXPECT_THAT(wait_advice(facts)[0],
+              AllOf(HasSubstr("6.2 bytes were decoded for each"), HasSubstr("order \"block\""),
+                    Not(HasSubstr("more thread"))));
 }
 
 TEST(WaitAdvice, AllProcessorsDecodeWhatIsUsed) {
@@ -60,8 +63,9 @@ TEST(WaitAdvice, TheStore) {
   facts.remote = true;
   facts.memory_share = 0.95;
   facts.throttled = 12;
-  EXPECT_THAT(wait_advice(facts)[0], AllOf(HasSubstr("mostly for the store"), HasSubstr("--cache-dir"), HasSubstr("--memory"),
-                                           HasSubstr("rejected 12 requests")));
+  EXPECT_THAT(wait_advice(facts)[0],
+              AllOf(HasSubstr("mostly for the store"), HasSubstr("--cache-dir"),
+                    HasSubstr("--memory"), HasSubstr("rejected 12 requests")));
   facts.disk_cache = true;
   EXPECT_THAT(wait_advice(facts)[0], Not(HasSubstr("--cache-dir")));
 }
@@ -108,9 +112,16 @@ TEST(WaitFacts, SayWhatWasDoneWhileReadersWaited) {
   line.readers = {reader};
   line.decodes = {{0, 4}, {0, 4}};  // both threads, in the first wait
   line.fetches = {{5, 8}};          // in the second
-  const WaitFacts facts = wait_facts(line, {{"threads", 2}, {"bytes_decoded", 30}, {"bytes_fetched", 20}, {"bytes_delivered", 10},
-                                            {"memory_used", 1}, {"memory_budget", 2}, {"passthrough", true},
-                                            {"store", {{"throttled", 3}}}}, 8);
+  const WaitFacts facts = wait_facts(line,
+                                     {{"threads", 2},
+                                      {"bytes_decoded", 30},
+                                      {"bytes_fetched", 20},
+                                      {"bytes_delivered", 10},
+                                      {"memory_used", 1},
+                                      {"memory_budget", 2},
+                                      {"passthrough", true},
+                                      {"store", {{"throttled", 3}}}},
+                                     8);
   EXPECT_EQ(facts.gets, 2);
   EXPECT_NEAR(facts.wait_share, 0.8, 1e-6);
   EXPECT_NEAR(facts.decode_bound, 0.5, 0.01);

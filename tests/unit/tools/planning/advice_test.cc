@@ -32,38 +32,48 @@ TEST(Advice, IsNotNeededWhereBatchesAreChunks) {
 TEST(Advice, ABatchThatDoesNotFitComesFirst) {
   const auto lines = advice_on(R"({"window": {"time": 1}, "batch": 1000})", 64 << 20);
   ASSERT_THAT(lines, Not(IsEmpty()));
-  EXPECT_THAT(lines[0], AllOf(HasSubstr("A batch needs 750.0 MB"), HasSubstr("the memory budget is 64.0 MB"), HasSubstr("--memory")));
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("A batch needs 750.0 MB"),
+                              HasSubstr("the memory budget is 64.0 MB"), HasSubstr("--memory")));
 }
 
 TEST(Advice, ChunksOfWhichLittleIsUsed) {
   const auto lines = advice_on(R"({"window": {"time": {"size": 1, "stride": 10}}, "batch": 4})");
-  EXPECT_THAT(lines, Contains(HasSubstr("A batch uses about 1 of the 10 positions that a chunk of v has along time")));
+  EXPECT_THAT(lines,
+              Contains(HasSubstr(
+                  "A batch uses about 1 of the 10 positions that a chunk of v has along time")));
 }
 
 TEST(Advice, PartsOfChunksThatOtherBatchesUseAreNoReason) {
   const char* const view = R"({"window": {"time": 1}, "batch": 4})";
   EXPECT_THAT(advice_on(view, std::uint64_t{8} << 30), IsEmpty());  // everything is kept
-  EXPECT_THAT(advice_on(view, 64 << 20), IsEmpty());                // a chunk is kept until the next batch
+  EXPECT_THAT(advice_on(view, 64 << 20), IsEmpty());  // a chunk is kept until the next batch
 }
 
 TEST(Advice, MemoryIsOneSentence) {
   EXPECT_EQ(memory_advice(64 << 20, 64 << 20), std::nullopt);
-  EXPECT_THAT(*memory_advice(65 << 20, 64 << 20), HasSubstr("A batch needs 65.0 MB while it is made and the memory budget is 64.0 MB"));
+  EXPECT_THAT(*memory_advice(65 << 20, 64 << 20),
+              HasSubstr("A batch needs 65.0 MB while it is made and the memory budget is 64.0 MB"));
 }
 
 TEST(Advice, BatchesThatAreTooSmall) {
-  const auto lines = advice_on(R"({"window": {"time": 1, "x": {"size": 1024, "stride": 1024}}, "batch": 2})");
-  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("A batch is only 8.0 KB"), HasSubstr("A batch size of about 1024"))));
+  const auto lines =
+      advice_on(R"({"window": {"time": 1, "x": {"size": 1024, "stride": 1024}}, "batch": 2})");
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("A batch is only 8.0 KB"),
+                                    HasSubstr("A batch size of about 1024"))));
 }
 
 TEST(Advice, AGlobalOrderOfMoreThanTheMemoryKeeps) {
-  const char* const view = R"({"window": {"time": 1}, "batch": 10, "order": {"shuffle": "global"}})";
-  EXPECT_THAT(advice_on(view, 512 << 20), Contains(HasSubstr("\"order\": {\"shuffle\": \"block\"} would decode")));
-  EXPECT_THAT(advice_on(view, std::uint64_t{8} << 30), Not(Contains(HasSubstr("block"))));  // all of it is kept
+  const char* const view =
+      R"({"window": {"time": 1}, "batch": 10, "order": {"shuffle": "global"}})";
+  EXPECT_THAT(advice_on(view, 512 << 20),
+              Contains(HasSubstr("\"order\": {\"shuffle\": \"block\"} would decode")));
+  EXPECT_THAT(advice_on(view, std::uint64_t{8} << 30),
+              Not(Contains(HasSubstr("block"))));  // all of it is kept
 }
 
 TEST(Advice, ABlockOrderThatMixesLittle) {
-  const auto lines = advice_on(R"({"window": {"time": 1}, "batch": 10, "order": {"shuffle": "block", "window": 2}})");
+  const auto lines = advice_on(
+      R"({"window": {"time": 1}, "batch": 10, "order": {"shuffle": "block", "window": 2}})");
   EXPECT_THAT(lines, Contains(HasSubstr("groups in \"order\" would mix samples better")));
 }
 

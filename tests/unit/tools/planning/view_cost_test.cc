@@ -17,7 +17,8 @@ std::shared_ptr<const View> view(const std::string& json) {
 
 TEST(ViewCost, OfBatchesThatAreChunksIsTheirSize) {
   const ViewCost cost = estimate_cost(*view(R"({"window": {"time": 1}, "batch": 10})"));
-  EXPECT_EQ(cost.planned, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));  // of nine and the last
+  EXPECT_EQ(cost.planned,
+            (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));  // of nine and the last
   EXPECT_EQ(cost.batch_bytes, 10 * 64 * 4);
   EXPECT_EQ(cost.chunks, 1);
   EXPECT_EQ(cost.used_bytes, 10 * 64 * 4);
@@ -31,7 +32,8 @@ TEST(ViewCost, OfBatchesThatAreChunksIsTheirSize) {
 }
 
 TEST(ViewCost, NamesTheDimensionThatIsWasted) {
-  const ViewCost cost = estimate_cost(*view(R"({"window": {"time": {"size": 1, "stride": 10}, "x": 32}, "batch": 1})"));
+  const ViewCost cost = estimate_cost(
+      *view(R"({"window": {"time": {"size": 1, "stride": 10}, "x": 32}, "batch": 1})"));
   EXPECT_EQ(cost.used_bytes, 32 * 4);
   EXPECT_EQ(cost.decoded_bytes, 10 * 64 * 4);
   EXPECT_EQ(cost.decode_amplification(), 20);
@@ -44,7 +46,8 @@ TEST(ViewCost, NamesTheDimensionThatIsWasted) {
 }
 
 TEST(ViewCost, OverlappingWindowsUseAnElementOnce) {
-  const ViewCost cost = estimate_cost(*view(R"({"window": {"time": {"size": 4, "stride": 1}}, "batch": 2})"));
+  const ViewCost cost =
+      estimate_cost(*view(R"({"window": {"time": {"size": 4, "stride": 1}}, "batch": 2})"));
   EXPECT_EQ(cost.batch_bytes, 2 * 4 * 64 * 4);
   EXPECT_EQ(cost.used_bytes, 5 * 64 * 4);
 }
@@ -52,7 +55,8 @@ TEST(ViewCost, OverlappingWindowsUseAnElementOnce) {
 TEST(ViewCost, FetchedAreStoredBytes) {
   MemoryData data;
   data.add("v", "<f4", {"time"}, {16}, std::vector<float>(16, 1));
-  const ViewCost cost = estimate_cost(*parse_view(data.dataset(), R"({"window": {"time": 1}, "batch": 4})"));
+  const ViewCost cost =
+      estimate_cost(*parse_view(data.dataset(), R"({"window": {"time": 1}, "batch": 4})"));
   ASSERT_TRUE(cost.fetched_bytes);
   EXPECT_EQ(*cost.fetched_bytes, 64);  // all of the one chunk
   EXPECT_EQ(cost.fetch_amplification(), 4);
@@ -61,10 +65,12 @@ TEST(ViewCost, FetchedAreStoredBytes) {
 TEST(ViewCost, AnEpochDecodesWhatTheMemoryDoesNotKeep) {
   constexpr double kChunk = 10 * 64 * 4, kAll = 10 * kChunk;
   const auto decoded = [](const char* order, double kept) {
-    const auto of = view(fmt::format(R"({{"window": {{"time": 1}}, "batch": 4, "order": {{"shuffle": "{}"}}}})", order));
+    const auto of = view(fmt::format(
+        R"({{"window": {{"time": 1}}, "batch": 4, "order": {{"shuffle": "{}"}}}})", order));
     return epoch_decoded(*of, estimate_cost(*of), kept);
   };
-  for (const char* order : {"none", "global", "block"}) EXPECT_EQ(decoded(order, kAll), kAll) << order;
+  for (const char* order : {"none", "global", "block"})
+    EXPECT_EQ(decoded(order, kAll), kAll) << order;
   // In order, each chunk is kept until the last batch that needs it.
   EXPECT_NEAR(decoded("none", 4 * kChunk), kAll, 0.2 * kAll);
   EXPECT_GT(decoded("none", 0), 1.2 * kAll);
@@ -85,7 +91,8 @@ TEST(ViewCost, MemoryIsThatOfTheFirstBatch) {
 }
 
 TEST(ViewCost, ABlockOrderDecodesARunOfGroupsOnce) {
-  const auto blocks = view(R"({"window": {"time": 1}, "batch": 5, "order": {"shuffle": "block", "window": 2}})");
+  const auto blocks =
+      view(R"({"window": {"time": 1}, "batch": 5, "order": {"shuffle": "block", "window": 2}})");
   const BlockCost cost = estimate_block_cost(*blocks);
   EXPECT_EQ(cost.run_decoded, 2 * 10 * 64 * 4);
   EXPECT_EQ(cost.epoch_decoded, 100 * 64 * 4);

@@ -31,7 +31,8 @@ TEST(InheritedDescriptors, AllButTheKeptOnesAreClosed) {
 }
 
 TEST(InheritedDescriptors, PathsMayNameThem) {
-  EXPECT_THAT(descriptors_in({"/dev/fd/63", "view.json", "/proc/self/fd/5", "/dev/fd/x", "/dev/fd/", "/dev/fd/99999999999"}),
+  EXPECT_THAT(descriptors_in({"/dev/fd/63", "view.json", "/proc/self/fd/5", "/dev/fd/x", "/dev/fd/",
+                              "/dev/fd/99999999999"}),
               testing::ElementsAre(63, 5));
 }
 

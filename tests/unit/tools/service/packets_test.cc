@@ -13,7 +13,9 @@ namespace packets_test {
 
 class Packets : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_), 0); }
+  void SetUp() override {
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_), 0);
+  }
   void TearDown() override {
     for (const int fd : ends_)
       if (fd >= 0) ::close(fd);
@@ -41,7 +43,8 @@ TEST_F(Packets, BringDescriptors) {
     ASSERT_EQ(::fstat(file[i], &sent), 0);
     ASSERT_EQ(::fstat(packet->descriptors[i], &got), 0);
     EXPECT_EQ(sent.st_ino, got.st_ino);
-    EXPECT_NE(::fcntl(packet->descriptors[i], F_GETFD) & FD_CLOEXEC, 0) << "not for programs that this one starts";
+    EXPECT_NE(::fcntl(packet->descriptors[i], F_GETFD) & FD_CLOEXEC, 0)
+        << "not for programs that this one starts";
     ::close(packet->descriptors[i]);
     ::close(file[i]);
   }

@@ -13,21 +13,31 @@ class RestartsTest : public testing::Test {
   Restarts::Time now_ = Restarts::Time(1000h);
 
   bool goes_on(const Restarts::End& end) { return !restarts_.ended(end, now_); }
-  Restarts::End crash() const { return {.how = "ended with exit status 3", .ready = true, .served = true}; }
+  Restarts::End crash() const {
+    return {.how = "ended with exit status 3", .ready = true, .served = true};
+  }
   Restarts::End failure() const { return {.how = "gave up: no store"}; }
-  Restarts::End kill(bool served) const { return {.how = "was killed", .ready = true, .served = served, .killed = true}; }
+  Restarts::End kill(bool served) const {
+    return {.how = "was killed", .ready = true, .served = served, .killed = true};
+  }
 };
 
 TEST_F(RestartsTest, FiveCrashesWithinAMinuteAreTooMany) {
   for (int i = 0; i < 4; ++i, now_ += 14s) EXPECT_TRUE(goes_on(crash()));
   const auto why = restarts_.ended(crash(), now_);
   ASSERT_TRUE(why);
-  EXPECT_EQ(*why, "the daemon ended 5 times within a minute and is not started again; the last one ended with exit status 3");
+  EXPECT_EQ(*why,
+            "the daemon ended 5 times within a minute and is not started again; the last one ended "
+            "with exit status 3");
 }
 
 TEST_F(RestartsTest, ThreeHangsInARowAreTooMany) {
   const auto hang = [](bool served) {
-    return Restarts::End{.how = "did not answer for 30 seconds", .ready = true, .served = served, .killed = true, .hung = true};
+    return Restarts::End{.how = "did not answer for 30 seconds",
+                         .ready = true,
+                         .served = served,
+                         .killed = true,
+                         .hung = true};
   };
   for (int i = 0; i < 50; ++i, now_ += 31s) EXPECT_TRUE(goes_on(hang(i % 3 == 2))) << i;
   EXPECT_EQ(restarts_.delay(), 0ms);

@@ -22,7 +22,8 @@ bool holds(const char* names, const char* count, bool for_it, const std::functio
     ::setenv("LISTEN_PID", std::to_string(for_it ? ::getpid() : 1).c_str(), 1);
     ::setenv("LISTEN_FDS", count, 1);
     if (names != nullptr) ::setenv("LISTEN_FDNAMES", names, 1);
-    const bool good = check() && std::getenv("LISTEN_PID") == nullptr && std::getenv("LISTEN_FDS") == nullptr &&
+    const bool good = check() && std::getenv("LISTEN_PID") == nullptr &&
+                      std::getenv("LISTEN_FDS") == nullptr &&
                       std::getenv("LISTEN_FDNAMES") == nullptr;
     ::_exit(good ? 0 : 1);
   }
@@ -33,8 +34,9 @@ bool holds(const char* names, const char* count, bool for_it, const std::functio
 TEST(StoredDescriptors, AreTakenByNameOnce) {
   EXPECT_TRUE(holds("a:b:a", "3", true, [] {
     StoredDescriptors stored;
-    return stored.take("c") == -1 && stored.take("b") == 4 && stored.take("b") == -1 && stored.take("a") == 3 &&
-           stored.take("a") == 5 && stored.take("a") == -1 && (::fcntl(4, F_GETFD) & FD_CLOEXEC) != 0;
+    return stored.take("c") == -1 && stored.take("b") == 4 && stored.take("b") == -1 &&
+           stored.take("a") == 3 && stored.take("a") == 5 && stored.take("a") == -1 &&
+           (::fcntl(4, F_GETFD) & FD_CLOEXEC) != 0;
   }));
 }
 
@@ -53,8 +55,10 @@ TEST(StoredDescriptors, AreHandedOnToAFork) {
     const pid_t parent = ::getpid();
     const pid_t child = ::fork();
     if (child == 0) {
-      const bool good = !StoredDescriptors::are_there() && StoredDescriptors::hand_on(parent + 1).empty() &&
-                        StoredDescriptors::hand_on(parent) == std::vector{3, 4} && StoredDescriptors().take("b") == 4;
+      const bool good = !StoredDescriptors::are_there() &&
+                        StoredDescriptors::hand_on(parent + 1).empty() &&
+                        StoredDescriptors::hand_on(parent) == std::vector{3, 4} &&
+                        StoredDescriptors().take("b") == 4;
       ::_exit(good ? 0 : 1);
     }
     int status = -1;
@@ -64,12 +68,15 @@ TEST(StoredDescriptors, AreHandedOnToAFork) {
 }
 
 TEST(StoredDescriptors, OfAnotherProcessAreLeftAlone) {
-  EXPECT_TRUE(holds("a:b:c", "3", false, [] { return StoredDescriptors().take("a") == -1 && ::fcntl(3, F_GETFD) == 0; }));
+  EXPECT_TRUE(holds("a:b:c", "3", false, [] {
+    return StoredDescriptors().take("a") == -1 && ::fcntl(3, F_GETFD) == 0;
+  }));
 }
 
 TEST(StoredDescriptors, NumbersThatMakeNoSense) {
   for (const char* count : {"", "0", "-5", "x"})
-    EXPECT_TRUE(holds("a", count, true, [] { return StoredDescriptors().take("a") == -1; })) << count;
+    EXPECT_TRUE(holds("a", count, true, [] { return StoredDescriptors().take("a") == -1; }))
+        << count;
   // More than there are, and fewer names.
   EXPECT_TRUE(holds("a", "99999999999999999999", true, [] {
     StoredDescriptors stored;

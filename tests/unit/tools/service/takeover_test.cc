@@ -29,19 +29,24 @@ class Takeover : public testing::Test {
     ::setenv("XDG_RUNTIME_DIR", name, 1);
   }
   ~Takeover() override {
-    if (before_.empty()) ::unsetenv("XDG_RUNTIME_DIR");
-    else ::setenv("XDG_RUNTIME_DIR", before_.c_str(), 1);
+    if (before_.empty())
+      ::unsetenv("XDG_RUNTIME_DIR");
+    else
+      ::setenv("XDG_RUNTIME_DIR", before_.c_str(), 1);
     std::filesystem::remove_all(top_);
   }
 
-  std::string path() const { return top_ + "/batchfs/mount-" + mounted_device("/proc").value() + ".takeover"; }
+  std::string path() const {
+    return top_ + "/batchfs/mount-" + mounted_device("/proc").value() + ".takeover";
+  }
   /// Connects to the supervisor of what is mounted at /proc; -1 when nobody listens.
   int connect() const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path().data(), path().size());
     const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return connection;
+    if (::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+      return connection;
     ::close(connection);
     return -1;
   }

@@ -19,8 +19,10 @@ class ArrayReadsTest : public testing::TestWithParam<bool> {
   ArrayReadsTest() { parts_.data.store->asynchronous = GetParam(); }
   ArrayReads::ReadDone done() {
     return [this](std::exception_ptr error) {
-      if (error) result_.set_exception(error);
-      else result_.set_value();
+      if (error)
+        result_.set_exception(error);
+      else
+        result_.set_value();
     };
   }
   /// How the read ended; nothing when it gave values.

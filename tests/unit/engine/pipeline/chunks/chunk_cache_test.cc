@@ -100,7 +100,7 @@ TEST(ChunkCache, KeepsChunksAsTheyAreStored) {
   const KeptChunk* stored = kept.get();
   kept.reset();
   EXPECT_EQ(cache.find_stored(key).get(), stored);
-  EXPECT_FALSE(cache.find(key, kBox));  // it took the decoded one's place
+  EXPECT_FALSE(cache.find(key, kBox));          // it took the decoded one's place
   EXPECT_TRUE(cache.holds(key, {{0}, {400}}));  // every part can be had from it
   EXPECT_GE(cache.bytes(), 100u);
   EXPECT_EQ(budget.used(), 100u);

@@ -48,8 +48,10 @@ class Reading {
     const auto promise = std::make_shared<std::promise<std::vector<std::int32_t>>>();
     result_ = promise->get_future();
     assembly->finished = [promise, out](std::exception_ptr error) {
-      if (error) promise->set_exception(error);
-      else promise->set_value(*out);
+      if (error)
+        promise->set_exception(error);
+      else
+        promise->set_value(*out);
     };
   }
 

@@ -17,8 +17,10 @@ class MemoryQueueTest : public testing::Test {
     return {bytes, [] { return std::size_t{1}; }, [this, number] { return number == unwanted_; },
             [this, number](Budget::Reservation memory, std::exception_ptr error) {
               order_.push_back(number);
-              if (error) code_ = error_of(error).code();
-              else held_.push_back(std::move(memory));
+              if (error)
+                code_ = error_of(error).code();
+              else
+                held_.push_back(std::move(memory));
             }};
   }
 

@@ -118,8 +118,10 @@ TEST_F(WaitersTest, EachIsCalledOnceWhoeverEndsIt) {
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
       for (const WaiterId id : ids) {
-        if (t % 2 == 0) waiters.cancel(id);
-        else if (const auto taken = waiters.take(id)) taken->done(nullptr, nullptr);
+        if (t % 2 == 0)
+          waiters.cancel(id);
+        else if (const auto taken = waiters.take(id))
+          taken->done(nullptr, nullptr);
       }
     });
   for (std::thread& thread : threads) thread.join();

@@ -18,12 +18,15 @@ namespace fs = std::filesystem;
 
 std::string content(int seed, std::size_t size) {
   std::string text(size, '\0');
-  for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 31 / 7 + static_cast<std::size_t>(seed) * 17);
+  for (std::size_t i = 0; i < size; ++i)
+    text[i] = static_cast<char>(i * 31 / 7 + static_cast<std::size_t>(seed) * 17);
   return text;
 }
 
-bool put(CacheFiles& files, const std::string& name, const std::string& bytes, const std::string& version = "v1") {
-  return files.put(CacheFiles::name_of(name), {version, bytes.size()}, std::as_bytes(std::span(bytes)));
+bool put(CacheFiles& files, const std::string& name, const std::string& bytes,
+         const std::string& version = "v1") {
+  return files.put(CacheFiles::name_of(name), {version, bytes.size()},
+                   std::as_bytes(std::span(bytes)));
 }
 
 std::optional<std::string> get(CacheFiles& files, const std::string& name) {
@@ -35,7 +38,8 @@ std::optional<std::string> get(CacheFiles& files, const std::string& name) {
 std::vector<fs::path> files_in(const fs::path& directory) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::recursive_directory_iterator(directory))
-    if (entry.is_regular_file() && entry.path().filename().string().size() == 64) found.push_back(entry.path());
+    if (entry.is_regular_file() && entry.path().filename().string().size() == 64)
+      found.push_back(entry.path());
   return found;
 }
 
@@ -71,7 +75,9 @@ TEST(CacheFiles, AFileIsNamedByTheSha256OfWhatItIsOf) {
   const TemporaryDirectory directory;
   CacheFiles files(directory / "c", {});
   EXPECT_TRUE(put(files, "abc", "bytes"));
-  EXPECT_TRUE(fs::exists(directory / "c/batchfs-1/ba/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
+  EXPECT_TRUE(fs::exists(
+      directory /
+      "c/batchfs-1/ba/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"));
   EXPECT_EQ(CacheFiles::name_of("abc"), CacheFiles::name_of("abc"));
   EXPECT_NE(CacheFiles::name_of("abc"), CacheFiles::name_of("abd"));
 }
@@ -142,7 +148,8 @@ TEST(CacheFiles, WhatOthersWroteCounts) {
     ASSERT_LE(bytes_in(directory.path()), 20 * 8192);
   }
   // A count that is too high costs one eviction's look.
-  std::ofstream(fs::path(directory / "c") / "batchfs-1" / "usage", std::ios::binary) << "\xff\xff\xff\xff\x7f";
+  std::ofstream(fs::path(directory / "c") / "batchfs-1" / "usage", std::ios::binary)
+      << "\xff\xff\xff\xff\x7f";
   EXPECT_TRUE(put(one, "new", "bytes"));
   EXPECT_EQ(get(other, "new"), "bytes");
 }
@@ -157,8 +164,10 @@ TEST(CacheFiles, ManyAtATime) {
       for (int i = 0; i < 400; ++i) {
         const int n = (i * 7 + t * 13) % 50;
         const std::optional<std::string> bytes = get(files, std::to_string(n));
-        if (!bytes) put(files, std::to_string(n), content(n, 7000));
-        else ++(*bytes == content(n, 7000) ? right : wrong);
+        if (!bytes)
+          put(files, std::to_string(n), content(n, 7000));
+        else
+          ++(*bytes == content(n, 7000) ? right : wrong);
       }
       EXPECT_EQ(files.damaged(), 0);
     });

@@ -22,7 +22,9 @@ Buffer bytes_of(const std::string& text) {
   return bytes;
 }
 
-std::string text_of(const Buffer& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string text_of(const Buffer& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 std::string text_of(const ReadOutcome& outcome) {
   if (!std::holds_alternative<std::optional<Buffer>>(outcome)) return "an error";
@@ -37,7 +39,8 @@ class CacheWriterTest : public testing::Test {
     return entry ? std::optional(text_of(entry->bytes)) : std::nullopt;
   }
   /// What the reader got before write() returned; nullopt: nothing so far.
-  static std::optional<std::string> write(CacheWriter& writer, const std::string& name, const std::string& text) {
+  static std::optional<std::string> write(CacheWriter& writer, const std::string& name,
+                                          const std::string& text) {
     const auto got = std::make_shared<std::optional<std::string>>();
     writer.write(CacheFiles::name_of(name), {"v", text.size()}, bytes_of(text),
                  [got](ReadOutcome outcome) { *got = text_of(outcome); });
@@ -56,7 +59,9 @@ class CacheWriterTest : public testing::Test {
 TEST_F(CacheWriterTest, ReadersAreServedAtOnceAndACopyIsKept) {
   {
     CacheWriter writer(files_, {.queue = kMuch, .wait_for_disk = false, .warn = {}});
-    for (int i = 0; i < 50; ++i) EXPECT_EQ(write(writer, std::to_string(i), "chunk " + std::to_string(i)), "chunk " + std::to_string(i));
+    for (int i = 0; i < 50; ++i)
+      EXPECT_EQ(write(writer, std::to_string(i), "chunk " + std::to_string(i)),
+                "chunk " + std::to_string(i));
     EXPECT_EQ(write(writer, "empty", ""), "");
   }  // the end writes what waits
   for (int i = 0; i < 50; ++i) EXPECT_EQ(kept(std::to_string(i)), "chunk " + std::to_string(i));
@@ -65,7 +70,8 @@ TEST_F(CacheWriterTest, ReadersAreServedAtOnceAndACopyIsKept) {
 }
 
 TEST_F(CacheWriterTest, WhoWaitsForTheDiskIsServedWhenItIsThere) {
-  CacheWriter writer(files_, {.queue = 0, .wait_for_disk = true, .warn = {}});  // the queue is no limit then
+  CacheWriter writer(
+      files_, {.queue = 0, .wait_for_disk = true, .warn = {}});  // the queue is no limit then
   std::promise<std::optional<std::string>> promise;
   writer.write(CacheFiles::name_of("a"), {"v", 5}, bytes_of("bytes"), [&](ReadOutcome outcome) {
     EXPECT_EQ(text_of(outcome), "bytes");
@@ -92,17 +98,19 @@ TEST_F(CacheWriterTest, ABrokenDiskIsToldOnceAndStopsNobody) {
   std::string warning;
   for (const bool wait : {false, true}) {
     warnings = 0;
-    CacheWriter writer(files_, {.queue = kMuch, .wait_for_disk = wait, .warn = [&](const std::string& line) {
-                                  warning = line;
-                                  ++warnings;
-                                }});
+    CacheWriter writer(
+        files_, {.queue = kMuch, .wait_for_disk = wait, .warn = [&](const std::string& line) {
+                   warning = line;
+                   ++warnings;
+                 }});
     break_disk();
     std::atomic<int> served{0};
     for (int i = 0; i < 20; ++i)
-      writer.write(CacheFiles::name_of(std::to_string(i)), {"v", 5}, bytes_of("bytes"), [&](ReadOutcome outcome) {
-        EXPECT_EQ(text_of(outcome), "bytes");
-        ++served;
-      });
+      writer.write(CacheFiles::name_of(std::to_string(i)), {"v", 5}, bytes_of("bytes"),
+                   [&](ReadOutcome outcome) {
+                     EXPECT_EQ(text_of(outcome), "bytes");
+                     ++served;
+                   });
     while (served < 20 || writer.counters().dropped < 20) std::this_thread::yield();
     EXPECT_EQ(warnings, 1);
     EXPECT_NE(warning.find("nothing more is kept in it"), std::string::npos);
@@ -117,11 +125,13 @@ TEST_F(CacheWriterTest, FromManyThreads) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&writer, t] {
-        for (int i = 0; i < 50; ++i) write(writer, std::to_string(t * 50 + i), std::string(100, static_cast<char>('a' + t)));
+        for (int i = 0; i < 50; ++i)
+          write(writer, std::to_string(t * 50 + i), std::string(100, static_cast<char>('a' + t)));
       });
     for (std::thread& thread : threads) thread.join();
   }
-  for (int i = 0; i < 200; ++i) EXPECT_EQ(kept(std::to_string(i)), std::string(100, static_cast<char>('a' + i / 50)));
+  for (int i = 0; i < 200; ++i)
+    EXPECT_EQ(kept(std::to_string(i)), std::string(100, static_cast<char>('a' + i / 50)));
 }
 
 }  // namespace cache_writer_test

@@ -22,8 +22,11 @@ namespace disk_cache_test {
 class Origin final : public Store {
  public:
   std::string url() const override { return "memory://origin"; }
-  std::optional<Buffer> read(const std::string&, ByteRange) override { throw Error(ErrorCode::internal, "not used"); }
-  std::optional<PartRead> read_into(const std::string&, std::uint64_t, std::span<std::byte>) override {
+  std::optional<Buffer> read(const std::string&, ByteRange) override {
+    throw Error(ErrorCode::internal, "not used");
+  }
+  std::optional<PartRead> read_into(const std::string&, std::uint64_t,
+                                    std::span<std::byte>) override {
     throw Error(ErrorCode::internal, "not used");
   }
   std::vector<Entry> list(const std::string&) override { return {{"t", true}}; }
@@ -32,7 +35,8 @@ class Origin final : public Store {
     ++requests;
     const std::lock_guard lock(mutex_);
     const auto it = objects_.find(key);
-    return it == objects_.end() ? std::nullopt : std::optional<std::uint64_t>(it->second.first.size());
+    return it == objects_.end() ? std::nullopt
+                                : std::optional<std::uint64_t>(it->second.first.size());
   }
 
   void read_version_async(const std::string& key, ByteRange range, const std::string& known,
@@ -45,8 +49,10 @@ class Origin final : public Store {
       const auto it = objects_.find(key);
       if (it != objects_.end()) {
         const auto& [text, version] = it->second;
-        if (range.from_end) range.offset = text.size() - std::min<std::uint64_t>(range.length, text.size());
-        const std::string part = range.offset < text.size() ? text.substr(range.offset, range.length) : "";
+        if (range.from_end)
+          range.offset = text.size() - std::min<std::uint64_t>(range.length, text.size());
+        const std::string part =
+            range.offset < text.size() ? text.substr(range.offset, range.length) : "";
         read.unchanged = !known.empty() && known == version;
         read.version = version;
         read.object_size = text.size();
@@ -79,7 +85,8 @@ class Origin final : public Store {
 
 std::string content(int seed, std::size_t size) {
   std::string text(size, '\0');
-  for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>(i * 31 / 7 + static_cast<std::size_t>(seed) * 17);
+  for (std::size_t i = 0; i < size; ++i)
+    text[i] = static_cast<char>(i * 31 / 7 + static_cast<std::size_t>(seed) * 17);
   return text;
 }
 
@@ -110,7 +117,8 @@ class DiskCache : public testing::Test {
  protected:
   DiskCache() {
     origin->set("zarr.json", "{}", "m1");
-    for (int i = 0; i < 10; ++i) origin->set("t/c/" + std::to_string(i), content(i, 5000), "c" + std::to_string(i));
+    for (int i = 0; i < 10; ++i)
+      origin->set("t/c/" + std::to_string(i), content(i, 5000), "c" + std::to_string(i));
   }
   /// A mount: a new store over the same origin and directory.
   std::shared_ptr<Store> mount() {
@@ -138,7 +146,8 @@ TEST_F(DiskCache, ASecondMountAsksOnceAndIsSentNothing) {
   const auto store = mount();
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(read(*store, "zarr.json"), "{}");
-    for (int i = 0; i < 10; ++i) EXPECT_EQ(read(*store, "t/c/" + std::to_string(i)), content(i, 5000));
+    for (int i = 0; i < 10; ++i)
+      EXPECT_EQ(read(*store, "t/c/" + std::to_string(i)), content(i, 5000));
     EXPECT_EQ(origin->requests, 11);
     EXPECT_EQ(origin->sent, 0);
   }
@@ -295,10 +304,12 @@ TEST_F(DiskCache, FailuresAreFailures) {
 TEST_F(DiskCache, DamagedFilesAreFetchedAgain) {
   fill();
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory.path()))
-    if (entry.is_regular_file() && entry.file_size() > 600) std::filesystem::resize_file(entry, 1000);
+    if (entry.is_regular_file() && entry.file_size() > 600)
+      std::filesystem::resize_file(entry, 1000);
   {
     const auto store = mount();
-    for (int i = 0; i < 10; ++i) EXPECT_EQ(read(*store, "t/c/" + std::to_string(i)), content(i, 5000));
+    for (int i = 0; i < 10; ++i)
+      EXPECT_EQ(read(*store, "t/c/" + std::to_string(i)), content(i, 5000));
     EXPECT_EQ(counter(*store, "disk_cache_damaged"), 10);
   }
   const auto store = mount();
@@ -322,12 +333,14 @@ TEST_F(DiskCache, AFullDiskEndsKeepingWithOneLine) {
     const rlimit small{3000, before.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &small);
     for (int round = 0; round < 3; ++round)
-      for (int i = 0; i < 10; ++i) EXPECT_EQ(read(*store, "t/c/" + std::to_string(i)), content(i, 5000));
+      for (int i = 0; i < 10; ++i)
+        EXPECT_EQ(read(*store, "t/c/" + std::to_string(i)), content(i, 5000));
   }
   ::setrlimit(RLIMIT_FSIZE, &before);
   ::signal(SIGXFSZ, handler);
   ASSERT_EQ(lines.size(), 1);
-  EXPECT_NE(lines[0].find("the cache directory cannot be used: File too large"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find("the cache directory cannot be used: File too large"), std::string::npos)
+      << lines[0];
   EXPECT_NE(lines[0].find(directory.path().string()), std::string::npos);
   const auto store = mount();
   EXPECT_EQ(read(*store, "t/c/5"), content(5, 5000));
@@ -347,10 +360,12 @@ TEST_F(DiskCache, FillingWaitsForTheDisk) {
   options.queue = 0;
   options.wait_for_disk = true;
   const auto filling = mount();
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(read(*filling, "t/c/" + std::to_string(i)), content(i, 5000));
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(read(*filling, "t/c/" + std::to_string(i)), content(i, 5000));
   EXPECT_EQ(counter(*filling, "disk_cache_bytes_written"), 50000);
   const auto reading = mount();
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(read(*reading, "t/c/" + std::to_string(i)), content(i, 5000));
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(read(*reading, "t/c/" + std::to_string(i)), content(i, 5000));
   EXPECT_EQ(origin->sent, 0);
 }
 
@@ -363,7 +378,8 @@ TEST_F(DiskCache, TheLimitHolds) {
   EXPECT_LE(total, options.limit);
   EXPECT_GT(total, options.limit / 2);
   const auto store = mount();
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(read(*store, "t/c/" + std::to_string(i)), content(i, 5000));
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(read(*store, "t/c/" + std::to_string(i)), content(i, 5000));
 }
 
 /// Runs `body` in another process, which ends with what it returns.
@@ -383,7 +399,8 @@ TEST_F(DiskCache, SeveralProcessesShareIt) {
       for (int round = 0; round < 10; ++round) {
         const auto store = mount();
         for (int i = 0; i < 10; ++i)
-          right = right && read(*store, "t/c/" + std::to_string((i * (p + 3)) % 10)) == content((i * (p + 3)) % 10, 5000);
+          right = right && read(*store, "t/c/" + std::to_string((i * (p + 3)) % 10)) ==
+                               content((i * (p + 3)) % 10, 5000);
         right = right && counter(*store, "disk_cache_damaged") == 0;
       }
       return right;
@@ -397,13 +414,13 @@ TEST_F(DiskCache, SeveralProcessesShareIt) {
 }
 
 TEST_F(DiskCache, AKilledProcessLeavesNothingWrong) {
-  for (int i = 0; i < 10; ++i)
-    origin->set("big/" + std::to_string(i), content(i, 2000000), "v");
+  for (int i = 0; i < 10; ++i) origin->set("big/" + std::to_string(i), content(i, 2000000), "v");
   for (int round = 0; round < 10; ++round) {
     const pid_t child = in_process([&] {
       for (int i = 0;; ++i) {
         const auto store = mount();
-        for (int k = 0; k < 10; ++k) read(*store, "big/" + std::to_string(k), {static_cast<std::uint64_t>(i), 2000000});
+        for (int k = 0; k < 10; ++k)
+          read(*store, "big/" + std::to_string(k), {static_cast<std::uint64_t>(i), 2000000});
       }
       return true;
     });

@@ -22,7 +22,8 @@ struct AwsCredentialsTest : testing::Test {
     fake.files["/sys/class/dmi/id/sys_vendor"] = {"QEMU\n"};
   }
   void set_profile(const std::string& settings) {
-    fake.files["/h/.aws/credentials"] = {"[default]\n" + settings + "[p]\naws_access_key_id=PID\naws_secret_access_key=PS\n"};
+    fake.files["/h/.aws/credentials"] = {"[default]\n" + settings +
+                                         "[p]\naws_access_key_id=PID\naws_secret_access_key=PS\n"};
   }
   std::unique_ptr<AwsCredentials> open() {
     const Surroundings surroundings = fake.surroundings();
@@ -32,7 +33,9 @@ struct AwsCredentialsTest : testing::Test {
   /// "id secret token" or "none".
   std::string keys() {
     const auto found = open()->get();
-    return found ? found->access_key_id + " " + found->secret_access_key + " " + found->session_token : "none";
+    return found
+               ? found->access_key_id + " " + found->secret_access_key + " " + found->session_token
+               : "none";
   }
 };
 
@@ -94,7 +97,8 @@ TEST_F(AwsCredentialsTest, WebIdentityIsExchangedAndExchangedAgainAheadOfItsEnd)
   EXPECT_EQ(credentials->get()->access_key_id, "WID");
   ASSERT_EQ(fake.requests.size(), 1U);
   EXPECT_EQ(fake.requests[0].body,
-            "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fr&"
+            "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A1%"
+            "3Arole%2Fr&"
             "RoleSessionName=batchfs&WebIdentityToken=eyJ.x%2By%2F%3D");
   fake.time += std::chrono::minutes(56);
   credentials->get();
@@ -108,7 +112,9 @@ TEST_F(AwsCredentialsTest, AWebIdentityThatIsRefused) {
   EXPECT_EQ(error_of([&] { keys(); }).code(), ErrorCode::not_found);
   fake.files["/token"] = {"SECRET"};
   fake.answers["POST https://sts.amazonaws.com/"] = {
-      400, "<ErrorResponse><Error><Code>ExpiredTokenException</Code><Message>SECRET</Message></Error></ErrorResponse>"};
+      400,
+      "<ErrorResponse><Error><Code>ExpiredTokenException</Code><Message>SECRET</Message></Error></"
+      "ErrorResponse>"};
   const Error error = error_of([&] { keys(); });
   EXPECT_EQ(error.code(), ErrorCode::access_denied);
   EXPECT_THAT(error.what(), HasSubstr("ExpiredTokenException"));
@@ -122,13 +128,15 @@ TEST_F(AwsCredentialsTest, AWebIdentityThatIsRefused) {
 TEST_F(AwsCredentialsTest, Container) {
   fake.variables["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] = "/v2/credentials/id";
   fake.answers["GET http://169.254.170.2/v2/credentials/id"] = {
-      200, R"({"AccessKeyId": "CID", "SecretAccessKey": "CS", "Token": "CT", "Expiration": "2015-08-30T20:00:00Z"})"};
+      200,
+      R"({"AccessKeyId": "CID", "SecretAccessKey": "CS", "Token": "CT", "Expiration": "2015-08-30T20:00:00Z"})"};
   EXPECT_EQ(keys(), "CID CS CT");
   fake.variables["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] = "";
   fake.variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "http://169.254.170.23/v1/credentials";
   fake.variables["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = "/pod-token";
   fake.files["/pod-token"] = {"pod\n"};
-  fake.answers["GET http://169.254.170.23/v1/credentials"] = {200, R"({"AccessKeyId": "PID", "SecretAccessKey": "PS"})"};
+  fake.answers["GET http://169.254.170.23/v1/credentials"] = {
+      200, R"({"AccessKeyId": "PID", "SecretAccessKey": "PS"})"};
   EXPECT_EQ(keys(), "PID PS ");
   EXPECT_THAT(fake.requests.back().headers, testing::ElementsAre(Pair("Authorization", "pod")));
   fake.variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "http://example.com/steal";
@@ -146,11 +154,14 @@ TEST_F(AwsCredentialsTest, InstanceMetadataVersion2) {
   EXPECT_EQ(keys(), "none");
   fake.answers["GET " + roles] = {200, "my-role"};
   fake.answers["GET " + roles + "my-role"] = {
-      200, R"({"Code": "Success", "AccessKeyId": "IID", "SecretAccessKey": "IS", "Token": "IT", "Expiration": "2015-08-30T20:00:00Z"})"};
+      200,
+      R"({"Code": "Success", "AccessKeyId": "IID", "SecretAccessKey": "IS", "Token": "IT", "Expiration": "2015-08-30T20:00:00Z"})"};
   EXPECT_EQ(keys(), "IID IS IT");
-  EXPECT_THAT(fake.requests.back().headers, testing::ElementsAre(Pair("X-aws-ec2-metadata-token", "imds-token")));
+  EXPECT_THAT(fake.requests.back().headers,
+              testing::ElementsAre(Pair("X-aws-ec2-metadata-token", "imds-token")));
   EXPECT_LE(fake.requests.back().timeout, 2);
-  fake.answers["GET " + roles + "my-role"] = {200, R"({"Code": "Failed", "SecretAccessKey": "HUSH"})"};
+  fake.answers["GET " + roles + "my-role"] = {200,
+                                              R"({"Code": "Failed", "SecretAccessKey": "HUSH"})"};
   EXPECT_THAT(error_of([&] { keys(); }).what(), Not(HasSubstr("HUSH")));
   fake.variables["AWS_EC2_METADATA_DISABLED"] = "true";
   EXPECT_EQ(keys(), "none");

@@ -9,11 +9,13 @@ namespace aws_profile_test {
 
 constexpr const char* kConfig =
     "# comment\n[default]\nregion = us-west-2\n\n[profile work]\nregion=eu-central-1   # here\n"
-    "s3 =\n    addressing_style = path\n  max_concurrent_requests = 20\nendpoint_url = https://minio.example\n"
+    "s3 =\n    addressing_style = path\n  max_concurrent_requests = 20\nendpoint_url = "
+    "https://minio.example\n"
     "[profile  other ]\nregion = x\n[sso-session work]\nregion = wrong\n";
 constexpr const char* kCredentials =
     "[default]\naws_access_key_id = AKID\naws_secret_access_key = se+cr/et=\n"
-    "[work]\r\naws_access_key_id=AKWORK\r\naws_secret_access_key=a#b;c\r\nregion = from-credentials\r\n";
+    "[work]\r\naws_access_key_id=AKWORK\r\naws_secret_access_key=a#b;c\r\nregion = "
+    "from-credentials\r\n";
 
 FakeSurroundings home() {
   FakeSurroundings fake;
@@ -46,7 +48,8 @@ TEST(AwsProfile, ANamedOneFromBothFiles) {
 
 TEST(AwsProfile, TheEnvironmentNamesProfileAndFiles) {
   FakeSurroundings fake;
-  fake.variables = {{"AWS_PROFILE", "p"}, {"AWS_CONFIG_FILE", "/c"}, {"AWS_SHARED_CREDENTIALS_FILE", "/s"}};
+  fake.variables = {
+      {"AWS_PROFILE", "p"}, {"AWS_CONFIG_FILE", "/c"}, {"AWS_SHARED_CREDENTIALS_FILE", "/s"}};
   fake.files["/c"] = {"[profile p]\nregion = r\n"};
   fake.files["/s"] = {"[p]\naws_access_key_id = k\n"};
   const AwsProfile profile = read_aws_profile(fake.surroundings(), "");
@@ -55,16 +58,19 @@ TEST(AwsProfile, TheEnvironmentNamesProfileAndFiles) {
 
 TEST(AwsProfile, AnAbsentProfileIsAnErrorOnlyWhenItWasNamed) {
   FakeSurroundings fake = home();
-  EXPECT_EQ(error_of([&] { read_aws_profile(fake.surroundings(), "absent"); }).code(), ErrorCode::not_found);
+  EXPECT_EQ(error_of([&] { read_aws_profile(fake.surroundings(), "absent"); }).code(),
+            ErrorCode::not_found);
   fake.variables["AWS_PROFILE"] = "absent";
-  EXPECT_EQ(error_of([&] { read_aws_profile(fake.surroundings(), ""); }).code(), ErrorCode::not_found);
+  EXPECT_EQ(error_of([&] { read_aws_profile(fake.surroundings(), ""); }).code(),
+            ErrorCode::not_found);
   FakeSurroundings nothing;
   EXPECT_FALSE(read_aws_profile(nothing.surroundings(), "").exists);
 }
 
 TEST(AwsProfile, BrokenFilesDoNoHarm) {
   FakeSurroundings fake = home();
-  fake.files["/home/u/.aws/config"] = {"[\n]\n=\n[default\nregion\n = 3\n[]\n[profile]\n\n\n  = =\n"};
+  fake.files["/home/u/.aws/config"] = {
+      "[\n]\n=\n[default\nregion\n = 3\n[]\n[profile]\n\n\n  = =\n"};
   fake.files["/home/u/.aws/credentials"] = {std::string("\0[default]\n\xff=\n", 14)};
   EXPECT_EQ(read_aws_profile(fake.surroundings(), "").get("region"), "");
 }

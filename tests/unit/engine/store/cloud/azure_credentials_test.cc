@@ -22,19 +22,27 @@ HttpRequest dated(const std::string& method, const std::string& url) {
   HttpRequest request;
   request.method = method;
   request.url = url;
-  request.headers = {{"x-ms-version", "2021-12-02"}, {"x-ms-date", "Sun, 30 Aug 2015 12:36:00 GMT"}};
+  request.headers = {{"x-ms-version", "2021-12-02"},
+                     {"x-ms-date", "Sun, 30 Aug 2015 12:36:00 GMT"}};
   return request;
 }
 
 // The values are those of azure-storage-blob 12.31.1 (SharedKeyCredentialPolicy).
 TEST(AzureSharedKey, SignsAsTheOfficialLibrary) {
   const std::string key = from_base64(kKey);
-  EXPECT_EQ(azure_shared_key(dated("GET", "https://myaccount.blob.core.windows.net/container/a%20b.zarr/dt%3D1/%C3%A9%2B0.0"),
-                             "myaccount", key),
-            "SharedKey myaccount:gQv5902yHXYGCLRkuc4s6xqyBLodAIdn62a4x6RbUcM=");
-  EXPECT_EQ(azure_shared_key(dated("GET", "https://myaccount.blob.core.windows.net/container?restype=container&comp=list&"
-                                          "delimiter=%2F&prefix=a%20b%2F&marker=2%21MTA%3D"), "myaccount", key),
-            "SharedKey myaccount:ztyhmFA2KfSAQa0nVNPLqXLoLv0mxwwwYEtY9gkvv+w=");
+  EXPECT_EQ(
+      azure_shared_key(
+          dated("GET",
+                "https://myaccount.blob.core.windows.net/container/a%20b.zarr/dt%3D1/%C3%A9%2B0.0"),
+          "myaccount", key),
+      "SharedKey myaccount:gQv5902yHXYGCLRkuc4s6xqyBLodAIdn62a4x6RbUcM=");
+  EXPECT_EQ(
+      azure_shared_key(
+          dated("GET",
+                "https://myaccount.blob.core.windows.net/container?restype=container&comp=list&"
+                "delimiter=%2F&prefix=a%20b%2F&marker=2%21MTA%3D"),
+          "myaccount", key),
+      "SharedKey myaccount:ztyhmFA2KfSAQa0nVNPLqXLoLv0mxwwwYEtY9gkvv+w=");
   HttpRequest conditional = dated("HEAD", "http://127.0.0.1:10000/devstoreaccount1/c/k");
   conditional.headers.emplace_back("If-Match", "\"0x8D\"");
   EXPECT_EQ(azure_shared_key(conditional, "devstoreaccount1", key),
@@ -69,7 +77,8 @@ TEST_F(AzurePlaceTest, Urls) {
   EXPECT_EQ(found.container, "container");
   EXPECT_EQ(found.prefix, "p/q");
   EXPECT_EQ(found.endpoint, "https://other.blob.core.windows.net");
-  EXPECT_EQ(place("az://other.blob.core.chinacloudapi.cn/c").endpoint, "https://other.blob.core.chinacloudapi.cn");
+  EXPECT_EQ(place("az://other.blob.core.chinacloudapi.cn/c").endpoint,
+            "https://other.blob.core.chinacloudapi.cn");
   found = place("abfss://container@lake.dfs.core.windows.net/p");
   EXPECT_EQ(found.account + " " + found.container + " " + found.prefix + " " + found.endpoint,
             "lake container p https://lake.blob.core.windows.net");
@@ -87,7 +96,8 @@ TEST_F(AzurePlaceTest, Endpoints) {
 
 TEST_F(AzurePlaceTest, ConnectionStrings) {
   fake.variables["AZURE_STORAGE_CONNECTION_STRING"] =
-      std::string("DefaultEndpointsProtocol=https;AccountName=conn;AccountKey=") + kKey + ";EndpointSuffix=core.example.net";
+      std::string("DefaultEndpointsProtocol=https;AccountName=conn;AccountKey=") + kKey +
+      ";EndpointSuffix=core.example.net";
   AzurePlace found = place("az://c/p");
   EXPECT_EQ(found.account, "conn");
   EXPECT_EQ(found.endpoint, "https://conn.blob.core.example.net");
@@ -100,7 +110,8 @@ TEST_F(AzurePlaceTest, ConnectionStrings) {
   EXPECT_EQ(found.endpoint, "http://127.0.0.1:10000/devstoreaccount1");
   EXPECT_EQ(base64(found.key), kKey);
   fake.variables["AZURE_STORAGE_CONNECTION_STRING"] =
-      "BlobEndpoint=http://127.0.0.1:1/acc;AccountName=acc;SharedAccessSignature=sv=2021&sig=a%2Bb%3D";
+      "BlobEndpoint=http://127.0.0.1:1/"
+      "acc;AccountName=acc;SharedAccessSignature=sv=2021&sig=a%2Bb%3D";
   found = place("az://c/p");
   EXPECT_EQ(found.endpoint, "http://127.0.0.1:1/acc");
   EXPECT_THAT(found.sas, ElementsAre(Pair("sv", "2021"), Pair("sig", "a+b=")));
@@ -108,7 +119,8 @@ TEST_F(AzurePlaceTest, ConnectionStrings) {
 
 TEST_F(AzurePlaceTest, NearestRightWins) {
   fake.variables = {{"HOME", "/h"}, {"AZURE_STORAGE_ACCOUNT", "mine"}};
-  fake.files["/h/.config/batchfs/config.json"] = {std::string(R"({"azure": {"account_key": ")") + kKey + "\"}}"};
+  fake.files["/h/.config/batchfs/config.json"] = {std::string(R"({"azure": {"account_key": ")") +
+                                                  kKey + "\"}}"};
   EXPECT_FALSE(place("az://c/p").key.empty());
   fake.variables["AZURE_STORAGE_SAS_TOKEN"] = "?sv=1&sig=x";
   EXPECT_TRUE(place("az://c/p").key.empty());

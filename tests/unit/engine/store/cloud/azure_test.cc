@@ -45,12 +45,15 @@ TEST_F(AzureTest, SasGoesIntoTheQueryAndNowhereElse) {
   HttpRequest request = service->list("", "");
   EXPECT_THAT(request.url, Not(HasSubstr("HU")));
   service->authorize(request);
-  EXPECT_EQ(request.url, "https://mine.blob.core.windows.net/container?restype=container&comp=list&delimiter=%2F&"
-                         "prefix=p%2F&sv=2021&sig=HU%2BSH");
+  EXPECT_EQ(
+      request.url,
+      "https://mine.blob.core.windows.net/container?restype=container&comp=list&delimiter=%2F&"
+      "prefix=p%2F&sv=2021&sig=HU%2BSH");
   request = service->get("k");
   service->authorize(request);
   EXPECT_EQ(request.url, "https://mine.blob.core.windows.net/container/p/k?sv=2021&sig=HU%2BSH");
-  EXPECT_THAT(service->classify(refusal(403, "AuthenticationFailed")).error->what(), Not(HasSubstr("HU")));
+  EXPECT_THAT(service->classify(refusal(403, "AuthenticationFailed")).error->what(),
+              Not(HasSubstr("HU")));
 }
 
 TEST_F(AzureTest, LastBytesAreAskedForFromTheStart) {
@@ -60,7 +63,8 @@ TEST_F(AzureTest, LastBytesAreAskedForFromTheStart) {
   surroundings.fetch = [&](HttpRequest request) {
     EXPECT_EQ(request.method, "HEAD");
     EXPECT_FALSE(request.range);
-    return length.empty() ? FakeSurroundings::answer(404, "") : FakeSurroundings::answer(200, "", {{"content-length", length}});
+    return length.empty() ? FakeSurroundings::answer(404, "")
+                          : FakeSurroundings::answer(200, "", {{"content-length", length}});
   };
   const auto service = make_azure_service("az://container/p", config, surroundings);
   const auto range = [&](std::uint64_t last) {
@@ -77,13 +81,19 @@ TEST_F(AzureTest, LastBytesAreAskedForFromTheStart) {
 
 TEST_F(AzureTest, ListsPages) {
   const auto service = open("az://container/a b");
-  EXPECT_THAT(service->list("t", "2!92!MDA=").url, HasSubstr("&prefix=a%20b%2Ft%2F&marker=2%2192%21MDA%3D"));
-  const HttpResponse answer = FakeSurroundings::answer(200, "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?>"
-      "<EnumerationResults ServiceEndpoint=\"https://mine.blob.core.windows.net/\" ContainerName=\"container\">"
+  EXPECT_THAT(service->list("t", "2!92!MDA=").url,
+              HasSubstr("&prefix=a%20b%2Ft%2F&marker=2%2192%21MDA%3D"));
+  const HttpResponse answer = FakeSurroundings::answer(
+      200,
+      "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?>"
+      "<EnumerationResults ServiceEndpoint=\"https://mine.blob.core.windows.net/\" "
+      "ContainerName=\"container\">"
       "<Prefix>a b/</Prefix><Delimiter>/</Delimiter><Blobs>"
-      "<Blob><Name>a b/.zgroup</Name><Properties><Content-Length>24</Content-Length></Properties></Blob>"
+      "<Blob><Name>a "
+      "b/.zgroup</Name><Properties><Content-Length>24</Content-Length></Properties></Blob>"
       "<Blob><Name Encoded=\"true\">a%20b/x%EF%BF%BEy</Name></Blob>"
-      "<BlobPrefix><Name>a b/t2m/</Name></BlobPrefix></Blobs><NextMarker>2!92!MDA=</NextMarker></EnumerationResults>");
+      "<BlobPrefix><Name>a "
+      "b/t2m/</Name></BlobPrefix></Blobs><NextMarker>2!92!MDA=</NextMarker></EnumerationResults>");
   const ObjectService::Page page = service->parse_list("", answer);
   EXPECT_EQ(page.continuation, "2!92!MDA=");
   ASSERT_EQ(page.entries.size(), 3U);
@@ -91,8 +101,12 @@ TEST_F(AzureTest, ListsPages) {
   EXPECT_TRUE(page.entries[0].is_prefix);
   EXPECT_EQ(page.entries[1].name, ".zgroup");
   EXPECT_EQ(page.entries[2].name, "x\xEF\xBF\xBEy");
-  for (const char* body : {"", "<html/>", "<EnumerationResults><Blobs><Blob><Name>elsewhere</Name></Blob></Blobs></EnumerationResults>"})
-    EXPECT_EQ(error_of([&] { service->parse_list("", FakeSurroundings::answer(200, body)); }).code(), ErrorCode::corrupt);
+  for (const char* body : {"", "<html/>",
+                           "<EnumerationResults><Blobs><Blob><Name>elsewhere</Name></Blob></"
+                           "Blobs></EnumerationResults>"})
+    EXPECT_EQ(
+        error_of([&] { service->parse_list("", FakeSurroundings::answer(200, body)); }).code(),
+        ErrorCode::corrupt);
 }
 
 TEST_F(AzureTest, ErrorsMeanWhatTheyMean) {
@@ -110,9 +124,14 @@ TEST_F(AzureTest, ErrorsMeanWhatTheyMean) {
   EXPECT_EQ(code(refusal(403, "AuthenticationFailed")), ErrorCode::access_denied);
   EXPECT_EQ(code(refusal(403, "AuthorizationPermissionMismatch")), ErrorCode::access_denied);
   EXPECT_EQ(code(refusal(409, "BlobArchived")), ErrorCode::io);
-  EXPECT_THAT(service->classify(FakeSurroundings::answer(
-                  403, "<Error><Code>AuthenticationFailed</Code><AuthenticationErrorDetail>Request date header too old"
-                       "</AuthenticationErrorDetail></Error>")).error->what(), HasSubstr("clock"));
+  EXPECT_THAT(service
+                  ->classify(FakeSurroundings::answer(
+                      403,
+                      "<Error><Code>AuthenticationFailed</Code><AuthenticationErrorDetail>Request "
+                      "date header too old"
+                      "</AuthenticationErrorDetail></Error>"))
+                  .error->what(),
+              HasSubstr("clock"));
   config.anon = true;
   service = open();
   EXPECT_EQ(code(refusal(404, "ResourceNotFound")), ErrorCode::access_denied);

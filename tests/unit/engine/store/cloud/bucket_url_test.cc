@@ -21,16 +21,20 @@ TEST(BucketUrl, Splits) {
 }
 
 TEST(BucketUrl, Refuses) {
-  for (const char* wrong : {"", "s3:/b", "s3://", "s3:///key", "s3://b/../c", "s3://b/./c", "s3://b/a\nb"})
-    EXPECT_EQ(error_of([&] { parse_bucket_url(wrong); }).code(), ErrorCode::invalid_argument) << wrong;
-  EXPECT_THAT(error_of([] { parse_bucket_url("s3://KEY:HUSH@b/c"); }).what(), Not(HasSubstr("HUSH")));
+  for (const char* wrong :
+       {"", "s3:/b", "s3://", "s3:///key", "s3://b/../c", "s3://b/./c", "s3://b/a\nb"})
+    EXPECT_EQ(error_of([&] { parse_bucket_url(wrong); }).code(), ErrorCode::invalid_argument)
+        << wrong;
+  EXPECT_THAT(error_of([] { parse_bucket_url("s3://KEY:HUSH@b/c"); }).what(),
+              Not(HasSubstr("HUSH")));
 }
 
 TEST(BucketUrl, Endpoints) {
   EXPECT_EQ(normal_endpoint("http://LOCALHOST:9000//"), "http://localhost:9000");
   EXPECT_EQ(normal_endpoint("https://host:443/base/"), "https://host/base");
   EXPECT_EQ(normal_endpoint("http://host:443"), "http://host:443");
-  for (const char* wrong : {"localhost:9000", "s3://host", "https://", "https://u:HUSH@host", "https://host?HUSH=1"}) {
+  for (const char* wrong :
+       {"localhost:9000", "s3://host", "https://", "https://u:HUSH@host", "https://host?HUSH=1"}) {
     const Error error = error_of([&] { normal_endpoint(wrong); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << wrong;
     EXPECT_THAT(error.what(), Not(HasSubstr("HUSH")));

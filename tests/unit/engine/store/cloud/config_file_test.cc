@@ -15,7 +15,8 @@ TEST(ConfigFile, ReadsWhereItIsLookedFor) {
   FakeSurroundings fake;
   EXPECT_EQ(ConfigFile(fake.surroundings()).text("s3", "region"), "");
   fake.variables["HOME"] = "/h";
-  fake.files["/h/.config/batchfs/config.json"] = {R"({"s3": {"region": "home", "requester_pays": true, "path_style": false}})"};
+  fake.files["/h/.config/batchfs/config.json"] = {
+      R"({"s3": {"region": "home", "requester_pays": true, "path_style": false}})"};
   const ConfigFile config(fake.surroundings());
   EXPECT_EQ(config.text("s3", "region"), "home");
   EXPECT_TRUE(config.flag("s3", "requester_pays"));
@@ -24,7 +25,8 @@ TEST(ConfigFile, ReadsWhereItIsLookedFor) {
   fake.files["/x/batchfs/config.json"] = {R"({"s3": {"region": "xdg"}})"};
   EXPECT_EQ(ConfigFile(fake.surroundings()).text("s3", "region"), "xdg");
   fake.variables["BATCHFS_CONFIG"] = "/own";
-  EXPECT_EQ(error_of([&] { ConfigFile config_of(fake.surroundings()); }).code(), ErrorCode::not_found);
+  EXPECT_EQ(error_of([&] { ConfigFile config_of(fake.surroundings()); }).code(),
+            ErrorCode::not_found);
   fake.files["/own"] = {R"({"azure": {"account": "a"}})"};
   EXPECT_EQ(ConfigFile(fake.surroundings()).text("azure", "account"), "a");
 }

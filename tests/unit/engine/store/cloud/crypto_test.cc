@@ -22,15 +22,21 @@ TEST(Crypto, HmacSha256) {  // RFC 4231 cases 1, 2 and 6; and Python's hmac for 
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
   EXPECT_EQ(hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-  EXPECT_EQ(hex(hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")),
+  EXPECT_EQ(hex(hmac_sha256(std::string(131, '\xaa'),
+                            "Test Using Larger Than Block-Size Key - Hash Key First")),
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
-  EXPECT_EQ(hex(hmac_sha256({}, "")), "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
+  EXPECT_EQ(hex(hmac_sha256({}, "")),
+            "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad");
 }
 
 TEST(Crypto, Base64) {  // RFC 4648 section 10
-  const std::pair<std::string, std::string> cases[] = {
-      {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"foobar", "Zm9vYmFy"},
-      {std::string("\xfb\xff\x00", 3), "+/8A"}};
+  const std::pair<std::string, std::string> cases[] = {{"", ""},
+                                                       {"f", "Zg=="},
+                                                       {"fo", "Zm8="},
+                                                       {"foo", "Zm9v"},
+                                                       {"foob", "Zm9vYg=="},
+                                                       {"foobar", "Zm9vYmFy"},
+                                                       {std::string("\xfb\xff\x00", 3), "+/8A"}};
   for (const auto& [bytes, text] : cases) {
     EXPECT_EQ(base64(bytes), text);
     EXPECT_EQ(from_base64(text), bytes);
@@ -44,7 +50,9 @@ TEST(Crypto, Base64) {  // RFC 4648 section 10
 TEST(Crypto, RsaSignatureVerifies) {
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_RSA_gen(2048), EVP_PKEY_free);
   const std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new(BIO_s_mem()), BIO_free);
-  ASSERT_EQ(PEM_write_bio_PKCS8PrivateKey(out.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr), 1);
+  ASSERT_EQ(
+      PEM_write_bio_PKCS8PrivateKey(out.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr),
+      1);
   char* text = nullptr;
   const long size = BIO_get_mem_data(out.get(), &text);
   const std::string pem(text, static_cast<std::size_t>(size));
@@ -52,10 +60,12 @@ TEST(Crypto, RsaSignatureVerifies) {
   const std::string data = "header.claims", signature = rsa_sha256(pem, data);
   EXPECT_EQ(signature.size(), 256U);
   const auto verifies = [&](const std::string& signed_text) {
-    const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+    const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                          EVP_MD_CTX_free);
     EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get());
     return EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(signature.data()),
-                            signature.size(), reinterpret_cast<const unsigned char*>(signed_text.data()),
+                            signature.size(),
+                            reinterpret_cast<const unsigned char*>(signed_text.data()),
                             signed_text.size()) == 1;
   };
   EXPECT_TRUE(verifies(data));
@@ -63,7 +73,8 @@ TEST(Crypto, RsaSignatureVerifies) {
 }
 
 TEST(Crypto, AWrongKeyIsRefusedWithoutRepeatingIt) {
-  for (const std::string pem : {"", "SECRET", "-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----\n"}) {
+  for (const std::string pem :
+       {"", "SECRET", "-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----\n"}) {
     try {
       rsa_sha256(pem, "data");
       FAIL();

@@ -33,8 +33,10 @@ std::string make_key() {
 
 std::string from_base64url(std::string text) {
   for (char& c : text)
-    if (c == '-') c = '+';
-    else if (c == '_') c = '/';
+    if (c == '-')
+      c = '+';
+    else if (c == '_')
+      c = '/';
   while (text.size() % 4 != 0) text += '=';
   return from_base64(text);
 }
@@ -67,7 +69,9 @@ TEST_F(GcsCredentialsTest, ATokenFromTheEnvironment) {
 
 TEST_F(GcsCredentialsTest, AServiceAccountsAssertion) {
   const std::vector<std::string> parts =
-      split(service_account_assertion("me@project", "kid1", make_key(), "https://oauth2.googleapis.com/token", fake.time), '.');
+      split(service_account_assertion("me@project", "kid1", make_key(),
+                                      "https://oauth2.googleapis.com/token", fake.time),
+            '.');
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_EQ(from_base64url(parts[0]), R"({"alg":"RS256","typ":"JWT","kid":"kid1"})");
   EXPECT_EQ(from_base64url(parts[1]),
@@ -77,16 +81,21 @@ TEST_F(GcsCredentialsTest, AServiceAccountsAssertion) {
 }
 
 TEST_F(GcsCredentialsTest, AServiceAccount) {
-  use_file(Json{{"type", "service_account"}, {"client_email", "me@project"}, {"private_key", make_key()},
-                {"token_uri", "https://oauth2.googleapis.com/token"}}.dump());
-  fake.answers["POST https://oauth2.googleapis.com/token"] = {200, R"({"access_token":"at","expires_in":3600,"token_type":"Bearer"})"};
+  use_file(Json{{"type", "service_account"},
+                {"client_email", "me@project"},
+                {"private_key", make_key()},
+                {"token_uri", "https://oauth2.googleapis.com/token"}}
+               .dump());
+  fake.answers["POST https://oauth2.googleapis.com/token"] = {
+      200, R"({"access_token":"at","expires_in":3600,"token_type":"Bearer"})"};
   GcsCredentials credentials(fake.surroundings(), "");
   EXPECT_EQ(credentials.token(), "at");
   EXPECT_EQ(credentials.token(), "at");
   ASSERT_EQ(fake.requests.size(), 1U);
   const QueryParameters form = decode_query(fake.requests[0].body);
   ASSERT_EQ(form.size(), 2U);
-  EXPECT_EQ(form[0], (std::pair<std::string, std::string>("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")));
+  EXPECT_EQ(form[0], (std::pair<std::string, std::string>(
+                         "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")));
   fake.time += std::chrono::minutes(56);
   credentials.token();
   EXPECT_EQ(fake.requests.size(), 2U);
@@ -95,11 +104,12 @@ TEST_F(GcsCredentialsTest, AServiceAccount) {
 TEST_F(GcsCredentialsTest, AnAuthorizedUser) {
   fake.files["/h/.config/gcloud/application_default_credentials.json"] = {
       R"({"type":"authorized_user","client_id":"id","client_secret":"se/cret","refresh_token":"1//x"})"};
-  fake.answers["POST https://oauth2.googleapis.com/token"] = {200, R"({"access_token":"user","expires_in":3599})"};
+  fake.answers["POST https://oauth2.googleapis.com/token"] = {
+      200, R"({"access_token":"user","expires_in":3599})"};
   EXPECT_EQ(token(), "user");
   EXPECT_THAT(decode_query(fake.requests[0].body),
-              ElementsAre(Pair("grant_type", "refresh_token"), Pair("client_id", "id"), Pair("client_secret", "se/cret"),
-                          Pair("refresh_token", "1//x")));
+              ElementsAre(Pair("grant_type", "refresh_token"), Pair("client_id", "id"),
+                          Pair("client_secret", "se/cret"), Pair("refresh_token", "1//x")));
 }
 
 TEST_F(GcsCredentialsTest, TheMetadataServer) {
@@ -108,7 +118,8 @@ TEST_F(GcsCredentialsTest, TheMetadataServer) {
   Surroundings surroundings = fake.surroundings();
   HttpHeaders headers{{"metadata-flavor", "Google"}};
   surroundings.fetch = [&](HttpRequest request) {
-    EXPECT_EQ(request.url, "http://169.254.169.254/computeMetadata/v1/instance/service-accounts/default/token");
+    EXPECT_EQ(request.url,
+              "http://169.254.169.254/computeMetadata/v1/instance/service-accounts/default/token");
     EXPECT_THAT(request.headers, ElementsAre(Pair("Metadata-Flavor", "Google")));
     return FakeSurroundings::answer(200, R"({"access_token":"vm","expires_in":3599})", headers);
   };
@@ -124,15 +135,19 @@ TEST_F(GcsCredentialsTest, RefusalsAndMistakesRepeatNoSecret) {
     EXPECT_THAT(error.what(), Not(HasSubstr("HUSH")));
     return std::string(error.what());
   };
-  const std::string user = R"({"type":"authorized_user","client_id":"i","client_secret":"HUSH","refresh_token":"HUSH"})";
+  const std::string user =
+      R"({"type":"authorized_user","client_id":"i","client_secret":"HUSH","refresh_token":"HUSH"})";
   use_file(user);
-  fake.answers["POST https://oauth2.googleapis.com/token"] = {400, R"({"error":"invalid_grant","error_description":"HUSH"})"};
+  fake.answers["POST https://oauth2.googleapis.com/token"] = {
+      400, R"({"error":"invalid_grant","error_description":"HUSH"})"};
   EXPECT_THAT(failure(ErrorCode::access_denied), HasSubstr("invalid_grant"));
-  for (const char* body : {"", "HUSH", "[]", "{}", R"({"access_token":3})", R"({"access_token":"HUSH\r\nX: y"})"}) {
+  for (const char* body :
+       {"", "HUSH", "[]", "{}", R"({"access_token":3})", R"({"access_token":"HUSH\r\nX: y"})"}) {
     fake.answers["POST https://oauth2.googleapis.com/token"] = {200, body};
     failure(ErrorCode::access_denied);
   }
-  use_file(R"({"type":"authorized_user","token_uri":"http://evil.example/","client_id":"i","client_secret":"HUSH","refresh_token":"HUSH"})");
+  use_file(
+      R"({"type":"authorized_user","token_uri":"http://evil.example/","client_id":"i","client_secret":"HUSH","refresh_token":"HUSH"})");
   EXPECT_THAT(failure(ErrorCode::invalid_argument), HasSubstr("https"));
   use_file(R"({"type":"service_account","client_email":"e","private_key":"HUSH"})");
   failure(ErrorCode::invalid_argument);

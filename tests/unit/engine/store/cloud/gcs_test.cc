@@ -22,7 +22,8 @@ struct GcsTest : testing::Test {
     service.authorize(request);
     return request.headers.empty() ? "" : request.headers.back().second;
   }
-  static HttpResponse refusal(int status, const std::string& reason, const std::string& message = "m") {
+  static HttpResponse refusal(int status, const std::string& reason,
+                              const std::string& message = "m") {
     return FakeSurroundings::answer(status, R"({"error":{"code":1,"message":")" + message +
                                                 R"(","errors":[{"reason":")" + reason + R"("}]}})");
   }
@@ -31,11 +32,13 @@ struct GcsTest : testing::Test {
 TEST_F(GcsTest, Requests) {
   const auto service = open();
   EXPECT_EQ(service->url(), "gs://bucket/a b.zarr");
-  EXPECT_EQ(service->get("dt=1/0.0").url,
-            "https://storage.googleapis.com/storage/v1/b/bucket/o/a%20b.zarr%2Fdt%3D1%2F0.0?alt=media");
+  EXPECT_EQ(
+      service->get("dt=1/0.0").url,
+      "https://storage.googleapis.com/storage/v1/b/bucket/o/a%20b.zarr%2Fdt%3D1%2F0.0?alt=media");
   EXPECT_EQ(service->list("t+m", "CgI=").url,
             "https://storage.googleapis.com/storage/v1/b/bucket/o?delimiter=%2F&"
-            "fields=items%28name%29%2Cprefixes%2CnextPageToken&maxResults=1000&prefix=a%20b.zarr%2Ft%2Bm%2F&pageToken=CgI%3D");
+            "fields=items%28name%29%2Cprefixes%2CnextPageToken&maxResults=1000&prefix=a%20b.zarr%"
+            "2Ft%2Bm%2F&pageToken=CgI%3D");
   EXPECT_EQ(authorization(*service, service->get("k")), "Bearer first");
   config.anon = true;
   EXPECT_EQ(authorization(*open(), service->get("k")), "");
@@ -48,13 +51,17 @@ TEST_F(GcsTest, EmulatorAndBilling) {
   EXPECT_EQ(authorization(*open("gs://b"), open("gs://b")->get("k")), "");
   config.endpoint = "https://gcs.example/";
   fake.variables["GOOGLE_CLOUD_QUOTA_PROJECT"] = "payer";
-  EXPECT_EQ(open("gs://b")->get("k").url, "https://gcs.example/storage/v1/b/b/o/k?alt=media&userProject=payer");
+  EXPECT_EQ(open("gs://b")->get("k").url,
+            "https://gcs.example/storage/v1/b/b/o/k?alt=media&userProject=payer");
 }
 
 TEST_F(GcsTest, ListsPages) {
   const auto service = open("gs://bucket/p");
-  const ObjectService::Page page = service->parse_list("", FakeSurroundings::answer(200,
-      R"({"nextPageToken":"CgI=","prefixes":["p/t2m/"],"items":[{"name":"p/"},{"name":"p/.zattrs"},{"name":"p/é x"}]})"));
+  const ObjectService::Page page = service->parse_list(
+      "",
+      FakeSurroundings::answer(
+          200,
+          R"({"nextPageToken":"CgI=","prefixes":["p/t2m/"],"items":[{"name":"p/"},{"name":"p/.zattrs"},{"name":"p/é x"}]})"));
   EXPECT_EQ(page.continuation, "CgI=");
   ASSERT_EQ(page.entries.size(), 3U);
   EXPECT_EQ(page.entries[0].name, "t2m");
@@ -62,21 +69,28 @@ TEST_F(GcsTest, ListsPages) {
   EXPECT_EQ(page.entries[1].name, ".zattrs");
   EXPECT_EQ(page.entries[2].name, "é x");
   EXPECT_TRUE(service->parse_list("", FakeSurroundings::answer(200, "{}")).entries.empty());
-  for (const char* body : {"", "[]", "<html>", R"({"items":3})", R"({"items":[{}]})", R"({"items":[{"name":"q/x"}]})",
-                           R"({"items":[{"name":"p/x/y"}]})", R"({"nextPageToken":3})"})
-    EXPECT_EQ(error_of([&] { service->parse_list("", FakeSurroundings::answer(200, body)); }).code(), ErrorCode::corrupt) << body;
+  for (const char* body :
+       {"", "[]", "<html>", R"({"items":3})", R"({"items":[{}]})", R"({"items":[{"name":"q/x"}]})",
+        R"({"items":[{"name":"p/x/y"}]})", R"({"nextPageToken":3})"})
+    EXPECT_EQ(
+        error_of([&] { service->parse_list("", FakeSurroundings::answer(200, body)); }).code(),
+        ErrorCode::corrupt)
+        << body;
 }
 
 TEST_F(GcsTest, ErrorsMeanWhatTheyMean) {
   const auto service = open();
-  EXPECT_EQ(service->classify(FakeSurroundings::answer(404, "No such object: bucket/k")).kind, Verdict::missing);
+  EXPECT_EQ(service->classify(FakeSurroundings::answer(404, "No such object: bucket/k")).kind,
+            Verdict::missing);
   EXPECT_EQ(service->classify(FakeSurroundings::answer(429, "")).kind, Verdict::retry);
   EXPECT_EQ(service->classify(refusal(403, "rateLimitExceeded")).kind, Verdict::retry);
   EXPECT_EQ(service->classify(refusal(503, "backendError")).kind, Verdict::retry);
-  Verdict verdict = service->classify(refusal(404, "notFound", "The specified bucket does not exist."));
+  Verdict verdict =
+      service->classify(refusal(404, "notFound", "The specified bucket does not exist."));
   EXPECT_EQ(verdict.kind, Verdict::failed);
   EXPECT_EQ(verdict.error->code(), ErrorCode::not_found);
-  verdict = service->classify(refusal(400, "required", "Bucket is a requester pays bucket but no user project provided."));
+  verdict = service->classify(
+      refusal(400, "required", "Bucket is a requester pays bucket but no user project provided."));
   EXPECT_THAT(verdict.error->what(), HasSubstr("GOOGLE_CLOUD_QUOTA_PROJECT"));
 }
 
@@ -94,7 +108,8 @@ TEST_F(GcsTest, ATokenThatIsRefusedIsFetchedAnewOnce) {
 }
 
 TEST_F(GcsTest, ForbiddenIsMissingOnlyWhereMissingIsForbidden) {
-  for (const auto& [status, meaning] : {std::pair(404, Verdict::failed), std::pair(403, Verdict::missing)}) {
+  for (const auto& [status, meaning] :
+       {std::pair(404, Verdict::failed), std::pair(403, Verdict::missing)}) {
     Surroundings surroundings = fake.surroundings();
     int probes = 0;
     surroundings.fetch = [&, answer = status](HttpRequest request) {

@@ -14,7 +14,8 @@ using ::testing::Not;
 TEST(HttpStore, SendsPathQueryAndPassword) {
   LoopbackServer server([](const LoopbackServer::Request& request) -> LoopbackServer::Answer {
     const auto authorization = request.headers.find("authorization");
-    return {.body = request.target + " " + (authorization == request.headers.end() ? "" : authorization->second)};
+    return {.body = request.target + " " +
+                    (authorization == request.headers.end() ? "" : authorization->second)};
   });
   const std::string host = server.url().substr(std::string("http://").size());
   const auto store = open_store("http://me:secret@" + host + "/data/w.zarr/?sig=hidden", {});
@@ -27,7 +28,8 @@ TEST(HttpStore, SendsPathQueryAndPassword) {
 }
 
 TEST(HttpStore, ErrorsShowNoSecret) {
-  LoopbackServer server([](const LoopbackServer::Request&) -> LoopbackServer::Answer { return {.status = 400}; });
+  LoopbackServer server(
+      [](const LoopbackServer::Request&) -> LoopbackServer::Answer { return {.status = 400}; });
   const std::string host = server.url().substr(std::string("http://").size());
   const auto store = open_store("http://me:secret@" + host + "/x?sig=hidden", {});
   std::string message;
@@ -35,14 +37,16 @@ TEST(HttpStore, ErrorsShowNoSecret) {
   EXPECT_THAT(message, HasSubstr(server.url() + "/x/a"));
   EXPECT_THAT(message, Not(HasSubstr("secret")));
   EXPECT_THAT(message, Not(HasSubstr("hidden")));
-  EXPECT_EQ(code_of([&] { open_store("http://me:secret@", {}); }, &message), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { open_store("http://me:secret@", {}); }, &message),
+            ErrorCode::invalid_argument);
   EXPECT_THAT(message, Not(HasSubstr("secret")));
 }
 
 TEST(HttpStore, APasswordStaysWithItsHost) {
   LoopbackServer* self = nullptr;
   LoopbackServer server([&](const LoopbackServer::Request& request) -> LoopbackServer::Answer {
-    if (request.target == "/x/a") return {.status = 302, .headers = {{"Location", self->other_url() + "/elsewhere"}}};
+    if (request.target == "/x/a")
+      return {.status = 302, .headers = {{"Location", self->other_url() + "/elsewhere"}}};
     return {.body = request.headers.contains("authorization") ? "told" : "not told"};
   });
   self = &server;
@@ -68,7 +72,8 @@ struct ForbiddenTest : ObjectStoreTest {
 TEST_F(ForbiddenTest, MeansMissingWhereAnAbsentObjectIsForbiddenToo) {
   absent({.status = 403, .body = kDenied});
   const auto store = open();
-  EXPECT_EQ(code_of([&] { store->read("zarr.json"); }), ErrorCode::access_denied) << "nothing was read so far";
+  EXPECT_EQ(code_of([&] { store->read("zarr.json"); }), ErrorCode::access_denied)
+      << "nothing was read so far";
   EXPECT_EQ(text(store->read(".zmetadata")), "{}");
   EXPECT_EQ(text(store->read("t2m/0.0")), "(missing)");
   const int before = there.server.requests();

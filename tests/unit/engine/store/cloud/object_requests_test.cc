@@ -37,8 +37,9 @@ TEST_F(ObjectRequestsTest, PassingTroubleIsTriedAgain) {
   for (const Answer& trouble :
        {Answer{.status = 408}, Answer{.status = 429}, Answer{.status = 500}, Answer{.status = 502},
         Answer{.status = 503, .headers = {{"Retry-After", "0"}}}, Answer{.status = 504},
-        Answer{.body = "0123456789", .end_after = 4}, Answer{.body = "0123456789", .end_after = 4, .reset = true},
-        Answer{.hang_up = true}, Answer{.body = "01234", .claimed_length = 10, .end_after = 5}}) {
+        Answer{.body = "0123456789", .end_after = 4},
+        Answer{.body = "0123456789", .end_after = 4, .reset = true}, Answer{.hang_up = true},
+        Answer{.body = "01234", .claimed_length = 10, .end_after = 5}}) {
     const std::string key = "k" + std::to_string(number++);
     there.objects["/" + key] = "0123456789";
     const auto store = open();
@@ -85,8 +86,12 @@ TEST_F(ObjectRequestsTest, WithoutRetriesOneTryIsAll) {
 
 TEST_F(ObjectRequestsTest, AnUnreachableServerIsAnError) {
   int port;
-  { port = LoopbackServer([](const Request&) { return Answer{}; }).port(); }
-  ObjectStore store(std::make_shared<HttpService>("http://127.0.0.1:" + std::to_string(port), client), client, quick_options());
+  {
+    port = LoopbackServer([](const Request&) { return Answer{}; }).port();
+  }
+  ObjectStore store(
+      std::make_shared<HttpService>("http://127.0.0.1:" + std::to_string(port), client), client,
+      quick_options());
   EXPECT_EQ(code_of([&] { store.read("a"); }), ErrorCode::io);
 }
 
@@ -105,8 +110,9 @@ TEST_F(ObjectRequestsTest, StallsAndDripsTimeOutOrAreTriedAgain) {
   options.hedge = false;
   const auto store = open(options);
   int number = 0;
-  for (const Answer& stall : {Answer{.delay = milliseconds(60'000)}, Answer{.body = "0123456789", .stall_after = 4},
-                              Answer{.body = std::string(100'000, 'x'), .drip = milliseconds(20)}}) {
+  for (const Answer& stall :
+       {Answer{.delay = milliseconds(60'000)}, Answer{.body = "0123456789", .stall_after = 4},
+        Answer{.body = std::string(100'000, 'x'), .drip = milliseconds(20)}}) {
     const std::string key = "k" + std::to_string(number++);
     there.objects["/" + key] = "0123456789";
     there.objects["/" + key + "x"] = "0123456789";
@@ -156,7 +162,8 @@ TEST_F(ObjectRequestsTest, HedgesAreFew) {
   const auto store = open();
   for (int i = 0; i < 64; ++i) store->read("a");
   std::atomic<int> done{0};
-  for (int i = 0; i < 200; ++i) store->read_async("b" + std::to_string(i), {}, [&](ReadOutcome) { ++done; });
+  for (int i = 0; i < 200; ++i)
+    store->read_async("b" + std::to_string(i), {}, [&](ReadOutcome) { ++done; });
   while (done < 200) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_LE(counter(*store, "hedges"), 4 + 264 * 0.03 + 1);
 }
@@ -195,7 +202,8 @@ TEST_F(ObjectRequestsTest, AServiceMayLearnAndTryAtOnce) {
   there.objects["/there/a"] = "found";
   there.fault = [](const Request& request, int) -> std::optional<Answer> {
     if (!request.headers.contains("authorization")) return Answer{.status = 401};
-    return request.target.starts_with("/there/") ? std::nullopt : std::optional(Answer{.status = 400});
+    return request.target.starts_with("/there/") ? std::nullopt
+                                                 : std::optional(Answer{.status = 400});
   };
   const auto service = std::make_shared<MovingService>(there.server.url(), client);
   RequestOptions options = quick_options();
@@ -256,8 +264,10 @@ TEST_F(ObjectRequestsTest, NeverAuthorizesOnTheClientsThread) {
   std::function<void(int)> next = [&](int i) {
     store.read_async(std::to_string(i), {}, [&, i](ReadOutcome outcome) {
       EXPECT_EQ(text(std::get<std::optional<Buffer>>(outcome)), "x");
-      if (i == 9) end.set_value();
-      else next(i + 1);
+      if (i == 9)
+        end.set_value();
+      else
+        next(i + 1);
     });
   };
   next(0);

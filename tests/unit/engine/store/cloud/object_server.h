@@ -81,7 +81,8 @@ struct ObjectStoreTest : ::testing::Test {
   /// A store ends its client, so each has its own.
   std::unique_ptr<ObjectStore> open(RequestOptions options = quick_options()) {
     client = clients_.emplace_back(std::make_shared<HttpClient>());
-    return std::make_unique<ObjectStore>(std::make_shared<HttpService>(there.server.url(), client), client, options);
+    return std::make_unique<ObjectStore>(std::make_shared<HttpService>(there.server.url(), client),
+                                         client, options);
   }
 
   static std::uint64_t counter(const Store& store, const std::string& name) {
@@ -95,7 +96,8 @@ struct ObjectStoreTest : ::testing::Test {
   void TearDown() override {
     clients_.push_back(client);
     for (const auto& each : clients_) {
-      for (int i = 0; i < 2000 && (each->counters().in_flight != 0 || each->counters().waiting != 0); ++i)
+      for (int i = 0;
+           i < 2000 && (each->counters().in_flight != 0 || each->counters().waiting != 0); ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       EXPECT_EQ(each->counters().in_flight, 0u);
       EXPECT_EQ(each->counters().waiting, 0u);

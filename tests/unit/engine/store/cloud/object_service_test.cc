@@ -19,7 +19,8 @@ TEST(ClassifyStatus, SaysWhatAnAnswerMeans) {
     EXPECT_EQ(verdict(status).kind, Verdict::retry) << status;
     EXPECT_EQ(verdict(status).error->code(), ErrorCode::io);
   }
-  for (const int status : {401, 403}) EXPECT_EQ(verdict(status).error->code(), ErrorCode::access_denied);
+  for (const int status : {401, 403})
+    EXPECT_EQ(verdict(status).error->code(), ErrorCode::access_denied);
   EXPECT_EQ(verdict(412).error->code(), ErrorCode::stale);
   for (const int status : {0, 301, 304, 400, 405, 418, 451, 501, 505}) {
     EXPECT_EQ(verdict(status).kind, Verdict::failed) << status;

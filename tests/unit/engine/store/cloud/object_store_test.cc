@@ -81,9 +81,10 @@ TEST_F(ObjectStoreTest, OneRequestForWhatSeveralWant) {
   const auto store = open();
   std::vector<std::promise<std::string>> got(12);
   for (std::size_t i = 0; i < got.size(); ++i)
-    store->read_async("a", i % 3 == 0 ? ByteRange{} : ByteRange{i, 10, i % 3 == 1}, [&, i](ReadOutcome outcome) {
-      got[i].set_value(text(std::get<std::optional<Buffer>>(outcome)));
-    });
+    store->read_async("a", i % 3 == 0 ? ByteRange{} : ByteRange{i, 10, i % 3 == 1},
+                      [&, i](ReadOutcome outcome) {
+                        got[i].set_value(text(std::get<std::optional<Buffer>>(outcome)));
+                      });
   for (std::size_t i = 0; i < got.size(); ++i) {
     const std::string& object = there.objects["/a"];
     EXPECT_EQ(got[i].get_future().get(), i % 3 == 0   ? object
@@ -99,12 +100,15 @@ TEST_F(ObjectStoreTest, NearRangesBecomeOne) {
   const std::string& object = there.objects["/a"];
   const auto store = open();
   std::vector<std::promise<std::string>> got(20);
-  const auto offset = [](std::size_t i) { return (i * 7 % 20) * 6000; };  // in no order, with gaps of 1000
+  const auto offset = [](std::size_t i) {
+    return (i * 7 % 20) * 6000;
+  };  // in no order, with gaps of 1000
   for (std::size_t i = 0; i < got.size(); ++i)
     store->read_async("a", {offset(i), 5000}, [&, i](ReadOutcome outcome) {
       got[i].set_value(text(std::get<std::optional<Buffer>>(outcome)));
     });
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].get_future().get(), object.substr(offset(i), 5000));
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_EQ(got[i].get_future().get(), object.substr(offset(i), 5000));
   EXPECT_LT(there.server.requests(), 10);
   // Far from each other: each its own.
   const int before = there.server.requests();
@@ -127,27 +131,34 @@ TEST_F(ObjectStoreTest, WrongRangesAreErrorsOrAskedForAgain) {
   const auto range = [](const std::string& value, const std::string& body) {
     return Answer{.status = 206, .headers = {{"Content-Range", value}}, .body = body};
   };
-  for (const Answer& answer : {range("bytes 5-7/10", "567"), range("bytes 2-5/10", "2345"), range("bytes 2-3/10", "23"),
-                               range("bytes 2-4/10", "23"), range("items 2-4/10", "234"), range("bytes 4-2/10", "234"),
-                               range("bytes 2-4/3", "234"), Answer{.status = 206, .body = "234"},
-                               Answer{.status = 416, .headers = {{"Content-Range", "bytes */10"}}},
-                               Answer{.status = 204}}) {
+  for (const Answer& answer :
+       {range("bytes 5-7/10", "567"), range("bytes 2-5/10", "2345"), range("bytes 2-3/10", "23"),
+        range("bytes 2-4/10", "23"), range("items 2-4/10", "234"), range("bytes 4-2/10", "234"),
+        range("bytes 2-4/3", "234"), Answer{.status = 206, .body = "234"},
+        Answer{.status = 416, .headers = {{"Content-Range", "bytes */10"}}},
+        Answer{.status = 204}}) {
     wrong = answer;
     times = 1000;
-    EXPECT_THAT(code_of([&] { store->read("a", {2, 3}); }), ::testing::AnyOf(ErrorCode::io, ErrorCode::corrupt));
+    EXPECT_THAT(code_of([&] {
+                  store->read("a", {2, 3});
+                }),
+                ::testing::AnyOf(ErrorCode::io, ErrorCode::corrupt));
     if (answer.body.size() > 3) continue;  // more than was asked for is not tried again
     times = 2;
     EXPECT_EQ(text(store->read("a", {2, 3})), "234");
   }
   wrong = range("bytes 0-9/10", "0123456789");
   times = 1000;
-  EXPECT_EQ(code_of([&] { store->read("a"); }), ErrorCode::io) << "a part where the whole was asked for";
+  EXPECT_EQ(code_of([&] { store->read("a"); }), ErrorCode::io)
+      << "a part where the whole was asked for";
 }
 
 TEST_F(ObjectStoreTest, AServerWithoutRanges) {
   there.objects["/a"] = "0123456789";
   for (const bool chunked : {false, true}) {
-    there.fault = [chunked](const Request&, int) { return Answer{.body = "0123456789", .chunked = chunked}; };
+    there.fault = [chunked](const Request&, int) {
+      return Answer{.body = "0123456789", .chunked = chunked};
+    };
     const auto store = open();
     EXPECT_EQ(text(store->read("a", {2, 3})), "234");
     EXPECT_EQ(text(store->read("a", {0, 3, true})), "789");
@@ -159,7 +170,9 @@ TEST_F(ObjectStoreTest, AServerWithoutRanges) {
 
 TEST_F(ObjectStoreTest, AChangedObjectIsStale) {
   std::string tag = "\"one\"";
-  there.fault = [&](const Request& request, int) { return LoopbackServer::object(request, "0123456789", tag); };
+  there.fault = [&](const Request& request, int) {
+    return LoopbackServer::object(request, "0123456789", tag);
+  };
   const auto store = open();
   EXPECT_EQ(text(store->read("a", {0, 3})), "012");
   EXPECT_EQ(text(store->read("b")), "0123456789");
@@ -184,7 +197,13 @@ TEST_F(ObjectStoreTest, AnObjectThatHasGoneIsStaleAndNotMissing) {
     EXPECT_EQ(text(store->read("a", {0, 3})), "012");
     gone = true;
     std::string message;
-    EXPECT_EQ(code_of([&] { store->read("a", {3, 3}); }, &message), ErrorCode::stale) << "ETag: " << tag;
+    EXPECT_EQ(code_of(
+                  [&] {
+                    store->read("a", {3, 3});
+                  },
+                  &message),
+              ErrorCode::stale)
+        << "ETag: " << tag;
     EXPECT_THAT(message, HasSubstr("gone"));
     EXPECT_THAT(message, HasSubstr(there.server.url() + "/a"));
     EXPECT_EQ(code_of([&] { store->size("a"); }), ErrorCode::stale);
@@ -196,7 +215,8 @@ TEST_F(ObjectStoreTest, AnObjectThatHasGoneIsStaleAndNotMissing) {
 }
 
 TEST_F(ObjectStoreTest, WebPagesAreNoObjects) {
-  Answer answer{.headers = {{"Content-Type", "text/html; charset=utf-8"}}, .body = "  <!DOCTYPE html><p>Log in"};
+  Answer answer{.headers = {{"Content-Type", "text/html; charset=utf-8"}},
+                .body = "  <!DOCTYPE html><p>Log in"};
   there.fault = [&](const Request&, int) { return answer; };
   const auto store = open();
   std::string message;
@@ -252,7 +272,8 @@ TEST_F(ObjectStoreTest, VersionsAreAskedAbout) {
   EXPECT_EQ(text(got.bytes), "second");
   there.fault = [&](const Request& request, int) -> Answer {
     const auto since = request.headers.find("if-modified-since");
-    if (since != request.headers.end()) return {.status = since->second == "Sat, 01 Jan 2000 00:00:00 GMT" ? 304 : 500};
+    if (since != request.headers.end())
+      return {.status = since->second == "Sat, 01 Jan 2000 00:00:00 GMT" ? 304 : 500};
     return {.headers = {{"Last-Modified", "Sat, 01 Jan 2000 00:00:00 GMT"}}, .body = "dated"};
   };
   got = read(*open(), "");
@@ -263,7 +284,8 @@ TEST_F(ObjectStoreTest, VersionsAreAskedAbout) {
   EXPECT_FALSE(got.bytes);
   EXPECT_FALSE(got.unchanged);
   there.fault = [](const Request&, int) { return Answer{.status = 304}; };
-  EXPECT_EQ(code_of([&] { open()->read("a"); }), ErrorCode::io) << "304 is no answer to a plain request";
+  EXPECT_EQ(code_of([&] { open()->read("a"); }), ErrorCode::io)
+      << "304 is no answer to a plain request";
 }
 
 TEST_F(ObjectStoreTest, DestructionEndsWhatIsNotDone) {
@@ -272,11 +294,14 @@ TEST_F(ObjectStoreTest, DestructionEndsWhatIsNotDone) {
   {
     const auto store = open();
     for (int i = 0; i < 10; ++i)
-      store->read_async("k" + std::to_string(i), i % 2 == 0 ? ByteRange{} : ByteRange{5, 5}, [&](ReadOutcome outcome) {
-        EXPECT_EQ(code_of([&] { std::rethrow_exception(std::get<std::exception_ptr>(outcome)); }),
-                  ErrorCode::interrupted);
-        ++ended;
-      });
+      store->read_async("k" + std::to_string(i), i % 2 == 0 ? ByteRange{} : ByteRange{5, 5},
+                        [&](ReadOutcome outcome) {
+                          EXPECT_EQ(code_of([&] {
+                                      std::rethrow_exception(std::get<std::exception_ptr>(outcome));
+                                    }),
+                                    ErrorCode::interrupted);
+                          ++ended;
+                        });
   }
   EXPECT_EQ(ended, 10);
 }
@@ -299,8 +324,10 @@ TEST_F(ObjectStoreTest, StopEndsWhatIsNotDoneAndWhatComesLater) {
   };
   read("busy", {});
   while (there.server.requests() == 0) std::this_thread::sleep_for(milliseconds(1));
-  for (int i = 0; i < 100; ++i) read("k" + std::to_string(i), i % 2 == 0 ? ByteRange{} : ByteRange{5, 5});
-  std::thread blocked([&] { EXPECT_EQ(code_of([&] { store->size("k"); }), ErrorCode::interrupted); });
+  for (int i = 0; i < 100; ++i)
+    read("k" + std::to_string(i), i % 2 == 0 ? ByteRange{} : ByteRange{5, 5});
+  std::thread blocked(
+      [&] { EXPECT_EQ(code_of([&] { store->size("k"); }), ErrorCode::interrupted); });
   while (there.server.requests() < 10) std::this_thread::sleep_for(milliseconds(1));
   store->stop();
   blocked.join();
@@ -321,7 +348,8 @@ TEST_F(ObjectStoreTest, ACallbackMayReadTheNext) {
   std::promise<std::string> got;
   store->read_async("index", {0, 1, true}, [&](ReadOutcome outcome) {
     const std::uint64_t at = std::stoull(text(std::get<std::optional<Buffer>>(outcome)));
-    EXPECT_EQ(code_of([&] { store->read("data"); }), ErrorCode::internal) << "it may not wait there";
+    EXPECT_EQ(code_of([&] { store->read("data"); }), ErrorCode::internal)
+        << "it may not wait there";
     store->read_async("data", {at, 2}, [&](ReadOutcome next) {
       got.set_value(text(std::get<std::optional<Buffer>>(next)));
     });
@@ -364,9 +392,11 @@ TEST_F(ObjectStoreTest, ListsPageByPage) {
   there.fault = [](const Request&, int nth) -> std::optional<Answer> {
     return nth == 0 ? std::optional(Answer{.status = 503}) : std::nullopt;
   };
-  ObjectStore store(std::make_shared<ListingService>(there.server.url(), client), client, quick_options());
+  ObjectStore store(std::make_shared<ListingService>(there.server.url(), client), client,
+                    quick_options());
   std::string names;
-  for (const Store::Entry& entry : store.list("")) names += entry.name + (entry.is_prefix ? "/ " : " ");
+  for (const Store::Entry& entry : store.list(""))
+    names += entry.name + (entry.is_prefix ? "/ " : " ");
   EXPECT_EQ(names, "a t2m/ zarr.json ");
   EXPECT_EQ(code_of([&] { store.list("circle"); }), ErrorCode::io);
   EXPECT_EQ(code_of([&] { store.list("none"); }), ErrorCode::not_found);

@@ -16,12 +16,13 @@ struct Fixture : testing::Test {
   int fetched = 0;
   bool broken = false;
   std::optional<seconds> life = seconds(3600);
-  Refreshing<int> value{[this] {
-                          if (broken) throw Error(ErrorCode::io, "no answer");
-                          ++fetched;
-                          return Expiring<int>{fetched, life ? std::optional(time + *life) : std::nullopt};
-                        },
-                        [this] { return time; }};
+  Refreshing<int> value{
+      [this] {
+        if (broken) throw Error(ErrorCode::io, "no answer");
+        ++fetched;
+        return Expiring<int>{fetched, life ? std::optional(time + *life) : std::nullopt};
+      },
+      [this] { return time; }};
 };
 using RefreshingTest = Fixture;
 
@@ -69,11 +70,13 @@ TEST_F(RefreshingTest, RefreshFetchesAlways) {
 
 TEST(Refreshing, ManyThreadsFetchOnce) {
   std::atomic<int> fetched{0};
-  Refreshing<int> value([&] { return Expiring<int>{++fetched, std::nullopt}; },
-                        [] { return std::chrono::system_clock::now(); });
+  Refreshing<int> value(
+      [&] {
+        return Expiring<int>{++fetched, std::nullopt};
+      },
+      [] { return std::chrono::system_clock::now(); });
   std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i)
-    threads.emplace_back([&] { EXPECT_EQ(value.get(), 1); });
+  for (int i = 0; i < 8; ++i) threads.emplace_back([&] { EXPECT_EQ(value.get(), 1); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(fetched, 1);
 }

@@ -12,7 +12,8 @@ struct S3PlaceTest : testing::Test {
 
   S3PlaceTest() { fake.variables["HOME"] = "/h"; }
   S3Place place(const std::string& url = "s3://bucket/a/b") {
-    return resolve_s3_place(url, config, fake.surroundings(), read_aws_profile(fake.surroundings(), config.profile),
+    return resolve_s3_place(url, config, fake.surroundings(),
+                            read_aws_profile(fake.surroundings(), config.profile),
                             ConfigFile(fake.surroundings()));
   }
   void profile(const std::string& text) { fake.files["/h/.aws/config"] = {"[default]\n" + text}; }
@@ -43,7 +44,8 @@ TEST_F(S3PlaceTest, TheNearestEndpointWins) {
   EXPECT_EQ(place().endpoint, "http://s3:81");
   config.endpoint = "http://option";
   EXPECT_EQ(place().endpoint, "http://option");
-  for (const char* bad : {"ftp://host", "host", "https://user:secret@host", "https://host?x=1", "https://"}) {
+  for (const char* bad :
+       {"ftp://host", "host", "https://user:secret@host", "https://host?x=1", "https://"}) {
     config.endpoint = bad;
     const Error error = error_of([&] { place(); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << bad;
@@ -53,7 +55,8 @@ TEST_F(S3PlaceTest, TheNearestEndpointWins) {
 
 TEST_F(S3PlaceTest, TheBucketIsInThePathWhereItCannotBeInTheHostsName) {
   EXPECT_FALSE(place("s3://bucket-1/a").path_style);
-  for (const char* url : {"s3://my.bucket/a", "s3://my_bucket", "s3://Bucket"}) EXPECT_TRUE(place(url).path_style) << url;
+  for (const char* url : {"s3://my.bucket/a", "s3://my_bucket", "s3://Bucket"})
+    EXPECT_TRUE(place(url).path_style) << url;
   profile("s3 =\n  addressing_style = virtual\n");
   EXPECT_TRUE(place("s3://my.bucket/a").path_style) << "no certificate is for such a name";
 }
@@ -90,9 +93,13 @@ TEST_F(S3PlaceTest, WhoPays) {
 TEST_F(S3PlaceTest, NamesThatAreNoBucketsAreRefused) {
   const std::string long_name(255, 'b');
   EXPECT_EQ(place("s3://" + long_name + "/a").bucket, long_name);
-  for (const std::string& url : {std::string("s3://"), std::string("s3:///a"), std::string("s3://ab"), "s3://b" + long_name,
-                                 std::string("s3://a..b"), std::string("s3://bu%20cket"), std::string("s3://b\xc3\xbc" "cket"),
-                                 std::string("s3://host:80/a"), std::string("s3://bucket/../a"), std::string("s3://bucket/./a")})
+  for (const std::string& url :
+       {std::string("s3://"), std::string("s3:///a"), std::string("s3://ab"), "s3://b" + long_name,
+        std::string("s3://a..b"), std::string("s3://bu%20cket"),
+        std::string("s3://b\xc3\xbc"
+                    "cket"),
+        std::string("s3://host:80/a"), std::string("s3://bucket/../a"),
+        std::string("s3://bucket/./a")})
     EXPECT_EQ(error_of([&] { place(url); }).code(), ErrorCode::invalid_argument) << url;
   const Error express = error_of([&] { place("s3://data--use1-az4--x-s3/a"); });
   EXPECT_EQ(express.code(), ErrorCode::not_supported);

@@ -17,13 +17,17 @@ struct S3Test : testing::Test {
   StoreConfig config;
 
   S3Test() {
-    fake.variables = {{"HOME", "/h"}, {"AWS_ACCESS_KEY_ID", "AKID"}, {"AWS_SECRET_ACCESS_KEY", "HUSH"},
+    fake.variables = {{"HOME", "/h"},
+                      {"AWS_ACCESS_KEY_ID", "AKID"},
+                      {"AWS_SECRET_ACCESS_KEY", "HUSH"},
                       {"AWS_EC2_METADATA_DISABLED", "true"}};
   }
   std::shared_ptr<ObjectService> open(const std::string& url = "s3://bucket/a b.zarr") {
     return make_s3_service(url, config, fake.surroundings());
   }
-  std::string url_of(const std::string& url, const std::string& key = "k") { return open(url)->get(key).url; }
+  std::string url_of(const std::string& url, const std::string& key = "k") {
+    return open(url)->get(key).url;
+  }
 
   static std::string authorization(ObjectService& service, HttpRequest request) {
     service.authorize(request);
@@ -33,13 +37,14 @@ struct S3Test : testing::Test {
     return value == nullptr ? "" : *value;
   }
   static HttpResponse refusal(int status, const std::string& code, const std::string& more = "") {
-    return FakeSurroundings::answer(
-        status, "<?xml version=\"1.0\"?>\n<Error><Code>" + code + "</Code><Message>m</Message>" + more + "</Error>");
+    return FakeSurroundings::answer(status, "<?xml version=\"1.0\"?>\n<Error><Code>" + code +
+                                                "</Code><Message>m</Message>" + more + "</Error>");
   }
 };
 
 TEST_F(S3Test, VirtualHostedAndPathStyle) {
-  EXPECT_EQ(url_of("s3://bucket/a b.zarr", "dt=1/0.0"), "https://bucket.s3.amazonaws.com/a%20b.zarr/dt%3D1/0.0");
+  EXPECT_EQ(url_of("s3://bucket/a b.zarr", "dt=1/0.0"),
+            "https://bucket.s3.amazonaws.com/a%20b.zarr/dt%3D1/0.0");
   EXPECT_EQ(url_of("s3a://bucket"), "https://bucket.s3.amazonaws.com/k");
   EXPECT_EQ(url_of("s3://my.bucket/p"), "https://s3.amazonaws.com/my.bucket/p/k");
   config.region = "eu-west-1";
@@ -54,13 +59,16 @@ TEST_F(S3Test, VirtualHostedAndPathStyle) {
 
 TEST_F(S3Test, NearestSettingWins) {
   const auto region = [&] {
-    return resolve_s3_place("s3://bucket", config, fake.surroundings(), read_aws_profile(fake.surroundings(), ""),
-                            ConfigFile(fake.surroundings())).region;
+    return resolve_s3_place("s3://bucket", config, fake.surroundings(),
+                            read_aws_profile(fake.surroundings(), ""),
+                            ConfigFile(fake.surroundings()))
+        .region;
   };
   EXPECT_EQ(region(), "");
   fake.files["/h/.aws/config"] = {"[default]\nregion = profile\n"};
   EXPECT_EQ(region(), "profile");
-  fake.files["/h/.config/batchfs/config.json"] = {R"({"s3": {"region": "settings", "endpoint": "https://settings"}})"};
+  fake.files["/h/.config/batchfs/config.json"] = {
+      R"({"s3": {"region": "settings", "endpoint": "https://settings"}})"};
   EXPECT_EQ(region(), "settings");
   fake.variables["AWS_DEFAULT_REGION"] = "default";
   EXPECT_EQ(region(), "default");
@@ -76,7 +84,8 @@ TEST_F(S3Test, NearestSettingWins) {
 }
 
 TEST_F(S3Test, WhatCannotBeIsRefused) {
-  for (const char* url : {"s3://b", "s3://a..b/c", "s3://arn:aws:s3:us-east-1:1:accesspoint/x", "s3://bu cket/c"})
+  for (const char* url :
+       {"s3://b", "s3://a..b/c", "s3://arn:aws:s3:us-east-1:1:accesspoint/x", "s3://bu cket/c"})
     EXPECT_EQ(error_of([&] { open(url); }).code(), ErrorCode::invalid_argument) << url;
   EXPECT_EQ(error_of([&] { open("s3://x--use1-az4--x-s3/c"); }).code(), ErrorCode::not_supported);
   config.region = "a.evil.example/";
@@ -92,7 +101,8 @@ TEST_F(S3Test, Signs) {
   config.endpoint = "http://127.0.0.1:9000";
   const auto service = open("s3://bucket/a=b");
   EXPECT_THAT(authorization(*service, service->get(".zarray")),
-              testing::EndsWith("Signature=1c96a0d15bc7b4ac9836fc517d7b51200691a09cf3306e58ebe6c0900a5f9133"));
+              testing::EndsWith(
+                  "Signature=1c96a0d15bc7b4ac9836fc517d7b51200691a09cf3306e58ebe6c0900a5f9133"));
   HttpRequest head = service->head(".zarray");
   EXPECT_EQ(head.method, "HEAD");
   EXPECT_FALSE(head.follow_redirects);
@@ -116,9 +126,12 @@ TEST_F(S3Test, ListsPages) {
   EXPECT_EQ(service->list("", "").url,
             "https://bucket.s3.amazonaws.com/?list-type=2&delimiter=%2F&prefix=a%20b%2F");
   EXPECT_EQ(service->list("t+m", "1/=").url,
-            "https://bucket.s3.amazonaws.com/?list-type=2&delimiter=%2F&prefix=a%20b%2Ft%2Bm%2F&continuation-token=1%2F%3D");
-  EXPECT_EQ(open("s3://bucket")->list("", "").url, "https://bucket.s3.amazonaws.com/?list-type=2&delimiter=%2F");
-  const HttpResponse answer = FakeSurroundings::answer(200, R"(<?xml version="1.0" encoding="UTF-8"?>
+            "https://bucket.s3.amazonaws.com/"
+            "?list-type=2&delimiter=%2F&prefix=a%20b%2Ft%2Bm%2F&continuation-token=1%2F%3D");
+  EXPECT_EQ(open("s3://bucket")->list("", "").url,
+            "https://bucket.s3.amazonaws.com/?list-type=2&delimiter=%2F");
+  const HttpResponse answer =
+      FakeSurroundings::answer(200, R"(<?xml version="1.0" encoding="UTF-8"?>
 <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name><Prefix>a b/</Prefix>
 <IsTruncated>true</IsTruncated><NextContinuationToken>1ueGcxLPRx1Tr/XYExHnhbYLgveDs2J/wm36Hy4vbOwM=</NextContinuationToken>
 <Contents><Key>a b/</Key><Size>0</Size></Contents><Contents><Key>a b/.zattrs</Key></Contents>
@@ -138,11 +151,16 @@ TEST_F(S3Test, ListsPages) {
 TEST_F(S3Test, WhatIsNoListingIsCorrupt) {
   const auto service = open("s3://bucket/p");
   for (const char* body :
-       {"", "<html><body>hello</body></html>", "<ListBucketResult>", "{}", "<ListBucketResult><Contents><Key>other/x</Key></Contents></ListBucketResult>",
+       {"", "<html><body>hello</body></html>", "<ListBucketResult>", "{}",
+        "<ListBucketResult><Contents><Key>other/x</Key></Contents></ListBucketResult>",
         "<ListBucketResult><Contents><Key>p/x/y</Key></Contents></ListBucketResult>",
         "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"})
-    EXPECT_EQ(error_of([&] { service->parse_list("", FakeSurroundings::answer(200, body)); }).code(), ErrorCode::corrupt) << body;
-  EXPECT_TRUE(service->parse_list("", FakeSurroundings::answer(200, "<ListBucketResult/>")).entries.empty());
+    EXPECT_EQ(
+        error_of([&] { service->parse_list("", FakeSurroundings::answer(200, body)); }).code(),
+        ErrorCode::corrupt)
+        << body;
+  EXPECT_TRUE(service->parse_list("", FakeSurroundings::answer(200, "<ListBucketResult/>"))
+                  .entries.empty());
 }
 
 TEST_F(S3Test, ErrorsMeanWhatTheyMean) {
@@ -180,18 +198,23 @@ TEST_F(S3Test, TheBucketTellsItsRegion) {
   EXPECT_THAT(authorization(*service, service->get("k")), HasSubstr("/ap-southeast-2/s3/"));
 
   service = open("s3://bucket/p");
-  EXPECT_EQ(service->classify(refusal(400, "AuthorizationHeaderMalformed", "<Region>eu-west-3</Region>")).kind,
-            Verdict::moved);
+  EXPECT_EQ(
+      service->classify(refusal(400, "AuthorizationHeaderMalformed", "<Region>eu-west-3</Region>"))
+          .kind,
+      Verdict::moved);
   EXPECT_THAT(service->get("k").url, StartsWith("https://bucket.s3.eu-west-3.amazonaws.com/"));
 
   // A HEAD has no body.
   service = open("s3://bucket/p");
-  EXPECT_EQ(service->classify(FakeSurroundings::answer(400, "", {{"x-amz-bucket-region", "eu-west-3"}})).kind,
-            Verdict::moved);
+  EXPECT_EQ(
+      service->classify(FakeSurroundings::answer(400, "", {{"x-amz-bucket-region", "eu-west-3"}}))
+          .kind,
+      Verdict::moved);
 
   for (const char* region : {"", "evil.example/", "EU"}) {
     service = open("s3://bucket/p");
-    const Verdict verdict = service->classify(FakeSurroundings::answer(301, "", {{"x-amz-bucket-region", region}}));
+    const Verdict verdict =
+        service->classify(FakeSurroundings::answer(301, "", {{"x-amz-bucket-region", region}}));
     EXPECT_EQ(verdict.kind, Verdict::failed) << region;
     EXPECT_THAT(verdict.error->what(), HasSubstr("--region"));
   }
@@ -251,8 +274,9 @@ TEST_F(S3ProbeTest, TheProbeTellsWhyAHeadWasRefused) {
 TEST_F(S3ProbeTest, ThePermissionInTheMessageDecides) {
   const auto service = open_probing();
   const auto denied = [](const char* permission) {
-    return FakeSurroundings::answer(403, std::string("<Error><Code>AccessDenied</Code><Message>not authorized to perform: ") +
-                                             permission + " on resource</Message></Error>");
+    return FakeSurroundings::answer(
+        403, std::string("<Error><Code>AccessDenied</Code><Message>not authorized to perform: ") +
+                 permission + " on resource</Message></Error>");
   };
   EXPECT_EQ(service->classify(denied("s3:ListBucket")).kind, Verdict::missing);
   EXPECT_EQ(service->classify(denied("s3:GetObject")).kind, Verdict::failed);
@@ -274,7 +298,8 @@ TEST_F(S3ProbeTest, AnExpiredTokenIsFetchedAnewOnce) {
   EXPECT_EQ(service->classify(refusal(400, "ExpiredToken")).kind, Verdict::moved);
   EXPECT_EQ(token(), "second");
   fake.variables["AWS_SESSION_TOKEN"] = "too early";
-  EXPECT_EQ(service->classify(refusal(400, "ExpiredToken")).kind, Verdict::moved) << "of the first token";
+  EXPECT_EQ(service->classify(refusal(400, "ExpiredToken")).kind, Verdict::moved)
+      << "of the first token";
   EXPECT_EQ(token(), "second");
   fake.variables["AWS_SESSION_TOKEN"] = "second";
   fake.time += std::chrono::seconds(10);

@@ -8,9 +8,11 @@ namespace concurrency_limit_test {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-/// Requests of a megabyte for `seconds`, as many a second as `rate` says for the limit at that time.
+/// Requests of a megabyte for `seconds`, as many a second as `rate` says for the limit at that
+/// time.
 template <class Rate>
-void run(ConcurrencyLimit& limit, std::int64_t& now, double seconds, Rate rate, bool saturated = true) {
+void run(ConcurrencyLimit& limit, std::int64_t& now, double seconds, Rate rate,
+         bool saturated = true) {
   const std::int64_t end = now + static_cast<std::int64_t>(seconds * kSecond);
   while (now < end) {
     now += static_cast<std::int64_t>(kSecond / rate(limit.limit()));
@@ -37,7 +39,8 @@ TEST(ConcurrencyLimit, StaysWhereMoreDoesNotHelp) {
 TEST(ConcurrencyLimit, StaysWhenNobodyWaits) {
   ConcurrencyLimit limit(64, 256);
   std::int64_t now = kSecond;
-  run(limit, now, 20, [](int n) { return 10.0 * n; }, false);
+  run(
+      limit, now, 20, [](int n) { return 10.0 * n; }, false);
   EXPECT_EQ(limit.limit(), 64);
 }
 

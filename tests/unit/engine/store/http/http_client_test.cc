@@ -67,7 +67,11 @@ TEST(HttpClient, SendsMethodHeadersAndBody) {
                     (request.headers.contains("x-token") ? request.headers.at("x-token") : "")};
   });
   HttpClient client;
-  EXPECT_EQ(text(client.send_and_wait({.method = "POST", .url = server.url(), .headers = {{"X-Token", "t"}}, .body = "b=1"})
+  EXPECT_EQ(text(client
+                     .send_and_wait({.method = "POST",
+                                     .url = server.url(),
+                                     .headers = {{"X-Token", "t"}},
+                                     .body = "b=1"})
                      .body),
             "POST|b=1|t");
   EXPECT_EQ(text(client.send_and_wait({.method = "PUT", .url = server.url()}).body), "PUT||");
@@ -80,7 +84,8 @@ TEST(HttpClient, SendsMethodHeadersAndBody) {
 
 TEST(HttpClient, ReadsRanges) {
   const std::string object = "0123456789";
-  LoopbackServer server([&](const Request& request) { return LoopbackServer::object(request, object); });
+  LoopbackServer server(
+      [&](const Request& request) { return LoopbackServer::object(request, object); });
   HttpClient client;
   const auto get = [&](ByteRange range) {
     return text(client.send_and_wait({.url = server.url(), .range = range}).body);
@@ -95,7 +100,8 @@ TEST(HttpClient, CutsTheRangeOutOfAWholeObject) {
   std::string object(3 << 20, '\0');
   for (std::size_t i = 0; i < object.size(); ++i) object[i] = static_cast<char>(i * 7 + i / 251);
   for (const bool chunked : {false, true}) {
-    LoopbackServer server([&](const Request&) { return Answer{.body = object, .chunked = chunked}; });
+    LoopbackServer server(
+        [&](const Request&) { return Answer{.body = object, .chunked = chunked}; });
     HttpClient client;
     const auto get = [&](ByteRange range) {
       HttpResponse response = client.send_and_wait({.url = server.url(), .range = range});
@@ -114,11 +120,15 @@ TEST(HttpClient, CutsTheRangeOutOfAWholeObject) {
 TEST(HttpClient, RefusesLongAnswers) {
   for (const bool chunked : {false, true}) {
     LoopbackServer server([&](const Request& request) -> Answer {
-      return {.status = request.headers.contains("range") ? 206 : 200, .body = std::string(5000, 'x'), .chunked = chunked};
+      return {.status = request.headers.contains("range") ? 206 : 200,
+              .body = std::string(5000, 'x'),
+              .chunked = chunked};
     });
     HttpClient client;
-    EXPECT_EQ(failure(client, {.url = server.url(), .largest_body = 4999}).code(), ErrorCode::corrupt);
-    EXPECT_EQ(failure(client, {.url = server.url(), .range = ByteRange{0, 10}}).code(), ErrorCode::corrupt);
+    EXPECT_EQ(failure(client, {.url = server.url(), .largest_body = 4999}).code(),
+              ErrorCode::corrupt);
+    EXPECT_EQ(failure(client, {.url = server.url(), .range = ByteRange{0, 10}}).code(),
+              ErrorCode::corrupt);
     EXPECT_EQ(client.send_and_wait({.url = server.url(), .largest_body = 5000}).body.size(), 5000u);
   }
 }
@@ -148,7 +158,8 @@ TEST(HttpClient, BrokenAnswersAreErrors) {
   answer = {.body = headers, .raw = true};
   EXPECT_EQ(failure(client, {.url = server.url()}).code(), ErrorCode::corrupt);
   answer = {.body = "good"};
-  EXPECT_EQ(text(client.send_and_wait({.url = server.url()}).body), "good") << "the client lives on";
+  EXPECT_EQ(text(client.send_and_wait({.url = server.url()}).body), "good")
+      << "the client lives on";
   expect_idle(client);
 }
 
@@ -172,8 +183,11 @@ TEST(HttpClient, NamesWhatIsNotThere) {
   EXPECT_THAT(unknown.why(), HasSubstr("no-such-host.invalid"));
   EXPECT_THAT(unknown.what(), ::testing::Not(HasSubstr("secret")));
   int port;
-  { port = LoopbackServer([](const Request&) { return Answer{}; }).port(); }
-  EXPECT_EQ(failure(client, {.url = "http://127.0.0.1:" + std::to_string(port)}).code(), ErrorCode::io);
+  {
+    port = LoopbackServer([](const Request&) { return Answer{}; }).port();
+  }
+  EXPECT_EQ(failure(client, {.url = "http://127.0.0.1:" + std::to_string(port)}).code(),
+            ErrorCode::io);
   EXPECT_EQ(failure(client, {.url = "file:///etc/passwd"}).code(), ErrorCode::invalid_argument);
   EXPECT_EQ(failure(client, {.url = "nonsense"}).code(), ErrorCode::io);
 }
@@ -181,24 +195,30 @@ TEST(HttpClient, NamesWhatIsNotThere) {
 TEST(HttpClient, FollowsRedirects) {
   LoopbackServer* self = nullptr;
   LoopbackServer server([&](const Request& request) -> Answer {
-    if (request.target == "/same") return {.status = 302, .headers = {{"Location", "/end"}}, .body = "moved"};
-    if (request.target == "/other") return {.status = 307, .headers = {{"Location", self->other_url() + "/end"}}};
+    if (request.target == "/same")
+      return {.status = 302, .headers = {{"Location", "/end"}}, .body = "moved"};
+    if (request.target == "/other")
+      return {.status = 307, .headers = {{"Location", self->other_url() + "/end"}}};
     if (request.target == "/circle") return {.status = 301, .headers = {{"Location", "/circle"}}};
-    if (request.target == "/file") return {.status = 301, .headers = {{"Location", "file:///etc/passwd"}}};
+    if (request.target == "/file")
+      return {.status = 301, .headers = {{"Location", "file:///etc/passwd"}}};
     return {.body = request.headers.contains("authorization") ? "with" : "without"};
   });
   self = &server;
   HttpClient client;
   const HttpHeaders secret = {{"Authorization", "Bearer x"}};
-  const HttpResponse same = client.send_and_wait({.url = server.url() + "/same", .headers = secret});
+  const HttpResponse same =
+      client.send_and_wait({.url = server.url() + "/same", .headers = secret});
   EXPECT_EQ(text(same.body), "with");
   EXPECT_EQ(same.effective_url, server.url() + "/end");
-  EXPECT_EQ(text(client.send_and_wait({.url = server.url() + "/other", .headers = secret}).body), "without");
+  EXPECT_EQ(text(client.send_and_wait({.url = server.url() + "/other", .headers = secret}).body),
+            "without");
   const int before = server.requests();
   EXPECT_EQ(failure(client, {.url = server.url() + "/circle"}).code(), ErrorCode::not_supported);
   EXPECT_EQ(server.requests() - before, 6);
   EXPECT_EQ(failure(client, {.url = server.url() + "/file"}).code(), ErrorCode::not_supported);
-  const HttpResponse not_followed = client.send_and_wait({.url = server.url() + "/same", .follow_redirects = false});
+  const HttpResponse not_followed =
+      client.send_and_wait({.url = server.url() + "/same", .follow_redirects = false});
   EXPECT_EQ(not_followed.status, 302);
   expect_idle(client);
 }
@@ -210,9 +230,10 @@ TEST(HttpClient, RunsManyAtOnceUpToTheLimit) {
   HttpClient client({.first_in_flight = 8, .most_in_flight = 8});
   std::vector<std::promise<std::string>> bodies(100);
   for (std::size_t i = 0; i < bodies.size(); ++i)
-    client.send({.url = server.url() + "/" + std::to_string(i)}, [&promise = bodies[i]](HttpOutcome outcome) {
-      promise.set_value(text(std::get<HttpResponse>(outcome).body));
-    });
+    client.send({.url = server.url() + "/" + std::to_string(i)},
+                [&promise = bodies[i]](HttpOutcome outcome) {
+                  promise.set_value(text(std::get<HttpResponse>(outcome).body));
+                });
   for (std::size_t i = 0; i < bodies.size(); ++i)
     EXPECT_EQ(bodies[i].get_future().get(), "/" + std::to_string(i));
   EXPECT_LE(server.most_at_once(), 8);
@@ -225,8 +246,10 @@ TEST(HttpClient, CancelEndsARequest) {
   LoopbackServer server([](const Request&) -> Answer { return {.delay = milliseconds(60'000)}; });
   HttpClient client({.first_in_flight = 1, .most_in_flight = 1});
   std::promise<HttpOutcome> active, waiting;
-  const auto first = client.send({.url = server.url()}, [&](HttpOutcome o) { active.set_value(std::move(o)); });
-  const auto second = client.send({.url = server.url()}, [&](HttpOutcome o) { waiting.set_value(std::move(o)); });
+  const auto first =
+      client.send({.url = server.url()}, [&](HttpOutcome o) { active.set_value(std::move(o)); });
+  const auto second =
+      client.send({.url = server.url()}, [&](HttpOutcome o) { waiting.set_value(std::move(o)); });
   client.cancel(second);
   EXPECT_TRUE(std::holds_alternative<std::exception_ptr>(waiting.get_future().get()));
   client.cancel(first);
@@ -275,8 +298,10 @@ TEST(HttpClient, ACallbackMaySendTheNext) {
     client.send({.url = server.url() + "/" + std::to_string(i)}, [&, i](HttpOutcome outcome) {
       EXPECT_TRUE(client.is_own_thread());
       EXPECT_THROW(client.send_and_wait({.url = server.url()}), Error);
-      if (i < 20) next(i + 1);
-      else last.set_value(text(std::get<HttpResponse>(outcome).body));
+      if (i < 20)
+        next(i + 1);
+      else
+        last.set_value(text(std::get<HttpResponse>(outcome).body));
     });
   };
   next(0);

@@ -1,4 +1,5 @@
-// One request, played step by step as HttpClient's loop does it: what HttpClient's own tests cannot reach.
+// One request, played step by step as HttpClient's loop does it: what HttpClient's own tests cannot
+// reach.
 
 #include "engine/store/http/http_transfer.h"
 
@@ -18,11 +19,13 @@ using Request = LoopbackServer::Request;
 
 const HttpTransfer::Settings kSettings{.timeout = 8, .connect_timeout = 4};
 
-/// A request with its easy handle. No proxy of the environment stands between it and the test's server.
+/// A request with its easy handle. No proxy of the environment stands between it and the test's
+/// server.
 class Played {
  public:
   explicit Played(HttpRequest request)
-      : transfer(1, std::move(request), [this](HttpOutcome outcome) { done.push_back(std::move(outcome)); }) {}
+      : transfer(1, std::move(request),
+                 [this](HttpOutcome outcome) { done.push_back(std::move(outcome)); }) {}
 
   CURLcode perform(const HttpTransfer::Settings& settings = kSettings) {
     transfer.prepare(easy_.get(), settings);
@@ -57,9 +60,11 @@ class Played {
 
 TEST(HttpTransfer, HeadersAreThoseOfTheLastAnswerWithoutTheSpaceAround) {
   LoopbackServer server([](const Request&) -> Answer {
-    return {.body = "HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\n"
-                    "HTTP/1.1 200 Good\r\nX-Late: \t a  b \t \r\nX-EMPTY:\r\nContent-Length: 2\r\n\r\nok",
-            .raw = true};
+    return {
+        .body =
+            "HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\n"
+            "HTTP/1.1 200 Good\r\nX-Late: \t a  b \t \r\nX-EMPTY:\r\nContent-Length: 2\r\n\r\nok",
+        .raw = true};
   });
   Played played({.url = server.url()});
   const HttpResponse response = played.response(played.perform());
@@ -71,11 +76,13 @@ TEST(HttpTransfer, HeadersAreThoseOfTheLastAnswerWithoutTheSpaceAround) {
 
 TEST(HttpTransfer, WhatIsSentHoldsNoLineBreaksAndKeepsEmptyHeaders) {
   LoopbackServer server([](const Request& request) -> Answer {
-    return {.body = request.headers.contains("x-empty") ? "[" + request.headers.at("x-empty") + "]" : "none"};
+    return {.body = request.headers.contains("x-empty") ? "[" + request.headers.at("x-empty") + "]"
+                                                        : "none"};
   });
   Played empty({.url = server.url(), .headers = {{"X-Empty", ""}}});
   EXPECT_EQ(empty.response(empty.perform()).body.size(), 2u);
-  for (const std::string& bad : {std::string("a\nb"), std::string("a\rb"), std::string("a\0b", 3)}) {
+  for (const std::string& bad :
+       {std::string("a\nb"), std::string("a\rb"), std::string("a\0b", 3)}) {
     for (const auto& header : {std::pair<std::string, std::string>{"X", bad}, {bad, "x"}}) {
       Played played({.url = "http://user:secret@host/?token=secret", .headers = {header}});
       try {
@@ -92,7 +99,9 @@ TEST(HttpTransfer, WhatIsSentHoldsNoLineBreaksAndKeepsEmptyHeaders) {
 TEST(HttpTransfer, OfALongErrorDocumentTheBeginningIsKept) {
   const std::string page(1 << 20, 'e');
   for (const bool chunked : {false, true}) {
-    LoopbackServer server([&](const Request&) -> Answer { return {.status = 503, .body = page, .chunked = chunked}; });
+    LoopbackServer server([&](const Request&) -> Answer {
+      return {.status = 503, .body = page, .chunked = chunked};
+    });
     Played played({.url = server.url(), .range = ByteRange{100, 10}, .largest_body = 5});
     const HttpResponse response = played.response(played.perform());
     EXPECT_EQ(response.status, 503);
@@ -112,10 +121,12 @@ TEST(HttpTransfer, AnObjectThatIsShorterThanTheRangesOffsetIsEmpty) {
 TEST(HttpTransfer, OfAnObjectOfUnknownLengthOnlyTheEndIsKept) {
   std::string object(20 << 20, 'x');
   object += "the end";
-  LoopbackServer server([&](const Request&) -> Answer { return {.body = object, .chunked = true}; });
+  LoopbackServer server(
+      [&](const Request&) -> Answer { return {.body = object, .chunked = true}; });
   Played tail({.url = server.url(), .range = ByteRange{0, 7, true}});
   const HttpResponse response = tail.response(tail.perform());
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(response.body.data()), response.body.size()), "the end");
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(response.body.data()), response.body.size()),
+            "the end");
   EXPECT_EQ(response.body_received, object.size());
   Played refused({.url = server.url(), .range = ByteRange{0, 7, true}, .largest_body = 4 << 20});
   EXPECT_EQ(refused.error(refused.perform()).code(), ErrorCode::corrupt);
@@ -125,13 +136,19 @@ TEST(HttpTransfer, ARedirectNamesTheNewPlaceAndStartsAnew) {
   LoopbackServer* self = nullptr;
   LoopbackServer server([&](const Request& request) -> Answer {
     if (request.target == "/a")
-      return {.status = 302, .headers = {{"Location", self->other_url() + "/b"}, {"X-Of", "a"}}, .body = "moved"};
+      return {.status = 302,
+              .headers = {{"Location", self->other_url() + "/b"}, {"X-Of", "a"}},
+              .body = "moved"};
     return {.headers = {{"X-Of", "b"}}, .body = "here"};
   });
   self = &server;
   const auto progress = std::make_shared<HttpProgress>();
   Played played({.url = server.url() + "/a",
-                 .headers = {{"Authorization", "Bearer x"}, {"Cookie", "c"}, {"X-Token", "t"}, {"If-Match", "\"e\""}, {"ACCEPT", "a/b"}},
+                 .headers = {{"Authorization", "Bearer x"},
+                             {"Cookie", "c"},
+                             {"X-Token", "t"},
+                             {"If-Match", "\"e\""},
+                             {"ACCEPT", "a/b"}},
                  .range = ByteRange{0, 100},
                  .progress = progress});
   const CURLcode first = played.perform();
@@ -148,7 +165,8 @@ TEST(HttpTransfer, ARedirectNamesTheNewPlaceAndStartsAnew) {
   EXPECT_EQ(progress->started, started) << "it is the same request to who waits for it";
   // What may not go to another host is not sent there, whatever it is called.
   const auto sent = server.log().back().headers;
-  for (const char* secret : {"authorization", "cookie", "x-token"}) EXPECT_FALSE(sent.contains(secret)) << secret;
+  for (const char* secret : {"authorization", "cookie", "x-token"})
+    EXPECT_FALSE(sent.contains(secret)) << secret;
   EXPECT_EQ(sent.at("if-match"), "\"e\"");
   EXPECT_EQ(sent.at("accept"), "a/b");
   EXPECT_EQ(sent.at("range"), "bytes=0-99");
@@ -221,7 +239,8 @@ TEST(HttpTransfer, ConnectingThatTakesFarLongerThanUsualIsGivenUpAndTriedMorePat
   FullQueue queue;
   const auto progress = std::make_shared<HttpProgress>();
   Played played({.url = queue.url(), .progress = progress});
-  const HttpTransfer::Settings hurried{.timeout = 0.7, .connect_timeout = 0.7, .usual_connect = 0.0001};
+  const HttpTransfer::Settings hurried{
+      .timeout = 0.7, .connect_timeout = 0.7, .usual_connect = 0.0001};
   // 0.2 s, 0.4 s, and then no longer less than the limit of 0.7 s.
   for (int time = 0; time < 2; ++time) {
     const CURLcode code = played.perform(hurried);
@@ -247,16 +266,20 @@ TEST(HttpTransfer, WithoutAUsualTimeThereIsNoHurry) {
 
 TEST(HttpTransfer, StallsAfterATimeWithoutProgress) {
   constexpr std::int64_t kSecond = 1'000'000'000;
-  LoopbackServer server([](const Request&) -> Answer { return {.body = std::string(1 << 20, 'x')}; });
+  LoopbackServer server(
+      [](const Request&) -> Answer { return {.body = std::string(1 << 20, 'x')}; });
   Played played({.url = server.url()});
   const std::int64_t before = steady_now();
   const CURLcode code = played.perform();  // a megabyte has arrived
   const std::int64_t after = steady_now();
   const double took = static_cast<double>(after - before) * 1e-9;
-  EXPECT_FALSE(played.transfer.stalls(before + kSecond / 2, kSettings)) << "it is looked at once a second";
-  EXPECT_FALSE(played.transfer.stalls(after + 20 * kSecond, kSettings)) << "it was fast enough all the time";
+  EXPECT_FALSE(played.transfer.stalls(before + kSecond / 2, kSettings))
+      << "it is looked at once a second";
+  EXPECT_FALSE(played.transfer.stalls(after + 20 * kSecond, kSettings))
+      << "it was fast enough all the time";
   EXPECT_FALSE(played.transfer.stalls(after + 27 * kSecond, kSettings));
-  EXPECT_TRUE(played.transfer.stalls(after + 29 * kSecond, kSettings)) << "nothing in 9 s, " << took;
+  EXPECT_TRUE(played.transfer.stalls(after + 29 * kSecond, kSettings))
+      << "nothing in 9 s, " << took;
   const Error stalled = played.transfer.stall_error();
   EXPECT_EQ(stalled.code(), ErrorCode::timed_out);
   EXPECT_THAT(stalled.why(), HasSubstr("stalled"));
@@ -266,12 +289,14 @@ TEST(HttpTransfer, StallsAfterATimeWithoutProgress) {
   Played nothing({.url = silent.url(), .timeout = 2});
   nothing.perform();
   EXPECT_FALSE(nothing.transfer.stalls(before + kSecond, kSettings));
-  EXPECT_TRUE(nothing.transfer.stalls(steady_now() + 3 * kSecond, kSettings)) << "the request's own time counts";
+  EXPECT_TRUE(nothing.transfer.stalls(steady_now() + 3 * kSecond, kSettings))
+      << "the request's own time counts";
   EXPECT_THAT(nothing.transfer.stall_error().why(), HasSubstr("does not answer"));
 }
 
 TEST(HttpTransfer, FailuresAreNamedWithoutSecrets) {
-  const auto error_of_code = [](CURLcode code, const std::string& url = "https://user:secret@host:444/a?token=secret") {
+  const auto error_of_code = [](CURLcode code, const std::string& url =
+                                                   "https://user:secret@host:444/a?token=secret") {
     Played played({.url = url});
     played.transfer.prepare(curl_easy_init(), kSettings);
     const Error error = played.error(code);
@@ -290,7 +315,8 @@ TEST(HttpTransfer, FailuresAreNamedWithoutSecrets) {
   EXPECT_EQ(error_of_code(CURLE_WEIRD_SERVER_REPLY).code(), ErrorCode::corrupt);
   EXPECT_EQ(error_of_code(CURLE_OUT_OF_MEMORY).code(), ErrorCode::no_memory);
   EXPECT_EQ(error_of_code(CURLE_UNSUPPORTED_PROTOCOL).code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(error_of_code(CURLE_URL_MALFORMAT, "http://[secret").code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of_code(CURLE_URL_MALFORMAT, "http://[secret").code(),
+            ErrorCode::invalid_argument);
 }
 
 TEST(HttpTransfer, FinishesOnce) {

@@ -41,13 +41,16 @@ TEST(CheckObject, Ranges) {
   const ByteRange range{2, 3};
   EXPECT_EQ(check(answer(206, {{"content-range", "bytes 2-4/10"}}, "abc"), range), 10);
   EXPECT_EQ(check(answer(206, {{"content-range", "bytes 2-4/*"}}, "abc"), range), -1);
-  EXPECT_EQ(check(answer(206, {{"content-range", "bytes 2-3/*"}}, "ab"), range), -1) << "may be the end";
+  EXPECT_EQ(check(answer(206, {{"content-range", "bytes 2-3/*"}}, "ab"), range), -1)
+      << "may be the end";
   EXPECT_EQ(check(answer(206, {{"content-range", "bytes 2-3/4"}}, "ab"), range), 4);
   EXPECT_EQ(check(answer(206, {{"content-range", "bytes 2-3/5"}}, "ab"), range), -2);
   EXPECT_EQ(check(answer(206, {{"content-range", "bytes 1-3/10"}}, "abc"), range), -2);
   EXPECT_EQ(check(answer(206, {{"content-range", "bytes 2-4/10"}}, "ab"), range), -2);
   EXPECT_EQ(check(answer(206, {{"content-range", "bytes 2-4/4"}}, "abc"), range), -2);
-  EXPECT_EQ(check(answer(206, {{"content-range", "bytes 2-99999999999999999999999/4"}}, "abc"), range), -2);
+  EXPECT_EQ(
+      check(answer(206, {{"content-range", "bytes 2-99999999999999999999999/4"}}, "abc"), range),
+      -2);
   EXPECT_EQ(check(answer(206, {{"content-range", "bytes -2-4/9"}}, "abc"), range), -2);
   EXPECT_EQ(check(answer(206, {{"content-range", ""}}, "abc"), range), -2);
   EXPECT_EQ(check(answer(206, {}, "abc"), range), -2);
@@ -98,7 +101,8 @@ TEST(Version, IsTheTagOrTheTime) {
   EXPECT_EQ(version_of(answer(200, {{"last-modified", "then"}}, "")), "modified then");
   EXPECT_EQ(version_of(answer(200, {}, "")), "");
   EXPECT_EQ(unless_version("\"a\""), std::pair(std::string("If-None-Match"), std::string("\"a\"")));
-  EXPECT_EQ(unless_version("modified then"), std::pair(std::string("If-Modified-Since"), std::string("then")));
+  EXPECT_EQ(unless_version("modified then"),
+            std::pair(std::string("If-Modified-Since"), std::string("then")));
 }
 
 TEST(RetryAfter, SecondsOrADate) {

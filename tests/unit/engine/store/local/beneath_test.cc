@@ -35,7 +35,8 @@ class BeneathTest : public testing::TestWithParam<Beneath::Resolver> {
     return {directory_.path() / "store", links, GetParam()};
   }
   /// Its text, the errno, or the link that leads outside.
-  static std::string outcome(const Beneath& beneath, const std::string& path, int flags = O_RDONLY) {
+  static std::string outcome(const Beneath& beneath, const std::string& path,
+                             int flags = O_RDONLY) {
     try {
       const Descriptor opened = beneath.open(path, flags);
       if (opened.get() < 0) return std::to_string(errno);
@@ -60,7 +61,8 @@ class BeneathTest : public testing::TestWithParam<Beneath::Resolver> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Resolvers, BeneathTest,
-                         testing::Values(Beneath::Resolver::automatic, Beneath::Resolver::by_hand), [](const auto& each) {
+                         testing::Values(Beneath::Resolver::automatic, Beneath::Resolver::by_hand),
+                         [](const auto& each) {
                            return each.param == Beneath::Resolver::automatic ? "Kernel" : "ByHand";
                          });
 
@@ -111,7 +113,8 @@ TEST_P(BeneathTest, NamesTheLinkThatLeadsOutside) {
   link("..", "parent");
   link("../../../outside", "a/b/deeper");
   link("a/b/deeper", "chain");
-  link("../store/file", "and-back");  // the kernel refuses it as well: what the root is called may change
+  link("../store/file",
+       "and-back");  // the kernel refuses it as well: what the root is called may change
   const Beneath store = beneath();
   EXPECT_EQ(outcome(store, "up"), "outside: up");
   EXPECT_EQ(outcome(store, "up", O_PATH), "outside: up");
@@ -132,8 +135,11 @@ TEST_P(BeneathTest, FollowsLinksAnywhereIfToldTo) {
 }
 
 TEST_P(BeneathTest, TheRootMayBeALink) {
-  std::filesystem::create_directory_symlink(directory_.path() / "store", directory_.path() / "link");
-  EXPECT_EQ(outcome(Beneath(directory_.path() / "link", Beneath::Links::inside, GetParam()), "a/b/deep"), "deep");
+  std::filesystem::create_directory_symlink(directory_.path() / "store",
+                                            directory_.path() / "link");
+  EXPECT_EQ(
+      outcome(Beneath(directory_.path() / "link", Beneath::Links::inside, GetParam()), "a/b/deep"),
+      "deep");
 }
 
 TEST_P(BeneathTest, ARootThatIsNotThereHasNoDescriptor) {

@@ -22,7 +22,8 @@ uid_t file_user() { return static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))
 
 std::vector<gid_t> groups() {
   std::vector<gid_t> all(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
-  all.resize(static_cast<std::size_t>(std::max(::getgroups(static_cast<int>(all.size()), all.data()), 0)));
+  all.resize(
+      static_cast<std::size_t>(std::max(::getgroups(static_cast<int>(all.size()), all.data()), 0)));
   return all;
 }
 

@@ -94,15 +94,19 @@ TEST_F(LocalStoreTest, WhatIsNoFileIsMissing) {
 
 TEST_F(LocalStoreTest, KeysNeverLeaveTheStore) {
   write("a/b", "x");
-  std::ofstream(directory_.path().parent_path() / (directory_.path().filename().string() + ".outside")) << "secret";
+  std::ofstream(directory_.path().parent_path() /
+                (directory_.path().filename().string() + ".outside"))
+      << "secret";
   const auto store = open_local_store(directory_.path() / "a");
-  for (const std::string& key : {std::string("../b"), std::string(".."), std::string("/etc/passwd"), std::string("b/"),
-                                 std::string(""), std::string("./b"), std::string("x/../b"), std::string("b\0c", 3)}) {
+  for (const std::string& key :
+       {std::string("../b"), std::string(".."), std::string("/etc/passwd"), std::string("b/"),
+        std::string(""), std::string("./b"), std::string("x/../b"), std::string("b\0c", 3)}) {
     EXPECT_EQ(code_of([&] { store->read(key); }), ErrorCode::invalid_argument) << key;
     EXPECT_EQ(code_of([&] { store->size(key); }), ErrorCode::invalid_argument) << key;
   }
   EXPECT_EQ(code_of([&] { store->list(".."); }), ErrorCode::invalid_argument);
-  std::filesystem::remove(directory_.path().parent_path() / (directory_.path().filename().string() + ".outside"));
+  std::filesystem::remove(directory_.path().parent_path() /
+                          (directory_.path().filename().string() + ".outside"));
 }
 
 TEST_F(LocalStoreTest, AFailedReadIsNotMissing) {
@@ -149,10 +153,12 @@ TEST_F(LocalStoreTest, ListsChildrenByName) {
   std::filesystem::create_symlink("nowhere", directory_.path() / "dangling");
   const auto store = open();
   std::vector<std::string> found;
-  for (const Store::Entry& entry : store->list("")) found.push_back(entry.name + (entry.is_prefix ? "/" : ""));
+  for (const Store::Entry& entry : store->list(""))
+    found.push_back(entry.name + (entry.is_prefix ? "/" : ""));
   EXPECT_THAT(found, testing::ElementsAre(".zattrs", "a", "b/", "dangling", "link/"));
   found.clear();
-  for (const Store::Entry& entry : store->list("b")) found.push_back(entry.name + (entry.is_prefix ? "/" : ""));
+  for (const Store::Entry& entry : store->list("b"))
+    found.push_back(entry.name + (entry.is_prefix ? "/" : ""));
   EXPECT_THAT(found, testing::ElementsAre("x", "y/"));
   EXPECT_TRUE(store->list("a").empty());
   EXPECT_TRUE(store->list("nothing").empty());
@@ -189,7 +195,7 @@ TEST_F(LocalStoreTest, ALinkThatLeadsOutsideIsAnErrorThatNamesIt) {
   std::filesystem::create_directory(directory_.path() / "store/b");
   link("../../outside/array", "store/b/array");
   std::filesystem::create_directory(directory_.path() / "store/c");
-  link("1", "store/a/2");          // inside, but on to one that is not
+  link("1", "store/a/2");  // inside, but on to one that is not
   link("/nowhere/at/all", "store/c/gone");
   const auto store = open_local_store(directory_.path() / "store");
   const auto failure = [&](auto&& body) -> std::string {
@@ -226,7 +232,8 @@ TEST_F(LocalStoreTest, ALinkThatLeadsOutsideIsAnErrorThatNamesIt) {
 
 TEST_F(LocalStoreTest, TheRootItselfMayBeALink) {
   write("store/a", "x");
-  std::filesystem::create_directory_symlink(directory_.path() / "store", directory_.path() / "link");
+  std::filesystem::create_directory_symlink(directory_.path() / "store",
+                                            directory_.path() / "link");
   EXPECT_EQ(text_of(open_local_store(directory_.path() / "link")->read("a")), "x");
 }
 
@@ -236,8 +243,10 @@ TEST_F(LocalStoreTest, RootOpensFilesAsTheOwnerOfTheStore) {
   write("store/theirs", "x");
   write("store/not-theirs", "secret");
   write("store/closed/0", "secret");
-  for (const char* place : {"store", "store/theirs"}) ASSERT_EQ(::chown((directory_ / place).c_str(), kOwner, kOwner), 0);
-  for (const char* place : {"store/theirs", "store/not-theirs"}) ASSERT_EQ(::chmod((directory_ / place).c_str(), 0600), 0);
+  for (const char* place : {"store", "store/theirs"})
+    ASSERT_EQ(::chown((directory_ / place).c_str(), kOwner, kOwner), 0);
+  for (const char* place : {"store/theirs", "store/not-theirs"})
+    ASSERT_EQ(::chmod((directory_ / place).c_str(), 0600), 0);
   ASSERT_EQ(::chmod((directory_ / "store/closed").c_str(), 0700), 0);
   const auto store = open_local_store(directory_.path() / "store");
   EXPECT_EQ(text_of(store->read("theirs")), "x");
@@ -307,7 +316,8 @@ TEST_F(LocalStoreTest, AnObjectHasOneVersion) {
   }
   EXPECT_EQ(text_of(store->read("d")), "0123456789");
   write("c", "0123456789");
-  EXPECT_EQ(code_of([&] { store->read("c", {}); }), ErrorCode::stale);  // it came back: another file
+  EXPECT_EQ(code_of([&] { store->read("c", {}); }),
+            ErrorCode::stale);  // it came back: another file
   EXPECT_EQ(text_of(open()->read("a")), "9876543210");
 }
 
@@ -326,7 +336,8 @@ TEST_F(LocalStoreTest, EachChangeOfAFileIsNoticedHoweverSoonItComes) {
     write(key, "before");
     const auto store = open();
     EXPECT_EQ(text_of(store->read(key)), "before");
-    std::fstream(directory_.path() / key, std::ios::in | std::ios::out | std::ios::binary) << "behind";
+    std::fstream(directory_.path() / key, std::ios::in | std::ios::out | std::ios::binary)
+        << "behind";
     EXPECT_EQ(code_of([&] { store->read(key, {}); }), ErrorCode::stale);
   }
 }
@@ -368,7 +379,8 @@ TEST_F(LocalStoreTest, AnotherStoreInItsPlaceIsNotRead) {
   write("store/a", "4567");
   write("store/b", "4567");
   EXPECT_EQ(code_of([&] { store->read("a", {}); }), ErrorCode::stale);
-  EXPECT_EQ(store->read("b", {}), std::nullopt);  // whoever takes it for fill values looks for the array first
+  EXPECT_EQ(store->read("b", {}),
+            std::nullopt);  // whoever takes it for fill values looks for the array first
 }
 
 TEST_F(LocalStoreTest, CountsTheVersions) {

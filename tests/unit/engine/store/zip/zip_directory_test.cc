@@ -14,7 +14,8 @@ using Bytes = std::vector<std::byte>;
 
 template <std::unsigned_integral Number>
 void put(Bytes& bytes, Number number) {
-  for (std::size_t i = 0; i < sizeof number; ++i) bytes.push_back(static_cast<std::byte>(number >> (8 * i)));
+  for (std::size_t i = 0; i < sizeof number; ++i)
+    bytes.push_back(static_cast<std::byte>(number >> (8 * i)));
 }
 void put(Bytes& bytes, std::string_view text) {
   for (const char c : text) bytes.push_back(static_cast<std::byte>(c));
@@ -56,7 +57,8 @@ Bytes directory_of(const std::vector<Entry>& entries) {
 }
 
 /// The end record (4.3.16).
-Bytes end_record(std::uint32_t size, std::uint32_t offset, std::string_view comment = {}, std::uint16_t disk = 0) {
+Bytes end_record(std::uint32_t size, std::uint32_t offset, std::string_view comment = {},
+                 std::uint16_t disk = 0) {
   Bytes bytes;
   put(bytes, std::uint32_t{0x06054b50});
   put(bytes, disk);
@@ -70,7 +72,8 @@ Bytes end_record(std::uint32_t size, std::uint32_t offset, std::string_view comm
 }
 
 /// The Zip64 end record and its locator (4.3.14, 4.3.15).
-Bytes end64(std::uint64_t size, std::uint64_t offset, std::uint64_t record, std::uint32_t disks = 1) {
+Bytes end64(std::uint64_t size, std::uint64_t offset, std::uint64_t record,
+            std::uint32_t disks = 1) {
   Bytes bytes;
   put(bytes, std::uint32_t{0x06064b50});
   put(bytes, std::uint64_t{44});
@@ -88,11 +91,13 @@ Bytes end64(std::uint64_t size, std::uint64_t offset, std::uint64_t record, std:
 }
 
 /// So many bytes of members, of which nobody looks at one here, and the directory.
-Bytes archive(std::size_t members, const std::vector<Entry>& entries, std::string_view comment = {}) {
+Bytes archive(std::size_t members, const std::vector<Entry>& entries,
+              std::string_view comment = {}) {
   const Bytes directory = directory_of(entries);
   Bytes bytes(members);
   put(bytes, directory);
-  put(bytes, end_record(static_cast<std::uint32_t>(directory.size()), static_cast<std::uint32_t>(members), comment));
+  put(bytes, end_record(static_cast<std::uint32_t>(directory.size()),
+                        static_cast<std::uint32_t>(members), comment));
   return bytes;
 }
 
@@ -133,8 +138,9 @@ std::string names(const std::vector<Store::Entry>& entries) {
 }
 
 TEST(ZipDirectory, MembersAreAsItsEntriesSay) {
-  const ZipDirectory directory =
-      read(archive(1000, {{"t/0", 100, 300, 200, 0xfeedface, 8, 9, 0, field(0xcafe, {1, 2}), "a comment"}, {"a", 0, 1, 1}}));
+  const ZipDirectory directory = read(archive(
+      1000, {{"t/0", 100, 300, 200, 0xfeedface, 8, 9, 0, field(0xcafe, {1, 2}), "a comment"},
+             {"a", 0, 1, 1}}));
   ASSERT_EQ(directory.members().size(), 2u);
   EXPECT_EQ(directory.name(directory.members()[0]), "a");
   const ZipMember* member = directory.find("t/0");
@@ -147,11 +153,13 @@ TEST(ZipDirectory, MembersAreAsItsEntriesSay) {
   EXPECT_EQ(member->flags, 8);
   EXPECT_EQ(member->method, 9);
   EXPECT_EQ(member->extra_length, 20);
-  for (const char* name : {"", "t", "t/", "t/00", "u", "b"}) EXPECT_EQ(directory.find(name), nullptr) << name;
+  for (const char* name : {"", "t", "t/", "t/00", "u", "b"})
+    EXPECT_EQ(directory.find(name), nullptr) << name;
 }
 
 TEST(ZipDirectory, AMemberEndsWhereTheNextOneOrTheDirectoryBegins) {
-  const ZipDirectory directory = read(archive(1000, {{"c", 500}, {"a", 0}, {"d", 990}, {"b", 20}, {"also b", 20}}));
+  const ZipDirectory directory =
+      read(archive(1000, {{"c", 500}, {"a", 0}, {"d", 990}, {"b", 20}, {"also b", 20}}));
   EXPECT_EQ(directory.find("a")->end, 20u);
   EXPECT_EQ(directory.find("b")->end, 500u);
   EXPECT_EQ(directory.find("also b")->end, 500u);
@@ -167,17 +175,20 @@ TEST(ZipDirectory, WhatLiesBeforeTheArchiveShiftsIt) {
   EXPECT_EQ(directory.find("a")->end, 1177u);
   EXPECT_EQ(directory.find("b")->header_offset, 1177u);
   EXPECT_EQ(directory.find("b")->end, 1777u);
-  EXPECT_EQ(directory.find("c")->header_offset, ZipMember::kOutside) << "it reaches into the directory";
+  EXPECT_EQ(directory.find("c")->header_offset, ZipMember::kOutside)
+      << "it reaches into the directory";
 }
 
 TEST(ZipDirectory, LargeValuesAreInTheZip64Field) {
   constexpr std::uint32_t kThere = UINT32_MAX;
   const auto one = [](Entry entry) { return *read(archive(1000, {std::move(entry)})).find("a"); };
-  ZipMember member = one({"a", kThere, kThere, kThere, 0, 0, 0, UINT16_MAX, field(1, {UINT64_C(1) << 40, 600, 50})});
+  ZipMember member = one(
+      {"a", kThere, kThere, kThere, 0, 0, 0, UINT16_MAX, field(1, {UINT64_C(1) << 40, 600, 50})});
   EXPECT_EQ(member.size, UINT64_C(1) << 40);
   EXPECT_EQ(member.compressed_size, 600u);
   EXPECT_EQ(member.header_offset, 50u);
-  member = one({"a", 7, 8, kThere, 0, 0, 0, 0, field(1, {600, 50})});  // only what the entry could not hold
+  member = one(
+      {"a", 7, 8, kThere, 0, 0, 0, 0, field(1, {600, 50})});  // only what the entry could not hold
   EXPECT_EQ(member.size, 8u);
   EXPECT_EQ(member.compressed_size, 600u);
   EXPECT_EQ(member.header_offset, 7u);
@@ -188,16 +199,20 @@ TEST(ZipDirectory, LargeValuesAreInTheZip64Field) {
 
 TEST(ZipDirectory, MembersThatCannotBeThereAreOutside) {
   constexpr std::uint32_t kThere = UINT32_MAX;
-  const auto offset = [](Entry entry) { return read(archive(1000, {std::move(entry)})).find("a")->header_offset; };
+  const auto offset = [](Entry entry) {
+    return read(archive(1000, {std::move(entry)})).find("a")->header_offset;
+  };
   EXPECT_EQ(offset({"a", 1000, 0, 0}), 1000u);
   EXPECT_EQ(offset({"a", 1001, 0, 0}), ZipMember::kOutside);
   EXPECT_EQ(offset({"a", 1000, 1, 1}), ZipMember::kOutside);
   EXPECT_EQ(offset({"a", 999, 5, kThere - 1}), ZipMember::kOutside);
   EXPECT_EQ(offset({"a", kThere, 5, 5}), ZipMember::kOutside) << "no field";
-  EXPECT_EQ(offset({"a", kThere, 5, kThere, 0, 0, 0, 0, field(1, {5})}), ZipMember::kOutside) << "half of it";
+  EXPECT_EQ(offset({"a", kThere, 5, kThere, 0, 0, 0, 0, field(1, {5})}), ZipMember::kOutside)
+      << "half of it";
   for (const std::uint64_t far : {UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, UINT64_C(1001)}) {
     EXPECT_EQ(offset({"a", kThere, 5, 5, 0, 0, 0, 0, field(1, {far})}), ZipMember::kOutside) << far;
-    EXPECT_EQ(offset({"a", 10, 5, kThere, 0, 0, 0, 0, field(1, {far})}), ZipMember::kOutside) << far;
+    EXPECT_EQ(offset({"a", 10, 5, kThere, 0, 0, 0, 0, field(1, {far})}), ZipMember::kOutside)
+        << far;
   }
   Bytes long_field = field(1, {50});
   long_field[2] = std::byte{9};  // longer than the extra data
@@ -207,8 +222,16 @@ TEST(ZipDirectory, MembersThatCannotBeThereAreOutside) {
 }
 
 TEST(ZipDirectory, ListsWhatIsNamedAndWhatNamesImply) {
-  const ZipDirectory directory = read(archive(
-      10, {{"a/b/c"}, {"a-b/c"}, {"a0"}, {"a/b"}, {"a/b0"}, {"a/"}, {"empty/"}, {"z/y/x/w"}, {"a/b/d"}, {"a/b-/e"}}));
+  const ZipDirectory directory = read(archive(10, {{"a/b/c"},
+                                                   {"a-b/c"},
+                                                   {"a0"},
+                                                   {"a/b"},
+                                                   {"a/b0"},
+                                                   {"a/"},
+                                                   {"empty/"},
+                                                   {"z/y/x/w"},
+                                                   {"a/b/d"},
+                                                   {"a/b-/e"}}));
   EXPECT_EQ(names(directory.list("")), "a/ a-b/ a0 empty/ z/ ");
   EXPECT_EQ(names(directory.list("a")), "b b/ b-/ b0 ") << "a file and a directory of one name";
   EXPECT_EQ(names(directory.list("a/b")), "c d ");
@@ -219,8 +242,16 @@ TEST(ZipDirectory, ListsWhatIsNamedAndWhatNamesImply) {
 }
 
 TEST(ZipDirectory, NamesThatAreNoKeysAreLeftOut) {
-  const ZipDirectory directory = read(archive(10, {{"../a"}, {"/b"}, {"c//d"}, {""}, {"/"}, {"."}, {"e/./f"}, {"g/.."},
-                                                   {std::string("h\0i", 3)}, {"good"}}));
+  const ZipDirectory directory = read(archive(10, {{"../a"},
+                                                   {"/b"},
+                                                   {"c//d"},
+                                                   {""},
+                                                   {"/"},
+                                                   {"."},
+                                                   {"e/./f"},
+                                                   {"g/.."},
+                                                   {std::string("h\0i", 3)},
+                                                   {"good"}}));
   ASSERT_EQ(directory.members().size(), 1u);
   EXPECT_EQ(names(directory.list("")), "good ");
 }
@@ -232,7 +263,8 @@ TEST(ZipDirectory, TheLastOfEqualNamesCounts) {
 }
 
 TEST(ZipDirectory, TheStateIsOfContentsBelow) {
-  const std::vector<Entry> entries = {{"t/0", 0, 10, 10, 1}, {"t/1", 20, 10, 10, 2}, {"u/0", 40, 10, 10, 3}};
+  const std::vector<Entry> entries = {
+      {"t/0", 0, 10, 10, 1}, {"t/1", 20, 10, 10, 2}, {"u/0", 40, 10, 10, 3}};
   const auto state = [](const std::vector<Entry>& of, const std::string& prefix) {
     return read(archive(1000, of)).state(prefix);
   };
@@ -258,8 +290,10 @@ TEST(ZipDirectory, TheEndRecordIsTheLastWhoseCommentReachesTheEnd) {
   const std::vector<Entry> entries = {{"a", 1}};
   std::string fake = "the next archive: ";
   for (const std::byte b : end_record(7, 7)) fake += static_cast<char>(b);
-  EXPECT_NE(read(archive(10, entries, fake + "!")).find("a"), nullptr) << "an end record in the comment";
-  EXPECT_EQ(refusal(archive(10, entries, fake)), ErrorCode::corrupt) << "nobody can tell this one from the true one";
+  EXPECT_NE(read(archive(10, entries, fake + "!")).find("a"), nullptr)
+      << "an end record in the comment";
+  EXPECT_EQ(refusal(archive(10, entries, fake)), ErrorCode::corrupt)
+      << "nobody can tell this one from the true one";
   Bytes followed = archive(10, entries);
   put(followed, std::string(3000, '\n'));
   EXPECT_NE(read(followed).find("a"), nullptr);
@@ -268,7 +302,8 @@ TEST(ZipDirectory, TheEndRecordIsTheLastWhoseCommentReachesTheEnd) {
 
 TEST(ZipDirectory, Zip64RecordsCount) {
   const Bytes directory = directory_of({{"a", 1}});
-  const auto with = [&](std::uint64_t size, std::uint64_t offset, std::uint64_t record, std::uint32_t disks = 1) {
+  const auto with = [&](std::uint64_t size, std::uint64_t offset, std::uint64_t record,
+                        std::uint32_t disks = 1) {
     Bytes bytes(50);
     put(bytes, directory);
     put(bytes, end64(size, offset, record, disks));
@@ -277,12 +312,14 @@ TEST(ZipDirectory, Zip64RecordsCount) {
   };
   const std::uint64_t size = directory.size(), record = 50 + size;
   EXPECT_EQ(read(with(size, 50, record)).find("a")->header_offset, 1u);
-  EXPECT_EQ(read(with(size, 40, record - 10)).find("a")->header_offset, 11u) << "ten bytes before the archive";
+  EXPECT_EQ(read(with(size, 40, record - 10)).find("a")->header_offset, 11u)
+      << "ten bytes before the archive";
   EXPECT_EQ(refusal(with(size, 50, record, 2)), ErrorCode::not_supported);
   for (const std::uint64_t wrong : {size + 51, UINT64_MAX, UINT64_MAX - 49, UINT64_C(1) << 63}) {
     EXPECT_EQ(refusal(with(wrong, 50, record)), ErrorCode::corrupt) << wrong;
     EXPECT_EQ(refusal(with(size, wrong, record)), ErrorCode::corrupt) << wrong;
-    EXPECT_EQ(read(with(size, 50, wrong)).find("a")->header_offset, 1u) << "it lies before its locator, too";
+    EXPECT_EQ(read(with(size, 50, wrong)).find("a")->header_offset, 1u)
+        << "it lies before its locator, too";
   }
   Bytes gone = with(size, 50, 0);
   gone[record] = std::byte{0};
@@ -315,7 +352,8 @@ TEST(ZipDirectory, BrokenDirectoriesAreRefused) {
 
 TEST(ZipDirectory, OneRoundTripUnlessItIsLarge) {
   std::vector<Entry> entries;
-  for (int i = 0; i < 20'000; ++i) entries.push_back({"chunks/" + std::to_string(i), static_cast<std::uint32_t>(i)});
+  for (int i = 0; i < 20'000; ++i)
+    entries.push_back({"chunks/" + std::to_string(i), static_cast<std::uint32_t>(i)});
   MemoryStore store;
   store.set("small.zip", archive(1 << 20, {entries.begin(), entries.begin() + 1000}));
   store.set("large.zip", archive(1 << 20, entries));
@@ -348,7 +386,10 @@ class Pretending final : public Store {
     std::copy(end_.begin(), end_.end(), bytes.data());
     return bytes;
   }
-  std::optional<PartRead> read_into(const std::string&, std::uint64_t, std::span<std::byte>) override { return std::nullopt; }
+  std::optional<PartRead> read_into(const std::string&, std::uint64_t,
+                                    std::span<std::byte>) override {
+    return std::nullopt;
+  }
 
   std::uint64_t largest = 0;  // that was asked for, beside the end
 
@@ -368,7 +409,8 @@ TEST(ZipDirectory, AnArchiveThatChangesOrIsHugeIsRefusedInGoodTime) {
   EXPECT_EQ(failure([&] { ZipDirectory::read(shrunk, "x"); }).code(), ErrorCode::stale);
   constexpr std::uint64_t kSize = UINT64_C(3) << 30;
   Pretending cut(ending(1 << 30, 0), kSize);
-  EXPECT_EQ(failure([&] { ZipDirectory::read(cut, "x"); }).code(), ErrorCode::stale) << "the directory comes short";
+  EXPECT_EQ(failure([&] { ZipDirectory::read(cut, "x"); }).code(), ErrorCode::stale)
+      << "the directory comes short";
   Pretending huge(ending((1 << 30) + 1, 0), kSize);
   EXPECT_EQ(failure([&] { ZipDirectory::read(huge, "x"); }).code(), ErrorCode::not_supported);
   EXPECT_EQ(huge.largest, 0u) << "it was not even asked for";
@@ -378,7 +420,8 @@ TEST(ZipDirectory, NoiseGivesErrorsOrMembersInside) {
   std::mt19937 random(1);
   const Bytes good = [] {
     Bytes bytes(64);
-    const Bytes directory = directory_of({{"a", 1, 5, 5, 0, 0, 0, 0, field(1, {5, 5, 1})}, {"b/c", 9, 5, 5}, {"b/d", 20}});
+    const Bytes directory = directory_of(
+        {{"a", 1, 5, 5, 0, 0, 0, 0, field(1, {5, 5, 1})}, {"b/c", 9, 5, 5}, {"b/d", 20}});
     put(bytes, directory);
     put(bytes, end64(directory.size(), 64, 64 + directory.size()));
     put(bytes, end_record(UINT32_MAX, UINT32_MAX));
@@ -389,7 +432,8 @@ TEST(ZipDirectory, NoiseGivesErrorsOrMembersInside) {
     Bytes bad = good;
     for (unsigned changes = 1 + random() % 4; changes > 0; --changes) {
       constexpr unsigned kExtremes[] = {0x00, 0xff, 0x7f, 0x80};
-      bad[64 + random() % (bad.size() - 64)] = static_cast<std::byte>(random() % 2 ? kExtremes[random() % 4] : random());
+      bad[64 + random() % (bad.size() - 64)] =
+          static_cast<std::byte>(random() % 2 ? kExtremes[random() % 4] : random());
     }
     try {
       const ZipDirectory directory = read(bad);
@@ -404,7 +448,8 @@ TEST(ZipDirectory, NoiseGivesErrorsOrMembersInside) {
       directory.list("b");
       directory.state("b");
     } catch (const Error& error) {
-      ASSERT_TRUE(error.code() == ErrorCode::corrupt || error.code() == ErrorCode::not_supported) << error.what();
+      ASSERT_TRUE(error.code() == ErrorCode::corrupt || error.code() == ErrorCode::not_supported)
+          << error.what();
     }
   }
   EXPECT_GT(read_well, 1000);

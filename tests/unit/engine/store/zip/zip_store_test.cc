@@ -24,7 +24,8 @@ Bytes bytes_of(const unsigned char (&array)[N]) {
 
 Bytes pattern(std::size_t size, std::size_t seed) {
   Bytes bytes(size);
-  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<unsigned char>(i / 9 * 7 + i / 150 + seed);
+  for (std::size_t i = 0; i < size; ++i)
+    bytes[i] = static_cast<unsigned char>(i / 9 * 7 + i / 150 + seed);
   return bytes;
 }
 
@@ -44,7 +45,8 @@ class OneObject final : public Store {
     ++reads;
     if (key != "x.zip") return std::nullopt;
     if (fail) throw Error(ErrorCode::io, "the cable is cut");
-    if (range.from_end) range.offset = bytes_.size() - std::min<std::uint64_t>(range.length, bytes_.size());
+    if (range.from_end)
+      range.offset = bytes_.size() - std::min<std::uint64_t>(range.length, bytes_.size());
     const std::uint64_t begin = std::min<std::uint64_t>(range.offset, bytes_.size());
     Buffer part(std::min<std::uint64_t>(range.length, bytes_.size() - begin));
     std::copy_n(bytes_.data() + begin, part.size(), reinterpret_cast<unsigned char*>(part.data()));
@@ -123,8 +125,8 @@ INSTANTIATE_TEST_SUITE_P(Places, ZipStore, testing::Values(true, false),
                          [](const auto& where) { return where.param ? "local" : "remote"; });
 
 TEST_P(ZipStore, ReadsWhatPythonWrites) {
-  for (const Bytes& archive : {bytes_of(kPlain), bytes_of(kComment), bytes_of(kStreamed), bytes_of(kZip64),
-                               bytes_of(kPrefixed), bytes_of(kPrefixedZip64)}) {
+  for (const Bytes& archive : {bytes_of(kPlain), bytes_of(kComment), bytes_of(kStreamed),
+                               bytes_of(kZip64), bytes_of(kPrefixed), bytes_of(kPrefixedZip64)}) {
     const auto store = open(archive, GetParam());
     expect_members(*store);
     expect_members(*store);  // now with the members' places known
@@ -168,7 +170,8 @@ TEST_P(ZipStore, ReadsInto) {
   for (const std::string key : {"t/c/0", "t/c/1"}) {
     const Bytes all = key == "t/c/0" ? pattern(600, 1) : pattern(3000, 2);
     Bytes out(200);
-    const auto got = store->read_into(key, all.size() - 150, std::as_writable_bytes(std::span(out)));
+    const auto got =
+        store->read_into(key, all.size() - 150, std::as_writable_bytes(std::span(out)));
     ASSERT_TRUE(got);
     EXPECT_EQ(got->bytes, 150);
     EXPECT_EQ(got->object_size, all.size());
@@ -215,8 +218,9 @@ TEST_P(ZipStore, WhatIsNotSupportedIsNamed) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::not_supported);
-    EXPECT_STREQ(error.what(), "zip members compressed by method 12 (bzip2) are not supported; only stored and "
-                               "deflate are (memory/x.zip/x)");
+    EXPECT_STREQ(error.what(),
+                 "zip members compressed by method 12 (bzip2) are not supported; only stored and "
+                 "deflate are (memory/x.zip/x)");
   }
 }
 
@@ -241,22 +245,24 @@ TEST_P(ZipStore, SeveralDisksAreRefused) {
 TEST_P(ZipStore, HostileMembersAreRefused) {
   const auto refused = [&](std::size_t field, std::initializer_list<unsigned char> value) {
     Bytes archive = bytes_of(kDuplicates);
-    std::copy(value.begin(), value.end(), archive.begin() + static_cast<std::ptrdiff_t>(last_entry(archive) + field));
+    std::copy(value.begin(), value.end(),
+              archive.begin() + static_cast<std::ptrdiff_t>(last_entry(archive) + field));
     const auto store = open(archive, GetParam());
     EXPECT_EQ(error_of([&] { store->read("x"); }), ErrorCode::corrupt) << field;
     EXPECT_EQ(error_of([&] { store->read("x", {0, 1}); }), ErrorCode::corrupt) << field;
     Bytes out(4);
     EXPECT_EQ(error_of([&] { store->read_into("x", 0, std::as_writable_bytes(std::span(out))); }),
-              ErrorCode::corrupt) << field;
+              ErrorCode::corrupt)
+        << field;
   };
-  refused(42, {0xff, 0xff, 0, 0});              // begins past the end
-  refused(42, {0xff, 0xff, 0xff, 0xff});        // Zip64 without the field
-  refused(42, {1, 0, 0, 0});                    // begins where no member does
-  refused(20, {0xff, 0xff, 0xff, 0x7f});        // is longer than the archive
-  refused(20, {13, 0, 0, 0, 13, 0, 0, 0});      // reaches into what follows
-  refused(24, {13, 0, 0, 0});                   // stored, with two sizes
+  refused(42, {0xff, 0xff, 0, 0});          // begins past the end
+  refused(42, {0xff, 0xff, 0xff, 0xff});    // Zip64 without the field
+  refused(42, {1, 0, 0, 0});                // begins where no member does
+  refused(20, {0xff, 0xff, 0xff, 0x7f});    // is longer than the archive
+  refused(20, {13, 0, 0, 0, 13, 0, 0, 0});  // reaches into what follows
+  refused(24, {13, 0, 0, 0});               // stored, with two sizes
   Bytes bomb = bytes_of(kDuplicates);
-  bomb[last_entry(bomb) + 10] = 8;              // deflated from 12 bytes to 2 GB
+  bomb[last_entry(bomb) + 10] = 8;  // deflated from 12 bytes to 2 GB
   bomb[last_entry(bomb) + 27] = 0x7f;
   EXPECT_EQ(error_of([&] { open(bomb, GetParam())->read("x"); }), ErrorCode::corrupt);
 }
@@ -272,8 +278,8 @@ TEST_P(ZipStore, MembersMayNotOverlap) {
 }
 
 TEST_P(ZipStore, DamageIsNeverDelivered) {
-  // Every bit of the archive flipped in turn: a member is right, refused, or no longer there because its
-  // name changed.
+  // Every bit of the archive flipped in turn: a member is right, refused, or no longer there
+  // because its name changed.
   const Bytes good = bytes_of(kPlain);
   for (std::size_t i = 0; i < good.size(); ++i) {
     for (int bit = 0; bit < 8; bit += GetParam() ? 1 : 5) {
@@ -281,8 +287,10 @@ TEST_P(ZipStore, DamageIsNeverDelivered) {
       bad[i] ^= static_cast<unsigned char>(1 << bit);
       try {
         const auto store = open(bad, GetParam());
-        for (const auto& [key, expected] : std::map<std::string, Bytes>{
-                 {"t/c/0", pattern(600, 1)}, {"t/c/1", pattern(3000, 2)}, {"t-two/c/0", pattern(5, 3)}}) {
+        for (const auto& [key, expected] :
+             std::map<std::string, Bytes>{{"t/c/0", pattern(600, 1)},
+                                          {"t/c/1", pattern(3000, 2)},
+                                          {"t-two/c/0", pattern(5, 3)}}) {
           try {
             const auto got = read(*store, key);
             EXPECT_EQ(got.value_or(expected), expected) << i << " " << bit;
@@ -347,16 +355,19 @@ Bytes large_archive(std::size_t extra, std::size_t gap) {
   out.resize(out.size() + gap);
   const std::size_t directory = out.size();
   put(0x02014b50, 4), put(20, 2), put(20, 2), put(0, 2), put(0, 2), put(0, 4), put(0, 4);
-  put(data.size(), 4), put(data.size(), 4), put(3, 2), put(0, 2), put(0, 2), put(0, 2), put(0, 2), put(0, 4), put(0, 4);
+  put(data.size(), 4), put(data.size(), 4), put(3, 2), put(0, 2), put(0, 2), put(0, 2), put(0, 2),
+      put(0, 4), put(0, 4);
   for (const char c : {'b', 'i', 'g'}) out.push_back(static_cast<unsigned char>(c));
   const std::size_t size = out.size() - directory;
-  put(0x06054b50, 4), put(0, 2), put(0, 2), put(1, 2), put(1, 2), put(size, 4), put(directory, 4), put(0, 2);
+  put(0x06054b50, 4), put(0, 2), put(0, 2), put(1, 2), put(1, 2), put(size, 4), put(directory, 4),
+      put(0, 2);
   return out;
 }
 
 TEST(ZipStoreRemote, TheEndOfALargeMemberIsGuessed) {
   const Bytes all = pattern(300000, 9);
-  for (const auto& [extra, gap, reads] : {std::tuple{100, 0, 2}, std::tuple{0, 100, 3}, std::tuple{100, 100, 3}}) {
+  for (const auto& [extra, gap, reads] :
+       {std::tuple{100, 0, 2}, std::tuple{0, 100, 3}, std::tuple{100, 100, 3}}) {
     const auto object = std::make_shared<OneObject>(
         large_archive(static_cast<std::size_t>(extra), static_cast<std::size_t>(gap)), false);
     const auto store = open_zip_store(object, "x.zip");
@@ -387,7 +398,8 @@ TEST(ZipStoreLocal, OpenStoreKnowsArchivesFromDirectories) {
   expect_members(*open_store("file://" + (directory / "a.zip").string()));
   EXPECT_EQ(read(*open_store((directory / "d.zip").string()), "k"), Bytes{'v'});
   EXPECT_EQ(error_of([&] { open_store((directory / "no.zip").string()); }), ErrorCode::corrupt);
-  EXPECT_EQ(error_of([&] { open_store((directory / "absent.zip").string()); }), ErrorCode::not_found);
+  EXPECT_EQ(error_of([&] { open_store((directory / "absent.zip").string()); }),
+            ErrorCode::not_found);
   std::filesystem::remove_all(directory);
 }
 
