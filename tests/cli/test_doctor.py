@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 import pytest
+from watching import eventually
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 
@@ -104,6 +105,9 @@ def test_a_mount_that_hangs(batchfs, mounted):
     pid = json.loads((mounted / ".batchfs/stats.json").read_text())["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
+        # Each thread stops when it next runs, which takes a while on a busy machine.
+        tasks = list(pathlib.Path(f"/proc/{pid}/task").iterdir())
+        assert eventually(lambda: all((task / "stat").read_text().rsplit(")", 1)[1].split()[0] == "T" for task in tasks))
         checks = {check["topic"]: check for check in run(batchfs, mounted, "--json")}
     finally:
         os.kill(pid, signal.SIGCONT)
