@@ -10,7 +10,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # importlib mode does not
-from test_recovery import MODES, kill  # noqa: F401: fixtures
+from test_recovery import MODES, kill, mount, store  # noqa: F401 (fixtures)
 
 
 def chunks_of(array):
