@@ -206,6 +206,40 @@ def test_the_clock_jumps(place, origin, good, batchfs, tmp_path, view_file, jump
         batchfs("umount", "--lazy", directory)
 
 
+STILL = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  static int (*real)(clockid_t, struct timespec*);
+  if (real == NULL) real = dlsym(RTLD_NEXT, "clock_gettime");
+  int result = real(clock, now);
+  if (clock == CLOCK_REALTIME_COARSE) {
+    long long date = atoll(getenv("STILL"));
+    now->tv_sec = date / 1000000000;
+    now->tv_nsec = date % 1000000000;
+  }
+  return result;
+}
+"""
+
+
+@pytest.mark.not_sanitized("what is loaded before everything else must be the sanitizer")
+def test_a_file_is_read_when_the_clock_stands_still(place, batchfs, tmp_path):
+    """A file that was just written is read when its time stamp has aged; the clock may never say so."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    (tmp_path / "still.c").write_text(STILL)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "still.so", tmp_path / "still.c", "-ldl"], check=True)
+    store = place[0]
+    for document in store.rglob("*"):
+        if document.is_file() and document.name in ("zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"):
+            still = str(document.stat().st_ctime_ns)
+            done = batchfs("inspect", store, env=dict(os.environ, LD_PRELOAD=str(tmp_path / "still.so"), STILL=still))
+            assert done.returncode == 0, done.stderr
+
+
 # ---- disks ----
 
 

@@ -253,6 +253,7 @@ class LocalStore final : public Store {
   /// is thrown. Of a file that was never read before and changes meanwhile, `read` is called again.
   template <class Read>
   std::optional<std::uint64_t> with_object(const std::string& key, Read&& read) {
+    std::uint64_t waited_for = 0;  // a version that has been as it is for long enough
     for (int look = 0; look < kMaxLooks; ++look) {
       const std::optional<std::uint64_t> known = versions_.find(key);
       const Descriptor file = open(key);
@@ -263,9 +264,11 @@ class LocalStore final : public Store {
       }
       const std::uint64_t version = version_of(*before);
       if (known && *known != version) throw ObjectVersions::changed((root_ / key).string());
-      if (!known) {
+      if (!known && version != waited_for) {
         if (const std::int64_t unsettled = unsettled_nanoseconds(*before); unsettled > 0) {
           wait_for(unsettled);
+          // Whatever the clock says next: it may be set back, or stand still.
+          waited_for = version;
           continue;
         }
       }

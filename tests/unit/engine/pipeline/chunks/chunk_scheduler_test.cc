@@ -1,6 +1,7 @@
 #include "engine/pipeline/chunks/chunk_scheduler.h"
 
 #include <future>
+#include <latch>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -113,6 +114,27 @@ struct Scheduled {
   ChunkScheduler scheduler{executor, budget, cache, counters, trace, log};
 };
 
+/// Keeps all workers of an executor busy until release(): what is submitted meanwhile is all there
+/// when the first of them begins. Merely posting the work that waits is not enough: a worker that
+/// has not begun yet takes what is more urgent first.
+class BusyWorkers {
+ public:
+  BusyWorkers(Executor& executor, int threads) : busy_(threads) {
+    const std::shared_future<void> released = release_.get_future().share();
+    for (int thread = 0; thread < threads; ++thread)
+      executor.post(kReaderWaits, [this, released] {
+        busy_.count_down();
+        released.wait();
+      });
+    busy_.wait();
+  }
+  void release() { release_.set_value(); }
+
+ private:
+  std::latch busy_;
+  std::promise<void> release_;
+};
+
 class ChunkSchedulerTest : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Stores, ChunkSchedulerTest, testing::Bool(), [](const auto& parameter) {
   return parameter.param ? "remote" : "local";
@@ -122,15 +144,11 @@ TEST_P(ChunkSchedulerTest, OneReadServesAllThatWaitForAChunk) {
   Scheduled s(GetParam());
   Reading first(s.array, {{3, {kWhole}}}), part(s.array, {{3, {{{1, 2}, {2, 3}}}}}),
       both(s.array, {{3, {kWhole}}, {4, {kWhole}}});
-  // No worker begins before all three are there: what is decoded into a reader's own memory is not
-  // kept.
-  std::promise<void> begin;
-  const std::shared_future<void> ready = begin.get_future().share();
-  for (int thread = 0; thread < 2; ++thread)
-    s.executor.post(kReaderWaits, [ready] { ready.wait(); });
+  // What is decoded into a reader's own memory is not kept: all three must be there before.
+  BusyWorkers workers(s.executor, 2);
   for (Reading* reading : {&first, &part, &both}) s.scheduler.submit(reading->assembly);
   EXPECT_FALSE(first.is_done());
-  begin.set_value();
+  workers.release();
   for (Reading* reading : {&first, &part, &both}) reading->expect_values();
   EXPECT_EQ(s.data.store->reads.load(), 2);
   EXPECT_EQ(s.counters.chunks_decoded.load(), 2u);
@@ -153,15 +171,12 @@ TEST_P(ChunkSchedulerTest, ABatchThatTakesAllOfAChunkHoldsItForTheOthers) {
   const Box row{{2, 0}, {1, kWidth}};
   Reading part(s.array, {{3, {row}}}), pairs(s.array, {{3, {kWhole, kWhole}}, {4, {kWhole}}}),
       next(s.array, {{4, {kWhole}}, {3, {row, kWhole}}});
-  std::promise<void> begin;
-  const std::shared_future<void> ready = begin.get_future().share();
-  for (int thread = 0; thread < 2; ++thread)
-    s.executor.post(kReaderWaits, [ready] { ready.wait(); });
+  BusyWorkers workers(s.executor, 2);
   for (Reading* reading : {&part, &pairs, &next}) {
     reading->assembly->shares_memory = true;
     s.scheduler.submit(reading->assembly);
   }
-  begin.set_value();
+  workers.release();
   for (Reading* reading : {&part, &pairs, &next}) reading->expect_values();
   EXPECT_EQ(s.counters.chunks_decoded.load(), 2u);
   EXPECT_EQ(s.cache.bytes(), 0u);  // no memory but that of the batches
@@ -370,8 +385,7 @@ TEST(ChunkScheduler, TheMostUrgentComesFirst) {
 
 TEST(ChunkScheduler, RequestsAreSetGoingBeforeAnythingIsDecoded) {
   Scheduled s(true, kWholeChunks, 1);
-  std::promise<void> begin;
-  s.executor.post(kReaderWaits, [ready = begin.get_future().share()] { ready.wait(); });
+  BusyWorkers workers(s.executor, 1);
   std::promise<int> asked;
   s.executor.post(kReaderWaits, [&] {  // in the place of a chunk that is decoded for a reader
     for (int i = 0; i < 1000 && s.data.store->asked < 2; ++i) std::this_thread::sleep_for(1ms);
@@ -380,7 +394,7 @@ TEST(ChunkScheduler, RequestsAreSetGoingBeforeAnythingIsDecoded) {
   Reading waited(s.array, {{1, {kWhole}}}), later(s.array, {{2, {kWhole}}}, kPrefetch + 5);
   s.scheduler.submit(waited.assembly);
   s.scheduler.submit(later.assembly);
-  begin.set_value();
+  workers.release();
   EXPECT_EQ(asked.get_future().get(), 2);
   waited.expect_values();
   later.expect_values();
@@ -407,13 +421,12 @@ TEST(ChunkScheduler, WhatHasArrivedIsDecodedSoonerWhenAReaderComes) {
   note(sooner, 1);
   note(later, 2);
   ASSERT_TRUE(eventually([&] { return s.data.store->asked == 2; }));
-  std::promise<void> begin;
-  s.executor.post(kReaderWaits, [ready = begin.get_future().share()] { ready.wait(); });
+  BusyWorkers workers(s.executor, 1);
   s.data.store->open();
   s.scheduler.wait();  // both are in the queue
   later.assembly->urgency = kReaderWaits;
   s.scheduler.reprioritize(later.assembly);
-  begin.set_value();
+  workers.release();
   sooner.expect_values();
   later.expect_values();
   EXPECT_EQ(order, (std::vector<int>{2, 1}));
