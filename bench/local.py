@@ -127,7 +127,7 @@ def mount_of_many(arguments):
             try:
                 os.listdir(pathlib.Path(folder) / "arrays")
                 time.sleep(0.3)
-                pid = json.loads((pathlib.Path(folder) / ".batchfs/stats.json").read_text())["pid"]
+                pid = json.loads((pathlib.Path(folder) / ".batchfs/status.json").read_text())["pid"]
                 status = pathlib.Path(f"/proc/{pid}/status").read_text()
                 memory.append(int(status.split("VmRSS:")[1].split()[0]) / 1024)
             finally:

@@ -120,7 +120,7 @@ def listing(arguments):
             with Mount({}, array.parent, [VIEW]) as path:  # a new one: the kernel knows no name
                 epoch = path / "views/v/epoch-0000"
                 os.stat(epoch)
-                pid = json.loads((path / ".batchfs/stats.json").read_text())["pid"]
+                pid = json.loads((path / ".batchfs/status.json").read_text())["pid"]
                 before = processor_seconds(pid)
                 stats["batchfs"].append(timed_stats(epoch, names))
                 daemon.append((processor_seconds(pid) - before) / len(names) * 1e6)

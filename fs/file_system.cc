@@ -164,8 +164,8 @@ std::string FileSystem::text_of(const Node& node) const {
           .text(node.slot, node.epoch, request_of(node).global_batch());
     case Node::Kind::control:
       switch (static_cast<ControlFile>(node.index)) {
-        case ControlFile::stats:
-          return stats_text();
+        case ControlFile::status:
+          return status_text();
         case ControlFile::metrics:
           return metrics_text();
         case ControlFile::trace:

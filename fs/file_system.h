@@ -54,7 +54,7 @@ class FileSystem {
     std::string store_url;         // without secrets
     Json config = Json::object();  // what config.json shows: options in effect, no secrets
     std::string handoff_socket;    // where handoff.sock leads; empty: there is none
-    std::function<Json()> handoff_statistics;  // what stats.json says of it
+    std::function<Json()> handoff_statistics;  // what status.json says of it
   };
 
   /// `views` were made from `dataset`. Array values are those of `hierarchy`'s arrays in `store`.
@@ -83,7 +83,7 @@ class FileSystem {
   /// Where batches lie.
   const MemoryFiles& memory_files() const { return engine_.memory_files(); }
 
-  /// What the mount's own state adds to stats.json.
+  /// What the mount's own state adds to status.json.
   void set_passthrough(bool on) { passthrough_ = on; }
 
   /// Sum of the sizes of all arrays, for statfs.
@@ -102,7 +102,7 @@ class FileSystem {
   BatchRequest request_of(const Node& node) const;
   Engine::WaiterId open_batch(const Node& node, OpenDone done);
   Engine::WaiterId open_chunk(const Node& node, OpenDone done);
-  std::string stats_text() const;
+  std::string status_text() const;
   Json streams_json() const;
   std::string metrics_text() const;
   std::string trace_text() const;

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::uint64_t kStatePage = 4096;
 constexpr std::uint64_t kMagic = 0x3265746174736662;  // "bfstate2": changes with the layout
-constexpr std::size_t kMostInit = 256;                // the request has 104 bytes
-constexpr std::size_t kMostIdentity = 64;
+constexpr std::size_t kMaxInit = 256;                 // the request has 104 bytes
+constexpr std::size_t kMaxIdentity = 64;
 constexpr std::uint32_t kSlots = 32768;
 
 }  // namespace
@@ -37,8 +37,8 @@ struct SessionState::Layout {
   std::uint64_t flags;
   std::int64_t mount_time;
   std::uint32_t init_size, identity_size;
-  std::byte init[kMostInit];
-  char identity[kMostIdentity];
+  std::byte init[kMaxInit];
+  char identity[kMaxIdentity];
   Slot slots[kSlots];
 
   static constexpr std::uint64_t versions_offset() {
@@ -74,7 +74,7 @@ SessionState::SessionState(int fd) {
   const char* problem =
       layout_->magic != kMagic
           ? "the session was begun by another version of batchfs; unmount it and mount again"
-      : layout_->init_size > kMostInit || layout_->identity_size > kMostIdentity ||
+      : layout_->init_size > kMaxInit || layout_->identity_size > kMaxIdentity ||
               (layout_->agreed != 0 && layout_->init_size == 0)
           ? "the session's state makes no sense; unmount it and mount again"
           : nullptr;
@@ -108,7 +108,7 @@ std::time_t SessionState::mount_time() const {
 }
 
 void SessionState::keep_init_request(std::span<const std::byte> request) {
-  if (request.size() > kMostInit) return;
+  if (request.size() > kMaxInit) return;
   std::copy(request.begin(), request.end(), layout_->init);
   layout_->init_size = static_cast<std::uint32_t>(request.size());
 }
@@ -119,7 +119,7 @@ void SessionState::agree(std::uint64_t flags) {
 }
 
 void SessionState::identify(std::string_view identity) {
-  identity = identity.substr(0, kMostIdentity);
+  identity = identity.substr(0, kMaxIdentity);
   if (layout_->identity_size == 0) {
     std::copy(identity.begin(), identity.end(), layout_->identity);
     layout_->identity_size = static_cast<std::uint32_t>(identity.size());

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Ino kChunks = Ino{1} << 61;
 constexpr Ino kViews = Ino{1} << 62;
-constexpr std::int64_t kMostEpochs = 1'000'000'000;
+constexpr std::int64_t kMaxEpochs = 1'000'000'000;
 
 /// "prefix" + a number printed with at least `width` digits, as this program prints it and in no
 /// other way.
@@ -128,16 +128,16 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
           {coordinate, v, static_cast<std::int64_t>(c)});
     Span s;
     s.rank_first = kViews + v * span;
-    s.first = s.rank_first + static_cast<Ino>(kLargestWorld + 1) * kLargestWorld;
+    s.first = s.rank_first + static_cast<Ino>(kMaxWorld + 1) * kMaxWorld;
     s.batches = view.batches();
     s.per_batch = batch_trees_[v].slots().size();
     // World W has W ranks of ceil(batches / W) batches, fewer than batches + W in all, and W epoch
     // directories.
     const auto per_world =
-        static_cast<unsigned __int128>(static_cast<std::uint64_t>(s.batches) + kLargestWorld) *
+        static_cast<unsigned __int128>(static_cast<std::uint64_t>(s.batches) + kMaxWorld) *
             s.per_batch +
-        kLargestWorld;
-    const unsigned __int128 per_epoch = per_world * (kLargestWorld + 1);
+        kMaxWorld;
+    const unsigned __int128 per_epoch = per_world * (kMaxWorld + 1);
     const std::uint64_t room = span - (s.first - s.rank_first);
     if (per_epoch > room)
       throw Error(
@@ -147,7 +147,7 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
               view.name(), s.batches));
     s.per_world = static_cast<std::uint64_t>(per_world);
     s.per_epoch = static_cast<std::uint64_t>(per_epoch);
-    s.epochs = std::min<std::int64_t>(kMostEpochs, static_cast<std::int64_t>(room / s.per_epoch));
+    s.epochs = std::min<std::int64_t>(kMaxEpochs, static_cast<std::int64_t>(room / s.per_epoch));
     spans_.push_back(s);
   }
   // Last: whether it is there changes no other number.
@@ -170,8 +170,7 @@ Ino Tree::batch_ino(const Node& at) const {
   const std::int64_t per_rank = (s.batches + world - 1) / world;
   const auto position = static_cast<std::uint64_t>(at.rank * per_rank + at.item);
   return s.first + static_cast<Ino>(at.epoch) * s.per_epoch +
-         static_cast<Ino>(at.world) * s.per_world + kLargestWorld + position * s.per_batch +
-         at.slot;
+         static_cast<Ino>(at.world) * s.per_world + kMaxWorld + position * s.per_batch + at.slot;
 }
 
 std::int64_t Tree::batch_count(const Node& epoch) const {
@@ -196,8 +195,8 @@ std::optional<Node> Tree::node(Ino ino) const {
     if (ino < s.rank_first) continue;
     Node node{Node::Kind::rank_directory, v};
     if (ino < s.first) {
-      node.world = static_cast<std::int64_t>((ino - s.rank_first) / kLargestWorld);
-      node.rank = static_cast<std::int64_t>((ino - s.rank_first) % kLargestWorld);
+      node.world = static_cast<std::int64_t>((ino - s.rank_first) / kMaxWorld);
+      node.rank = static_cast<std::int64_t>((ino - s.rank_first) % kMaxWorld);
       if (node.world == 0 || node.rank >= node.world) return std::nullopt;
       return node;
     }
@@ -208,12 +207,12 @@ std::optional<Node> Tree::node(Ino ino) const {
     node.world = static_cast<std::int64_t>(rest / s.per_world);
     rest %= s.per_world;
     const std::int64_t world = std::max<std::int64_t>(node.world, 1);
-    if (rest < static_cast<std::uint64_t>(kLargestWorld)) {
+    if (rest < static_cast<std::uint64_t>(kMaxWorld)) {
       node.kind = Node::Kind::epoch_directory;
       node.rank = static_cast<std::int64_t>(rest);
       return node.rank < world ? std::optional(node) : std::nullopt;
     }
-    rest -= kLargestWorld;
+    rest -= kMaxWorld;
     node.kind = Node::Kind::batch;
     node.slot = static_cast<std::uint32_t>(rest % s.per_batch);
     const auto position = static_cast<std::int64_t>(rest / s.per_batch);
@@ -281,8 +280,8 @@ std::optional<Ino> Tree::lookup_in_view(std::uint32_t view, Ino parent,
     if (of == std::string_view::npos) return std::nullopt;
     const auto rank = parse_exact_number(name.substr(5, of - 5));
     const auto world = parse_exact_number(name.substr(of + 4));
-    if (!rank || !world || *rank >= *world || *world > kLargestWorld) return std::nullopt;
-    return s.rank_first + *world * kLargestWorld + *rank;
+    if (!rank || !world || *rank >= *world || *world > kMaxWorld) return std::nullopt;
+    return s.rank_first + *world * kMaxWorld + *rank;
   }
   return std::nullopt;
 }
@@ -344,7 +343,7 @@ std::optional<Ino> Tree::parent(Ino ino) const {
       return view_inos_[at->index];
     case Node::Kind::epoch_directory:
       if (at->world == 0) return view_inos_[at->index];
-      return spans_[at->index].rank_first + static_cast<Ino>(at->world) * kLargestWorld +
+      return spans_[at->index].rank_first + static_cast<Ino>(at->world) * kMaxWorld +
              static_cast<Ino>(at->rank);
     case Node::Kind::batch: {
       const std::uint32_t up = batch_trees_[at->index].slots()[at->slot].parent;

@@ -28,7 +28,7 @@ namespace batchfs {
 using Ino = std::uint64_t;
 inline constexpr Ino kRootIno = 1;
 /// Ranks of worlds up to this size can be opened.
-inline constexpr std::int64_t kLargestWorld = 65536;
+inline constexpr std::int64_t kMaxWorld = 65536;
 
 /// What an inode number stands for.
 struct Node {
@@ -58,9 +58,9 @@ struct Node {
   std::uint32_t slot = 0;
 };
 
-enum class ControlFile : std::uint32_t { stats, metrics, config, log, trace, handoff };
-inline constexpr std::string_view kControlNames[] = {"stats.json", "metrics",    "config.json",
-                                                     "log",        "trace.json", "handoff.sock"};
+enum class ControlFile : std::uint32_t { status, metrics, config, log, trace, handoff };
+inline constexpr std::string_view kControlNames[] = {"status.json", "metrics",    "config.json",
+                                                     "log",         "trace.json", "handoff.sock"};
 
 /// An array as the tree needs it.
 struct TreeArray {

@@ -15,9 +15,9 @@ def eventually(condition, seconds=20):
     return result
 
 
-def stats(directory):
+def status(directory):
     """The counters of a mount."""
-    return json.loads((pathlib.Path(directory) / ".batchfs/stats.json").read_text())
+    return json.loads((pathlib.Path(directory) / ".batchfs/status.json").read_text())
 
 
 def is_alive(pid):

@@ -50,8 +50,8 @@ constexpr Command kCommands[] = {
     {"serve", "Use batches", "serve batches without a mount, to the Python package and C programs",
      "batchfs serve era5.zarr --view view.json --socket /tmp/era5.sock", setup_serve},
     {"umount", "Use batches", "end a mount", "batchfs umount /mnt/era5", setup_umount},
-    {"stats", "Use batches", "show the counters of a mount", "batchfs stats /mnt/era5",
-     setup_stats},
+    {"status", "Use batches", "show the counters of a mount", "batchfs status /mnt/era5",
+     setup_status},
     {"top", "Use batches", "show the activity of a mount, live: readers, waits, store, memory",
      "batchfs top /mnt/era5", setup_top},
     {"report", "Use batches", "write an HTML page about what readers of a mount waited for",
@@ -126,7 +126,7 @@ void describe(CLI::App& app) {
 constexpr std::string_view kOutOfMemory =
     "out of memory; select less, use a smaller --memory, or raise the limit (ulimit -v)";
 
-int run(const Command& command, const Run& chosen) {
+int run(const Command& command, const CommandAction& chosen) {
   set_last_words(STDERR_FILENO, "batchfs: " + std::string(command.name) +
                                     " failed: " + std::string(kOutOfMemory) + "\n");
   try {
@@ -176,11 +176,11 @@ int main_of(int argc, char** argv) {
   CLI::App app;
   describe(app);
   const Command* command = nullptr;
-  Run chosen;
+  CommandAction chosen;
   for (const Command& candidate : kCommands) {
     CLI::App* sub = app.add_subcommand(candidate.name, candidate.summary)->group(candidate.group);
     sub->footer(std::string("Example:\n  ") + candidate.example);
-    const Run candidate_run = candidate.setup(*sub);
+    const CommandAction candidate_run = candidate.setup(*sub);
     sub->parse_complete_callback([&, candidate_run, entry = &candidate] {
       command = entry;
       chosen = candidate_run;
@@ -230,8 +230,8 @@ namespace {
 /// not count. Large blocks are mappings of their own, and few arenas serve all threads: batchfs
 /// allocates little but large buffers while it runs.
 void bound_heap() {
-  constexpr int kMostArenas = 4, kMapped = 256 << 10, kKeptFree = 1 << 20;
-  ::mallopt(M_ARENA_MAX, kMostArenas);
+  constexpr int kMaxArenas = 4, kMapped = 256 << 10, kKeptFree = 1 << 20;
+  ::mallopt(M_ARENA_MAX, kMaxArenas);
   ::mallopt(M_MMAP_THRESHOLD, kMapped);
   ::mallopt(M_TRIM_THRESHOLD, kKeptFree);
 }

@@ -63,10 +63,10 @@ def figures(runs, store_ratio):
     def fetched(run):
         if "origin" in run.report:
             return run.report["origin"]["bytes"]
-        return run.report["stats"]["bytes_fetched"] if "stats" in run.report else run.read
+        return run.report["status"]["bytes_fetched"] if "status" in run.report else run.read
 
     def decoded(run):
-        return run.report["stats"]["bytes_decoded"] if "stats" in run.report else fetched(run) * store_ratio
+        return run.report["status"]["bytes_decoded"] if "status" in run.report else fetched(run) * store_ratio
 
     busy = lambda run: sum(run.waits)
     last = lambda run: run.waits[-max(1, len(run.waits) // 3):]

@@ -41,7 +41,7 @@ class Mount:
         return self.path
 
     def __exit__(self, *_):
-        self.report["stats"] = json.loads((self.path / ".batchfs/stats.json").read_text())
+        self.report["status"] = json.loads((self.path / ".batchfs/status.json").read_text())
         subprocess.run([PROGRAM, "umount", "--lazy", str(self.path)], check=True)
         try:
             self.process.wait(30)

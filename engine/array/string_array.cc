@@ -15,9 +15,9 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kMostElements = INT64_C(1) << 22;
-constexpr std::uint64_t kLargestArray = UINT64_C(256) << 20;  // bytes of all strings
-constexpr std::size_t kMostPending = 64;
+constexpr std::int64_t kMaxElements = INT64_C(1) << 22;
+constexpr std::uint64_t kMaxArray = UINT64_C(256) << 20;  // bytes of all strings
+constexpr std::size_t kMaxPending = 64;
 
 /// What a codec makes of bytes whose decoded size nobody knows: with more and more room.
 Buffer decode_bytes(const Codec& codec, std::span<const std::byte> in) {
@@ -62,7 +62,7 @@ StringArray::StringArray(std::shared_ptr<Store> store,
       throw refuse(fmt::format("with the codec '{}' are not supported", specs[i].name));
     codecs_.push_back(factory(JsonRef(specs[i].configuration, specs[i].name), bytes));
   }
-  if (element_count(grid_.chunk_shape()) > kMostElements)
+  if (element_count(grid_.chunk_shape()) > kMaxElements)
     throw refuse("in chunks of more than 2^22 are not supported");
 }
 
@@ -108,7 +108,7 @@ std::vector<std::string> StringArray::decode(const Buffer& stored) const {
 std::vector<std::string> StringArray::read() const {
   const Dims& shape = metadata_->shape;
   const std::int64_t elements = element_count(shape);
-  if (elements > kMostElements)
+  if (elements > kMaxElements)
     throw Error(ErrorCode::not_supported, "arrays of more than 2^22 strings are not supported",
                 metadata_->path);
   std::vector<std::string> all(static_cast<std::size_t>(elements), fill());
@@ -160,12 +160,12 @@ std::vector<std::string> StringArray::read() const {
                      total += string.size();
                    }
                  });
-    if (total > kLargestArray)
+    if (total > kMaxArray)
       throw Error(ErrorCode::not_supported,
                   "arrays of more than 256 MB of strings are not supported", metadata_->path);
   };
   for (std::int64_t number = 0; number < grid_.chunk_count(); ++number) {
-    if (pending.size() == kMostPending) finish();
+    if (pending.size() == kMaxPending) finish();
     start(number);
   }
   while (!pending.empty()) finish();

@@ -207,11 +207,11 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 }
 
 std::string nearest_or_all(std::string_view name, std::vector<std::string> candidates) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMaxNamed = 8;
   const std::string near = did_you_mean(name, candidates);
   if (!near.empty() || candidates.empty()) return near;
-  if (candidates.size() > kMost) {
-    candidates.resize(kMost);
+  if (candidates.size() > kMaxNamed) {
+    candidates.resize(kMaxNamed);
     candidates.emplace_back("...");
   }
   return fmt::format("; there {} {}", candidates.size() == 1 ? "is" : "are",

@@ -15,7 +15,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::size_t kMostDescriptors = 16;
+constexpr std::size_t kMaxDescriptors = 16;
 
 /// The manager's address: a path, or a name without a file, which is written '@name'.
 std::optional<std::pair<sockaddr_un, socklen_t>> manager_address() {
@@ -34,7 +34,7 @@ std::optional<std::pair<sockaddr_un, socklen_t>> manager_address() {
 
 bool notify_service_manager(std::string_view state, std::span<const int> descriptors) {
   auto address = manager_address();
-  if (!address || descriptors.size() > kMostDescriptors) return false;
+  if (!address || descriptors.size() > kMaxDescriptors) return false;
   const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return false;
 
@@ -44,7 +44,7 @@ bool notify_service_manager(std::string_view state, std::span<const int> descrip
   message.msg_namelen = address->second;
   message.msg_iov = &text;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int) * kMostDescriptors)> control{};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int) * kMaxDescriptors)> control{};
   if (!descriptors.empty()) {
     message.msg_control = control.data();
     message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());

@@ -106,9 +106,9 @@ class BloscCodec final : public Codec {
     std::size_t decoded = 0, stored = 0, block = 0;
     blosc_cbuffer_sizes(head.data(), &decoded, &stored, &block);
     // Whatever is odd goes the other way: the whole is read and says what is wrong.
-    constexpr std::size_t kLargest =
+    constexpr std::size_t kMaxDecoded =
         BLOSC_MAX_BUFFERSIZE;  // sizes are signed in the header: negative ones are above
-    if (stored != stored_size || decoded > kLargest || block == 0 || block > decoded ||
+    if (stored != stored_size || decoded > kMaxDecoded || block == 0 || block > decoded ||
         length == 0 || offset + length > decoded)
       return std::nullopt;
     const auto flags = static_cast<std::uint8_t>(head[2]);

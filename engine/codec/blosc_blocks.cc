@@ -7,8 +7,9 @@ namespace batchfs {
 
 std::uint32_t blosc_streams(std::uint8_t flags, std::uint32_t typesize, std::size_t block_size) {
   constexpr std::uint8_t kNotSplit = 0x10;
-  constexpr std::uint32_t kMost = 16, kSmallest = 128;
-  return (flags & kNotSplit) == 0 && typesize <= kMost && block_size / typesize >= kSmallest
+  constexpr std::uint32_t kMaxTypeSize = 16, kMinSplitSize = 128;
+  return (flags & kNotSplit) == 0 && typesize <= kMaxTypeSize &&
+                 block_size / typesize >= kMinSplitSize
              ? typesize
              : 1;
 }

@@ -17,7 +17,7 @@ namespace {
 
 /// Of each buffer. Larger ones come from the buffers' own pool, which all threads share.
 constexpr std::size_t kKeptScratch = 256 << 10;
-constexpr std::uint64_t kLargestBound = UINT64_C(1) << 60;  // far above what fits anywhere
+constexpr std::uint64_t kMaxBound = UINT64_C(1) << 60;  // far above what fits anywhere
 
 /// Two buffers per thread that grow and stay, so that decoding allocates nothing in the long run.
 class Scratch {
@@ -128,7 +128,7 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
   std::uint64_t size = decoded_size_;
   for (const auto& codec : encode_order) {
     sizes.push_back(size);
-    size = std::min(codec->encoded_bound(size), kLargestBound);
+    size = std::min(codec->encoded_bound(size), kMaxBound);
   }
   encoded_bound_ = size;
   plain_ = identity_ = true;
@@ -186,7 +186,7 @@ std::uint64_t CodecChain::find_scratch() const {
     }
     is_ours = true;
   }
-  return std::min(buffers[0] + buffers[1] + std::min(own, kLargestBound), kLargestBound);
+  return std::min(buffers[0] + buffers[1] + std::min(own, kMaxBound), kMaxBound);
 }
 
 void CodecChain::decode(std::span<const std::byte> encoded, std::span<std::byte> out) const {

@@ -7,13 +7,13 @@ namespace batchfs {
 
 namespace {
 
-struct Entry {
+struct KnownCodec {
   std::string_view name;
   CodecFactory factory;
   CodecStage stage;
 };
 
-constexpr Entry kCodecs[] = {
+constexpr KnownCodec kCodecs[] = {
     {"adler32", make_adler32, CodecStage::bytes},
     {"astype", make_astype, CodecStage::filter},
     {"bitround", make_bitround, CodecStage::filter},
@@ -37,28 +37,28 @@ constexpr Entry kCodecs[] = {
     {"zstd", make_zstd, CodecStage::bytes},
 };
 
-const Entry* find(std::string_view name) {
+const KnownCodec* find(std::string_view name) {
   const auto it = std::find_if(std::begin(kCodecs), std::end(kCodecs),
-                               [name](const Entry& entry) { return entry.name == name; });
+                               [name](const KnownCodec& entry) { return entry.name == name; });
   return it == std::end(kCodecs) ? nullptr : it;
 }
 
 }  // namespace
 
 CodecFactory find_codec(std::string_view name) {
-  const Entry* entry = find(name);
+  const KnownCodec* entry = find(name);
   return entry == nullptr ? nullptr : entry->factory;
 }
 
 CodecStage codec_stage(std::string_view name) {
-  const Entry* entry = find(name);
+  const KnownCodec* entry = find(name);
   if (entry == nullptr) throw Error(ErrorCode::internal, "the stage of an unknown codec");
   return entry->stage;
 }
 
 std::vector<std::string> codec_names() {
   std::vector<std::string> names;
-  for (const Entry& entry : kCodecs) names.emplace_back(entry.name);
+  for (const KnownCodec& entry : kCodecs) names.emplace_back(entry.name);
   return names;
 }
 

@@ -11,7 +11,7 @@
 namespace batchfs {
 
 namespace {
-constexpr std::int64_t kMostChunks = INT64_C(1) << 26;  // an index of 1 GB
+constexpr std::int64_t kMaxChunks = INT64_C(1) << 26;  // an index of 1 GB
 }
 
 std::vector<CodecSpec> parse_codec_list(const JsonRef& list) {
@@ -48,8 +48,8 @@ ShardLayout::ShardLayout(const JsonRef& configuration, const ChunkLayout& layout
         ErrorCode::not_supported);
   inner_layout.shape = inner_shape;
   inner = std::make_unique<CodecChain>(parse_codec_list(configuration.at("codecs")), inner_layout);
-  if (grid.chunk_count() > kMostChunks)
-    throw shape.error(fmt::format("shards of more than {} chunks are not supported", kMostChunks),
+  if (grid.chunk_count() > kMaxChunks)
+    throw shape.error(fmt::format("shards of more than {} chunks are not supported", kMaxChunks),
                       ErrorCode::not_supported);
   ChunkLayout index_layout{{grid.chunk_count(), 2}, make_type(Kind::unsigned_int, 8), {}};
   std::vector<CodecSpec> index_codecs{{"bytes", {{"endian", "little"}}}, {"crc32c"}};

@@ -280,12 +280,12 @@ namespace {
 /// Strings as numpy's fixed-length ones, in UCS-4.
 NdArray text_array(const std::vector<std::string>& strings, const Dims& shape,
                    const std::string& name) {
-  constexpr std::uint64_t kLargest = UINT64_C(1) << 30;
+  constexpr std::uint64_t kMaxStringBytes = UINT64_C(1) << 30;
   std::vector<std::u32string> texts;
   std::size_t longest = 1;
   for (const std::string& string : strings)
     longest = std::max(longest, texts.emplace_back(code_points(string)).size());
-  if (longest * 4 * std::max<std::size_t>(strings.size(), 1) > kLargest)
+  if (longest * 4 * std::max<std::size_t>(strings.size(), 1) > kMaxStringBytes)
     throw Error(ErrorCode::not_supported,
                 fmt::format("{} strings, the longest of {} characters, are more than 1 GB",
                             strings.size(), longest),

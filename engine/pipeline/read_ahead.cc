@@ -12,8 +12,8 @@ namespace batchfs {
 namespace {
 
 /// How far batches of a local store are made ahead.
-constexpr std::uint64_t kLocalWindowBytes = 256 << 20;
-/// Batches that may join chunks on their way, those of the window included. Fewer than are
+constexpr std::uint64_t kLocalPrefetchBytes = 256 << 20;
+/// Batches that may join chunks on their way, prefetched ones included. Fewer than are
 /// announced.
 constexpr std::int64_t kMaxJoined = 96;
 /// One in so many announcements finds the horizon anew, which moves slowly and costs time.
@@ -27,7 +27,7 @@ bool is_local(const View& view) {
 }  // namespace
 
 void ReadAhead::make_next(const BatchRequest& request) {
-  post(kReaderWaits, [this, request] { fill_window(request); });
+  post(kReaderWaits, [this, request] { prefetch(request); });
 }
 
 void ReadAhead::post(Urgency urgency, std::function<void()> guess) {
@@ -40,32 +40,32 @@ void ReadAhead::post(Urgency urgency, std::function<void()> guess) {
   });
 }
 
-void ReadAhead::fill_window(const BatchRequest& request) {
+void ReadAhead::prefetch(const BatchRequest& request) {
   const std::uint64_t bytes =
       assembler_.memory_of(request.format->layout(*request.view, request.global_batch()));
   // Half of the memory is for chunks and for what readers hold. Where no request takes long, a
-  // reader that waits waits for the processors: a longer window would only take memory, and fresh
+  // reader that waits waits for the processors: a longer prefetch would only take memory, and fresh
   // memory costs time. Ranks share chunks: what one makes too far ahead drives out what the others
   // are about to use.
   const auto streams = static_cast<std::uint64_t>(with_.prefetcher.streams_read());
   const std::uint64_t limit = with_.budget.limit();
   const bool local = is_local(*request.view);
   std::uint64_t room = limit / 2 / streams;
-  if (local) room = std::min(room, std::max(kLocalWindowBytes, 2 * bytes));
-  const std::vector<BatchRequest> wanted = with_.prefetcher.window(request, bytes, room);
-  const auto window = static_cast<std::int64_t>(wanted.size());
+  if (local) room = std::min(room, std::max(kLocalPrefetchBytes, 2 * bytes));
+  const std::vector<BatchRequest> wanted = with_.prefetcher.due(request, bytes, room);
+  const auto count = static_cast<std::int64_t>(wanted.size());
   bool has_memory = true;
-  for (std::int64_t i = 0; i < window; ++i) {
+  for (std::int64_t i = 0; i < count; ++i) {
     const BatchTable::RecordPtr joined = expect(wanted[static_cast<std::size_t>(i)], i + 1, true);
     if (joined != nullptr && has_memory) has_memory = start(joined);
   }
-  if (window == 0) return;
+  if (count == 0) return;
   if (with_.look_ahead.shares_beyond_memory()) {
     // What is on its way from a remote store takes memory too.
     const std::uint64_t share = (local ? limit / 4 * 3 : limit / 2) / streams;
     const auto fit = static_cast<std::int64_t>(share / std::max<std::uint64_t>(bytes, 1));
     for (const auto& [distance, next] :
-         with_.prefetcher.beyond(request, std::min(fit, kMaxJoined) - window))
+         with_.prefetcher.beyond(request, std::min(fit, kMaxJoined) - count))
       expect(next, distance, false);
   }
   post(kPrefetch, [this, request] { announce_uses(request); });
@@ -86,7 +86,7 @@ BatchTable::RecordPtr ReadAhead::expect(const BatchRequest& request, std::int64_
   return expected.start;
 }
 
-/// The batch has come into its stream's window. False when there is no memory for its chunks now.
+/// The batch is now prefetched. False when there is no memory for its chunks now.
 bool ReadAhead::start(const BatchTable::RecordPtr& record) {
   const std::shared_ptr<Assembly> assembly = with_.table.assembly_to_start(record);
   if (assembly == nullptr) return true;

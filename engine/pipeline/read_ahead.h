@@ -2,7 +2,7 @@
 // Read-ahead: what is done before readers ask.
 //
 // A stream is a reader's way through a view (prefetcher.h). When a stream opens a batch, the
-// batches of its window are expected: assembled and filled. Batches behind the window may join
+// the prefetched batches are expected: assembled and filled. Later batches may join
 // chunks on their way, where batches share chunks that memory cannot hold. The chunks of those
 // behind them are only announced to the cache (look_ahead.h). All of it is a guess. It takes only
 // memory that nobody waits for, and its errors are left to the reader that needs the batch.
@@ -31,7 +31,7 @@ class ReadAhead {
 
  private:
   void post(Urgency urgency, std::function<void()> guess);
-  void fill_window(const BatchRequest& request);
+  void prefetch(const BatchRequest& request);
   BatchTable::RecordPtr expect(const BatchRequest& request, std::int64_t distance, bool started);
   bool start(const BatchTable::RecordPtr& record);
   void announce_uses(const BatchRequest& request);

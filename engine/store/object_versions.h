@@ -46,7 +46,7 @@ class ObjectVersions {
   }
   bool contains(std::string_view key) const { return find(key).has_value(); }
 
-  /// As stats.json shows them.
+  /// As status.json shows them.
   std::vector<Store::Counter> counters() const;
 
   /// The errors that every store reports in the same words. `where`: the object.

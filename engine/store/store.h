@@ -114,7 +114,7 @@ class Store {
   virtual void stop() {}
 
   struct Counter {
-    std::string name;  // as stats.json shows it
+    std::string name;  // as status.json shows it
     std::uint64_t value;
   };
   /// What the store has done so far: requests, retries, bytes on the wire. Empty where nothing is

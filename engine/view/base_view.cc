@@ -15,7 +15,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::uint64_t kLargestCoordinate = 64 << 20;
+constexpr std::uint64_t kMaxCoordinate = 64 << 20;
 
 Json dims_json(const Dims& dims) { return std::vector<std::int64_t>(dims.begin(), dims.end()); }
 
@@ -228,8 +228,7 @@ void BaseView::collect_coordinates() {
         });
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
-    if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kLargestCoordinate)
-      continue;
+    if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kMaxCoordinate) continue;
     coordinates_.push_back({dim,
                             {dim},
                             take(dataset_->index_values(dim), selected(dim)),
@@ -298,7 +297,7 @@ Json BaseView::resolved() const {
     view["window"] = std::move(window);
     view["batch"] = {{"size", spec_.batch_size}, {"remainder", remainder_name(spec_.remainder)}};
     view["order"] = {{"shuffle", shuffle_name(spec_.order.shuffle)}, {"seed", spec_.order.seed}};
-    if (spec_.order.shuffle == Order::Shuffle::block) view["order"]["window"] = spec_.order.window;
+    if (spec_.order.shuffle == Order::Shuffle::block) view["order"]["buffer"] = spec_.order.buffer;
   }
   if (spec_.normalize) {
     // With the numbers themselves: whoever reads this has not the file.

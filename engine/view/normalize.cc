@@ -14,7 +14,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kMostEntries = 1 << 24;
+constexpr std::int64_t kMaxEntries = 1 << 24;
 
 /// The object of variables in a statistics file or in the view itself.
 Json statistics_of(const JsonRef& json) {
@@ -105,7 +105,7 @@ class Lookup {
     for (std::size_t a = axes_.size(); a-- > 0;) {
       axes_[a].stride = entries_;
       if (__builtin_mul_overflow(entries_, variable_.shape[axes_[a].dim], &entries_) ||
-          entries_ > kMostEntries)
+          entries_ > kMaxEntries)
         throw fail(fmt::format("those of '{}' are too many numbers", variable_.name));
     }
   }

@@ -121,7 +121,7 @@ std::int64_t Order::sample(std::int64_t i, std::int64_t samples, std::int64_t ep
                      in_groups = count * per_group;
   if (i >= in_groups)
     return groups.sample(in_groups + Permutation(samples - in_groups, seed, e, 1)(i - in_groups));
-  const std::int64_t run_groups = std::min(window, count);  // a longer run is the only one
+  const std::int64_t run_groups = std::min(buffer, count);  // a longer run is the only one
   const std::int64_t mixed = run_groups * per_group;
   const std::int64_t run = i / mixed;
   const std::int64_t here = std::min(mixed, in_groups - run * mixed);

@@ -48,7 +48,7 @@ struct ChunkGroups {
 struct Order {
   enum class Shuffle : std::uint8_t { none, global, block } shuffle = Shuffle::none;
   std::uint64_t seed = 0;
-  std::int64_t window = 1;  // block: groups that are mixed with each other
+  std::int64_t buffer = 1;  // block: groups that are shuffled together
 
   /// The sample at position i of an epoch.
   std::int64_t sample(std::int64_t i, std::int64_t samples, std::int64_t epoch,

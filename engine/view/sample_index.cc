@@ -9,10 +9,10 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kMostWindows = INT64_C(1) << 36;  // 8 GiB of bits
+constexpr std::int64_t kMaxWindows = INT64_C(1) << 36;  // 8 GiB of bits
 
 std::size_t words_for(std::int64_t windows) {
-  if (windows > kMostWindows)
+  if (windows > kMaxWindows)
     throw Error(ErrorCode::not_supported,
                 "\"missing\": \"skip\" with more than 2^36 windows; use a larger stride");
   return static_cast<std::size_t>((windows + 63) / 64);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kMeasuredSamples = 32768;
 constexpr std::int64_t kRuns = 2048;
-constexpr std::int64_t kMostEpochs = 64;
+constexpr std::int64_t kMaxEpochs = 64;
 
 /// The mean distance of two of the values; they are sorted on the way.
 double mean_distance(std::vector<std::int64_t>& values) {
@@ -49,7 +49,7 @@ std::optional<double> shuffle_quality(const View& view) {
   // it.
   const bool shuffled = view.order()->shuffle != Order::Shuffle::none;
   const std::int64_t runs = (view.samples() + view.mixed_samples() - 1) / view.mixed_samples();
-  const std::int64_t epochs = shuffled ? std::clamp<std::int64_t>(kRuns / runs, 1, kMostEpochs) : 1;
+  const std::int64_t epochs = shuffled ? std::clamp<std::int64_t>(kRuns / runs, 1, kMaxEpochs) : 1;
   const std::int64_t wanted =
       std::max<std::int64_t>(8, kMeasuredSamples / stretches.samples / epochs);
   const std::int64_t taken = std::min(wanted, stretches.count);

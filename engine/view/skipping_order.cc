@@ -87,7 +87,7 @@ std::int64_t SkippingBlockOrder::window(std::int64_t i, std::int64_t epoch) cons
   }
   const Permutation groups(group_count_, order_.seed, e);
   const std::shared_ptr<const Counts> known = counts(epoch, groups);
-  const std::int64_t run_groups = std::min(order_.window, group_count_);
+  const std::int64_t run_groups = std::min(order_.buffer, group_count_);
   const std::int64_t run = group_of(i, *known, groups).first / run_groups;
   const std::int64_t begin = before(run * run_groups, *known, groups);
   const std::int64_t end = before((run + 1) * run_groups, *known, groups);

@@ -12,10 +12,10 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kMost = INT64_C(1) << 40;
-constexpr std::int64_t kMostPadded = INT64_C(1) << 31;
+constexpr std::int64_t kMaxSteps = INT64_C(1) << 40;
+constexpr std::int64_t kMaxPadded = INT64_C(1) << 31;
 /// Plans and provenance list every sample of a batch.
-constexpr std::int64_t kLargestBatch = INT64_C(1) << 24;
+constexpr std::int64_t kMaxBatch = INT64_C(1) << 24;
 
 std::string checked_name(const JsonRef& json, const std::string& name) {
   if (!is_file_name(name))
@@ -46,16 +46,16 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
     WindowSpec spec{dim};
     if (value.is_object()) {
       allow_only(value, {"size", "stride", "wrap", "edge", "pad_value"}, view_hints::kWindow);
-      spec.size = value.at("size").integer(1, kMost);
+      spec.size = value.at("size").integer(1, kMaxSteps);
       spec.stride = spec.size;
-      if (const auto stride = value.find("stride")) spec.stride = stride->integer(1, kMost);
+      if (const auto stride = value.find("stride")) spec.stride = stride->integer(1, kMaxSteps);
       if (const auto wrap = value.find("wrap")) spec.wrap = wrap->boolean();
       if (const auto edge = value.find("edge")) {
         const std::string name = choice(*edge, {"drop", "pad", "partial"});
         spec.edge = name == "drop" ? Edge::drop : name == "pad" ? Edge::pad : Edge::partial;
-        if (spec.edge != Edge::drop && spec.size > kMostPadded)
+        if (spec.edge != Edge::drop && spec.size > kMaxPadded)
           throw edge->error(
-              fmt::format("windows over the edge have at most {} positions", kMostPadded));
+              fmt::format("windows over the edge have at most {} positions", kMaxPadded));
         if (spec.wrap && spec.edge != Edge::drop)
           throw edge->error("a dimension with \"wrap\" has no edge; leave one of them out");
       }
@@ -67,7 +67,7 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
         pad_value = pad->number();
       }
     } else {
-      spec.size = spec.stride = value.integer(1, kMost);
+      spec.size = spec.stride = value.integer(1, kMaxSteps);
     }
     window.push_back(spec);
   }
@@ -95,7 +95,8 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
   if (const auto offsets = json.find("offsets"))
     for (const auto& [dim, list] : offsets->members()) {
       std::vector<std::int64_t> steps;
-      for (const JsonRef& step : list.elements()) steps.push_back(step.integer(-kMost, kMost));
+      for (const JsonRef& step : list.elements())
+        steps.push_back(step.integer(-kMaxSteps, kMaxSteps));
       if (steps.empty()) throw list.error("the list is empty");
       tensor.offsets.emplace_back(dim, std::move(steps));
     }
@@ -115,7 +116,7 @@ std::vector<std::pair<std::string, std::int64_t>> parse_sizes(const JsonRef& jso
                                                               std::int64_t least) {
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   for (const auto& [dim, size] : json.members())
-    sizes.emplace_back(dim, size.integer(least, kMost));
+    sizes.emplace_back(dim, size.integer(least, kMaxSteps));
   return sizes;
 }
 
@@ -218,8 +219,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     if (const auto batch = root.find("batch")) {
       if (batch->is_object()) {
         allow_only(*batch, {"size", "remainder"}, view_hints::kBatch);
-        if (const auto size = batch->find("size"))
-          spec.batch_size = size->integer(1, kLargestBatch);
+        if (const auto size = batch->find("size")) spec.batch_size = size->integer(1, kMaxBatch);
         if (const auto remainder = batch->find("remainder")) {
           const std::string value =
               choice(*remainder, {"keep", "drop", "pad"}, view_hints::kRemainders);
@@ -228,14 +228,14 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
                                              : ViewSpec::Remainder::pad;
         }
       } else {
-        spec.batch_size = batch->integer(1, kLargestBatch);
+        spec.batch_size = batch->integer(1, kMaxBatch);
       }
     }
     if (const auto order = root.find("order")) {
       if (order->is_string())
         throw order->error(
             fmt::format("expected an object; write {{\"shuffle\": {}}}", order->value().dump()));
-      allow_only(*order, {"shuffle", "seed", "window"}, view_hints::kOrder);
+      allow_only(*order, {"shuffle", "seed", "buffer"}, view_hints::kOrder);
       if (const auto shuffle = order->find("shuffle")) {
         const std::string value =
             choice(*shuffle, {"none", "global", "block"}, view_hints::kShuffles);
@@ -245,8 +245,8 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       }
       if (const auto seed = order->find("seed"))
         spec.order.seed = static_cast<std::uint64_t>(seed->integer(0));
-      if (const auto window = order->find("window"))
-        spec.order.window = window->integer(1, 1 << 20);
+      if (const auto buffer = order->find("buffer"))
+        spec.order.buffer = buffer->integer(1, 1 << 20);
       if (xbatcher && spec.order.shuffle != Order::Shuffle::none)
         throw order->error("xbatcher's batches have their own order; leave \"shuffle\" out");
     }

@@ -56,7 +56,7 @@ struct ViewSpec {
   std::vector<TensorDefinition> tensors;  // empty: one per variable
   std::int64_t batch_size = 1;
   Remainder remainder = Remainder::keep;
-  Order order{.window = 0};  // 0: the view says
+  Order order{.buffer = 0};  // 0: the view says
   std::int64_t epochs = 1;
   std::optional<DataType> dtype;
   std::optional<NormalizeSpec> normalize;

@@ -219,9 +219,9 @@ TensorLayout lay_out(const TensorSource& tensor, const Dims& sizes) {
 
 std::vector<std::string> channel_names(const TensorSource& tensor, const TensorLayout& layout,
                                        const Dims& sizes, const Dataset& dataset) {
-  constexpr std::int64_t kMostNames = 1 << 16;
+  constexpr std::int64_t kMaxNames = 1 << 16;
   if (!tensor.definition.stack ||
-      layout.spec.shape[static_cast<std::size_t>(layout.spec.stack_axis)] > kMostNames)
+      layout.spec.shape[static_cast<std::size_t>(layout.spec.stack_axis)] > kMaxNames)
     return {};
   std::vector<std::string> names;
   for (std::size_t v = 0; v < tensor.variables.size(); ++v) {

@@ -107,9 +107,14 @@ inline constexpr KeyHint kBatch[] = {
 };
 
 inline constexpr KeyHint kOrder[] = {
-    {"type", "write \"shuffle\": \"global\""}, {"method", "write \"shuffle\": \"global\""},
-    {"mode", "write \"shuffle\": \"global\""}, {"random", "write \"shuffle\": \"global\""},
-    {"random_state", "write \"seed\""},        {"epochs", "it stands beside \"order\", not in it"},
+    {"type", "write \"shuffle\": \"global\""},
+    {"method", "write \"shuffle\": \"global\""},
+    {"mode", "write \"shuffle\": \"global\""},
+    {"random", "write \"shuffle\": \"global\""},
+    {"random_state", "write \"seed\""},
+    {"epochs", "it stands beside \"order\", not in it"},
+    {"window", "write \"buffer\""},
+    {"buffer_size", "write \"buffer\""},
 };
 
 inline constexpr KeyHint kTensor[] = {

@@ -41,7 +41,7 @@ class WindowView final : public BaseView {
     for (std::uint32_t t = 0; t < definitions_.size(); ++t) add_tensor(t);
     check_zarr_names();
     groups_ = chunk_groups(windowed_variables());
-    if (spec_.order.window == 0) spec_.order.window = default_mixing(windowed_variables(), groups_);
+    if (spec_.order.buffer == 0) spec_.order.buffer = default_mixing(windowed_variables(), groups_);
     check_normalized_names();
     collect_coordinates();
   }
@@ -122,7 +122,7 @@ class WindowView final : public BaseView {
         break;
     }
     const std::int64_t windows =
-        std::min(spec_.order.window, groups_.count()) * groups_.group_samples();
+        std::min(spec_.order.buffer, groups_.count()) * groups_.group_samples();
     // Of windows that are skipped, as many in a run as elsewhere.
     const double kept = static_cast<double>(samples_) / static_cast<double>(windows_);
     return std::max<std::int64_t>(

@@ -16,7 +16,7 @@ namespace batchfs {
 namespace {
 
 /// Plans list every patch of a batch.
-constexpr std::int64_t kMostPatches = INT64_C(1) << 24;
+constexpr std::int64_t kMaxPatches = INT64_C(1) << 24;
 
 class XbatcherView final : public BaseView {
  public:
@@ -159,9 +159,9 @@ class XbatcherView final : public BaseView {
                 s.dim));
       if (__builtin_mul_overflow(batches_, s.batches, &batches_) || batches_ > INT64_C(1) << 60)
         throw Error(ErrorCode::not_supported, "xbatcher: more than 2^60 batches");
-      if (__builtin_mul_overflow(in_batch, s.per_batch, &in_batch) || in_batch > kMostPatches)
+      if (__builtin_mul_overflow(in_batch, s.per_batch, &in_batch) || in_batch > kMaxPatches)
         throw Error(ErrorCode::not_supported,
-                    fmt::format("xbatcher: more than {} patches in a batch", kMostPatches));
+                    fmt::format("xbatcher: more than {} patches in a batch", kMaxPatches));
     }
   }
 

@@ -12,7 +12,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::uint32_t kLargestItem = 1 << 20;
+constexpr std::uint32_t kMaxItem = 1 << 20;
 
 char kind_letter(Kind kind) {
   switch (kind) {
@@ -98,7 +98,7 @@ void check_numeric_size(Kind kind, std::uint32_t size, const std::string& name) 
       ok = allowed({8});
       break;
     default:
-      ok = size <= kLargestItem;
+      ok = size <= kMaxItem;
   }
   if (!ok)
     throw Error(ErrorCode::not_supported, fmt::format("the data type '{}' is not supported", name));
@@ -183,7 +183,7 @@ DataType parse_typestr(const std::string& text, const std::string& shown) {
   }
   check_numeric_size(type.kind, size, shown);
   if (type.kind == Kind::unicode) {
-    if (size > kLargestItem / 4)
+    if (size > kMaxItem / 4)
       throw Error(ErrorCode::not_supported, "strings of more than 1 MB are not supported");
     size *= 4;
   }
@@ -232,15 +232,15 @@ DataType parse_structured(const JsonRef& fields, int depth) {
       else
         lengths = {parts[2]};
       for (const JsonRef& length : lengths) {
-        field.shape.push_back(length.integer(0, kLargestItem));
+        field.shape.push_back(length.integer(0, kMaxItem));
         size *= static_cast<std::uint64_t>(field.shape.back());
-        if (size > kLargestItem)
+        if (size > kMaxItem)
           throw element.error("fields of more than 1 MB are not supported",
                               ErrorCode::not_supported);
       }
     }
     offset += size;
-    if (offset > kLargestItem)
+    if (offset > kMaxItem)
       throw element.error("elements of more than 1 MB are not supported", ErrorCode::not_supported);
     type.fields.push_back(std::move(field));
   }
@@ -253,7 +253,7 @@ DataType parse_structured(const JsonRef& fields, int depth) {
 /// The `length_bytes` of the extension types of fixed length.
 std::uint32_t parse_length(const JsonRef& configuration) {
   const JsonRef length = configuration.at("length_bytes");
-  const std::int64_t bytes = length.integer(0, kLargestItem);
+  const std::int64_t bytes = length.integer(0, kMaxItem);
   if (bytes == 0)
     throw length.error("elements of no bytes are not supported", ErrorCode::not_supported);
   return static_cast<std::uint32_t>(bytes);
@@ -389,7 +389,7 @@ DataType parse_v3_type(const JsonRef& data_type) {
     return parse_numpy_type(name);
   if (name.size() > 1 && name[0] == 'r') {
     if (const auto bits = parse_exact_number(name.substr(1));
-        bits && *bits % 8 == 0 && *bits > 0 && *bits / 8 <= kLargestItem)
+        bits && *bits % 8 == 0 && *bits > 0 && *bits / 8 <= kMaxItem)
       return make_type(Kind::raw, static_cast<std::uint32_t>(*bits / 8));
   }
   if (name == "numpy.datetime64" || name == "numpy.timedelta64") {

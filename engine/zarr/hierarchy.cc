@@ -43,9 +43,9 @@ void check_node_path(const std::string& path) {
 }
 
 /// Reads and parses documents, remembering a digest of all.
-class Reader {
+class DocumentReader {
  public:
-  Reader(Store& store, MetadataMemory& memory)
+  DocumentReader(Store& store, MetadataMemory& memory)
       : store_(store), memory_(memory), largest_(std::min(kMaxDocument, memory.left())) {}
 
   /// Starts to read a document that is likely to be wanted: both then take one round trip.
@@ -475,7 +475,7 @@ class Opener {
 
   Store& store_;
   MetadataMemory memory_;
-  Reader reader_;
+  DocumentReader reader_;
   Hierarchy result_;
   std::uint64_t visited_ = 0;
 };

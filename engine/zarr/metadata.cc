@@ -11,7 +11,7 @@ namespace batchfs {
 
 namespace {
 /// Larger chunks cannot be decoded on any machine; metadata that says so is wrong.
-constexpr std::uint64_t kLargestChunk = UINT64_C(1) << 40;
+constexpr std::uint64_t kMaxChunk = UINT64_C(1) << 40;
 }  // namespace
 
 Dims parse_dims(const JsonRef& list, std::int64_t least) {
@@ -40,7 +40,7 @@ void check_sizes(const ArrayMetadata& array) {
     throw Error(ErrorCode::not_supported, "arrays larger than 2^63 bytes are not supported");
   if (__builtin_mul_overflow(static_cast<std::uint64_t>(element_count(array.chunk_shape)), itemsize,
                              &bytes) ||
-      bytes > kLargestChunk)
+      bytes > kMaxChunk)
     throw Error(ErrorCode::not_supported, "chunks larger than 1 TB are not supported");
 }
 

@@ -1,4 +1,4 @@
-// The control files that say what a mount is doing: stats.json, metrics, trace.json.
+// The control files that say what a mount is doing: status.json, metrics, trace.json.
 
 #include <fstream>
 
@@ -51,11 +51,11 @@ Json FileSystem::streams_json() const {
   const std::vector<Prefetcher::StreamState> ahead = engine_.state().streams;
   Json streams = Json::array();
   for (const StreamStatistics::Stream& reader : engine_.streams().list(Trace::now())) {
-    std::int64_t window = 0;
+    std::int64_t prefetch = 0;
     for (const Prefetcher::StreamState& s : ahead)
       if (s.view == reader.view && s.format == reader.format && s.rank == reader.rank &&
           s.world == reader.world)
-        window = s.window;
+        prefetch = s.prefetch;
     streams.push_back({{"view", reader.view},
                        {"format", reader.format},
                        {"rank", reader.rank},
@@ -63,7 +63,7 @@ Json FileSystem::streams_json() const {
                        {"epoch", reader.epoch},
                        {"batch", reader.batch},
                        {"epoch_batches", reader.epoch_batches},
-                       {"window", window},
+                       {"prefetch", prefetch},
                        {"batches", reader.batches},
                        {"bytes", reader.bytes},
                        {"failures", reader.failures},
@@ -76,7 +76,7 @@ Json FileSystem::streams_json() const {
   return streams;
 }
 
-std::string FileSystem::stats_text() const {
+std::string FileSystem::status_text() const {
   const Counters& counters = engine_.counters();
   Json json = {{"pid", ::getpid()}, {"passthrough", passthrough_.load()}};
   json["uptime_seconds"] = seconds(Trace::now() - started_);

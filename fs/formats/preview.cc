@@ -96,12 +96,12 @@ bool goes_north(const View& view, const std::string& dim) {
 /// The units of a variable in a tensor, as " [K]"; empty where it has none, and where it is
 /// normalised.
 std::string units_text(const View& view, std::uint32_t tensor, std::uint32_t variable) {
-  constexpr std::size_t kMostLetters = 24;
+  constexpr std::size_t kMaxLetters = 24;
   const Json& attributes = view.variables()[variable]->attributes;
   const auto units = attributes.find("units");
   if (units == attributes.end() || !units->is_string()) return {};
   const std::string text = units->get<std::string>();
-  if (text.empty() || text.size() > kMostLetters) return {};
+  if (text.empty() || text.size() > kMaxLetters) return {};
   return view.converter(tensor, variable).finish().normalization ? std::string()
                                                                  : " [" + text + "]";
 }
@@ -281,7 +281,7 @@ void Preview::add(const View& view, std::uint32_t tensor, const Dims& shape) {
     }
     sheet.upside_down = goes_north(view, spec.dims[axes.lines]);
     sheet.step = strides[0];
-    sheet.maps = std::min(shape[0], kMostSamples);
+    sheet.maps = std::min(shape[0], kMaxSamples);
     others = axes.others;
     for (const std::size_t d : others) channels *= shape[d];
     sheet.captions_y = height_;
@@ -304,7 +304,7 @@ void Preview::add(const View& view, std::uint32_t tensor, const Dims& shape) {
     if (sheet.average == 1) sheet.enlarge = kMapSize / longest;
   }
   const std::int64_t room =
-      std::max<std::int64_t>(kMostRows - static_cast<std::int64_t>(rows_.size()), 0);
+      std::max<std::int64_t>(kMaxRows - static_cast<std::int64_t>(rows_.size()), 0);
   const std::int64_t shown = std::min(channels, room);
   if (shown < channels) note = fmt::format("{} of {} are shown", shown, channels);
   if (!note.empty()) sheet.title += fmt::format("  {}", note);
@@ -321,8 +321,8 @@ void Preview::add(const View& view, std::uint32_t tensor, const Dims& shape) {
   std::int64_t letters = static_cast<std::int64_t>(sheet.title.size());
   for (const Row& row : rows_)
     letters = std::max(letters, static_cast<std::int64_t>(row.label.size()));
-  constexpr std::int64_t kMostText = 1000;
-  width_ = std::max({width_, maps, std::min(letters * Canvas::kLetterWidth, kMostText)});
+  constexpr std::int64_t kMaxText = 1000;
+  width_ = std::max({width_, maps, std::min(letters * Canvas::kLetterWidth, kMaxText)});
   sheets_.push_back(std::move(sheet));
 }
 

@@ -30,7 +30,7 @@ class Preview {
   static constexpr Pixel kPaper = 0, kInk = 1, kMissing = 2, kNothing = 3;
   static constexpr Pixel kFirstColour = 16, kLastColour = 135;         // viridis
   static constexpr Pixel kFirstDiverging = 136, kLastDiverging = 254;  // zero is in the middle
-  static constexpr std::int64_t kMostSamples = 4, kMostRows = 96, kMapSize = 192;
+  static constexpr std::int64_t kMaxSamples = 4, kMaxRows = 96, kMapSize = 192;
 
   /// The sheet of a batch, laid out; needs no values.
   Preview(const View& view, std::int64_t batch);

@@ -31,7 +31,7 @@ namespace {
 
 constexpr double kForever = 1e9;  // seconds; names and attributes never change
 constexpr std::uint32_t kBlockSize = 1 << 20;
-constexpr std::size_t kLongestName = 255;  // bytes, as of other file systems
+constexpr std::size_t kMaxNameLength = 255;  // bytes, as of other file systems
 
 }  // namespace
 
@@ -244,7 +244,7 @@ struct FuseSession::Impl {
   }
 
   static void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
-    if (std::strlen(name) > kLongestName) {
+    if (std::strlen(name) > kMaxNameLength) {
       fuse_reply_err(request, ENAMETOOLONG);
       return;
     }
@@ -409,7 +409,7 @@ struct FuseSession::Impl {
     struct statvfs answer {};
     answer.f_bsize = answer.f_frsize = kBlockSize;
     answer.f_blocks = (of(request).files.total_bytes() + kBlockSize - 1) / kBlockSize;
-    answer.f_namemax = kLongestName;
+    answer.f_namemax = kMaxNameLength;
     fuse_reply_statfs(request, &answer);
   }
 

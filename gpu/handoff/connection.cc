@@ -20,17 +20,17 @@ namespace {
 /// Messages taken at a time, so that no reader keeps the others waiting.
 constexpr int kMessagesAtATime = 32;
 /// Single batches under way for one reader.
-constexpr std::size_t kMostGets = 64;
+constexpr std::size_t kMaxGets = 64;
 /// Batches that one reader may hold.
-constexpr std::size_t kMostLeases = 1 << 16;
+constexpr std::size_t kMaxLeases = 1 << 16;
 
 }  // namespace
 
-Connection::Connection(std::uint64_t id, int socket, Offer& offer,
+Connection::Connection(std::uint64_t id, int socket, ServerContext& context,
                        std::shared_ptr<ProcessShare> process, Complete complete)
     : id_(id),
       socket_(socket),
-      offer_(offer),
+      context_(context),
       process_(std::move(process)),
       complete_(std::move(complete)) {
   ++process_->connections;
@@ -42,8 +42,8 @@ Connection::~Connection() {
   asked_.clear();
   for (const auto& [token, waiting] : asked)
     if (!waiting.done && waiting.opened != 0) delivery_->cancel(waiting.opened);
-  offer_.leases -= leases_.size();
-  offer_.held -= held_;
+  context_.leases -= leases_.size();
+  context_.held -= held_;
   for (; batches_ > 0; --batches_) process_->give_back(std::exchange(in_host_, 0));
   --process_->connections;
   ::close(socket_);
@@ -51,7 +51,7 @@ Connection::~Connection() {
 
 void Connection::take(std::uint64_t bytes) {
   held_ += bytes;
-  offer_.held += bytes;
+  context_.held += bytes;
   in_host_ += bytes;
   ++batches_;
   process_->take(bytes);
@@ -63,7 +63,7 @@ void Connection::give_back(const Asked& asked) {
 
 void Connection::give_back(std::uint64_t bytes, bool in_host) {
   held_ -= bytes;
-  offer_.held -= bytes;
+  context_.held -= bytes;
   in_host_ -= in_host ? bytes : 0;
   --batches_;
   process_->give_back(in_host ? bytes : 0);
@@ -71,7 +71,7 @@ void Connection::give_back(std::uint64_t bytes, bool in_host) {
 
 /// Is there room for another batch, beside what this reader and its process hold?
 bool Connection::fits(std::uint64_t bytes) const {
-  return leases_.size() < kMostLeases && (held_ == 0 || held_ + bytes <= delivery_->limit()) &&
+  return leases_.size() < kMaxLeases && (held_ == 0 || held_ + bytes <= delivery_->limit()) &&
          process_->fits(bytes, delivery_->host_limit(), in_host_ == 0);
 }
 
@@ -85,7 +85,7 @@ Error Connection::no_room() const {
 
 bool Connection::readable() {
   alignas(8) std::byte buffer[16 << 10];  // the longest that a reader sends: a Release
-  static_assert(sizeof(ReleaseMessage) + kMostReleases * sizeof(std::uint64_t) <= sizeof buffer);
+  static_assert(sizeof(ReleaseMessage) + kMaxReleases * sizeof(std::uint64_t) <= sizeof buffer);
   for (int i = 0; i < kMessagesAtATime && !deaf(); ++i) {
     iovec part{buffer, sizeof buffer};
     msghdr message{};
@@ -143,15 +143,16 @@ void Connection::hello(const HelloMessage& message) {
   if (greeted()) throw Error(ErrorCode::invalid_argument, "Hello is said once");
   if (message.name_length > sizeof message.name)
     throw Error(ErrorCode::invalid_argument, "the view's name is too long");
-  if (message.world < 1 || message.world > kLargestWorld || message.rank < 0 ||
+  if (message.world < 1 || message.world > kMaxWorld || message.rank < 0 ||
       message.rank >= message.world)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("there is no rank {} of {}", message.rank, message.world));
   const std::string name(message.name, message.name_length);
   std::vector<std::string> names;
-  for (const SharedView& shared : offer_.views) {
+  for (const SharedView& shared : context_.views) {
     names.push_back(shared.view->name());
-    if (shared.view->name() == name || (name.empty() && offer_.views.size() == 1)) view_ = &shared;
+    if (shared.view->name() == name || (name.empty() && context_.views.size() == 1))
+      view_ = &shared;
   }
   if (view_ == nullptr) {
     if (name.empty())
@@ -160,7 +161,7 @@ void Connection::hello(const HelloMessage& message) {
                                           did_you_mean(name, names) + "; there are " +
                                           join(names, ", "));
   }
-  for (Delivery* delivery : offer_.deliveries) {
+  for (Delivery* delivery : context_.deliveries) {
     if (message.mode != Mode::automatic && message.mode != delivery->mode()) continue;
     if (!delivery->serves(message)) continue;
     delivery_ = delivery;
@@ -176,7 +177,7 @@ void Connection::hello(const HelloMessage& message) {
   const View& view = *view_->view;
   WelcomeMessage welcome{};
   welcome.mode = delivery_->mode();
-  welcome.largest_depth = kLargestDepth;
+  welcome.largest_depth = kMaxDepth;
   welcome.schema_length = view_->schema_length;
   welcome.view_length = view_->view_length;
   welcome.samples = view.samples();
@@ -199,7 +200,7 @@ void Connection::hello(const HelloMessage& message) {
 
 /// Batches are numbered over all epochs in 63 bits.
 void Connection::must_have_epoch(std::int64_t epoch) const {
-  const std::int64_t per_epoch = view_->view->batches() + kLargestWorld;
+  const std::int64_t per_epoch = view_->view->batches() + kMaxWorld;
   if (epoch < 0 || epoch > INT64_MAX / 4 / per_epoch)
     throw Error(ErrorCode::not_found, fmt::format("there is no epoch {}", epoch));
 }
@@ -208,7 +209,7 @@ bool Connection::exists(std::int64_t batch) const {
   const std::int64_t batches = view_->view->batches();
   // Ranks that are padded have batches behind the last.
   const std::int64_t end =
-      view_->remainder == Remainder::pad && batches > 0 ? batches + kLargestWorld : batches;
+      view_->remainder == Remainder::pad && batches > 0 ? batches + kMaxWorld : batches;
   return batch >= 0 && batch < end;
 }
 
@@ -216,9 +217,8 @@ void Connection::start(const StartMessage& message) {
   if (message.stream == 0) throw Error(ErrorCode::invalid_argument, "a stream needs a number");
   if (message.count < 0 || message.step < 1 || message.step > UINT32_MAX)
     throw Error(ErrorCode::invalid_argument, "a stream's count or step is out of range");
-  if (message.depth < 1 || message.depth > kLargestDepth)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a stream's depth is 1 to {}", kLargestDepth));
+  if (message.depth < 1 || message.depth > kMaxDepth)
+    throw Error(ErrorCode::invalid_argument, fmt::format("a stream's depth is 1 to {}", kMaxDepth));
   must_have_epoch(message.epoch);
   if (message.count > 0 &&
       (!exists(message.first) || message.count - 1 > (INT64_MAX - message.first) / message.step ||
@@ -253,7 +253,7 @@ void Connection::end_stream() {
 
 void Connection::get(const GetMessage& message) {
   if (message.request == 0) throw Error(ErrorCode::invalid_argument, "a request needs a number");
-  if (gets_ >= kMostGets)
+  if (gets_ >= kMaxGets)
     throw Error(ErrorCode::invalid_argument, "too many batches were asked for at once");
   Asked asked{.request = message.request, .epoch = message.epoch, .batch = message.batch};
   try {
@@ -275,7 +275,7 @@ void Connection::get(const GetMessage& message) {
 
 void Connection::release(std::span<const std::byte> bytes) {
   const auto message = read_as<ReleaseMessage>(bytes);
-  if (message.count > kMostReleases ||
+  if (message.count > kMaxReleases ||
       bytes.size() != sizeof message + std::size_t{message.count} * sizeof(std::uint64_t))
     throw Error(ErrorCode::invalid_argument, "a message has the wrong length");
   for (std::uint32_t i = 0; i < message.count; ++i) {
@@ -285,17 +285,16 @@ void Connection::release(std::span<const std::byte> bytes) {
     if (it == leases_.end())
       throw Error(ErrorCode::invalid_argument, "a lease was released that is not held");
     if (it->second.series == stream_.series && !stream_.ended) --stream_.unreleased;
-    if (it->second.parcel != nullptr) give_back(it->second.bytes, it->second.in_host);
-    --offer_.leases;
+    if (it->second.delivered != nullptr) give_back(it->second.bytes, it->second.in_host);
+    --context_.leases;
     leases_.erase(it);
   }
   pump();
 }
 
 void Connection::want(const WantMessage& message) {
-  if (message.depth < 1 || message.depth > kLargestDepth)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("a stream's depth is 1 to {}", kLargestDepth));
+  if (message.depth < 1 || message.depth > kMaxDepth)
+    throw Error(ErrorCode::invalid_argument, fmt::format("a stream's depth is 1 to {}", kMaxDepth));
   if (stream_.ended || message.stream != stream_.id) return;  // said before its End came
   stream_.depth = message.depth;
   stream_.wanted = message.only_depth == 0 && stream_.asked.empty();
@@ -307,7 +306,7 @@ bool Connection::may_go_on(const Asked& asked) const {
   const std::size_t under_way = stream_.asked.size() + stream_.unreleased;
   if (under_way == 0 || (stream_.wanted && stream_.asked.empty())) return true;
   return under_way < stream_.depth && fits(asked.bytes) &&
-         offer_.held + asked.bytes <= delivery_->limit() / 2 &&
+         context_.held + asked.bytes <= delivery_->limit() / 2 &&
          process_->fits_ahead(asked.bytes, delivery_->host_limit()) &&
          under_way < delivery_->slots(request_of(asked, asked.batch % stream_.step, stream_.step));
 }
@@ -356,12 +355,12 @@ std::uint64_t Connection::ask(Asked asked, std::int64_t rank, std::int64_t world
   take(asked.bytes);
   asked.taken = true;
   asked_.emplace(token, std::move(asked));
-  const std::uint64_t opened =
-      delivery_->open(std::move(request), order,
-                      [complete = complete_, id = id_, token](std::shared_ptr<const Parcel> parcel,
-                                                              std::exception_ptr error) {
-                        complete({id, token, std::move(parcel), error});
-                      });
+  const std::uint64_t opened = delivery_->open(
+      std::move(request), order,
+      [complete = complete_, id = id_, token](std::shared_ptr<const DeliveredBatch> delivered,
+                                              std::exception_ptr error) {
+        complete({id, token, std::move(delivered), error});
+      });
   asked_.at(token).opened = opened;
   return token;
 }
@@ -370,7 +369,7 @@ bool Connection::completed(Completion completion) {
   const auto it = asked_.find(completion.token);
   if (it == asked_.end()) return true;  // nobody waits for it any more
   it->second.done = true;
-  it->second.parcel = std::move(completion.parcel);
+  it->second.delivered = std::move(completion.delivered);
   it->second.error = completion.error;
   try {
     if (it->second.request == 0) {
@@ -396,11 +395,11 @@ void Connection::send(Asked asked) {
   }
   const View& view = *view_->view;
   const std::vector<Dims> shapes = view.shapes(asked.batch);
-  const Parcel& parcel = *asked.parcel;
+  const DeliveredBatch& delivered = *asked.delivered;
   Outgoing out;
   BatchMessage message{};
   append(out.bytes, &message, sizeof message);
-  for (const Parcel::Memory& memory : parcel.memories) {
+  for (const DeliveredBatch::Memory& memory : delivered.memories) {
     MemoryRecord record{memory.id, memory.size, memory.kind, 0};
     std::uint64_t& attached = attached_[memory.kind];
     if (memory.kind != MemoryKind::own &&
@@ -411,8 +410,8 @@ void Connection::send(Asked asked) {
     if (memory.transient) record.flags |= kMemoryTransient;
     append(out.bytes, &record, sizeof record);
   }
-  for (std::size_t t = 0; t < parcel.tensors.size(); ++t) {
-    const Parcel::Tensor& tensor = parcel.tensors[t];
+  for (std::size_t t = 0; t < delivered.tensors.size(); ++t) {
+    const DeliveredBatch::Tensor& tensor = delivered.tensors[t];
     const TensorRecord record{tensor.offset, tensor.bytes, tensor.memory,
                               static_cast<std::uint32_t>(shapes[t].size())};
     append(out.bytes, &record, sizeof record);
@@ -421,7 +420,7 @@ void Connection::send(Asked asked) {
     for (const std::int64_t n : shape) append(out.bytes, &n, sizeof n);
     message.dim_count += static_cast<std::uint32_t>(shape.size());
   }
-  if (out.bytes.size() > kLongestMessage || out.descriptors.size() > kMostDescriptors) {
+  if (out.bytes.size() > kMaxMessage || out.descriptors.size() > kMaxDescriptors) {
     give_back(asked);
     send_failed(asked, Error(ErrorCode::not_supported,
                              "the view has more tensors than one message can tell of"));
@@ -432,28 +431,28 @@ void Connection::send(Asked asked) {
   message.request = asked.request;
   message.epoch = asked.epoch;
   message.batch = asked.batch;
-  message.fallback = parcel.fallback;
+  message.fallback = delivered.fallback;
   const std::int64_t before = asked.batch * view.batch_size();
   message.samples = view_->remainder == Remainder::keep
                         ? std::min(view.batch_size(), view.samples() - before)
                         : view.batch_size();
-  message.memory_count = static_cast<std::uint32_t>(parcel.memories.size());
-  message.tensor_count = static_cast<std::uint32_t>(parcel.tensors.size());
+  message.memory_count = static_cast<std::uint32_t>(delivered.memories.size());
+  message.tensor_count = static_cast<std::uint32_t>(delivered.tensors.size());
   std::memcpy(out.bytes.data(), &message, sizeof message);
   finish<BatchMessage>(out.bytes, MessageType::batch);
-  out.held = parcel.held;
+  out.held = delivered.held;
   if (asked.request == 0) ++stream_.unreleased;
-  const bool in_host =
-      std::any_of(parcel.memories.begin(), parcel.memories.end(),
-                  [](const Parcel::Memory& memory) { return memory.kind == MemoryKind::host; });
+  const bool in_host = std::any_of(
+      delivered.memories.begin(), delivered.memories.end(),
+      [](const DeliveredBatch::Memory& memory) { return memory.kind == MemoryKind::host; });
   if (!in_host) {
     process_->leave_host(asked.bytes);
     in_host_ -= asked.bytes;
   }
-  leases_.emplace(message.lease, Lease{std::move(asked.parcel), asked.bytes,
+  leases_.emplace(message.lease, Lease{std::move(asked.delivered), asked.bytes,
                                        asked.request == 0 ? stream_.series : 0, in_host});
-  ++offer_.leases;
-  ++offer_.delivered;
+  ++context_.leases;
+  ++context_.delivered;
   queue(std::move(out));
 }
 
@@ -466,7 +465,7 @@ void Connection::send_failed(const Asked& asked, const Error& error) {
     message.lease = ++last_lease_;
     message.stream = stream_.id;
     ++stream_.unreleased;
-    ++offer_.leases;
+    ++context_.leases;
     leases_.emplace(message.lease, Lease{nullptr, 0, stream_.series, false});
   }
   queue({message_of(message, MessageType::failed, error), {}, nullptr});
@@ -487,7 +486,7 @@ bool Connection::flush() {
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
     if (!out.descriptors.empty()) {
       const std::size_t size = out.descriptors.size() * sizeof(int);
       message.msg_control = control;

@@ -29,7 +29,7 @@ struct SharedView {
 };
 
 /// What connections share. Used in the server's thread only.
-struct Offer {
+struct ServerContext {
   std::vector<SharedView> views;
   std::vector<Delivery*> deliveries;  // in the order of preference
   std::uint64_t held = 0;             // bytes of batches that readers hold or wait for
@@ -41,7 +41,7 @@ struct Offer {
 struct Completion {
   std::uint64_t connection = 0;
   std::uint64_t token = 0;
-  std::shared_ptr<const Parcel> parcel;
+  std::shared_ptr<const DeliveredBatch> delivered;
   std::exception_ptr error;
 };
 /// Takes completions from any thread; may outlive the server, and then drops them.
@@ -50,8 +50,8 @@ using Complete = std::function<void(Completion)>;
 class Connection {
  public:
   /// Owns `socket`. `process`: of the reader, with its other connections.
-  Connection(std::uint64_t id, int socket, Offer& offer, std::shared_ptr<ProcessShare> process,
-             Complete complete);
+  Connection(std::uint64_t id, int socket, ServerContext& context,
+             std::shared_ptr<ProcessShare> process, Complete complete);
   /// Cancels what it waits for and gives back what it holds.
   ~Connection();
   Connection(const Connection&) = delete;
@@ -68,7 +68,7 @@ class Connection {
   /// Messages wait for the reader to take earlier ones.
   bool blocked() const { return !outgoing_.empty(); }
   /// It takes none, and is not listened to until it does.
-  bool deaf() const { return outgoing_.size() >= kMostOutgoing; }
+  bool deaf() const { return outgoing_.size() >= kMaxOutgoing; }
   /// Too many descriptors are under way on this machine: writable() is to be called again soon.
   bool short_of_descriptors() const { return short_of_descriptors_; }
 
@@ -82,7 +82,7 @@ class Connection {
     std::shared_ptr<const void> held;  // owns the descriptors
   };
   struct Lease {
-    std::shared_ptr<const Parcel> parcel;
+    std::shared_ptr<const DeliveredBatch> delivered;
     std::uint64_t bytes;
     std::uint64_t series;  // the stream it is of, 0 for none
     bool in_host;          // its bytes count in process_
@@ -95,7 +95,7 @@ class Connection {
     std::uint64_t opened = 0;  // what cancel() takes
     bool taken = false;        // its bytes are held
     bool done = false;
-    std::shared_ptr<const Parcel> parcel;
+    std::shared_ptr<const DeliveredBatch> delivered;
     std::exception_ptr error;
   };
   struct Stream {
@@ -135,11 +135,11 @@ class Connection {
   bool flush();
   void queue(Outgoing message) { outgoing_.push_back(std::move(message)); }
 
-  static constexpr std::size_t kMostOutgoing = 256;
+  static constexpr std::size_t kMaxOutgoing = 256;
 
   const std::uint64_t id_;
   const int socket_;
-  Offer& offer_;
+  ServerContext& context_;
   const std::shared_ptr<ProcessShare> process_;
   const Complete complete_;
 

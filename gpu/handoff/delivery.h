@@ -15,7 +15,7 @@ namespace batchfs::handoff {
 
 /// A batch as it is handed over. Immutable; its memory stays as it is for as long as someone holds
 /// it.
-struct Parcel {
+struct DeliveredBatch {
   struct Memory {
     std::uint64_t id = 0;  // of this piece of memory, the same wherever it is used again
     std::uint64_t size = 0;
@@ -53,7 +53,7 @@ class Delivery {
 
   /// How a reader asks: for batches one behind the other, or for one by its number.
   enum class Order { stream, single };
-  using Done = std::function<void(std::shared_ptr<const Parcel>, std::exception_ptr)>;
+  using Done = std::function<void(std::shared_ptr<const DeliveredBatch>, std::exception_ptr)>;
   /// Gives the batch when it is complete: `done` is called once, possibly before this returns, from
   /// any thread. Returns what cancel() takes, 0 when `done` was called already. The request's
   /// format is the delivery's to choose.

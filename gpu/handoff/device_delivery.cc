@@ -54,10 +54,10 @@ struct DeviceDelivery::Feed {
   struct Place {
     std::vector<Waiting> waiting;  // none: it is passed over
   };
-  std::deque<Place> asked;                                    // of the stream, not yet taken
-  std::int64_t next = 0;                                      // place of asked.front()
-  std::map<std::int64_t, std::weak_ptr<const Parcel>> given;  // and perhaps held
-  std::size_t held = 0;                                       // slots
+  std::deque<Place> asked;  // of the stream, not yet taken
+  std::int64_t next = 0;    // place of asked.front()
+  std::map<std::int64_t, std::weak_ptr<const DeliveredBatch>> given;  // and perhaps held
+  std::size_t held = 0;                                               // slots
   std::size_t slots = kSlotsExpected;
   std::uint64_t memory = 0;  // of the delivery's, reserved
   bool left = false;         // its reader began anew
@@ -300,10 +300,10 @@ std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done)
     if (const auto feed = streamed ? feed_for(request, place, why) : nullptr) {
       feed->used = Clock::now();
       if (const auto given = feed->given.find(place); given != feed->given.end()) {
-        if (auto parcel = given->second.lock()) {
+        if (auto delivered = given->second.lock()) {
           ++batches_;
           lock.unlock();
-          done(std::move(parcel), nullptr);
+          done(std::move(delivered), nullptr);
           return 0;
         }
       }
@@ -342,14 +342,14 @@ std::uint64_t DeviceDelivery::open_on_host(BatchRequest request, Fallback why, D
 
 /// What the host delivery calls for a batch that a GPU should have made.
 Delivery::Done DeviceDelivery::from_host(std::uint64_t id, Fallback why, Done done) {
-  return [this, id, why, done = std::move(done)](std::shared_ptr<const Parcel> parcel,
+  return [this, id, why, done = std::move(done)](std::shared_ptr<const DeliveredBatch> delivered,
                                                  std::exception_ptr error) {
     {
       const std::lock_guard lock(mutex_);
       opened_.erase(id);
     }
-    if (parcel == nullptr) return done(nullptr, error);
-    auto with_reason = std::make_shared<Parcel>(*parcel);
+    if (delivered == nullptr) return done(nullptr, error);
+    auto with_reason = std::make_shared<DeliveredBatch>(*delivered);
     with_reason->fallback = why;
     done(std::move(with_reason), nullptr);
   };
@@ -390,7 +390,7 @@ DeviceDelivery::Reason DeviceDelivery::reason_of(const Error& error) {
 
 /// A feed's thread: takes batches as they are asked for.
 void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
-  Parcel::Memory piece;
+  DeliveredBatch::Memory piece;
   Reason reason;
   std::vector<Waiting> beyond;
   try {
@@ -414,7 +414,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
     changed_.wait(lock, [&] { return feed.stopping || !feed.asked.empty(); });
     if (feed.stopping) break;
     lock.unlock();
-    std::shared_ptr<Parcel> parcel;
+    std::shared_ptr<DeliveredBatch> delivered;
     std::exception_ptr error;
     SlotStream::Slot slot;
     try {
@@ -428,11 +428,11 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
       break;
     }
     if (!error) {
-      parcel = std::make_shared<Parcel>();
-      if (!slot.why_host.empty()) parcel->fallback = Fallback::not_decoded;
-      parcel->memories.push_back(piece);
+      delivered = std::make_shared<DeliveredBatch>();
+      if (!slot.why_host.empty()) delivered->fallback = Fallback::not_decoded;
+      delivered->memories.push_back(piece);
       for (const SlotStream::Tensor& tensor : slot.tensors)
-        parcel->tensors.push_back({0, tensor.offset, tensor.bytes});
+        delivered->tensors.push_back({0, tensor.offset, tensor.bytes});
     }
     lock.lock();
     const std::int64_t place = feed.next++;
@@ -447,9 +447,9 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
         opened_.erase(one.id);
     }
     std::erase_if(feed.given, [](const auto& entry) { return entry.second.expired(); });
-    if (parcel != nullptr && !waiting.empty()) {
+    if (delivered != nullptr && !waiting.empty()) {
       ++feed.held;
-      parcel->held = std::shared_ptr<const void>(
+      delivered->held = std::shared_ptr<const void>(
           nullptr, [this, &feed, release = std::move(slot.release)](const void*) {
             if (!frozen_) release();
             const std::lock_guard again(mutex_);
@@ -457,12 +457,12 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
             feed.used = Clock::now();
             if (feed.left && feed.idle()) changed_.notify_all();
           });
-      feed.given[place] = parcel;
+      feed.given[place] = delivered;
       batches_ += waiting.size();
-      for (const auto& tensor : parcel->tensors) bytes_ += tensor.bytes * waiting.size();
+      for (const auto& tensor : delivered->tensors) bytes_ += tensor.bytes * waiting.size();
     }
     lock.unlock();
-    if (parcel != nullptr && waiting.empty()) slot.release();
+    if (delivered != nullptr && waiting.empty()) slot.release();
     for (std::size_t i = 0; i < waiting.size() && !slot.why_host.empty(); ++i)
       count(*feed.view, {Fallback::not_decoded, slot.why_host});
     // Nothing of it is kept here: its readers may give it back before this thread goes on.
@@ -470,10 +470,10 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
       if (is_for_host)
         hand_to_host(std::move(waiting[i]), reason_of(error_of(error)));
       else
-        waiting[i].done(i + 1 < waiting.size() ? parcel : std::move(parcel), error);
+        waiting[i].done(i + 1 < waiting.size() ? delivered : std::move(delivered), error);
     }
     waiting.clear();
-    parcel = nullptr;
+    delivered = nullptr;
     lock.lock();
   }
   // What still waits comes from the host; when the delivery ends, nobody waits.

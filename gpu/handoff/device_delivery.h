@@ -1,5 +1,5 @@
 #pragma once
-// Mode daemon: batches in slots of device memory, which the readers map.
+// Mode server: batches in slots of device memory, which the readers map.
 //
 // One feed for each (view, rank, world) that is read in order: a stream of batches, its slots and a
 // thread. Readers of the same rank share its batches for as long as somebody holds them; where they
@@ -88,7 +88,7 @@ class DeviceDelivery final : public Delivery {
   /// Nobody holds batches of it.
   ~DeviceDelivery() override;
 
-  Mode mode() const override { return Mode::daemon; }
+  Mode mode() const override { return Mode::server; }
   bool serves(const HelloMessage& hello) const override;
   std::uint64_t open(BatchRequest request, Order order, Done done) override;
   void cancel(std::uint64_t opened) override;

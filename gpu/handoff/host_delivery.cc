@@ -16,16 +16,16 @@ std::uint64_t HostDelivery::open(BatchRequest request, Order, Done done) {
         if (error) return done(nullptr, error);
         const BatchLayout layout = packed_format().layout(*view, number);
         const std::vector<Dims> shapes = view->shapes(number);
-        auto parcel = std::make_shared<Parcel>();
+        auto delivered = std::make_shared<DeliveredBatch>();
         const MemoryFile& file = batch->files[0];
-        parcel->memories.push_back({++*last_id, file.size(), MemoryKind::host, file.fd(), true});
+        delivered->memories.push_back({++*last_id, file.size(), MemoryKind::host, file.fd(), true});
         for (std::size_t t = 0; t < shapes.size(); ++t)
-          parcel->tensors.push_back({0, layout.tensors[t].offset,
-                                     static_cast<std::uint64_t>(element_count(shapes[t])) *
-                                         view->tensors()[t].type.itemsize});
+          delivered->tensors.push_back({0, layout.tensors[t].offset,
+                                        static_cast<std::uint64_t>(element_count(shapes[t])) *
+                                            view->tensors()[t].type.itemsize});
         engine.counters().bytes_delivered += file.size();
-        parcel->held = std::move(batch);
-        done(std::move(parcel), nullptr);
+        delivered->held = std::move(batch);
+        done(std::move(delivered), nullptr);
       });
 }
 

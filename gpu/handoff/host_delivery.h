@@ -1,5 +1,5 @@
 #pragma once
-// Mode host: the engine's memory files themselves. Nothing is copied, and all readers of a batch
+// Mode shm: the engine's memory files themselves. Nothing is copied, and all readers of a batch
 // share its memory. What they have let go of is used again.
 
 #include "engine/pipeline/engine.h"
@@ -12,7 +12,7 @@ class HostDelivery final : public Delivery {
   /// `engine` outlives it.
   explicit HostDelivery(Engine& engine) : engine_(engine) {}
 
-  Mode mode() const override { return Mode::host; }
+  Mode mode() const override { return Mode::shm; }
   bool serves(const HelloMessage& hello) const override {
     return (hello.kinds & bit(MemoryKind::host)) != 0;
   }

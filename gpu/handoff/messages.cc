@@ -15,7 +15,7 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
   if (!descriptors.empty()) {
     message.msg_control = control;
     message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
@@ -42,7 +42,7 @@ bool receive_message(int socket, std::size_t longest, ReceivedMessage& message) 
   message.bytes.resize(longest);
   for (bool was_reset = false;;) {
     iovec part{message.bytes.data(), message.bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
     msghdr out{};
     out.msg_iov = &part;
     out.msg_iovlen = 1;

@@ -11,7 +11,7 @@ namespace {
 /// Descriptors that a batch keeps open here: for writing, for readers, and of the read-only mount.
 constexpr std::uint64_t kDescriptors = 3;
 /// A batch is mapped, and a process has 65530 mappings (vm.max_map_count).
-constexpr std::uint64_t kMostMappings = 65530;
+constexpr std::uint64_t kMaxMappings = 65530;
 
 }  // namespace
 
@@ -41,8 +41,8 @@ bool ProcessShare::fits_ahead(std::uint64_t bytes, std::uint64_t limit) const {
 std::size_t most_batches_of_process() {
   rlimit files{};
   const bool known = ::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY;
-  const std::uint64_t most = known ? files.rlim_cur / kDescriptors : kMostMappings;
-  return static_cast<std::size_t>(std::max<std::uint64_t>(std::min(most, kMostMappings) / 2, 8));
+  const std::uint64_t most = known ? files.rlim_cur / kDescriptors : kMaxMappings;
+  return static_cast<std::size_t>(std::max<std::uint64_t>(std::min(most, kMaxMappings) / 2, 8));
 }
 
 }  // namespace batchfs::handoff

@@ -40,7 +40,7 @@
 // unmapped when the last batch in it is released. Which kinds of memory may come is what the
 // reader's Hello said it can map.
 //
-// Mode reader. The server makes no batches then, it makes programs (gpu/program/program.h) that the
+// Mode client. The server makes no batches then, it makes programs (gpu/program/program.h) that the
 // reader runs on its own device, in memory of its own (MemoryKind::own). The Welcome comes with a
 // second descriptor, a socket that carries Setups: each begins a series of programs, which has a
 // socket of its own, so that it ends as a socket does:
@@ -75,15 +75,15 @@ static_assert(std::endian::native == std::endian::little);
 inline constexpr std::uint16_t kVersion = 1;
 
 /// The longest message, with its records.
-inline constexpr std::uint32_t kLongestMessage = 128 << 10;
+inline constexpr std::uint32_t kMaxMessage = 128 << 10;
 /// Leases in one Release.
-inline constexpr std::uint32_t kMostReleases = 1024;
+inline constexpr std::uint32_t kMaxReleases = 1024;
 /// Batches of a stream that are not released, at most.
-inline constexpr std::uint32_t kLargestDepth = 64;
+inline constexpr std::uint32_t kMaxDepth = 64;
 /// Descriptors of one message: SCM_MAX_FD of Linux is 253.
-inline constexpr std::uint32_t kMostDescriptors = 16;
+inline constexpr std::uint32_t kMaxDescriptors = 16;
 /// Ranks of worlds up to this size.
-inline constexpr std::int64_t kLargestWorld = 65536;
+inline constexpr std::int64_t kMaxWorld = 65536;
 
 enum class MessageType : std::uint16_t {
   hello = 1,
@@ -110,9 +110,9 @@ struct Header {
 /// How batches reach the reader.
 enum class Mode : std::uint32_t {
   automatic = 0,  // the server chooses
-  host = 1,       // memory files of the host
-  daemon = 2,     // slots of device memory that the server fills
-  reader = 3,     // compressed chunks and what to do with them: the reader decodes
+  shm = 1,        // memory files of the host
+  server = 2,     // slots of device memory that the server fills
+  client = 3,     // compressed chunks and what to do with them: the reader decodes
 };
 
 enum class MemoryKind : std::uint32_t {
@@ -277,7 +277,7 @@ struct EndedMessage {
   std::uint32_t code;
 };
 inline constexpr std::uint32_t kAllRefused = UINT32_MAX;
-inline constexpr std::uint32_t kMostRefused = 1024;
+inline constexpr std::uint32_t kMaxRefused = 1024;
 
 // The layout is the contract.
 static_assert(sizeof(Header) == 8 && sizeof(HelloMessage) == 320 && sizeof(WelcomeMessage) == 72);

@@ -37,21 +37,22 @@ class ReaderDelivery::Reading final : public Delivery,
                       }},
                  host, log) {}
 
-  Mode mode() const override { return Mode::reader; }
+  Mode mode() const override { return Mode::client; }
   bool serves(const HelloMessage&) const override { return true; }
   std::uint64_t open(BatchRequest request, Order order, Done done) override {
-    return batches_.open(std::move(request), order,
-                         [self = shared_from_this(), done = std::move(done)](
-                             std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
-                           if (parcel == nullptr) return done(nullptr, error);
-                           auto kept = std::make_shared<Parcel>(*parcel);
-                           struct Held {
-                             std::shared_ptr<const Reading> session;  // goes last
-                             std::shared_ptr<const Parcel> parcel;
-                           };
-                           kept->held = std::make_shared<const Held>(Held{self, std::move(parcel)});
-                           done(std::move(kept), nullptr);
-                         });
+    return batches_.open(
+        std::move(request), order,
+        [self = shared_from_this(), done = std::move(done)](
+            std::shared_ptr<const DeliveredBatch> delivered, std::exception_ptr error) {
+          if (delivered == nullptr) return done(nullptr, error);
+          auto kept = std::make_shared<DeliveredBatch>(*delivered);
+          struct Held {
+            std::shared_ptr<const Reading> session;  // goes last
+            std::shared_ptr<const DeliveredBatch> delivered;
+          };
+          kept->held = std::make_shared<const Held>(Held{self, std::move(delivered)});
+          done(std::move(kept), nullptr);
+        });
   }
   void cancel(std::uint64_t opened) override { batches_.cancel(opened); }
   std::size_t slots(const BatchRequest& request) const override { return batches_.slots(request); }

@@ -1,5 +1,5 @@
 #pragma once
-// Mode reader: each reader decodes for itself. A session per connection, with a stream of programs
+// Mode client: each reader decodes for itself. A session per connection, with a stream of programs
 // as DeviceDelivery has one of slots; what programs cannot make comes from the host delivery.
 
 #include <condition_variable>
@@ -21,7 +21,7 @@ class ReaderDelivery final : public Delivery {
   /// Waits for the sessions, which nobody uses any more.
   ~ReaderDelivery() override;
 
-  Mode mode() const override { return Mode::reader; }
+  Mode mode() const override { return Mode::client; }
   bool serves(const HelloMessage& hello) const override;
   Session session(const HelloMessage& hello) override;
   /// Batches come from sessions.

@@ -236,10 +236,10 @@ class ReaderSlots final : public SlotStream {
   }
 
   void complete() {
-    constexpr std::size_t kLongest = sizeof(EndedMessage) + kMostRefused * sizeof(std::uint32_t);
+    constexpr std::size_t kMaxMessage = sizeof(EndedMessage) + kMaxRefused * sizeof(std::uint32_t);
     for (;;) {
       ReceivedMessage received;
-      if (!receive_message(socket_, kLongest, received))
+      if (!receive_message(socket_, kMaxMessage, received))
         return fail("the reader ended its decoder");
       const Ended ended = read(received.bytes);
       const auto batch = source_->ended(ended.number, ended.statuses);
@@ -283,7 +283,7 @@ class ReaderSlots final : public SlotStream {
       started_.pop_front();
     }
     if (message.count == kAllRefused) return ended;
-    require(message.count <= kMostRefused &&
+    require(message.count <= kMaxRefused &&
             bytes.size() == sizeof message + message.count * sizeof(std::uint32_t));
     for (std::uint32_t i = 0; i < message.count; ++i) {
       std::uint32_t chunk;

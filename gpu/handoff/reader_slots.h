@@ -1,5 +1,5 @@
 #pragma once
-// Mode reader: batches in slots of the reader's own device memory. The programs that make them are
+// Mode client: batches in slots of the reader's own device memory. The programs that make them are
 // made here, from chunks that are read into memory which both processes have, and run there: see
 // protocol.h. Needs no GPU.
 

@@ -101,8 +101,8 @@ HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
       listener_(std::move(listener)),
       log_(log),
       inbox_(std::make_shared<Inbox>()) {
-  for (const auto& view : options_.views) offer_.views.push_back(shared(view));
-  offer_.deliveries = options_.deliveries;
+  for (const auto& view : options_.views) context_.views.push_back(shared(view));
+  context_.deliveries = options_.deliveries;
   events_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (events_ < 0)
     throw Error(ErrorCode::no_memory, fmt::format("epoll: {}", std::strerror(errno)));
@@ -129,9 +129,9 @@ HandoffServer::Statistics HandoffServer::statistics() const {
 
 void HandoffServer::publish() {
   shown_readers_ = readers_.size();
-  shown_leases_ = offer_.leases;
-  shown_bytes_ = offer_.held;
-  shown_delivered_ = offer_.delivered;
+  shown_leases_ = context_.leases;
+  shown_bytes_ = context_.held;
+  shown_delivered_ = context_.delivered;
 }
 
 void HandoffServer::run() {
@@ -224,7 +224,7 @@ void HandoffServer::accept_reader(int socket) {
   const bool known = ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
   const std::shared_ptr<ProcessShare> process = share_of(peer.pid);
   auto connection = std::make_unique<Connection>(
-      id, socket, offer_, process,
+      id, socket, context_, process,
       [inbox = inbox_](Completion completion) { inbox->put(std::move(completion)); });
   if (!known || (peer.uid != ::geteuid() && peer.uid != 0)) {
     connection->refuse(

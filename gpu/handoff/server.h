@@ -80,7 +80,7 @@ class HandoffServer {
   const Options options_;
   Listener listener_;
   Log& log_;
-  Offer offer_;
+  ServerContext context_;
   std::shared_ptr<Inbox> inbox_;
   int events_ = -1;  // epoll
   const std::size_t most_batches_ = most_batches_of_process();

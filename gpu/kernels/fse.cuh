@@ -32,11 +32,11 @@ struct FseEntry {
   }
 };
 
-inline constexpr int kMostCounts = 64;  // symbols of one distribution, and a few more
+inline constexpr int kMaxCounts = 64;  // symbols of one distribution, and a few more
 
 /// How often each symbol stands in the table; -1 for one that is rarer than once.
 struct FseCounts {
-  std::int16_t count[kMostCounts];
+  std::int16_t count[kMaxCounts];
   std::uint32_t symbols;
   std::uint32_t accuracy;  // the table has 2^accuracy entries
 };
@@ -104,7 +104,7 @@ BATCHFS_GPU std::uint32_t read_counts(const std::uint8_t* bytes, std::uint32_t s
 
 /// What building a table needs besides.
 struct FseScratch {
-  std::uint16_t first[kMostCounts];  // cumulated counts, then each symbol's next state number
+  std::uint16_t first[kMaxCounts];  // cumulated counts, then each symbol's next state number
 };
 
 /// Builds the table of 2^accuracy entries, and the symbols that they stand for, by a warp. `extra(symbol)` is how

@@ -17,16 +17,16 @@
 
 namespace batchfs::gpu {
 
-inline constexpr std::uint32_t kLongestCode = 11;
+inline constexpr std::uint32_t kMaxCodeLength = 11;
 
 struct HuffmanShared {
   std::uint32_t tree_size;  // bytes that the tree takes; 0 for damage
-  std::uint16_t table[1 << kLongestCode];  // symbol | length of its code << 8
+  std::uint16_t table[1 << kMaxCodeLength];  // symbol | length of its code << 8
   std::uint32_t code_bits;                 // the longest code: the table has 2^code_bits entries
   std::uint32_t weights_size;              // of what was read of the tree last; 0 for damage
   std::uint32_t symbols;
   std::uint8_t weights[256];
-  std::uint32_t next[kLongestCode + 2];  // by weight: where the next symbol's entries go
+  std::uint32_t next[kMaxCodeLength + 2];  // by weight: where the next symbol's entries go
   std::uint32_t weight_table[64];
   std::uint8_t weight_symbols[64];
   FseCounts counts;
@@ -62,16 +62,16 @@ BATCHFS_GPU bool read_weights(const std::uint8_t* bytes, std::uint32_t size, Huf
 
 /// Completes the weights with the last one, which is not stored, and lays out the table, by one lane.
 BATCHFS_GPU bool complete_weights(HuffmanShared& shared) {
-  std::uint32_t sum = 0, of_weight[kLongestCode + 2] = {};
+  std::uint32_t sum = 0, of_weight[kMaxCodeLength + 2] = {};
   for (std::uint32_t s = 0; s < shared.symbols; ++s) {
     const std::uint32_t weight = shared.weights[s];
-    if (weight > kLongestCode) return false;
+    if (weight > kMaxCodeLength) return false;
     ++of_weight[weight];
     if (weight > 0) sum += 1u << (weight - 1);
   }
   if (sum == 0) return false;
   shared.code_bits = static_cast<std::uint32_t>(top_bit(sum)) + 1;
-  if (shared.code_bits > kLongestCode) return false;
+  if (shared.code_bits > kMaxCodeLength) return false;
   const std::uint32_t rest = (1u << shared.code_bits) - sum;
   const auto last = static_cast<std::uint32_t>(top_bit(rest)) + 1;
   if (rest != 1u << (last - 1)) return false;
@@ -79,7 +79,7 @@ BATCHFS_GPU bool complete_weights(HuffmanShared& shared) {
   ++of_weight[last];
   if (of_weight[1] < 2 || of_weight[1] % 2 != 0) return false;
   std::uint32_t at = 0;
-  for (std::uint32_t weight = 1; weight <= kLongestCode; ++weight) {
+  for (std::uint32_t weight = 1; weight <= kMaxCodeLength; ++weight) {
     shared.next[weight] = at;
     at += of_weight[weight] << (weight - 1);
   }
@@ -103,7 +103,7 @@ BATCHFS_GPU std::uint32_t read_tree(const std::uint8_t* bytes, std::uint32_t siz
         shared.weights[s] = s % 2 == 0 ? bytes[1 + s / 2] >> 4 : bytes[1 + s / 2] & 15;
       shared.weights_size = 1;
     } else {
-      shared.weights_size = read_counts(bytes + 1, stored, 6, kLongestCode + 2, shared.counts);
+      shared.weights_size = read_counts(bytes + 1, stored, 6, kMaxCodeLength + 2, shared.counts);
     }
   });
   sync_lanes();
@@ -160,7 +160,7 @@ struct HuffmanWalk {
   template <class Use>
   BATCHFS_GPU int follow(int at, int end, Use use) const {
     constexpr int kCodes = 4, kNeeded = 64;  // of 11 bits at most: a load gives 57 or more
-    while (at >= kNeeded && at - end >= kCodes * static_cast<int>(kLongestCode)) {
+    while (at >= kNeeded && at - end >= kCodes * static_cast<int>(kMaxCodeLength)) {
       const int first = (at - 57) >> 3;
       const std::uint64_t window = load_u64(bytes + first) << (8 * first + 64 - at);
       auto high = static_cast<std::uint32_t>(window >> 32), low = static_cast<std::uint32_t>(window);
@@ -212,7 +212,7 @@ class ByteWriter {
   std::uint32_t word_ = 0, whole_ = 0;
 };
 
-inline constexpr int kSmallestShare = 256;  // bits of a stream that a lane walks
+inline constexpr int kMinShare = 256;  // bits of a stream that a lane walks
 inline constexpr int kHuffmanRunUp = 128;   // bits walked before them, to fall into step
 
 /// Decodes `count` literals of one stream, by a warp. The stream must end exactly there.
@@ -222,7 +222,7 @@ BATCHFS_GPU bool decode_stream(const HuffmanShared& shared, const std::uint8_t* 
   if (start < 0) return false;
   const HuffmanWalk walk{shared.table, shared.code_bits, bytes, size};
   int share = (start + kLanes - 1) / kLanes;
-  if (share < kSmallestShare) share = kSmallestShare;
+  if (share < kMinShare) share = kMinShare;
   Lanes<int> from, end, next;
   Lanes<std::uint32_t> symbols;
   const auto count_symbols = [&](int lane) {

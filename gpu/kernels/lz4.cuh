@@ -28,7 +28,7 @@ struct Lz4Walk {
 };
 
 inline constexpr int kGuesses = 3;
-inline constexpr std::uint32_t kSmallestSegment = 32;
+inline constexpr std::uint32_t kMinSegment = 32;
 inline constexpr std::uint32_t kRunUp = 96;  // bytes walked before a segment, to fall into step
 
 struct Lz4Segment {
@@ -218,7 +218,7 @@ BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream&
                             std::uint8_t* out, Run* runs, std::uint32_t* index) {
   const std::uint32_t input_size = stream.source_size;
   std::uint32_t share = (input_size + kThreads - 1) / kThreads;
-  if (share < kSmallestSegment) share = kSmallestSegment;
+  if (share < kMinSegment) share = kMinSegment;
 
   Threads<Lz4Segment, kThreads> segments;
   each_thread<kThreads>([&](int thread) {

@@ -15,7 +15,7 @@ namespace batchfs::gpu {
 
 inline constexpr std::uint32_t kRepeated = 0x50000000u;  // of the first offset, less 0
 inline constexpr std::uint32_t kRepeatedStep = 1u << 28;
-inline constexpr std::uint32_t kLongestDistance = (1u << 30) - 1;
+inline constexpr std::uint32_t kMaxDistance = (1u << 30) - 1;
 
 /// The three offsets, or a change of them.
 struct Repeats {

@@ -81,7 +81,7 @@ BATCHFS_GPU bool write_sequences(const LengthBases& bases, const SequenceChain& 
         match[k][lane] = bases.match[chain.match_symbols[match_state]] + staged.bits(at, m);
         at -= static_cast<int>(l);
         literals[k][lane] = bases.literal[chain.literal_symbols[literal_state]] + staged.bits(at, l);
-        if (value > kLongestDistance)
+        if (value > kMaxDistance)
           damaged[lane] = true;
         else
           changes[k] = change_of(value, literals[k][lane] > 0);

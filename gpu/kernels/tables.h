@@ -38,8 +38,7 @@ struct Run {
 };
 
 inline constexpr std::uint32_t kLiteralRun = 0x80000000u;
-inline constexpr std::uint32_t kLongestStream = 1u
-                                                << 30;  // keeps distances and positions in 30 bits
+inline constexpr std::uint32_t kMaxStream = 1u << 30;  // keeps distances and positions in 30 bits
 
 /// run_index[i] is the run that holds output byte i * kIndexed: where a warp starts to copy.
 inline constexpr std::uint32_t kIndexed = 256;

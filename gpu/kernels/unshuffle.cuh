@@ -15,7 +15,7 @@
 namespace batchfs::gpu {
 
 inline constexpr std::uint32_t kSlice = 16 * 1024;  // bytes of a stretch that one block of threads puts back
-inline constexpr std::uint32_t kLongestItem = 255;
+inline constexpr std::uint32_t kMaxItem = 255;
 
 /// Where the bytes of a stretch come from.
 struct Planes {

@@ -11,8 +11,8 @@ namespace batchfs::gpu {
 
 namespace {
 
-constexpr std::size_t kMostGathers = 1 << 22;
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 30;  // of one row
+constexpr std::size_t kMaxGathers = 1 << 22;
+constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 30;  // of one row
 
 Number number_of_type(const DataType& type) {
   const auto sized = [&](Number one, Number two, Number four, Number eight) {
@@ -129,7 +129,7 @@ void GatherPlan::add(std::uint32_t conversion, const Dims& shape, const Place& s
   for (std::size_t d = shape.size(); d-- > 0;) {
     if (shape[d] == 0) return;
     if (shape[d] == 1) continue;
-    if (shape[d] > static_cast<std::int64_t>(kMostElements))
+    if (shape[d] > static_cast<std::int64_t>(kMaxElements))
       throw Error(ErrorCode::not_supported, "a chunk has too many elements for the GPU");
     const GatherDim dim{static_cast<std::uint32_t>(shape[d]),
                         source.strides.empty() ? 0 : source.strides[d], target.strides[d],
@@ -142,7 +142,7 @@ void GatherPlan::add(std::uint32_t conversion, const Dims& shape, const Place& s
       if (continues(last.source_stride, dim.source_stride) &&
           continues(last.target_stride, dim.target_stride) &&
           continues(last.entry_stride, dim.entry_stride) &&
-          std::uint64_t{last.count} * dim.count <= kMostElements) {
+          std::uint64_t{last.count} * dim.count <= kMaxElements) {
         last.count *= dim.count;
         continue;
       }
@@ -161,9 +161,9 @@ void GatherPlan::add_fill(std::uint32_t conversion, const Dims& shape, std::uint
 
 void GatherPlan::add_box(Gather row, std::vector<GatherDim> dims) {
   std::uint64_t elements = 1;
-  for (const GatherDim& dim : dims) elements *= elements > kMostElements ? 1 : dim.count;
+  for (const GatherDim& dim : dims) elements *= elements > kMaxElements ? 1 : dim.count;
   if (dims.size() > kGatherDims ||
-      elements > kMostElements) {  // a row for each step of the slowest dimension
+      elements > kMaxElements) {  // a row for each step of the slowest dimension
     const GatherDim slowest = dims.back();
     dims.pop_back();
     for (std::uint32_t i = 0; i < slowest.count; ++i) {
@@ -174,7 +174,7 @@ void GatherPlan::add_box(Gather row, std::vector<GatherDim> dims) {
     }
     return;
   }
-  if (gathers_.size() >= kMostGathers)
+  if (gathers_.size() >= kMaxGathers)
     throw Error(ErrorCode::not_supported, "a batch has too many boxes for the GPU");
   row.elements = static_cast<std::uint32_t>(elements);
   row.first_slice = slices_;

@@ -14,7 +14,7 @@
 
 #include "engine/view/view.h"
 #include "gpu/kernels/assembly.h"
-#include "gpu/program/coding.h"
+#include "gpu/program/gpu_codec_support.h"
 
 namespace batchfs::gpu {
 

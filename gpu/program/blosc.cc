@@ -55,7 +55,7 @@ class BloscPlanner {
       return Verdict::planned;
     }
     if (codec() != kLz4 && codec() != kZstd) return Verdict::unsupported;
-    if (codec_version != 1 || decoded > kLongestStream) return Verdict::unsupported;
+    if (codec_version != 1 || decoded > kMaxStream) return Verdict::unsupported;
     if (block_ == 0 || block_ > decoded) return Verdict::damaged;
     return blocks(decoded);
   }

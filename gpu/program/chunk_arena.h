@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/program/coding.h"
+#include "gpu/program/gpu_codec_support.h"
 
 namespace batchfs::gpu {
 

@@ -74,7 +74,7 @@ Verdict DecodePlan::add_lz4(Bytes chunk, std::uint64_t source, std::uint64_t tar
 Verdict DecodePlan::add_raw(Bytes chunk, std::uint64_t source, std::uint64_t target,
                             std::uint64_t size, std::uint32_t item) {
   if (chunk.size() != size) return Verdict::damaged;
-  if (item == 0 || item > 255 || size > kLongestStream) return Verdict::unsupported;
+  if (item == 0 || item > 255 || size > kMaxStream) return Verdict::unsupported;
   const Mark before = mark();
   Unshuffle row;
   row.target = target;
@@ -90,7 +90,7 @@ Verdict DecodePlan::add_raw(Bytes chunk, std::uint64_t source, std::uint64_t tar
 
 Verdict DecodePlan::lz4_stream(std::uint64_t source, std::uint64_t source_size, Place target,
                                std::uint64_t size) {
-  if (size > kLongestStream || source_size > kLongestStream) return Verdict::unsupported;
+  if (size > kMaxStream || source_size > kMaxStream) return Verdict::unsupported;
   if (source_size == 0 || size == 0) return Verdict::damaged;
   Lz4Stream stream;
   stream.source = source;

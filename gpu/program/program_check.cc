@@ -22,7 +22,7 @@ namespace batchfs::gpu {
 
 namespace {
 
-constexpr std::uint64_t kLargestProgram = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMaxProgram = std::uint64_t{1} << 31;
 
 void require(bool good, const char* what) {
   if (!good) throw Error(ErrorCode::corrupt, std::string("a batch program is damaged: ") + what);
@@ -145,7 +145,7 @@ class Checker {
     for (const Lz4Stream& stream :
          rows<Lz4Stream>(header_.lz4_streams, round.lz4_streams, next_.lz4_streams)) {
       require(stream.chunk < chunks && stream.size > 0 && stream.source_size > 0, "an LZ4 stream");
-      require(stream.size <= kLongestStream && stream.source_size <= kLongestStream,
+      require(stream.size <= kMaxStream && stream.source_size <= kMaxStream,
               "an LZ4 stream's size");
       require(inside(stream.source, stream.source_size, sizes_.source), "an LZ4 stream's source");
       check_place(stream.target, stream.size);
@@ -175,7 +175,7 @@ class Checker {
       next_block += frame.blocks;
       for (const ZstdBlock& block : blocks.subspan(frame.first_block, frame.blocks))
         require(block.chunk == frame.chunk, "a Zstandard frame's blocks");
-      require(frame.size <= kLongestStream && is_bool(frame.has_checksum), "a Zstandard frame");
+      require(frame.size <= kMaxStream && is_bool(frame.has_checksum), "a Zstandard frame");
       check_place(frame.target, frame.size);
       add(decoded_, frame.size, sizes_.target, "the bytes that are decoded");
     }
@@ -247,7 +247,7 @@ class Checker {
     require(row.order == Order::copied || row.order == Order::shuffled ||
                 row.order == Order::bitshuffled,
             "an order of bytes");
-    require(row.size <= kLongestStream, "a shuffled stretch's size");
+    require(row.size <= kMaxStream, "a shuffled stretch's size");
     require(row.order == Order::copied || row.item <= 255, "a shuffled stretch's items");
     require(inside(row.target, row.size, sizes_.target), "a shuffled stretch's place");
     const std::uint32_t parts = row.split ? row.item : 1;
@@ -284,7 +284,7 @@ class Checker {
         const GatherDim& dim = row.dim[d];
         require(dim.count >= 1, "a box's dimension");
         elements *= dim.count;
-        require(elements <= kLongestStream, "a box's dimension");
+        require(elements <= kMaxStream, "a box's dimension");
         source.add(dim.count, dim.source_stride);
         target.add(dim.count, dim.target_stride);
         entry.add(dim.count, dim.entry_stride);
@@ -313,11 +313,11 @@ class Checker {
 }  // namespace
 
 Program::Program(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {
-  require(bytes_.size() >= sizeof(ProgramHeader) && bytes_.size() <= kLargestProgram, "its size");
+  require(bytes_.size() >= sizeof(ProgramHeader) && bytes_.size() <= kMaxProgram, "its size");
   const ProgramHeader& h = header();
   require(h.magic == ProgramHeader::kMagic && h.size == bytes_.size(), "its header");
   const auto check = [&](const ProgramHeader::Table& table, std::uint64_t row) {
-    require(table.offset % 16 == 0 && table.rows <= kLargestProgram &&
+    require(table.offset % 16 == 0 && table.rows <= kMaxProgram &&
                 inside(table.offset, table.rows * row, h.size),
             "a table");
   };

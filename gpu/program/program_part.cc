@@ -23,7 +23,7 @@ void add_rounds(ProgramPart& part, const ProgramPlace& place, ProgramBuilder& bu
     StagedChunk& staged = part.chunks[i];
     if (staged.way != StagedChunk::Way::decode) continue;
     const DecodePlan::Bytes bytes{place.staging + part.staging + staged.staging, staged.size};
-    const Coding& coding = place.codings[staged.variable];
+    const GpuCodecSupport& coding = place.codings[staged.variable];
     const Verdict verdict =
         add_chunk(plan, coding, bytes, staged.staging, staged.chunk->offset, staged.chunk->bytes);
     if (verdict == Verdict::planned) {
@@ -93,20 +93,20 @@ Program complete_program(ProgramPart& part, const ProgramPlace& place) {
 
 }  // namespace
 
-Verdict add_chunk(DecodePlan& plan, const Coding& coding, DecodePlan::Bytes stored,
+Verdict add_chunk(DecodePlan& plan, const GpuCodecSupport& coding, DecodePlan::Bytes stored,
                   std::uint64_t source, std::uint64_t target, std::uint64_t size) {
   switch (coding.kind) {
-    case Coding::Kind::raw:
+    case GpuCodecSupport::Kind::raw:
       return plan.add_raw(stored, source, target, size, 1);
-    case Coding::Kind::shuffle:
+    case GpuCodecSupport::Kind::shuffle:
       return plan.add_raw(stored, source, target, size, coding.item);
-    case Coding::Kind::blosc:
+    case GpuCodecSupport::Kind::blosc:
       return plan.add_blosc(stored, source, target, size);
-    case Coding::Kind::zstd:
+    case GpuCodecSupport::Kind::zstd:
       return plan.add_zstd(stored, source, target, size);
-    case Coding::Kind::lz4:
+    case GpuCodecSupport::Kind::lz4:
       return plan.add_lz4(stored, source, target, size);
-    case Coding::Kind::cpu:
+    case GpuCodecSupport::Kind::cpu:
       break;
   }
   return Verdict::unsupported;

@@ -16,7 +16,7 @@
 #include "engine/array/array.h"
 #include "gpu/program/assembly_plan.h"
 #include "gpu/program/chunk_arena.h"
-#include "gpu/program/coding.h"
+#include "gpu/program/gpu_codec_support.h"
 #include "gpu/program/plan.h"
 #include "gpu/program/program.h"
 
@@ -97,14 +97,14 @@ struct ProgramPart {
 struct ProgramPlace {
   const std::byte* staging = nullptr;
   AreaSizes sizes;
-  std::span<const Coding> codings;        // of the view's variables
-  std::span<std::atomic<bool>> cpu_only;  // whose chunks turned out to be for the CPU: set here
+  std::span<const GpuCodecSupport> codings;  // of the view's variables
+  std::span<std::atomic<bool>> cpu_only;     // whose chunks turned out to be for the CPU: set here
   ProgramCounters& counters;
 };
 
 /// Plans a chunk of an array of this coding: its stored bytes, where they lie in the source area,
 /// and where `size` decoded bytes go in the target area.
-Verdict add_chunk(DecodePlan& plan, const Coding& coding, DecodePlan::Bytes stored,
+Verdict add_chunk(DecodePlan& plan, const GpuCodecSupport& coding, DecodePlan::Bytes stored,
                   std::uint64_t source, std::uint64_t target, std::uint64_t size);
 
 /// The program of a part whose bytes are all there. A chunk that the GPU cannot decode is marked

@@ -18,7 +18,7 @@ struct Header {
   std::uint64_t conversions = 0, constants = 0;  // rows and bytes that follow
 };
 
-constexpr std::uint64_t kLargestArea = std::uint64_t{1} << 44;
+constexpr std::uint64_t kMaxArea = std::uint64_t{1} << 44;
 
 void require(bool good) {
   if (!good) throw Error(ErrorCode::corrupt, "the setup of batch programs is damaged");
@@ -57,7 +57,7 @@ ProgramSetup ProgramSetup::from_bytes(std::span<const std::byte> bytes) {
   const AreaSizes& s = header.sizes;
   for (const std::uint64_t size :
        {s.staging, s.source, s.planes, s.literals, s.runs, s.run_index, s.target, s.batch})
-    require(size <= kLargestArea);
+    require(size <= kMaxArea);
   require(header.lanes >= 1 && header.lanes <= 64 && header.slots >= 1 && header.slots <= 4096);
   require(header.slot_bytes <= s.batch / header.slots);
   ProgramSetup setup;

@@ -51,7 +51,7 @@ ProgramSource::ProgramSource(std::shared_ptr<const View> view, const AssemblyTab
       probed_(view_->variables().size()),
       arena_(options.sizes.target) {
   for (const Variable* variable : view_->variables()) {
-    codings_.push_back(coding_of(*variable->array));
+    codings_.push_back(gpu_codec_support(*variable->array));
     cpu_forms_.push_back(cpu_form(*variable->array));
     all_local_ = all_local_ && variable->array->store().is_local();
   }
@@ -222,7 +222,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
 /// missing.
 bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedChunk& staged) {
   const Array& array = *view_->variables()[use.variable]->array;
-  const Coding& coding = codings_[use.variable];
+  const GpuCodecSupport& coding = codings_[use.variable];
   staged.array = &array;
   staged.variable = use.variable;
   staged.index = array.grid().chunk(use.chunk);
@@ -247,13 +247,13 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
   staged.chunk->form = &coding.form;
   staged.size = stored_size;
   if (!std::exchange(probed_[use.variable], true)) probe(staged, stored_size);
-  const bool on_cpu =
-      coding.kind == Coding::Kind::cpu || cpu_only_[use.variable].load(std::memory_order_relaxed);
+  const bool on_cpu = coding.kind == GpuCodecSupport::Kind::cpu ||
+                      cpu_only_[use.variable].load(std::memory_order_relaxed);
   if (on_cpu) {
     staged.way = StagedChunk::Way::cpu;
     staged.chunk->form = &cpu_forms_[use.variable];
     staged.size = array.chunk_bytes();
-  } else if (coding.kind == Coding::Kind::raw) {
+  } else if (coding.kind == GpuCodecSupport::Kind::raw) {
     if (stored_size != array.chunk_bytes())
       throw Error(ErrorCode::corrupt,
                   fmt::format("the stored chunk has {} bytes, {} were expected", stored_size,
@@ -275,9 +275,10 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
 /// all that a decoder has to support (the codec within Blosc, whether Zstandard frames tell their
 /// size), and the chunks of an array are alike.
 void ProgramSource::probe(const StagedChunk& staged, std::uint64_t stored_size) {
-  const Coding& coding = codings_[staged.variable];
-  const bool is_compressed = coding.kind == Coding::Kind::blosc ||
-                             coding.kind == Coding::Kind::zstd || coding.kind == Coding::Kind::lz4;
+  const GpuCodecSupport& coding = codings_[staged.variable];
+  const bool is_compressed = coding.kind == GpuCodecSupport::Kind::blosc ||
+                             coding.kind == GpuCodecSupport::Kind::zstd ||
+                             coding.kind == GpuCodecSupport::Kind::lz4;
   if (!is_compressed || stored_size > options_.part) return;
   std::vector<std::byte> read;
   DecodePlan::Bytes bytes;

@@ -100,7 +100,7 @@ class ProgramSource {
   const Options options_;
   Executor& executor_;
   ProgramCounters& counters_;
-  std::vector<Coding> codings_;  // of the view's variables
+  std::vector<GpuCodecSupport> codings_;  // of the view's variables
   std::vector<ChunkForm> cpu_forms_;
   std::vector<std::atomic<bool>> cpu_only_;  // whose chunks turned out to be for the CPU
   std::vector<char> probed_;  // whose first chunk has been looked at; the planning thread's

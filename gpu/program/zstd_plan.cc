@@ -17,13 +17,13 @@ namespace {
 
 constexpr std::uint32_t kFrameMagic = 0xfd2fb528, kSkippableMagic = 0x184d2a50,
                         kSkippableMask = 0xfffffff0;
-constexpr std::uint64_t kLargestWindow = std::uint64_t{1} << 31;
+constexpr std::uint64_t kMaxWindow = std::uint64_t{1} << 31;
 constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 
 /// Reads fields one after the other; once one is missing, everything after is.
-class Reader {
+class ByteReader {
  public:
-  explicit Reader(DecodePlan::Bytes bytes) : bytes_(bytes) {}
+  explicit ByteReader(DecodePlan::Bytes bytes) : bytes_(bytes) {}
 
   bool good() const { return good_; }
   std::size_t at() const { return at_; }
@@ -63,7 +63,7 @@ struct FrameHeader {
 };
 
 /// RFC 8878, 3.1.1.1, after the magic number.
-FrameHeader read_frame_header(Reader& in) {
+FrameHeader read_frame_header(ByteReader& in) {
   FrameHeader header;
   const std::uint64_t descriptor = in.field(1);
   const bool single_segment = descriptor >> 5 & 1;
@@ -93,7 +93,7 @@ class ZstdPlanner {
       : plan_(plan), in_(chunk), source_(source), target_(target) {}
 
   Verdict run(std::uint64_t size) {
-    if (size > kLongestStream) return Verdict::unsupported;
+    if (size > kMaxStream) return Verdict::unsupported;
     most_blocks_ = 64 + size / 512;
     std::uint64_t done = 0;
     bool sized = true;
@@ -119,7 +119,7 @@ class ZstdPlanner {
     const FrameHeader header = read_frame_header(in_);
     if (!in_.good()) return Verdict::damaged;
     if (header.dictionary) return Verdict::unsupported;
-    if (header.window > kLargestWindow || (header.window == 0 && header.content != 0))
+    if (header.window > kMaxWindow || (header.window == 0 && header.content != 0))
       return Verdict::unsupported;
     sized = header.content != kUnknown;
     if (sized && header.content > size - done) return Verdict::damaged;
@@ -269,7 +269,7 @@ class ZstdPlanner {
   }
 
   DecodePlan& plan_;
-  Reader in_;
+  ByteReader in_;
   std::uint64_t source_;
   Place target_;
   std::uint64_t blocks_ = 0, most_blocks_ = 0, most_sequences_ = 0;

@@ -50,9 +50,8 @@ typedef struct batchfs_options {
   int64_t rank;      /* rank R of W reads the batches R, R + W, ... */
   int64_t world;     /* 0 or 1: all */
   uint32_t prefetch; /* batches made ready beyond those that are held; 0: two */
-  const char*
-      mode; /* "auto" (NULL), "host": only shared memory, "daemon": only device memory of the
-               server, "reader": only decoded here, on the device, "files": only files */
+  const char* mode; /* "auto" (NULL), "shm": only shared memory, "server": only device memory of the
+                       server, "client": only decoded here, on the device, "files": only files */
   const char* device;     /* "cuda:0": batches come in this GPU's memory; "cpu" (NULL) */
   uint64_t device_memory; /* bytes of it that decoding here may take; 0: a quarter of what is free,
                              at most 24 GiB */
@@ -99,7 +98,7 @@ BATCHFS_API int64_t batchfs_batches(const batchfs_reader* reader);
 /* This rank's batches of an epoch of which `done` global batches have been read by all ranks
  * together. */
 BATCHFS_API int64_t batchfs_rank_batches(const batchfs_reader* reader, int64_t done);
-/* "reader" (decoded here, on the device), "daemon" (device memory of the server), "host" (shared
+/* "client" (decoded here, on the device), "server" (device memory of the server), "shm" (shared
  * memory) or "files"; "none" when the server is gone. */
 BATCHFS_API const char* batchfs_mode(batchfs_reader* reader);
 /* Why batches for a device were made on the host and copied, with how many for each reason; empty

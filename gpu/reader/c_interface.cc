@@ -141,9 +141,9 @@ int64_t batchfs_rank_batches(const batchfs_reader* reader, int64_t done) {
 
 const char* batchfs_mode(batchfs_reader* reader) {
   const std::string mode = reader->reader->mode();
-  return mode == "reader"   ? "reader"
-         : mode == "daemon" ? "daemon"
-         : mode == "host"   ? "host"
+  return mode == "client"   ? "client"
+         : mode == "server" ? "server"
+         : mode == "shm"    ? "shm"
          : mode == "files"  ? "files"
                             : "none";
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The decoder that a reader runs in its own process, for mode reader: libbatchfs_reader_cuda.so,
+// The decoder that a reader runs in its own process, for mode client: libbatchfs_reader_cuda.so,
 // which has the kernels and the CUDA runtime. It is a library of its own, loaded when a reader
 // wants it, because it is many times as large as the rest of the reader. The two are of one
 // version: the table says so.

@@ -22,11 +22,11 @@ using namespace handoff;
 
 namespace {
 
-constexpr std::uint64_t kLargestText = std::uint64_t{1} << 31;  // a setup, a program
+constexpr std::uint64_t kMaxText = std::uint64_t{1} << 31;  // a setup, a program
 
 /// A memory file's bytes. Throws corrupt.
 std::vector<std::byte> bytes_of_file(int fd, std::uint64_t size) {
-  if (size > kLargestText) throw Error(ErrorCode::corrupt, "a program is too large");
+  if (size > kMaxText) throw Error(ErrorCode::corrupt, "a program is too large");
   std::vector<std::byte> bytes(size);
   for (std::uint64_t at = 0; at < size;) {
     const ssize_t got = ::pread(fd, bytes.data() + at, size - at, static_cast<off_t>(at));
@@ -197,13 +197,13 @@ class Decoders::Series {
       }
       struct {
         EndedMessage message;
-        std::uint32_t refused[kMostRefused];
+        std::uint32_t refused[kMaxRefused];
       } out{};
       CudaFailure failure{};
       const std::int64_t count =
-          table_.finish(decoder_->handle(), number, out.refused, kMostRefused, &failure);
+          table_.finish(decoder_->handle(), number, out.refused, kMaxRefused, &failure);
       if (count < 0) return fail(error_of(failure));
-      const bool all = count > kMostRefused;
+      const bool all = count > kMaxRefused;
       out.message.number = number;
       out.message.count = all ? kAllRefused : static_cast<std::uint32_t>(count);
       const std::size_t size =

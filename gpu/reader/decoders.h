@@ -1,5 +1,5 @@
 #pragma once
-// Mode reader: runs the programs that the server makes, in this process, on the reader's device.
+// Mode client: runs the programs that the server makes, in this process, on the reader's device.
 // See gpu/handoff/protocol.h. A thread waits for Setups; each series of programs has two, one that
 // starts programs and one that waits for their end, so that batches are made while the consumer
 // computes.

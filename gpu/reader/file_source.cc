@@ -19,7 +19,7 @@ namespace batchfs::reader {
 namespace {
 
 /// The mount's own bound.
-constexpr std::int64_t kLargestWorld = handoff::kLargestWorld;
+constexpr std::int64_t kMaxWorld = handoff::kMaxWorld;
 
 struct File {
   explicit File(int descriptor) : fd(descriptor) {}
@@ -53,7 +53,7 @@ std::string numbered(const char* format, std::int64_t number) {
 /// Does the kernel read the mount's batches itself?
 bool is_passthrough(const std::string& view_directory) {
   try {
-    return nlohmann::json::parse(read_text(view_directory + "/../../.batchfs/stats.json"))
+    return nlohmann::json::parse(read_text(view_directory + "/../../.batchfs/status.json"))
         .value("passthrough", false);
   } catch (const std::exception&) {  // not a mount, but a copy of its files
     return false;
@@ -134,7 +134,7 @@ std::shared_ptr<Batch> FileSource::read(std::int64_t epoch, std::int64_t batch, 
   // alone.
   std::int64_t world = step, rank = batch % step;
   const auto has = [&](std::int64_t w, std::int64_t r) {
-    return w <= kLargestWorld && batch / w < rank_batches(*schema_, 0, r, w);
+    return w <= kMaxWorld && batch / w < rank_batches(*schema_, 0, r, w);
   };
   if (!has(world, rank)) world = 1, rank = 0;
   if (!has(world, rank)) world = batch + 1, rank = batch;

@@ -54,15 +54,15 @@ std::shared_ptr<Reader> Reader::open(ReaderOptions options) {
 }
 
 Reader::Reader(ReaderOptions options) : options_(std::move(options)), view_(options_.view) {
-  if (options_.world < 1 || options_.world > handoff::kLargestWorld || options_.rank < 0 ||
+  if (options_.world < 1 || options_.world > handoff::kMaxWorld || options_.rank < 0 ||
       options_.rank >= options_.world)
     throw Error(ErrorCode::invalid_argument, "there is no rank " + std::to_string(options_.rank) +
                                                  " of " + std::to_string(options_.world));
-  if (options_.mode != "auto" && options_.mode != "host" && options_.mode != "daemon" &&
-      options_.mode != "reader" && options_.mode != "files")
+  if (options_.mode != "auto" && options_.mode != "shm" && options_.mode != "server" &&
+      options_.mode != "client" && options_.mode != "files")
     throw Error(ErrorCode::invalid_argument,
-                "a mode is auto, host, daemon, reader or files, not '" + options_.mode + "'");
-  if ((options_.mode == "daemon" || options_.mode == "reader") && options_.device == nullptr)
+                "a mode is auto, shm, server, client or files, not '" + options_.mode + "'");
+  if ((options_.mode == "server" || options_.mode == "client") && options_.device == nullptr)
     throw Error(ErrorCode::invalid_argument,
                 "the mode " + options_.mode + " needs a device, \"cuda:0\" for instance");
   std::string place = options_.place;
@@ -109,9 +109,9 @@ void Reader::connect() {
         ::close(socket);
         throw;
       }
-      const auto mode = options_.mode == "daemon"   ? handoff::Mode::daemon
-                        : options_.mode == "reader" ? handoff::Mode::reader
-                        : options_.mode == "host"   ? handoff::Mode::host
+      const auto mode = options_.mode == "server"   ? handoff::Mode::server
+                        : options_.mode == "client" ? handoff::Mode::client
+                        : options_.mode == "shm"    ? handoff::Mode::shm
                                                     : handoff::Mode::automatic;
       source_ = std::make_unique<SocketSource>(
           socket,
@@ -162,7 +162,7 @@ std::shared_ptr<Batch> Reader::on_device(std::shared_ptr<Batch> batch) const {
 
 void Reader::check_position(const Position& position) const {
   if (position.epoch < 0 || position.done < 0 || position.done > schema_->batches ||
-      position.workers < 1 || position.workers > handoff::kLargestWorld || position.worker < 0 ||
+      position.workers < 1 || position.workers > handoff::kMaxWorld || position.worker < 0 ||
       position.worker >= position.workers)
     throw Error(ErrorCode::invalid_argument,
                 "there is no such position: epoch " + std::to_string(position.epoch) + ", " +

@@ -24,8 +24,8 @@ struct ReaderOptions {
   std::int64_t rank = 0, world = 1;
   /// Batches that are made ready ahead of the reader, beyond what the server does by itself.
   std::uint32_t ahead = 2;
-  /// "auto": the hand-off where it can be reached, else files; "host", "daemon": the hand-off, with
-  /// batches that the server makes in host or in device memory; "reader": the same, with batches
+  /// "auto": the hand-off where it can be reached, else files; "shm", "server": the hand-off, with
+  /// batches that the server makes in host or in device memory; "client": the same, with batches
   /// that are decoded here, on the device; "files".
   std::string mode = "auto";
   /// Where batches are wanted; null: in host memory. Those that come in host memory are copied to
@@ -52,7 +52,7 @@ class Reader {
   const Schema& schema() const { return *schema_; }
   std::int64_t rank() const { return options_.rank; }
   std::int64_t world() const { return options_.world; }
-  /// "reader", "daemon", "host" or "files"; "none" when what there was is gone.
+  /// "client", "server", "shm" or "files"; "none" when what there was is gone.
   std::string mode();
   /// Why it is "files", in "auto"; else empty.
   std::string why_files();

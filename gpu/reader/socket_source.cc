@@ -19,7 +19,7 @@ using namespace handoff;
 namespace {
 
 constexpr int kGreetingMilliseconds = 10'000;
-constexpr std::uint64_t kMostDeviceMemory = std::uint64_t{24} << 30;
+constexpr std::uint64_t kMaxDeviceMemory = std::uint64_t{24} << 30;
 /// How often a waiting call looks whether it has been interrupted: signals may go to other threads.
 constexpr int kLookMilliseconds = 200;
 
@@ -71,10 +71,10 @@ Link::~Link() { ::close(socket_); }
 bool Link::send_releases() {
   struct {
     ReleaseMessage message;
-    std::uint64_t leases[kMostReleases];
+    std::uint64_t leases[kMaxReleases];
   } out;
   while (!released_.empty()) {
-    const std::size_t count = std::min<std::size_t>(released_.size(), kMostReleases);
+    const std::size_t count = std::min<std::size_t>(released_.size(), kMaxReleases);
     out.message = make<ReleaseMessage>(MessageType::release);
     out.message.count = static_cast<std::uint32_t>(count);
     out.message.header.length =
@@ -114,7 +114,7 @@ void Link::send(const void* message, std::size_t size) {
 }
 
 SocketSource::SocketSource(int socket, const Options& options, const Interrupted& interrupted)
-    : link_(std::make_shared<Link>(socket)), buffer_(kLongestMessage), device_(options.device) {
+    : link_(std::make_shared<Link>(socket)), buffer_(kMaxMessage), device_(options.device) {
   auto hello = make<HelloMessage>(MessageType::hello);
   if (options.view.size() > sizeof hello.name)
     throw Error(ErrorCode::not_found, "there is no view of so long a name");
@@ -125,15 +125,15 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
     std::memcpy(hello.gpu_uuid, device_->uuid().data(), sizeof hello.gpu_uuid);
   }
   const CudaDecoderTable* decoder = nullptr;
-  if (device_ != nullptr && (options.mode == Mode::automatic || options.mode == Mode::reader)) {
+  if (device_ != nullptr && (options.mode == Mode::automatic || options.mode == Mode::client)) {
     const char* why = nullptr;
     decoder = options.decoder != nullptr ? options.decoder : cuda_decoder(&why);
-    if (decoder == nullptr && options.mode == Mode::reader)
+    if (decoder == nullptr && options.mode == Mode::client)
       throw Error(ErrorCode::not_supported, why);
     if (decoder != nullptr) {
       const std::uint64_t memory = options.device_memory != 0
                                        ? options.device_memory
-                                       : std::min(device_->free_memory() / 4, kMostDeviceMemory);
+                                       : std::min(device_->free_memory() / 4, kMaxDeviceMemory);
       hello.kinds |= bit(MemoryKind::own);
       hello.device_mib =
           static_cast<std::uint32_t>(std::min<std::uint64_t>(memory >> 20, UINT32_MAX));
@@ -156,8 +156,8 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   const auto welcome = read_as<WelcomeMessage>(bytes);
   mode_ = welcome.mode;
   std::uint64_t length = 0;
-  if (descriptors.fds.size() != (mode_ == Mode::reader ? 2u : 1u) ||
-      (mode_ == Mode::reader && decoder == nullptr) ||
+  if (descriptors.fds.size() != (mode_ == Mode::client ? 2u : 1u) ||
+      (mode_ == Mode::client && decoder == nullptr) ||
       __builtin_add_overflow(welcome.schema_length, welcome.view_length, &length) ||
       length > (1u << 30))
     throw Lost{"its description of the view cannot be read"};
@@ -169,13 +169,13 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   if (schema_->tensors.size() != welcome.tensor_count || schema_->batches != welcome.batches ||
       static_cast<std::uint32_t>(schema_->remainder) != welcome.remainder)
     throw Lost{"its description of the view contradicts itself"};
-  if (mode_ == Mode::reader)
+  if (mode_ == Mode::client)
     decoders_ =
         std::make_unique<Decoders>(*decoder, std::exchange(descriptors.fds[1], -1), device_);
 }
 
 const char* SocketSource::mode() const {
-  return mode_ == Mode::reader ? "reader" : mode_ == Mode::daemon ? "daemon" : "host";
+  return mode_ == Mode::client ? "client" : mode_ == Mode::server ? "server" : "shm";
 }
 
 std::string SocketSource::why_copied() const {
@@ -192,7 +192,7 @@ std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors,
   bool reset = false;
   for (;;) {
     iovec part{buffer_.data(), buffer_.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -387,7 +387,7 @@ bool SocketSource::receive_answer(const Interrupted& interrupted, int millisecon
 void SocketSource::start(const Series& series, std::uint32_t ahead) {
   arrived_.clear();
   held_ = std::make_shared<std::atomic<std::uint32_t>>(0);
-  ahead_ = std::min(ahead, kLargestDepth - 1);
+  ahead_ = std::min(ahead, kMaxDepth - 1);
   auto message = make<StartMessage>(MessageType::start);
   message.stream = ++stream_;
   message.epoch = series.epoch;
@@ -405,7 +405,7 @@ std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
   while (arrived_.empty() && receive_answer(interrupted, 0)) {
   }
   const std::uint32_t held = held_->load();
-  const std::uint32_t depth = std::clamp(held + ahead_, 1u, kLargestDepth);
+  const std::uint32_t depth = std::clamp(held + ahead_, 1u, kMaxDepth);
   if ((arrived_.empty() && held > 0) || depth > depth_) {
     auto message = make<WantMessage>(MessageType::want);
     message.stream = stream_;

@@ -24,7 +24,7 @@ class Source {
  public:
   virtual ~Source() = default;
   virtual const std::shared_ptr<const Schema>& schema() const = 0;
-  /// "reader" or "daemon" (device memory), "host" or "files".
+  /// "client" or "server" (device memory), "shm" or "files".
   virtual const char* mode() const = 0;
   /// Why batches come in host memory although the mode is another; else empty.
   virtual std::string why_copied() const { return {}; }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kTensorAlignment = 256;
-constexpr std::uint64_t kLargestPart = 64 * kMiB, kSmallestPart = 4 * kMiB;
+constexpr std::uint64_t kMaxPart = 64 * kMiB, kMinPart = 4 * kMiB;
 
 /// A batch as it lies in a slot: what the engine makes where the GPU can't.
 class SlotFormat final : public BatchFormat {
@@ -59,7 +59,7 @@ DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t
   for (const Variable* variable : view.variables())
     largest_chunk = std::max(largest_chunk, variable->array->chunk_bytes());
   std::uint64_t needed = 0;
-  for (std::uint64_t part = kLargestPart; part >= kSmallestPart; part /= 2) {
+  for (std::uint64_t part = kMaxPart; part >= kMinPart; part /= 2) {
     layout.part = part;
     layout.sizes.source = part + kMiB;
     layout.sizes.planes = layout.sizes.literals = part + kMiB;
@@ -70,7 +70,7 @@ DeviceLayout device_layout(const View& view, std::uint64_t memory, std::uint32_t
     const std::uint64_t fixed =
         layout.sizes.batch + static_cast<std::uint64_t>(layout.lanes) * lane + 64 * kMiB;
     needed = fixed + static_cast<std::uint64_t>(layout.lanes + 2) * part;
-    if (memory < needed && part > kSmallestPart && part / 2 >= largest_chunk) continue;
+    if (memory < needed && part > kMinPart && part / 2 >= largest_chunk) continue;
     if (memory < needed) break;
     layout.sizes.target = memory - fixed;
     return layout;

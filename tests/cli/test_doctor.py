@@ -102,7 +102,7 @@ def test_a_mount(batchfs, mounted):
 
 
 def test_a_mount_that_hangs(batchfs, mounted):
-    pid = json.loads((mounted / ".batchfs/stats.json").read_text())["pid"]
+    pid = json.loads((mounted / ".batchfs/status.json").read_text())["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
         # Each thread stops when it next runs, which takes a while on a busy machine.
@@ -116,7 +116,7 @@ def test_a_mount_that_hangs(batchfs, mounted):
 
 
 def test_a_mount_that_has_died(batchfs, mounted):
-    pid = json.loads((mounted / ".batchfs/stats.json").read_text())["pid"]
+    pid = json.loads((mounted / ".batchfs/status.json").read_text())["pid"]
     parent = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
     os.kill(parent, signal.SIGKILL)  # or it would unmount
     os.kill(pid, signal.SIGKILL)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-COMMANDS = ["inspect", "cat", "view", "plan", "statistics", "batch", "mount", "umount", "stats"]
+COMMANDS = ["inspect", "cat", "view", "plan", "statistics", "batch", "mount", "umount", "status"]
 
 
 def test_version(good):
@@ -52,7 +52,7 @@ def test_help_of_a_command_has_an_example(good, command):
     (["mount", "a", "b", "-o", "memory=8X"], "not a size"),
     (["mount", "a", "b", "-o", "rw"], "read-only"),
     (["umount"], "DIR is required"),
-    (["stats"], "DIR is required"),
+    (["status"], "DIR is required"),
 ])
 def test_wrong_usage_is_2_and_says_what_helps(fails, arguments, words):
     line = fails(2, *arguments)
@@ -68,7 +68,7 @@ def test_wrong_usage_is_2_and_says_what_helps(fails, arguments, words):
     ["batch", "/nonexistent.zarr", "--view", "/nonexistent.json"],
     ["umount", "/"],
     ["umount", "/nonexistent"],
-    ["stats", "/proc"],
+    ["status", "/proc"],
 ])
 def test_failure_is_1_and_names_the_place(fails, arguments):
     line = fails(1, *arguments)

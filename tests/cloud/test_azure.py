@@ -151,7 +151,7 @@ def test_a_mount_shows_no_secret(batchfs, azure, cloud, environment, tmp_path, s
         assert np.array_equal(batch, values[8:].reshape(batch.shape))
         assert json.loads((mount / "store.json").read_text())["url"] == store("v3c.zarr")
         control = mount / ".batchfs"
-        daemon = json.loads((control / "stats.json").read_text())["pid"]
+        daemon = json.loads((control / "status.json").read_text())["pid"]
         for path in (mount / "store.json", mount / "summary.txt", control / "config.json", control / "log",
                      pathlib.Path("/proc/self/mountinfo"), pathlib.Path(f"/proc/{daemon}/cmdline")):
             text = path.read_bytes()

@@ -113,12 +113,12 @@ BLOCKS = [
 LATITUDE = (3, 0, 3)  # windows of 2 in one chunk of 6
 
 
-@pytest.mark.parametrize("window", [1, 2, 5, 1 << 20])
+@pytest.mark.parametrize("buffer", [1, 2, 5, 1 << 20])
 @pytest.mark.parametrize("case", BLOCKS, ids=[str(i) for i in range(len(BLOCKS))])
-def test_block(batchfs, store, tmp_path, case, window):
+def test_block(batchfs, store, tmp_path, case, buffer):
     time, selection, chunk, positions, lead, group = case
     view = {"variables": ["a", "b"], "window": {"time": time, "lat": 2}, "batch": 20,
-            "order": {"shuffle": "block", "seed": 9, "window": window}}
+            "order": {"shuffle": "block", "seed": 9, "buffer": buffer}}
     first = 0
     if selection == "list":
         view["select"] = {"time": [f"#{i}" for i in range(40) if i % 4 != 3] + ["#40"]}
@@ -133,40 +133,40 @@ def test_block(batchfs, store, tmp_path, case, window):
         assert lead == (min(positions, math.ceil((chunk - first % chunk) % chunk / stride)) if chunk % stride == 0 else 0)
     count = 3 * positions
     block = page()["block"]
-    expected = [block(i, count, 9, 2, window, [axis, LATITUDE]) for i in range(count)]
+    expected = [block(i, count, 9, 2, buffer, [axis, LATITUDE]) for i in range(count)]
     assert sorted(expected) == list(range(count))
     assert samples(batchfs, store, tmp_path, view, 2) == expected
 
 
-@pytest.mark.parametrize("window", [1, 4, 1 << 20])
-def test_block_of_chunks_along_two_dimensions(batchfs, store, tmp_path, window):
+@pytest.mark.parametrize("buffer", [1, 4, 1 << 20])
+def test_block_of_chunks_along_two_dimensions(batchfs, store, tmp_path, buffer):
     view = {"variables": ["c"], "window": {"lat": {"size": 1, "stride": 1}, "time": {"size": 3, "stride": 1}}, "batch": 50,
-            "order": {"shuffle": "block", "seed": 3, "window": window}}
+            "order": {"shuffle": "block", "seed": 3, "buffer": buffer}}
     block = page()["block"]
     axes = [(Y, 0, 2), (T - 2, 0, 6)]
-    expected = [block(i, Y * (T - 2), 3, 1, window, axes) for i in range(Y * (T - 2))]
+    expected = [block(i, Y * (T - 2), 3, 1, buffer, axes) for i in range(Y * (T - 2))]
     assert sorted(expected) == list(range(Y * (T - 2)))
     assert samples(batchfs, store, tmp_path, view, 1) == expected
-    if window == 1:
+    if buffer == 1:
         chunks = [(s // (T - 2) // 2, s % (T - 2) // 6) for s in expected[:3 * 6 * 12]]
         assert len({tuple(chunks[i:i + 12]) for i in range(0, len(chunks), 12)}) == 18  # each chunk in one run
         assert all(len(set(chunks[i:i + 12])) == 1 for i in range(0, len(chunks), 12))
 
 
-@pytest.mark.parametrize("window", [1, 3, 1 << 20])
+@pytest.mark.parametrize("buffer", [1, 3, 1 << 20])
 @pytest.mark.parametrize("axes", [((0, 0, 6), (0, 0, 2)), ((5, 1, 6), (0, 0, 2))], ids=["whole", "lead"])
-def test_block_with_skipped_windows(batchfs, holes, tmp_path, window, axes):
+def test_block_with_skipped_windows(batchfs, holes, tmp_path, buffer, axes):
     path, missing = holes
     first = axes[0][0]
     (time, lat) = (T - first - 2, Y)
     axes = [(lat, 0, 2), (time, axes[0][1], 6)]
     view = {"variables": ["c"], "window": {"lat": 1, "time": {"size": 3, "stride": 1}}, "batch": 20,
             "select": {"time": {"from": f"#{first}", "to": f"#{T}"}}, "missing": {"nan": "skip"},
-            "order": {"shuffle": "block", "seed": 3, "window": window}}
+            "order": {"shuffle": "block", "seed": 3, "buffer": buffer}}
     left = [w for w in range(lat * time)
             if not missing[first + w % time:first + w % time + 3, w // time].any()]
     assert 0 < len(left) < lat * time
-    expected = list(page()["block_skipping"](set(left).__contains__, lat * time, 3, 2, window, axes))
+    expected = list(page()["block_skipping"](set(left).__contains__, lat * time, 3, 2, buffer, axes))
     assert sorted(expected) == left
     assert samples(batchfs, path, tmp_path, view, 2) == [left.index(w) for w in expected]
 
@@ -175,7 +175,7 @@ def test_block_keeps_whole_chunks_together(batchfs, store, tmp_path):
     """Mixing one group at a time, each chunk is read in one run of samples, also where stride and selection
     cut across the beginning of a chunk."""
     view = {"variables": ["a"], "window": {"time": {"size": 1, "stride": 2}}, "batch": 50,
-            "select": {"time": {"from": "#1", "to": "#37"}}, "order": {"shuffle": "block", "seed": 1, "window": 1}}
+            "select": {"time": {"from": "#1", "to": "#37"}}, "order": {"shuffle": "block", "seed": 1, "buffer": 1}}
     chunks = [(1 + 2 * s) // 6 for s in samples(batchfs, store, tmp_path, view, 0)]
     runs = [c for i, c in enumerate(chunks) if i == 0 or chunks[i - 1] != c]
     assert sorted(runs) == sorted(set(chunks))

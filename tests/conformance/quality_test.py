@@ -84,7 +84,7 @@ def test_without_a_shuffle_it_is_exact(batchfs, tmp_path, window, batch):
 @pytest.mark.parametrize("batch", [1, 16])
 @pytest.mark.parametrize("window", [1, 2, 8, 32])
 def test_of_block_orders(batchfs, tmp_path, shape, group, window, batch):
-    view = {"window": {"time": 1, "x": 1}, "batch": batch, "order": {"shuffle": "block", "window": window}}
+    view = {"window": {"time": 1, "x": 1}, "batch": batch, "order": {"shuffle": "block", "buffer": window}}
     expected = block_quality(shape, group, window, batch)
     assert plan(batchfs, tmp_path, shape, group, view)["shuffle_quality"] == pytest.approx(expected, abs=0.02)
 
@@ -110,9 +110,9 @@ def test_advice_weighs_decoding_against_quality(batchfs, tmp_path):
     decoded = before["decoded_bytes_per_batch"] * before["batches"] * (1 - 2**29 / (200 * 40e6))
     times = int(line.split("would decode ")[1].split(" times")[0])
     assert times == pytest.approx(decoded / (200 * 40e6), rel=0.05)
-    view["order"] = {"shuffle": "block", "window": 1}
+    view["order"] = {"shuffle": "block", "buffer": 1}
     lines = plan(batchfs, tmp_path, shape, chunks, view, "--memory", "4G")["advice"]
-    assert any('"window" of 10 groups' in line and "0.9" in line for line in lines)
+    assert any('"buffer" of 10 groups' in line and "0.9" in line for line in lines)
     text = batchfs.bytes("plan", tmp_path / "s.zarr", "--view", tmp_path / "v.json").decode()
     assert "shuffle quality" in text
 

@@ -194,7 +194,7 @@ def test_global_shuffle_is_the_documented_one(batchfs, store, tmp_path, epoch):
 def test_block_shuffle_is_a_permutation_that_keeps_chunks_together(batchfs, store, tmp_path):
     path, ds = store
     view = {"variables": ["t2m"], "window": {"time": 1, "lat": {"size": 4, "stride": 1}}, "batch": {"size": 10},
-            "order": {"shuffle": "block", "seed": 2, "window": 2}}
+            "order": {"shuffle": "block", "seed": 2, "buffer": 2}}
     batches = Batches(batchfs, tmp_path, path, view)
     count = batches.plan()["batches"]
     flat = sum((batches.samples(b) for b in range(count)), [])

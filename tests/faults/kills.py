@@ -108,7 +108,7 @@ def wait_for_service(directory):
     """Until requests are answered. What was asked of a process that died then is stale."""
     while True:
         try:
-            (directory / ".batchfs/stats.json").read_bytes()
+            (directory / ".batchfs/status.json").read_bytes()
             return
         except OSError as error:
             if error.errno != errno.ESTALE:
@@ -191,14 +191,14 @@ def run(kills, readers, passthrough, pause, seed, scratch):
         whole.write_bytes((directory / "arrays/field/values.npy").read_bytes())
         assert np.array_equal(np.load(io.BytesIO(whole.read_bytes())), values)
         expected["arrays/field/values.npy"] = str(whole)
-        stats = json.loads((directory / ".batchfs/stats.json").read_text())
-        supervisor = state_of(stats["pid"])[1]
+        status = json.loads((directory / ".batchfs/status.json").read_text())
+        supervisor = state_of(status["pid"])[1]
         group = Readers(directory, expected, [MODES[i % len(MODES)] for i in range(readers)], scratch)
         try:
             report = kill_under_readers(directory, supervisor, group, kills, pause, seed)
         finally:
             group.end()
-        return {"passthrough": stats["passthrough"], **report}
+        return {"passthrough": status["passthrough"], **report}
     finally:
         subprocess.run([PROGRAM, "umount", "--lazy", directory], check=False)
 

@@ -84,13 +84,13 @@ class Mount:
         self.directory = directory
         self.values = {name: (origin / f"{name}.bin").read_bytes() for name in ARRAYS}
         subprocess.run([PROGRAM, "mount", url, directory, "--view", origin / "v.json", *OPTIONS, *options], check=True)
-        self.pid = self.stats()["pid"]
+        self.pid = self.status()["pid"]
 
     def end(self):
         subprocess.run([PROGRAM, "umount", "--lazy", self.directory], check=False)
 
-    def stats(self):
-        return json.loads((self.directory / ".batchfs/stats.json").read_text())
+    def status(self):
+        return json.loads((self.directory / ".batchfs/status.json").read_text())
 
     def batch(self, epoch, number, name):
         """(path, its data)"""
@@ -115,7 +115,7 @@ class Mount:
 
     def gauges(self):
         """Those that are not zero."""
-        told = self.stats()
+        told = self.status()
         levels = {name: told[name] for name in GAUGES} | {name: told["store"][name] for name in ["requests_in_flight", "requests_waiting"]}
         return {name: value for name, value in levels.items() if value != 0}
 
@@ -190,7 +190,7 @@ def check(name, kind, mount, proxy, seconds, seed):
         gauges = mount.gauges()
         seen.leaked = gauges.get("memory_used", 0)
         seen.wrong.append(f"not zero: {gauges}")
-    if mount.stats()["pid"] != mount.pid:
+    if mount.status()["pid"] != mount.pid:
         seen.wrong.append("the process died")
     return seen
 
@@ -204,7 +204,7 @@ def check_some(names, origin, directory, options, seconds, seed):
             kinds = fault_kinds(proxy)
             # The versions of all objects are known from here on, and nothing is kept of them in memory.
             wrong = [path for path, whole in mount.all() if mount.read(path, whole, 0, len(whole)) != 0]
-            assert wrong == [] and eventually(lambda: not mount.gauges(), LONG), (wrong, mount.stats())
+            assert wrong == [] and eventually(lambda: not mount.gauges(), LONG), (wrong, mount.status())
             return [check(name, kinds[name], mount, proxy, seconds, f"{seed} {name}") for name in names]
         finally:
             mount.end()

@@ -45,8 +45,8 @@ def keep(seed, why):
             pass  # it was printed
 
 
-def stats(directory):
-    return json.loads((directory / ".batchfs/stats.json").read_text())
+def status(directory):
+    return json.loads((directory / ".batchfs/status.json").read_text())
 
 
 def child_of(supervisor):
@@ -71,13 +71,13 @@ class Mounts:
             files = [part for view in views for part in ("--view", scratch / f"{view}.json")]
             subprocess.run([PROGRAM, "mount", store, directory, *files, "--memory", str(memory), *options], check=True)
             self.directories.append(directory)
-        self.pids = [stats(directory)["pid"] for directory in self.directories]
+        self.pids = [status(directory)["pid"] for directory in self.directories]
         self.supervisors = [parent_of(pid) for pid in self.pids]
 
     def differences(self, killed):
         """Of what the mounts tell about themselves, once nobody reads any more."""
         for directory, pid in zip(self.directories, self.pids):
-            told = stats(directory)
+            told = status(directory)
             log = (directory / ".batchfs/log").read_text()[-2000:]
             if not killed and told["pid"] != pid:
                 yield f"{directory.name}: process {pid} died\n{log}"

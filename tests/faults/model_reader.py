@@ -506,7 +506,7 @@ class Reader(Mappings):
         except OSError as error:
             must(self.killed and error.errno == errno.ESTALE, name, error)
             return
-        must(name != "stats.json" or json.loads(text)["memory_used"] >= 0, name)
+        must(name != "status.json" or json.loads(text)["memory_used"] >= 0, name)
         must_be(os.stat(os.path.join(folder, name)).st_size, 0, name)
         if "handoff.sock" in names:
             must(os.readlink(os.path.join(folder, "handoff.sock")).startswith("/"), "handoff.sock")

@@ -66,7 +66,7 @@ def make_views(chance):
         return chance.sample(formats, chance.randrange(1, len(formats) + 1))
 
     def order():
-        return {"shuffle": chance.choice(["none", "global", "block"]), "seed": chance.randrange(1 << 63), "window": chance.choice([1, 2, 9])}
+        return {"shuffle": chance.choice(["none", "global", "block"]), "seed": chance.randrange(1 << 63), "buffer": chance.choice([1, 2, 9])}
 
     def batch(*sizes):
         return {"size": chance.choice(sizes), "remainder": chance.choice(["keep", "drop", "pad"])}
@@ -119,7 +119,7 @@ class ViewModel:
         if order["shuffle"] == "global":
             return [self.permute(row, self.samples, seed, epoch) for row in rows]
         if order["shuffle"] == "block":
-            return [self.block(row, self.samples, seed, epoch, order["window"], self.axes) for row in rows]
+            return [self.block(row, self.samples, seed, epoch, order["buffer"], self.axes) for row in rows]
         return rows
 
     def tensor(self, name, samples):

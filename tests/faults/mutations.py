@@ -290,7 +290,7 @@ class Reader:
         kills = self.round.kills
         try:
             if layout.name not in self.datasets:
-                self.datasets[layout.name] = batchfs.open(self.directory / f"views/{layout.name}", prefetch=self.chance.choice([0, 2]), mode="host")
+                self.datasets[layout.name] = batchfs.open(self.directory / f"views/{layout.name}", prefetch=self.chance.choice([0, 2]), mode="shm")
             got = np.array(self.datasets[layout.name].batch(batch, self.chance.randrange(10_000))[layout.name].numpy())
         except (batchfs.Error, OSError) as error:
             self.datasets.pop(layout.name, None)
@@ -358,7 +358,7 @@ class Round:
         if self.mutator.gone:
             return
         try:
-            pid = json.loads((self.directory / ".batchfs/stats.json").read_text())["pid"]
+            pid = json.loads((self.directory / ".batchfs/status.json").read_text())["pid"]
         except (OSError, json.JSONDecodeError):
             return
         self.may_end = self.may_end or (self.store.whole and any(group.changed() for group in self.model.groups.values()))

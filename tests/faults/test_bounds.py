@@ -14,7 +14,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # importlib mode does not
 from hostile_stores import GROUP, ARRAY, KB, MB, METADATA, folder, stacked_gzip
 from measured import measure, peak_of
-from watching import stats
+from watching import status
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build/batchfs"))
 MEMORY = 64 * MB
@@ -98,7 +98,7 @@ def test_a_mount_of_many_arrays_is_bounded(good, tmp_path):
 
 def check_mount(directory):
     assert len(list((directory / "arrays").iterdir())) >= 4000
-    assert peak_of(stats(directory)["pid"]) < LIMIT
+    assert peak_of(status(directory)["pid"]) < LIMIT
 
 
 # ---- servers that do not come to an end ----

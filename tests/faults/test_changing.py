@@ -10,7 +10,7 @@ import pytest
 import zarr
 
 from fault_proxy import QUICK, Fault, FaultProxy, is_chunk
-from watching import eventually, stats
+from watching import eventually, status
 
 STEPS, FILL = 48, -1.0
 # What the server tells of an object: its ETag, when it was modified, only how large it is.
@@ -80,7 +80,7 @@ def test_a_server_that_has_nothing_any_more(what, cached, origin, mounted, tmp_p
         assert all(is_stale(g) for g in got[4:])
         log = (directory / ".batchfs/log").read_text()
         assert "x/zarr.json" in log and "mount again" in log
-        assert stats(directory)["errors"] > 0
+        assert status(directory)["errors"] > 0
         proxy.set(Fault())
         assert is_fill(rows(directory, 7))  # no error is kept
 
@@ -151,7 +151,7 @@ def test_what_a_cache_keeps_is_served_when_it_is_gone(origin, mounted, tmp_path)
     with FaultProxy(origin) as proxy:
         directory = mounted(proxy.url, *MEMORY, "--cache-dir", tmp_path / "cache")
         assert all(holds(rows(directory, number), 0, number) for number in range(4))
-        written = lambda: stats(directory)["store"]["disk_cache_bytes_written"] > 24 * 40 * 2
+        written = lambda: status(directory)["store"]["disk_cache_bytes_written"] > 24 * 40 * 2
         assert eventually(written)
         proxy.set(Fault(status=404))
         got = [rows(directory, number, 1) for number in range(4)]

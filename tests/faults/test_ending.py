@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from fault_proxy import Fault, is_chunk
-from watching import eventually, is_alive, stats
+from watching import eventually, is_alive, status
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 PATIENT = ["--timeout", "600", "--retries", "100"]
@@ -24,7 +24,7 @@ DEAD = {
 
 
 def pid_of(directory):
-    return stats(directory)["pid"]
+    return status(directory)["pid"]
 
 
 def ends_soon(pid):

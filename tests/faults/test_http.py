@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fault_proxy import QUICK, Fault, FaultProxy, is_chunk
-from watching import eventually, stats
+from watching import eventually, status
 
 PASSING = {
     "nothing": Fault(),
@@ -159,17 +159,17 @@ def idle(directory):
     """The store's counters once nothing is in flight any more."""
 
     def nothing_in_flight():
-        store = stats(directory)["store"]
+        store = status(directory)["store"]
         return store if store["requests_in_flight"] == store["requests_waiting"] == 0 else None
 
     store = eventually(nothing_in_flight)
-    assert store, f"requests stay in flight: {stats(directory)['store']}"
+    assert store, f"requests stay in flight: {status(directory)['store']}"
     return store
 
 
 def holds_nothing(directory):
     """Once all that failed has ended, all memory has been given back."""
-    return eventually(lambda: stats(directory)["memory_used"] == 0)
+    return eventually(lambda: status(directory)["memory_used"] == 0)
 
 
 def batch(directory, number):
@@ -202,7 +202,7 @@ def test_a_mount_survives_a_fault(proxy, mounted, values, name):
     proxy.set(Fault())
     np.testing.assert_array_equal(np.load(batch(directory, 1)).reshape(6, 40), values[6:12])
     idle(directory)
-    assert stats(directory)["memory_used"] <= stats(directory)["memory_budget"]
+    assert status(directory)["memory_used"] <= status(directory)["memory_budget"]
 
 
 @pytest.mark.says("store-stale")

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import zarr
 
-from watching import eventually, is_alive, stats
+from watching import eventually, is_alive, status
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
 LONG = 60  # seconds that nothing here takes, on however slow a machine
@@ -116,7 +116,7 @@ def test_a_stopped_origin(place, origin, mounted):
         result = Background(directory / BATCHES[3]).end()
         assert result in (errno.ETIMEDOUT, errno.EIO) or right(place[1], 3, result)  # it may have been read ahead
         assert time.monotonic() - before < LONG
-        assert "handoff" in stats(directory)  # the mount itself answers
+        assert "handoff" in status(directory)  # the mount itself answers
     finally:
         os.kill(pid, signal.SIGCONT)
     assert eventually(lambda: not isinstance(outcome(directory / BATCHES[3]), int), LONG)
@@ -195,13 +195,13 @@ def test_the_clock_jumps(place, origin, good, batchfs, tmp_path, view_file, jump
     good("mount", origin[0], directory, "--view", view_file, "--hang-timeout", "3", "--wait", "30", "--cache-dir", tmp_path / "cache",
          env=environment)
     try:
-        pid = stats(directory)["pid"]
+        pid = status(directory)["pid"]
         for number, name in enumerate(BATCHES):
             result = Background(directory / name)
             offset.write_text(str(jump * (number % 2)))
             assert right(place[1], number, result.end())
         time.sleep(1)
-        assert stats(directory)["pid"] == pid and stats(directory)["errors"] == 0
+        assert status(directory)["pid"] == pid and status(directory)["errors"] == 0
     finally:
         batchfs("umount", "--lazy", directory)
 
@@ -250,7 +250,7 @@ def test_the_disk_of_the_cache_is_full(place, origin, mounted, tmpfs):
         assert right(place[1], number, read(directory / name))
     log = (directory / ".batchfs" / "log").read_text()
     assert sum("cache" in line and "No space left" in line for line in log.splitlines()) == 1
-    assert stats(directory)["errors"] == 0
+    assert status(directory)["errors"] == 0
 
 
 def test_the_temporary_directory_is_full(tmpfs, batchfs):
@@ -309,7 +309,7 @@ def test_the_kernel_kills_for_memory(good, batchfs, tmp_path):
     group = Group("memory", 48 << 20)
     try:
         good("mount", tmp_path / "s.zarr", directory, "--view", tmp_path / "view.json", "--memory", "1G", preexec_fn=group.enter)
-        pid = stats(directory)["pid"]
+        pid = status(directory)["pid"]
         supervisor = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
         result = Background(directory / BATCHES[0]).end()
         assert isinstance(result, int), "the group has room for it"
@@ -383,7 +383,7 @@ def test_files_are_short(place, good, batchfs, tmp_path):
     batch = [directory / f"views/v/epoch-{number // 24:04}/batch-{number % 24:06}.npy"
              for number in range(100)]
     try:
-        pid = stats(directory)["pid"]
+        pid = status(directory)["pid"]
         with contextlib.ExitStack() as stack:
             failures = []
             for path in batch:
@@ -395,7 +395,7 @@ def test_files_are_short(place, good, batchfs, tmp_path):
                         break
             assert failures and set(failures) <= {errno.ENOMEM, errno.EIO, errno.EMFILE}
         assert "RLIMIT_NOFILE" in (directory / ".batchfs" / "log").read_text()
-        assert stats(directory)["pid"] == pid
+        assert status(directory)["pid"] == pid
         # The kernel closes files a little later.
         assert eventually(lambda: not isinstance(outcome(batch[5]), int), LONG)
         contents = read(batch[5])
@@ -411,7 +411,7 @@ def test_a_background_daemon_raises_its_limit_of_files(place, good, batchfs, tmp
     good("mount", place[0], directory, "--view", view_file,
          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard)))
     try:
-        limits = pathlib.Path(f"/proc/{stats(directory)['pid']}/limits").read_text()
+        limits = pathlib.Path(f"/proc/{status(directory)['pid']}/limits").read_text()
         (line,) = (line for line in limits.splitlines() if line.startswith("Max open files"))
         assert line.split()[3] == line.split()[4] == str(hard)
     finally:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fault_proxy import QUICK, Fault, is_chunk
-from watching import eventually, is_alive, stats
+from watching import eventually, is_alive, status
 
 PATIENT = ["--timeout", "600", "--retries", "100"]
 SOON = 5
@@ -64,7 +64,7 @@ def reader():
 
 
 def nobody_waits(directory):
-    return eventually(lambda: stats(directory)["readers_waiting"] == 0)
+    return eventually(lambda: status(directory)["readers_waiting"] == 0)
 
 
 def chunk_file(directory):
@@ -172,7 +172,7 @@ def test_a_stalled_object_is_a_timeout_and_others_go_on(proxy, directory, mounte
 
 
 def pid_of(directory):
-    return stats(directory)["pid"]
+    return status(directory)["pid"]
 
 
 def test_a_disk_that_hangs(proxy, mounted, batchfs, good, reader, tmp_path):

@@ -7,7 +7,7 @@
 #include "engine/store/cloud/s3.h"
 #include "engine/store/http/response_checks.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
 namespace {
@@ -26,7 +26,7 @@ HttpResponse answer_of(Input& input) {
     at = end + 1;
   }
   const auto body = input.rest();
-  HttpResponse response = FakeSurroundings::answer(
+  HttpResponse response = FakeStoreEnvironment::answer(
       status, std::string(reinterpret_cast<const char*>(body.data()), body.size()), headers);
   response.body_received = body.size();
   return response;
@@ -37,15 +37,16 @@ HttpResponse answer_of(Input& input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace batchfs;
-  static FakeSurroundings fake{.variables = {{"HOME", "/h"}, {"AWS_EC2_METADATA_DISABLED", "true"}},
-                               .files = {},
-                               .answers = {},
-                               .requests = {}};
+  static FakeStoreEnvironment fake{
+      .variables = {{"HOME", "/h"}, {"AWS_EC2_METADATA_DISABLED", "true"}},
+      .files = {},
+      .answers = {},
+      .requests = {}};
   static const std::shared_ptr<ObjectService> services[] = {
-      make_s3_service("s3://bucket/p", {.anon = true}, fake.surroundings()),
-      make_gcs_service("gs://bucket/p", {.anon = true}, fake.surroundings()),
+      make_s3_service("s3://bucket/p", {.anon = true}, fake.environment()),
+      make_gcs_service("gs://bucket/p", {.anon = true}, fake.environment()),
       make_azure_service("az://account.blob.core.windows.net/container/p", {.anon = true},
-                         fake.surroundings())};
+                         fake.environment())};
   Input input(data, size);
   const auto which = input.number<std::uint8_t>();
   const HttpResponse response = answer_of(input);

@@ -10,7 +10,7 @@
 namespace batchfs::gpu {
 namespace {
 
-constexpr std::uint64_t kLargest = 16 << 10;
+constexpr std::uint64_t kMaxDecoded = 16 << 10;
 
 Verdict plan_of(DecodePlan& plan, int codec, std::span<const std::byte> chunk, std::uint64_t size) {
   switch (codec) {
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   constexpr const char* kNames[] = {"blosc", "zstd", "lz4", "shuffle"};
   Input input(data, size);
   const int codec = input.number<std::uint8_t>() % 4;
-  const std::uint64_t expected = input.number<std::uint16_t>() % kLargest;
+  const std::uint64_t expected = input.number<std::uint16_t>() % kMaxDecoded;
   const auto chunk = input.rest();
   DecodePlan plan;
   if (plan_of(plan, codec, chunk, expected) != Verdict::planned) {

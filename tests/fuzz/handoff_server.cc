@@ -14,7 +14,7 @@ class MadeUpDelivery final : public Delivery {
  public:
   MadeUpDelivery()
       : memory_(std::make_shared<MemoryFile>(MemoryFiles(false).create("fuzz", 4096))) {}
-  Mode mode() const override { return Mode::host; }
+  Mode mode() const override { return Mode::shm; }
   bool serves(const HelloMessage& hello) const override {
     return (hello.kinds & bit(MemoryKind::host)) != 0;
   }
@@ -29,11 +29,11 @@ class MadeUpDelivery final : public Delivery {
       done(nullptr, std::make_exception_ptr(Error(ErrorCode::corrupt, "made up", "v/0")));
       return 0;
     }
-    auto parcel = std::make_shared<Parcel>();
-    parcel->memories = {{id, 4096, MemoryKind::host, memory_->fd(), true}};
-    parcel->tensors = {{0, 0, bytes(*request.view, request.global_batch())}};
-    parcel->held = memory_;
-    done(parcel, nullptr);
+    auto delivered = std::make_shared<DeliveredBatch>();
+    delivered->memories = {{id, 4096, MemoryKind::host, memory_->fd(), true}};
+    delivered->tensors = {{0, 0, bytes(*request.view, request.global_batch())}};
+    delivered->held = memory_;
+    done(delivered, nullptr);
     return 0;
   }
   void cancel(std::uint64_t opened) override {
@@ -68,8 +68,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace batchfs::handoff;
   static const FakeData fake(10, 4, 6);
   static MadeUpDelivery delivery;
-  static Offer offer = [] {
-    Offer made;
+  static ServerContext context = [] {
+    ServerContext made;
     const auto add = [&](const char* json, Remainder remainder) {
       made.views.push_back(
           {fake.view(json), MemoryFiles(false).create("texts", 16), 8, 8, remainder});
@@ -85,12 +85,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   {
     std::vector<Completion> completions;
     const auto share = std::make_shared<ProcessShare>(1 << 16);
-    Connection connection(1, ends[0], offer, share, [&](Completion completion) {
+    Connection connection(1, ends[0], context, share, [&](Completion completion) {
       completions.push_back(std::move(completion));
     });
     Input input(data, size);
     const auto drain = [&] {
-      std::byte answer[kLongestMessage];
+      std::byte answer[kMaxMessage];
       while (::recv(ends[1], answer, sizeof answer, 0) > 0) {
       }
     };
@@ -109,6 +109,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   ::close(ends[1]);
-  must(offer.held == 0 && offer.leases == 0 && delivery.start_anew());
+  must(context.held == 0 && context.leases == 0 && delivery.start_anew());
   return 0;
 }

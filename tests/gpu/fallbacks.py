@@ -23,7 +23,7 @@ import numpy as np
 import handoff
 
 GPU = "--no-gpu" not in sys.argv
-SERVER, CLIENT, HOST = ("daemon", "reader", "host") if GPU else ("host", "host", "host")  # modes: who decodes
+SERVER, CLIENT, HOST = ("server", "client", "shm") if GPU else ("shm", "shm", "shm")  # modes: who decodes
 failed = []
 
 
@@ -163,7 +163,7 @@ def reader(role, place, *arguments):
 
 
 def gpu_counters(mount):
-    gpus = mount.stats()["handoff"]["gpus"]
+    gpus = mount.status()["handoff"]["gpus"]
     return gpus[0] if gpus else {"batches": 0, "memory_used": 0, "memory_limit": 0, "streams": 0, "from_host": {}}
 
 
@@ -222,7 +222,7 @@ def part_reasons(program, folder):
                 said = handoff.answer(reader("read", mount.directory, "v", mode, pattern))
                 check(said.get("bad") == 0 and said.get("mode") == mode and said.get("why_copied") == "",
                       f"reasons: {name}, mode {mode}, {pattern}: 44 batches right, none of the host", said)
-        now = mount.stats()["handoff"]
+        now = mount.status()["handoff"]
         counters = {"client": now["decoding_readers"]["from_host"], "server": gpu_counters(mount)["from_host"]}
         check(total(counters["client"]) == 0 and total(counters["server"]) == 0, f"reasons: {name}: counted so", counters)
         show(name, now)
@@ -231,7 +231,7 @@ def part_reasons(program, folder):
                 said = handoff.answer(reader("read", mount.directory, "v", mode, "number"))
                 check(said.get("bad") == 0 and "44 of 44 batches" in said.get("why_copied", "") and "by_number" in said["why_copied"],
                       f"reasons: batches by number, mode {mode}, say so", said)
-            now = mount.stats()["handoff"]
+            now = mount.status()["handoff"]
             counters = {"client": now["decoding_readers"]["from_host"], "server": gpu_counters(mount)["from_host"]}
             check(all(c.get("by_number") == 44 and total(c) == 44 for c in counters.values()), "reasons: and are counted so", counters)
         print(log_of(mount), flush=True)
@@ -241,10 +241,10 @@ def part_reasons(program, folder):
         return
     mount = handoff.Mount(program, stores["sharded-zstd"], "--gpu-memory", "20M", views=[view("v")], memory="2G")
     for mode, options in ((SERVER, {}), (CLIENT, {"device_memory": 20 << 20}), (CLIENT, {"device_memory": 1 << 40})):
-        before = mount.stats()["handoff"]
+        before = mount.status()["handoff"]
         said = handoff.answer(reader("read", mount.directory, "v", mode, "plain", json.dumps(options)))
         check(said.get("bad") == 0 and "no_memory" in said.get("why_copied", ""), f"reasons: no memory, mode {mode} {options}, is said", said)
-        after = mount.stats()["handoff"]
+        after = mount.status()["handoff"]
         show("before and after", [before, after, said])
         counts = after["decoding_readers"]["from_host"] if mode == CLIENT else gpu_counters(mount)["from_host"]
         check(counts.get("no_memory", 0) > 0 and counts.get("failed", 1) == 0, f"reasons: no memory, mode {mode} {options}, is counted", counts)

@@ -21,7 +21,7 @@ import tempfile
 import time
 
 GPU_MEMORY = "12000M"
-AUTO = "reader"  # what auto chooses
+AUTO = "client"  # what auto chooses
 wrong = []
 
 
@@ -62,8 +62,8 @@ class Mount:
         self.log.seek(0)
         raise SystemExit("mount failed: " + self.log.read())
 
-    def stats(self):
-        return json.loads(pathlib.Path(self.directory + "/.batchfs/stats.json").read_text())
+    def status(self):
+        return json.loads(pathlib.Path(self.directory + "/.batchfs/status.json").read_text())
 
     def end(self):
         if self.process.poll() is None:
@@ -291,7 +291,7 @@ def role_train(place, mode, batches):
 
 def settled(mount):
     for _ in range(100):
-        handoff = mount.stats()["handoff"]
+        handoff = mount.status()["handoff"]
         if handoff["leases"] == 0 and handoff["readers"] == 0:
             return True
         time.sleep(0.1)
@@ -309,7 +309,7 @@ def measured(mount, coding, mode, how, rate=True):
     if rate:
         process = reader("measure", mount.directory, mode, 2.5)
         process.stdout.readline()
-        daemon = mount.stats()["pid"]  # what was started is its supervisor
+        daemon = mount.status()["pid"]  # what was started is its supervisor
         before = processor_seconds(daemon), processor_seconds(process.pid)
         process.stdout.readline()
         after = processor_seconds(daemon), processor_seconds(process.pid)
@@ -353,18 +353,18 @@ def multi_process_service():
 def part_bytes(program, folder, codings):
     for coding in codings:
         mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY, size=4)
-        for mode in ("daemon", "reader", "auto", "host", "files") if coding == codings[0] else ("daemon", "reader"):
+        for mode in ("server", "client", "auto", "shm", "files") if coding == codings[0] else ("server", "client"):
             said = answer(reader("compare", mount.directory, mode, 12))
             right = {"auto": AUTO}.get(mode, mode)
             check(said.get("bad") == [] and said.get("mode") == right, f"{coding}: batches on the GPU, mode {mode}: {said}")
         check(settled(mount), f"{coding}: leases come back")
-        print("     ", json.dumps(mount.stats()["handoff"]), flush=True)
+        print("     ", json.dumps(mount.status()["handoff"]), flush=True)
         mount.end()
 
 
 def part_killed(program, folder, codings):
     mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, size=4)
-    for held, mode in [(held, mode) for mode in ("daemon", "reader") for held in (0, 1, 3, 7)]:
+    for held, mode in [(held, mode) for mode in ("server", "client") for held in (0, 1, 3, 7)]:
         holder = reader("hold", mount.directory, mode, max(held, 1))
         if held:
             holder.stdout.readline()
@@ -373,17 +373,17 @@ def part_killed(program, folder, codings):
         holder.kill()
         holder.wait()
         check(settled(mount), f"a reader killed with {held} batches gives them back, mode {mode}")
-    for mode in ("daemon", "reader"):
+    for mode in ("server", "client"):
         said = answer(reader("compare", mount.directory, mode, 6))
         check(said.get("bad") == [] and said.get("mode") == mode, f"and the next reader reads: {said}")
     mount.end()
 
     mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, "--no-supervisor", size=4)
-    orphans = [reader("orphan", mount.directory, mode) for mode in ("daemon", "reader")]
+    orphans = [reader("orphan", mount.directory, mode) for mode in ("server", "client")]
     for orphan in orphans:
         orphan.stdout.readline()
     time.sleep(0.1)
-    os.kill(mount.stats()["pid"], signal.SIGKILL)
+    os.kill(mount.status()["pid"], signal.SIGKILL)
     for orphan in orphans:
         said = answer(orphan, 30)
         check(said.get("valid") is True and "gone" in said.get("result", ""), f"a killed daemon: {said}")
@@ -393,11 +393,11 @@ def part_killed(program, folder, codings):
 def part_fallbacks(program, folder, codings):
     mount = Mount(program, folder / codings[0], "--gpu", "off", size=4)
     said = answer(reader("compare", mount.directory, "auto", 4))
-    check(said.get("bad") == [] and said.get("mode") == "reader", f"a daemon without a GPU: {said}")
+    check(said.get("bad") == [] and said.get("mode") == "client", f"a daemon without a GPU: {said}")
     mount.end()
     mount = Mount(program, folder / codings[0], "--gpu-memory", "400M", size=4)
-    said = answer(reader("compare", mount.directory, "daemon", 4))
-    check(said.get("bad") == [] and mount.stats()["handoff"]["gpus"][0]["from_host"]["no_memory"] > 0, f"too little GPU memory: {said}")
+    said = answer(reader("compare", mount.directory, "server", 4))
+    check(said.get("bad") == [] and mount.status()["handoff"]["gpus"][0]["from_host"]["no_memory"] > 0, f"too little GPU memory: {said}")
     mount.end()
 
 
@@ -407,13 +407,13 @@ def part_two(program, folder, codings):
     if gpus < 2:
         return print("      there is one GPU: two are not tested")
     mount = Mount(program, folder / codings[0], "--gpu-memory", GPU_MEMORY, size=4)
-    for modes in (("daemon", "daemon"), ("reader", "reader"), ("daemon", "reader")):
+    for modes in (("server", "server"), ("client", "client"), ("server", "client")):
         readers = [reader("compare", mount.directory, mode, 12, gpu) for gpu, mode in enumerate(modes)]
         for gpu, (mode, process) in enumerate(zip(modes, readers)):
             said = answer(process)
             check(said.get("bad") == [] and said.get("mode") == mode and not said.get("why_copied"),
                   f"two readers, modes {modes}: that on GPU {gpu}: {said}")
-    print("     ", json.dumps(mount.stats()["handoff"]), flush=True)
+    print("     ", json.dumps(mount.status()["handoff"]), flush=True)
     check(settled(mount), "leases of both come back")
     mount.end()
 
@@ -422,13 +422,13 @@ def part_rates(program, folder, codings):
     rows = []
     for coding in codings:
         mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY)
-        for mode in ("daemon", "reader"):
+        for mode in ("server", "client"):
             rows.append(measured(mount, coding, mode, ""))
         mount.end()
     with multi_process_service() as runs:
         for coding in codings if runs else ():
             mount = Mount(program, folder / coding, "--gpu-memory", GPU_MEMORY)
-            rows.append(measured(mount, coding, "daemon", " with MPS", rate=False))
+            rows.append(measured(mount, coding, "server", " with MPS", rate=False))
             mount.end()
     print(table(rows))
 

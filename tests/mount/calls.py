@@ -3,7 +3,7 @@
 import ctypes
 
 import pytest
-from watching import stats
+from watching import status
 
 EPOCH = "views/one/epoch-0000"
 BATCH = f"{EPOCH}/batch-000001.npy"
@@ -18,4 +18,4 @@ def error_of(action, *arguments, **options):
 
 
 def has_passthrough(directory):
-    return stats(directory)["passthrough"]
+    return status(directory)["passthrough"]

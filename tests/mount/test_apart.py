@@ -37,7 +37,7 @@ def test_it_has_nothing_of_the_mount_open(weather, directory, good, tmp_path):
     view = tmp_path / "view.json"
     view.write_text(json.dumps({"name": "v", "window": {"time": 1}, "variables": ["t"], "batch": {"size": 4}}))
     good("mount", weather, directory, "--view", view)
-    process = pathlib.Path("/proc") / str(json.loads((directory / ".batchfs/stats.json").read_text())["pid"])
+    process = pathlib.Path("/proc") / str(json.loads((directory / ".batchfs/status.json").read_text())["pid"])
     device = os.stat(directory).st_dev
     for batch in range(5):
         np.load(directory / f"views/v/epoch-0000/batch-{batch:06}.npy", mmap_mode="r")

@@ -82,11 +82,11 @@ def test_values_and_chunks(damaged):
 
 def test_reading_again_is_the_same_error_and_the_counter_counts(damaged):
     mount, _ = damaged
-    before = json.loads((mount / ".batchfs/stats.json").read_text())["errors"]
+    before = json.loads((mount / ".batchfs/status.json").read_text())["errors"]
     bad = mount / "views/flipped/epoch-0000/batch-000001.npy"
     assert read_error(bad) == errno.EIO
     assert read_error(bad) == errno.EIO
-    assert json.loads((mount / ".batchfs/stats.json").read_text())["errors"] >= before
+    assert json.loads((mount / ".batchfs/status.json").read_text())["errors"] >= before
     assert "views" in [path.name for path in mount.iterdir()]
 
 

@@ -62,8 +62,8 @@ def test_several_tensors_are_a_directory(mounted, weather):
 
 def test_each_file_of_a_batch_is_counted_once(mounted):
     def delivered():
-        stats = json.loads((mounted / ".batchfs/stats.json").read_text())
-        return stats["bytes_delivered"], stats["batches_opened"]
+        status = json.loads((mounted / ".batchfs/status.json").read_text())
+        return status["bytes_delivered"], status["batches_opened"]
 
     folder = mounted / "views/two/epoch-0007/batch-000002"
     before = delivered()

@@ -51,7 +51,7 @@ def mount(store, good, batchfs, tmp_path):
 
 
 def pid_of(directory):
-    return json.loads((directory / ".batchfs" / "stats.json").read_text())["pid"]
+    return json.loads((directory / ".batchfs" / "status.json").read_text())["pid"]
 
 
 def parent_of(pid):

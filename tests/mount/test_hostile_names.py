@@ -84,9 +84,9 @@ def test_a_mount(store, view, mount_at, good, tmp_path):
         (directory / "views/v/epoch-0000/batch-000001.npy").read_bytes()
     finally:
         chunk.write_bytes(contents)
-    for file in ["summary.txt", "store.json", "views/v/schema.json", "views/v/view.json", ".batchfs/log", ".batchfs/stats.json",
+    for file in ["summary.txt", "store.json", "views/v/schema.json", "views/v/view.json", ".batchfs/log", ".batchfs/status.json",
                  ".batchfs/config.json", *(f"arrays/{name}/summary.txt" for name in NAMES)]:
         is_harmless((directory / file).read_bytes())
     assert len((directory / "arrays" / name / "summary.txt").read_text().splitlines()) < 10  # no line was made up
-    for command in [["log"], ["stats"], ["report"], ["top", "--once", "--interval", "0.1"]]:
+    for command in [["log"], ["status"], ["report"], ["top", "--once", "--interval", "0.1"]]:
         is_harmless(good(*command, directory))

@@ -48,8 +48,8 @@ def test_metrics_as_prometheus_reads_them(read_mount):
     buckets = [s.value for s in waits.samples if s.name.endswith("_bucket")]
     assert buckets == sorted(buckets) and buckets[-1] == 20
     assert samples["batchfs_get_batch_seconds_count", ()] == 20
-    stats = json.loads((read_mount / ".batchfs/stats.json").read_text())
-    assert samples["batchfs_fetched_bytes_total", ()] == stats["bytes_fetched"]
+    status = json.loads((read_mount / ".batchfs/status.json").read_text())
+    assert samples["batchfs_fetched_bytes_total", ()] == status["bytes_fetched"]
 
 
 def test_metrics_as_promtool_wants_them(read_mount):
@@ -61,12 +61,12 @@ def test_metrics_as_promtool_wants_them(read_mount):
 
 def test_the_trace_is_of_the_trace_event_format(read_mount):
     trace = json.loads((read_mount / ".batchfs/trace.json").read_text())
-    stats = json.loads((read_mount / ".batchfs/stats.json").read_text())
+    status = json.loads((read_mount / ".batchfs/status.json").read_text())
     spans = [event for event in trace if event["ph"] == "X"]
     assert {event["name"] for event in spans} == {"decode", "assemble", "wait"}
     rows = {event["tid"] for event in trace if event["name"] == "thread_name"}
     for event in spans:
-        assert event["pid"] == stats["pid"] and event["tid"] in rows and event["ts"] > 0 and event["dur"] >= 0
+        assert event["pid"] == status["pid"] and event["tid"] in rows and event["ts"] > 0 and event["dur"] >= 0
         assert event["args"]["view"] == 'a <b>&"view' and 0 <= event["args"]["batch"] < 20
     assert sorted(e["args"]["batch"] for e in spans if e["name"] == "wait") == list(range(20))
     assert {e["args"]["chunk"].split("/")[0] for e in spans if e["name"] == "decode"} == {"t"}
@@ -243,7 +243,7 @@ def test_the_log_and_its_level(weather, mount_at, tmp_path, good, fails):
 
     good("log", mount, "--level", "debug")
     assert eventually_in_log(b"the log's level is debug from now on")
-    os.kill(json.loads((mount / ".batchfs/stats.json").read_text())["pid"], signal.SIGUSR1)
+    os.kill(json.loads((mount / ".batchfs/status.json").read_text())["pid"], signal.SIGUSR1)
     assert eventually_in_log(b"the log's level is info from now on")
     assert "debug, info, warning or error" in fails(2, "log", mount, "--level", "loud")
     assert np.load(mount / "views/v/epoch-0000/batch-000000.npy").size > 0  # it serves as before

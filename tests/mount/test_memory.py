@@ -11,7 +11,7 @@ import threading
 import numpy as np
 import pytest
 import zarr
-from watching import eventually, stats
+from watching import eventually, status
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build/batchfs"))
 MB = 1 << 20
@@ -130,7 +130,7 @@ def test_64_readers_in_a_control_group(batchfs, large, tmp_path, options):
         done = subprocess.run([PROGRAM, "mount", large, directory, "--memory", str(budget), *arguments, *options],
                               preexec_fn=cgroup.enter, capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
-        peaks = Peaks(stats(directory)["pid"], cgroup)
+        peaks = Peaks(status(directory)["pid"], cgroup)
         peaks.start()
         readers = [subprocess.Popen([sys.executable, "-c", READER, str(directory), str(seed), *views], stderr=subprocess.PIPE)
                    for seed in range(64)]
@@ -140,13 +140,13 @@ def test_64_readers_in_a_control_group(batchfs, large, tmp_path, options):
                 assert reader.returncode == 0, told.decode()
         finally:
             peaks.end()
-        now = stats(directory)
-        assert eventually(lambda: stats(directory)["readers_waiting"] == 0)
-        assert eventually(lambda: stats(directory)["memory_mapped_after_close"] == 0)
-        assert eventually(lambda: stats(directory)["memory_used"] <= budget)
+        now = status(directory)
+        assert eventually(lambda: status(directory)["readers_waiting"] == 0)
+        assert eventually(lambda: status(directory)["memory_mapped_after_close"] == 0)
+        assert eventually(lambda: status(directory)["memory_used"] <= budget)
         assert now["readers_waiting_for_memory"] == 0
-        status = pathlib.Path(f"/proc/{now['pid']}/status").read_text()
-        (peak,) = [int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM")]
+        process = pathlib.Path(f"/proc/{now['pid']}/status").read_text()
+        (peak,) = [int(line.split()[1]) << 10 for line in process.splitlines() if line.startswith("VmHWM")]
         print(f"budget {budget / MB:.0f} MB; at most {peak / MB:.1f} MB resident, {peaks.anonymous / MB:.1f} of them the process's own, "
               f"{peaks.total / MB:.1f} with all batches ({peaks.samples} looks)")
         assert peak <= budget + 64 * MB
@@ -165,7 +165,7 @@ def test_all_memory_is_given_back_when_nobody_comes(large, mount_at, tmp_path):
     directory = mount_at(large, tmp_path / "mnt", {"v": view}, "--memory", "24M", "--idle", "0.3")
 
     def used():
-        return stats(directory)["memory_used"]
+        return status(directory)["memory_used"]
 
     with open(directory / "views/v/epoch-0000/batch-000003.npy", "rb"):
         (directory / "views/v/epoch-0000/batch-000009.npy").read_bytes()
@@ -198,7 +198,7 @@ def test_who_comes_when_all_is_held(large, mount_at, tmp_path):
     assert caught.value.errno == errno.ENOMEM
     assert "there is no room" in (directory / ".batchfs/log").read_text()
     waiting = subprocess.Popen(["cat", epoch / "batch-000007.npy"], stdout=subprocess.PIPE)
-    assert eventually(lambda: stats(directory)["readers_waiting_for_memory"] == 1)
+    assert eventually(lambda: status(directory)["readers_waiting_for_memory"] == 1)
     held[0].close()
     assert len(waiting.communicate(timeout=20)[0]) == (epoch / "batch-000007.npy").stat().st_size
     assert waiting.returncode == 0

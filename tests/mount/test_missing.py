@@ -38,7 +38,7 @@ VIEWS = {f"{shuffle}-{remainder}-{edge}": {
     "window": {"lat": {"size": 4, "edge": edge}, "time": {"size": 2, "stride": 1}},
     "tensors": {"x": {"variables": ["a"], "offsets": {"time": [-1, 0]}}, "y": {"variables": ["b"]}},
     "batch": {"size": 8, "remainder": remainder}, "missing": {"nan": "skip"}, "epochs": 3,
-    "order": {"shuffle": shuffle, "seed": 5} | ({"window": 2} if shuffle == "block" else {})}
+    "order": {"shuffle": shuffle, "seed": 5} | ({"buffer": 2} if shuffle == "block" else {})}
     for shuffle, remainder, edge in (("global", "keep", "pad"), ("block", "pad", "pad"), ("block", "drop", "drop"),
                                      ("block", "keep", "pad"), ("none", "pad", "partial"))}
 

@@ -43,9 +43,9 @@ def serving_pid(directory):
 
     def read():
         with contextlib.suppress(OSError, json.JSONDecodeError):
-            return json.loads((directory / ".batchfs" / "stats.json").read_text())["pid"]
+            return json.loads((directory / ".batchfs" / "status.json").read_text())["pid"]
 
-    return soon(read, "stats.json")
+    return soon(read, "status.json")
 
 
 def kill(directory, number=signal.SIGKILL):
@@ -197,9 +197,9 @@ def test_open_files_go_on(mount, expected, good, store, mode):
 
 @pytest.mark.says("death-control")
 def test_a_text_of_the_dead_daemon_is_stale(mount):
-    """What stats.json said is gone with the daemon that said it; the rest of another text would be wrong."""
+    """What status.json said is gone with the daemon that said it; the rest of another text would be wrong."""
     directory = mount()
-    with open(directory / ".batchfs" / "stats.json", "rb", buffering=0) as file:
+    with open(directory / ".batchfs" / "status.json", "rb", buffering=0) as file:
         assert len(file.read(10)) == 10
         kill(directory)
         with pytest.raises(OSError) as error:
@@ -371,8 +371,8 @@ def test_replace_with_other_options(mount, expected, store, good):
         assert file.read() == known
         assert (directory / name).read_bytes() == known
     assert (directory / name).read_bytes() == known
-    stats = json.loads((directory / ".batchfs" / "stats.json").read_text())
-    assert stats["memory_budget"] == 64 << 20 and not stats["passthrough"]
+    status = json.loads((directory / ".batchfs" / "status.json").read_text())
+    assert status["memory_budget"] == 64 << 20 and not status["passthrough"]
     ends_with(good, directory, pid)
 
 

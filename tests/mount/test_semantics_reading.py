@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 import zarr
 from calls import BATCH, EPOCH, error_of, has_passthrough, libc
-from watching import eventually, stats
+from watching import eventually, status
 
 # ---- opening and reading ----
 
 @pytest.mark.says("open-once")
 def test_many_openings_are_one_batch(mounted):
     path = mounted / "views/one/epoch-0031/batch-000006.npy"  # the last: nothing is made ahead behind it
-    before = stats(mounted)
+    before = status(mounted)
     fds = [os.open(path, os.O_RDONLY) for _ in range(20)]
     readers = [subprocess.Popen(["sha256sum", path], stdout=subprocess.PIPE) for _ in range(4)]
     assert len({reader.communicate()[0] for reader in readers}) == 1
-    after = stats(mounted)
+    after = status(mounted)
     assert after["batches_opened"] - before["batches_opened"] == 1
     for fd in fds:
         os.close(fd)
@@ -183,12 +183,12 @@ def test_what_is_mapped_after_it_was_closed_is_seen(mount_at, tmp_path):
     kept = [Mapping(epoch / f"batch-{b:06d}.npy", mmap.MAP_SHARED) for b in range(2)]
     for b in (5, 7):  # what was made ahead, and the batches last opened, make way
         np.load(epoch / f"batch-{b:06d}.npy")
-    told = stats(directory)
+    told = status(directory)
     assert 8 << 20 <= told["memory_mapped_after_close"] < 20 << 20
     assert kept[1].bytes()[4096:] == values[1].tobytes()
     for mapping in kept:
         mapping.unmap()
-    assert eventually(lambda: stats(directory)["memory_mapped_after_close"] == 0)
+    assert eventually(lambda: status(directory)["memory_mapped_after_close"] == 0)
 
 
 # ---- when the store changes ----
@@ -218,7 +218,7 @@ def test_batches_stay_readable_when_the_mount_ends(weather, mount_at, tmp_path):
     contents = path.read_bytes()
     with open(path, "rb") as file:
         mapped = mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ)
-        os.kill(stats(directory)["pid"], signal.SIGTERM)
+        os.kill(status(directory)["pid"], signal.SIGTERM)
         assert eventually(lambda: not os.path.ismount(directory))
         assert file.read() == contents
     assert mapped[:] == contents

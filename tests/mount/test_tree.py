@@ -106,21 +106,21 @@ def test_the_metadata_is_as_stored(mounted, weather):
     assert json.loads((mounted / "arrays/t/metadata.json").read_text()) == json.loads(stored.read_text())
 
 
-def test_stats(mounted, good):
+def test_status(mounted, good):
     np.load(mounted / "views/one/epoch-0000/batch-000000.npy")
-    told = json.loads(good("stats", mounted, "--json"))
+    told = json.loads(good("status", mounted, "--json"))
     for key in ("pid", "passthrough", "bytes_fetched", "bytes_decoded", "bytes_delivered", "chunks_decoded",
                 "batches_assembled", "reader_wait_seconds", "memory_budget", "memory_used", "errors"):
         assert key in told
     assert told["batches_assembled"] >= 1
     command = pathlib.Path(f"/proc/{told['pid']}/cmdline").read_bytes().decode()
     assert "batchfs" in command and str(mounted) in command
-    assert "batches assembled" in good("stats", mounted).decode()
+    assert "batches assembled" in good("status", mounted).decode()
     assert ".batchfs" not in names(mounted)
 
 
 def test_both_ways_of_reading_are_tested(mounted, request):
-    on = json.loads((mounted / ".batchfs/stats.json").read_text())["passthrough"]
+    on = json.loads((mounted / ".batchfs/status.json").read_text())["passthrough"]
     if "no-passthrough" in request.node.callspec.id:
         assert on is False
         return
@@ -138,7 +138,7 @@ def test_the_kernel_lists_it_as_read_only(mounted):
 
 def test_umount_ends_the_daemon(weather, mount_at, good, tmp_path):
     directory = mount_at(weather, tmp_path / "mnt", {})
-    pid = json.loads((directory / ".batchfs/stats.json").read_text())["pid"]
+    pid = json.loads((directory / ".batchfs/status.json").read_text())["pid"]
     good("umount", directory)
     assert names(directory) == []
     assert eventually(lambda: not is_alive(pid))
@@ -160,7 +160,7 @@ def test_mount_options_as_mount_writes_them(weather, mount_at, tmp_path):
     directory = mount_at(weather, tmp_path / "mnt", {}, "-o", "ro,noauto,x-systemd.automount,memory=64M,no-passthrough")
     config = json.loads((directory / ".batchfs/config.json").read_text())
     assert config["memory"] == 64 << 20
-    assert json.loads((directory / ".batchfs/stats.json").read_text())["passthrough"] is False
+    assert json.loads((directory / ".batchfs/status.json").read_text())["passthrough"] is False
 
 
 def test_what_is_wrong_is_told_before_the_command_returns(fails, weather, tmp_path):

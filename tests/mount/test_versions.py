@@ -151,7 +151,7 @@ def test_what_is_removed_is_no_fill_value(what, consolidated, layout, mount_at, 
     assert all(is_stale(g) or holds(g, 0, number) for number, g in enumerate(got))
     assert sum(is_stale(g) for g in got) > 8
     assert "mount again" in log(mount)
-    assert json.loads((mount / ".batchfs/stats.json").read_text())["errors"] > 0
+    assert json.loads((mount / ".batchfs/status.json").read_text())["errors"] > 0
 
 
 @pytest.mark.says("store-removed")
@@ -254,9 +254,9 @@ def test_versions_are_counted(mount_at, tmp_path):
     create(tmp_path / "s.zarr", "unsharded")[...] = values(0)
     mount = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", VIEW, *SMALL)
     assert holds(rows(mount, 0), 0, 0)
-    before = json.loads((mount / ".batchfs/stats.json").read_text())["store"]
+    before = json.loads((mount / ".batchfs/status.json").read_text())["store"]
     assert all(holds(rows(mount, number), 0, number) for number in range(STEPS // 2))
-    store = json.loads((mount / ".batchfs/stats.json").read_text())["store"]
+    store = json.loads((mount / ".batchfs/status.json").read_text())["store"]
     assert store["object_versions"] >= STEPS // 2 and store["object_versions"] >= before["object_versions"]
     assert store["object_versions_not_kept"] == 0
     assert "object_versions_not_kept" in (mount / ".batchfs/metrics").read_text()

@@ -50,7 +50,7 @@ def complete(good, tmp_path_factory):
 
 def test_bash_offers_every_command(complete, commands):
     assert complete("") == {*commands, "-h", "--help", "--version"}
-    assert complete("st") == {"statistics", "stats"}
+    assert complete("st") == {"statistics", "status"}
 
 
 def test_bash_offers_every_option(complete, commands):

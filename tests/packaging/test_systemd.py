@@ -67,8 +67,8 @@ class Service:
     def control(self, verb, *options):
         self.machine.good("systemctl", verb, *options, self.unit)
 
-    def stats(self):
-        return json.loads((self.mnt / ".batchfs/stats.json").read_text())
+    def status(self):
+        return json.loads((self.mnt / ".batchfs/status.json").read_text())
 
     def is_mounted(self):
         return f" {self.place} " in pathlib.Path(f"/proc/{self.machine.first}/mountinfo").read_text()
@@ -112,7 +112,7 @@ def test_it_is_as_confined_as_the_manual_says(machine, service):
     print(told)
     assert float(re.search(r"level for \S+: ([0-9.]+)", told)[1]) <= 4.7
     # And does not miss what it may not do.
-    assert service.stats()["passthrough"] and service.stats()["errors"] == 0
+    assert service.status()["passthrough"] and service.status()["errors"] == 0
     assert np.load(service.mnt / BATCHES[0]).shape == (6, 1, 64, 128)
 
 
@@ -226,33 +226,33 @@ def test_the_watchdog_ends_what_hangs(service, reloaded):
     service.control("start")
     if reloaded:
         service.control("reload")
-    pid = service.stats()["pid"]
+    pid = service.status()["pid"]
     with open(service.mnt / "arrays/field/values.npy", "rb", buffering=0) as file:
         service.machine.good("kill", "-STOP", pid)
         service.is_(ActiveState="active", NRestarts="1")
         assert np.frombuffer(file.read(1 << 30)[-4:], "f4")[0] == zarr.open_group(str(service.store))["field"][-1, -1, -1]
-    assert service.stats()["pid"] != pid
+    assert service.status()["pid"] != pid
     assert service.is_mounted()
 
 
 def test_reload_is_for_another_version_and_other_options(service, expected):
     service.control("start")
     (first,) = service.machine.properties(service.unit, "MainPID")
-    budget = service.stats()["memory_budget"]
+    budget = service.status()["memory_budget"]
     with contextlib.ExitStack() as stack:
         files = {name: stack.enter_context(open(service.mnt / name, "rb")) for name in BATCHES[:4]}
         service.configure("--memory", "96M")
         service.control("reload")
         for name, file in files.items():
             assert file.read() == pathlib.Path(expected[name]).read_bytes()
-    assert service.stats()["memory_budget"] == 96 << 20 != budget
+    assert service.status()["memory_budget"] == 96 << 20 != budget
     main, state, stored = service.machine.properties(service.unit, "MainPID", "ActiveState", "NFileDescriptorStore")
     assert main != first and (state, stored) == ("active", "2")
-    assert service.machine.good("ps", "-o", "ppid=", service.stats()["pid"]).strip() == main
+    assert service.machine.good("ps", "-o", "ppid=", service.status()["pid"]).strip() == main
     # What is reloaded is kept as well as what was started.
     service.control("kill", "-s", "KILL")
     service.is_(ActiveState="active", NRestarts="1")
-    assert service.stats()["memory_budget"] == 96 << 20
+    assert service.status()["memory_budget"] == 96 << 20
     service.control("reload")
     service.control("stop")
     assert not service.is_mounted()
@@ -261,12 +261,12 @@ def test_reload_is_for_another_version_and_other_options(service, expected):
 
 def test_a_reload_in_vain_changes_nothing(service, expected):
     service.control("start")
-    pid, before = service.stats()["pid"], service.machine.properties(service.unit, "MainPID")
+    pid, before = service.status()["pid"], service.machine.properties(service.unit, "MainPID")
     service.view.write_text(json.dumps(dict(VIEW, batch={"size": 5})))
     assert service.machine.run("systemctl", "reload", service.unit).returncode == 1
     assert any("a view has changed" in entry["MESSAGE"] for entry in entries(service))
     assert service.machine.properties(service.unit, "MainPID", "ActiveState") == [*before, "active"]
-    assert service.stats()["pid"] == pid
+    assert service.status()["pid"] == pid
     assert (service.mnt / BATCHES[0]).read_bytes() == pathlib.Path(expected[BATCHES[0]]).read_bytes()
 
 
@@ -287,7 +287,7 @@ def test_killed_for_good_it_leaves_no_dead_mount(service):
 
 def test_started_on_what_a_killed_mount_left(service):
     service.machine.good("batchfs", "mount", "--no-supervisor", service.store, service.place)
-    pid = service.stats()["pid"]
+    pid = service.status()["pid"]
     parent = service.machine.good("ps", "-o", "ppid=", pid).strip()
     service.machine.good("kill", "-KILL", parent, pid)
     end = time.monotonic() + 30

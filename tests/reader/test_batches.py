@@ -12,7 +12,7 @@ from reader_servers import PROGRAM, VIEWS, same
 import batchfs
 
 
-@pytest.fixture(params=["host", "files", "socket"])
+@pytest.fixture(params=["shm", "files", "socket"])
 def dataset(request, server):
     """dataset(view, **arguments): opened over the mount's socket, the mount's files, or a server without a mount."""
 

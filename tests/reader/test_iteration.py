@@ -14,10 +14,10 @@ def numbers(dataset):
     return [(batch.epoch, batch.number) for batch in dataset]
 
 
-@pytest.fixture(params=["host", "files"])
+@pytest.fixture(params=["shm", "files"])
 def place(request, server):
     """What to open, and how."""
-    if request.param == "host":
+    if request.param == "shm":
         return lambda view="two", **arguments: batchfs.open(server.socket, view, **arguments)
     mounted = request.getfixturevalue("mounted")
     return lambda view="two", **arguments: batchfs.open(mounted, view, mode="files", **arguments)

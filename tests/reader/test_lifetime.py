@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 from reader_servers import PROGRAM, VIEWS, mount, same
-from watching import eventually, stats
+from watching import eventually, status
 
 import batchfs
 
@@ -42,7 +42,7 @@ reach("the end")
 
 
 def handoff(directory):
-    return stats(directory)["handoff"]
+    return status(directory)["handoff"]
 
 
 def idle(directory):
@@ -83,7 +83,7 @@ def test_leases_and_memory_go_with_the_arrays(own_mount):
     for _ in range(16):
         assert len(list(batchfs.open(own_mount, "two"))) == 14
         assert eventually(lambda: idle(own_mount))
-        used.append(stats(own_mount)["memory_used"])
+        used.append(status(own_mount)["memory_used"])
     assert max(used[4:]) <= max(used[:4]) + 6 * batch
 
 
@@ -155,17 +155,17 @@ def test_a_killed_daemon_leaves_what_was_read(store, tmp_path, options):
     mount(store, mnt, *options)
     try:
         data = batchfs.open(mnt, "two", prefetch=0)
-        assert data.mode == "host"
+        assert data.mode == "shm"
         held = list(data)
         copies = [batch["q"].numpy().copy() for batch in held]
-        killed = stats(mnt)["pid"]
+        killed = status(mnt)["pid"]
         os.kill(killed, signal.SIGKILL)
         if options:
             with pytest.raises(batchfs.Error):
                 for _ in range(1000):
                     data.batch(0)
         else:  # another daemon goes on: asked again, it answers
-            assert eventually(lambda: stats(mnt)["pid"] != killed)
+            assert eventually(lambda: status(mnt)["pid"] != killed)
             assert eventually(lambda: answers(data, copies[0]))
         assert all(same(batch["q"].numpy(), copy) for batch, copy in zip(held, copies))
     finally:
@@ -186,7 +186,7 @@ def test_files_are_taken_where_the_socket_cannot_be_reached(own_mount):
     assert data.mode == "files" and "No such file" in data.why_files
     assert [batch.number for batch in data] == list(range(14))
     with pytest.raises(batchfs.Error):
-        batchfs.open(own_mount, "two", mode="host")
+        batchfs.open(own_mount, "two", mode="shm")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -233,7 +233,7 @@ def test_a_slow_reader_holds_up_nobody(serve):
 
 
 def test_many_readers_share_batches(own_mount):
-    before = stats(own_mount)["batches_assembled"]
+    before = status(own_mount)["batches_assembled"]
     readers = [batchfs.open(own_mount, "one") for _ in range(8)]
     arrays = [reader[3]["t"].numpy() for reader in readers]
     assert all(same(array, arrays[0]) for array in arrays)
@@ -242,7 +242,7 @@ def test_many_readers_share_batches(own_mount):
     inodes = {line.split()[4] for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
               if any(line.startswith(f"{array.ctypes.data & ~0xfff:x}-") for array in arrays)}
     assert len(inodes) == 1
-    assert stats(own_mount)["batches_assembled"] - before <= 4
+    assert status(own_mount)["batches_assembled"] - before <= 4
 
 
 def test_threads_share_a_reader(server):
@@ -343,7 +343,7 @@ def test_sockets_at_long_paths(store, tmp_path, serve):
 def test_sockets_of_killed_mounts_are_removed(store, tmp_path):
     mount(store, tmp_path / "mnt", "--no-supervisor")
     left = pathlib.Path(os.readlink(tmp_path / "mnt/.batchfs/handoff.sock"))
-    killed = stats(tmp_path / "mnt")["pid"]
+    killed = status(tmp_path / "mnt")["pid"]
     os.kill(killed, signal.SIGKILL)
     assert eventually(lambda: not pathlib.Path(f"/proc/{killed}").exists())  # till then its socket takes connections
     assert left.exists()
@@ -351,7 +351,7 @@ def test_sockets_of_killed_mounts_are_removed(store, tmp_path):
     mount(store, tmp_path / "again")
     try:
         assert eventually(lambda: not left.exists())
-        assert batchfs.open(tmp_path / "again", "two").mode == "host"
+        assert batchfs.open(tmp_path / "again", "two").mode == "shm"
     finally:
         subprocess.run([PROGRAM, "umount", "--lazy", str(tmp_path / "again")], check=False)
 

@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 from reader_servers import same
-from watching import eventually, stats
+from watching import eventually, status
 
 import batchfs
 from batchfs import _batch
@@ -38,7 +38,7 @@ def torch(monkeypatch):
 
 def leases(directory):
     gc.collect()
-    return stats(directory)["handoff"]["leases"]
+    return status(directory)["handoff"]["leases"]
 
 
 def test_one_tensor_and_all_are_the_same_memory(server, torch):

@@ -16,7 +16,7 @@ import pytest
 import xarray as xr
 from raw_reader import RawReader
 from reader_servers import PROGRAM, Server, same
-from watching import eventually, stats
+from watching import eventually, status
 
 import batchfs
 
@@ -126,7 +126,7 @@ def test_no_reader_changes_what_others_read(serve_fields, fields, view, variable
         except OSError:
             pass
     values = fields[1][variable].values
-    others = [batch[variable].numpy().squeeze() for batch in batchfs.open(server.socket, view, mode="host")]
+    others = [batch[variable].numpy().squeeze() for batch in batchfs.open(server.socket, view, mode="shm")]
     assert same(np.concatenate([other.reshape(BATCH, *values.shape[1:]) for other in others]), values)
     assert server.process.poll() is None
 
@@ -161,7 +161,7 @@ def test_nobody_changes_a_batch_that_is_mapped_from_the_mount(fields, tmp_path):
 # Holds every batch that it gets, of several readers in turn, says how many, and waits.
 GREEDY = """
 import sys, batchfs
-readers = [iter(batchfs.open(sys.argv[1], "two", mode="host", prefetch=0)) for _ in range(int(sys.argv[2]))]
+readers = [iter(batchfs.open(sys.argv[1], "two", mode="shm", prefetch=0)) for _ in range(int(sys.argv[2]))]
 held = []
 try:
     while len(held) < 500:
@@ -185,7 +185,7 @@ def test_a_reader_that_holds_all_it_can_and_stops_starves_nobody(serve_fields, f
         held, why = said.split(" ", 1)
         assert 4 <= int(held) <= 9 and "exceeds its share" in why, said
         greedy.send_signal(signal.SIGSTOP)
-        read = [batch["t"].numpy().copy() for batch in batchfs.open(server.socket, "two", mode="host")]
+        read = [batch["t"].numpy().copy() for batch in batchfs.open(server.socket, "two", mode="shm")]
         assert same(np.concatenate(read).squeeze(), fields[1].t.values)
     finally:
         greedy.kill()
@@ -194,20 +194,20 @@ def test_a_reader_that_holds_all_it_can_and_stops_starves_nobody(serve_fields, f
 
 @pytest.mark.says("umount-handoff")
 def test_umount_refuses_while_a_reader_of_the_handoff_holds_a_batch(own_mount):
-    held = next(iter(batchfs.open(own_mount, "two", prefetch=0, mode="host")))
+    held = next(iter(batchfs.open(own_mount, "two", prefetch=0, mode="shm")))
     done = subprocess.run([PROGRAM, "umount", str(own_mount)], capture_output=True, text=True, timeout=20)
     assert done.returncode != 0 and os.path.ismount(own_mount)
     assert done.stderr.count("\n") == 1
     assert "of the hand-off holds" in done.stderr and "--lazy" in done.stderr, done.stderr
     del held
-    assert eventually(lambda: stats(own_mount)["handoff"]["leases"] == 0)
+    assert eventually(lambda: status(own_mount)["handoff"]["leases"] == 0)
     subprocess.run([PROGRAM, "umount", str(own_mount)], check=True, timeout=20)
     assert not os.path.ismount(own_mount)
 
 
 @pytest.mark.says("umount-handoff")
 def test_umount_lazy_ends_a_mount_whose_batches_are_held(own_mount):
-    held = next(iter(batchfs.open(own_mount, "two", prefetch=0, mode="host")))
+    held = next(iter(batchfs.open(own_mount, "two", prefetch=0, mode="shm")))
     before = held["t"].numpy().copy()
     subprocess.run([PROGRAM, "umount", "--lazy", str(own_mount)], check=True, timeout=20)
     assert not os.path.ismount(own_mount)
@@ -215,7 +215,7 @@ def test_umount_lazy_ends_a_mount_whose_batches_are_held(own_mount):
 
 
 def test_umount_of_a_mount_that_hangs_does_not(own_mount):
-    daemon = stats(own_mount)["pid"]
+    daemon = status(own_mount)["pid"]
     os.kill(daemon, signal.SIGSTOP)
     try:
         done = subprocess.run([PROGRAM, "umount", str(own_mount)], capture_output=True, text=True, timeout=20)

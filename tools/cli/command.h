@@ -14,33 +14,33 @@
 
 namespace batchfs {
 
-using Run = std::function<void(Output&)>;
+using CommandAction = std::function<void(Output&)>;
 
 struct Command {
   const char* name;
   const char* group;    // the heading it is listed under; empty: it is not listed
   const char* summary;  // one line, as `batchfs --help` shows it
   const char* example;  // at the end of its own help
-  Run (*setup)(CLI::App& app);
+  CommandAction (*setup)(CLI::App& app);
 };
 
-Run setup_inspect(CLI::App& app);
-Run setup_cat(CLI::App& app);
-Run setup_view(CLI::App& app);
-Run setup_plan(CLI::App& app);
-Run setup_statistics(CLI::App& app);
-Run setup_batch(CLI::App& app);
-Run setup_warm(CLI::App& app);
-Run setup_check(CLI::App& app);
-Run setup_mount(CLI::App& app);
-Run setup_serve(CLI::App& app);
-Run setup_umount(CLI::App& app);
-Run setup_stats(CLI::App& app);
-Run setup_top(CLI::App& app);
-Run setup_report(CLI::App& app);
-Run setup_log(CLI::App& app);
-Run setup_doctor(CLI::App& app);
-Run setup_completion(CLI::App& app);
+CommandAction setup_inspect(CLI::App& app);
+CommandAction setup_cat(CLI::App& app);
+CommandAction setup_view(CLI::App& app);
+CommandAction setup_plan(CLI::App& app);
+CommandAction setup_statistics(CLI::App& app);
+CommandAction setup_batch(CLI::App& app);
+CommandAction setup_warm(CLI::App& app);
+CommandAction setup_check(CLI::App& app);
+CommandAction setup_mount(CLI::App& app);
+CommandAction setup_serve(CLI::App& app);
+CommandAction setup_umount(CLI::App& app);
+CommandAction setup_status(CLI::App& app);
+CommandAction setup_top(CLI::App& app);
+CommandAction setup_report(CLI::App& app);
+CommandAction setup_log(CLI::App& app);
+CommandAction setup_doctor(CLI::App& app);
+CommandAction setup_completion(CLI::App& app);
 
 /// Wrong usage that only the command itself can see: exit code 2.
 struct UsageError {

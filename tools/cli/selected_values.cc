@@ -102,10 +102,10 @@ void SelectedValues::for_each_piece(
     const std::function<void(std::span<const std::byte>)>& use) const {
   if (element_count(counts_) == 0) return;
   // Each chunk of a piece costs memory of its own: where chunks are tiny, pieces are smaller.
-  constexpr std::uint64_t kMostChunks = 1 << 16;
+  constexpr std::uint64_t kMaxChunks = 1 << 16;
   const std::uint64_t chunk_bytes = whole_ ? piece_bytes : variable_.array->chunk_bytes();
-  if (chunk_bytes < piece_bytes / kMostChunks)
-    piece_bytes = std::max<std::uint64_t>(chunk_bytes, 1) * kMostChunks;
+  if (chunk_bytes < piece_bytes / kMaxChunks)
+    piece_bytes = std::max<std::uint64_t>(chunk_bytes, 1) * kMaxChunks;
   // A piece is some positions of dimension `split`, one of each before it and all of those after
   // it.
   const auto budget = static_cast<std::int64_t>(std::min<std::uint64_t>(piece_bytes, INT64_MAX));

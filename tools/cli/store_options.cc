@@ -126,7 +126,7 @@ OpenedStore open_zarr(const StoreOptions& options) {
 }
 
 std::string read_text_file(const std::string& path, const std::string& what) {
-  constexpr std::size_t kLargest = 16 << 20;
+  constexpr std::size_t kMaxFileBytes = 16 << 20;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
                                                              std::fclose);
   const std::string where = what.empty() ? path : what + " '" + path + "'";
@@ -142,7 +142,7 @@ std::string read_text_file(const std::string& path, const std::string& what) {
   std::size_t n;
   while ((n = std::fread(block, 1, sizeof block, file.get())) > 0) {
     text.append(block, n);
-    if (text.size() > kLargest) {
+    if (text.size() > kMaxFileBytes) {
       throw Error(ErrorCode::invalid_argument, "larger than 16 MB: not a view file", where);
     }
   }

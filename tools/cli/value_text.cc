@@ -95,10 +95,10 @@ __int128 floor_divide(__int128 a, __int128 b) {
 }
 
 /// Dates farther away than this are given as counts: nobody means them.
-constexpr std::int64_t kMostYears = 1'000'000'000;
+constexpr std::int64_t kMaxYears = 1'000'000'000;
 
 bool is_near(__int128 count, std::int64_t per_year) {
-  return count < __int128{kMostYears} * per_year && count > -__int128{kMostYears} * per_year;
+  return count < __int128{kMaxYears} * per_year && count > -__int128{kMaxYears} * per_year;
 }
 
 void append_date(std::string& out, std::int64_t days) {

@@ -88,7 +88,7 @@ void batch(const BatchOptions& options, Output& output) {
 
 }  // namespace
 
-Run setup_batch(CLI::App& app) {
+CommandAction setup_batch(CLI::App& app) {
   const auto options = std::make_shared<BatchOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");

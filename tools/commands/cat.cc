@@ -185,7 +185,7 @@ void cat(const CatOptions& options, Output& output) {
 
 }  // namespace
 
-Run setup_cat(CLI::App& app) {
+CommandAction setup_cat(CLI::App& app) {
   const auto options = std::make_shared<CatOptions>();
   add_store_options(app, options->store);
   app.add_option("ARRAY", options->array,

@@ -206,7 +206,7 @@ std::string fish(const OfferedCommand& program, const std::vector<OfferedCommand
 
 }  // namespace
 
-Run setup_completion(CLI::App& app) {
+CommandAction setup_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
   app.add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()

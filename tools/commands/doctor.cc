@@ -84,7 +84,7 @@ void show(const DoctorOptions& options, Output& output) {
 
 }  // namespace
 
-Run setup_doctor(CLI::App& app) {
+CommandAction setup_doctor(CLI::App& app) {
   const auto options = std::make_shared<DoctorOptions>();
   app.add_option("STORE", options->store.store,
                  "a store to reach, or a directory where one is mounted")

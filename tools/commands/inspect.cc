@@ -21,7 +21,7 @@ struct InspectOptions {
 };
 
 /// An array as it can be read: its chunks, and why it cannot be.
-struct Entry {
+struct InspectedArray {
   const ArrayMetadata* metadata;
   std::vector<std::string> dims;
   ChunkGrid grid;  // chunks that can be read alone: in shards, the inner chunks
@@ -30,8 +30,8 @@ struct Entry {
   std::string unsupported;
 };
 
-Entry examine(const OpenedStore& opened, const ArrayMetadata& metadata) {
-  Entry entry{&metadata, {}, {}, false, std::nullopt, metadata.unsupported};
+InspectedArray examine(const OpenedStore& opened, const ArrayMetadata& metadata) {
+  InspectedArray entry{&metadata, {}, {}, false, std::nullopt, metadata.unsupported};
   try {
     entry.dims = dimension_names(metadata);
     entry.grid = ChunkGrid(metadata.shape, metadata.chunk_shape);
@@ -55,7 +55,7 @@ Entry examine(const OpenedStore& opened, const ArrayMetadata& metadata) {
 
 std::string path_text(const std::string& path) { return path.empty() ? "/" : path; }
 
-Json entry_json(const Entry& entry) {
+Json entry_json(const InspectedArray& entry) {
   const ArrayMetadata& metadata = *entry.metadata;
   Json json = Json::object();
   json["shape"] = shape_json(metadata.shape);
@@ -76,7 +76,7 @@ Json entry_json(const Entry& entry) {
   return json;
 }
 
-std::string store_json_text(const OpenedStore& opened, const std::vector<Entry>& entries) {
+std::string store_json_text(const OpenedStore& opened, const std::vector<InspectedArray>& entries) {
   const Hierarchy& hierarchy = *opened.hierarchy;
   Json json = Json::object();
   json["store"] = opened.store->url();
@@ -88,7 +88,7 @@ std::string store_json_text(const OpenedStore& opened, const std::vector<Entry>&
     append_member(json["groups"], path_text(path), {{"attributes", group.attributes}});
   }
   json["arrays"] = Json::object();
-  for (const Entry& entry : entries)
+  for (const InspectedArray& entry : entries)
     append_member(json["arrays"], path_text(entry.metadata->path), entry_json(entry));
   json["problems"] = Json::array();
   for (const auto& [key, why] : hierarchy.problems)
@@ -96,7 +96,7 @@ std::string store_json_text(const OpenedStore& opened, const std::vector<Entry>&
   return json_text(json) + "\n";
 }
 
-std::string chunk_size_text(const Entry& entry) {
+std::string chunk_size_text(const InspectedArray& entry) {
   if (entry.metadata->type.is_variable()) return "varies";
   Dims all = entry.grid.chunk_shape();
   all.push_back(entry.metadata->type.itemsize);
@@ -109,10 +109,10 @@ std::string type_text(const DataType& type) {
 }
 
 /// The arrays of one group, as a table.
-std::string group_text(const std::vector<const Entry*>& entries) {
+std::string group_text(const std::vector<const InspectedArray*>& entries) {
   Table table({"array", "type", "dimensions", "shape", "chunks", "chunk size", "chunks in all",
                "codecs", "size"});
-  for (const Entry* entry : entries) {
+  for (const InspectedArray* entry : entries) {
     const ArrayMetadata& metadata = *entry->metadata;
     const std::string& path = metadata.path;
     const bool readable = entry->grid.chunk_shape().size() == metadata.shape.size();
@@ -126,11 +126,11 @@ std::string group_text(const std::vector<const Entry*>& entries) {
   return table.text();
 }
 
-std::string summary_text(const OpenedStore& opened, const std::vector<Entry>& entries) {
+std::string summary_text(const OpenedStore& opened, const std::vector<InspectedArray>& entries) {
   const Hierarchy& hierarchy = *opened.hierarchy;
   std::uint64_t bytes = 0;
-  std::map<std::string, std::vector<const Entry*>> by_group;
-  for (const Entry& entry : entries) {
+  std::map<std::string, std::vector<const InspectedArray*>> by_group;
+  for (const InspectedArray& entry : entries) {
     const std::string& path = entry.metadata->path;
     const std::size_t slash = path.rfind('/');
     by_group[slash == std::string::npos ? "" : path.substr(0, slash)].push_back(&entry);
@@ -145,7 +145,7 @@ std::string summary_text(const OpenedStore& opened, const std::vector<Entry>& en
     out += "\n" + printable(path_text(group)) + "\n" + group_text(members);
   }
   std::string trouble;
-  for (const Entry& entry : entries) {
+  for (const InspectedArray& entry : entries) {
     if (!entry.unsupported.empty()) {
       trouble +=
           "  " + printable(path_text(entry.metadata->path) + ": " + entry.unsupported) + "\n";
@@ -162,13 +162,13 @@ std::string summary_text(const OpenedStore& opened, const std::vector<Entry>& en
 
 }  // namespace
 
-Run setup_inspect(CLI::App& app) {
+CommandAction setup_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
   add_store_options(app, options->store);
   app.add_flag("--json", options->json, "write JSON, for programs");
   return [options](Output& output) {
     const OpenedStore opened = open_zarr(options->store);
-    std::vector<Entry> entries;
+    std::vector<InspectedArray> entries;
     for (const auto& [path, metadata] : opened.hierarchy->arrays) {
       entries.push_back(examine(opened, metadata));
     }

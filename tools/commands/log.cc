@@ -38,10 +38,10 @@ bool takes_signal(pid_t pid, int signal) {
 }
 
 pid_t server_of(const std::string& mount) {
-  const std::string path = mount + "/.batchfs/stats.json";
-  const Json stats = parse_json(read_text_file(path), path);
-  const auto pid = stats.find("pid");
-  if (pid == stats.end() || !pid->is_number_integer())
+  const std::string path = mount + "/.batchfs/status.json";
+  const Json status = parse_json(read_text_file(path), path);
+  const auto pid = status.find("pid");
+  if (pid == status.end() || !pid->is_number_integer())
     throw Error(ErrorCode::corrupt, "tells no process", path);
   return pid->get<pid_t>();
 }
@@ -72,7 +72,7 @@ void show(const LogOptions& options, Output& output) {
 
 }  // namespace
 
-Run setup_log(CLI::App& app) {
+CommandAction setup_log(CLI::App& app) {
   const auto options = std::make_shared<LogOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_option("--level", options->level,

@@ -196,7 +196,7 @@ void serve(const MountOptions& options, const Supervised& supervised,
 
 }  // namespace
 
-Run setup_mount(CLI::App& app) {
+CommandAction setup_mount(CLI::App& app) {
   struct Options {
     MountOptions mount;
     std::vector<std::string> lists;

@@ -168,7 +168,7 @@ std::shared_ptr<const View> view_to_plan(const OpenedView& opened, const StoreOp
 
 }  // namespace
 
-Run setup_plan(CLI::App& app) {
+CommandAction setup_plan(CLI::App& app) {
   const auto options = std::make_shared<PlanOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");

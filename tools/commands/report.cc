@@ -40,14 +40,15 @@ void make(const ReportOptions& options, Output& output) {
   // The trace first: what the statistics count, it may not have yet, but what it has, they do.
   Report report;
   report.timeline = timeline(read_json(control + "trace.json"));
-  const Json stats = read_json(control + "stats.json"), config = read_json(control + "config.json");
+  const Json status = read_json(control + "status.json"),
+             config = read_json(control + "config.json");
   const WaitFacts facts = wait_facts(
-      report.timeline, stats, static_cast<std::int64_t>(std::thread::hardware_concurrency()));
+      report.timeline, status, static_cast<std::int64_t>(std::thread::hardware_concurrency()));
   report.mount = mount;
   if (const auto store = config.find("store"); store != config.end() && store->is_string())
     report.store = store->get<std::string>();
   report.made = local_time();
-  report.activity = activity(nullptr, stats);
+  report.activity = activity(nullptr, status);
   report.decode_amplification = facts.decode_amplification;
   report.fetch_amplification = facts.fetch_amplification;
   report.advice = wait_advice(facts);
@@ -59,7 +60,7 @@ void make(const ReportOptions& options, Output& output) {
 
 }  // namespace
 
-Run setup_report(CLI::App& app) {
+CommandAction setup_report(CLI::App& app) {
   const auto options = std::make_shared<ReportOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_option("-o,--output", options->output,

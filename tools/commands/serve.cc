@@ -96,7 +96,7 @@ void serve(const ServeOptions& options, const std::function<void()>& ready) {
 
 }  // namespace
 
-Run setup_serve(CLI::App& app) {
+CommandAction setup_serve(CLI::App& app) {
   const auto options = std::make_shared<ServeOptions>();
   add_store_options(app, options->store);
   add_gpu_options(app, options->gpu);

@@ -107,7 +107,7 @@ void statistics(const StatisticsCommandOptions& options, Output& output) {
 
 }  // namespace
 
-Run setup_statistics(CLI::App& app) {
+CommandAction setup_statistics(CLI::App& app) {
   const auto options = std::make_shared<StatisticsCommandOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view,

@@ -31,7 +31,7 @@ struct TopOptions {
 };
 
 Json look_at(const std::string& mount) {
-  const std::string path = mount + "/.batchfs/stats.json";
+  const std::string path = mount + "/.batchfs/status.json";
   return parse_json(read_text_file(path), path);
 }
 
@@ -145,7 +145,7 @@ void show(const TopOptions& options, Output& output) {
 
 }  // namespace
 
-Run setup_top(CLI::App& app) {
+CommandAction setup_top(CLI::App& app) {
   const auto options = std::make_shared<TopOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_option("--interval", options->interval, "seconds between updates; the default is 1")

@@ -68,10 +68,10 @@ std::string read_within(std::chrono::milliseconds patience, const std::string& p
 /// Readers of the hand-off have no file of the mount open: the kernel would let it end. Throws io
 /// where one of them holds batches.
 void require_no_batches_held(const std::string& path) {
-  const Json stats =
-      Json::parse(read_within(kStatusTimeout, path + "/.batchfs/stats.json"), nullptr, false);
-  if (stats.is_discarded() || !stats.contains("handoff")) return;
-  const Json& now = stats["handoff"];
+  const Json status =
+      Json::parse(read_within(kStatusTimeout, path + "/.batchfs/status.json"), nullptr, false);
+  if (status.is_discarded() || !status.contains("handoff")) return;
+  const Json& now = status["handoff"];
   const std::uint64_t readers = now.value("readers", std::uint64_t{0}),
                       held = now.value("leases", std::uint64_t{0});
   if (held == 0) return;
@@ -87,7 +87,7 @@ void require_no_batches_held(const std::string& path) {
 
 }  // namespace
 
-Run setup_umount(CLI::App& app) {
+CommandAction setup_umount(CLI::App& app) {
   const auto options = std::make_shared<UmountOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
   app.add_flag("--lazy", options->lazy,

@@ -158,7 +158,7 @@ void check(const VerifyCommandOptions& options, Output& output) {
 
 }  // namespace
 
-Run setup_check(CLI::App& app) {
+CommandAction setup_check(CLI::App& app) {
   const auto options = std::make_shared<VerifyCommandOptions>();
   add_store_options(app, options->store);
   app.get_option("--cache-dir")

@@ -22,7 +22,7 @@ struct ViewCommandOptions {
 
 }  // namespace
 
-Run setup_view(CLI::App& app) {
+CommandAction setup_view(CLI::App& app) {
   const auto options = std::make_shared<ViewCommandOptions>();
   add_store_options(app, options->store);
   app.add_option("--name", options->name,

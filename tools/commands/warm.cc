@@ -214,7 +214,7 @@ void warm(const WarmOptions& options, Output& output) {
 
 }  // namespace
 
-Run setup_warm(CLI::App& app) {
+CommandAction setup_warm(CLI::App& app) {
   const auto options = std::make_shared<WarmOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");

@@ -15,29 +15,29 @@ namespace {
 using enum Check::State;
 
 /// Memory of the device that another process can map is made, and given up.
-Check check_daemon(const std::string& no_gpu) {
+Check check_server(const std::string& no_gpu) {
   std::string why = no_gpu;
   try {
     if (why.empty()) {
       const gpu::SlotMemory memory(0, 1);
       ::close(memory.export_fd());
-      return {ok, "hand-off, daemon",
+      return {ok, "hand-off, mode server",
               "batches are decoded by batchfs, in GPU memory that readers of the same GPU map", ""};
     }
   } catch (const Error& error) {
     why = error.what();
   }
-  return {note, "hand-off, daemon", "not here: " + printable(why), ""};
+  return {note, "hand-off, mode server", "not here: " + printable(why), ""};
 }
 
-Check check_reader(const std::string& no_gpu) {
+Check check_client(const std::string& no_gpu) {
   const char* why = nullptr;
-  if (!no_gpu.empty()) return {note, "hand-off, reader", "not here: " + printable(no_gpu), ""};
+  if (!no_gpu.empty()) return {note, "hand-off, mode client", "not here: " + printable(no_gpu), ""};
   if (reader::cuda_decoder(&why) != nullptr)
-    return {ok, "hand-off, reader",
+    return {ok, "hand-off, mode client",
             "batches are decoded in the reader's process, on its GPU; batchfs itself needs no GPU",
             ""};
-  return {note, "hand-off, reader", "not here: " + printable(why),
+  return {note, "hand-off, mode client", "not here: " + printable(why),
           "install libbatchfs_reader_cuda.so, or set LD_LIBRARY_PATH to its folder"};
 }
 
@@ -45,9 +45,9 @@ Check check_reader(const std::string& no_gpu) {
 
 Checks check_handoff() {
   const std::string no_gpu = gpu::why_no_device();
-  return {check_daemon(no_gpu),
-          check_reader(no_gpu),
-          {ok, "hand-off, host",
+  return {check_server(no_gpu),
+          check_client(no_gpu),
+          {ok, "hand-off, mode shm",
            "batches are in memory that readers map; a reader with a GPU copies them to it", ""}};
 }
 

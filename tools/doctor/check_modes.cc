@@ -153,7 +153,7 @@ class File {
 std::string speed(double bytes) { return fmt::format("{:.1f} GB/s", bytes * 1e-9); }
 
 bool is_passthrough(const std::string& mount) {
-  const std::string path = mount + "/.batchfs/stats.json";
+  const std::string path = mount + "/.batchfs/status.json";
   return activity(nullptr, parse_json(read_text_file(path), path)).passthrough;
 }
 

@@ -93,9 +93,9 @@ Checks check_store(const StoreOptions& options) {
 Checks check_mount(const std::string& directory) {
   using enum Check::State;
   try {
-    const std::string path = mount_path(directory) + "/.batchfs/stats.json";
-    const Json stats = parse_json(read_soon(path), path);
-    const Activity a = activity(nullptr, stats);
+    const std::string path = mount_path(directory) + "/.batchfs/status.json";
+    const Json status = parse_json(read_soon(path), path);
+    const Activity a = activity(nullptr, status);
     Checks checks{{ok, "mount",
                    fmt::format("answers; up {}, {} of {} in use", duration_text(a.uptime),
                                format_size(a.memory_used), format_size(a.memory_budget)),

@@ -32,7 +32,7 @@ Checks check_limits();
 std::string chosen(const std::string& choices);
 
 Checks check_gpu();
-/// How batches get to readers: the modes daemon, reader and host.
+/// How batches get to readers: the modes server, client and shm.
 Checks check_handoff();
 /// Opens the store, and reads what it needs for that a few times over.
 Checks check_store(const StoreOptions& options);

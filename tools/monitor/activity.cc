@@ -43,7 +43,7 @@ Activity::Reader reader_activity(const Json& earlier, const Json& later, const G
   r.epoch = integer_field(later, "epoch");
   r.batch = integer_field(later, "batch");
   r.epoch_batches = integer_field(later, "epoch_batches");
-  r.window = integer_field(later, "window");
+  r.prefetch = integer_field(later, "prefetch");
   r.batches = growth.of(earlier, later, "batches");
   r.bytes = growth.of(earlier, later, "bytes");
   r.wait_share =
@@ -124,7 +124,7 @@ Json activity_json(const Activity& a) {
                        {"epoch", r.epoch},
                        {"batch", r.batch},
                        {"epoch_batches", r.epoch_batches},
-                       {"window", r.window},
+                       {"prefetch", r.prefetch},
                        {"batches_per_second", r.batches},
                        {"bytes_per_second", r.bytes},
                        {"wait_share", r.wait_share},

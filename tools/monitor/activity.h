@@ -1,5 +1,5 @@
 #pragma once
-// What a mount did between two looks at its stats.json: what `top` shows.
+// What a mount did between two looks at its status.json: what `top` shows.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace batchfs {
 struct Activity {
   struct Reader {
     std::string view, format;
-    std::int64_t rank = 0, world = 1, epoch = 0, batch = 0, epoch_batches = 0, window = 0;
+    std::int64_t rank = 0, world = 1, epoch = 0, batch = 0, epoch_batches = 0, prefetch = 0;
     double batches = 0, bytes = 0;  // rates
     double wait_share = 0;          // seconds waited per second
     double median = 0, p99 = 0;     // seconds, of all its waits
@@ -46,7 +46,7 @@ struct Activity {
   std::vector<Reader> readers;  // busiest last look first
 };
 
-/// `earlier` may be null: everything since the mount began. What stats.json does not have is 0.
+/// `earlier` may be null: everything since the mount began. What status.json does not have is 0.
 Activity activity(const Json& earlier, const Json& later);
 
 /// For programs. Keys are only ever added.

@@ -15,7 +15,7 @@ namespace batchfs {
 namespace {
 
 constexpr double kWidth = 1000, kLeft = 130;  // user units; the rest is for names and scales
-constexpr std::size_t kMostReaders = 16, kMostGets = 1500;
+constexpr std::size_t kMaxReaders = 16, kMaxGets = 1500;
 constexpr std::size_t kPictureBins = 240;
 
 std::string svg(double height, const std::string& inside) {
@@ -80,8 +80,8 @@ double largest(const std::vector<double>& values) {
 
 std::string readers_picture(const Timeline& timeline) {
   if (timeline.readers.empty()) return nothing();
-  const std::size_t readers = std::min(kMostReaders, timeline.readers.size());
-  const std::size_t gets = kMostGets / readers;
+  const std::size_t readers = std::min(kMaxReaders, timeline.readers.size());
+  const std::size_t gets = kMaxGets / readers;
   double from = timeline.seconds;
   for (std::size_t r = 0; r < readers; ++r) {
     const auto& all = timeline.readers[r].gets;

@@ -59,7 +59,7 @@ constexpr Column kColumns[] = {
     {"WAITS", [](const Activity::Reader& r) { return percent_text(r.wait_share); }},
     {"P50", [](const Activity::Reader& r) { return duration_text(r.median); }, 2},
     {"P99", [](const Activity::Reader& r) { return duration_text(r.p99); }},
-    {"AHEAD", [](const Activity::Reader& r) { return std::to_string(r.window); }, 3},
+    {"AHEAD", [](const Activity::Reader& r) { return std::to_string(r.prefetch); }, 3},
     {"IDLE",
      [](const Activity::Reader& r) { return r.idle < 2 ? std::string() : duration_text(r.idle); },
      1},

@@ -13,8 +13,8 @@ namespace batchfs {
 
 namespace {
 
-constexpr double kHardly = 0.02;  // of the time: not worth a word
-constexpr double kMost = 0.5;     // of the waiting
+constexpr double kHardly = 0.02;   // of the time: not worth a word
+constexpr double kDominant = 0.5;  // of the waiting
 constexpr std::size_t kWaitBins = 2000;
 constexpr double kAllThreads =
     0.85;  // of them are all of them: between two chunks a thread has other things to do
@@ -89,7 +89,7 @@ std::string fetch_advice(const WaitFacts& f) {
 
 }  // namespace
 
-WaitFacts wait_facts(const Timeline& timeline, const Json& stats, std::int64_t processors) {
+WaitFacts wait_facts(const Timeline& timeline, const Json& status, std::int64_t processors) {
   WaitFacts f;
   double waited = 0, first = 0, time = 0;
   for (const Timeline::Reader& reader : timeline.readers) {
@@ -105,33 +105,33 @@ WaitFacts wait_facts(const Timeline& timeline, const Json& stats, std::int64_t p
   f.first_share = waited > 0 ? first / waited : 0;
   f.processors = processors;
   f.readers = static_cast<std::int64_t>(timeline.readers.size());
-  if (stats.is_object()) {
-    f.threads = static_cast<std::int64_t>(count_field(stats, "threads"));
-    const double delivered = number_field(stats, "bytes_delivered");
+  if (status.is_object()) {
+    f.threads = static_cast<std::int64_t>(count_field(status, "threads"));
+    const double delivered = number_field(status, "bytes_delivered");
     if (delivered > 0) {
-      f.decode_amplification = number_field(stats, "bytes_decoded") / delivered;
-      f.fetch_amplification = number_field(stats, "bytes_fetched") / delivered;
+      f.decode_amplification = number_field(status, "bytes_decoded") / delivered;
+      f.fetch_amplification = number_field(status, "bytes_fetched") / delivered;
     }
-    f.evictions = count_field(stats, "chunk_cache_evictions");
-    f.chunks = count_field(stats, "chunks_decoded");
+    f.evictions = count_field(status, "chunk_cache_evictions");
+    f.chunks = count_field(status, "chunks_decoded");
     f.memory_share =
-        number_field(stats, "memory_used") / std::max(1.0, number_field(stats, "memory_budget"));
-    f.errors = count_field(stats, "errors");
-    const auto passthrough = stats.find("passthrough");
+        number_field(status, "memory_used") / std::max(1.0, number_field(status, "memory_budget"));
+    f.errors = count_field(status, "errors");
+    const auto passthrough = status.find("passthrough");
     f.passthrough =
-        passthrough == stats.end() || !passthrough->is_boolean() || passthrough->get<bool>();
-    const auto store = stats.find("store");
-    if (store != stats.end() && store->is_object()) {
+        passthrough == status.end() || !passthrough->is_boolean() || passthrough->get<bool>();
+    const auto store = status.find("store");
+    if (store != status.end() && store->is_object()) {
       f.remote = true;
       f.disk_cache = store->contains("disk_cache_hits");
       f.throttled = count_field(*store, "throttled");
       f.retries = count_field(*store, "retries");
     }
-    const auto streams = stats.find("streams");
-    if (streams != stats.end() && streams->is_array())
+    const auto streams = status.find("streams");
+    if (streams != status.end() && streams->is_array())
       for (const Json& stream : *streams)
         if (stream.is_object() && number_field(stream, "batches") > 4 &&
-            number_field(stream, "window") == 0)
+            number_field(stream, "prefetch") == 0)
           ++f.jumping;
   }
   explain_waits(timeline, f);
@@ -156,7 +156,7 @@ std::vector<std::string> wait_advice(const WaitFacts& f) {
         "{} of {} readers read{} batches out of order, so that none could be prefetched. Read "
         "the batches of an epoch in order: the view shuffles.",
         f.jumping, std::max(f.readers, f.jumping), f.jumping == 1 ? "s" : ""));
-  } else if (f.decode_bound >= kMost ||
+  } else if (f.decode_bound >= kDominant ||
              (f.decode_bound >= f.fetch_bound && f.decode_bound >= f.decode_few &&
               f.decode_bound >= f.idle)) {
     advice.push_back(decode_advice(f));

@@ -31,7 +31,7 @@ struct WaitFacts {
   bool passthrough = true;
 };
 
-WaitFacts wait_facts(const Timeline& timeline, const Json& stats, std::int64_t processors);
+WaitFacts wait_facts(const Timeline& timeline, const Json& status, std::int64_t processors);
 
 /// Sentences for people, most important first; at least one.
 std::vector<std::string> wait_advice(const WaitFacts& facts);

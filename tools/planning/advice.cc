@@ -19,7 +19,7 @@ void advise_on_global(const View& view, const ViewCost& cost, double budget,
   if (cost.view_bytes <= kept_bytes(budget)) return;
   const double decoded = epoch_decoded(view, cost, kept_bytes(budget));
   const auto block =
-      view.with_order({.shuffle = Order::Shuffle::block, .seed = view.order()->seed, .window = 0});
+      view.with_order({.shuffle = Order::Shuffle::block, .seed = view.order()->seed, .buffer = 0});
   const BlockCost block_cost = estimate_block_cost(*block);
   if (block_cost.run_decoded > kept_bytes(budget) || decoded < 1.5 * block_cost.epoch_decoded)
     return;
@@ -39,21 +39,21 @@ void advise_on_block(const View& view, const ViewCost& cost, double budget,
   constexpr double kGoodWindow = 10, kGood = 1 - 1 / kGoodWindow;
   if (!cost.shuffle_quality || *cost.shuffle_quality >= kGood) return;
   const BlockCost now = estimate_block_cost(view);
-  const auto window = static_cast<double>(view.order()->window);
+  const auto buffer = static_cast<double>(view.order()->buffer);
   const double possible =
-      std::floor(window * kept_bytes(budget) / 2 / std::max(now.run_decoded, 1.0));
-  const double better = std::min({possible, std::max(kGoodWindow, 2 * window), 1048576.0});
-  if (better < 2 * window) return;
+      std::floor(buffer * kept_bytes(budget) / 2 / std::max(now.run_decoded, 1.0));
+  const double better = std::min({possible, std::max(kGoodWindow, 2 * buffer), 1048576.0});
+  if (better < 2 * buffer) return;
   Order order = *view.order();
-  order.window = static_cast<std::int64_t>(better);
+  order.buffer = static_cast<std::int64_t>(better);
   const double quality = shuffle_quality(*view.with_order(order)).value_or(1);
   if (quality < *cost.shuffle_quality + 0.02) return;
   lines.push_back(
-      fmt::format("A \"window\" of {} groups in \"order\" would mix samples better: a shuffle "
+      fmt::format("A \"buffer\" of {} groups in \"order\" would mix samples better: a shuffle "
                   "quality of {:.2f} "
                   "instead of {:.2f}. It keeps about {} of decoded chunks.",
-                  order.window, quality, *cost.shuffle_quality,
-                  estimated_size(now.run_decoded * better / window)));
+                  order.buffer, quality, *cost.shuffle_quality,
+                  estimated_size(now.run_decoded * better / buffer)));
 }
 
 void advise_on_order(const View& view, const ViewCost& cost, double budget,

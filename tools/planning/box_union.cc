@@ -6,7 +6,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kMostCells = 1 << 20;
+constexpr std::int64_t kMaxCells = 1 << 20;
 
 /// Where boxes begin and end along a dimension, sorted, each once.
 std::vector<std::int64_t> borders_of(const std::vector<Box>& boxes, std::size_t d) {
@@ -65,7 +65,7 @@ std::optional<std::int64_t> covered_elements(const std::vector<Box>& boxes) {
     counts[d] = static_cast<std::int64_t>(borders[d].size()) - 1;
     cell_count *= counts[d];
     if (cell_count == 0) return 0;
-    if (cell_count > kMostCells) return std::nullopt;
+    if (cell_count > kMaxCells) return std::nullopt;
   }
   const Dims strides = c_strides(counts, 1);
   std::vector<char> covered(static_cast<std::size_t>(cell_count));
@@ -77,7 +77,7 @@ std::optional<std::int64_t> covered_elements(const std::vector<Box>& boxes) {
       cells.shape[d] = index_of(borders[d], box.start[d] + box.shape[d]) - cells.start[d];
     }
     steps += cells.elements();
-    if (steps > kMostCells) return std::nullopt;
+    if (steps > kMaxCells) return std::nullopt;
     for_each_cell(cells, strides, [&](std::int64_t linear, const Dims&) {
       covered[static_cast<std::size_t>(linear)] = 1;
     });

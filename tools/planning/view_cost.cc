@@ -259,7 +259,7 @@ BlockCost estimate_block_cost(const View& view) {
   const std::int64_t batches = std::max<std::int64_t>(1, view.mixed_samples() / view.batch_size());
   const std::int64_t n =
       std::min({batches, view.batches(),
-                std::clamp<std::int64_t>(8 * view.order()->window / view.batch_size(), 16, 512)});
+                std::clamp<std::int64_t>(8 * view.order()->buffer / view.batch_size(), 16, 512)});
   std::vector<std::unordered_set<std::int64_t>> chunks(view.variables().size());
   for (std::int64_t i = 0; i < n; ++i)
     for (const ChunkUse& use : view.plan(0, batches / n * i + batches % n * i / n).chunks)

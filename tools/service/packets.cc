@@ -10,7 +10,7 @@ namespace batchfs {
 
 bool send_packet(int socket, std::string_view text, const std::vector<int>& descriptors) {
   iovec part{const_cast<char*>(text.data()), text.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -33,7 +33,7 @@ bool send_packet(int socket, std::string_view text, const std::vector<int>& desc
 std::optional<Packet> receive_packet(int socket, bool wait) {
   std::array<char, 4096> text;
   iovec part{text.data(), text.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;

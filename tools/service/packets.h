@@ -9,7 +9,7 @@
 
 namespace batchfs {
 
-inline constexpr std::size_t kMostDescriptors = 2;
+inline constexpr std::size_t kMaxDescriptors = 2;
 
 /// A peer that is gone needs to know nothing: says only whether it was sent.
 bool send_packet(int socket, std::string_view text, const std::vector<int>& descriptors = {});

@@ -122,7 +122,7 @@ void add_gpu_options(CLI::App& app, GpuOptions& options) {
 GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff::Delivery& host,
                              Log& log)
     : readers_(engine, host, log) {
-  constexpr std::uint64_t kMostByDefault = std::uint64_t{24} << 30;
+  constexpr std::uint64_t kMaxByDefault = std::uint64_t{24} << 30;
   if (options.gpu == "off") return;
   const int wanted = options.gpu == "auto" ? -1 : std::stoi(options.gpu);
   if (const std::string why = gpu::why_no_device(); !why.empty()) {
@@ -137,8 +137,7 @@ GpuDeliveries::GpuDeliveries(const GpuOptions& options, Engine& engine, handoff:
   for (int number = std::max(wanted, 0); number < (wanted >= 0 ? wanted + 1 : gpu::device_count());
        ++number) {
     Gpu gpu{number, gpu::device_name(number), options.memory, nullptr};
-    if (gpu.memory == 0)
-      gpu.memory = std::min(gpu::total_device_memory(number) / 4, kMostByDefault);
+    if (gpu.memory == 0) gpu.memory = std::min(gpu::total_device_memory(number) / 4, kMaxByDefault);
     gpu.delivery = std::make_unique<handoff::DeviceDelivery>(
         handoff::DeviceDelivery::Options{
             .uuid = gpu::device_uuid(number),

@@ -86,7 +86,7 @@ class GpuDeliveries {
   std::vector<Gpu> gpus_;
 };
 
-/// What stats.json says of the hand-off.
+/// What status.json says of the hand-off.
 Json handoff_json(const handoff::HandoffServer& server, const GpuDeliveries& gpus);
 
 }  // namespace batchfs

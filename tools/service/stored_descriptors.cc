@@ -13,7 +13,7 @@ namespace batchfs {
 namespace {
 
 constexpr int kFirstDescriptor = 3;  // sd_listen_fds(3)
-constexpr long kMostStored = 64;
+constexpr long kMaxStored = 64;
 
 /// The variable's value, and the variable gone.
 std::string take_variable(const char* name) {
@@ -36,7 +36,7 @@ std::vector<int> StoredDescriptors::hand_on(pid_t parent) {
   std::vector<int> stored;
   if (process == nullptr || count == nullptr || process != std::to_string(parent)) return stored;
   ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
-  for (int i = 0; i < std::clamp(std::strtol(count, nullptr, 10), 0L, kMostStored); ++i)
+  for (int i = 0; i < std::clamp(std::strtol(count, nullptr, 10), 0L, kMaxStored); ++i)
     stored.push_back(kFirstDescriptor + i);
   return stored;
 }
@@ -46,7 +46,7 @@ StoredDescriptors::StoredDescriptors() {
   const long count = std::strtol(take_variable("LISTEN_FDS").c_str(), nullptr, 10);
   const std::vector<std::string> names = split(take_variable("LISTEN_FDNAMES"), ':');
   if (process != std::to_string(::getpid())) return;
-  for (int i = 0; i < std::clamp(count, 0L, kMostStored); ++i) {
+  for (int i = 0; i < std::clamp(count, 0L, kMaxStored); ++i) {
     const int descriptor = kFirstDescriptor + i;
     if (::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) continue;
     const auto number = static_cast<std::size_t>(i);

@@ -1,8 +1,8 @@
 #pragma once
-// Which chunks the batches beyond the window will use, and when: the cache evicts by that.
+// Which chunks the batches beyond the prefetched ones will use, and when: the cache evicts by that.
 //
-// The window of a stream is the batches that are made ahead of its reader (prefetcher.h). A use is
-// a chunk that a batch needs, at the time when the batch is due. Batches of the window have told
+// The prefetched batches of a stream are assembled ahead of its reader (prefetcher.h). A use is
+// a chunk that a batch needs, at the time when the batch is due. Prefetched batches have told
 // the scheduler of their uses. Those farther ahead are only planned, and the cache is told of their
 // uses, until they are under way themselves.
 

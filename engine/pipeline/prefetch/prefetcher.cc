@@ -5,18 +5,18 @@
 namespace batchfs {
 
 namespace {
-constexpr std::int64_t kFirstWindow = 2;
+constexpr std::int64_t kFirstPrefetch = 2;
 constexpr std::size_t kMaxStreams = 256;
 
 /// Batches that are made ahead to begin with. The first batch of a block needs nearly all of its
-/// chunks, so these are brought a block ahead: a window that grew with each stall would come there
-/// after many blocks.
-std::int64_t first_window(const BatchRequest& request) {
+/// chunks, so these are brought a block ahead: a prefetch that grew with each stall would come
+/// there after many blocks.
+std::int64_t first_prefetch(const BatchRequest& request) {
   const Order* order = request.view->order();
-  if (order == nullptr || order->shuffle != Order::Shuffle::block) return kFirstWindow;
+  if (order == nullptr || order->shuffle != Order::Shuffle::block) return kFirstPrefetch;
   const std::int64_t of_block =
       request.view->mixed_samples() / (request.view->batch_size() * request.world);
-  return std::clamp(of_block + 1, kFirstWindow, Prefetcher::kMaxWindow);
+  return std::clamp(of_block + 1, kFirstPrefetch, Prefetcher::kMaxPrefetch);
 }
 
 }  // namespace
@@ -49,35 +49,35 @@ void Prefetcher::opened(const BatchRequest& request, bool stalled) {
   Stream& stream = streams_[key_of(request)];
   stream.last_used = ++clock_;
   // Several processes that share a stream open its batches slightly out of order.
-  const std::int64_t slack = stream.window + 8;
+  const std::int64_t slack = stream.prefetch + 8;
   const bool first = stream.position < 0;
   const bool in_order = !first && at > stream.position - slack && at <= stream.position + slack;
   const bool next = !first && at == stream.position + 1;
   if (first || next) {
-    if (stream.window == 0)
-      stream.window = first_window(request);
+    if (stream.prefetch == 0)
+      stream.prefetch = first_prefetch(request);
     else if (stalled)
-      stream.window *= 2;
+      stream.prefetch *= 2;
     stream.position = at;
   } else if (in_order) {
     stream.position = std::max(stream.position, at);
   } else {
-    stream.window = 0;  // a jump: nothing is known of what comes next, until two in order
+    stream.prefetch = 0;  // a jump: nothing is known of what comes next, until two in order
     stream.position = at;
   }
-  stream.window = std::min(stream.window, kMaxWindow);
+  stream.prefetch = std::min(stream.prefetch, kMaxPrefetch);
 }
 
-std::vector<BatchRequest> Prefetcher::window(const BatchRequest& request, std::uint64_t batch_bytes,
-                                             std::uint64_t room) {
+std::vector<BatchRequest> Prefetcher::due(const BatchRequest& request, std::uint64_t batch_bytes,
+                                          std::uint64_t room) {
   const std::lock_guard lock(mutex_);
   const auto it = streams_.find(key_of(request));
   if (it == streams_.end()) return {};
   Stream& stream = it->second;
   const auto fits = static_cast<std::int64_t>(room / std::max<std::uint64_t>(batch_bytes, 1));
-  stream.window = std::min(stream.window, std::max<std::int64_t>(fits, 1));
+  stream.prefetch = std::min(stream.prefetch, std::max<std::int64_t>(fits, 1));
   std::vector<BatchRequest> wanted;
-  for (std::int64_t i = 1; i <= stream.window; ++i) {
+  for (std::int64_t i = 1; i <= stream.prefetch; ++i) {
     wanted.push_back(ahead(request, stream.position + i));
     if (wanted.back().batch < 0) {
       wanted.pop_back();
@@ -90,7 +90,7 @@ std::vector<BatchRequest> Prefetcher::window(const BatchRequest& request, std::u
 std::int64_t Prefetcher::streams_read() const {
   const std::lock_guard lock(mutex_);
   const auto read = std::count_if(streams_.begin(), streams_.end(), [this](const auto& stream) {
-    return stream.second.window > 0 && stream.second.last_used + kForgotten >= clock_;
+    return stream.second.prefetch > 0 && stream.second.last_used + kForgotten >= clock_;
   });
   return std::max<std::int64_t>(1, read);
 }
@@ -98,7 +98,8 @@ std::int64_t Prefetcher::streams_read() const {
 void Prefetcher::on_memory_pressure(const BatchRequest& request) {
   const std::lock_guard lock(mutex_);
   const auto it = streams_.find(key_of(request));
-  if (it != streams_.end()) it->second.window = std::max<std::int64_t>(1, it->second.window / 2);
+  if (it != streams_.end())
+    it->second.prefetch = std::max<std::int64_t>(1, it->second.prefetch / 2);
 }
 
 std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request,
@@ -106,9 +107,9 @@ std::vector<Prefetcher::Ahead> Prefetcher::beyond(const BatchRequest& request,
   const std::lock_guard lock(mutex_);
   std::vector<Ahead> result;
   const auto it = streams_.find(key_of(request));
-  if (it == streams_.end() || it->second.window == 0) return result;
+  if (it == streams_.end() || it->second.prefetch == 0) return result;
   for (std::int64_t i = 1; i <= count; ++i) {
-    const std::int64_t distance = it->second.window + i;
+    const std::int64_t distance = it->second.prefetch + i;
     result.push_back({distance, ahead(request, it->second.position + distance)});
     if (result.back().request.batch < 0) {
       result.pop_back();
@@ -130,7 +131,7 @@ bool Prefetcher::wanted(const BatchRequest& request) const {
   const std::lock_guard lock(mutex_);
   const auto it = streams_.find(key_of(request));
   return it != streams_.end() && at > it->second.position &&
-         at <= it->second.position + it->second.window;
+         at <= it->second.position + it->second.prefetch;
 }
 
 std::vector<Prefetcher::StreamState> Prefetcher::streams() const {
@@ -140,7 +141,7 @@ std::vector<Prefetcher::StreamState> Prefetcher::streams() const {
     const auto& [view, format, rank, world] = key;
     const std::int64_t per_epoch = std::max<std::int64_t>(1, view->rank_batches(rank, world));
     states.push_back({view->name(), std::string(format->name()), rank, world,
-                      stream.position / per_epoch, stream.position % per_epoch, stream.window});
+                      stream.position / per_epoch, stream.position % per_epoch, stream.prefetch});
   }
   return states;
 }

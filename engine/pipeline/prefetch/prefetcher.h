@@ -3,9 +3,9 @@
 //
 // A stream is a reader's way through a view: a (view, format, rank, world). Its batches are
 // numbered over all epochs, so the end of an epoch is no seam. The prefetcher learns where a stream
-// is from the batches that are opened; the window of batches kept ready ahead of it grows when the
-// reader had to wait, shrinks when memory runs out, and stays shut for a stream that jumps about.
-// Source of the rule: the prefetcher of mountpoint-s3 (grow on stall, shrink on a failed
+// is from the batches that are opened; its prefetch, how many batches are kept ready ahead of it,
+// grows when the reader had to wait, shrinks when memory runs out, and is 0 for a stream that jumps
+// about. Source of the rule: the prefetcher of mountpoint-s3 (grow on stall, shrink on a failed
 // reservation).
 
 #include <cstdint>
@@ -22,15 +22,15 @@ namespace batchfs {
 /// Thread-safe. Knows nothing of memory or tasks: it only says what should be ready.
 class Prefetcher {
  public:
-  static constexpr std::int64_t kMaxWindow = 64;
+  static constexpr std::int64_t kMaxPrefetch = 64;
 
   /// A reader opened this batch; `stalled`: it was not ready.
   void opened(const BatchRequest& request, bool stalled);
 
   /// The batches of this stream that should be ready or under way now, soonest first: as many
   /// batches of `batch_bytes` as `room` bytes hold, at most.
-  std::vector<BatchRequest> window(const BatchRequest& request, std::uint64_t batch_bytes,
-                                   std::uint64_t room);
+  std::vector<BatchRequest> due(const BatchRequest& request, std::uint64_t batch_bytes,
+                                std::uint64_t room);
 
   /// How many streams are being read, at least one: they share the memory. A reader that stopped
   /// counts until the others have opened kForgotten batches.
@@ -44,24 +44,24 @@ class Prefetcher {
     std::int64_t distance;  // in batches from the reader
     BatchRequest request;
   };
-  /// The batches that lie behind the window, up to `count`, for looking ahead at chunk uses.
+  /// The batches after the prefetched ones, up to `count`, for looking ahead at chunk uses.
   std::vector<Ahead> beyond(const BatchRequest& request, std::int64_t count) const;
 
   /// Is this batch ahead of its stream's reader?
   bool is_ahead(const BatchRequest& request) const;
-  /// And inside its window?
+  /// Is it one of the prefetched batches?
   bool wanted(const BatchRequest& request) const;
 
   struct StreamState {
     std::string view, format;
-    std::int64_t rank, world, epoch, batch, window;
+    std::int64_t rank, world, epoch, batch, prefetch;
   };
   std::vector<StreamState> streams() const;
 
  private:
   struct Stream {
     std::int64_t position = -1;  // the furthest batch opened in order, counted over epochs
-    std::int64_t window = 0;
+    std::int64_t prefetch = 0;
     std::uint64_t last_used = 0;
   };
   using Key = std::tuple<const View*, const BatchFormat*, std::int64_t, std::int64_t>;

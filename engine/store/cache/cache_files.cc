@@ -40,7 +40,7 @@ struct Header {
   std::uint64_t size;  // of the bytes after the header
   std::uint64_t object_size;
   std::uint64_t version_length;
-  char version[CacheFiles::kLongestVersion];
+  char version[CacheFiles::kMaxVersionLength];
   char unused[32];
 };
 static_assert(sizeof(Header) == 512);
@@ -142,7 +142,7 @@ std::string damage_of(int fd, const std::string& path) {
     const XXH128_hash_t digest = XXH3_128bits_digest(state.get());
     if (header.digest_low != digest.low64 || header.digest_high != digest.high64)
       return "the checksum does not match";
-    if (header.size != size || header.version_length > CacheFiles::kLongestVersion)
+    if (header.size != size || header.version_length > CacheFiles::kMaxVersionLength)
       return "the header is wrong";
     if (path_of(header.name) != path) return "the entry of another name";
     return {};
@@ -255,7 +255,7 @@ std::optional<CacheFiles::Entry> CacheFiles::get(const Name& name, std::uint64_t
     good = std::memcmp(header.magic, kEntryMagic, sizeof kEntryMagic) == 0 &&
            header.digest_low == digest.low64 && header.digest_high == digest.high64 &&
            header.name == name && header.size == entry.bytes.size() &&
-           header.version_length <= kLongestVersion;
+           header.version_length <= kMaxVersionLength;
   }
   if (!good) {
     ++damaged_;
@@ -272,7 +272,7 @@ std::optional<CacheFiles::Entry> CacheFiles::get(const Name& name, std::uint64_t
 
 bool CacheFiles::put(const Name& name, const Version& version, std::span<const std::byte> bytes) {
   const std::uint64_t size = on_disk(sizeof(Header) + bytes.size());
-  if (version.text.size() > kLongestVersion) return false;
+  if (version.text.size() > kMaxVersionLength) return false;
   if (options_.limit != 0) {
     if (size > options_.limit / 2) return false;
     if (add_usage(0) + size > options_.limit) evict();

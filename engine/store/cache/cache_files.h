@@ -61,7 +61,7 @@ class CacheFiles {
   std::optional<Entry> get(const Name& name, std::uint64_t largest = UINT64_MAX);
 
   /// Longer versions cannot be kept.
-  static constexpr std::size_t kLongestVersion = 400;
+  static constexpr std::size_t kMaxVersionLength = 400;
   /// Writes an entry, over an older one. False when it has no room. Throws io (the disk is full, it
   /// may not be written to).
   bool put(const Name& name, const Version& version, std::span<const std::byte> bytes);

@@ -16,8 +16,8 @@ namespace {
 
 /// A kept object of which a part is wanted is read, and its checksum made, as a whole: not a large
 /// one.
-constexpr std::uint64_t kLargestForPart = 16 << 20;
-constexpr std::uint64_t kLargestEntry = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMaxForPart = 16 << 20;
+constexpr std::uint64_t kMaxEntry = std::uint64_t{4} << 30;
 
 bool is_metadata(std::string_view key) {
   const std::string_view name = key.substr(key.rfind('/') + 1);
@@ -164,8 +164,7 @@ class DiskCache final : public Store {
     for (const ByteRange& kept_range : {range, ByteRange{}}) {
       const bool part = kept_range.is_whole() && !range.is_whole();
       const CacheFiles::Name name = name_of(key, kept_range);
-      std::optional<CacheFiles::Entry> entry =
-          files_.get(name, part ? kLargestForPart : kLargestEntry);
+      std::optional<CacheFiles::Entry> entry = files_.get(name, part ? kMaxForPart : kMaxEntry);
       if (entry && current && digest(entry->version) != *current) {
         files_.remove(name);
         entry.reset();

@@ -64,11 +64,11 @@ bool may_serve_containers(const Uri& uri) {
 
 }  // namespace
 
-AwsCredentials::AwsCredentials(Surroundings surroundings, AwsProfile profile, Options options)
-    : surroundings_(std::move(surroundings)),
+AwsCredentials::AwsCredentials(StoreEnvironment environment, AwsProfile profile, Options options)
+    : environment_(std::move(environment)),
       profile_(std::move(profile)),
       options_(std::move(options)),
-      keys_([this] { return find(); }, surroundings_.now) {}
+      keys_([this] { return find(); }, environment_.now) {}
 
 Expiring<std::optional<AwsKeys>> AwsCredentials::find() const {
   if (options_.profile.empty()) {
@@ -83,15 +83,15 @@ Expiring<std::optional<AwsKeys>> AwsCredentials::find() const {
 }
 
 AwsCredentials::Found AwsCredentials::from_environment() const {
-  const auto id = surroundings_.variable("AWS_ACCESS_KEY_ID");
-  const auto secret = surroundings_.variable("AWS_SECRET_ACCESS_KEY");
+  const auto id = environment_.variable("AWS_ACCESS_KEY_ID");
+  const auto secret = environment_.variable("AWS_SECRET_ACCESS_KEY");
   if (!id && !secret) return std::nullopt;
   if (!id || !secret)
     throw Error(
         ErrorCode::invalid_argument,
         fmt::format("{} is set but {} is not", id ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
                     id ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID"));
-  return {{AwsKeys{*id, *secret, surroundings_.variable("AWS_SESSION_TOKEN").value_or("")},
+  return {{AwsKeys{*id, *secret, environment_.variable("AWS_SESSION_TOKEN").value_or("")},
            std::nullopt}};
 }
 
@@ -100,9 +100,9 @@ AwsCredentials::Found AwsCredentials::from_web_identity() const {
   const bool by_option = !options_.profile.empty();
   std::optional<std::string> token_file, role, session;
   if (!by_option) {
-    token_file = surroundings_.variable("AWS_WEB_IDENTITY_TOKEN_FILE");
-    role = surroundings_.variable("AWS_ROLE_ARN");
-    session = surroundings_.variable("AWS_ROLE_SESSION_NAME");
+    token_file = environment_.variable("AWS_WEB_IDENTITY_TOKEN_FILE");
+    role = environment_.variable("AWS_ROLE_ARN");
+    session = environment_.variable("AWS_ROLE_SESSION_NAME");
   }
   if (!token_file) {
     if (profile_.get("web_identity_token_file").empty()) return std::nullopt;
@@ -113,10 +113,10 @@ AwsCredentials::Found AwsCredentials::from_web_identity() const {
   const std::string who = "the token service (STS)";
   if (!role || role->empty())
     throw no_aws_credentials(who, "a web identity token needs a role: set AWS_ROLE_ARN");
-  const auto token = surroundings_.file(*token_file);
+  const auto token = environment_.file(*token_file);
   if (!token) throw Error(ErrorCode::not_found, "no such web identity token file", *token_file);
 
-  std::string endpoint = surroundings_.first_variable({"AWS_ENDPOINT_URL_STS"}).value_or("");
+  std::string endpoint = environment_.first_variable({"AWS_ENDPOINT_URL_STS"}).value_or("");
   if (endpoint.empty())
     endpoint = options_.region.empty()
                    ? "https://sts.amazonaws.com"
@@ -132,7 +132,7 @@ AwsCredentials::Found AwsCredentials::from_web_identity() const {
                                {"WebIdentityToken", without_line_end(token->text)}});
   request.largest_body = kMaxAwsAnswer;
   request.follow_redirects = false;
-  const HttpResponse response = surroundings_.fetch(std::move(request));
+  const HttpResponse response = environment_.fetch(std::move(request));
 
   pugi::xml_document document;
   const std::string_view text = text_of(response);
@@ -184,9 +184,9 @@ AwsCredentials::Found AwsCredentials::from_profile() const {
 // https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
 AwsCredentials::Found AwsCredentials::from_container() const {
   std::string url;
-  if (const auto relative = surroundings_.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
+  if (const auto relative = environment_.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")) {
     url = "http://169.254.170.2" + *relative;
-  } else if (const auto full = surroundings_.variable("AWS_CONTAINER_CREDENTIALS_FULL_URI")) {
+  } else if (const auto full = environment_.variable("AWS_CONTAINER_CREDENTIALS_FULL_URI")) {
     url = *full;
     if (!may_serve_containers(parse_uri(url)))
       throw Error(ErrorCode::invalid_argument,
@@ -195,30 +195,30 @@ AwsCredentials::Found AwsCredentials::from_container() const {
     return std::nullopt;
   }
   HttpHeaders headers;
-  if (const auto path = surroundings_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
-    const auto token = surroundings_.file(*path);
+  if (const auto path = environment_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")) {
+    const auto token = environment_.file(*path);
     if (!token)
       throw Error(ErrorCode::not_found, "no such container authorization token file", *path);
     headers.emplace_back("Authorization", without_line_end(token->text));
-  } else if (const auto given = surroundings_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN")) {
+  } else if (const auto given = environment_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN")) {
     headers.emplace_back("Authorization", *given);
   }
-  return parse_service_answer(surroundings_.fetch(metadata_request("GET", url, std::move(headers))),
+  return parse_service_answer(environment_.fetch(metadata_request("GET", url, std::move(headers))),
                               "the container's credential service");
 }
 
 // https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html (version 2
 // only)
 AwsCredentials::Found AwsCredentials::from_instance() const {
-  const auto disabled = surroundings_.variable("AWS_EC2_METADATA_DISABLED");
+  const auto disabled = environment_.variable("AWS_EC2_METADATA_DISABLED");
   if (disabled &&
       (*disabled == "true" || *disabled == "True" || *disabled == "TRUE" || *disabled == "1"))
     return std::nullopt;
-  auto endpoint = surroundings_.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  auto endpoint = environment_.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (!endpoint) {
     // Old instances are Xen's.
-    if (is_another_vendors_machine(surroundings_, "Amazon") &&
-        is_another_vendors_machine(surroundings_, "Xen"))
+    if (is_another_vendors_machine(environment_, "Amazon") &&
+        is_another_vendors_machine(environment_, "Xen"))
       return std::nullopt;
     endpoint = "http://169.254.169.254";
   }
@@ -227,11 +227,11 @@ AwsCredentials::Found AwsCredentials::from_instance() const {
   const std::string roles_url = *endpoint + "/latest/meta-data/iam/security-credentials/";
   try {
     const HttpResponse granted =
-        surroundings_.fetch(metadata_request("PUT", *endpoint + "/latest/api/token",
-                                             {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}}));
+        environment_.fetch(metadata_request("PUT", *endpoint + "/latest/api/token",
+                                            {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}}));
     if (granted.status != 200) return std::nullopt;
     token = text_of(granted);
-    const HttpResponse roles = surroundings_.fetch(
+    const HttpResponse roles = environment_.fetch(
         metadata_request("GET", roles_url, {{"X-aws-ec2-metadata-token", token}}));
     if (roles.status != 200) return std::nullopt;  // an instance without a role
     role = text_of(roles).substr(0, text_of(roles).find('\n'));
@@ -239,7 +239,7 @@ AwsCredentials::Found AwsCredentials::from_instance() const {
     return std::nullopt;  // not an EC2 instance
   }
   if (role.empty()) return std::nullopt;
-  const HttpResponse keys = surroundings_.fetch(metadata_request(
+  const HttpResponse keys = environment_.fetch(metadata_request(
       "GET", roles_url + percent_encode(role), {{"X-aws-ec2-metadata-token", token}}));
   return parse_service_answer(keys, "the instance metadata service");
 }

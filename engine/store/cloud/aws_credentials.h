@@ -12,7 +12,7 @@
 #include "engine/store/cloud/aws_profile.h"
 #include "engine/store/cloud/refreshing.h"
 #include "engine/store/cloud/sigv4.h"
-#include "engine/store/surroundings.h"
+#include "engine/store/store_environment.h"
 
 namespace batchfs {
 
@@ -25,7 +25,7 @@ class AwsCredentials {
     std::optional<AwsKeys>
         keys;  // of batchfs's own settings: instead of all but an option's profile
   };
-  AwsCredentials(Surroundings surroundings, AwsProfile profile, Options options);
+  AwsCredentials(StoreEnvironment environment, AwsProfile profile, Options options);
 
   /// nullopt: there are none. Blocks while keys are fetched. Throws access_denied when the place
   /// that should have keys refuses them, not_supported for ways to get keys that batchfs does not
@@ -43,7 +43,7 @@ class AwsCredentials {
   Found from_container() const;
   Found from_instance() const;
 
-  const Surroundings surroundings_;
+  const StoreEnvironment environment_;
   const AwsProfile profile_;
   const Options options_;
   Refreshing<std::optional<AwsKeys>> keys_;

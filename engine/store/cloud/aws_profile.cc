@@ -64,15 +64,15 @@ std::string AwsProfile::get(const std::string& setting) const {
   return it == settings.end() ? "" : it->second;
 }
 
-AwsProfile read_aws_profile(const Surroundings& surroundings, const std::string& name) {
-  const auto from_environment = surroundings.first_variable({"AWS_PROFILE", "AWS_DEFAULT_PROFILE"});
+AwsProfile read_aws_profile(const StoreEnvironment& environment, const std::string& name) {
+  const auto from_environment = environment.first_variable({"AWS_PROFILE", "AWS_DEFAULT_PROFILE"});
   AwsProfile profile;
   profile.name = !name.empty() ? name : from_environment.value_or("default");
   const auto read = [&](const char* variable, const char* relative, bool is_config) {
-    auto path = surroundings.variable(variable);
-    if (!path) path = surroundings.in_home(relative);
+    auto path = environment.variable(variable);
+    if (!path) path = environment.in_home(relative);
     if (!path) return;
-    if (const auto file = surroundings.file(*path)) add_settings(profile, file->text, is_config);
+    if (const auto file = environment.file(*path)) add_settings(profile, file->text, is_config);
   };
   read("AWS_CONFIG_FILE", ".aws/config", true);
   read("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", false);

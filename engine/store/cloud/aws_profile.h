@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "engine/store/surroundings.h"
+#include "engine/store/store_environment.h"
 
 namespace batchfs {
 
@@ -23,6 +23,6 @@ struct AwsProfile {
 /// `name`, else AWS_PROFILE, else "default"; the files are those of AWS_SHARED_CREDENTIALS_FILE and
 /// AWS_CONFIG_FILE, else those of the home directory. Throws not_found when a profile was named and
 /// is in neither file.
-AwsProfile read_aws_profile(const Surroundings& surroundings, const std::string& name);
+AwsProfile read_aws_profile(const StoreEnvironment& environment, const std::string& name);
 
 }  // namespace batchfs

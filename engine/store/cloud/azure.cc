@@ -40,8 +40,8 @@ std::string error_code(const HttpResponse& response) {
 
 }  // namespace
 
-AzureService::AzureService(AzurePlace place, Surroundings surroundings)
-    : place_(std::move(place)), surroundings_(std::move(surroundings)) {}
+AzureService::AzureService(AzurePlace place, StoreEnvironment environment)
+    : place_(std::move(place)), environment_(std::move(environment)) {}
 
 std::string AzureService::url() const {
   return fmt::format("az://{}{}{}", place_.container, place_.prefix.empty() ? "" : "/",
@@ -120,7 +120,7 @@ void AzureService::authorize(HttpRequest& request) {
     size_request.method = "HEAD";
     size_request.range.reset();
     sign(size_request);
-    const HttpResponse response = surroundings_.fetch(std::move(size_request));
+    const HttpResponse response = environment_.fetch(std::move(size_request));
     const std::string* length = find_header(response.headers, "content-length");
     // Whatever is wrong, the request itself will be told, too: it needs some range.
     const std::uint64_t size =
@@ -136,7 +136,7 @@ void AzureService::sign(HttpRequest& request) const {
     request.url +=
         (request.url.find('?') == std::string::npos ? "?" : "&") + encode_query(place_.sas);
   } else if (!place_.key.empty()) {
-    request.headers.emplace_back("x-ms-date", http_date(surroundings_.now()));
+    request.headers.emplace_back("x-ms-date", http_date(environment_.now()));
     request.headers.emplace_back("Authorization",
                                  azure_shared_key(request, place_.account, place_.key));
   }
@@ -187,9 +187,9 @@ Verdict AzureService::classify(const HttpResponse& response) {
 }
 
 std::shared_ptr<ObjectService> make_azure_service(const std::string& url, const StoreConfig& config,
-                                                  const Surroundings& surroundings) {
+                                                  const StoreEnvironment& environment) {
   return std::make_shared<AzureService>(
-      resolve_azure_place(url, config, surroundings, ConfigFile(surroundings)), surroundings);
+      resolve_azure_place(url, config, environment, ConfigFile(environment)), environment);
 }
 
 }  // namespace batchfs

@@ -13,7 +13,7 @@ namespace batchfs {
 /// Thread-safe: nothing changes after construction.
 class AzureService final : public ObjectService {
  public:
-  AzureService(AzurePlace place, Surroundings surroundings);
+  AzureService(AzurePlace place, StoreEnvironment environment);
 
   std::string url() const override;
   std::string realm() const override { return place_.endpoint; }
@@ -32,10 +32,10 @@ class AzureService final : public ObjectService {
   Error error(ErrorCode code, const std::string& why) const;
 
   const AzurePlace place_;
-  const Surroundings surroundings_;
+  const StoreEnvironment environment_;
 };
 
 std::shared_ptr<ObjectService> make_azure_service(const std::string& url, const StoreConfig& config,
-                                                  const Surroundings& surroundings);
+                                                  const StoreEnvironment& environment);
 
 }  // namespace batchfs

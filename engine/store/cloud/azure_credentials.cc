@@ -104,17 +104,17 @@ UrlParts parse_url(std::string url) {
 }  // namespace
 
 AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config,
-                               const Surroundings& surroundings, const ConfigFile& settings) {
+                               const StoreEnvironment& environment, const ConfigFile& settings) {
   const auto setting = [&](const char* name) { return settings.text("azure", name); };
   const auto variable = [&](std::initializer_list<const char*> names) {
-    return surroundings.first_variable(names).value_or("");
+    return environment.first_variable(names).value_or("");
   };
   const UrlParts parts = parse_url(url);
-  const auto from_environment = surroundings.variable("AZURE_STORAGE_CONNECTION_STRING");
+  const auto from_environment = environment.variable("AZURE_STORAGE_CONNECTION_STRING");
   auto connection =
       parse_connection_string(from_environment.value_or(setting("connection_string")));
   if (connection["UseDevelopmentStorage"] == "true" ||
-      surroundings.variable("AZURE_STORAGE_USE_EMULATOR")) {
+      environment.variable("AZURE_STORAGE_USE_EMULATOR")) {
     connection["AccountName"] = kEmulatorAccount;
     connection["AccountKey"] = kEmulatorKey;
     if (connection["BlobEndpoint"].empty()) connection["BlobEndpoint"] = kEmulatorEndpoint;

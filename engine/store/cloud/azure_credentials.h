@@ -8,7 +8,7 @@
 #include "engine/store/http/http_client.h"
 #include "engine/store/http/query.h"
 #include "engine/store/store.h"
-#include "engine/store/surroundings.h"
+#include "engine/store/store_environment.h"
 
 namespace batchfs {
 
@@ -31,7 +31,7 @@ struct AzurePlace {
 /// that signature; AZURE_STORAGE_CONNECTION_STRING; AZURE_STORAGE_ACCOUNT_KEY;
 /// AZURE_STORAGE_SAS_TOKEN; the settings. Throws invalid_argument; never repeats a secret.
 AzurePlace resolve_azure_place(const std::string& url, const StoreConfig& config,
-                               const Surroundings& surroundings, const ConfigFile& settings);
+                               const StoreEnvironment& environment, const ConfigFile& settings);
 
 /// The value of the Authorization header of a GET or HEAD.
 /// https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key (version

@@ -12,7 +12,7 @@ namespace batchfs {
 namespace {
 
 using MakeService = std::shared_ptr<ObjectService> (*)(const std::string&, const StoreConfig&,
-                                                       const Surroundings&);
+                                                       const StoreEnvironment&);
 
 MakeService service_of(const std::string& scheme) {
   if (scheme == "s3" || scheme == "s3a") return make_s3_service;
@@ -28,8 +28,8 @@ CloudStore open_cloud_store(const std::string& url, const StoreConfig& config) {
   const MakeService make = service_of(url.substr(0, url.find("://")));
   auto client = std::make_shared<HttpClient>(HttpClient::Options{.timeout = config.timeout});
   // Tokens are fetched with the same client.
-  const Surroundings surroundings = process_surroundings(client);
-  std::shared_ptr<ObjectService> service = make(url, config, surroundings);
+  const StoreEnvironment environment = process_environment(client);
+  std::shared_ptr<ObjectService> service = make(url, config, environment);
   const std::string realm = service->realm();
   return {std::make_shared<ObjectStore>(std::move(service), std::move(client),
                                         request_options(config), version_options(config)),

@@ -41,19 +41,19 @@ const std::map<std::string, std::vector<Setting>>& known_settings() {
   return known;
 }
 
-std::optional<std::string> default_path(const Surroundings& surroundings) {
-  if (const auto base = surroundings.variable("XDG_CONFIG_HOME"))
+std::optional<std::string> default_path(const StoreEnvironment& environment) {
+  if (const auto base = environment.variable("XDG_CONFIG_HOME"))
     return *base + "/batchfs/config.json";
-  return surroundings.in_home(".config/batchfs/config.json");
+  return environment.in_home(".config/batchfs/config.json");
 }
 
 }  // namespace
 
-ConfigFile::ConfigFile(const Surroundings& surroundings) {
-  const auto named = surroundings.variable("BATCHFS_CONFIG");
-  const auto path = named ? named : default_path(surroundings);
+ConfigFile::ConfigFile(const StoreEnvironment& environment) {
+  const auto named = environment.variable("BATCHFS_CONFIG");
+  const auto path = named ? named : default_path(environment);
   if (!path) return;
-  const auto file = surroundings.file(*path);
+  const auto file = environment.file(*path);
   if (!file) {
     if (named)
       throw Error(ErrorCode::not_found, "BATCHFS_CONFIG names a file that does not exist", *path);

@@ -11,7 +11,7 @@
 #include <map>
 #include <string>
 
-#include "engine/store/surroundings.h"
+#include "engine/store/store_environment.h"
 
 namespace batchfs {
 
@@ -20,7 +20,7 @@ class ConfigFile {
   /// Reads BATCHFS_CONFIG, else batchfs/config.json in XDG_CONFIG_HOME or ~/.config. No file: no
   /// settings. Throws not_found when BATCHFS_CONFIG names none, invalid_argument for unknown
   /// settings, access_denied when it holds secrets and others can read it.
-  explicit ConfigFile(const Surroundings& surroundings);
+  explicit ConfigFile(const StoreEnvironment& environment);
 
   /// Empty when not set.
   std::string text(const std::string& service, const std::string& setting) const;

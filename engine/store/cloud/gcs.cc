@@ -46,10 +46,10 @@ GcsError parse_gcs_error(const HttpResponse& response) {
 }  // namespace
 
 GcsService::GcsService(Place place, std::unique_ptr<GcsCredentials> credentials,
-                       Surroundings surroundings)
+                       StoreEnvironment environment)
     : place_(std::move(place)),
       credentials_(std::move(credentials)),
-      surroundings_(std::move(surroundings)),
+      environment_(std::move(environment)),
       denial_(denial_of(place_.missing)) {}
 
 GcsService::Denial GcsService::denial_of(MissingAnswers missing) {
@@ -160,7 +160,7 @@ void GcsService::refresh() {
     const std::lock_guard lock(mutex_);
     if (!wants_refresh_) return;
     wants_refresh_ = false;
-    refreshed_at_ = surroundings_.now();
+    refreshed_at_ = environment_.now();
   }
   credentials_->refresh();
 }
@@ -174,7 +174,7 @@ void GcsService::probe() {
   }
   HttpRequest made = get(absent_name());
   add_token(made);
-  const HttpResponse response = surroundings_.fetch(std::move(made));
+  const HttpResponse response = environment_.fetch(std::move(made));
   const bool is_refused = response.status == 401 || response.status == 403;
   if (!is_refused && response.status != 404)
     throw error(ErrorCode::io,
@@ -209,7 +209,7 @@ Verdict GcsService::classify(const HttpResponse& response) {
   const std::lock_guard lock(mutex_);
   if (response.status == 401 && has_token_) {
     if (wants_refresh_) return {Verdict::moved, std::nullopt};
-    if (surroundings_.now() < refreshed_at_ + kRefreshPause)
+    if (environment_.now() < refreshed_at_ + kRefreshPause)
       return {Verdict::failed, error(ErrorCode::access_denied,
                                      "the server does not accept the access token; get a new one")};
     wants_refresh_ = true;
@@ -229,8 +229,8 @@ Verdict GcsService::classify(const HttpResponse& response) {
 }
 
 std::shared_ptr<ObjectService> make_gcs_service(const std::string& url, const StoreConfig& config,
-                                                const Surroundings& surroundings) {
-  const ConfigFile settings(surroundings);
+                                                const StoreEnvironment& environment) {
+  const ConfigFile settings(environment);
   const BucketUrl parts = parse_bucket_url(url);
   for (const char c : parts.bucket)
     if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'))
@@ -239,7 +239,7 @@ std::shared_ptr<ObjectService> make_gcs_service(const std::string& url, const St
   GcsService::Place place{parts.bucket, parts.prefix, config.endpoint, "", config.missing};
   bool is_emulator = false;
   if (place.endpoint.empty()) {
-    if (auto emulator = surroundings.variable("STORAGE_EMULATOR_HOST")) {
+    if (auto emulator = environment.variable("STORAGE_EMULATOR_HOST")) {
       if (emulator->find("://") == std::string::npos) emulator = "http://" + *emulator;
       place.endpoint = *emulator;
       is_emulator = true;
@@ -247,13 +247,13 @@ std::shared_ptr<ObjectService> make_gcs_service(const std::string& url, const St
   }
   if (place.endpoint.empty()) place.endpoint = settings.text("gcs", "endpoint");
   place.endpoint = normal_endpoint(place.endpoint.empty() ? kEndpoint : place.endpoint);
-  place.billing_project = surroundings.variable("GOOGLE_CLOUD_QUOTA_PROJECT")
+  place.billing_project = environment.variable("GOOGLE_CLOUD_QUOTA_PROJECT")
                               .value_or(settings.text("gcs", "billing_project"));
   std::unique_ptr<GcsCredentials> credentials;
   if (!config.anon && !is_emulator)
     credentials =
-        std::make_unique<GcsCredentials>(surroundings, settings.text("gcs", "credentials_file"));
-  return std::make_shared<GcsService>(std::move(place), std::move(credentials), surroundings);
+        std::make_unique<GcsCredentials>(environment, settings.text("gcs", "credentials_file"));
+  return std::make_shared<GcsService>(std::move(place), std::move(credentials), environment);
 }
 
 }  // namespace batchfs

@@ -24,7 +24,8 @@ class GcsService final : public ObjectService {
     MissingAnswers missing = MissingAnswers::find_out;
   };
   /// `credentials` is null for anonymous access.
-  GcsService(Place place, std::unique_ptr<GcsCredentials> credentials, Surroundings surroundings);
+  GcsService(Place place, std::unique_ptr<GcsCredentials> credentials,
+             StoreEnvironment environment);
 
   std::string url() const override;
   std::string realm() const override { return place_.endpoint; }
@@ -44,7 +45,7 @@ class GcsService final : public ObjectService {
 
   const Place place_;
   const std::unique_ptr<GcsCredentials> credentials_;
-  const Surroundings surroundings_;
+  const StoreEnvironment environment_;
 
   /// The server answers 401 or 403 for an object that is not there to whoever may not list the
   /// bucket.
@@ -62,6 +63,6 @@ class GcsService final : public ObjectService {
 };
 
 std::shared_ptr<ObjectService> make_gcs_service(const std::string& url, const StoreConfig& config,
-                                                const Surroundings& surroundings);
+                                                const StoreEnvironment& environment);
 
 }  // namespace batchfs

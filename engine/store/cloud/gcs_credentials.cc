@@ -53,25 +53,25 @@ std::string service_account_assertion(const std::string& email, const std::strin
   return text + "." + base64url(rsa_sha256(private_key_pem, text));
 }
 
-GcsCredentials::GcsCredentials(Surroundings surroundings, std::string credentials_file)
-    : surroundings_(std::move(surroundings)),
+GcsCredentials::GcsCredentials(StoreEnvironment environment, std::string credentials_file)
+    : environment_(std::move(environment)),
       credentials_file_(std::move(credentials_file)),
-      token_([this] { return find(); }, surroundings_.now) {}
+      token_([this] { return find(); }, environment_.now) {}
 
 GcsCredentials::Token GcsCredentials::find() const {
   if (auto token =
-          surroundings_.first_variable({"GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"}))
+          environment_.first_variable({"GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN"}))
     return {std::move(token), std::nullopt};
-  const auto named = surroundings_.variable("GOOGLE_APPLICATION_CREDENTIALS");
+  const auto named = environment_.variable("GOOGLE_APPLICATION_CREDENTIALS");
   if (const std::string path = named.value_or(credentials_file_); !path.empty()) {
-    const auto file = surroundings_.file(path);
+    const auto file = environment_.file(path);
     if (!file) throw Error(ErrorCode::not_found, "no such Google credentials file", path);
     return from_file(path, file->text);
   }
-  const auto folder = surroundings_.variable("CLOUDSDK_CONFIG");
-  const auto path = folder ? folder : surroundings_.in_home(".config/gcloud");
+  const auto folder = environment_.variable("CLOUDSDK_CONFIG");
+  const auto path = folder ? folder : environment_.in_home(".config/gcloud");
   if (path)
-    if (const auto file = surroundings_.file(*path + "/application_default_credentials.json"))
+    if (const auto file = environment_.file(*path + "/application_default_credentials.json"))
       return from_file(*path + "/application_default_credentials.json", file->text);
   if (auto token = from_metadata_server()) return *token;
   return {std::nullopt, std::nullopt};
@@ -90,10 +90,10 @@ GcsCredentials::Token GcsCredentials::from_file(const std::string& path,
       const std::string email = file.at("client_email").string();
       const std::string assertion =
           service_account_assertion(email, key_id ? key_id->string() : "",
-                                    file.at("private_key").string(), service, surroundings_.now());
+                                    file.at("private_key").string(), service, environment_.now());
       const QueryParameters form{{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
                                  {"assertion", assertion}};
-      return parse_token(surroundings_.fetch(token_request(service, form)),
+      return parse_token(environment_.fetch(token_request(service, form)),
                          fmt::format("the token service, for the account {},", email));
     }
     if (type == "authorized_user") {
@@ -101,7 +101,7 @@ GcsCredentials::Token GcsCredentials::from_file(const std::string& path,
                                  {"client_id", file.at("client_id").string()},
                                  {"client_secret", file.at("client_secret").string()},
                                  {"refresh_token", file.at("refresh_token").string()}};
-      return parse_token(surroundings_.fetch(token_request(service, form)), "the token service");
+      return parse_token(environment_.fetch(token_request(service, form)), "the token service");
     }
     throw Error(ErrorCode::not_supported,
                 fmt::format("Google credentials of the type '{}'; `gcloud auth print-access-token` "
@@ -136,18 +136,18 @@ GcsCredentials::Token GcsCredentials::parse_token(const HttpResponse& response,
   if (found.value->find_first_of("\r\n") != std::string::npos)
     throw no_access_token(who, "the answer is malformed");
   if (const auto life = answer.find("expires_in"); life && life->is_number())
-    found.expires = surroundings_.now() + std::chrono::seconds(life->integer(0, 1 << 30));
+    found.expires = environment_.now() + std::chrono::seconds(life->integer(0, 1 << 30));
   return found;
 }
 
 // https://cloud.google.com/compute/docs/metadata/overview
 std::optional<GcsCredentials::Token> GcsCredentials::from_metadata_server() const {
-  if (const auto off = surroundings_.variable("NO_GCE_CHECK");
+  if (const auto off = environment_.variable("NO_GCE_CHECK");
       off && (*off == "true" || *off == "True" || *off == "1"))
     return std::nullopt;
-  auto host = surroundings_.variable("GCE_METADATA_HOST");
+  auto host = environment_.variable("GCE_METADATA_HOST");
   if (!host) {
-    if (is_another_vendors_machine(surroundings_, "Google")) return std::nullopt;
+    if (is_another_vendors_machine(environment_, "Google")) return std::nullopt;
     host = "169.254.169.254";
   }
   HttpRequest request;
@@ -159,7 +159,7 @@ std::optional<GcsCredentials::Token> GcsCredentials::from_metadata_server() cons
   request.follow_redirects = false;
   HttpResponse response;
   try {
-    response = surroundings_.fetch(std::move(request));
+    response = environment_.fetch(std::move(request));
   } catch (const Error&) {
     return std::nullopt;  // not a machine of Google's
   }

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "engine/store/cloud/refreshing.h"
-#include "engine/store/surroundings.h"
+#include "engine/store/store_environment.h"
 
 namespace batchfs {
 
@@ -18,7 +18,7 @@ namespace batchfs {
 class GcsCredentials {
  public:
   /// `credentials_file`: of batchfs's own settings; may be empty.
-  GcsCredentials(Surroundings surroundings, std::string credentials_file);
+  GcsCredentials(StoreEnvironment environment, std::string credentials_file);
 
   /// nullopt: there are none. Blocks while a token is fetched. Throws access_denied when the place
   /// that should give one refuses, not_supported for kinds of credentials that batchfs does not
@@ -34,7 +34,7 @@ class GcsCredentials {
   std::optional<Token> from_metadata_server() const;
   Token parse_token(const HttpResponse& response, const std::string& who) const;
 
-  const Surroundings surroundings_;
+  const StoreEnvironment environment_;
   const std::string credentials_file_;
   Refreshing<std::optional<std::string>> token_;
 };

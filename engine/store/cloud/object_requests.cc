@@ -18,7 +18,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr int kMostMoves = 3;
+constexpr int kMaxMoves = 3;
 /// While it is not known what is slow here, this is.
 constexpr std::int64_t kSlowUnknown = 3'000'000'000;
 constexpr std::int64_t kSlowLeast = 25'000'000;
@@ -269,7 +269,7 @@ class ObjectRequests::Impl {
         ++failures_;
         return true;
       case Verdict::moved:
-        if (++run->moves <= kMostMoves) {
+        if (++run->moves <= kMaxMoves) {
           --run->tried;
           timers_.post(0, [this, run] { this->attempt(run); });
           return false;

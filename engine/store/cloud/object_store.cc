@@ -23,7 +23,7 @@ constexpr std::int64_t kMoment = 1'000'000;
 /// What a request costs in time is worth this many bytes that nobody wants; a larger one would
 /// rather be two requests, which come in parallel.
 constexpr std::uint64_t kWidestGap = 256 << 10;
-constexpr std::uint64_t kLargestShared = 8 << 20;
+constexpr std::uint64_t kMaxShared = 8 << 20;
 
 std::uint64_t end_of(const ByteRange& range) {
   return range.length > UINT64_MAX - range.offset ? UINT64_MAX : range.offset + range.length;
@@ -82,7 +82,7 @@ class ObjectStore::Reads {
   void start(const std::string& key, const ByteRange& range, const std::string& known,
              PartDone done) noexcept {
     std::shared_ptr<Read> read;
-    const bool waits = !range.from_end && range.length < kLargestShared && known.empty();
+    const bool waits = !range.from_end && range.length < kMaxShared && known.empty();
     {
       const std::lock_guard lock(mutex_);
       if (!stopping_) {
@@ -200,7 +200,7 @@ class ObjectStore::Reads {
 
   /// Widens a read that has not been sent so that it holds `range`, too, if that is worth it.
   static bool join(Read& read, const ByteRange& range) {
-    if (read.sent || range.from_end || range.length >= kLargestShared) return false;
+    if (read.sent || range.from_end || range.length >= kMaxShared) return false;
     const std::uint64_t begin = std::min(read.range.offset, range.offset);
     const std::uint64_t end = std::max(end_of(read.range), end_of(range));
     const std::uint64_t wanted = read.wanted + range.length;
@@ -208,7 +208,7 @@ class ObjectStore::Reads {
                               : read.range.offset > end_of(range)
                                   ? read.range.offset - end_of(range)
                                   : 0;
-    if (gap > kWidestGap || end - begin > kLargestShared || end - begin > 2 * wanted) return false;
+    if (gap > kWidestGap || end - begin > kMaxShared || end - begin > 2 * wanted) return false;
     read.range = {begin, end - begin};
     read.wanted = wanted;
     return true;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/store/surroundings.h"
+#include "engine/store/store_environment.h"
 
 namespace batchfs {
 

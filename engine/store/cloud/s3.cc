@@ -36,10 +36,10 @@ bool is_listing(const HttpResponse& response) {
 }  // namespace
 
 S3Service::S3Service(S3Place place, std::unique_ptr<AwsCredentials> credentials,
-                     Surroundings surroundings)
+                     StoreEnvironment environment)
     : place_(std::move(place)),
       credentials_(std::move(credentials)),
-      surroundings_(std::move(surroundings)),
+      environment_(std::move(environment)),
       region_(place_.region),
       unsigned_(!credentials_),
       denial_(denial_of(place_.missing)) {}
@@ -167,7 +167,7 @@ void S3Service::sign(HttpRequest& request) {
   SigV4Request to_sign{request.method, uri.authority(), uri.path, decode_query(uri.query)};
   for (const auto& header : request.headers)
     if (header.first.starts_with("x-amz-")) to_sign.headers.push_back(header);
-  for (auto& header : sign_v4(to_sign, *keys, {region}, surroundings_.now()))
+  for (auto& header : sign_v4(to_sign, *keys, {region}, environment_.now()))
     request.headers.push_back(std::move(header));
 }
 
@@ -194,7 +194,7 @@ void S3Service::refresh() {
       after->access_key_id == before->access_key_id)
     refuse(error(ErrorCode::access_denied, "the session token has expired; get a new one"));
   else
-    refreshed_at_ = surroundings_.now();
+    refreshed_at_ = environment_.now();
 }
 
 /// Asks for an object that is not there: its answer has a body, other than that to a HEAD, and
@@ -208,7 +208,7 @@ void S3Service::probe() {
     }
     HttpRequest made = get(absent_name());
     sign(made);
-    const HttpResponse response = surroundings_.fetch(std::move(made));
+    const HttpResponse response = environment_.fetch(std::move(made));
     const S3Error told = parse_s3_error(response);
     std::unique_lock lock(mutex_);
     if (told.code == "AccessDenied" || (response.status == 403 && told.code.empty())) {
@@ -234,7 +234,7 @@ void S3Service::probe() {
 
 void S3Service::refuse(const Error& why) {
   refusal_ = why;
-  refused_until_ = surroundings_.now() + kRefusalLasts;
+  refused_until_ = environment_.now() + kRefusalLasts;
 }
 
 // ---- answers ----
@@ -341,7 +341,7 @@ Verdict S3Service::expired() {
     return {Verdict::failed,
             error(ErrorCode::access_denied, "the server refuses the request (ExpiredToken)")};
   // What was under way with the old token meanwhile is refused, too.
-  wants_refresh_ = wants_refresh_ || surroundings_.now() >= refreshed_at_ + kRefreshSettles;
+  wants_refresh_ = wants_refresh_ || environment_.now() >= refreshed_at_ + kRefreshSettles;
   return {Verdict::moved, std::nullopt};
 }
 
@@ -375,13 +375,13 @@ Verdict S3Service::denied(const std::string& message, bool is_object) {
 }
 
 std::shared_ptr<ObjectService> make_s3_service(const std::string& url, const StoreConfig& config,
-                                               const Surroundings& surroundings) {
-  const ConfigFile settings(surroundings);
+                                               const StoreEnvironment& environment) {
+  const ConfigFile settings(environment);
   std::string name = config.profile;
-  if (name.empty() && !surroundings.first_variable({"AWS_PROFILE", "AWS_DEFAULT_PROFILE"}))
+  if (name.empty() && !environment.first_variable({"AWS_PROFILE", "AWS_DEFAULT_PROFILE"}))
     name = settings.text("s3", "profile");
-  AwsProfile profile = read_aws_profile(surroundings, name);
-  S3Place place = resolve_s3_place(url, config, surroundings, profile, settings);
+  AwsProfile profile = read_aws_profile(environment, name);
+  S3Place place = resolve_s3_place(url, config, environment, profile, settings);
   std::unique_ptr<AwsCredentials> credentials;
   if (!config.anon) {
     AwsCredentials::Options options{config.profile, place.region, std::nullopt};
@@ -389,9 +389,9 @@ std::shared_ptr<ObjectService> make_s3_service(const std::string& url, const Sto
       options.keys = AwsKeys{id, settings.text("s3", "secret_access_key"),
                              settings.text("s3", "session_token")};
     credentials =
-        std::make_unique<AwsCredentials>(surroundings, std::move(profile), std::move(options));
+        std::make_unique<AwsCredentials>(environment, std::move(profile), std::move(options));
   }
-  return std::make_shared<S3Service>(std::move(place), std::move(credentials), surroundings);
+  return std::make_shared<S3Service>(std::move(place), std::move(credentials), environment);
 }
 
 }  // namespace batchfs

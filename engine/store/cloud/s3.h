@@ -25,14 +25,15 @@ struct S3Place {
 
 /// Throws invalid_argument for what cannot be a bucket, a prefix or an endpoint.
 S3Place resolve_s3_place(const std::string& url, const StoreConfig& config,
-                         const Surroundings& surroundings, const AwsProfile& profile,
+                         const StoreEnvironment& environment, const AwsProfile& profile,
                          const ConfigFile& settings);
 
 /// Thread-safe.
 class S3Service final : public ObjectService {
  public:
   /// `credentials` is null for anonymous access.
-  S3Service(S3Place place, std::unique_ptr<AwsCredentials> credentials, Surroundings surroundings);
+  S3Service(S3Place place, std::unique_ptr<AwsCredentials> credentials,
+            StoreEnvironment environment);
 
   std::string url() const override;
   std::string realm() const override { return place_.endpoint; }
@@ -54,12 +55,12 @@ class S3Service final : public ObjectService {
   Verdict other_region(const HttpResponse& response, const std::string& region);
   Verdict expired();
   void refuse(const Error& why);  // under the mutex, as is_refused()
-  bool is_refused() const { return refusal_ && surroundings_.now() < refused_until_; }
+  bool is_refused() const { return refusal_ && environment_.now() < refused_until_; }
   Error error(ErrorCode code, const std::string& why) const;
 
   const S3Place place_;
   const std::unique_ptr<AwsCredentials> credentials_;
-  const Surroundings surroundings_;
+  const StoreEnvironment environment_;
 
   /// S3 answers 403 for an object that is not there to whoever may not list the bucket.
   enum class Denial { unknown, is_denied, is_missing };
@@ -79,6 +80,6 @@ class S3Service final : public ObjectService {
 };
 
 std::shared_ptr<ObjectService> make_s3_service(const std::string& url, const StoreConfig& config,
-                                               const Surroundings& surroundings);
+                                               const StoreEnvironment& environment);
 
 }  // namespace batchfs

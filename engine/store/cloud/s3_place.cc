@@ -37,9 +37,9 @@ bool needs_path_style(const std::string& bucket) {
 }  // namespace
 
 S3Place resolve_s3_place(const std::string& url, const StoreConfig& config,
-                         const Surroundings& surroundings, const AwsProfile& profile,
+                         const StoreEnvironment& environment, const AwsProfile& profile,
                          const ConfigFile& settings) {
-  const auto variable = [&](const char* name) { return surroundings.variable(name).value_or(""); };
+  const auto variable = [&](const char* name) { return environment.variable(name).value_or(""); };
   S3Place place;
   const BucketUrl parts = parse_bucket_url(url);
   place.bucket = parts.bucket;

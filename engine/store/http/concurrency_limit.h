@@ -22,7 +22,7 @@ class ConcurrencyLimit {
   static constexpr std::int64_t kWindow = 250'000'000;
   static constexpr std::int64_t kHold =
       1'000'000'000;  // answers to requests already sent do not count twice
-  static constexpr int kLeast = 4;
+  static constexpr int kMinLimit = 4;
   /// A request counts as this many bytes more, so that small objects have a throughput, too.
   static constexpr double kRequestBytes = 16384;
 
@@ -37,7 +37,7 @@ inline void ConcurrencyLimit::finished(std::int64_t now, std::uint64_t bytes, bo
                                        bool saturated) {
   if (throttled) {
     if (now >= held_until_) {
-      limit_ = std::max(kLeast, limit_ / 2);
+      limit_ = std::max(kMinLimit, limit_ / 2);
       held_until_ = now + kHold;
       best_rate_ = 0;
     }

@@ -14,10 +14,10 @@ namespace batchfs {
 
 namespace {
 
-constexpr int kMostRedirects = 5;
-constexpr std::size_t kLargestHeaders = 256 << 10;
+constexpr int kMaxRedirects = 5;
+constexpr std::size_t kMaxHeaders = 256 << 10;
 /// Of the body of an answer that is not the object: enough for the service's error document.
-constexpr std::uint64_t kLargestErrorBody = 256 << 10;
+constexpr std::uint64_t kMaxErrorBody = 256 << 10;
 /// Memory is taken in steps, so that a length that a server only claims costs nothing.
 constexpr std::uint64_t kFirstAllocation = 64 << 20;
 /// Bytes of an object's end that are kept beyond those wanted, so that moving them stays rare.
@@ -145,7 +145,7 @@ void HttpTransfer::note_progress(std::size_t bytes) {
 bool HttpTransfer::take_header(std::string_view line) {
   note_progress(line.size());
   header_bytes_ += line.size();
-  if (header_bytes_ > kLargestHeaders) {
+  if (header_bytes_ > kMaxHeaders) {
     refused_ = Error(ErrorCode::corrupt, "the answer's headers are too long", place());
     return false;
   }
@@ -177,7 +177,7 @@ void HttpTransfer::begin_body() {
   keep_ = request_.largest_body;
   const std::optional<ByteRange>& range = request_.range;
   if (status < 200 || status >= 300) {
-    keep_ = kLargestErrorBody;
+    keep_ = kMaxErrorBody;
     cut_ = true;
   } else if (range && status == 206) {
     keep_ = std::min(keep_, range->length);
@@ -272,7 +272,7 @@ bool HttpTransfer::redirect(CURLcode code) {
   const auto refuse = [this](const std::string& why) {
     return Error(ErrorCode::not_supported, why, place());
   };
-  if (++redirects_ > kMostRedirects)
+  if (++redirects_ > kMaxRedirects)
     throw refuse("the server redirects in a circle, or more than 5 times");
   const Uri from = parse_uri(request_.url);
   Uri to;

@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint32_t kEntrySignature = 0x02014b50, kEndSignature = 0x06054b50;
 constexpr std::uint32_t kEnd64Signature = 0x06064b50, kLocator64Signature = 0x07064b50;
 constexpr std::size_t kEntrySize = 46, kEndSize = 22, kEnd64Size = 56, kLocator64Size = 20;
-constexpr std::size_t kLargestComment = 0xffff;
-constexpr std::uint64_t kLargestDirectory = 1 << 30;  // about ten million members
+constexpr std::size_t kMaxComment = 0xffff;
+constexpr std::uint64_t kMaxDirectory = 1 << 30;  // about ten million members
 
 /// Read at once from the object's end. What a comment may hide the end record behind is 64 KiB; the
 /// directories of some thousand members fit too, which saves a round trip.
@@ -88,7 +88,7 @@ Error several_disks() {
 /// object, else the last that fits (bytes follow the archive).
 std::uint64_t find_end(const Archive& archive) {
   const std::span<const std::byte> tail = archive.tail();
-  const std::size_t lowest = tail.size() - std::min(tail.size(), kEndSize + kLargestComment);
+  const std::size_t lowest = tail.size() - std::min(tail.size(), kEndSize + kMaxComment);
   std::optional<std::size_t> found;
   for (std::size_t i = tail.size() < kEndSize ? 0 : tail.size() - kEndSize + 1; i-- > lowest;) {
     if (little_endian<std::uint32_t>(tail, i) != kEndSignature) continue;
@@ -175,7 +175,7 @@ ZipDirectory ZipDirectory::read(Store& parent, const std::string& key, std::uint
   const Extent extent = find_directory(archive);
   if (extent.offset > extent.end || extent.size > extent.end - extent.offset)
     throw damaged("its directory does not fit into it");
-  if (extent.size > kLargestDirectory)
+  if (extent.size > kMaxDirectory)
     throw Error(ErrorCode::not_supported, "the archive's directory is larger than 1 GB");
   // The members, twice while their list grows, their names, and the directory itself meanwhile.
   constexpr std::uint64_t kPerByte =

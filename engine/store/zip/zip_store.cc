@@ -27,8 +27,8 @@ constexpr std::uint16_t kStored = 0, kDeflate = 8;
 constexpr std::uint16_t kEncrypted = 1 << 0, kSizesFollow = 1 << 3;
 
 /// Deflate cannot do better (zlib's technical notes).
-constexpr std::uint64_t kLargestRatio = 1032;
-constexpr std::uint64_t kLargestInflated = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMaxRatio = 1032;
+constexpr std::uint64_t kMaxInflated = std::uint64_t{4} << 30;
 
 /// Deflate takes at most nine bits for a byte, and this many bytes for the description of a block
 /// or two.
@@ -275,9 +275,9 @@ class ZipStore final : public Store {
     if (member->method == kStored && member->size != member->compressed_size)
       throw corrupt("a stored zip member has two sizes");
     if (member->method == kDeflate) {
-      if (member->size / kLargestRatio > member->compressed_size)
+      if (member->size / kMaxRatio > member->compressed_size)
         throw corrupt("the archive's directory gives it a size that deflate cannot reach");
-      if (wanted.part.length > kLargestInflated)
+      if (wanted.part.length > kMaxInflated)
         throw Error(ErrorCode::not_supported, "a compressed zip member of more than 4 GB");
     }
     return wanted;

@@ -65,7 +65,7 @@ TEST(FileSystem, ListsTheLayoutOfTheManual) {
   EXPECT_THAT(mounted.names("views/two/epoch-0000/batch-000000"), ElementsAre("x.npy", "y.npy"));
   EXPECT_THAT(mounted.names("views/all/rank-0-of-2"), ElementsAre("epoch-0000", "epoch-0001"));
   EXPECT_THAT(mounted.names(".batchfs"),
-              ElementsAre("config.json", "log", "metrics", "stats.json", "trace.json"));
+              ElementsAre("config.json", "log", "metrics", "status.json", "trace.json"));
 }
 
 /// Everything that can be reached: names agree between list and lookup, numbers are unique and lead
@@ -107,7 +107,7 @@ TEST(FileSystem, NamesAreExact) {
        {"views/all/epoch-0000/batch-000001.npy", "views/all/epoch-0099", "views/all/epoch-12345",
         "views/all/rank-3-of-4/epoch-0000", "views/all/rank-0-of-65536",
         "arrays/t/chunks/0.0.0.npy", "views/all/epoch-0000/batch-000000.zarr/t/0.0.0.0",
-        ".batchfs/stats.json"})
+        ".batchfs/status.json"})
     EXPECT_TRUE(mounted.find(path)) << path;
   for (const char* path : {"views/all/epoch-0",
                            "views/all/epoch-00000",
@@ -236,7 +236,7 @@ TEST(FileSystem, BatchesAreMemoryFilesAndTextsAreNot) {
   EXPECT_EQ(open("arrays/t/values.npy")->memory_file(), nullptr);
   EXPECT_EQ(open("arrays/t/values.npy")->caching(), OpenFile::Caching::direct);
   EXPECT_EQ(open("views/all/schema.json")->caching(), OpenFile::Caching::kernel);
-  EXPECT_EQ(open(".batchfs/stats.json")->caching(), OpenFile::Caching::direct);
+  EXPECT_EQ(open(".batchfs/status.json")->caching(), OpenFile::Caching::direct);
 }
 
 TEST(FileSystem, ADamagedChunkFailsItsReadersAndNoOther) {

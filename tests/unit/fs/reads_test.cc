@@ -120,9 +120,9 @@ TEST_F(ReadsTest, AHandleOfTheDaemonBeforeIsOpenedAgain) {
 }
 
 TEST_F(ReadsTest, WhatIsLeftOfAControlFileIsStale) {
-  EXPECT_EQ(read_of_before(".batchfs/stats.json", 77, 10, 10).error, ESTALE);
+  EXPECT_EQ(read_of_before(".batchfs/status.json", 77, 10, 10).error, ESTALE);
   EXPECT_EQ(table_.find(77), nullptr);
-  EXPECT_EQ(read_of_before(".batchfs/stats.json", 77, 0, 2).bytes, "{\n");
+  EXPECT_EQ(read_of_before(".batchfs/status.json", 77, 0, 2).bytes, "{\n");
 }
 
 TEST_F(ReadsTest, AnInodeThatIsNoneIsStale) {

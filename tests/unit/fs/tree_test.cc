@@ -237,7 +237,7 @@ TEST(Tree, TheHandoffIsALinkWhereThereIsOne) {
   EXPECT_TRUE(Tree::is_link(*with.node(link)));
   EXPECT_FALSE(Tree::is_link(*with.node(walk(with, {".batchfs", "log"}))));
   EXPECT_THAT(names(without, walk(without, {".batchfs"})),
-              ElementsAre("config.json", "log", "metrics", "stats.json", "trace.json"));
+              ElementsAre("config.json", "log", "metrics", "status.json", "trace.json"));
   EXPECT_EQ(walk(with, {"arrays", "a", "values.npy"}),
             walk(without, {"arrays", "a", "values.npy"}));
 }

@@ -74,7 +74,7 @@ class Dataset:
 
     @property
     def mode(self) -> str:
-        """How batches come: "reader" (decoded here, on the GPU), "daemon" (device memory of the server), "host" (its shared
+        """How batches come: "client" (decoded here, on the GPU), "server" (device memory of the server), "shm" (its shared
         memory) or "files" (of the mount).
 
         On a GPU, batches of the last two are copied to it.
@@ -239,8 +239,8 @@ def open(place: str | os.PathLike[str], view: str | None = None, *, device: str 
     rank, world   this process's share: rank R of W reads the batches R, R + W, ...
     epoch     the first to read
     prefetch  batches that are made ready beyond those that are held; each takes a batch of memory
-    mode      "auto": the hand-off where it can be reached, else files; "host", "daemon": only the hand-off, with
-              batches in host or in GPU memory; "reader": the same, but decoded in this process, on its GPU; "files"
+    mode      "auto": the hand-off where it can be reached, else files; "shm", "server": only the hand-off, with
+              batches in host or in GPU memory; "client": the same, but decoded in this process, on its GPU; "files"
     device_memory  bytes of the GPU that decoding in this process may take; 0: a quarter of what is free, at most 24 GiB
     """
     return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode,

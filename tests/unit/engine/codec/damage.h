@@ -109,10 +109,10 @@ class GuardedMemory {
   std::byte* const memory_;
 };
 
-constexpr std::size_t kLargestVector = 1 << 18;
+constexpr std::size_t kMaxVector = 1 << 18;
 
 inline Bytes decode(const Codec& codec, std::span<const std::byte> encoded, std::size_t room) {
-  static const GuardedMemory in(kLargestVector), out(kLargestVector);
+  static const GuardedMemory in(kMaxVector), out(kMaxVector);
   const std::span<std::byte> to = out.last(room);
   const std::size_t got = codec.decode(in.copy(encoded), to);
   EXPECT_LE(got, room);
@@ -121,7 +121,7 @@ inline Bytes decode(const Codec& codec, std::span<const std::byte> encoded, std:
 
 inline Bytes decode_range(const Codec& codec, std::span<const std::byte> encoded,
                           std::uint64_t decoded_size, std::uint64_t offset, std::size_t length) {
-  static const GuardedMemory in(kLargestVector), out(kLargestVector);
+  static const GuardedMemory in(kMaxVector), out(kMaxVector);
   const std::span<std::byte> to = out.last(length);
   codec.decode_range(in.copy(encoded), decoded_size, offset, to);
   return {to.begin(), to.end()};

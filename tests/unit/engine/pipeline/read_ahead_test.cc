@@ -31,7 +31,7 @@ TEST_F(ReadAheadTest, MakesTheBatchesOfTheWindow) {
 TEST_F(ReadAheadTest, AGuessThatComesLateMakesNothingThatTheReaderHasPassed) {
   // A worker that was held up after it had asked for the window.
   parts_.read_ahead.learn(parts_.request(0), false);
-  const auto window = parts_.prefetcher.window(parts_.request(0), 96, 1 << 20);
+  const auto window = parts_.prefetcher.due(parts_.request(0), 96, 1 << 20);
   ASSERT_EQ(window.size(), 2u);
   for (std::int64_t b = 1; b < 9; ++b) parts_.read_ahead.learn(parts_.request(b), false);
   for (const BatchRequest& late : window) EXPECT_FALSE(parts_.prefetcher.is_ahead(late));
@@ -56,7 +56,7 @@ TEST_F(ReadAheadTest, TakesNoMemoryThatReadersQueueFor) {
                      .give_up = [] { return false; },
                      .granted = [](Budget::Reservation, const std::exception_ptr&) {}});
   open(0);
-  EXPECT_TRUE(eventually([&] { return parts_.prefetcher.streams().at(0).window == 1; }))
+  EXPECT_TRUE(eventually([&] { return parts_.prefetcher.streams().at(0).prefetch == 1; }))
       << "pressure shrinks the window";
   EXPECT_TRUE(eventually([&] { return !is_made(1) && !is_made(2); }));
   EXPECT_EQ(parts_.counters.batches_prefetched, 0u);

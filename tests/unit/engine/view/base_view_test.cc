@@ -89,7 +89,7 @@ TEST_F(BaseViewTest, ResolvedHasEveryDefaultAndReadsBackAsTheSameView) {
   for (
       const char* json :
       {R"({"window": {"time": 2}})",
-       R"({"window": {"time": {"size": 2, "stride": 1}}, "order": {"shuffle": "block", "seed": 3, "window": 2},
+       R"({"window": {"time": {"size": 2, "stride": 1}}, "order": {"shuffle": "block", "seed": 3, "buffer": 2},
                                "tensors": {"q": {"variables": ["a"], "offsets": {"time": [-1]}}}, "batch": {"size": 2, "remainder": "pad"}})",
        R"({"variables": ["a"], "xbatcher": {"input_dims": {"time": 2}}, "select": {"level": [500]}})"}) {
     SCOPED_TRACE(json);

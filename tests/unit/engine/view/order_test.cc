@@ -91,9 +91,9 @@ TEST(Order, BlockIsAPermutationOfEveryShape) {
     for (std::int64_t inner : {1, 3})
       for (std::int64_t group : {1, 3, 20, 50})
         for (std::int64_t lead : {0, 1, 2})
-          for (std::int64_t window : {INT64_C(1), INT64_C(2), INT64_C(1) << 20}) {
+          for (std::int64_t buffer : {INT64_C(1), INT64_C(2), INT64_C(1) << 20}) {
             if (lead > positions) continue;
-            const Order order{Order::Shuffle::block, 9, window};
+            const Order order{Order::Shuffle::block, 9, buffer};
             const std::int64_t samples = positions * inner;
             EXPECT_EQ(
                 sorted(all(order, samples, 2, {{{positions, lead, group}, {inner, 0, inner}}})),
@@ -133,7 +133,7 @@ TEST(Order, BlockGroupsAlongEveryAxis) {
 }
 
 TEST(Order, BlockOfManySamplesDoesNotOverflow) {
-  // 2^60 samples in groups of 2^44, mixed over 2^20 groups: window * group does not fit 64 bits.
+  // 2^60 samples in groups of 2^44, mixed over 2^20 groups: buffer * group does not fit 64 bits.
   const Order order{Order::Shuffle::block, 1, INT64_C(1) << 20};
   const ChunkGroups groups{
       {{INT64_C(1) << 40, 0, INT64_C(1) << 24}, {INT64_C(1) << 20, 0, INT64_C(1) << 20}}};

@@ -63,7 +63,7 @@ TEST(ShuffleQuality, OfShuffles) {
   // Samples of a batch are in one of k groups, and 1 in k of their pairs in the same.
   for (int k : {1, 2, 4, 10})
     EXPECT_NEAR(*shuffle_quality(
-                    *view(4000, 1, 16, head + R"("block", "window": )" + std::to_string(k) + "}")),
+                    *view(4000, 1, 16, head + R"("block", "buffer": )" + std::to_string(k) + "}")),
                 1 - 1.0 / k, 0.03);
   EXPECT_LT(*shuffle_quality(*view(4000, 1, 10, head + R"("none"})")), 0.005);
 }
@@ -71,7 +71,7 @@ TEST(ShuffleQuality, OfShuffles) {
 TEST(ShuffleQuality, TheDimensionThatIsMixedWorstCounts) {
   // Each chunk holds every x and 10 times: along x all is mixed, along time nothing.
   const auto block = view(1000, 20, 10, R"("window": {"x": 1, "time": 1}, "batch": 20,
-                                          "order": {"shuffle": "block", "window": 1})");
+                                          "order": {"shuffle": "block", "buffer": 1})");
   EXPECT_LT(*shuffle_quality(*block), 0.02);
 }
 

@@ -40,7 +40,7 @@ List expected(const Order& order, const ChunkGroups& groups, const SampleIndex& 
   std::uint64_t stream = 2;
   for (std::int64_t k = 0; k < count; ++stream) {
     List run;
-    for (const std::int64_t end = std::min(count, k + std::min(order.window, count)); k < end;
+    for (const std::int64_t end = std::min(count, k + std::min(order.buffer, count)); k < end;
          ++k) {
       const List more = left(group(k) * per_group, (group(k) + 1) * per_group);
       run.insert(run.end(), more.begin(), more.end());

@@ -27,7 +27,7 @@ TEST(ViewSpec, DefaultsAreFilledIn) {
   EXPECT_EQ(spec.remainder, ViewSpec::Remainder::keep);
   EXPECT_EQ(spec.order.shuffle, Order::Shuffle::none);
   EXPECT_EQ(spec.order.seed, 0u);
-  EXPECT_EQ(spec.order.window, 0);  // the view says
+  EXPECT_EQ(spec.order.buffer, 0);  // the view says
   EXPECT_EQ(spec.epochs, 1);
   EXPECT_FALSE(spec.dtype);
   EXPECT_EQ(spec.formats, std::vector<std::string>{"npy"});
@@ -40,7 +40,7 @@ TEST(ViewSpec, EveryKeyIsRead) {
     "window": {"lat": {"size": 4, "stride": 2, "wrap": true, "edge": "drop"}, "time": 1.0},
     "tensors": {"x": {"variables": ["a", "b"], "offsets": {"time": [-1, 0]}, "stack": "c", "dims": ["c", "lat"]},
                 "y": {"variables": ["a"]}},
-    "batch": {"size": 32, "remainder": "pad"}, "order": {"shuffle": "block", "seed": 9223372036854775807, "window": 3},
+    "batch": {"size": 32, "remainder": "pad"}, "order": {"shuffle": "block", "seed": 9223372036854775807, "buffer": 3},
     "epochs": 1000000000, "dtype": "float16", "missing": {"nan": "keep"}, "formats": ["zarr", "npz"]})");
   EXPECT_EQ(spec.name, "train");
   EXPECT_EQ(spec.variables, (std::vector<std::string>{"a", "b"}));
@@ -57,7 +57,7 @@ TEST(ViewSpec, EveryKeyIsRead) {
   EXPECT_EQ(spec.tensors[0].path, "tensors.x");
   EXPECT_EQ(spec.remainder, ViewSpec::Remainder::pad);
   EXPECT_EQ(spec.order.seed, static_cast<std::uint64_t>(INT64_MAX));
-  EXPECT_EQ(spec.order.window, 3);
+  EXPECT_EQ(spec.order.buffer, 3);
   EXPECT_EQ(spec.epochs, 1'000'000'000);
   EXPECT_EQ(spec.dtype->name(), "float16");
   EXPECT_EQ(spec.formats, (std::vector<std::string>{"zarr", "npz"}));
@@ -215,8 +215,8 @@ const Wrong kWrong[] = {
      "order.shuffle: 'globl' is none of none, global, block, did you mean 'global'?"},
     {R"("order": {"seed": -1})", "order.seed: -1 is too small"},
     {R"("order": {"seed": 9223372036854775808})", "order.seed: the number is too large"},
-    {R"("order": {"window": 0})", "order.window: 0 is too small"},
-    {R"("order": {"window": 1048577})", "order.window: 1048577 is too large, the most is 1048576"},
+    {R"("order": {"window": 0})", "order.buffer: 0 is too small"},
+    {R"("order": {"window": 1048577})", "order.buffer: 1048577 is too large, the most is 1048576"},
     // epochs, dtype, missing, formats
     {R"("epochs": 0)", "epochs: 0 is too small"},
     {R"("epochs": 1000000001)", "epochs: 1000000001 is too large"},

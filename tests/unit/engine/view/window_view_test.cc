@@ -235,7 +235,7 @@ TEST_F(WindowViewTest, TheBatchSizeDoesNotChangeTheOrder) {
   std::vector<std::vector<std::int64_t>> orders;
   for (const char* size : {"1", "2", "5"}) {
     const auto v = view(
-        R"({"variables": ["a"], "window": {"time": 1, "lat": 1}, "order": {"shuffle": "block", "window": 2},
+        R"({"variables": ["a"], "window": {"time": 1, "lat": 1}, "order": {"shuffle": "block", "buffer": 2},
                             "batch": )" +
         std::string(size) + "}");
     std::vector<std::int64_t> order;

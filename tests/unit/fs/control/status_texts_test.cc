@@ -1,4 +1,4 @@
-// The control files that say what a mount is doing: stats.json, metrics, trace.json.
+// The control files that say what a mount is doing: status.json, metrics, trace.json.
 
 #include <map>
 #include <regex>
@@ -27,15 +27,15 @@ TEST(StatusTexts, StatsHaveWhatProgramsRelyOn) {
                   {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 3})"});
   mounted.files().set_passthrough(true);
   mounted.read("views/train/epoch-0000/batch-000000.npy");
-  const Json stats = Json::parse(mounted.read(".batchfs/stats.json"));
-  EXPECT_EQ(stats["pid"], ::getpid());
-  EXPECT_EQ(stats["passthrough"], true);
+  const Json status = Json::parse(mounted.read(".batchfs/status.json"));
+  EXPECT_EQ(status["pid"], ::getpid());
+  EXPECT_EQ(status["passthrough"], true);
   for (const char* key : {"bytes_fetched", "bytes_decoded", "bytes_delivered", "chunks_decoded",
                           "batches_assembled", "memory_budget", "memory_used", "errors"})
-    EXPECT_TRUE(stats.at(key).is_number_unsigned() || stats.at(key).is_number_integer()) << key;
-  EXPECT_TRUE(stats["reader_wait_seconds"].is_number());
-  EXPECT_GE(stats["batches_assembled"].get<int>(), 1);
-  EXPECT_EQ(stats["memory_budget"], 256 << 20);
+    EXPECT_TRUE(status.at(key).is_number_unsigned() || status.at(key).is_number_integer()) << key;
+  EXPECT_TRUE(status["reader_wait_seconds"].is_number());
+  EXPECT_GE(status["batches_assembled"].get<int>(), 1);
+  EXPECT_EQ(status["memory_budget"], 256 << 20);
 }
 
 TEST(StatusTexts, MetricsAreOfPrometheusFormat) {
@@ -63,12 +63,12 @@ TEST(StatusTexts, StatsTellOfEachReader) {
                   {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 1})"});
   for (const char* batch : {"0", "1"})
     mounted.read(std::string("views/train/rank-1-of-2/epoch-0003/batch-00000") + batch + ".npy");
-  const Json stats = Json::parse(mounted.read(".batchfs/stats.json"));
-  EXPECT_GE(stats["uptime_seconds"].get<double>(), 0);
-  EXPECT_EQ(stats["threads"], 2);
-  EXPECT_EQ(stats["wait_seconds"]["count"], 2);
-  ASSERT_EQ(stats["streams"].size(), 1u);
-  const Json& reader = stats["streams"][0];
+  const Json status = Json::parse(mounted.read(".batchfs/status.json"));
+  EXPECT_GE(status["uptime_seconds"].get<double>(), 0);
+  EXPECT_EQ(status["threads"], 2);
+  EXPECT_EQ(status["wait_seconds"]["count"], 2);
+  ASSERT_EQ(status["streams"].size(), 1u);
+  const Json& reader = status["streams"][0];
   EXPECT_EQ(reader["view"], "train");
   EXPECT_EQ(reader["format"], "npy");
   EXPECT_EQ(reader["rank"], 1);

@@ -188,7 +188,7 @@ TEST(Preview, ManyChannelsAreCutOffAndSaid) {
       data.dataset(),
       R"({"window": {"t": 1}, "tensors": {"x": {"variables": ["a"]}, "y": {"variables": ["a"]}}})");
   const Preview preview(*view, 0);
-  EXPECT_EQ(preview.rows().size(), static_cast<std::size_t>(Preview::kMostRows));
+  EXPECT_EQ(preview.rows().size(), static_cast<std::size_t>(Preview::kMaxRows));
   EXPECT_EQ(preview.rows()[5].label, "level 5");
   EXPECT_NE(preview.sheets()[0].title.find("96 of 500 are shown"), std::string::npos)
       << preview.sheets()[0].title;

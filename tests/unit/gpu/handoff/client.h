@@ -140,9 +140,9 @@ class RawClient {
     pollfd waiting{fd_, POLLIN, 0};
     if (::poll(&waiting, 1, milliseconds) != 1) return std::nullopt;
     Received received;
-    received.bytes.resize(kLongestMessage);
+    received.bytes.resize(kMaxMessage);
     iovec part{received.bytes.data(), received.bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))];
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;

@@ -23,7 +23,7 @@ class NotedDelivery final : public Delivery {
     Order order;
     Done done;
   };
-  Mode mode() const override { return Mode::host; }
+  Mode mode() const override { return Mode::shm; }
   bool serves(const HelloMessage& hello) const override {
     return (hello.kinds & bit(MemoryKind::host)) != 0;
   }
@@ -54,14 +54,15 @@ class Connected : public testing::Test {
  protected:
   Connected() {
     const auto view = data_.view(R"({"window": {"time": 1}, "batch": 4})");
-    offer.views.push_back({view, MemoryFiles(false).create("texts", 16), 8, 8, Remainder::keep});
-    offer.deliveries = {&delivery};
+    context.views.push_back({view, MemoryFiles(false).create("texts", 16), 8, 8, Remainder::keep});
+    context.deliveries = {&delivery};
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    connection = std::make_unique<Connection>(7, ends[0], offer, process, [this](Completion done) {
-      EXPECT_EQ(done.connection, 7u);
-      completions_.push_back(std::move(done));
-    });
+    connection =
+        std::make_unique<Connection>(7, ends[0], context, process, [this](Completion done) {
+          EXPECT_EQ(done.connection, 7u);
+          completions_.push_back(std::move(done));
+        });
     client = std::make_unique<RawClient>(ends[1]);
   }
 
@@ -96,20 +97,20 @@ class Connected : public testing::Test {
     return [](auto&&...) {};
   }
   /// A batch of so many pieces of memory, all the same file.
-  std::shared_ptr<Parcel> parcel(std::size_t memories = 1) {
-    auto made = std::make_shared<Parcel>();
+  std::shared_ptr<DeliveredBatch> delivered(std::size_t memories = 1) {
+    auto made = std::make_shared<DeliveredBatch>();
     for (std::size_t i = 0; i < memories; ++i)
       made->memories.push_back({10 + i, 4096, MemoryKind::host, file_.fd(), true});
     made->tensors = {{0, 0, 96}};
     return made;
   }
-  void finish(std::int64_t batch) { take(batch)(parcel(), nullptr); }
+  void finish(std::int64_t batch) { take(batch)(delivered(), nullptr); }
 
   FakeData data_{10, 4, 6};
   MemoryFile file_ = MemoryFiles(false).create("batch", 4096);
 
   NotedDelivery delivery;
-  Offer offer;
+  ServerContext context;
   const std::shared_ptr<ProcessShare> process = std::make_shared<ProcessShare>(100);
   std::unique_ptr<RawClient> client;
 
@@ -134,8 +135,8 @@ TEST_F(Connected, BatchesThatAreDoneInAnotherOrderGoOutInOrder) {
   ASSERT_TRUE(step());
   for (const std::int64_t batch : {0, 2, 4}) EXPECT_EQ(next()->as<BatchMessage>().batch, batch);
   EXPECT_FALSE(next());
-  EXPECT_EQ(offer.leases, 3u);
-  EXPECT_EQ(offer.held, 300u);
+  EXPECT_EQ(context.leases, 3u);
+  EXPECT_EQ(context.held, 300u);
 }
 
 TEST_F(Connected, HalfOfTheMemoryIsForWhatNobodyWaitsFor) {
@@ -150,14 +151,14 @@ TEST_F(Connected, HalfOfTheMemoryIsForWhatNobodyWaitsFor) {
   EXPECT_TRUE(batches_under_way().empty());
   // Another's batches count too.
   const std::uint64_t lease = next()->as<BatchMessage>().lease;
-  offer.held += 1000;
+  context.held += 1000;
   client->release(lease);
   ASSERT_TRUE(step());
   EXPECT_TRUE(batches_under_way().empty());
   client->release(next()->as<BatchMessage>().lease);
   ASSERT_TRUE(step());
   EXPECT_THAT(batches_under_way(), ElementsAre(2)) << "one there always is";
-  offer.held -= 1000;
+  context.held -= 1000;
 }
 
 TEST_F(Connected, WhatIsNotWantedAnyMoreIsCancelledAndItsEndIsNobodys) {
@@ -170,7 +171,7 @@ TEST_F(Connected, WhatIsNotWantedAnyMoreIsCancelledAndItsEndIsNobodys) {
   ASSERT_TRUE(step());
   EXPECT_EQ(delivery.cancelled.size(), 1u) << "the one that was not done";
   EXPECT_THAT(batches_under_way(), ElementsAre(5, 6));
-  EXPECT_EQ(offer.held, 200u);
+  EXPECT_EQ(context.held, 200u);
   finish(5);
   finish(6);
   ASSERT_TRUE(step());
@@ -186,11 +187,11 @@ TEST_F(Connected, ItsEndGivesEverythingBack) {
   ASSERT_TRUE(step());
   finish(0);
   ASSERT_TRUE(step());
-  EXPECT_EQ(offer.leases, 1u);
-  EXPECT_GT(offer.held, 100u);
+  EXPECT_EQ(context.leases, 1u);
+  EXPECT_GT(context.held, 100u);
   connection = nullptr;
-  EXPECT_EQ(offer.leases, 0u);
-  EXPECT_EQ(offer.held, 0u);
+  EXPECT_EQ(context.leases, 0u);
+  EXPECT_EQ(context.held, 0u);
   EXPECT_TRUE(delivery.asked.empty());
 }
 
@@ -199,7 +200,7 @@ TEST_F(Connected, MemoryThatComesAgainIsAttachedOnce) {
   client->start(0, 1, 4, 4);
   ASSERT_TRUE(step());
   for (std::int64_t batch = 0; batch < 4; ++batch) {
-    auto made = parcel();
+    auto made = delivered();
     made->memories[0].transient = false;
     made->memories[0].id = batch < 2 ? 40 : 41;  // another from the third on
     take(batch)(made, nullptr);
@@ -219,14 +220,14 @@ TEST_F(Connected, MoreMemoryThanAMessageCanTellOfIsAFailureOfThatBatch) {
   client->get(1, 0);
   client->get(2, 1);
   ASSERT_TRUE(step());
-  take(0)(parcel(kMostDescriptors + 1), nullptr);
-  take(1)(parcel(kMostDescriptors), nullptr);
+  take(0)(delivered(kMaxDescriptors + 1), nullptr);
+  take(1)(delivered(kMaxDescriptors), nullptr);
   ASSERT_TRUE(step());
   const Received failed = client->expect(MessageType::failed);
   EXPECT_EQ(failed.as<FailedMessage>().request, 1u);
   EXPECT_EQ(failed.as<FailedMessage>().code, static_cast<std::uint32_t>(ErrorCode::not_supported));
-  EXPECT_EQ(client->expect(MessageType::batch).descriptors.size(), kMostDescriptors);
-  EXPECT_EQ(offer.held, 100u);
+  EXPECT_EQ(client->expect(MessageType::batch).descriptors.size(), kMaxDescriptors);
+  EXPECT_EQ(context.held, 100u);
 }
 
 TEST_F(Connected, AFailedBatchOfTheStreamIsALeaseAsWell) {
@@ -240,7 +241,7 @@ TEST_F(Connected, AFailedBatchOfTheStreamIsALeaseAsWell) {
   EXPECT_EQ(message.code, static_cast<std::uint32_t>(ErrorCode::internal));
   EXPECT_THAT(failed.text(sizeof message), HasSubstr("not one of ours"));
   EXPECT_TRUE(batches_under_way().empty()) << "of a depth of 1";
-  EXPECT_EQ(offer.held, 0u);
+  EXPECT_EQ(context.held, 0u);
   client->release(message.lease);
   ASSERT_TRUE(step());
   EXPECT_THAT(batches_under_way(), ElementsAre(1));
@@ -302,7 +303,7 @@ TEST_F(Connected, WhatItsReaderHoldsOfASessionStaysAsItIsAfterItsEnd) {
   client->get(1, 0);
   ASSERT_TRUE(step());
   bool given_back = false, frozen_before = false;
-  auto held = parcel();
+  auto held = delivered();
   held->held = std::shared_ptr<const void>(nullptr, [&, watched = own.get()](const void*) {
     given_back = true;
     frozen_before = watched->frozen;
@@ -367,7 +368,7 @@ TEST_F(Connected, WhatLiesInDeviceMemoryIsNoPartOfTheShare) {
   client->start(0, 1, 10, 1);
   ASSERT_TRUE(step());
   EXPECT_EQ(process->bytes(), 100u);
-  auto made = parcel();
+  auto made = delivered();
   made->memories[0].kind = MemoryKind::own;
   take(0)(std::move(made), nullptr);
   ASSERT_TRUE(step());

@@ -186,7 +186,7 @@ TEST(DeviceDelivery, GivesBatchesInSlotsThatAreMappedOnce) {
   ServedOnDevice served;
   const auto device = std::make_shared<reader::FakeDevice>();
   const auto reader = open(served, device);
-  EXPECT_EQ(reader->mode(), "daemon");
+  EXPECT_EQ(reader->mode(), "server");
   for (std::int64_t epoch = 0; epoch < 2; ++epoch) {  // the second goes on in the same stream
     reader->start({.epoch = epoch});
     for (std::int64_t i = 0; i < 10; ++i) {
@@ -210,7 +210,7 @@ TEST(DeviceDelivery, IsForReadersOfItsDevice) {
   hello.kinds = bit(MemoryKind::host) | bit(MemoryKind::device_fd);
   hello.world = 1;
   ASSERT_TRUE(client.send(hello, MessageType::hello));  // no UUID
-  EXPECT_EQ(client.expect(MessageType::welcome).as<WelcomeMessage>().mode, Mode::host);
+  EXPECT_EQ(client.expect(MessageType::welcome).as<WelcomeMessage>().mode, Mode::shm);
 }
 
 TEST(DeviceDelivery, BatchesByNumberComeFromTheHost) {
@@ -467,9 +467,9 @@ TEST(DeviceDelivery, AReaderThatCannotMapCopies) {
   const auto reader = open(served, device);
   reader->start({});
   for (int i = 0; i < 10; ++i) EXPECT_EQ(value_of(*reader->next()), first_value(i));
-  EXPECT_EQ(reader->mode(), "host");
+  EXPECT_EQ(reader->mode(), "shm");
   EXPECT_EQ(reader->why_copied(), "the driver maps nothing");
-  const auto insisting = open(served, device, "daemon");
+  const auto insisting = open(served, device, "server");
   insisting->start({});
   EXPECT_THROW(insisting->next(), Error);
 }
@@ -483,7 +483,7 @@ TEST(DeviceDelivery, ADeadReaderCostsItsLeasesOnly) {
     hello.world = 1;
     std::memcpy(hello.gpu_uuid, kUuid.data(), kUuid.size());
     ASSERT_TRUE(client.send(hello, MessageType::hello));
-    EXPECT_EQ(client.expect(MessageType::welcome).as<WelcomeMessage>().mode, Mode::daemon);
+    EXPECT_EQ(client.expect(MessageType::welcome).as<WelcomeMessage>().mode, Mode::server);
     if (killed > 0) {
       ASSERT_TRUE(client.start(0, 1, 10, 3));
     }

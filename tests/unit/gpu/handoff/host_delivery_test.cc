@@ -11,21 +11,22 @@ namespace host_delivery_test {
 
 class HostDeliveryTest : public testing::Test {
  protected:
-  using Outcome = std::pair<std::shared_ptr<const Parcel>, std::exception_ptr>;
+  using Outcome = std::pair<std::shared_ptr<const DeliveredBatch>, std::exception_ptr>;
 
   std::future<Outcome> open(std::int64_t batch, Delivery::Order order = Delivery::Order::stream) {
     const auto promise = std::make_shared<std::promise<Outcome>>();
-    opened =
-        delivery.open(BatchRequest{view, nullptr, 0, batch}, order,
-                      [promise](std::shared_ptr<const Parcel> parcel, std::exception_ptr error) {
-                        promise->set_value({std::move(parcel), error});
-                      });
+    opened = delivery.open(
+        BatchRequest{view, nullptr, 0, batch}, order,
+        [promise](std::shared_ptr<const DeliveredBatch> delivered, std::exception_ptr error) {
+          promise->set_value({std::move(delivered), error});
+        });
     return promise->get_future();
   }
-  std::int32_t value(const Parcel& parcel, std::size_t tensor, std::size_t element) const {
-    const Parcel::Tensor& in = parcel.tensors.at(tensor);
+  std::int32_t value(const DeliveredBatch& delivered, std::size_t tensor,
+                     std::size_t element) const {
+    const DeliveredBatch::Tensor& in = delivered.tensors.at(tensor);
     std::int32_t value = 0;
-    EXPECT_EQ(::pread(parcel.memories.at(in.memory).fd, &value, 4,
+    EXPECT_EQ(::pread(delivered.memories.at(in.memory).fd, &value, 4,
                       static_cast<off_t>(in.offset + 4 * element)),
               4);
     return value;
@@ -41,20 +42,21 @@ class HostDeliveryTest : public testing::Test {
 };
 
 TEST_F(HostDeliveryTest, GivesOneFileWithEveryTensor) {
-  const auto [parcel, error] = open(2).get();
+  const auto [delivered, error] = open(2).get();
   ASSERT_EQ(error, nullptr);
-  ASSERT_EQ(parcel->memories.size(), 1u);
-  EXPECT_EQ(parcel->memories[0].kind, MemoryKind::host);
-  EXPECT_TRUE(parcel->memories[0].transient);
-  ASSERT_EQ(parcel->tensors.size(), 2u);
+  ASSERT_EQ(delivered->memories.size(), 1u);
+  EXPECT_EQ(delivered->memories[0].kind, MemoryKind::host);
+  EXPECT_TRUE(delivered->memories[0].transient);
+  ASSERT_EQ(delivered->tensors.size(), 2u);
   for (std::size_t t = 0; t < 2; ++t) {
-    EXPECT_EQ(parcel->tensors[t].bytes, 96u);
-    EXPECT_LE(parcel->tensors[t].offset + parcel->tensors[t].bytes, parcel->memories[0].size);
+    EXPECT_EQ(delivered->tensors[t].bytes, 96u);
+    EXPECT_LE(delivered->tensors[t].offset + delivered->tensors[t].bytes,
+              delivered->memories[0].size);
     for (std::size_t row = 0; row < 4; ++row)
-      EXPECT_EQ(value(*parcel, t, 6 * row), first_value(static_cast<std::int64_t>(8 + row + t)));
+      EXPECT_EQ(value(*delivered, t, 6 * row), first_value(static_cast<std::int64_t>(8 + row + t)));
   }
-  EXPECT_EQ(engine.counters().bytes_delivered.load(), parcel->memories[0].size);
-  EXPECT_GE(delivery.bytes(*view, 2), parcel->memories[0].size);
+  EXPECT_EQ(engine.counters().bytes_delivered.load(), delivered->memories[0].size);
+  EXPECT_GE(delivery.bytes(*view, 2), delivered->memories[0].size);
   EXPECT_EQ(delivery.limit(), std::uint64_t{64} << 20);
 }
 
@@ -66,8 +68,8 @@ TEST_F(HostDeliveryTest, EachBatchHasMemoryOfItsOwnName) {
 
 TEST_F(HostDeliveryTest, ABatchThatFailsSaysWhy) {
   data.store->failing = 3;
-  const auto [parcel, error] = open(3, Delivery::Order::single).get();
-  EXPECT_EQ(parcel, nullptr);
+  const auto [delivered, error] = open(3, Delivery::Order::single).get();
+  EXPECT_EQ(delivered, nullptr);
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(error_of(error).code(), ErrorCode::io);
   EXPECT_EQ(engine.counters().bytes_delivered.load(), 0u);

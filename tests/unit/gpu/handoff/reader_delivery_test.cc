@@ -1,4 +1,4 @@
-// Mode reader, the server's side: a client that says that it has run the programs, and does not.
+// Mode client, the server's side: a client that says that it has run the programs, and does not.
 
 #include "gpu/handoff/reader_delivery.h"
 
@@ -140,7 +140,7 @@ class Decoding {
 TEST(ReaderDelivery, BatchesComeWhenTheirProgramsHaveEnded) {
   Server server;
   Decoding reader(server);
-  ASSERT_EQ(reader.mode, Mode::reader);
+  ASSERT_EQ(reader.mode, Mode::client);
   reader.client.start(0, 1, 5);
   reader.set_up();
   for (std::int64_t b = 0; b < 5; ++b) {
@@ -278,12 +278,12 @@ TEST(ReaderDelivery, AStreamThatBeginsAnewHasASetupOfItsOwn) {
 
 TEST(ReaderDelivery, OnlyForThoseWhoCan) {
   Server server;
-  EXPECT_EQ(Decoding(server, 0).mode, Mode::host);
-  EXPECT_THROW(Decoding(server, 0, Mode::reader), std::exception);
-  EXPECT_EQ(Decoding(server, 512, Mode::host).mode, Mode::host);
+  EXPECT_EQ(Decoding(server, 0).mode, Mode::shm);
+  EXPECT_THROW(Decoding(server, 0, Mode::client), std::exception);
+  EXPECT_EQ(Decoding(server, 512, Mode::shm).mode, Mode::shm);
   // Too little memory: the stream is the host's.
   Decoding small(server, 2);
-  EXPECT_EQ(small.mode, Mode::reader);
+  EXPECT_EQ(small.mode, Mode::client);
   small.client.start(0, 1, 1);
   EXPECT_EQ(values_of(small.client.expect(MessageType::batch))[0], first_value(0));
 }

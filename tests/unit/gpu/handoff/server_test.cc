@@ -33,7 +33,7 @@ TEST(HandoffServer, SaysWhatAViewHolds) {
   const Received received = client.expect(MessageType::welcome);
   const auto welcome = received.as<WelcomeMessage>();
   EXPECT_EQ(welcome.header.version, 1);
-  EXPECT_EQ(welcome.mode, Mode::host);
+  EXPECT_EQ(welcome.mode, Mode::shm);
   EXPECT_EQ(welcome.samples, 40);
   EXPECT_EQ(welcome.batch_size, 4);
   EXPECT_EQ(welcome.batches, 10);
@@ -238,7 +238,7 @@ TEST(HandoffServer, RefusesWhatItDoesNotHave) {
   EXPECT_THAT(answer("a", 0, 1 << 20), HasSubstr("no rank"));
   RawClient device(served.server->path());
   HelloMessage hello{};
-  hello.mode = Mode::daemon;
+  hello.mode = Mode::server;
   hello.kinds = bit(MemoryKind::host);
   hello.world = 1;
   hello.name_length = 1;

@@ -74,15 +74,16 @@ std::vector<std::vector<std::byte>> gathered(const View& view, const AssemblyTab
     total += (sizes.back() + 255) / 256 * 256;
   }
   std::vector<std::uint8_t> chunks;
-  std::vector<Coding> codings;
-  for (const Variable* variable : view.variables()) codings.push_back(coding_of(*variable->array));
+  std::vector<GpuCodecSupport> codings;
+  for (const Variable* variable : view.variables())
+    codings.push_back(gpu_codec_support(*variable->array));
   GatherPlan gathers;
   for (const ChunkUse& use : plan.chunks) {
     const Array& array = *view.variables()[use.variable]->array;
     std::string key = array.metadata().path + "/" +
                       array.metadata().key_encoding.key(array.grid().chunk(use.chunk));
     const auto object = store.objects.find(key);
-    EXPECT_EQ(codings[use.variable].kind, Coding::Kind::raw);
+    EXPECT_EQ(codings[use.variable].kind, GpuCodecSupport::Kind::raw);
     DecodedPlace place{(chunks.size() + 255) / 256 * 256, &codings[use.variable].form};
     if (object != store.objects.end()) {
       chunks.resize(place.offset);
@@ -121,8 +122,8 @@ int compare(const MemoryData& data, const std::string& json) {
   Engine engine({.threads = 1, .memory = 64 << 20, .prefetch = false}, log);
   const auto view = View::parse(data.dataset(), json, "v", "test");
   const AssemblyTables tables(*view);
-  constexpr std::int64_t kMost = 12;
-  const std::int64_t last = view->batches() - 1, count = std::min(view->batches(), kMost);
+  constexpr std::int64_t kMaxChecked = 12;
+  const std::int64_t last = view->batches() - 1, count = std::min(view->batches(), kMaxChecked);
   for (std::int64_t n = 0; n < count; ++n) {
     const std::int64_t b = count == 1 ? 0 : last * n / (count - 1);
     const auto expected = engine.open(BatchRequest{view, &kRaw, 0, b});

@@ -16,7 +16,7 @@ struct Staged {
       : data(coded_data(9 * kSteps, kSteps, kRows, kColumns)),
         dataset(data.dataset()),
         array(*dataset->find(name)->array),
-        codings{coding_of(array)},
+        codings{gpu_codec_support(array)},
         cpu_only(1) {
     part.number = 7;
     part.batch = std::make_shared<StreamedBatch>();
@@ -51,7 +51,7 @@ struct Staged {
   MemoryData data;
   std::shared_ptr<const Dataset> dataset;
   const Array& array;
-  std::vector<Coding> codings;
+  std::vector<GpuCodecSupport> codings;
   std::vector<std::atomic<bool>> cpu_only;
   ProgramCounters counters;
   ProgramPart part;

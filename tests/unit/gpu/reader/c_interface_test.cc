@@ -44,7 +44,7 @@ TEST(CInterface, ReadsBatches) {
   ASSERT_EQ(batchfs_open(served.server->path().c_str(), &options, &reader), 0) << batchfs_error();
   EXPECT_EQ(batchfs_batches(reader), 10);
   EXPECT_EQ(batchfs_rank_batches(reader, 3), 3);
-  EXPECT_STREQ(batchfs_mode(reader), "host");
+  EXPECT_STREQ(batchfs_mode(reader), "shm");
   EXPECT_STREQ(batchfs_why_copied(reader), "");
   EXPECT_THAT(batchfs_schema(reader), HasSubstr("\"batches\""));
   ASSERT_EQ(batchfs_start(reader, 0, 0), 0);
@@ -144,7 +144,7 @@ TEST(CInterface, ACallerThatKnowsLessIsGivenLess) {
   ASSERT_EQ(batchfs_get_tensor(opened.batch, "v", &tensor.known), 0) << batchfs_error();
   EXPECT_THAT(tensor.newer, testing::Each(-1));
   // Options as they were before "device".
-  const batchfs_options options{offsetof(batchfs_options, device),   nullptr,   0, 1, 0, "host",
+  const batchfs_options options{offsetof(batchfs_options, device),   nullptr,   0, 1, 0, "shm",
                                 reinterpret_cast<const char*>(0x55), UINT64_MAX};
   batchfs_reader* reader = nullptr;
   EXPECT_EQ(batchfs_open(opened.served.server->path().c_str(), &options, &reader), 0)

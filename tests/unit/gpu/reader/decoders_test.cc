@@ -1,4 +1,4 @@
-// Mode reader, the reader's side: what it does with the server's setups and programs. The decoder
+// Mode client, the reader's side: what it does with the server's setups and programs. The decoder
 // is made up: it notes what it is told and ends programs when the test lets it.
 
 #include "gpu/reader/decoders.h"
@@ -178,14 +178,14 @@ class Server {
   /// What the reader says of the next program that ended; nullopt when it has ended the socket.
   std::optional<Ended> ended() {
     ReceivedMessage received;
-    if (!receive_message(socket_, kLongestMessage, received)) return std::nullopt;
+    if (!receive_message(socket_, kMaxMessage, received)) return std::nullopt;
     Ended ended;
     EXPECT_GE(received.bytes.size(), sizeof ended.message);
     std::memcpy(&ended.message, received.bytes.data(), sizeof ended.message);
     EXPECT_EQ(ended.message.header.type, MessageType::ended);
     if (ended.message.number == 0) {
       failure = static_cast<ErrorCode>(ended.message.code);
-      EXPECT_FALSE(receive_message(socket_, kLongestMessage, received)) << "the socket goes on";
+      EXPECT_FALSE(receive_message(socket_, kMaxMessage, received)) << "the socket goes on";
       return std::nullopt;
     }
     ended.refused.resize((received.bytes.size() - sizeof ended.message) / sizeof(std::uint32_t));
@@ -241,7 +241,7 @@ TEST(Decoders, ChunksThatWereRefusedAreNamed) {
   EXPECT_THAT(server.ended()->refused, ElementsAre(4, 9));
   // More than a message tells of: all.
   server.decoding.set([](Decoding& d) {
-    d.refused.assign(kMostRefused, 3);
+    d.refused.assign(kMaxRefused, 3);
     d.refused_more = 1;
   });
   server.program(2);
@@ -250,7 +250,7 @@ TEST(Decoders, ChunksThatWereRefusedAreNamed) {
   EXPECT_TRUE(all->refused.empty());
   server.decoding.set([](Decoding& d) { d.refused_more = 0; });
   server.program(3);
-  EXPECT_EQ(server.ended()->refused.size(), kMostRefused);
+  EXPECT_EQ(server.ended()->refused.size(), kMaxRefused);
 }
 
 TEST(Decoders, SetupsThatMakeNoSenseEndTheirSocketOnly) {

@@ -21,7 +21,7 @@ constexpr const char* kView =
 TEST(Reader, ReadsASeriesAndSingleBatches) {
   Served served({kView});
   const auto reader = Reader::open({.place = served.server->path(), .rank = 1, .world = 3});
-  EXPECT_EQ(reader->mode(), "host");
+  EXPECT_EQ(reader->mode(), "shm");
   reader->start({.epoch = 2, .done = 2});
   EXPECT_EQ(reader->left(), 3);
   std::vector<std::int64_t> numbers;
@@ -73,7 +73,7 @@ class LyingServer {
 
   void send(std::vector<std::byte> bytes, const std::vector<int>& descriptors = {}) {
     iovec part{bytes.data(), bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -119,7 +119,7 @@ class LyingServer {
     const std::string both = schema + view;
     EXPECT_EQ(::write(texts, both.data(), both.size()), static_cast<ssize_t>(both.size()));
     WelcomeMessage welcome{};
-    welcome.mode = Mode::host;
+    welcome.mode = Mode::shm;
     welcome.schema_length = schema.size();
     welcome.view_length = view.size();
     welcome.samples = 8;

@@ -37,7 +37,7 @@ class Decoded {
   std::unique_ptr<SocketSource> open(std::uint64_t memory = 512 << 20) {
     return std::make_unique<SocketSource>(connect_to(server_->path()),
                                           SocketSource::Options{.view = view_->name(),
-                                                                .mode = Mode::reader,
+                                                                .mode = Mode::client,
                                                                 .device = device,
                                                                 .device_memory = memory,
                                                                 .decoder = &kEmulatedDecoder},
@@ -77,7 +77,7 @@ class Decoded {
 TEST(SocketSource, AReaderThatDecodesGetsTheEnginesBatches) {
   Decoded decoded;
   const auto source = decoded.open();
-  EXPECT_STREQ(source->mode(), "reader");
+  EXPECT_STREQ(source->mode(), "client");
   source->start({0, 0, 1, decoded.batches()}, 2);
   for (std::int64_t b = 0; b < decoded.batches(); ++b) {
     const auto batch = source->next({});

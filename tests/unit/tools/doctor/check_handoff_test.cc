@@ -9,9 +9,9 @@ namespace check_handoff_test {
 TEST(CheckHandoff, EveryModeIsToldAndTheHostsAlwaysWorks) {
   const Checks checks = check_handoff();
   ASSERT_EQ(checks.size(), 3u);
-  EXPECT_EQ(checks[0].topic, "hand-off, daemon");
-  EXPECT_EQ(checks[1].topic, "hand-off, reader");
-  EXPECT_EQ(checks[2].topic, "hand-off, host");
+  EXPECT_EQ(checks[0].topic, "hand-off, mode server");
+  EXPECT_EQ(checks[1].topic, "hand-off, mode client");
+  EXPECT_EQ(checks[2].topic, "hand-off, mode shm");
   EXPECT_EQ(checks[2].state, Check::State::ok);
 }
 

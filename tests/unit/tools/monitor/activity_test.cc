@@ -7,7 +7,7 @@
 namespace batchfs {
 namespace activity_test {
 
-Json stats(double uptime, int batches, double waited, int pid = 7) {
+Json status(double uptime, int batches, double waited, int pid = 7) {
   return {{"pid", pid},
           {"uptime_seconds", uptime},
           {"passthrough", true},
@@ -38,7 +38,7 @@ Json stats(double uptime, int batches, double waited, int pid = 7) {
 }
 
 TEST(Activity, RatesAreBetweenTheTwoLooks) {
-  const Activity a = activity(stats(10, 20, 1), stats(12, 30, 1.5));
+  const Activity a = activity(status(10, 20, 1), status(12, 30, 1.5));
   EXPECT_DOUBLE_EQ(a.seconds, 2);
   EXPECT_DOUBLE_EQ(a.uptime, 12);
   EXPECT_DOUBLE_EQ(a.fetched, 5000);
@@ -57,14 +57,14 @@ TEST(Activity, RatesAreBetweenTheTwoLooks) {
 }
 
 TEST(Activity, SinceTheStartWithoutAnEarlierLook) {
-  const Activity a = activity(nullptr, stats(10, 20, 1));
+  const Activity a = activity(nullptr, status(10, 20, 1));
   EXPECT_DOUBLE_EQ(a.fetched, 2000);
   EXPECT_DOUBLE_EQ(a.cache_hits, 0.25);
   EXPECT_DOUBLE_EQ(a.readers[0].wait_share, 0.1);
 }
 
 TEST(Activity, ADaemonThatWasStartedAnewCountsFromItsStart) {
-  const Activity a = activity(stats(100, 5000, 9), stats(2, 10, 1, 8));
+  const Activity a = activity(status(100, 5000, 9), status(2, 10, 1, 8));
   EXPECT_DOUBLE_EQ(a.fetched, 5000);
   EXPECT_DOUBLE_EQ(a.seconds, 2);
 }
@@ -83,7 +83,7 @@ TEST(Activity, StatsOfAnotherVersionOrNone) {
 }
 
 TEST(Activity, AsJson) {
-  const Json json = activity_json(activity(stats(10, 20, 1), stats(12, 30, 1.5)));
+  const Json json = activity_json(activity(status(10, 20, 1), status(12, 30, 1.5)));
   EXPECT_EQ(json["readers"][0]["view"], "train");
   EXPECT_EQ(json["readers"][0]["batches_per_second"], 5);
   EXPECT_EQ(json["store"]["in_flight"], 3);

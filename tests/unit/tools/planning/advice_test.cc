@@ -73,7 +73,7 @@ TEST(Advice, AGlobalOrderOfMoreThanTheMemoryKeeps) {
 
 TEST(Advice, ABlockOrderThatMixesLittle) {
   const auto lines = advice_on(
-      R"({"window": {"time": 1}, "batch": 10, "order": {"shuffle": "block", "window": 2}})");
+      R"({"window": {"time": 1}, "batch": 10, "order": {"shuffle": "block", "buffer": 2}})");
   EXPECT_THAT(lines, Contains(HasSubstr("groups in \"order\" would mix samples better")));
 }
 

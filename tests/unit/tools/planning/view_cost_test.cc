@@ -92,7 +92,7 @@ TEST(ViewCost, MemoryIsThatOfTheFirstBatch) {
 
 TEST(ViewCost, ABlockOrderDecodesARunOfGroupsOnce) {
   const auto blocks =
-      view(R"({"window": {"time": 1}, "batch": 5, "order": {"shuffle": "block", "window": 2}})");
+      view(R"({"window": {"time": 1}, "batch": 5, "order": {"shuffle": "block", "buffer": 2}})");
   const BlockCost cost = estimate_block_cost(*blocks);
   EXPECT_EQ(cost.run_decoded, 2 * 10 * 64 * 4);
   EXPECT_EQ(cost.epoch_decoded, 100 * 64 * 4);

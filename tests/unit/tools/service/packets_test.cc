@@ -37,7 +37,7 @@ TEST_F(Packets, BringDescriptors) {
   ASSERT_EQ(::pipe(file), 0);
   ASSERT_TRUE(send_packet(ends_[0], "two", {file[0], file[1]}));
   const auto packet = receive_packet(ends_[1]);
-  ASSERT_EQ(packet->descriptors.size(), kMostDescriptors);
+  ASSERT_EQ(packet->descriptors.size(), kMaxDescriptors);
   for (std::size_t i = 0; i < 2; ++i) {
     struct stat sent, got;
     ASSERT_EQ(::fstat(file[i], &sent), 0);

@@ -17,7 +17,7 @@ class PrefetcherTest : public testing::Test {
     std::vector<std::int64_t> result;
     const BatchRequest request{view_, &kRaw, epoch, batch};
     prefetcher_.opened(request, stalled);
-    for (const BatchRequest& r : prefetcher_.window(request, bytes, 500))
+    for (const BatchRequest& r : prefetcher_.due(request, bytes, 500))
       result.push_back(r.epoch * 100 + r.batch);
     return result;
   }
@@ -37,17 +37,17 @@ TEST_F(PrefetcherTest, KeepsAWindowAheadAndDoublesItWhenTheReaderWaits) {
 // needs all three.
 TEST_F(PrefetcherTest, BlocksAreBegunABlockAhead) {
   const auto view = data_.view(
-      R"({"window": {"time": 1}, "batch": 2, "order": {"shuffle": "block", "window": 3}})");
+      R"({"window": {"time": 1}, "batch": 2, "order": {"shuffle": "block", "buffer": 3}})");
   const auto window_of = [&](std::int64_t world) {
     const BatchRequest request{view, &kRaw, 0, 0, 0, world};
     prefetcher_.opened(request, false);
-    return prefetcher_.window(request, 1, 500).size();
+    return prefetcher_.due(request, 1, 500).size();
   };
   EXPECT_EQ(window_of(1), 7u);
   EXPECT_EQ(window_of(2), 4u);  // of every other batch
   const BatchRequest large{view, &kRaw, 0, 1};
   prefetcher_.opened(large, false);
-  EXPECT_EQ(prefetcher_.window(large, 250, 500).size(), 2u);  // memory decides
+  EXPECT_EQ(prefetcher_.due(large, 250, 500).size(), 2u);  // memory decides
 }
 
 TEST_F(PrefetcherTest, GoesOnIntoTheNextEpochAndEndsWithTheLast) {

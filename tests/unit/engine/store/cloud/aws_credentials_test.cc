@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
 namespace aws_credentials_test {
@@ -13,7 +13,7 @@ using testing::Not;
 using testing::Pair;
 
 struct AwsCredentialsTest : testing::Test {
-  FakeSurroundings fake;
+  FakeStoreEnvironment fake;
   std::string profile, region;
   std::optional<AwsKeys> own_keys;
 
@@ -26,8 +26,8 @@ struct AwsCredentialsTest : testing::Test {
                                          "[p]\naws_access_key_id=PID\naws_secret_access_key=PS\n"};
   }
   std::unique_ptr<AwsCredentials> open() {
-    const Surroundings surroundings = fake.surroundings();
-    return std::make_unique<AwsCredentials>(surroundings, read_aws_profile(surroundings, profile),
+    const StoreEnvironment environment = fake.environment();
+    return std::make_unique<AwsCredentials>(environment, read_aws_profile(environment, profile),
                                             AwsCredentials::Options{profile, region, own_keys});
   }
   /// "id secret token" or "none".

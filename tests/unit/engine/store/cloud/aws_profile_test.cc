@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
 namespace aws_profile_test {
@@ -17,8 +17,8 @@ constexpr const char* kCredentials =
     "[work]\r\naws_access_key_id=AKWORK\r\naws_secret_access_key=a#b;c\r\nregion = "
     "from-credentials\r\n";
 
-FakeSurroundings home() {
-  FakeSurroundings fake;
+FakeStoreEnvironment home() {
+  FakeStoreEnvironment fake;
   fake.variables["HOME"] = "/home/u";
   fake.files["/home/u/.aws/config"] = {kConfig};
   fake.files["/home/u/.aws/credentials"] = {kCredentials};
@@ -26,8 +26,8 @@ FakeSurroundings home() {
 }
 
 TEST(AwsProfile, Default) {
-  FakeSurroundings fake = home();
-  const AwsProfile profile = read_aws_profile(fake.surroundings(), "");
+  FakeStoreEnvironment fake = home();
+  const AwsProfile profile = read_aws_profile(fake.environment(), "");
   EXPECT_EQ(profile.name, "default");
   EXPECT_EQ(profile.get("region"), "us-west-2");
   EXPECT_EQ(profile.get("aws_access_key_id"), "AKID");
@@ -36,43 +36,43 @@ TEST(AwsProfile, Default) {
 }
 
 TEST(AwsProfile, ANamedOneFromBothFiles) {
-  FakeSurroundings fake = home();
-  const AwsProfile profile = read_aws_profile(fake.surroundings(), "work");
+  FakeStoreEnvironment fake = home();
+  const AwsProfile profile = read_aws_profile(fake.environment(), "work");
   EXPECT_EQ(profile.get("region"), "from-credentials");
   EXPECT_EQ(profile.get("aws_secret_access_key"), "a#b;c");
   EXPECT_EQ(profile.get("s3.addressing_style"), "path");
   EXPECT_EQ(profile.get("s3.max_concurrent_requests"), "20");
   EXPECT_EQ(profile.get("endpoint_url"), "https://minio.example");
-  EXPECT_EQ(read_aws_profile(fake.surroundings(), "other").get("region"), "x");
+  EXPECT_EQ(read_aws_profile(fake.environment(), "other").get("region"), "x");
 }
 
 TEST(AwsProfile, TheEnvironmentNamesProfileAndFiles) {
-  FakeSurroundings fake;
+  FakeStoreEnvironment fake;
   fake.variables = {
       {"AWS_PROFILE", "p"}, {"AWS_CONFIG_FILE", "/c"}, {"AWS_SHARED_CREDENTIALS_FILE", "/s"}};
   fake.files["/c"] = {"[profile p]\nregion = r\n"};
   fake.files["/s"] = {"[p]\naws_access_key_id = k\n"};
-  const AwsProfile profile = read_aws_profile(fake.surroundings(), "");
+  const AwsProfile profile = read_aws_profile(fake.environment(), "");
   EXPECT_EQ(profile.get("region") + profile.get("aws_access_key_id"), "rk");
 }
 
 TEST(AwsProfile, AnAbsentProfileIsAnErrorOnlyWhenItWasNamed) {
-  FakeSurroundings fake = home();
-  EXPECT_EQ(error_of([&] { read_aws_profile(fake.surroundings(), "absent"); }).code(),
+  FakeStoreEnvironment fake = home();
+  EXPECT_EQ(error_of([&] { read_aws_profile(fake.environment(), "absent"); }).code(),
             ErrorCode::not_found);
   fake.variables["AWS_PROFILE"] = "absent";
-  EXPECT_EQ(error_of([&] { read_aws_profile(fake.surroundings(), ""); }).code(),
+  EXPECT_EQ(error_of([&] { read_aws_profile(fake.environment(), ""); }).code(),
             ErrorCode::not_found);
-  FakeSurroundings nothing;
-  EXPECT_FALSE(read_aws_profile(nothing.surroundings(), "").exists);
+  FakeStoreEnvironment nothing;
+  EXPECT_FALSE(read_aws_profile(nothing.environment(), "").exists);
 }
 
 TEST(AwsProfile, BrokenFilesDoNoHarm) {
-  FakeSurroundings fake = home();
+  FakeStoreEnvironment fake = home();
   fake.files["/home/u/.aws/config"] = {
       "[\n]\n=\n[default\nregion\n = 3\n[]\n[profile]\n\n\n  = =\n"};
   fake.files["/home/u/.aws/credentials"] = {std::string("\0[default]\n\xff=\n", 14)};
-  EXPECT_EQ(read_aws_profile(fake.surroundings(), "").get("region"), "");
+  EXPECT_EQ(read_aws_profile(fake.environment(), "").get("region"), "");
 }
 
 }  // namespace aws_profile_test

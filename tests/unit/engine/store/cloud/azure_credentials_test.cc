@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/store/cloud/crypto.h"
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
 namespace azure_credentials_test {
@@ -58,10 +58,10 @@ TEST(AzureSharedKey, SignsTheRange) {
 }
 
 struct AzurePlaceTest : testing::Test {
-  FakeSurroundings fake;
+  FakeStoreEnvironment fake;
   StoreConfig config;
   AzurePlace place(const std::string& url) {
-    return resolve_azure_place(url, config, fake.surroundings(), ConfigFile(fake.surroundings()));
+    return resolve_azure_place(url, config, fake.environment(), ConfigFile(fake.environment()));
   }
 };
 

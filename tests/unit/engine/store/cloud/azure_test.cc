@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
 namespace azure_test {
@@ -13,17 +13,17 @@ using testing::Not;
 using testing::StartsWith;
 
 struct AzureTest : testing::Test {
-  FakeSurroundings fake;
+  FakeStoreEnvironment fake;
   StoreConfig config;
 
   AzureTest() {
     fake.variables = {{"AZURE_STORAGE_ACCOUNT", "mine"}, {"AZURE_STORAGE_ACCOUNT_KEY", "a2V5"}};
   }
   std::shared_ptr<ObjectService> open(const std::string& url = "az://container/a b.zarr") {
-    return make_azure_service(url, config, fake.surroundings());
+    return make_azure_service(url, config, fake.environment());
   }
   static HttpResponse refusal(int status, const std::string& code) {
-    return FakeSurroundings::answer(status, "", {{"x-ms-error-code", code}});
+    return FakeStoreEnvironment::answer(status, "", {{"x-ms-error-code", code}});
   }
 };
 
@@ -58,15 +58,15 @@ TEST_F(AzureTest, SasGoesIntoTheQueryAndNowhereElse) {
 
 TEST_F(AzureTest, LastBytesAreAskedForFromTheStart) {
   fake.variables["AZURE_STORAGE_ACCOUNT_KEY"] = "";
-  Surroundings surroundings = fake.surroundings();
+  StoreEnvironment environment = fake.environment();
   std::string length = "100";
-  surroundings.fetch = [&](HttpRequest request) {
+  environment.fetch = [&](HttpRequest request) {
     EXPECT_EQ(request.method, "HEAD");
     EXPECT_FALSE(request.range);
-    return length.empty() ? FakeSurroundings::answer(404, "")
-                          : FakeSurroundings::answer(200, "", {{"content-length", length}});
+    return length.empty() ? FakeStoreEnvironment::answer(404, "")
+                          : FakeStoreEnvironment::answer(200, "", {{"content-length", length}});
   };
-  const auto service = make_azure_service("az://container/p", config, surroundings);
+  const auto service = make_azure_service("az://container/p", config, environment);
   const auto range = [&](std::uint64_t last) {
     HttpRequest request = service->get("k");
     request.range = ByteRange{0, last, true};
@@ -83,7 +83,7 @@ TEST_F(AzureTest, ListsPages) {
   const auto service = open("az://container/a b");
   EXPECT_THAT(service->list("t", "2!92!MDA=").url,
               HasSubstr("&prefix=a%20b%2Ft%2F&marker=2%2192%21MDA%3D"));
-  const HttpResponse answer = FakeSurroundings::answer(
+  const HttpResponse answer = FakeStoreEnvironment::answer(
       200,
       "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?>"
       "<EnumerationResults ServiceEndpoint=\"https://mine.blob.core.windows.net/\" "
@@ -105,7 +105,7 @@ TEST_F(AzureTest, ListsPages) {
                            "<EnumerationResults><Blobs><Blob><Name>elsewhere</Name></Blob></"
                            "Blobs></EnumerationResults>"})
     EXPECT_EQ(
-        error_of([&] { service->parse_list("", FakeSurroundings::answer(200, body)); }).code(),
+        error_of([&] { service->parse_list("", FakeStoreEnvironment::answer(200, body)); }).code(),
         ErrorCode::corrupt);
 }
 
@@ -125,7 +125,7 @@ TEST_F(AzureTest, ErrorsMeanWhatTheyMean) {
   EXPECT_EQ(code(refusal(403, "AuthorizationPermissionMismatch")), ErrorCode::access_denied);
   EXPECT_EQ(code(refusal(409, "BlobArchived")), ErrorCode::io);
   EXPECT_THAT(service
-                  ->classify(FakeSurroundings::answer(
+                  ->classify(FakeStoreEnvironment::answer(
                       403,
                       "<Error><Code>AuthenticationFailed</Code><AuthenticationErrorDetail>Request "
                       "date header too old"

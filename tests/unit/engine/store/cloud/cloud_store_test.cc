@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
 namespace cloud_store_test {

@@ -12,7 +12,7 @@
 #include "engine/base/strings.h"
 #include "engine/store/cloud/crypto.h"
 #include "engine/store/http/query.h"
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
 namespace gcs_credentials_test {
@@ -42,12 +42,12 @@ std::string from_base64url(std::string text) {
 }
 
 struct GcsCredentialsTest : testing::Test {
-  FakeSurroundings fake;
+  FakeStoreEnvironment fake;
   GcsCredentialsTest() {
     fake.variables["HOME"] = "/h";
     fake.files["/sys/class/dmi/id/sys_vendor"] = {"QEMU\n"};
   }
-  std::string token() { return GcsCredentials(fake.surroundings(), "").token().value_or("none"); }
+  std::string token() { return GcsCredentials(fake.environment(), "").token().value_or("none"); }
   void use_file(const std::string& text) {
     fake.variables["GOOGLE_APPLICATION_CREDENTIALS"] = "/key.json";
     fake.files["/key.json"] = {text};
@@ -88,7 +88,7 @@ TEST_F(GcsCredentialsTest, AServiceAccount) {
                .dump());
   fake.answers["POST https://oauth2.googleapis.com/token"] = {
       200, R"({"access_token":"at","expires_in":3600,"token_type":"Bearer"})"};
-  GcsCredentials credentials(fake.surroundings(), "");
+  GcsCredentials credentials(fake.environment(), "");
   EXPECT_EQ(credentials.token(), "at");
   EXPECT_EQ(credentials.token(), "at");
   ASSERT_EQ(fake.requests.size(), 1U);
@@ -115,17 +115,17 @@ TEST_F(GcsCredentialsTest, AnAuthorizedUser) {
 TEST_F(GcsCredentialsTest, TheMetadataServer) {
   fake.files["/sys/class/dmi/id/sys_vendor"] = {"Google\n"};
   EXPECT_EQ(token(), "none");
-  Surroundings surroundings = fake.surroundings();
+  StoreEnvironment environment = fake.environment();
   HttpHeaders headers{{"metadata-flavor", "Google"}};
-  surroundings.fetch = [&](HttpRequest request) {
+  environment.fetch = [&](HttpRequest request) {
     EXPECT_EQ(request.url,
               "http://169.254.169.254/computeMetadata/v1/instance/service-accounts/default/token");
     EXPECT_THAT(request.headers, ElementsAre(Pair("Metadata-Flavor", "Google")));
-    return FakeSurroundings::answer(200, R"({"access_token":"vm","expires_in":3599})", headers);
+    return FakeStoreEnvironment::answer(200, R"({"access_token":"vm","expires_in":3599})", headers);
   };
-  EXPECT_EQ(GcsCredentials(surroundings, "").token(), "vm");
+  EXPECT_EQ(GcsCredentials(environment, "").token(), "vm");
   headers.clear();  // another cloud's server at that address
-  EXPECT_EQ(GcsCredentials(surroundings, "").token(), std::nullopt);
+  EXPECT_EQ(GcsCredentials(environment, "").token(), std::nullopt);
 }
 
 TEST_F(GcsCredentialsTest, RefusalsAndMistakesRepeatNoSecret) {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
 namespace gcs_test {
@@ -11,12 +11,12 @@ namespace gcs_test {
 using testing::HasSubstr;
 
 struct GcsTest : testing::Test {
-  FakeSurroundings fake;
+  FakeStoreEnvironment fake;
   StoreConfig config;
 
   GcsTest() { fake.variables = {{"GOOGLE_OAUTH_ACCESS_TOKEN", "first"}}; }
   std::shared_ptr<ObjectService> open(const std::string& url = "gs://bucket/a b.zarr") {
-    return make_gcs_service(url, config, fake.surroundings());
+    return make_gcs_service(url, config, fake.environment());
   }
   static std::string authorization(ObjectService& service, HttpRequest request) {
     service.authorize(request);
@@ -24,8 +24,9 @@ struct GcsTest : testing::Test {
   }
   static HttpResponse refusal(int status, const std::string& reason,
                               const std::string& message = "m") {
-    return FakeSurroundings::answer(status, R"({"error":{"code":1,"message":")" + message +
-                                                R"(","errors":[{"reason":")" + reason + R"("}]}})");
+    return FakeStoreEnvironment::answer(status, R"({"error":{"code":1,"message":")" + message +
+                                                    R"(","errors":[{"reason":")" + reason +
+                                                    R"("}]}})");
   }
 };
 
@@ -59,7 +60,7 @@ TEST_F(GcsTest, ListsPages) {
   const auto service = open("gs://bucket/p");
   const ObjectService::Page page = service->parse_list(
       "",
-      FakeSurroundings::answer(
+      FakeStoreEnvironment::answer(
           200,
           R"({"nextPageToken":"CgI=","prefixes":["p/t2m/"],"items":[{"name":"p/"},{"name":"p/.zattrs"},{"name":"p/é x"}]})"));
   EXPECT_EQ(page.continuation, "CgI=");
@@ -68,21 +69,21 @@ TEST_F(GcsTest, ListsPages) {
   EXPECT_TRUE(page.entries[0].is_prefix);
   EXPECT_EQ(page.entries[1].name, ".zattrs");
   EXPECT_EQ(page.entries[2].name, "é x");
-  EXPECT_TRUE(service->parse_list("", FakeSurroundings::answer(200, "{}")).entries.empty());
+  EXPECT_TRUE(service->parse_list("", FakeStoreEnvironment::answer(200, "{}")).entries.empty());
   for (const char* body :
        {"", "[]", "<html>", R"({"items":3})", R"({"items":[{}]})", R"({"items":[{"name":"q/x"}]})",
         R"({"items":[{"name":"p/x/y"}]})", R"({"nextPageToken":3})"})
     EXPECT_EQ(
-        error_of([&] { service->parse_list("", FakeSurroundings::answer(200, body)); }).code(),
+        error_of([&] { service->parse_list("", FakeStoreEnvironment::answer(200, body)); }).code(),
         ErrorCode::corrupt)
         << body;
 }
 
 TEST_F(GcsTest, ErrorsMeanWhatTheyMean) {
   const auto service = open();
-  EXPECT_EQ(service->classify(FakeSurroundings::answer(404, "No such object: bucket/k")).kind,
+  EXPECT_EQ(service->classify(FakeStoreEnvironment::answer(404, "No such object: bucket/k")).kind,
             Verdict::missing);
-  EXPECT_EQ(service->classify(FakeSurroundings::answer(429, "")).kind, Verdict::retry);
+  EXPECT_EQ(service->classify(FakeStoreEnvironment::answer(429, "")).kind, Verdict::retry);
   EXPECT_EQ(service->classify(refusal(403, "rateLimitExceeded")).kind, Verdict::retry);
   EXPECT_EQ(service->classify(refusal(503, "backendError")).kind, Verdict::retry);
   Verdict verdict =
@@ -110,14 +111,14 @@ TEST_F(GcsTest, ATokenThatIsRefusedIsFetchedAnewOnce) {
 TEST_F(GcsTest, ForbiddenIsMissingOnlyWhereMissingIsForbidden) {
   for (const auto& [status, meaning] :
        {std::pair(404, Verdict::failed), std::pair(403, Verdict::missing)}) {
-    Surroundings surroundings = fake.surroundings();
+    StoreEnvironment environment = fake.environment();
     int probes = 0;
-    surroundings.fetch = [&, answer = status](HttpRequest request) {
+    environment.fetch = [&, answer = status](HttpRequest request) {
       EXPECT_THAT(request.url, HasSubstr("a%20b.zarr%2F.batchfs-probe-"));
       ++probes;
       return refusal(answer, "forbidden");
     };
-    const auto service = make_gcs_service("gs://bucket/a b.zarr", config, surroundings);
+    const auto service = make_gcs_service("gs://bucket/a b.zarr", config, environment);
     authorization(*service, service->get("k"));
     EXPECT_EQ(service->classify(refusal(403, "forbidden")).kind, Verdict::moved);
     authorization(*service, service->get("k"));

@@ -1,20 +1,20 @@
 #include <gmock/gmock.h>
 
 #include "engine/store/cloud/s3.h"
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
 namespace s3_place_test {
 
 struct S3PlaceTest : testing::Test {
-  FakeSurroundings fake;
+  FakeStoreEnvironment fake;
   StoreConfig config;
 
   S3PlaceTest() { fake.variables["HOME"] = "/h"; }
   S3Place place(const std::string& url = "s3://bucket/a/b") {
-    return resolve_s3_place(url, config, fake.surroundings(),
-                            read_aws_profile(fake.surroundings(), config.profile),
-                            ConfigFile(fake.surroundings()));
+    return resolve_s3_place(url, config, fake.environment(),
+                            read_aws_profile(fake.environment(), config.profile),
+                            ConfigFile(fake.environment()));
   }
   void profile(const std::string& text) { fake.files["/h/.aws/config"] = {"[default]\n" + text}; }
   void settings(const std::string& text) { fake.files["/h/.config/batchfs/config.json"] = {text}; }

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
 namespace s3_test {
@@ -13,7 +13,7 @@ using testing::Not;
 using testing::StartsWith;
 
 struct S3Test : testing::Test {
-  FakeSurroundings fake;
+  FakeStoreEnvironment fake;
   StoreConfig config;
 
   S3Test() {
@@ -23,7 +23,7 @@ struct S3Test : testing::Test {
                       {"AWS_EC2_METADATA_DISABLED", "true"}};
   }
   std::shared_ptr<ObjectService> open(const std::string& url = "s3://bucket/a b.zarr") {
-    return make_s3_service(url, config, fake.surroundings());
+    return make_s3_service(url, config, fake.environment());
   }
   std::string url_of(const std::string& url, const std::string& key = "k") {
     return open(url)->get(key).url;
@@ -37,8 +37,9 @@ struct S3Test : testing::Test {
     return value == nullptr ? "" : *value;
   }
   static HttpResponse refusal(int status, const std::string& code, const std::string& more = "") {
-    return FakeSurroundings::answer(status, "<?xml version=\"1.0\"?>\n<Error><Code>" + code +
-                                                "</Code><Message>m</Message>" + more + "</Error>");
+    return FakeStoreEnvironment::answer(status, "<?xml version=\"1.0\"?>\n<Error><Code>" + code +
+                                                    "</Code><Message>m</Message>" + more +
+                                                    "</Error>");
   }
 };
 
@@ -59,9 +60,9 @@ TEST_F(S3Test, VirtualHostedAndPathStyle) {
 
 TEST_F(S3Test, NearestSettingWins) {
   const auto region = [&] {
-    return resolve_s3_place("s3://bucket", config, fake.surroundings(),
-                            read_aws_profile(fake.surroundings(), ""),
-                            ConfigFile(fake.surroundings()))
+    return resolve_s3_place("s3://bucket", config, fake.environment(),
+                            read_aws_profile(fake.environment(), ""),
+                            ConfigFile(fake.environment()))
         .region;
   };
   EXPECT_EQ(region(), "");
@@ -131,7 +132,7 @@ TEST_F(S3Test, ListsPages) {
   EXPECT_EQ(open("s3://bucket")->list("", "").url,
             "https://bucket.s3.amazonaws.com/?list-type=2&delimiter=%2F");
   const HttpResponse answer =
-      FakeSurroundings::answer(200, R"(<?xml version="1.0" encoding="UTF-8"?>
+      FakeStoreEnvironment::answer(200, R"(<?xml version="1.0" encoding="UTF-8"?>
 <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name><Prefix>a b/</Prefix>
 <IsTruncated>true</IsTruncated><NextContinuationToken>1ueGcxLPRx1Tr/XYExHnhbYLgveDs2J/wm36Hy4vbOwM=</NextContinuationToken>
 <Contents><Key>a b/</Key><Size>0</Size></Contents><Contents><Key>a b/.zattrs</Key></Contents>
@@ -156,23 +157,23 @@ TEST_F(S3Test, WhatIsNoListingIsCorrupt) {
         "<ListBucketResult><Contents><Key>p/x/y</Key></Contents></ListBucketResult>",
         "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"})
     EXPECT_EQ(
-        error_of([&] { service->parse_list("", FakeSurroundings::answer(200, body)); }).code(),
+        error_of([&] { service->parse_list("", FakeStoreEnvironment::answer(200, body)); }).code(),
         ErrorCode::corrupt)
         << body;
-  EXPECT_TRUE(service->parse_list("", FakeSurroundings::answer(200, "<ListBucketResult/>"))
+  EXPECT_TRUE(service->parse_list("", FakeStoreEnvironment::answer(200, "<ListBucketResult/>"))
                   .entries.empty());
 }
 
 TEST_F(S3Test, ErrorsMeanWhatTheyMean) {
   const auto service = open();
   const auto kind = [&](const HttpResponse& response) { return service->classify(response).kind; };
-  EXPECT_EQ(kind(FakeSurroundings::answer(200, "")), Verdict::ok);
-  EXPECT_EQ(kind(FakeSurroundings::answer(206, "")), Verdict::ok);
+  EXPECT_EQ(kind(FakeStoreEnvironment::answer(200, "")), Verdict::ok);
+  EXPECT_EQ(kind(FakeStoreEnvironment::answer(206, "")), Verdict::ok);
   EXPECT_EQ(kind(refusal(404, "NoSuchKey")), Verdict::missing);
-  EXPECT_EQ(kind(FakeSurroundings::answer(404, "")), Verdict::missing);
+  EXPECT_EQ(kind(FakeStoreEnvironment::answer(404, "")), Verdict::missing);
   EXPECT_EQ(kind(refusal(503, "SlowDown")), Verdict::retry);
   EXPECT_EQ(kind(refusal(500, "InternalError")), Verdict::retry);
-  EXPECT_EQ(kind(FakeSurroundings::answer(503, "<html>")), Verdict::retry);
+  EXPECT_EQ(kind(FakeStoreEnvironment::answer(503, "<html>")), Verdict::retry);
   EXPECT_EQ(kind(refusal(400, "RequestTimeout")), Verdict::retry);
   const auto failure = [&](const HttpResponse& response) {
     const Verdict verdict = service->classify(response);
@@ -207,14 +208,15 @@ TEST_F(S3Test, TheBucketTellsItsRegion) {
   // A HEAD has no body.
   service = open("s3://bucket/p");
   EXPECT_EQ(
-      service->classify(FakeSurroundings::answer(400, "", {{"x-amz-bucket-region", "eu-west-3"}}))
+      service
+          ->classify(FakeStoreEnvironment::answer(400, "", {{"x-amz-bucket-region", "eu-west-3"}}))
           .kind,
       Verdict::moved);
 
   for (const char* region : {"", "evil.example/", "EU"}) {
     service = open("s3://bucket/p");
     const Verdict verdict =
-        service->classify(FakeSurroundings::answer(301, "", {{"x-amz-bucket-region", region}}));
+        service->classify(FakeStoreEnvironment::answer(301, "", {{"x-amz-bucket-region", region}}));
     EXPECT_EQ(verdict.kind, Verdict::failed) << region;
     EXPECT_THAT(verdict.error->what(), HasSubstr("--region"));
   }
@@ -225,24 +227,24 @@ struct S3ProbeTest : S3Test {
   std::vector<HttpRequest> fetched;
 
   std::shared_ptr<ObjectService> open_probing() {
-    Surroundings surroundings = fake.surroundings();
-    surroundings.fetch = [this](HttpRequest request) {
+    StoreEnvironment environment = fake.environment();
+    environment.fetch = [this](HttpRequest request) {
       fetched.push_back(request);
       if (fetched.size() > answers.size()) throw Error(ErrorCode::io, "no answer");
       return std::move(answers[fetched.size() - 1]);
     };
-    return make_s3_service("s3://bucket/p", config, surroundings);
+    return make_s3_service("s3://bucket/p", config, environment);
   }
 };
 
 TEST_F(S3ProbeTest, ForbiddenIsMissingWhereMissingIsForbidden) {
   const auto service = open_probing();
   answers.push_back(refusal(403, "AccessDenied"));
-  EXPECT_EQ(service->classify(FakeSurroundings::answer(403, "")).kind, Verdict::moved);
+  EXPECT_EQ(service->classify(FakeStoreEnvironment::answer(403, "")).kind, Verdict::moved);
   EXPECT_NE(authorization(*service, service->head("k")), "");
   ASSERT_EQ(fetched.size(), 1U);
   EXPECT_THAT(fetched[0].url, HasSubstr("/p/.batchfs-probe-"));
-  EXPECT_EQ(service->classify(FakeSurroundings::answer(403, "")).kind, Verdict::missing);
+  EXPECT_EQ(service->classify(FakeStoreEnvironment::answer(403, "")).kind, Verdict::missing);
   // A listing that is refused is no empty listing.
   HttpResponse listing = refusal(403, "AccessDenied");
   listing.effective_url = service->list("", "").url;
@@ -264,9 +266,9 @@ TEST_F(S3ProbeTest, ForbiddenIsForbiddenWhereMissingIsMissing) {
 TEST_F(S3ProbeTest, TheProbeTellsWhyAHeadWasRefused) {
   const auto service = open_probing();
   answers.push_back(refusal(403, "SignatureDoesNotMatch"));
-  EXPECT_EQ(service->classify(FakeSurroundings::answer(403, "")).kind, Verdict::moved);
+  EXPECT_EQ(service->classify(FakeStoreEnvironment::answer(403, "")).kind, Verdict::moved);
   authorization(*service, service->head("k"));
-  const Verdict verdict = service->classify(FakeSurroundings::answer(403, ""));
+  const Verdict verdict = service->classify(FakeStoreEnvironment::answer(403, ""));
   EXPECT_EQ(verdict.kind, Verdict::failed);
   EXPECT_THAT(verdict.error->what(), HasSubstr("SignatureDoesNotMatch"));
 }
@@ -274,7 +276,7 @@ TEST_F(S3ProbeTest, TheProbeTellsWhyAHeadWasRefused) {
 TEST_F(S3ProbeTest, ThePermissionInTheMessageDecides) {
   const auto service = open_probing();
   const auto denied = [](const char* permission) {
-    return FakeSurroundings::answer(
+    return FakeStoreEnvironment::answer(
         403, std::string("<Error><Code>AccessDenied</Code><Message>not authorized to perform: ") +
                  permission + " on resource</Message></Error>");
   };

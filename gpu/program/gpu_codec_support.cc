@@ -1,4 +1,4 @@
-#include "gpu/program/coding.h"
+#include "gpu/program/gpu_codec_support.h"
 
 #include <algorithm>
 #include <numeric>
@@ -49,12 +49,12 @@ ChunkForm cpu_form(const Array& array) {
   return {c_strides(array.grid().chunk_shape(), array.type().itemsize), 1};
 }
 
-Coding coding_of(const Array& array) {
-  Coding coding;
+GpuCodecSupport gpu_codec_support(const Array& array) {
+  GpuCodecSupport coding;
   coding.form = cpu_form(array);
   const DataType& type = array.type();
   const auto for_cpu = [&](std::string why) {
-    coding.kind = Coding::Kind::cpu;
+    coding.kind = GpuCodecSupport::Kind::cpu;
     coding.form = cpu_form(array);
     coding.why_cpu = std::move(why);
     return coding;
@@ -63,10 +63,10 @@ Coding coding_of(const Array& array) {
   const Dims& shape = array.grid().chunk_shape();
   std::vector<std::size_t> order(shape.size());  // of the dimensions as encoded
   std::iota(order.begin(), order.end(), std::size_t{0});
-  coding.kind = Coding::Kind::raw;
+  coding.kind = GpuCodecSupport::Kind::raw;
   for (const CodecSpec& spec : array.chain().specs()) {
     const JsonRef configuration(spec.configuration, spec.name);
-    const bool first = coding.kind == Coding::Kind::raw;
+    const bool first = coding.kind == GpuCodecSupport::Kind::raw;
     if (spec.name == "transpose") {
       const std::vector<std::size_t> turned = order_of(configuration, shape.size()), before = order;
       for (std::size_t i = 0; i < order.size(); ++i) order[i] = before[turned[i]];
@@ -77,14 +77,14 @@ Coding coding_of(const Array& array) {
       coding.form.swap = endian && endian->string() == "big" ? static_cast<std::uint8_t>(word) : 1;
     } else if (spec.name == "shuffle" && first) {
       const auto item = configuration.find("elementsize");
-      coding.kind = Coding::Kind::shuffle;
+      coding.kind = GpuCodecSupport::Kind::shuffle;
       coding.item = static_cast<std::uint32_t>(item ? item->integer(1, 1 << 20) : 4);
     } else if (spec.name == "blosc" && first) {
-      coding.kind = Coding::Kind::blosc;
+      coding.kind = GpuCodecSupport::Kind::blosc;
     } else if (spec.name == "zstd" && first) {
-      coding.kind = Coding::Kind::zstd;
+      coding.kind = GpuCodecSupport::Kind::zstd;
     } else if (spec.name == "lz4" && first) {
-      coding.kind = Coding::Kind::lz4;
+      coding.kind = GpuCodecSupport::Kind::lz4;
     } else {
       return for_cpu(fmt::format("the codec '{}'", spec.name));
     }

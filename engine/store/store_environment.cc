@@ -1,4 +1,4 @@
-#include "engine/store/surroundings.h"
+#include "engine/store/store_environment.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::size_t kLargestFile = 1 << 20;
+constexpr std::size_t kMaxFile = 1 << 20;
 
 std::optional<FileText> read_small_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -36,7 +36,7 @@ std::optional<FileText> read_small_file(const std::string& path) {
     if (got < 0) throw Error(ErrorCode::io, std::strerror(errno), path);
     if (got == 0) return file;
     file.text.append(block, static_cast<std::size_t>(got));
-    if (file.text.size() > kLargestFile)
+    if (file.text.size() > kMaxFile)
       throw Error(ErrorCode::invalid_argument,
                   "larger than 1 MB: not a file of settings or credentials", path);
   }
@@ -54,20 +54,20 @@ std::optional<std::string> home_of_user() {
 
 }  // namespace
 
-std::optional<std::string> Surroundings::first_variable(
+std::optional<std::string> StoreEnvironment::first_variable(
     std::initializer_list<const char*> names) const {
   for (const char* name : names)
     if (auto value = variable(name)) return value;
   return std::nullopt;
 }
 
-std::optional<std::string> Surroundings::in_home(const std::string& relative) const {
+std::optional<std::string> StoreEnvironment::in_home(const std::string& relative) const {
   const auto home = variable("HOME");
   return home ? std::optional(*home + "/" + relative) : std::nullopt;
 }
 
-Surroundings process_surroundings(std::shared_ptr<HttpClient> client) {
-  Surroundings real;
+StoreEnvironment process_environment(std::shared_ptr<HttpClient> client) {
+  StoreEnvironment real;
   real.variable = [](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());
     if (value != nullptr && *value != '\0') return value;
@@ -84,8 +84,8 @@ std::string_view text_of(const HttpResponse& response) {
   return {reinterpret_cast<const char*>(response.body.data()), response.body.size()};
 }
 
-bool is_another_vendors_machine(const Surroundings& surroundings, const std::string& vendor) {
-  const auto file = surroundings.file("/sys/class/dmi/id/sys_vendor");
+bool is_another_vendors_machine(const StoreEnvironment& environment, const std::string& vendor) {
+  const auto file = environment.file("/sys/class/dmi/id/sys_vendor");
   return file && file->text.find_first_not_of(" \n") != std::string::npos &&
          file->text.find(vendor) == std::string::npos;
 }

@@ -18,7 +18,7 @@ struct ChunkForm {
 /// As the CPU decodes a chunk: C order, native byte order.
 ChunkForm cpu_form(const Array& array);
 
-struct Coding {
+struct GpuCodecSupport {
   enum class Kind : std::uint8_t {
     cpu,      // something that the GPU does not do
     raw,      // stored bytes are decoded bytes
@@ -34,6 +34,6 @@ struct Coding {
 };
 
 /// What the metadata says; a stored chunk may still turn out to be for the CPU.
-Coding coding_of(const Array& array);
+GpuCodecSupport gpu_codec_support(const Array& array);
 
 }  // namespace batchfs::gpu

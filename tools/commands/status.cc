@@ -1,4 +1,4 @@
-// batchfs stats: the counters of a mount, once.
+// batchfs status: the counters of a mount, once.
 
 #include "engine/base/json.h"
 #include "engine/base/strings.h"
@@ -33,9 +33,9 @@ std::string value_text(const std::string& name, const Json& value) {
 
 void show(const StatsOptions& options, Output& output) {
   const std::string path = require_batchfs_mount(options.directory);
-  const std::string text = read_text_file(path + "/.batchfs/stats.json");
+  const std::string text = read_text_file(path + "/.batchfs/status.json");
   if (options.json) return output.write(text);
-  const Json stats = parse_json(text, path + "/.batchfs/stats.json");
+  const Json status = parse_json(text, path + "/.batchfs/status.json");
   Table table({options.directory, ""});
   const auto add = [&table](const std::string& name, const Json& value, const std::string& before) {
     std::string words = before + name;
@@ -44,7 +44,7 @@ void show(const StatsOptions& options, Output& output) {
     }
     table.add({words, value_text(name, value)});
   };
-  for (const auto& [name, value] : stats.items()) {
+  for (const auto& [name, value] : status.items()) {
     if (!value.is_object())
       add(name, value, "");
     else
@@ -55,10 +55,10 @@ void show(const StatsOptions& options, Output& output) {
 
 }  // namespace
 
-Run setup_stats(CLI::App& app) {
+CommandAction setup_status(CLI::App& app) {
   const auto options = std::make_shared<StatsOptions>();
   app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
-  app.add_flag("--json", options->json, "write the JSON of .batchfs/stats.json");
+  app.add_flag("--json", options->json, "write the JSON of .batchfs/status.json");
   return [options](Output& output) { show(*options, output); };
 }
 

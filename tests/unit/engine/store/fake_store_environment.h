@@ -8,11 +8,11 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/store/surroundings.h"
+#include "engine/store/store_environment.h"
 
 namespace batchfs {
 
-struct FakeSurroundings {
+struct FakeStoreEnvironment {
   std::map<std::string, std::string> variables;
   std::map<std::string, FileText> files;
   /// "GET http://host/path" -> status and body; anything else does not connect.
@@ -20,8 +20,8 @@ struct FakeSurroundings {
   std::vector<HttpRequest> requests;
   WallTime time = std::chrono::system_clock::from_time_t(1440938160);  // 2015-08-30T12:36:00Z
 
-  Surroundings surroundings() {
-    Surroundings fake;
+  StoreEnvironment environment() {
+    StoreEnvironment fake;
     fake.variable = [this](const std::string& name) -> std::optional<std::string> {
       const auto it = variables.find(name);
       return it == variables.end() || it->second.empty() ? std::nullopt : std::optional(it->second);

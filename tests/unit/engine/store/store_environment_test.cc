@@ -1,4 +1,4 @@
-#include "engine/store/surroundings.h"
+#include "engine/store/store_environment.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/unit/engine/store/fake_surroundings.h"
+#include "tests/unit/engine/store/fake_store_environment.h"
 
 namespace batchfs {
-namespace surroundings_test {
+namespace store_environment_test {
 
-TEST(Surroundings, ParsesUtcTimes) {
+TEST(StoreEnvironment, ParsesUtcTimes) {
   EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00Z"),
             std::chrono::system_clock::from_time_t(1440938160));
   EXPECT_EQ(parse_utc_time("2015-08-30T12:36:00.123456Z"),
@@ -25,9 +25,9 @@ TEST(Surroundings, ParsesUtcTimes) {
     EXPECT_FALSE(parse_utc_time(wrong)) << wrong;
 }
 
-TEST(Surroundings, ReadsFilesAndTheirModes) {
-  const Surroundings real = process_surroundings(nullptr);
-  const std::string path = testing::TempDir() + "/batchfs-surroundings";
+TEST(StoreEnvironment, ReadsFilesAndTheirModes) {
+  const StoreEnvironment real = process_environment(nullptr);
+  const std::string path = testing::TempDir() + "/batchfs-environment";
   std::ofstream(path) << "text\n";
   ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
   EXPECT_EQ(real.file(path)->text, "text\n");
@@ -40,8 +40,8 @@ TEST(Surroundings, ReadsFilesAndTheirModes) {
   EXPECT_EQ(error_of([&] { real.file("/dev/zero"); }).code(), ErrorCode::invalid_argument);
 }
 
-TEST(Surroundings, AServiceOfTheSystemHasAHomeToo) {
-  const Surroundings real = process_surroundings(nullptr);
+TEST(StoreEnvironment, AServiceOfTheSystemHasAHomeToo) {
+  const StoreEnvironment real = process_environment(nullptr);
   const char* home = std::getenv("HOME");
   const std::string before = home != nullptr ? home : "";
   ::setenv("HOME", "/somewhere", 1);
@@ -52,13 +52,13 @@ TEST(Surroundings, AServiceOfTheSystemHasAHomeToo) {
   if (home != nullptr) ::setenv("HOME", before.c_str(), 1);
 }
 
-TEST(Surroundings, AnEmptyVariableIsUnset) {
-  const Surroundings real = process_surroundings(nullptr);
+TEST(StoreEnvironment, AnEmptyVariableIsUnset) {
+  const StoreEnvironment real = process_environment(nullptr);
   ::setenv("BATCHFS_TEST_VARIABLE", "", 1);
   EXPECT_FALSE(real.variable("BATCHFS_TEST_VARIABLE"));
   ::setenv("BATCHFS_TEST_VARIABLE", "x", 1);
   EXPECT_EQ(real.first_variable({"BATCHFS_ABSENT", "BATCHFS_TEST_VARIABLE"}), "x");
 }
 
-}  // namespace surroundings_test
+}  // namespace store_environment_test
 }  // namespace batchfs

@@ -20,7 +20,7 @@ struct FileText {
   bool others_can_read = false;  // its mode grants something to group or others
 };
 
-struct Surroundings {
+struct StoreEnvironment {
   /// An environment variable; nullopt when unset or empty.
   std::function<std::optional<std::string>(const std::string& name)> variable;
   /// A small file; nullopt when there is none. Throws access_denied, io, invalid_argument past 1
@@ -37,7 +37,7 @@ struct Surroundings {
 };
 
 /// The real ones.
-Surroundings process_surroundings(std::shared_ptr<HttpClient> client);
+StoreEnvironment process_environment(std::shared_ptr<HttpClient> client);
 
 /// The body of an answer as text.
 std::string_view text_of(const HttpResponse& response);
@@ -46,7 +46,7 @@ std::string_view text_of(const HttpResponse& response);
 inline constexpr double kMetadataTimeout = 1;
 /// Does the machine's firmware name a vendor, and not this one? Asking a cloud's metadata server
 /// elsewhere would take the whole timeout.
-bool is_another_vendors_machine(const Surroundings& surroundings, const std::string& vendor);
+bool is_another_vendors_machine(const StoreEnvironment& environment, const std::string& vendor);
 
 /// Is it this machine, by address or by the name "localhost"?
 bool is_loopback(const Uri& uri);
