@@ -97,9 +97,16 @@ struct FuseSession::Impl {
 
   static ssize_t write_reply(int fd, iovec* parts, int count, void* user) {
     Impl& self = of(user);
+    const auto& header = *static_cast<const fuse_abi::OutHeader*>(parts[0].iov_base);
     const std::uint64_t unique = self.init_unique.load(std::memory_order_relaxed);
-    if (unique != 0 && count == 2 && parts[1].iov_len == sizeof(fuse_abi::InitOut) &&
-        static_cast<fuse_abi::OutHeader*>(parts[0].iov_base)->unique == unique) {
+    const bool is_init = self.replaying || (unique != 0 && header.unique == unique);
+    // libfuse has not seen INIT, because it had no memory for the request. No other request would
+    // succeed after that, and `ready` would never be called.
+    if (is_init && header.error != 0) {
+      self.failure = -header.error;
+      fuse_session_exit(self.session);
+    } else if (is_init && !self.replaying && count == 2 &&
+               parts[1].iov_len == sizeof(fuse_abi::InitOut)) {
       self.init_unique = 0;
       const std::uint64_t flags = amend_init(*static_cast<fuse_abi::InitOut*>(parts[1].iov_base),
                                              self.init_offered, self.options.passthrough);
@@ -145,6 +152,7 @@ struct FuseSession::Impl {
     replaying = true;
     fuse_session_process_buf(session, &buffer);
     replaying = false;
+    if (failure != 0) throw loop_error();
   }
 
   /// Has the kernel put what earlier daemons read and did not answer back into its queue.
@@ -396,6 +404,7 @@ struct FuseSession::Impl {
 
   /// Why libfuse's threads ended.
   Error loop_error() const {
+    if (failure == ENOMEM) return Error(ErrorCode::no_memory, "out of memory", "serving the mount");
     if (failure != 0)
       return Error(ErrorCode::io, fmt::format("/dev/fuse fails: {}", std::strerror(failure)),
                    "serving the mount");

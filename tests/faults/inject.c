@@ -12,10 +12,13 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -85,8 +88,37 @@ static void note_place(enum Kind kind, long call) {
   busy = 0;
 }
 
-static int fails(enum Kind kind) {
-  if (state == NULL) return 0;
+/* INJECT_CALLER: the libraries whose calls count. Empty: all calls count. */
+static struct {
+  uintptr_t begin, end;
+} callers[8];
+static int caller_count;
+
+static int note_caller(struct dl_phdr_info* library, size_t size, void* text) {
+  (void)size;
+  if (strstr(library->dlpi_name, text) == NULL) return 0;
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const ElfW(Phdr)* segment = &library->dlpi_phdr[i];
+    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
+    if (caller_count == sizeof callers / sizeof callers[0]) return 1;
+    callers[caller_count].begin = library->dlpi_addr + segment->p_vaddr;
+    callers[caller_count].end = callers[caller_count].begin + segment->p_memsz;
+    ++caller_count;
+  }
+  return 0;
+}
+
+static int is_counted(const void* caller) {
+  for (int i = 0; i < caller_count; ++i)
+    if ((uintptr_t)caller >= callers[i].begin && (uintptr_t)caller < callers[i].end) return 1;
+  return caller_count == 0;
+}
+
+/* Whether this call of the function that it stands in fails. */
+#define fails(kind) fails_for(kind, __builtin_return_address(0))
+
+static int fails_for(enum Kind kind, const void* caller) {
+  if (state == NULL || !is_counted(caller)) return 0;
   const long call = atomic_fetch_add(&state->calls[kind], 1) + 1;
   if (places_path != NULL) note_place(kind, call);
   if (state->kind != (long)kind || state->at == 0) return 0;
@@ -246,6 +278,14 @@ static int counted_main(int argc, char** argv, char** environment) {
     syscall(SYS_close, fd);
     trace_path = getenv("INJECT_TRACE");
     places_path = getenv("INJECT_PLACES");
+    const char* caller = getenv("INJECT_CALLER");
+    if (caller != NULL) {
+      dl_iterate_phdr(note_caller, (void*)caller);
+      if (caller_count == 0) {
+        fprintf(stderr, "inject.so: no library has '%s' in its path\n", caller);
+        abort();
+      }
+    }
     void* frame;
     backtrace(&frame, 1); /* loads what it needs before calls count */
     if (trace_path != NULL) {

@@ -15,6 +15,7 @@ Prints a line for each finding and a table; ends with 1 if anything was found.
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import ctypes
 import errno
 import http.server
@@ -106,10 +107,59 @@ def serve(directory):
 
 
 class Outcome:
-    """How a run ended: what counts when it is compared."""
+    """How a run ended: what counts when it is compared, and the stacks of one that did not end.
+    `lasting`: the error of a file that failed twice on a mount that lasted."""
 
-    def __init__(self, code, stdout, stderr, wrong=None):
+    def __init__(self, code, stdout, stderr, wrong=None, stacks=""):
         self.code, self.stdout, self.stderr, self.wrong = code, stdout, stderr, wrong
+        self.stacks, self.lasting = stacks, None
+
+
+def processes_of(scratch):
+    """The processes of a run: those that name its directory in their arguments or environment."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if int(process.name) != os.getpid() and any(
+                    str(scratch).encode() in (process / name).read_bytes()
+                    for name in ("cmdline", "environ")):
+                found.append(int(process.name))
+        except OSError:
+            continue  # it has ended, or is another user's
+    return sorted(found)
+
+
+def stacks_of(scratch):
+    """What each thread of a run waits for. Call before anything of the run is killed."""
+    return "".join(stacks_of_process(pid) for pid in processes_of(scratch))
+
+
+def stacks_of_process(pid):
+    process = pathlib.Path("/proc", str(pid))
+    try:
+        arguments = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        status = [f"  {line}" for line in (process / "status").read_text().splitlines()
+                  if line.split(":")[0] in ("State", "PPid", "SigBlk", "SigPnd")]
+        descriptors = [f"{fd.name} {os.readlink(fd)}" for fd in (process / "fd").iterdir()]
+        text = [f"process {pid}: {arguments}", *status, "  descriptors: " + ", ".join(descriptors)]
+        for task in sorted((process / "task").iterdir()):
+            waits = [f"{name} {(task / name).read_text().strip()}" for name in ("wchan", "syscall")]
+            text.append(f"  thread {task.name}: " + ", ".join(waits))
+            if not shutil.which("gdb"):
+                text.append((task / "stack").read_text())
+    except OSError as error:  # it has ended meanwhile, or is another user's
+        return f"process {pid}: {error.strerror}\n"
+    if shutil.which("gdb"):
+        try:
+            done = subprocess.run(["gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off",
+                                   "-p", str(pid), "-ex", "thread apply all bt 16"],
+                                  capture_output=True, text=True, errors="replace", check=False,
+                                  timeout=30)
+            text += [f"  {line}" for line in done.stdout.splitlines()
+                     if line.startswith(("#", "Thread"))]
+        except subprocess.TimeoutExpired:
+            text.append("  gdb did not end")
+    return "\n".join(text) + "\n"
 
 
 class Command:
@@ -125,9 +175,11 @@ class Command:
             try:
                 out, err = process.communicate(timeout=LIMIT)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
+                stacks = stacks_of(scratch)
+                for pid in {process.pid, *processes_of(scratch)}:
+                    os.kill(pid, signal.SIGKILL)
                 process.communicate()
-                return Outcome(None, b"", b"", "it did not end")
+                return Outcome(None, b"", b"", "it did not end", stacks)
             return Outcome(process.returncode, out, err)
 
     def judge(self, expected, outcome):
@@ -154,11 +206,12 @@ class Plan(Command):
 
 
 class Mount(Command):
-    """A mount in the background, whose files are read, and its end."""
+    """A mount in the background, whose files are read, and its end. `kill`: its daemon is killed
+    before that, so that another takes over."""
 
-    def __init__(self, name, store, view, files, *options):
+    def __init__(self, name, store, view, files, *options, kill=False):
         super().__init__(name, "mount", store, "SCRATCH/mnt", "--view", view, *options)
-        self.files = files
+        self.files, self.kill = files, kill
 
     def run(self, environment, scratch):
         directory = scratch / "mnt"
@@ -168,17 +221,16 @@ class Mount(Command):
             if outcome.wrong or outcome.code != 0:
                 return outcome
             got = {}
+            if self.kill:
+                kill_daemon(directory)
             for name in self.files:
-                # In a process of its own. Not even SIGKILL ends it when the mount hangs.
-                with subprocess.Popen(["cat", directory / name], stdout=subprocess.PIPE,
-                                      stderr=subprocess.DEVNULL) as reader:
-                    try:
-                        read, _ = reader.communicate(timeout=LIMIT)
-                    except subprocess.TimeoutExpired:
-                        abort_connection(directory)
-                        reader.kill()
-                        return Outcome(None, b"", b"", f"reading {name} did not end")
-                got[name] = read if reader.returncode == 0 else None
+                got[name], stopped = self.read(scratch, name)
+                if got[name] is None and not stopped:
+                    again, stopped = self.read(scratch, name)
+                    if again is None and is_mounted(directory):
+                        outcome.lasting = f"{name} fails again, after one failing call"
+                if stopped:
+                    return stopped
             outcome.stdout = got
             return outcome
         finally:
@@ -189,6 +241,22 @@ class Mount(Command):
                 subprocess.run(["umount", "-l", directory], capture_output=True, check=False)
             end_of_processes(str(directory))
 
+    @staticmethod
+    def read(scratch, name):
+        """The bytes of a file, None where it cannot be read; and the outcome where that does not
+        end."""
+        # In a process of its own. Not even SIGKILL ends it when the mount hangs.
+        with subprocess.Popen(["cat", scratch / "mnt" / name], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL) as reader:
+            try:
+                read, _ = reader.communicate(timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                stacks = stacks_of(scratch)
+                abort_connection(scratch / "mnt")
+                reader.kill()
+                return None, Outcome(None, b"", b"", f"reading {name} did not end", stacks)
+        return (read if reader.returncode == 0 else None), None
+
     def judge(self, expected, outcome):
         if outcome.wrong or outcome.code != 0:
             return super().judge(expected, outcome)
@@ -196,6 +264,26 @@ class Mount(Command):
             if got is not None and got != expected.stdout[name]:
                 return f"{name} has other bytes"
         return None
+
+
+def is_mounted(directory):
+    """Whether a mount and its session last."""
+    try:
+        os.statvfs(directory)
+    except OSError as error:
+        if error.errno == errno.ENOTCONN:
+            return False
+    return any(line.split()[4] == str(directory)
+               for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines())
+
+
+def kill_daemon(directory):
+    """Kills the process that serves a mount, unless its number cannot be read."""
+    done = subprocess.run(["cat", directory / ".batchfs" / "stats.json"], capture_output=True,
+                          check=False, timeout=LIMIT)
+    if done.returncode == 0:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(json.loads(done.stdout)["pid"], signal.SIGKILL)
 
 
 def abort_connection(directory):
@@ -245,14 +333,17 @@ def scenarios(directory):
         Command("statistics", "statistics", store, "--view", view, *small),
         Mount("mount", store, view, files, "--wait", "20", *small),
         Mount("mount without passthrough", store, view, files, "--wait", "20", "--no-passthrough", *small),
+        Mount("takeover", store, view, files, "--wait", "20", *small, kill=True),
     ]
 
 
 class Injector:
     """Runs scenarios with a call made to fail."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, caller=None):
+        """`caller`: only calls from libraries with this in their path count."""
         self.directory, self.library, self.runs = pathlib.Path(directory), build_library(directory), 0
+        self.caller = caller
 
     def run(self, scenario, kind=None, at=0, persists=False, trace=None, places=None):
         """The outcome and the state of the calls afterwards. The file `trace` gets the stack of the failed call,
@@ -265,9 +356,10 @@ class Injector:
         file.write_bytes(bytes(state))
         environment = {**os.environ, "LD_PRELOAD": str(self.library), "INJECT_STATE": str(file), "HOME": str(scratch),
                        "TMPDIR": str(scratch)}
-        for name, file_of_it in (("INJECT_TRACE", trace), ("INJECT_PLACES", places)):
-            if file_of_it is not None:
-                environment[name] = str(file_of_it)
+        for name, value in (("INJECT_TRACE", trace), ("INJECT_PLACES", places),
+                            ("INJECT_CALLER", self.caller)):
+            if value is not None:
+                environment[name] = str(value)
         try:
             outcome = scenario.run(environment, scratch)
             return outcome, State.from_buffer_copy(file.read_bytes())
@@ -331,6 +423,7 @@ def show(injector, scenario, point):
     print(f"{scenario.name}: {state.failed} calls failed, exit code {outcome.code}, "
           f"{outcome.wrong or 'ended'}")
     print(outcome.stderr.decode(errors="replace"), end="")
+    print(outcome.stacks, end="")
     print(named_frames(trace.read_text() if trace.exists() else ""))
 
 
@@ -351,19 +444,21 @@ def try_points(injector, scenario, options, tried, found):
 
     def attempt(point):
         outcome, after = injector.run(scenario, *point)
-        return point, scenario.judge(expected, outcome), after.failed
+        problem = scenario.judge(expected, outcome) or (None if point[2] else outcome.lasting)
+        return point, problem, after.failed, outcome.stacks
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         try:
             results = enumerate(pool.map(attempt, points), 1)
-            for done, ((kind, at, persists), problem, failed) in results:
+            for done, ((kind, at, persists), problem, failed, stacks) in results:
                 tried[scenario.name, kind] += failed > 0
                 progress(f"{scenario.name}: {done} of {len(points)} points, {len(found)} findings")
                 if problem:
                     progress("")
                     found.append(problem)
                     later = " and later" if persists else ""
-                    print(f"{scenario.name}: {kind} {at}{later}: {problem}", flush=True)
+                    print(f"{scenario.name}: {kind} {at}{later}: {problem}\n{stacks}", end="",
+                          flush=True)
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             raise
@@ -377,13 +472,15 @@ def main():
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000,
                         help="of the points; printed at the end")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--caller", help="only calls from libraries with this in their path, such "
+                        "as libfuse3")
     parser.add_argument("--show", metavar="POINT", help="run this point only, malloc:8196 or "
                         "read:3+ (and later), and print where the call failed")
     options = parser.parse_args()
 
     found, tried = [], collections.Counter()
     with tempfile.TemporaryDirectory(prefix="batchfs-inject-") as directory:
-        injector = Injector(directory)
+        injector = Injector(directory, options.caller)
         try:
             for scenario in scenarios(pathlib.Path(directory)):
                 if options.only and options.only not in scenario.name:

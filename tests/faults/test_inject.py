@@ -13,11 +13,11 @@ INJECT = pathlib.Path(__file__).with_name("inject.py")
 CALLS = "open read mmap fork thread write sync descriptor truncate"
 
 
-def run(only, points, kinds):
+def run(only, points, kinds, *options):
     if shutil.which(os.environ.get("CC", "cc")) is None:
         pytest.skip("there is no C compiler to build the library with that makes calls fail")
     done = subprocess.run([sys.executable, INJECT, "--only", only, "--points", str(points), "--seed", "1",
-                           "--kinds", kinds],
+                           "--kinds", kinds, *options],
                           capture_output=True, text=True, check=False, timeout=600)
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -36,3 +36,12 @@ def test_readers_of_a_mount_get_the_right_bytes_or_an_error(kinds, points):
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         pytest.skip("/dev/fuse cannot be opened: nothing can be mounted on this machine")
     run("mount", points, kinds)
+
+
+@pytest.mark.not_sanitized("they bring an allocator of their own")
+@pytest.mark.parametrize("only", ["mount without passthrough", "takeover"])
+def test_libfuse_without_memory(only):
+    """Every allocation of libfuse: a session whose INIT it did not see serves nothing, and ends."""
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        pytest.skip("/dev/fuse cannot be opened: nothing can be mounted on this machine")
+    run(only, 1000, "malloc", "--caller", "libfuse3")
