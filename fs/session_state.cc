@@ -4,13 +4,13 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "engine/base/system_error.h"
 #include "engine/store/version_table.h"
 
 namespace batchfs {
@@ -56,7 +56,7 @@ int SessionState::create() {
     const int cause = errno;
     if (fd >= 0) ::close(fd);
     throw Error(ErrorCode::no_memory,
-                std::string("memory for the session: ") + std::strerror(cause));
+                std::string("memory for the session: ") + describe_system_error(cause));
   }
   return fd;
 }
@@ -69,7 +69,7 @@ SessionState::SessionState(int fd) {
   void* memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED)
     throw Error(ErrorCode::no_memory,
-                std::string("memory for the session: ") + std::strerror(errno));
+                std::string("memory for the session: ") + describe_system_error(errno));
   layout_ = static_cast<Layout*>(memory);
   const char* problem =
       layout_->magic != kMagic

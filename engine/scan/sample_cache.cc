@@ -1,4 +1,5 @@
 #include "engine/scan/sample_cache.h"
+#include "engine/base/system_error.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -114,8 +115,8 @@ void SampleCache::keep(const std::string& key, const SampleIndex& index) const {
   const auto fail = [&] {
     const int cause = errno;
     std::filesystem::remove(part, error);
-    return Error(cause == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(cause),
-                 path);
+    return Error(cause == EACCES ? ErrorCode::access_denied : ErrorCode::io,
+                 describe_system_error(cause), path);
   };
   remove_old();
   Header header;

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/system_error.h"
+
 namespace batchfs {
 
 namespace {
@@ -20,20 +22,20 @@ std::optional<FileText> read_small_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    throw Error(errno == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(errno),
-                path);
+    throw Error(errno == EACCES ? ErrorCode::access_denied : ErrorCode::io,
+                describe_system_error(errno), path);
   }
   const std::unique_ptr<const int, void (*)(const int*)> closer(&fd,
                                                                 [](const int* f) { ::close(*f); });
   struct stat info {};
-  if (::fstat(fd, &info) != 0) throw Error(ErrorCode::io, std::strerror(errno), path);
+  if (::fstat(fd, &info) != 0) throw Error(ErrorCode::io, describe_system_error(errno), path);
   FileText file;
   file.others_can_read = (info.st_mode & 077) != 0;
   char block[16 << 10];
   for (;;) {
     const ssize_t got = ::read(fd, block, sizeof block);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error(ErrorCode::io, std::strerror(errno), path);
+    if (got < 0) throw Error(ErrorCode::io, describe_system_error(errno), path);
     if (got == 0) return file;
     file.text.append(block, static_cast<std::size_t>(got));
     if (file.text.size() > kMaxFile)

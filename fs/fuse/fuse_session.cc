@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include <fcntl.h>
@@ -32,6 +33,15 @@ namespace {
 constexpr double kForever = 1e9;  // seconds; names and attributes never change
 constexpr std::uint32_t kBlockSize = 1 << 20;
 constexpr std::size_t kMaxNameLength = 255;  // bytes, as of other file systems
+
+/// The limit that the text of libfuse, or of its helper, means, and what to do; nullopt when it
+/// means none.
+std::optional<std::string> limit_in(const std::string& text) {
+  for (const int error : {EMFILE, ENFILE})
+    if (text.find(std::strerror(error)) != std::string::npos) return describe_system_error(error);
+  if (text.find(std::strerror(EAGAIN)) != std::string::npos) return describe_thread_limit();
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -473,8 +483,8 @@ FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
       std::string why = told.text();
       if (const std::string errors = self.messages.errors(); !errors.empty())
         why += (why.empty() ? "" : "; ") + errors;
-      refused = (why.empty() ? "the kernel refused the mount" : why) +
-                "; `batchfs doctor` says what is missing";
+      refused = limit_in(why).value_or((why.empty() ? "the kernel refused the mount" : why) +
+                                       "; `batchfs doctor` says what is missing");
     }
   }
   if (!refused.empty()) {

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <random>
 #include <utility>
@@ -16,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/base/system_error.h"
 #include "gpu/handoff/connect.h"
 #include "gpu/handoff/private_directory.h"
 #include "gpu/handoff/trust.h"
@@ -30,7 +30,7 @@ constexpr int kBacklog = 128;
   const int cause = errno;
   throw Error(cause == EACCES || cause == EPERM || cause == EROFS ? ErrorCode::access_denied
                                                                   : ErrorCode::io,
-              fmt::format("{}: {}", what, std::strerror(cause)), path);
+              fmt::format("{}: {}", what, describe_system_error(cause)), path);
 }
 
 /// Does a process listen there? A socket file without one refuses connections.

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/base/system_error.h"
 #include "gpu/handoff/reader_slots.h"
 
 namespace batchfs::handoff {
@@ -99,7 +99,7 @@ Delivery::Session ReaderDelivery::session(const HelloMessage& hello) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     throw Error(ErrorCode::no_memory,
-                std::string("a socket for programs: ") + std::strerror(errno));
+                std::string("a socket for programs: ") + describe_system_error(errno));
   auto* session = new Reading(engine_, host_, log_, ends[0], hello.device_mib * kMiB);
   {
     const std::lock_guard lock(mutex_);

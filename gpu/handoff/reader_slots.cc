@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/base/system_error.h"
 #include "gpu/handoff/messages.h"
 #include "gpu/program/program_setup.h"
 #include "gpu/stream/batch_stream.h"
@@ -73,7 +74,7 @@ class ReaderSlots final : public SlotStream {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
       throw Error(ErrorCode::no_memory,
-                  std::string("a socket for programs: ") + std::strerror(errno));
+                  std::string("a socket for programs: ") + describe_system_error(errno));
     socket_ = ends[0];
     const MemoryFile file = file_of(bytes, "batchfs-setup");
     const int descriptors[] = {file.fd(), staging_.fd(), ends[1]};

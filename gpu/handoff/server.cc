@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/json_text.h"
+#include "engine/base/system_error.h"
 
 namespace batchfs::handoff {
 
@@ -48,7 +49,8 @@ void watch(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t
   event.events = events;
   event.data.u64 = what;
   if (::epoll_ctl(epoll, operation, fd, &event) != 0)
-    throw Error(ErrorCode::internal, fmt::format("watching a reader: {}", std::strerror(errno)));
+    throw Error(ErrorCode::internal,
+                fmt::format("watching a reader: {}", describe_system_error(errno)));
 }
 
 }  // namespace
@@ -56,7 +58,7 @@ void watch(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t
 struct HandoffServer::Inbox {
   Inbox() : wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (wake < 0)
-      throw Error(ErrorCode::no_memory, fmt::format("eventfd: {}", std::strerror(errno)));
+      throw Error(ErrorCode::no_memory, fmt::format("eventfd: {}", describe_system_error(errno)));
   }
   ~Inbox() { ::close(wake); }
 
@@ -105,7 +107,7 @@ HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
   context_.deliveries = options_.deliveries;
   events_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (events_ < 0)
-    throw Error(ErrorCode::no_memory, fmt::format("epoll: {}", std::strerror(errno)));
+    throw Error(ErrorCode::no_memory, fmt::format("epoll: {}", describe_system_error(errno)));
   watch(events_, EPOLL_CTL_ADD, listener_.fd(), EPOLLIN, kListener);
   watch(events_, EPOLL_CTL_ADD, inbox_->wake, EPOLLIN, kInbox);
   // Signals are for the thread that serves the mount.
@@ -207,8 +209,8 @@ void HandoffServer::accept_readers() {
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
     if (errno != EAGAIN) {  // no descriptors are left: those who wait go on waiting
-      log_.warning(
-          fmt::format("hand-off: a reader cannot be accepted now: {}", std::strerror(errno)));
+      log_.warning(fmt::format("hand-off: a reader cannot be accepted now: {}",
+                               describe_system_error(errno)));
       watch(events_, EPOLL_CTL_DEL, listener_.fd(), 0, 0);
       accepting_ = false;
       accept_again_ = Clock::now() + kPause;

@@ -404,6 +404,30 @@ def test_files_are_short(place, good, batchfs, tmp_path):
         batchfs("umount", "--lazy", directory)
 
 
+@pytest.mark.not_sanitized("the sanitizer needs files of its own")
+def test_files_are_short_for_a_mount(place, batchfs, tmp_path, view_file):
+    """A mount, or one line that names the limit and what to do."""
+    directory = tmp_path / "mnt"
+    directory.mkdir()
+    worked = []
+    for files in [*range(8, 25), 28, 32, 36, 40]:
+        done = batchfs("mount", place[0], directory, "--view", view_file, "--wait", "20",
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
+        try:
+            if done.returncode == 0:
+                assert right(place[1], 0, Background(directory / BATCHES[0]).end())
+                worked.append(files)
+            else:
+                (line,) = done.stderr.decode().splitlines()
+                assert done.returncode == 1, line
+                assert f"may have {files} (RLIMIT_NOFILE)" in line and "ulimit -n" in line, line
+                assert "doctor" not in line, line
+                assert not os.path.ismount(directory)
+        finally:
+            batchfs("umount", "--lazy", directory)
+    assert 8 not in worked and 40 in worked
+
+
 def test_a_background_daemon_raises_its_limit_of_files(place, good, batchfs, tmp_path, view_file):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     directory = tmp_path / "mnt"

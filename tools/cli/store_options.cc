@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include <malloc.h>
 
 #include "engine/base/budget.h"
 #include "engine/base/buffer_pool.h"
 #include "engine/base/strings.h"
+#include "engine/base/system_error.h"
 
 namespace batchfs {
 
@@ -134,7 +134,7 @@ std::string read_text_file(const std::string& path, const std::string& what) {
     const ErrorCode code = error == ENOENT   ? ErrorCode::not_found
                            : error == EACCES ? ErrorCode::access_denied
                                              : ErrorCode::io;
-    return Error(code, std::strerror(error), where);
+    return Error(code, describe_system_error(error), where);
   };
   if (file == nullptr) throw fail(errno);
   std::string text;

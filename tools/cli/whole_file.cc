@@ -2,11 +2,11 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "engine/base/system_error.h"
 
 namespace batchfs {
 
@@ -14,8 +14,8 @@ void write_whole_file(const std::string& path, const std::string& text) {
   const std::string part = path + ".part-" + std::to_string(::getpid());
   const auto fail = [&](int error) {
     std::remove(part.c_str());
-    return Error(error == EACCES ? ErrorCode::access_denied : ErrorCode::io, std::strerror(error),
-                 path);
+    return Error(error == EACCES ? ErrorCode::access_denied : ErrorCode::io,
+                 describe_system_error(error), path);
   };
   std::FILE* file = std::fopen(part.c_str(), "we");
   if (file == nullptr) throw fail(errno);

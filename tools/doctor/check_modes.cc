@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/base/strings.h"
+#include "engine/base/system_error.h"
 #include "tools/cli/whole_file.h"
 #include "tools/doctor/checks.h"
 #include "tools/monitor/activity.h"
@@ -34,7 +34,8 @@ class Scratch {
  public:
   Scratch() {
     std::string name = (fs::temp_directory_path() / "batchfs-doctor-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error(ErrorCode::io, std::strerror(errno), name);
+    if (::mkdtemp(name.data()) == nullptr)
+      throw Error(ErrorCode::io, describe_system_error(errno), name);
     path_ = name;
   }
   ~Scratch() {
@@ -87,7 +88,7 @@ std::string run(std::vector<std::string> arguments, const std::string& errors) {
   const int failed =
       posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return std::strerror(failed);
+  if (failed != 0) return describe_system_error(failed);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -106,7 +107,7 @@ class File {
     if (fd_ < 0 || ::fstat(fd_, &status) != 0) {
       const int error = errno;
       if (fd_ >= 0) ::close(fd_);
-      throw Error(ErrorCode::io, std::strerror(error), path);
+      throw Error(ErrorCode::io, describe_system_error(error), path);
     }
     size_ = static_cast<std::size_t>(status.st_size);
   }
@@ -121,7 +122,8 @@ class File {
     for (std::size_t at = 0; at < size_;) {
       const ssize_t n = ::pread(fd_, buffer.data(), buffer.size(), static_cast<off_t>(at));
       if (n <= 0)
-        throw Error(ErrorCode::io, n < 0 ? std::strerror(errno) : "ends early", "the batch");
+        throw Error(ErrorCode::io, n < 0 ? describe_system_error(errno) : "ends early",
+                    "the batch");
       at += static_cast<std::size_t>(n);
     }
     return rate(began);
@@ -131,7 +133,7 @@ class File {
     const auto began = std::chrono::steady_clock::now();
     void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd_, 0);
     if (mapped == MAP_FAILED)
-      throw Error(ErrorCode::io, std::string("cannot be mapped: ") + std::strerror(errno),
+      throw Error(ErrorCode::io, std::string("cannot be mapped: ") + describe_system_error(errno),
                   "the batch");
     const auto* bytes =
         static_cast<const volatile unsigned char*>(mapped);  // each cache line is looked at

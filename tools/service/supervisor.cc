@@ -85,7 +85,7 @@ class Supervisor {
     const sigset_t signals = supervisor_signals();
     sigprocmask(SIG_BLOCK, &signals, &old_signals_);
     signals_ = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (signals_ < 0) throw Error(ErrorCode::io, std::strerror(errno), "signalfd");
+    if (signals_ < 0) throw Error(ErrorCode::io, describe_system_error(errno), "signalfd");
   }
 
   Supervised run(const std::function<void()>& in_supervisor) {

@@ -20,6 +20,7 @@
 
 #include "engine/base/descriptor.h"
 #include "engine/base/error.h"
+#include "engine/base/system_error.h"
 #include "engine/store/cloud/crypto.h"
 
 namespace batchfs {
@@ -98,7 +99,7 @@ bool write_fully(int fd, std::span<const std::byte> bytes) {
 Error failure(const std::string& directory) {
   return Error(errno == EACCES || errno == EPERM || errno == EROFS ? ErrorCode::access_denied
                                                                    : ErrorCode::io,
-               fmt::format("the cache directory cannot be used: {}", std::strerror(errno)),
+               fmt::format("the cache directory cannot be used: {}", describe_system_error(errno)),
                directory);
 }
 
@@ -111,7 +112,7 @@ std::string damage_of(int fd, const std::string& path) {
       const ssize_t got = ::pread(fd, static_cast<char*>(to) + done, size - done,
                                   static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw Error(ErrorCode::io, std::strerror(errno));
+      if (got < 0) throw Error(ErrorCode::io, describe_system_error(errno));
       if (got == 0) break;
       done += static_cast<std::size_t>(got);
     }
@@ -231,7 +232,8 @@ void CacheFiles::check_folder(const std::string& directory, int folder, const Ta
         const Descriptor file(
             ::openat(root.get(), path.c_str(), O_RDONLY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC));
         if (file.get() < 0 && errno == ENOENT) return;  // evicted meanwhile
-        const std::string why = file.get() < 0 ? std::strerror(errno) : damage_of(file.get(), path);
+        const std::string why =
+            file.get() < 0 ? describe_system_error(errno) : damage_of(file.get(), path);
         take(std::string(kFormat) + "/" + path, static_cast<std::uint64_t>(status.st_size), why);
       });
 }
