@@ -4,21 +4,16 @@
 // daemon.
 //
 // - The kernel says once, in the INIT request, what it can do, and is told once what is used of it.
-// The
-//   next daemon plays the request to itself and keeps to what was agreed.
+//   The next daemon plays the request to itself and keeps to what was agreed.
 // - The kernel serves a file in passthrough mode from a backing file that it knows by a number, for
-// as long as
-//   the file is open anywhere, and refuses to open it in another way or with another backing file
-//   meanwhile (EIO). The next daemon answers opens of such a file with the number it had.
+//   as long as the file is open anywhere, and refuses to open it in another way or with another
+//   backing file meanwhile (EIO). The next daemon answers opens of such a file with that number.
 // - A batch that is open otherwise is made again by the next daemon. The digest of its contents
-// tells whether that gave
-//   the same bytes; a file without one must not be read on.
+//   tells whether that gave the same bytes; a file without one must not be read on.
 // - Each object of the store has one version for as long as the session lasts, see
-// engine/store/version_table.h. The
-//   table lies behind the rest.
+//   engine/store/version_table.h. The table lies behind the rest.
 // - Inode numbers are arithmetic on the store's metadata and the views. A daemon for which the same
-// numbers
-//   would mean other files must not go on; `identity` says what they were made of.
+//   numbers would mean other files must not go on; `identity` says what they were made of.
 //
 // The writer may be killed between any two instructions. So what matters is written in an order in
 // which every state is a valid one, and where there is a choice, a backing file is kept too long,

@@ -72,19 +72,44 @@ Json config_json(const MountOptions& options, const Store& store, const Engine& 
   return config;
 }
 
-/// Batches in memory for programs that ask, see gpu/handoff. A mount without it is a mount still.
-std::unique_ptr<handoff::HandoffServer> start_handoff(
-    const std::vector<std::shared_ptr<const View>>& views,
-    std::vector<handoff::Delivery*> deliveries, Log& log) {
-  if (views.empty()) return nullptr;
-  try {
-    return std::make_unique<handoff::HandoffServer>(
-        handoff::HandoffServer::Options{.views = views, .deliveries = std::move(deliveries)},
-        handoff::Listener::in_runtime_directory(), log);
-  } catch (const Error& error) {
-    log.warning(std::string("no hand-off, programs read files only: ") + error.what());
-    return nullptr;
+/// Batches in memory for programs that ask, see gpu/handoff.
+struct HandOff {
+  HandOff(const MountOptions& options, const std::vector<std::shared_ptr<const View>>& views,
+          Engine& engine, Log& log)
+      : host(engine),
+        gpus(views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host, log),
+        server(start(views, gpus.before(host), log)) {}
+
+  handoff::HostDelivery host;
+  const GpuDeliveries gpus;
+  /// Null without views, and where it cannot listen: programs then read files only.
+  const std::unique_ptr<const handoff::HandoffServer> server;
+
+ private:
+  static std::unique_ptr<handoff::HandoffServer> start(
+      const std::vector<std::shared_ptr<const View>>& views,
+      std::vector<handoff::Delivery*> deliveries, Log& log) {
+    if (views.empty()) return nullptr;
+    try {
+      return std::make_unique<handoff::HandoffServer>(
+          handoff::HandoffServer::Options{.views = views, .deliveries = std::move(deliveries)},
+          handoff::Listener::in_runtime_directory(), log);
+    } catch (const Error& error) {
+      log.warning(std::string("no hand-off, programs read files only: ") + error.what());
+      return nullptr;
+    }
   }
+};
+
+FileSystem::Options file_system_options(const MountOptions& options, const Store& store,
+                                        const Engine& engine, const HandOff& handoff) {
+  FileSystem::Options shown{.store_url = store.url(),
+                            .config = config_json(options, store, engine)};
+  if (handoff.server != nullptr) {
+    shown.handoff_socket = handoff.server->path();
+    shown.handoff_statistics = [&handoff] { return handoff_json(*handoff.server, handoff.gpus); };
+  }
+  return shown;
 }
 
 /// What inode numbers are made of, see SessionState. To be changed with the arithmetic of fs/tree.
@@ -106,92 +131,137 @@ std::string identity(const OpenedStore& opened,
 /// Seconds that reads of the store may take to end with the mount.
 constexpr double kStopTimeout = 10;
 
-/// Serves until the mount ends. `ready` is called when it can be used.
-void serve(const MountOptions& options, const Supervised& supervised,
-           const std::function<void()>& ready) {
-  if (supervised.session < 0 && mounted_type(options.directory) == "fuse.batchfs")
+void require_not_mounted(const MountOptions& options, const Supervised& supervisor) {
+  if (supervisor.session < 0 && mounted_type(options.directory) == "fuse.batchfs")
     throw Error(ErrorCode::invalid_argument,
-                "a store is mounted there already; end that with batchfs umount, or take --replace",
-                options.directory);
-  raise_file_limit();
-  Log log(is_stderr_read(options.foreground));
-  if (!supervised.before.empty()) log.warning("the daemon before this one " + supervised.before);
-  const LogLevelSignal log_level(log);
+                "already mounted; run `batchfs umount` or pass --replace", options.directory);
+}
+
+OpenedStore open_store(const MountOptions& options, const Supervised& supervisor, Log& log) {
   StoreOptions store = options.store;
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
-  store.config.versions = SessionState::versions(supervised.state);
-  const OpenedStore opened = open_zarr(store);
-  const auto dataset = open_dataset(opened, !options.views.empty(), log);
-  auto views = load_views(dataset, options.views, [&](const std::string& file) {
+  store.config.versions = SessionState::versions(supervisor.state);
+  return open_zarr(store);
+}
+
+std::vector<std::shared_ptr<const View>> read_views(const MountOptions& options,
+                                                    const std::shared_ptr<const Dataset>& dataset) {
+  return load_views(dataset, options.views, [&](const std::string& file) {
     check_apart(options, "a statistics file", file);
   });
-  Engine engine({.threads = options.store.threads,
-                 .memory = options.store.memory,
-                 .wait = options.time.wait,
-                 .idle = options.time.idle,
-                 .served = [&supervised] { supervised.served(); },
-                 .store = opened.store,
-                 .held = opened.held_memory()},
-                log);
+}
+
+Engine::Options engine_options(const MountOptions& options, const Supervised& supervisor,
+                               const OpenedStore& opened) {
+  return {.threads = options.store.threads,
+          .memory = options.store.memory,
+          .wait = options.time.wait,
+          .idle = options.time.idle,
+          .served = [&supervisor] { supervisor.served(); },
+          .store = opened.store,
+          .held = opened.held_memory()};
+}
+
+/// Finds the samples of the views, and checks that their batches fit in memory.
+void resolve_views(const MountOptions& options, const OpenedStore& opened, Engine& engine, Log& log,
+                   std::vector<std::shared_ptr<const View>>& views) {
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   check_files(views, engine.memory_files(), engine.budget().limit());
   warn_of_memory(views, engine.budget().limit(), log);
-  handoff::HostDelivery host(engine);
-  const GpuDeliveries gpus(views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host,
-                           log);
-  const auto handoff = start_handoff(views, gpus.before(host), log);
-  FileSystem::Options shown{.store_url = opened.store->url(),
-                            .config = config_json(options, *opened.store, engine)};
-  if (handoff != nullptr) {
-    shown.handoff_socket = handoff->path();
-    shown.handoff_statistics = [&server = *handoff, &gpus] { return handoff_json(server, gpus); };
+}
+
+/// How often the mount shows that it is alive: three times in the time that the supervisor waits.
+std::optional<std::chrono::microseconds> probe_interval(const MountOptions& options) {
+  if (options.hang_timeout <= 0) return std::nullopt;
+  return std::chrono::microseconds(static_cast<std::int64_t>(options.hang_timeout * 1e6 / 3 * 2));
+}
+
+/// Waits until no other daemon serves the session. Throws stale, before that daemon ends, when its
+/// inode numbers would mean other files here.
+void take_turn(const Supervised& supervisor, const std::string& numbers) {
+  // A SessionState of its own: the other daemon changes the state until it ends.
+  if (supervisor.session >= 0) SessionState(supervisor.state).identify(numbers);
+  supervisor.take_turn();
+}
+
+/// Serves until the mount ends.
+void run(FuseSession& session, FileSystem& files, Engine& engine, MountService& service,
+         const Supervised& supervisor, StartReport& report, Log& log) {
+  bool was_ready = false, stopped = true;
+  const auto ready = [&] {
+    files.set_passthrough(session.passthrough());
+    supervisor.ready(session.can_be_taken_over());
+    was_ready = true;
+    report.ready();
+    service.ready();
+  };
+  const auto ending = [&] {
+    service.stopping();
+    supervisor.ending();
+    stopped = engine.stop(kStopTimeout);
+  };
+  try {
+    session.run(ready, ending);
+  } catch (const Error& error) {
+    if (!was_ready || !session.can_be_taken_over()) throw;
+    log.error(error.what());
+    supervisor.failed(error.what());
+    ::_exit(1);  // see FuseSession::run()
   }
-  FileSystem files(std::move(shown), opened.store, opened.hierarchy, dataset, views, engine, log);
-  std::optional<std::chrono::microseconds>
-      probe;  // three times in the time that the supervisor waits
-  if (options.hang_timeout > 0)
-    probe =
-        std::chrono::microseconds(static_cast<std::int64_t>(options.hang_timeout * 1e6 / 3 * 2));
+  supervisor.ended();  // or the watchdog's question has no answer
+  // A read of a store on a network disk may never return: nothing here can wait for it.
+  if (!stopped) ::_exit(1);
+}
+
+/// A mount, from the store to the session with the kernel. Each object uses only those above it,
+/// and is destroyed before them: first the session, so that no request comes any more; then the
+/// files and the hand-off, which use the engine; then the engine, whose workers read the store;
+/// last the store and the log.
+void serve(const MountOptions& options, const Supervised& supervisor, StartReport& report) {
+  require_not_mounted(options, supervisor);
+  raise_file_limit();
+  Log log(is_stderr_read(options.foreground));
+  if (!supervisor.before.empty()) log.warning("the daemon before this one " + supervisor.before);
+  const LogLevelSignal log_level(log);
+
+  const OpenedStore opened = open_store(options, supervisor, log);
+  const auto dataset = open_dataset(opened, !options.views.empty(), log);
+  auto views = read_views(options, dataset);
+  Engine engine(engine_options(options, supervisor, opened), log);
+  resolve_views(options, opened, engine, log, views);
+  const HandOff handoff(options, views, engine, log);
+  FileSystem files(file_system_options(options, *opened.store, engine, handoff), opened.store,
+                   opened.hierarchy, dataset, views, engine, log);
   MountService service(
-      opened.store->url(), options.directory, [&supervised] { supervised.alive(); }, probe);
+      opened.store->url(), options.directory, [&supervisor] { supervisor.alive(); },
+      probe_interval(options));
   const std::string numbers = identity(opened, views);
-  if (supervised.session >= 0) SessionState(supervised.state).identify(numbers);
-  supervised.take_turn();
-  SessionState state(supervised.state);
+  take_turn(supervisor, numbers);
+  SessionState state(supervisor.state);
   state.identify(numbers);
-  bool ended = true;
   FuseSession session({.mountpoint = options.directory,
                        .source = opened.store->url(),
                        .passthrough = !options.no_passthrough,
                        .allow_other = options.allow_other,
                        .state = &state,
-                       .taken_over = supervised.session},
+                       .taken_over = supervisor.session},
                       files, log);
-  if (supervised.session < 0) supervised.mounted(session.descriptor());
-  bool was_ready = false;
+  if (supervisor.session < 0) supervisor.mounted(session.descriptor());
+  run(session, files, engine, service, supervisor, report, log);
+}
+
+/// In the process that is to be the supervisor: forks the daemon, and serves there.
+void serve_supervised(const MountOptions& options, StartReport& report) {
+  const Supervised supervisor =
+      supervise({options.directory, !options.no_supervisor, options.replace, options.foreground,
+                 std::chrono::duration<double>(options.hang_timeout)},
+                report);
   try {
-    session.run(
-        [&] {
-          files.set_passthrough(session.passthrough());
-          supervised.ready(session.can_be_taken_over());
-          was_ready = true;
-          ready();
-          service.ready();
-        },
-        [&] {
-          service.stopping();
-          supervised.ending();
-          ended = engine.stop(kStopTimeout);
-        });
-  } catch (const Error& error) {
-    if (!was_ready || !session.can_be_taken_over()) throw;
-    log.error(error.what());
-    supervised.failed(error.what());
-    ::_exit(1);  // see FuseSession::run()
+    serve(options, supervisor, report);
+  } catch (const std::exception&) {
+    supervisor.failed(explain(std::current_exception()).what());
+    throw;
   }
-  supervised.ended();  // or the watchdog's question has no answer
-  // A read of a store on a network disk may never return: nothing here can wait for it.
-  if (!ended) ::_exit(1);
 }
 
 }  // namespace
@@ -220,24 +290,11 @@ CommandAction setup_mount(CLI::App& app) {
         check_directory(mount.directory, mount.replace || StoredDescriptors::are_there());
     check_apart(mount);
     for (std::string& view : mount.views) view = std::filesystem::absolute(view).string();
-    Supervised supervised;
-    const auto run = [&](const std::function<void()>& ready) {
-      try {
-        serve(mount, supervised, ready);
-      } catch (const std::exception&) {
-        supervised.failed(explain(std::current_exception()).what());
-        throw;
-      }
-    };
-    const auto split = [&](const std::function<void()>& leave) {
-      supervised = supervise({mount.directory, !mount.no_supervisor, mount.replace,
-                              mount.foreground, std::chrono::duration<double>(mount.hang_timeout)},
-                             leave);
-      return supervised.first;
-    };
-    if (!mount.foreground) return run_in_background(run, descriptors_in(mount.views), split);
-    split([] {});
-    run([] {});
+    if (!mount.foreground)
+      return run_in_background([&](StartReport& report) { serve_supervised(mount, report); },
+                               descriptors_in(mount.views));
+    StartReport foreground;
+    serve_supervised(mount, foreground);
   };
 }
 

@@ -64,8 +64,9 @@ class Ending {
   const std::shared_ptr<State> state_;
 };
 
-/// Serves until a signal comes. `ready` is called when readers can connect.
-void serve(const ServeOptions& options, const std::function<void()>& ready) {
+/// Serves until a signal comes.
+void serve(const ServeOptions& options, StartReport& report) {
+  report.enter_daemon();
   Log log(is_stderr_read(!options.background));
   const LogLevelSignal log_level(log);
   Ending ending;
@@ -90,7 +91,7 @@ void serve(const ServeOptions& options, const std::function<void()>& ready) {
   const handoff::HandoffServer server({.views = views, .deliveries = gpus.before(host)},
                                       handoff::Listener(options.socket), log);
   log.info("serving batches at " + server.path());
-  ready();
+  report.ready();
   ending.wait();
 }
 
@@ -115,9 +116,11 @@ CommandAction setup_serve(CLI::App& app) {
     options->store.store = absolute_store(options->store.store);
     options->socket = std::filesystem::absolute(options->socket).string();
     for (std::string& view : options->views) view = std::filesystem::absolute(view).string();
-    if (!options->background) return serve(*options, [] {});
-    run_in_background([&options](const std::function<void()>& ready) { serve(*options, ready); },
-                      descriptors_in(options->views));
+    if (options->background)
+      return run_in_background([&options](StartReport& report) { serve(*options, report); },
+                               descriptors_in(options->views));
+    StartReport foreground;
+    serve(*options, foreground);
   };
 }
 

@@ -1,14 +1,12 @@
 #pragma once
 // When a daemon that has ended is started again, and when the mount is given up.
 //
-// - Ends of its own doing are held against it: too many within a minute, and the next would end so,
-// too.
-// - A kill (SIGKILL) is no fault of its. But where memory is short, the kernel kills each daemon as
-// soon as it works: when
-//   many in a row have given no reader anything, the next will not, either.
-// - One that hung may have met a store or a machine that hangs: three in a row within an hour that
-// gave no reader anything
-//   are enough.
+// - Exits and crashes count: after too many within a minute, the next daemon would end likewise.
+// - A kill (SIGKILL) is not the daemon's fault. But where memory is short, the kernel kills each
+//   daemon as soon as it works: after many kills in a row without a batch for any reader, the mount
+//   is given up.
+// - A daemon that hung may have met a store or a machine that hangs: three in a row within an hour
+//   without a batch for any reader are enough.
 // - Readers wait for a minute for a daemon that gets ready, and for no other after that.
 
 #include <chrono>

@@ -88,7 +88,7 @@ class Supervisor {
     if (signals_ < 0) throw Error(ErrorCode::io, describe_system_error(errno), "signalfd");
   }
 
-  Supervised run(const std::function<void()>& in_supervisor) {
+  Supervised run(StartReport& report) {
     for (bool first = true;; first = false) {
       int ends[2] = {-1, -1};
       daemon_ = ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0 ? ::fork() : -1;
@@ -102,14 +102,15 @@ class Supervisor {
           if (own >= 0) ::close(own);
         sigprocmask(SIG_SETMASK, &old_signals_, nullptr);
         set_last_words(ends[1], kDaemonFailed + std::string("out of memory"));
-        return {first, state_, session_, before_, ends[1], predecessor_};
+        report.enter_daemon();
+        return {state_, session_, before_, ends[1], predecessor_};
       }
       ::close(ends[1]);
       channel_ = ends[0];
       ready_ = served_ = hung_ = probed_ = false;
       silence_.heard();
       why_.clear();
-      if (first) in_supervisor();
+      if (first) report.leave_to_daemon();
       const int status = daemon_ < 0 ? W_EXITCODE(1, 0) : watch();
       after(status);
       ::close(channel_);
@@ -457,8 +458,8 @@ void Supervised::failed(const std::string& why) const {
   send_packet(channel, kDaemonFailed + why.substr(0, 1000));
 }
 
-Supervised supervise(const SupervisorOptions& options, const std::function<void()>& in_supervisor) {
-  return Supervisor(options).run(in_supervisor);
+Supervised supervise(const SupervisorOptions& options, StartReport& report) {
+  return Supervisor(options).run(report);
 }
 
 }  // namespace batchfs

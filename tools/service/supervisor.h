@@ -16,8 +16,9 @@
 // silence.h), unless a debugger holds it.
 
 #include <chrono>
-#include <functional>
 #include <string>
+
+#include "tools/service/start_report.h"
 
 namespace batchfs {
 
@@ -32,7 +33,6 @@ struct SupervisorOptions {
 
 /// What the daemon has from its supervisor.
 struct Supervised {
-  bool first = true;     // of this supervisor's daemons
   int state = -1;        // of a SessionState
   int session = -1;      // of /dev/fuse, to take over; -1: mount
   std::string before;    // what became of the daemon before this one
@@ -59,8 +59,8 @@ struct Supervised {
 };
 
 /// Makes this process the supervisor and returns in a child of it, the daemon, once for each daemon
-/// it starts. `in_supervisor` is called there once, after the first. The supervisor ends with the
-/// last daemon's exit status. To be called before any thread is started.
-Supervised supervise(const SupervisorOptions& options, const std::function<void()>& in_supervisor);
+/// it starts. Moves `report` to the state of each process. The supervisor ends with the last
+/// daemon's exit status. Precondition: this process has one thread.
+Supervised supervise(const SupervisorOptions& options, StartReport& report);
 
 }  // namespace batchfs

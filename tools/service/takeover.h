@@ -5,11 +5,11 @@
 // (gpu/handoff/private_directory.h), named after the mount's device number, which no other mount
 // has. An abstract name would be anybody's to take first. What a killed supervisor leaves there is
 // replaced by the next one of that number. Either side makes sure that the other is the same user.
-// What is said:
+// Messages, in this order:
 //
-//   old → new   the descriptors of the session and of its state; or, without them, why they are not
-//   to be had new → old   `go`, when a daemon is ready to take over: the store is open, the views
-//   are resolved old → new   `gone`, when the old daemon is; the old supervisor ends
+//   old to new  the descriptors of the session and of its state, or why it cannot be replaced
+//   new to old  `go`, when a daemon is ready to take over: the store is open, views are resolved
+//   old to new  `gone`, when the old daemon has ended; then the old supervisor ends
 //
 // A new one that goes away before it says `go` changes nothing.
 

@@ -1,0 +1,147 @@
+#include "tools/service/start_report.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "engine/base/log.h"
+#include "engine/base/system_error.h"
+#include "tools/service/last_words.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr char kOutOfMemory[] =
+    "out of memory; use a smaller --memory, or raise the limit (ulimit -v)";
+
+/// The report: one byte, then for an error its code, why and where, each ended by NUL.
+constexpr char kReady = '+', kError = '-';
+
+std::string message(ErrorCode code, const std::string& why, const std::string& where) {
+  std::string text(1, kError);
+  for (const std::string& part : {std::to_string(static_cast<int>(code)), why, where}) {
+    text += part;
+    text += '\0';
+  }
+  return text;
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  char block[4096];
+  for (;;) {
+    const ssize_t n = ::read(fd, block, sizeof block);
+    if (n == 0) return text;
+    if (n < 0 && errno != EINTR) return text;
+    if (n > 0) text.append(block, static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace
+
+/// Ends this process when nobody reads the report any more, for example after Ctrl-C: getting ready
+/// can take long.
+class StartReport::CommandWatch {
+ public:
+  explicit CommandWatch(int pipe)
+      : stop_(opened(::eventfd(0, EFD_CLOEXEC), "eventfd")), thread_([this, pipe] {
+          pollfd ends[] = {{pipe, 0, 0},
+                           {stop_.get(), POLLIN, 0}};  // a pipe without a reader has POLLERR
+          while (::poll(ends, 2, -1) < 0 && errno == EINTR) {
+          }
+          if (ends[1].revents == 0 && (ends[0].revents & POLLERR) != 0) ::_exit(1);
+        }) {}
+  ~CommandWatch() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written =
+        ::write(stop_.get(), &one, sizeof one);  // a counter takes it
+    thread_.join();
+  }
+
+ private:
+  const Descriptor stop_;
+  std::thread thread_;
+};
+
+StartReport::StartReport() : state_(State::reported) {}
+
+StartReport::StartReport(Descriptor pipe, Descriptor null)
+    : state_(State::daemon), pipe_(std::move(pipe)), null_(std::move(null)) {
+  set_last_words(STDERR_FILENO, "");  // the command says it
+  set_last_words(pipe_.get(), message(ErrorCode::no_memory, kOutOfMemory, ""));
+}
+
+StartReport::~StartReport() {
+  if (pipe_.get() >= 0) set_last_words(pipe_.get(), "");
+}
+
+void StartReport::leave_to_daemon() {
+  if (state_ != State::daemon) return;
+  state_ = State::supervisor;
+  set_last_words(pipe_.get(), "");
+  pipe_ = Descriptor();
+  detach();
+}
+
+void StartReport::enter_daemon() {
+  if (state_ == State::supervisor) state_ = State::takeover;
+  if (state_ == State::daemon) watch_ = std::make_unique<CommandWatch>(pipe_.get());
+}
+
+void StartReport::ready() {
+  if (state_ == State::reported) return;
+  detach();
+  if (state_ == State::daemon) write(std::string(1, kReady));
+  state_ = State::reported;
+}
+
+void StartReport::fail(const Error& error) {
+  if (state_ == State::daemon) write(message(error.code(), error.why(), error.where()));
+}
+
+/// In a takeover, the supervisor has done all but the first step. Not before the mount exists:
+/// autofs(5) lets only the process group of the automounter look at the directory that it mounts.
+/// The journal's stream is kept, as nobody else reads it. A daemon that kept the pipes of its
+/// caller open would keep the caller waiting.
+void StartReport::detach() {
+  ::setsid();
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (null_.get() >= 0 && !is_journal(fd, std::getenv("JOURNAL_STREAM"))) ::dup2(null_.get(), fd);
+  if (null_.get() <= STDERR_FILENO) null_.release();
+  null_ = Descriptor();
+  // "/" always exists.
+  [[maybe_unused]] const int failed = ::chdir("/");
+}
+
+void StartReport::write(const std::string& text) {
+  watch_.reset();
+  set_last_words(pipe_.get(), "");
+  for (std::string_view left = text; !left.empty();) {
+    const ssize_t n = ::write(pipe_.get(), left.data(), left.size());
+    if (n < 0 && errno != EINTR) break;  // nobody waits any more
+    if (n > 0) left.remove_prefix(static_cast<std::size_t>(n));
+  }
+  pipe_ = Descriptor();
+  state_ = State::reported;
+}
+
+void StartReport::wait(Descriptor pipe) {
+  const std::string told = read_all(pipe.get());
+  if (!told.empty() && told[0] == kReady) return;
+  if (told.empty() || told[0] != kError)
+    throw Error(ErrorCode::internal, "the daemon ended before the mount was ready; -f shows why");
+  const std::size_t first = told.find('\0'), second = told.find('\0', first + 1);
+  throw Error(static_cast<ErrorCode>(std::stoi(told.substr(1, first - 1))),
+              told.substr(first + 1, second - first - 1),
+              told.substr(second + 1, told.find('\0', second + 1) - second - 1));
+}
+
+}  // namespace batchfs
