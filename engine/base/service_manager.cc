@@ -1,6 +1,5 @@
 #include "engine/base/service_manager.h"
 
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -9,13 +8,12 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
+
+#include "engine/base/descriptor_passing.h"
 
 namespace batchfs {
 
 namespace {
-
-constexpr std::size_t kMaxDescriptors = 16;
 
 /// The manager's address: a path, or a name without a file, which is written '@name'.
 std::optional<std::pair<sockaddr_un, socklen_t>> manager_address() {
@@ -33,30 +31,15 @@ std::optional<std::pair<sockaddr_un, socklen_t>> manager_address() {
 }  // namespace
 
 bool notify_service_manager(std::string_view state, std::span<const int> descriptors) {
-  auto address = manager_address();
-  if (!address || descriptors.size() > kMaxDescriptors) return false;
-  const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return false;
-
-  iovec text{const_cast<char*>(state.data()), state.size()};
-  msghdr message{};
-  message.msg_name = &address->first;
-  message.msg_namelen = address->second;
-  message.msg_iov = &text;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int) * kMaxDescriptors)> control{};
-  if (!descriptors.empty()) {
-    message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
-  }
-  const bool sent = ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(state.size());
-  ::close(socket);
-  return sent;
+  const auto address = manager_address();
+  if (!address) return false;
+  const Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0 ||
+      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address->first),
+                address->second) != 0)
+    return false;
+  return send_passing(socket.get(), std::as_bytes(std::span(state)), descriptors) ==
+         static_cast<ssize_t>(state.size());
 }
 
 std::optional<std::chrono::microseconds> watchdog_interval() {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/descriptor_passing.h"
 #include "engine/base/strings.h"
 #include "gpu/handoff/message_bytes.h"
 
@@ -481,24 +482,8 @@ void Connection::refuse(const Error& error) {
 bool Connection::flush() {
   short_of_descriptors_ = false;
   while (!outgoing_.empty()) {
-    Outgoing& out = outgoing_.front();
-    iovec part{out.bytes.data(), out.bytes.size()};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
-    if (!out.descriptors.empty()) {
-      const std::size_t size = out.descriptors.size() * sizeof(int);
-      message.msg_control = control;
-      message.msg_controllen = CMSG_SPACE(size);
-      cmsghdr* header = CMSG_FIRSTHDR(&message);
-      header->cmsg_level = SOL_SOCKET;
-      header->cmsg_type = SCM_RIGHTS;
-      header->cmsg_len = CMSG_LEN(size);
-      std::memcpy(CMSG_DATA(header), out.descriptors.data(), size);
-    }
-    const ssize_t sent = ::sendmsg(socket_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
+    const Outgoing& out = outgoing_.front();
+    const ssize_t sent = send_passing(socket_, out.bytes, out.descriptors, MSG_DONTWAIT);
     if (sent < 0 && errno == EAGAIN) return true;
     if (sent < 0 && (errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM)) {
       short_of_descriptors_ = true;

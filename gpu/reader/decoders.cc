@@ -119,14 +119,14 @@ class Decoders::Memory final : public DeviceMemory {
 class Decoders::Series {
  public:
   /// Takes the socket out of `setup`, the message's descriptors.
-  Series(Decoders& owner, const SetupMessage& message, std::vector<int>& setup)
+  Series(Decoders& owner, const SetupMessage& message, std::vector<Descriptor>& setup)
       : owner_(owner),
         table_(owner.table_),
         decoder_(std::make_shared<Decoder>(table_, owner.device_,
-                                           bytes_of_file(setup[0], message.setup_size), setup[1],
-                                           message.staging_size)),
+                                           bytes_of_file(setup[0].get(), message.setup_size),
+                                           setup[1].get(), message.staging_size)),
         memory_(std::make_shared<Memory>(table_, decoder_)),
-        socket_(std::exchange(setup[2], -1)) {
+        socket_(setup[2].release()) {
     starter_ = std::thread([this] { start(); });
     finisher_ = std::thread([this] { finish(); });
   }
@@ -169,7 +169,8 @@ class Decoders::Series {
         const auto message = read_as<ProgramMessage>(received.bytes, MessageType::program);
         if (received.descriptors.size() != 1 || message.number != number)
           throw Error(ErrorCode::corrupt, "programs came in another order");
-        const std::vector<std::byte> bytes = bytes_of_file(received.descriptors[0], message.size);
+        const std::vector<std::byte> bytes =
+            bytes_of_file(received.descriptors[0].get(), message.size);
         CudaFailure failure{};
         if (table_.start(decoder_->handle(), bytes.data(), bytes.size(), &failure) != 0) {
           const std::lock_guard lock(mutex_);
@@ -280,8 +281,8 @@ void Decoders::receive() {
       const Error error = batchfs::error_of(std::current_exception());
       failed(error.what());
       // The socket of its programs ends with the message.
-      if (received.descriptors.size() == 3 && received.descriptors[2] >= 0)
-        send_failure(received.descriptors[2], error.code());
+      if (received.descriptors.size() == 3 && received.descriptors[2].get() >= 0)
+        send_failure(received.descriptors[2].get(), error.code());
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/base/descriptor_passing.h"
 #include "engine/base/error.h"
 #include "gpu/reader/process.h"
 
@@ -52,14 +53,6 @@ Error error_of(std::span<const std::byte> bytes) {
   return Error(code, std::string(text, message.why_length),
                std::string(text + message.why_length, message.where_length));
 }
-
-/// Closes what it still holds.
-struct Descriptors {
-  std::vector<int> fds;
-  ~Descriptors() {
-    for (const int fd : fds) ::close(fd);
-  }
-};
 
 }  // namespace
 
@@ -148,20 +141,19 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   } catch (const Lost&) {  // turned away at the door: why is there to be read
   }
 
-  Descriptors descriptors;
-  const std::span<const std::byte> bytes =
-      receive(descriptors.fds, interrupted, kGreetingMilliseconds);
+  std::vector<Descriptor> descriptors;
+  const std::span<const std::byte> bytes = receive(descriptors, interrupted, kGreetingMilliseconds);
   if (read_as<Header>(bytes).type != MessageType::welcome)
     throw Lost{"it does not answer as a batchfs process does"};
   const auto welcome = read_as<WelcomeMessage>(bytes);
   mode_ = welcome.mode;
   std::uint64_t length = 0;
-  if (descriptors.fds.size() != (mode_ == Mode::client ? 2u : 1u) ||
+  if (descriptors.size() != (mode_ == Mode::client ? 2u : 1u) ||
       (mode_ == Mode::client && decoder == nullptr) ||
       __builtin_add_overflow(welcome.schema_length, welcome.view_length, &length) ||
       length > (1u << 30))
     throw Lost{"its description of the view cannot be read"};
-  const auto texts = Mapping::read_from(descriptors.fds[0], length);
+  const auto texts = Mapping::read_from(descriptors[0].get(), length);
   const auto* text = reinterpret_cast<const char*>(texts->data());
   schema_ = std::make_shared<const Schema>(
       parse_schema(std::string(text, welcome.schema_length),
@@ -170,8 +162,7 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
       static_cast<std::uint32_t>(schema_->remainder) != welcome.remainder)
     throw Lost{"its description of the view contradicts itself"};
   if (mode_ == Mode::client)
-    decoders_ =
-        std::make_unique<Decoders>(*decoder, std::exchange(descriptors.fds[1], -1), device_);
+    decoders_ = std::make_unique<Decoders>(*decoder, descriptors[1].release(), device_);
 }
 
 const char* SocketSource::mode() const {
@@ -186,48 +177,28 @@ std::string SocketSource::why_copied() const {
 
 /// One message, in buffer_, with the descriptors that came with it. Empty when there is none and
 /// `milliseconds` is 0.
-std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors,
+std::span<const std::byte> SocketSource::receive(std::vector<Descriptor>& descriptors,
                                                  const Interrupted& interrupted, int milliseconds) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-  bool reset = false;
   for (;;) {
-    iovec part{buffer_.data(), buffer_.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const ssize_t got = ::recvmsg(link_->socket(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got > 0) {
-      for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-           header = CMSG_NXTHDR(&message, header)) {
-        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-        const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (std::size_t i = 0; i < count; ++i) {
-          int fd;
-          std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-          descriptors.push_back(fd);
-        }
-      }
-      const std::span<const std::byte> bytes(buffer_.data(), static_cast<std::size_t>(got));
-      if ((message.msg_flags & MSG_TRUNC) != 0 || read_as<Header>(bytes).length != bytes.size())
+    PassedMessage received =
+        receive_passed(link_->socket(), buffer_, kMaxDescriptors, MSG_DONTWAIT);
+    if (received.size > 0) {
+      const std::span<const std::byte> bytes(buffer_.data(),
+                                             static_cast<std::size_t>(received.size));
+      if (received.cut == PassedMessage::Cut::bytes ||
+          read_as<Header>(bytes).length != bytes.size())
         throw Lost{"a message of the server has the wrong length"};
-      if ((message.msg_flags & MSG_CTRUNC) != 0)
+      if (received.cut == PassedMessage::Cut::descriptors)
         throw Error(ErrorCode::no_memory,
                     "this process has too many files open to take a batch; raise the limit (ulimit "
                     "-n) or let go of batches");
       if (read_as<Header>(bytes).type == MessageType::refused)
         throw error_of<RefusedMessage>(bytes);
+      descriptors = std::move(received.descriptors);
       return bytes;
     }
-    if (got == 0) throw Lost{"it has ended its connection"};
-    if (errno == EINTR) continue;
-    if (errno == ECONNRESET &&
-        !reset) {  // it left without reading all; what it said before that is still there
-      reset = true;
-      continue;
-    }
+    if (received.size == 0) throw Lost{"it has ended its connection"};
     if (errno != EAGAIN) throw Lost{std::string("its connection broke: ") + std::strerror(errno)};
     if (milliseconds == 0) return {};
     int wait = kLookMilliseconds;
@@ -246,7 +217,7 @@ std::span<const std::byte> SocketSource::receive(std::vector<int>& descriptors,
 
 /// The memory that a record names: new, with the next descriptor, or what came before.
 SocketSource::Piece SocketSource::piece_of(const MemoryRecord& record,
-                                           std::span<const int> descriptors,
+                                           std::span<const Descriptor> descriptors,
                                            std::size_t& next_descriptor) {
   if (record.kind == MemoryKind::own && decoders_ != nullptr) {
     Piece piece{record.id, nullptr, decoders_->memory(record.id)};
@@ -263,7 +234,7 @@ SocketSource::Piece SocketSource::piece_of(const MemoryRecord& record,
     return it->second;
   }
   if (next_descriptor >= descriptors.size()) throw Lost{"it sent a batch without its memory"};
-  const int fd = descriptors[next_descriptor++];
+  const int fd = descriptors[next_descriptor++].get();
   Piece piece{record.id, nullptr, nullptr};
   if ((record.flags & kMemoryTransient) == 0)
     kept_.erase(record.kind);  // before the new: there may be no room for both
@@ -281,7 +252,7 @@ SocketSource::Piece SocketSource::piece_of(const MemoryRecord& record,
 }
 
 std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes,
-                                              std::vector<int>& descriptors) {
+                                              std::span<const Descriptor> descriptors) {
   const auto message = read_as<BatchMessage>(bytes);
   const std::uint64_t expected = sizeof message +
                                  std::uint64_t{message.memory_count} * sizeof(MemoryRecord) +
@@ -342,8 +313,8 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes,
 /// Receives one message and puts it where it belongs. False when there is none and it is not waited
 /// for.
 bool SocketSource::receive_answer(const Interrupted& interrupted, int milliseconds) {
-  Descriptors descriptors;
-  const std::span<const std::byte> bytes = receive(descriptors.fds, interrupted, milliseconds);
+  std::vector<Descriptor> descriptors;
+  const std::span<const std::byte> bytes = receive(descriptors, interrupted, milliseconds);
   if (bytes.empty()) return false;
   Answer answer;
   std::uint64_t stream = 0, request = 0;
@@ -353,7 +324,7 @@ bool SocketSource::receive_answer(const Interrupted& interrupted, int millisecon
       stream = message.stream;
       request = message.request;
       try {
-        answer.batch = batch_of(bytes, descriptors.fds);
+        answer.batch = batch_of(bytes, descriptors);
         if (device_ != nullptr) fallbacks_.add(message.fallback);
       } catch (const Error&) {  // there is no memory to map it to, or none of its kind
         answer.error = std::current_exception();

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include "engine/base/descriptor.h"
 #include "gpu/handoff/protocol.h"
 #include "gpu/reader/decoders.h"
 #include "gpu/reader/fallbacks.h"
@@ -69,10 +70,11 @@ class SocketSource final : public Source {
     std::shared_ptr<Batch> batch;
     std::exception_ptr error;
   };
-  std::span<const std::byte> receive(std::vector<int>& descriptors, const Interrupted& interrupted,
-                                     int milliseconds = -1);
+  std::span<const std::byte> receive(std::vector<Descriptor>& descriptors,
+                                     const Interrupted& interrupted, int milliseconds = -1);
   bool receive_answer(const Interrupted& interrupted, int milliseconds = -1);
-  std::shared_ptr<Batch> batch_of(std::span<const std::byte> bytes, std::vector<int>& descriptors);
+  std::shared_ptr<Batch> batch_of(std::span<const std::byte> bytes,
+                                  std::span<const Descriptor> descriptors);
 
   std::shared_ptr<Link> link_;
   std::shared_ptr<const Schema> schema_;
@@ -83,7 +85,7 @@ class SocketSource final : public Source {
     std::shared_ptr<const Mapping> host;
     std::shared_ptr<const DeviceMemory> device;
   };
-  Piece piece_of(const handoff::MemoryRecord& record, std::span<const int> descriptors,
+  Piece piece_of(const handoff::MemoryRecord& record, std::span<const Descriptor> descriptors,
                  std::size_t& next_descriptor);
 
   const std::shared_ptr<Device> device_;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/base/descriptor_passing.h"
 #include "gpu/reader/socket_source.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -36,25 +37,6 @@ bool tried(Body&& body) {
   }
 }
 
-void send_message(int socket, std::span<const std::byte> message,
-                  const std::vector<int>& descriptors) {
-  alignas(cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))] = {};
-  iovec part{const_cast<std::byte*>(message.data()), message.size()};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    header.msg_control = control;
-    header.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
-    cmsghdr* rights = CMSG_FIRSTHDR(&header);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
-    std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size() * sizeof(int));
-  }
-  ::sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -71,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<int> descriptors(input.number<std::uint8_t>() % 4, page);
     if (!descriptors.empty() && std::exchange(first, false)) descriptors[0] = texts;
     const auto message = input.bytes(input.number<std::uint16_t>());
-    if (!message.empty()) send_message(ends[1], message, descriptors);
+    if (!message.empty()) batchfs::send_passing(ends[1], message, descriptors, MSG_DONTWAIT);
   }
   ::shutdown(ends[1], SHUT_WR);
   const Interrupted never_waits = [] { return true; };

@@ -7,19 +7,20 @@
 #include <string_view>
 #include <vector>
 
-namespace batchfs {
+#include "engine/base/descriptor.h"
 
-inline constexpr std::size_t kMaxDescriptors = 2;
+namespace batchfs {
 
 /// A peer that is gone needs to know nothing: says only whether it was sent.
 bool send_packet(int socket, std::string_view text, const std::vector<int>& descriptors = {});
 
 struct Packet {
   std::string text;
-  std::vector<int> descriptors;  // the receiver's to close
+  std::vector<Descriptor> descriptors;
 };
 
-/// Nothing when the peer is gone, or, unless it is to `wait`, when there is none now.
+/// Nothing when the peer is gone, sent more than 4096 bytes or two descriptors, or, unless it is to
+/// `wait`, when there is no packet now.
 std::optional<Packet> receive_packet(int socket, bool wait = false);
 
 }  // namespace batchfs

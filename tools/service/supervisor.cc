@@ -213,10 +213,10 @@ class Supervisor {
 
   /// What the daemon tells.
   void hear() {
-    while (const auto packet = receive_packet(channel_)) {
+    while (auto packet = receive_packet(channel_)) {
       switch (packet->text[0]) {
         case kMounted:
-          if (!packet->descriptors.empty()) session_ = packet->descriptors[0];
+          if (!packet->descriptors.empty()) session_ = packet->descriptors[0].release();
           break;
         case kTurn:
           asked_for_turn_ = true;

@@ -109,16 +109,14 @@ TakenSession ask_for_session(const std::string& mountpoint) {
     throw fail(ErrorCode::access_denied,
                "no supervisor of this user answers for the mount; unmount it and mount again");
   ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &kTakeoverTimeout, sizeof kTakeoverTimeout);
-  const auto answer = receive_packet(connection, true);
+  auto answer = receive_packet(connection, true);
   if (!answer || answer->descriptors.size() != 2) {
-    for (const int descriptor : answer ? answer->descriptors : std::vector<int>{})
-      ::close(descriptor);
     ::close(connection);
     throw fail(ErrorCode::not_supported,
                answer ? answer->text
                       : "the mount's supervisor does not answer; unmount it and mount again");
   }
-  return {answer->descriptors[0], answer->descriptors[1], connection};
+  return {answer->descriptors[0].release(), answer->descriptors[1].release(), connection};
 }
 
 }  // namespace batchfs

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/base/descriptor_passing.h"
 #include "gpu/handoff/connect.h"
 #include "gpu/handoff/host_delivery.h"
 #include "gpu/handoff/server.h"
@@ -59,18 +60,7 @@ class Served {
 
 struct Received {
   std::vector<std::byte> bytes;
-  std::vector<int> descriptors;
-  ~Received() {
-    for (const int fd : descriptors) ::close(fd);
-  }
-  Received() = default;
-  Received(Received&& other) noexcept
-      : bytes(std::move(other.bytes)), descriptors(std::exchange(other.descriptors, {})) {}
-  Received& operator=(Received&& other) noexcept {
-    std::swap(bytes, other.bytes);
-    std::swap(descriptors, other.descriptors);
-    return *this;
-  }
+  std::vector<Descriptor> descriptors;
 
   MessageType type() const { return as<Header>().type; }
   template <class Message>
@@ -141,24 +131,10 @@ class RawClient {
     if (::poll(&waiting, 1, milliseconds) != 1) return std::nullopt;
     Received received;
     received.bytes.resize(kMaxMessage);
-    iovec part{received.bytes.data(), received.bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    ssize_t got = ::recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
-    if (got < 0 && errno == ECONNRESET) got = ::recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
-    if (got <= 0) return std::nullopt;
-    received.bytes.resize(static_cast<std::size_t>(got));
-    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-         header = CMSG_NXTHDR(&message, header))
-      for (std::size_t i = 0; i < (header->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
-        int fd;
-        std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-        received.descriptors.push_back(fd);
-      }
+    PassedMessage message = receive_passed(fd_, received.bytes);
+    if (message.size <= 0) return std::nullopt;
+    received.bytes.resize(static_cast<std::size_t>(message.size));
+    received.descriptors = std::move(message.descriptors);
     EXPECT_EQ(received.as<Header>().length, received.bytes.size());
     return received;
   }
@@ -188,7 +164,7 @@ inline std::vector<std::int32_t> values_of(const Received& batch) {
   const auto memory = batch.as<MemoryRecord>(sizeof message);
   const auto tensor = batch.as<TensorRecord>(sizeof message + message.memory_count * sizeof memory);
   std::vector<std::int32_t> values(tensor.bytes / 4);
-  if (::pread(batch.descriptors.at(0), values.data(), tensor.bytes,
+  if (::pread(batch.descriptors.at(0).get(), values.data(), tensor.bytes,
               static_cast<off_t>(tensor.offset)) != static_cast<ssize_t>(tensor.bytes))
     throw std::runtime_error("the batch's memory is too short");
   return values;

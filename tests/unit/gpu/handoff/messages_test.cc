@@ -53,10 +53,11 @@ TEST_F(Messages, ArriveWithTheirDescriptors) {
     for (int i = 0; i < 2; ++i) {
       struct stat one, other;
       ASSERT_EQ(::fstat(file[i], &one), 0);
-      ASSERT_EQ(::fstat(received.descriptors[static_cast<std::size_t>(i)], &other), 0);
+      ASSERT_EQ(::fstat(received.descriptors[static_cast<std::size_t>(i)].get(), &other), 0);
       EXPECT_EQ(one.st_ino, other.st_ino);
-      EXPECT_NE(::fcntl(received.descriptors[static_cast<std::size_t>(i)], F_GETFD) & FD_CLOEXEC,
-                0);
+      EXPECT_NE(
+          ::fcntl(received.descriptors[static_cast<std::size_t>(i)].get(), F_GETFD) & FD_CLOEXEC,
+          0);
     }
   }
   EXPECT_EQ(open_files(), before) << "they go with the message";

@@ -71,7 +71,7 @@ class Decoding {
     client.send(hello, MessageType::hello);
     Received welcome = client.expect(MessageType::welcome);
     this->mode = welcome.as<WelcomeMessage>().mode;
-    if (welcome.descriptors.size() > 1) channel_ = std::exchange(welcome.descriptors[1], -1);
+    if (welcome.descriptors.size() > 1) channel_ = welcome.descriptors[1].release();
   }
   ~Decoding() {
     for (const int fd : {channel_, socket_})
@@ -87,14 +87,15 @@ class Decoding {
     std::memcpy(&message, received.bytes.data(), sizeof message);
     ASSERT_EQ(message.header.type, MessageType::setup);
     ASSERT_EQ(received.descriptors.size(), 3u);
-    setup = gpu::ProgramSetup::from_bytes(bytes_of(received.descriptors[0], message.setup_size));
+    setup =
+        gpu::ProgramSetup::from_bytes(bytes_of(received.descriptors[0].get(), message.setup_size));
     EXPECT_EQ(setup.sizes.staging, message.staging_size);
     struct stat staging;
-    ASSERT_EQ(::fstat(received.descriptors[1], &staging), 0);
+    ASSERT_EQ(::fstat(received.descriptors[1].get(), &staging), 0);
     EXPECT_GE(static_cast<std::uint64_t>(staging.st_size), message.staging_size);
     id = message.id;
     if (socket_ >= 0) ::close(socket_);
-    socket_ = std::exchange(received.descriptors[2], -1);
+    socket_ = received.descriptors[2].release();
   }
   /// Takes the next program, and checks it.
   gpu::Program program() {
@@ -103,7 +104,7 @@ class Decoding {
       throw std::runtime_error("no program came");
     ProgramMessage message;
     std::memcpy(&message, received.bytes.data(), sizeof message);
-    gpu::Program made(bytes_of(received.descriptors.at(0), message.size));
+    gpu::Program made(bytes_of(received.descriptors.at(0).get(), message.size));
     gpu::check_program(made, setup.sizes, setup.conversions);
     EXPECT_EQ(made.header().number, message.number);
     return made;

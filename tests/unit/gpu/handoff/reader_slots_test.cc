@@ -37,8 +37,8 @@ class Stream {
     std::memcpy(&setup, received.bytes.data(), sizeof setup);
     ASSERT_EQ(received.descriptors.size(), 3u);  // the setup, staging memory, the programs' socket
     for (const int i : {0, 1})
-      EXPECT_EQ(attacks_that_work(received.descriptors[static_cast<std::size_t>(i)]), "");
-    socket_ = std::exchange(received.descriptors[2], -1);
+      EXPECT_EQ(attacks_that_work(received.descriptors[static_cast<std::size_t>(i)].get()), "");
+    socket_ = received.descriptors[2].release();
   }
   void refuse_setups() { ::close(std::exchange(channel_[1], -1)); }
 

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/base/descriptor_passing.h"
 #include "engine/base/json.h"
 #include "tests/unit/descriptor_attacks.h"
 #include "tests/unit/gpu/handoff/client.h"
@@ -40,7 +41,7 @@ TEST(HandoffServer, SaysWhatAViewHolds) {
   EXPECT_EQ(welcome.tensor_count, 1u);
   ASSERT_EQ(received.descriptors.size(), 1u);
   std::string texts(welcome.schema_length + welcome.view_length, '\0');
-  ASSERT_EQ(::pread(received.descriptors[0], texts.data(), texts.size(), 0),
+  ASSERT_EQ(::pread(received.descriptors[0].get(), texts.data(), texts.size(), 0),
             static_cast<ssize_t>(texts.size()));
   EXPECT_EQ(parse_json(texts.substr(0, welcome.schema_length), "").at("batches"), 10);
   EXPECT_EQ(parse_json(texts.substr(welcome.schema_length), "").at("batch").at("remainder"),
@@ -98,7 +99,7 @@ TEST(HandoffServer, NoDescriptorThatAReaderGetsCanChangeAnything) {
     const Received batch = client.expect(MessageType::batch);
     for (const Received* received : {&welcome, &batch}) {
       ASSERT_EQ(received->descriptors.size(), 1u);
-      EXPECT_EQ(attacks_that_work(received->descriptors[0]), "");
+      EXPECT_EQ(attacks_that_work(received->descriptors[0].get()), "");
     }
     EXPECT_EQ(values_of(batch)[0], first_value(0));
   }
@@ -114,7 +115,7 @@ TEST(HandoffServer, ReadersOfOneBatchShareItsMemory) {
     clients.back()->expect(MessageType::welcome);
     clients.back()->get(1, 3);
     struct stat at;
-    ASSERT_EQ(::fstat(clients.back()->expect(MessageType::batch).descriptors.at(0), &at), 0);
+    ASSERT_EQ(::fstat(clients.back()->expect(MessageType::batch).descriptors.at(0).get(), &at), 0);
     inodes.insert(at.st_ino);
   }
   EXPECT_EQ(inodes.size(), 1u);
@@ -361,21 +362,8 @@ TEST_F(Malformed, DescriptorsThatAReaderSendsAreDropped) {
   const int before = open_files();
   GetMessage get{{sizeof get, MessageType::get, kVersion}, 1, 0, 99};
   for (int i = 0; i < 20; ++i) {
-    iovec part{&get, sizeof get};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &client, 0);
     const int fd = client.fd();
-    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    ASSERT_GT(::sendmsg(client.fd(), &message, MSG_NOSIGNAL), 0);
+    ASSERT_GT(send_passing(fd, std::as_bytes(std::span(&get, 1)), {&fd, 1}), 0);
     client.expect(MessageType::failed);
   }
   EXPECT_EQ(open_files(), before);

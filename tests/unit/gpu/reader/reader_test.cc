@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/base/descriptor_passing.h"
 #include "gpu/reader/socket_source.h"
 #include "tests/unit/gpu/handoff/client.h"
 
@@ -21,7 +22,7 @@ constexpr const char* kView =
 TEST(Reader, ReadsASeriesAndSingleBatches) {
   Served served({kView});
   const auto reader = Reader::open({.place = served.server->path(), .rank = 1, .world = 3});
-  EXPECT_EQ(reader->mode(), "shm");
+  EXPECT_EQ(reader->mode(), "host");
   reader->start({.epoch = 2, .done = 2});
   EXPECT_EQ(reader->left(), 3);
   std::vector<std::int64_t> numbers;
@@ -72,21 +73,7 @@ class LyingServer {
   }
 
   void send(std::vector<std::byte> bytes, const std::vector<int>& descriptors = {}) {
-    iovec part{bytes.data(), bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (!descriptors.empty()) {
-      message.msg_control = control;
-      message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
-      cmsghdr* header = CMSG_FIRSTHDR(&message);
-      header->cmsg_level = SOL_SOCKET;
-      header->cmsg_type = SCM_RIGHTS;
-      header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
-      std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
-    }
-    EXPECT_GT(::sendmsg(ends_[1], &message, MSG_NOSIGNAL), 0);
+    EXPECT_GT(send_passing(ends_[1], bytes, descriptors), 0);
   }
   template <class... Parts>
   static std::vector<std::byte> message(MessageType type, const Parts&... parts) {

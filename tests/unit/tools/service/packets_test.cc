@@ -37,15 +37,14 @@ TEST_F(Packets, BringDescriptors) {
   ASSERT_EQ(::pipe(file), 0);
   ASSERT_TRUE(send_packet(ends_[0], "two", {file[0], file[1]}));
   const auto packet = receive_packet(ends_[1]);
-  ASSERT_EQ(packet->descriptors.size(), kMaxDescriptors);
+  ASSERT_EQ(packet->descriptors.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) {
     struct stat sent, got;
     ASSERT_EQ(::fstat(file[i], &sent), 0);
-    ASSERT_EQ(::fstat(packet->descriptors[i], &got), 0);
+    ASSERT_EQ(::fstat(packet->descriptors[i].get(), &got), 0);
     EXPECT_EQ(sent.st_ino, got.st_ino);
-    EXPECT_NE(::fcntl(packet->descriptors[i], F_GETFD) & FD_CLOEXEC, 0)
+    EXPECT_NE(::fcntl(packet->descriptors[i].get(), F_GETFD) & FD_CLOEXEC, 0)
         << "not for programs that this one starts";
-    ::close(packet->descriptors[i]);
     ::close(file[i]);
   }
 }
