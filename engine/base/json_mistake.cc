@@ -263,9 +263,7 @@ std::string describe_json_mistake(std::string_view text, const JsonMistake& mist
   if (cut_before) begin = offset - kBefore;
   if (cut_after) end = offset + kAfter;
   // Cut between characters.
-  const auto inside = [&](std::size_t i) {
-    return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
-  };
+  const auto inside = [&](std::size_t i) { return i < text.size() && is_utf8_tail(text[i]); };
   while (begin < offset && cut_before && inside(begin)) ++begin;
   while (end > offset && cut_after && inside(end)) --end;
   return fmt::format("line {}, column {}: {}: `{}{}^{}{}`", line, column, mistake.why,

@@ -20,7 +20,7 @@ std::string escape_harmful(std::string text) {
   std::string out = text.substr(0, at);
   for (std::size_t end = at; at < text.size(); at = end) {
     end = at + 1;
-    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
+    while (end < text.size() && is_utf8_tail(text[end])) ++end;
     const std::string_view character = std::string_view(text).substr(at, end - at);
     const auto first = static_cast<unsigned char>(character.front());
     const char32_t point = first < 0x7f ? U' ' : code_points(character).front();

@@ -34,13 +34,6 @@ constexpr Range kHarmful[] = {
     {0xe0000, 0xe007f},  // tags
 };
 
-/// The bytes of the well-formed character that `text` begins with; 0 when there is none.
-std::size_t character_size(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  const std::size_t size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  return size <= text.size() && is_utf8(text.substr(0, size)) ? size : 0;
-}
-
 }  // namespace
 
 bool is_harmful(char32_t point) {
@@ -54,7 +47,7 @@ std::string printable(std::string_view text, LineBreaks breaks) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t size = character_size(text);
+    const std::size_t size = first_code_point(text);
     const std::string_view bytes = text.substr(0, std::max<std::size_t>(size, 1));
     text.remove_prefix(bytes.size());
     const char32_t point =

@@ -2,27 +2,33 @@
 
 namespace batchfs {
 
+std::size_t first_code_point(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const std::size_t size = lead < 0x80   ? 1
+                           : lead < 0xc2 ? 0
+                           : lead < 0xe0 ? 2
+                           : lead < 0xf0 ? 3
+                           : lead < 0xf5 ? 4
+                                         : 0;
+  if (size > text.size()) return 0;
+  for (std::size_t k = 1; k < size; ++k)
+    if (!is_utf8_tail(text[k])) return 0;
+  // The limits that the first byte sets to the second.
+  const unsigned second = size > 1 ? static_cast<unsigned char>(text[1]) : 0;
+  const bool good = lead == 0xe0   ? second >= 0xa0  // else it would be shorter
+                    : lead == 0xed ? second <= 0x9f  // surrogates
+                    : lead == 0xf0 ? second >= 0x90
+                    : lead == 0xf4 ? second <= 0x8f  // up to U+10FFFF
+                                   : true;
+  return good ? size : 0;
+}
+
 bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    constexpr std::size_t kNone = 4;
-    const std::size_t more = lead < 0x80   ? 0
-                             : lead < 0xc2 ? kNone
-                             : lead < 0xe0 ? 1
-                             : lead < 0xf0 ? 2
-                             : lead < 0xf5 ? 3
-                                           : kNone;
-    if (more == kNone || text.size() - i <= more) return false;
-    for (std::size_t k = 1; k <= more; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      unsigned char low = 0x80, high = 0xbf;
-      if (k == 1 && lead == 0xe0) low = 0xa0;   // else it would be shorter
-      if (k == 1 && lead == 0xed) high = 0x9f;  // surrogates
-      if (k == 1 && lead == 0xf0) low = 0x90;
-      if (k == 1 && lead == 0xf4) high = 0x8f;  // up to U+10FFFF
-      if (next < low || next > high) return false;
-    }
-    i += more + 1;
+  while (!text.empty()) {
+    const std::size_t size = first_code_point(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
   }
   return true;
 }

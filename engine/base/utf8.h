@@ -12,6 +12,12 @@ bool is_utf8(std::string_view text);
 /// The code points of text that is UTF-8.
 std::u32string code_points(std::string_view text);
 
+/// Is this byte one of a code point other than the first?
+inline bool is_utf8_tail(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+/// Bytes of the well-formed code point that `text` begins with; 0 when there is none.
+std::size_t first_code_point(std::string_view text);
+
 /// What is no code point becomes U+FFFD.
 void append_utf8(std::string& text, char32_t point);
 

@@ -1,5 +1,7 @@
 #include "fs/formats/canvas.h"
 
+#include "engine/base/utf8.h"
+
 namespace batchfs {
 
 namespace {
@@ -74,8 +76,8 @@ void Canvas::fill(std::int64_t x, std::int64_t y, std::int64_t width, std::int64
 
 void Canvas::write(std::int64_t x, std::int64_t y, std::string_view text, Pixel colour) {
   for (const char letter : text) {
+    if (is_utf8_tail(letter)) continue;
     const auto code = static_cast<unsigned char>(letter);
-    if ((code & 0xc0) == 0x80) continue;  // the rest of a character of several bytes
     const auto& columns = kLetters[(code < ' ' || code > '~' ? '?' : code) - ' '];
     for (int column = 0; column < 5; ++column)
       for (int row = 0; row < 8; ++row)

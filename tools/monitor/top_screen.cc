@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/base/utf8.h"
 #include "tools/cli/text.h"
 
 namespace batchfs {
@@ -106,8 +107,7 @@ std::string duration_text(double seconds) {
 std::string cut_to(const std::string& text, std::size_t columns) {
   std::size_t seen = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool begins = (static_cast<unsigned char>(text[i]) & 0xc0) != 0x80;
-    if (begins && seen++ == columns) return text.substr(0, i);
+    if (!is_utf8_tail(text[i]) && seen++ == columns) return text.substr(0, i);
   }
   return text;
 }

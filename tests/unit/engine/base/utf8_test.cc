@@ -25,6 +25,16 @@ TEST(Utf8, WhatIsNotWellFormed) {
   EXPECT_LE(code_points("\x80\xff\xc3\x80\xf0").size(), 4u);  // no harm
 }
 
+TEST(Utf8, TheFirstCodePointOfAText) {
+  EXPECT_EQ(first_code_point(""), 0u);
+  EXPECT_EQ(first_code_point("a\xff"), 1u);
+  EXPECT_EQ(first_code_point("\u00e9\xff"), 2u);
+  EXPECT_EQ(first_code_point("\u0800x"), 3u);
+  EXPECT_EQ(first_code_point("\U00010000x"), 4u);
+  EXPECT_EQ(first_code_point("\xc3"), 0u);
+  EXPECT_EQ(first_code_point("\x80"), 0u);
+}
+
 TEST(Utf8, WhatIsNoCodePoint) {
   for (const char32_t point :
        {char32_t{0xd800}, char32_t{0xdfff}, char32_t{0x110000}, char32_t{0xffffffff}}) {
