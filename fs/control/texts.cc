@@ -8,6 +8,7 @@
 #include "engine/base/json_text.h"
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
+#include "engine/zarr/codecs_text.h"
 #include "fs/file_system.h"
 
 namespace batchfs {
@@ -18,17 +19,6 @@ std::string dims_text(const Dims& dims) {
   std::string text;
   for (std::int64_t n : dims) text += (text.empty() ? "" : ", ") + std::to_string(n);
   return "(" + text + ")";
-}
-
-std::string codecs_text(const std::vector<CodecSpec>& codecs) {
-  std::string text;
-  for (const CodecSpec& codec : codecs) {
-    text += (text.empty() ? "" : ", ") + printable(codec.name);
-    const auto inner = codec.configuration.find("cname");
-    if (inner != codec.configuration.end() && inner->is_string())
-      text += "(" + printable(inner->get<std::string>()) + ")";
-  }
-  return text.empty() ? "none" : text;
 }
 
 std::uint64_t array_bytes(const ArrayMetadata& array) {

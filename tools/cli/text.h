@@ -1,5 +1,5 @@
 #pragma once
-// Pieces of text for people: tables, shapes, codecs.
+// Pieces of text for people: tables, shapes, numbers.
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,6 @@
 #include "engine/base/dims.h"
 #include "engine/base/json_text.h"
 #include "engine/base/printable.h"
-#include "engine/zarr/array_metadata.h"
 
 namespace batchfs {
 
@@ -26,9 +25,6 @@ class Table {
 
 /// "132 x 73 x 144"; "scalar" without dimensions.
 std::string shape_text(const Dims& shape);
-
-/// "blosc(lz4)", "sharding(zstd)", "zlib"; what only states the byte order is left out.
-std::string codecs_text(const std::vector<CodecSpec>& codecs);
 
 /// 0.25 -> "25 %".
 std::string percent_text(double share);

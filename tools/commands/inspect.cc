@@ -7,6 +7,7 @@
 #include "engine/base/counted.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/dataset.h"
+#include "engine/zarr/codecs_text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/store_options.h"
 #include "tools/cli/text.h"
