@@ -6,6 +6,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include "engine/base/json_limits.h"
 #include "engine/base/limits.h"
@@ -100,17 +101,16 @@ class DocumentReader {
   std::string digest() const { return fmt::format("{:016x}", digest_); }
 
  private:
-  // FNV-1a: names a snapshot, guards nothing.
+  /// Names a snapshot, guards nothing.
   void add_to_digest(std::string_view text) {
-    for (char c : text)
-      digest_ = (digest_ ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
+    digest_ = XXH3_64bits_withSeed(text.data(), text.size(), digest_);
   }
   Store& store_;
   MetadataMemory& memory_;
   const std::uint64_t largest_;  // bytes of one document
   std::map<std::string, std::future<std::optional<Buffer>>> asked_;
   std::optional<Error> refusal_;
-  std::uint64_t digest_ = UINT64_C(0xcbf29ce484222325);
+  std::uint64_t digest_ = 0;
 };
 
 class Opener {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "engine/base/json_text.h"
 #include "engine/base/log.h"
@@ -115,11 +116,10 @@ FileSystem::Options file_system_options(const MountOptions& options, const Store
 /// What inode numbers are made of, see SessionState. To be changed with the arithmetic of fs/tree.
 std::string identity(const OpenedStore& opened,
                      const std::vector<std::shared_ptr<const View>>& views) {
-  constexpr std::string_view kArithmetic = "1";
-  std::uint64_t digest = UINT64_C(0xcbf29ce484222325);  // FNV-1a
+  constexpr std::string_view kArithmetic = "2";
+  std::uint64_t digest = 0;
   const auto add = [&digest](const std::string& text) {
-    for (const char c : text)
-      digest = (digest ^ static_cast<unsigned char>(c)) * UINT64_C(0x100000001b3);
+    digest = XXH3_64bits_withSeed(text.data(), text.size(), digest);
   };
   for (const auto& view : views) {
     add(json_text(view->resolved()));
