@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/utf8.h"
+#include "engine/store/cloud/crypto.h"
 #include "engine/zarr/data_type.h"
 
 namespace batchfs {
@@ -102,34 +103,12 @@ void store_integer(std::vector<std::byte>& out, const DataType& type, const Json
   std::memcpy(out.data(), &value, type.itemsize);
 }
 
-std::vector<std::byte> decode_base64(const JsonRef& fill, const std::string& text) {
-  std::vector<std::byte> out;
-  std::uint32_t bits = 0;
-  int count = 0;
-  for (char c : text) {
-    int value;
-    if (c >= 'A' && c <= 'Z')
-      value = c - 'A';
-    else if (c >= 'a' && c <= 'z')
-      value = c - 'a' + 26;
-    else if (c >= '0' && c <= '9')
-      value = c - '0' + 52;
-    else if (c == '+')
-      value = 62;
-    else if (c == '/')
-      value = 63;
-    else if (c == '=')
-      break;
-    else
-      throw fill.error("not base64");
-    bits = (bits << 6) | static_cast<std::uint32_t>(value);
-    count += 6;
-    if (count >= 8) {
-      count -= 8;
-      out.push_back(static_cast<std::byte>((bits >> count) & 0xff));
-    }
+std::string decode_base64(const JsonRef& fill, const std::string& text) {
+  try {
+    return from_base64(text);
+  } catch (const Error& error) {
+    throw fill.error(error.why());
   }
-  return out;
 }
 
 void store_unicode(std::vector<std::byte>& out, const JsonRef& fill) {
@@ -201,9 +180,9 @@ std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fil
         throw fill.error("fill values given field by field are not supported",
                          ErrorCode::not_supported);
       const std::string text = fill.string();
-      std::vector<std::byte> bytes = decode_base64(fill, text);
+      const std::string bytes = decode_base64(fill, text);
       if (bytes.size() > out.size()) throw fill.error("longer than the data type");
-      std::copy(bytes.begin(), bytes.end(), out.begin());
+      std::memcpy(out.data(), bytes.data(), bytes.size());
       if (type.kind == Kind::structured) swap_bytes(type, out.data(), 1);
       return out;
     }

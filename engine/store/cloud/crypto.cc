@@ -1,7 +1,7 @@
 #include "engine/store/cloud/crypto.h"
 
-#include <array>
-#include <cstdint>
+#include <algorithm>
+#include <cctype>
 #include <memory>
 
 #include <openssl/evp.h>
@@ -13,9 +13,6 @@
 namespace batchfs {
 
 namespace {
-
-constexpr std::string_view kBase64 =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 const unsigned char* bytes_of(std::string_view data) {
   return reinterpret_cast<const unsigned char*>(data.data());
@@ -85,15 +82,10 @@ std::string hex(std::string_view bytes) {
 }
 
 std::string base64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j)
-      group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    for (std::size_t j = 0; j < 4; ++j)
-      text += i + j <= bytes.size() ? kBase64[group >> (18 - 6 * j) & 63] : '=';
-  }
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // libcrypto ends it with NUL
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes_of(bytes),
+                  static_cast<int>(bytes.size()));
+  text.pop_back();
   return text;
 }
 
@@ -109,26 +101,19 @@ std::string base64url(std::string_view bytes) {
 }
 
 std::string from_base64(std::string_view text) {
-  const Error malformed(ErrorCode::invalid_argument, "not base64");
-  if (text.size() % 4 != 0) throw malformed;
-  std::size_t padding = 0;
-  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
-  std::string bytes;
-  bytes.reserve(text.size() / 4 * 3);
-  std::uint32_t group = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    std::size_t digit = 0;
-    if (i < text.size() - padding) {
-      digit = kBase64.find(text[i]);
-      if (digit == std::string_view::npos) throw malformed;
-    }
-    group = group << 6 | static_cast<std::uint32_t>(digit);
-    if (i % 4 == 3) {
-      for (int shift = 16; shift >= 0; shift -= 8) bytes += static_cast<char>(group >> shift & 255);
-      group = 0;
-    }
-  }
-  bytes.resize(bytes.size() - padding);
+  // libcrypto skips white space at both ends, and takes '=' for 'A'.
+  const auto is_digit = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '+' || c == '/';  // in the C locale
+  };
+  std::size_t digits = text.size();
+  while (digits > 0 && text.size() - digits < 2 && text[digits - 1] == '=') --digits;
+  if (text.size() % 4 != 0 || !std::all_of(text.begin(), text.begin() + digits, is_digit))
+    throw Error(ErrorCode::invalid_argument, "not base64");
+  std::string bytes(text.size() / 4 * 3, '\0');
+  if (EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()), bytes_of(text),
+                      static_cast<int>(text.size())) != static_cast<int>(bytes.size()))
+    throw Error(ErrorCode::invalid_argument, "not base64");
+  bytes.resize(bytes.size() - (text.size() - digits));
   return bytes;
 }
 
