@@ -25,7 +25,7 @@
 #include "engine/base/buffer_pool.h"
 #include "engine/zarr/hierarchy.h"
 #include "gpu/stream/batch_stream.h"
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 
 namespace batchfs {
 namespace {

@@ -23,7 +23,8 @@
 #ifdef BATCHFS_NVCOMP_LIBRARY
 #include "bench/peers/nvcomp.h"
 #endif
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
+#include "tests/gpu/device_decoder.h"
 
 namespace batchfs::bench {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "engine/base/round_up.h"
 #include "engine/base/strings.h"
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 #include "gpu/stream/device_runner.h"
 
 namespace batchfs::gpu {

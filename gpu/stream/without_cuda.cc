@@ -1,13 +1,12 @@
 // What a build without CUDA has in place of the .cu files: no device, and why.
 
 #include "engine/base/error.h"
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 #include "gpu/stream/device_runner.h"
 #include "gpu/stream/slot_memory.h"
 
 namespace batchfs::gpu {
 
-struct DeviceDecoder::Impl {};
 struct DeviceRunner::Impl {};
 struct SlotMemory::Impl {};
 
@@ -28,17 +27,6 @@ PinnedBuffer::PinnedBuffer(std::size_t) { refuse(); }
 PinnedBuffer::~PinnedBuffer() = default;
 PinnedMapping::PinnedMapping(void*, std::size_t) { refuse(); }
 PinnedMapping::~PinnedMapping() = default;
-
-DeviceDecoder::DeviceDecoder(int, Timing) { refuse(); }
-DeviceDecoder::~DeviceDecoder() = default;
-void DeviceDecoder::start(const DecodePlan&, const std::byte*, std::size_t, std::size_t) {
-  refuse();
-}
-std::span<const std::uint32_t> DeviceDecoder::finish() { refuse(); }
-void* DeviceDecoder::target() const { refuse(); }
-void DeviceDecoder::read(std::size_t, std::span<std::byte>) const { refuse(); }
-StageTimes DeviceDecoder::times() const { refuse(); }
-std::size_t DeviceDecoder::memory() const { refuse(); }
 
 DeviceRunner::DeviceRunner(const Options&, std::span<const Conversion>,
                            std::span<const std::byte>) {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 #include "gpu/stream/device_runner.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
 #include "tests/unit/gpu/coded_data.h"

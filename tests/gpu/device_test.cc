@@ -2,7 +2,7 @@
 // what the host gives that runs the same code, status by status and byte by byte. Without a GPU the
 // tests skip.
 
-#include "gpu/stream/device_decoder.h"
+#include "tests/gpu/device_decoder.h"
 
 #include <random>
 
@@ -11,6 +11,7 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include "gpu/stream/cuda_devices.h"
 #include "tests/unit/gpu/emulate.h"
 
 namespace batchfs::gpu {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 #include "tools/cli/text.h"
 #include "tools/doctor/checks.h"
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "gpu/reader/cuda_decoder.h"
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 #include "gpu/stream/slot_memory.h"
 #include "tools/cli/text.h"
 #include "tools/doctor/checks.h"

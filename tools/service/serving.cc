@@ -11,7 +11,7 @@
 #include "engine/pipeline/engine_errors.h"
 #include "fs/formats/formats.h"
 #include "gpu/handoff/batch_slots.h"
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 #include "tools/planning/advice.h"
 
 namespace batchfs {

@@ -10,7 +10,7 @@
 #include "engine/base/error.h"
 #include "gpu/kernels/tables.h"
 #include "gpu/program/program_setup.h"
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 #include "gpu/stream/device_runner.h"
 #include "gpu/stream/slot_memory.h"
 

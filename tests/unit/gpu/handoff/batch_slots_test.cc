@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 #include "tests/unit/gpu/handoff/client.h"
 
 namespace batchfs::handoff {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/error.h"
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 #include "gpu/stream/device_runner.h"
 #include "gpu/stream/slot_memory.h"
 
@@ -44,7 +44,6 @@ TEST_F(WithoutCuda, NothingOfTheirsIsMade) {
   std::vector<std::byte> memory(4096);
   expect_refused([] { PinnedBuffer buffer(4096); });
   expect_refused([&] { PinnedMapping mapping(memory.data(), memory.size()); });
-  expect_refused([] { DeviceDecoder decoder(0); });
   expect_refused(
       [&] { DeviceRunner runner({.staging = memory.data(), .batch = memory.data()}, {}, {}); });
   expect_refused([] { SlotMemory slots(0, 4096); });

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "gpu/stream/device_decoder.h"
+#include "gpu/stream/cuda_devices.h"
 #include "tools/doctor/checks.h"
 
 namespace batchfs {
