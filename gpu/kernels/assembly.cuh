@@ -8,7 +8,7 @@
 
 #include "gpu/kernels/assembly.h"
 #include "gpu/kernels/copy.cuh"
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/numbers.cuh"
 
 namespace batchfs::gpu {

@@ -13,7 +13,7 @@
 // Distances that reach before the stream are refused here, because only here it is known (Zstandard's
 // repeated offsets) where a run's distance leads.
 
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/repeat.cuh"
 #include "gpu/kernels/tables.h"
 

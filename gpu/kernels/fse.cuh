@@ -6,7 +6,7 @@
 // a search in the cumulated counts) and numbers the states of each symbol (a symbol's n-th state in table
 // order gets the n-th number: lanes with equal symbols count one another).
 
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/tables.h"
 
 namespace batchfs::gpu {

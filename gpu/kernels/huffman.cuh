@@ -11,7 +11,7 @@
 // The tree's weights are a chain of at most 255 steps that one lane follows; the table of symbols by code is
 // filled by a warp.
 
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/fse.cuh"
 #include "gpu/kernels/tables.h"
 

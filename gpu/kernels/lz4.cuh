@@ -14,7 +14,7 @@
 // last walk writes the runs, checking everything, and copy.cuh executes them.
 
 #include "gpu/kernels/copy.cuh"
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/tables.h"
 
 namespace batchfs::gpu {

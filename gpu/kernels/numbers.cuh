@@ -3,7 +3,7 @@
 // rounding for each operation, and NaN as the processor makes it. A GPU gives one NaN for all; x86 gives back
 // the operand's, quieted, and a negative one of its own for 0 * infinity.
 
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 
 namespace batchfs::gpu {
 

@@ -8,7 +8,7 @@
 // d", which is written as kRepeated + k * 2^28 - d (at most 43690 sequences fit into a block, and each adds
 // at most one to d).
 
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/tables.h"
 
 namespace batchfs::gpu {

@@ -8,7 +8,7 @@
 // instructions a chain waits for a third; so a warp follows several chains, a lane each, at the price of one.
 // What lies in their way, tables and the coming part of the bit stream, others bring to shared memory.
 
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/fse.cuh"
 #include "gpu/kernels/tables.h"
 

@@ -8,7 +8,7 @@
 // kNoted sequences, keeps them in step.
 
 #include "gpu/kernels/copy.cuh"
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/repeat.cuh"
 #include "gpu/kernels/sequence_states.cuh"
 #include "gpu/kernels/tables.h"

@@ -9,7 +9,7 @@
 // bitshuffled one, and writes them whole, so that both sides of a warp's accesses are contiguous.
 
 #include "gpu/kernels/copy.cuh"
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/tables.h"
 
 namespace batchfs::gpu {

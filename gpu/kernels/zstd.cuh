@@ -10,7 +10,7 @@
 // one per frame: this is what bounds decoders with a warp or block of threads per frame.
 
 #include "gpu/kernels/copy.cuh"
-#include "gpu/kernels/device.h"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/huffman.cuh"
 #include "gpu/kernels/sequences.cuh"
 #include "gpu/kernels/tables.h"
