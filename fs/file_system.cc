@@ -84,6 +84,7 @@ std::optional<Attributes> FileSystem::attributes(Ino ino) const {
   if (!node) return std::nullopt;
   Attributes attributes{ino, tree_.is_directory(*node), Tree::is_link(*node), 0};
   if (!attributes.directory) attributes.size = size_of(*node);
+  if (node->kind == Node::Kind::array_values) attributes.block_size = Attributes::kLargeBlock;
   return attributes;
 }
 

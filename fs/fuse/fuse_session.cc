@@ -30,8 +30,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr double kForever = 1e9;  // seconds; names and attributes never change
-constexpr std::uint32_t kBlockSize = 1 << 20;
+constexpr double kForever = 1e9;             // seconds; names and attributes never change
 constexpr std::size_t kMaxNameLength = 255;  // bytes, as of other file systems
 
 /// The limit that the text of libfuse, or of its helper, means, and what to do; nullopt when it
@@ -236,7 +235,7 @@ struct FuseSession::Impl {
     to.st_nlink = from.directory ? 2 : 1;
     to.st_size = static_cast<off_t>(from.size);
     to.st_blocks = static_cast<blkcnt_t>((from.size + 511) / 512);
-    to.st_blksize = kBlockSize;
+    to.st_blksize = from.block_size;
     to.st_uid = ::getuid();
     to.st_gid = ::getgid();
     to.st_atime = to.st_mtime = to.st_ctime = mount_time;
@@ -426,8 +425,8 @@ struct FuseSession::Impl {
 
   static void statfs(fuse_req_t request, fuse_ino_t) {
     struct statvfs answer {};
-    answer.f_bsize = answer.f_frsize = kBlockSize;
-    answer.f_blocks = (of(request).files.total_bytes() + kBlockSize - 1) / kBlockSize;
+    answer.f_bsize = answer.f_frsize = Attributes::kLargeBlock;
+    answer.f_blocks = (of(request).files.total_bytes() + answer.f_bsize - 1) / answer.f_bsize;
     answer.f_namemax = kMaxNameLength;
     fuse_reply_statfs(request, &answer);
   }

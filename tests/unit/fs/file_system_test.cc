@@ -85,6 +85,8 @@ TEST(FileSystem, SizesNamesAndNumbersAgreeEverywhere) {
       EXPECT_EQ(mounted.files().parent(entry.ino), directory);
       const auto attributes = mounted.files().attributes(entry.ino);
       ASSERT_TRUE(attributes);
+      EXPECT_EQ(attributes->block_size,
+                entry.name == "values.npy" ? Attributes::kLargeBlock : Attributes::kSmallBlock);
       EXPECT_EQ(attributes->size, found->size);
       if (entry.directory) {
         self(self, entry.ino, path + "/" + entry.name);
