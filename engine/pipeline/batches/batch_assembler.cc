@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,26 @@ void lay_out(const View& view, const BatchPlan& plan, const BatchLayout& layout,
   }
 }
 
+/// Whether all chunks of the view's arrays fit into `memory`, and the view takes them again: in
+/// this epoch, as windows that overlap do, or in the next.
+bool reuses_chunks_that_fit(const View& view, std::int64_t epoch, const Assembly& assembly,
+                            std::uint64_t memory) {
+  std::set<const Array*> arrays;
+  double all = 0;  // may be more than an integer holds
+  for (const Variable* variable : view.variables())
+    if (const Array& array = *variable->array; arrays.insert(&array).second)
+      all += static_cast<double>(array.chunk_bytes()) *
+             static_cast<double>(array.grid().chunk_count());
+  if (all > static_cast<double>(memory)) return false;
+  if (epoch + 1 < view.epochs()) return true;
+  double taken = 0;
+  for (const Assembly::Use& use : assembly.uses)
+    for (const Assembly::Part& part : assembly.parts_of(use))
+      taken += static_cast<double>(part.source.elements()) *
+               static_cast<double>(use.array->type().itemsize);
+  return taken * static_cast<double>(view.batches()) > all;
+}
+
 }  // namespace
 
 void BatchAssembler::post(const BatchTable::RecordPtr& record) {
@@ -88,6 +109,8 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     batch->reservation = std::move(memory);
     batch->view = request.view;
     lay_out(view, view.plan(request.epoch, request.global_batch()), layout, *batch, *assembly);
+    assembly->keeps_chunks =
+        reuses_chunks_that_fit(view, request.epoch, *assembly, with_.budget.limit() / 2);
     if (begun->waited) {
       if (auto memory_ahead = with_.budget.try_reserve(memory_for_chunks(*assembly, false)))
         assembly->give_ahead(std::move(memory_ahead));

@@ -44,6 +44,9 @@ class Assembly {
   /// Decoded chunks may be found in `memory` by others as long as it lives (a batch; not a short
   /// read).
   bool shares_memory = false;
+  /// Its chunks are decoded again later and fit into memory for good: they are kept where there is
+  /// room.
+  bool keeps_chunks = false;
   /// Called once, when every use is complete, from any thread. Null exception: all bytes are there.
   std::function<void(std::exception_ptr)> finished;
 

@@ -135,6 +135,14 @@ std::size_t ChunkCache::uses(const ChunkKey& key) const {
   return static_cast<std::size_t>(std::distance(it->second.begin(), past));
 }
 
+std::optional<std::uint64_t> ChunkCache::next_use(const ChunkKey& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = uses_.find(key);
+  if (it == uses_.end() || *it->second.begin() > horizon_.load(std::memory_order_relaxed))
+    return std::nullopt;
+  return *it->second.begin();
+}
+
 void ChunkCache::add_use(const ChunkKey& key, std::uint64_t time) {
   const std::lock_guard lock(mutex_);
   uses_[key].insert(time);

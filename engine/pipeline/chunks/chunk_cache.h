@@ -93,6 +93,8 @@ class ChunkCache {
 
   /// How many uses of the chunk are known to come while it could still be here.
   std::size_t uses(const ChunkKey& key) const;
+  /// When the soonest of them comes.
+  std::optional<std::uint64_t> next_use(const ChunkKey& key) const;
   /// Chunks that are decoded whole now can be kept until this time: more would not fit.
   /// `keeps_all`: everything fits that the coming batches' arrays consist of.
   void set_horizon(std::uint64_t time, bool keeps_all) {

@@ -29,7 +29,7 @@ Box whole_chunk(const Array& array, std::int64_t chunk) {
 }
 
 Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
-                  std::span<const Box> wanted, std::size_t later, bool keeps_all) {
+                  std::span<const Box> wanted, std::size_t later, bool keeps) {
   const bool plain = array.chain().is_plain();
   if (!plain && (!array.chain().has_ranges() || need.empty())) return whole_chunk(array, chunk);
   // In units of the whole chunk.
@@ -43,8 +43,7 @@ Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
   }
   // What is used again and can be kept for good serves uses beyond those that are known, too.
   const double again = static_cast<double>(later) * cost(need);
-  if (!plain && (parts + again >= 0.9 || (later > 0 && keeps_all)))
-    return whole_chunk(array, chunk);
+  if (!plain && (parts + again >= 0.9 || keeps)) return whole_chunk(array, chunk);
   return cost(all) <= parts ? all : need;
 }
 

@@ -18,9 +18,9 @@ Box whole_chunk(const Array& array, std::int64_t chunk);
 
 /// The box to decode when `need` is needed now and `wanted` soon: `need`, the bounding box of all,
 /// or the whole chunk, whichever is cheapest in the end. `later` other uses are known to come while
-/// the whole chunk could still be cached; `keeps_all`: it could be cached for good.
+/// the whole chunk could still be cached; `keeps`: it is used again and cached for good.
 Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
-                  std::span<const Box> wanted, std::size_t later, bool keeps_all);
+                  std::span<const Box> wanted, std::size_t later, bool keeps);
 
 /// Is it cheaper to fetch only the pieces of the stored chunk that `box` needs, when there will be
 /// `uses` uses of parts of it? `known`: what is kept of the stored chunk; null: nothing. False when

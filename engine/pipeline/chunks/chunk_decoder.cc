@@ -85,6 +85,22 @@ void ChunkDecoder::adjust(Budget::Reservation& memory, std::uint64_t bytes,
   if (memory.bytes() < bytes) memory.absorb(budget_.reserve(bytes - memory.bytes()));
 }
 
+Budget::Reservation ChunkDecoder::reserve_to_keep(const Array& array, std::int64_t number,
+                                                  std::uint64_t bytes,
+                                                  std::span<const ChunkConsumer> consumers) {
+  // Reading an uncompressed local chunk again costs one copy, as taking it from the cache does.
+  if (array.chain().is_plain() && array.store().is_local()) return {};
+  const std::optional<std::uint64_t> next = cache_.next_use({&array, number});
+  if (!next && std::none_of(consumers.begin(), consumers.end(), [](const ChunkConsumer& consumer) {
+        return consumer.assembly->keeps_chunks;
+      }))
+    return {};
+  do {
+    if (auto memory = budget_.try_reserve(bytes)) return memory;
+  } while (next && cache_.evict_one(*next));
+  return {};
+}
+
 std::size_t ChunkDecoder::decode_for_each(const Array& array, std::int64_t number, const Box& box,
                                           std::span<const ChunkConsumer> consumers,
                                           const KeptChunk& stored) {
@@ -143,13 +159,17 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     if (bytes > 0) reserve(passing, bytes);
   };
   Result result;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
+  Budget::Reservation kept = reserve_to_keep(array, number, bytes, consumers);
   const auto in_place =
-      std::find_if(consumers.begin(), consumers.end(), [&](const ChunkConsumer& consumer) {
-        return decodes_in_place(array, *consumer.assembly, *consumer.use, box) &&
-               (consumers.size() == 1 ||
-                (consumer.assembly->shares_memory &&
-                 keeps_stored_values(consumer.assembly->parts_of(*consumer.use).front())));
-      });
+      kept.bytes() == bytes && bytes > 0
+          ? consumers.end()
+          : std::find_if(consumers.begin(), consumers.end(), [&](const ChunkConsumer& consumer) {
+              return decodes_in_place(array, *consumer.assembly, *consumer.use, box) &&
+                     (consumers.size() == 1 ||
+                      (consumer.assembly->shares_memory &&
+                       keeps_stored_values(consumer.assembly->parts_of(*consumer.use).front())));
+            });
   if (in_place != consumers.end()) {
     const ChunkConsumer& consumer = *in_place;
     const auto parts = consumer.assembly->parts_of(*consumer.use);
@@ -177,11 +197,13 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     Budget::Reservation reservation;
     Buffer buffer;
   };
-  const std::uint64_t bytes = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
   auto memory = std::make_shared<Memory>();
   const Dims strides = c_strides(box.shape, array.type().itemsize);
   reserve_passing(strides);
-  reserve(memory->reservation, bytes);
+  if (kept.bytes() == bytes)
+    memory->reservation = std::move(kept);
+  else
+    reserve(memory->reservation, bytes);
   memory->buffer = Buffer(bytes);
   load(memory->buffer.data(), strides);
   std::byte* data = memory->buffer.data();

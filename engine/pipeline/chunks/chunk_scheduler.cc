@@ -39,11 +39,14 @@ std::uint64_t ChunkScheduler::memory_ahead(const Assembly& assembly, bool submit
 
 Box ChunkScheduler::box_to_decode(const ChunkTask& task, const Box& need,
                                   const std::vector<ChunkConsumer>& consumers) const {
+  const std::size_t later = cache_.uses(task.key);
+  bool keeps = later > 0 && cache_.keeps_all();
   std::vector<Box> wanted;
-  for (const ChunkConsumer& consumer : consumers)
+  for (const ChunkConsumer& consumer : consumers) {
     wanted.push_back(needed(*consumer.assembly, *consumer.use));
-  return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, cache_.uses(task.key),
-                                cache_.keeps_all());
+    keeps = keeps || consumer.assembly->keeps_chunks;
+  }
+  return batchfs::box_to_decode(*task.array, task.key.chunk, need, wanted, later, keeps);
 }
 
 /// There is no memory to fetch this chunk: it waits until another task has run. False when there is

@@ -71,6 +71,25 @@ TEST_P(EngineTest, DecodesEachChunkOnceForAllBatches) {
   EXPECT_EQ(data.store->reads.load(), 10);
 }
 
+// ERA5 is stored one step a chunk: a batch takes all of its chunks. What fits into memory is
+// decoded once for all epochs and offsets all the same.
+TEST_P(EngineTest, DecodesOnceWhatFitsIntoMemoryAlsoWhereBatchesTakeWholeChunks) {
+  FakeData data(40, 1, 6, kWholeChunks);
+  data.store->asynchronous = GetParam();
+  for (const std::string order : {"none", "global"}) {
+    Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+    const auto view = data.view(
+        R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["v"], "offsets": {"time": [-1, 0, 1]}},
+            "y": {"variables": ["v"], "offsets": {"time": [4]}}}, "batch": 3, "epochs": 3,
+            "order": {"shuffle": ")" +
+        order + "\"}}");
+    for (std::int64_t epoch = 0; epoch < 3; ++epoch)
+      for (std::int64_t b = 0; b < view->batches(); ++b)
+        engine.open(BatchRequest{view, &kRaw, epoch, b});
+    EXPECT_EQ(engine.counters().chunks_decoded.load(), 40u) << order;
+  }
+}
+
 TEST_P(EngineTest, ReadsOfPlainChunksOnlyWhatBatchesNeed) {
   Engine engine({.threads = 2, .memory = 64 << 20}, log_);
   const auto view = data_.view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 3})");

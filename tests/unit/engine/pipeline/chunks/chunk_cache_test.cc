@@ -119,12 +119,16 @@ TEST(ChunkCache, CountsTheUsesToCome) {
   cache.add_use(key, 3);
   cache.add_use(key, 8);
   EXPECT_EQ(cache.uses(key), 3u);
+  EXPECT_EQ(cache.next_use(key), 3u);
   cache.remove_use(key, 3);
   EXPECT_EQ(cache.uses(key), 2u);
   cache.set_horizon(7, false);
   EXPECT_EQ(cache.uses(key), 1u);
+  EXPECT_EQ(cache.next_use(key), 3u);
   cache.set_horizon(2, false);
   EXPECT_EQ(cache.uses(key), 0u);
+  EXPECT_EQ(cache.next_use(key), std::nullopt) << "it cannot be kept for so long";
+  EXPECT_EQ(cache.next_use({array_number(2), 0}), std::nullopt);
 }
 
 TEST(ChunkCache, KeepsFewChunksOfAReaderThatPasses) {

@@ -92,7 +92,6 @@ TEST(ChunkCosts, UsesToComeAreCounted) {
       << "0.15 and four times as much: 0.75";
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 5), kWhole);
   EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 1, true), kWhole) << "it can be kept for good";
-  EXPECT_EQ(data.box(0, steps(2, 1), {steps(2, 1)}, 0, true), steps(2, 1));
 }
 
 TEST(ChunkCosts, PiecesAreFetchedWhereTheyCostLessThanTheWhole) {

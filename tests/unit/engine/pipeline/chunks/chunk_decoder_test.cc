@@ -108,6 +108,50 @@ TEST(ChunkDecoder, WhatLiesInABatchIsFoundThereByOthers) {
   EXPECT_EQ(d.counters.chunks_decoded.load(), 1u);
 }
 
+TEST(ChunkDecoder, AChunkThatIsUsedAgainIsKeptBesideTheBatchWhereThereIsRoom) {
+  Decoding d(kWholeChunks);
+  const auto decode = [&d](const Wanted& batch) {
+    const auto result =
+        d.decoder.decode(*d.array, 1, kWhole, std::vector{batch.consumer()}, nullptr);
+    EXPECT_THAT(*batch.values, ElementsAre(1000, 1001, 1002, 1003, 1004, 1005));
+    return result;
+  };
+  const Wanted batch(d, 1, {kWhole}, true);
+  EXPECT_EQ(decode(batch).cache_bytes, 0u) << "nobody uses it again";
+  batch.assembly->keeps_chunks = true;
+  {
+    const auto kept = decode(batch);
+    EXPECT_EQ(kept.cache_bytes, kBytes);
+    ASSERT_TRUE(kept.chunk);
+    EXPECT_NE(static_cast<const void*>(kept.chunk->data), batch.values->data());
+  }
+  const Budget::Reservation others = d.budget.try_reserve(9 * kBytes + 1);
+  EXPECT_EQ(decode(batch).cache_bytes, 0u) << "there is no room";
+}
+
+TEST(ChunkDecoder, AChunkIsKeptInPlaceOfThoseThatAreUsedLater) {
+  Decoding d;
+  d.data.store->asynchronous = true;  // remote: what is uncompressed is worth keeping too
+  const auto decode = [&d](std::int64_t chunk) {
+    const Wanted batch(d, chunk, {kWhole}, true);
+    auto result = d.decoder.decode(*d.array, chunk, kWhole, std::vector{batch.consumer()}, nullptr);
+    if (result.cache_bytes > 0)
+      d.cache.insert({d.array.get(), chunk}, d.array, *result.chunk, result.cache_bytes);
+    return result.cache_bytes > 0;
+  };
+  const Budget::Reservation others = d.budget.try_reserve(8 * kBytes);  // room for two
+  d.cache.add_use({d.array.get(), 0}, 7);
+  d.cache.add_use({d.array.get(), 1}, 5);
+  d.cache.add_use({d.array.get(), 2}, 9);
+  d.cache.add_use({d.array.get(), 3}, 6);
+  EXPECT_TRUE(decode(0));
+  EXPECT_TRUE(decode(1));
+  EXPECT_FALSE(decode(2)) << "the others are used sooner";
+  EXPECT_TRUE(decode(3)) << "chunk 0 goes, which is used later";
+  EXPECT_FALSE(d.cache.holds({d.array.get(), 0}, kWhole));
+  EXPECT_TRUE(d.cache.holds({d.array.get(), 1}, kWhole));
+}
+
 TEST(ChunkDecoder, OneWindowInTwoTensorsIsDecodedOnceAndCopied) {
   Decoding d;
   const Wanted reader(d, 2, {kSecondStep, kSecondStep});
