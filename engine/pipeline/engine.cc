@@ -38,7 +38,8 @@ Engine::Engine(Options options, Log& log)
       ticker_([this] { tick(); }),
       idle_(nanoseconds(options.idle), ticker_),
       waiters_(nanoseconds(options.wait), ticker_, counters_, log),
-      table_(waiters_, [this](const BatchRequest& request) { return prefetcher_.wanted(request); }),
+      table_(waiters_, counters_,
+             [this](const BatchRequest& request) { return prefetcher_.wanted(request); }),
       reclaimer_(budget_, memory_files_, table_, cache_, scheduler_),
       queue_(
           budget_, ticker_, std::min(kMaxPatience, nanoseconds(options.wait) / 2),
@@ -105,10 +106,7 @@ WaiterId Engine::open(const BatchRequest& request, BatchDone done) {
   if (opened.reprioritize != nullptr) scheduler_.reprioritize(opened.reprioritize);
   if (opened.assemble != nullptr) assembler_.post(opened.assemble);
   reclaimer_.release(std::move(opened.dropped));
-  if (opened.first) {
-    ++counters_.batches_opened;
-    if (prefetching_) read_ahead_.learn(request, opened.ready == nullptr);
-  }
+  if (opened.first && prefetching_) read_ahead_.learn(request, opened.ready == nullptr);
   if (opened.ready != nullptr) {
     if (opened.first) deliveries_.record_delivery(request, opened.ready.get(), since, nullptr);
     (*shared)(opened.ready, nullptr);

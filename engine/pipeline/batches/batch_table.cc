@@ -27,6 +27,7 @@ BatchTable::Opened BatchTable::open(const BatchRequest& request, Waiter& waiter)
   if (is_new) record = std::make_shared<Record>(request);
   if (!record->opened) {
     result.first = true;
+    ++counters_.batches_opened;
     ++now_;
     record->opened = true;
     opened_.push_back(request.key());

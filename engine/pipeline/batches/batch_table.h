@@ -28,6 +28,7 @@
 #include "engine/pipeline/batch_request.h"
 #include "engine/pipeline/chunks/assembly.h"
 #include "engine/pipeline/waits/waiters.h"
+#include "engine/telemetry/counters.h"
 
 namespace batchfs {
 
@@ -37,9 +38,9 @@ class BatchTable {
   class Record;
   using RecordPtr = std::shared_ptr<Record>;
 
-  /// `is_due`: will a reader ask for this batch soon? Both outlive the table.
-  BatchTable(Waiters& waiters, std::function<bool(const BatchRequest&)> is_due)
-      : waiters_(waiters), is_due_(std::move(is_due)) {}
+  /// `is_due`: will a reader ask for this batch soon? All outlive the table.
+  BatchTable(Waiters& waiters, Counters& counters, std::function<bool(const BatchRequest&)> is_due)
+      : waiters_(waiters), counters_(counters), is_due_(std::move(is_due)) {}
 
   /// Records that were dropped. Their memory is freed with this, outside of the lock.
   struct Dropped {
@@ -56,7 +57,8 @@ class BatchTable {
     std::shared_ptr<Assembly> reprioritize;  // more urgent now
     Dropped dropped;
   };
-  /// A reader opens a batch. Takes `waiter` over unless the batch is ready or the open is refused.
+  /// A reader opens a batch. Counts it when it is the first, before the reader can have it. Takes
+  /// `waiter` over unless the batch is ready or the open is refused.
   Opened open(const BatchRequest& request, Waiter& waiter);
 
   struct Expected {
@@ -138,6 +140,7 @@ class BatchTable {
   void forget(const RecordPtr& record);
 
   Waiters& waiters_;
+  Counters& counters_;
   const std::function<bool(const BatchRequest&)> is_due_;
   /// Guards the members below and all records. Lock order: before Waiters' and Ticker's; the
   /// engine's first.

@@ -115,6 +115,21 @@ TEST_P(EngineTest, SeveralReadersOfOneBatchCostOneAssembly) {
   EXPECT_EQ(data_.store->reads.load(), 1);
 }
 
+TEST_P(EngineTest, ABatchCountsAsOpenedBeforeItsReaderHasIt) {
+  Engine engine({.threads = 2, .memory = 64 << 20, .prefetch = false}, log_);
+  const auto view = data_.view(R"({"window": {"time": 1}, "batch": 1, "epochs": 50})");
+  std::uint64_t opened = 0;
+  for (std::int64_t epoch = 0; epoch < 50; ++epoch)
+    for (std::int64_t b = 0; b < view->batches(); ++b) {
+      std::promise<std::uint64_t> counted;
+      engine.open(BatchRequest{view, &kRaw, epoch, b},
+                  [&](std::shared_ptr<const Batch>, std::exception_ptr) {
+                    counted.set_value(engine.counters().batches_opened);
+                  });
+      ASSERT_EQ(counted.get_future().get(), ++opened);
+    }
+}
+
 TEST_P(EngineTest, PrefetchesAcrossTheEndOfAnEpoch) {
   Engine engine({.threads = 2, .memory = 64 << 20}, log_);
   const auto view = data_.view(R"({"window": {"time": 1}, "batch": 40, "epochs": 2})");

@@ -48,7 +48,8 @@ struct Parts {
     waiters.expire();
   }};
   Waiters waiters{UINT64_MAX, ticker, counters, log};
-  BatchTable table{waiters, [this](const BatchRequest& of) { return prefetcher.wanted(of); }};
+  BatchTable table{waiters, counters,
+                   [this](const BatchRequest& of) { return prefetcher.wanted(of); }};
   Reclaimer reclaimer{budget, files, table, cache, scheduler};
   MemoryQueue queue{
       budget,

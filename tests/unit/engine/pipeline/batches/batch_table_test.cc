@@ -50,7 +50,7 @@ class BatchTableTest : public testing::Test {
   Ticker ticker_{[] {}};
   Waiters waiters_{UINT64_MAX, ticker_, counters_, log_};
   bool due_ = false;
-  BatchTable table_{waiters_, [this](const BatchRequest&) { return due_; }};
+  BatchTable table_{waiters_, counters_, [this](const BatchRequest&) { return due_; }};
   int ended_ = 0;
 };
 
