@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from fault_proxy import QUICK, Fault, is_chunk
 from watching import eventually, is_alive, status
 
 PATIENT = ["--timeout", "600", "--retries", "100"]
-SOON = 5
+SOON = 20  # seconds; a stalled answer comes to its end after 60
 EPOCH = "views/v/epoch-0000"
 
 # Opens or reads without Python's own retries, and tells the errno; 0 when it succeeded.
@@ -25,9 +26,12 @@ path, restart = sys.argv[1], sys.argv[2] == "restart"
 signal.signal(signal.SIGUSR1, lambda *_: None)
 signal.siginterrupt(signal.SIGUSR1, not restart)
 libc = ctypes.CDLL(None, use_errno=True)
-print("ready", flush=True)
+values = path.endswith("values.npy")  # waits in its read, others in their open
+if not values:
+    print("ready", flush=True)
 fd = libc.open(os.fsencode(path), os.O_RDONLY | os.O_NONBLOCK)
-if fd >= 0 and path.endswith("values.npy"):
+if fd >= 0 and values:
+    print("ready", flush=True)
     buffer = ctypes.create_string_buffer(1 << 20)
     got = libc.pread(fd, buffer, len(buffer), 4096)
     fd = -1 if got < 0 else fd
@@ -41,7 +45,16 @@ class Reader:
                                         stdout=subprocess.PIPE, text=True)
         self.process.stdout.readline()
 
+    def is_in_call(self):
+        """Whether it waits for an answer of the mount; never true where the kernel does not tell."""
+        try:
+            return pathlib.Path(f"/proc/{self.process.pid}/wchan").read_text() == "request_wait_answer"
+        except OSError:
+            return False
+
     def waits(self, seconds=0.3):
+        """Whether it waits for an answer of the mount, and still does so many seconds later."""
+        eventually(lambda: self.process.poll() is not None or self.is_in_call(), SOON)
         time.sleep(seconds)
         return self.process.poll() is None
 
@@ -88,15 +101,20 @@ def stalled(proxy, mounted):
 
 
 @pytest.mark.says("list-no-data")
-def test_listings_and_sizes_need_no_data(stalled, reader):
+def test_listings_and_sizes_need_no_data(stalled, reader, proxy):
     directory = stalled()
     waiting = reader(WAITS["batch"](directory))
     assert waiting.waits()
     assert len(os.listdir(directory / EPOCH)) == 8
-    for path in directory.rglob("*"):
-        assert path.stat().st_size >= 0
+    sizes = {path: path.stat().st_size for path in directory.rglob("*") if path.is_file()}
     assert (directory / EPOCH / "batch-000000.npy").stat().st_size == 4096 + 6 * 40 * 4
     assert waiting.waits(0)
+    proxy.set(Fault())
+    assert waiting.errno() == 0
+    assert len([path for path in sizes if ".batchfs" not in path.parts]) > 20
+    for path, size in sizes.items():
+        content = path.read_bytes()
+        assert size == (0 if ".batchfs" in path.parts else len(content)), path
 
 
 @pytest.mark.says("open-waits", "read-never-waits", "values-wait")
