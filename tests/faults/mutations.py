@@ -368,8 +368,35 @@ class Round:
             os.kill(pid, signal.SIGKILL)
 
 
+class Progress:
+    """Tells how far a run is: on a terminal after each mount, else once a minute."""
+
+    EVERY = 60  # seconds
+
+    def __init__(self, stream=sys.stderr, clock=time.monotonic):
+        self.stream, self.clock = stream, clock
+        self.begun = self.told = clock()
+
+    def tell(self, name, known, operations):
+        now = self.clock()
+        terminal = self.stream.isatty()
+        if not terminal and now - self.told < self.EVERY:
+            return
+        self.told = now
+        done = operations_of(known)
+        line = (f"{name}: {done} of {operations} operations, "
+                f"{done / max(now - self.begun, 1e-3):.0f} a second, {len(known.violations)} findings")
+        self.stream.write(f"\r\033[K{line}" if terminal else f"{line}\n")
+        self.stream.flush()
+
+    def end(self):
+        if self.stream.isatty():
+            self.stream.write("\r\033[K")
+
+
 def run(name, operations, kills, seed, scratch):
     """Until so many operations: the model with its counts and violations."""
+    progress = Progress()
     chance = random.Random(f"{seed} {name}")
     store = mutation_stores.make(name, scratch)
     known = model.Model()
@@ -382,7 +409,9 @@ def run(name, operations, kills, seed, scratch):
         while (operations_of(known) < operations or (kills and "kills" not in known.counts)) and len(known.violations) < 100:
             Round(store, mutator, known, chance, scratch, kills).run()
             known.count("mounts")
+            progress.tell(name, known, operations)
     finally:
+        progress.end()
         store.end()
     return known
 

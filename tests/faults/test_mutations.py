@@ -1,5 +1,6 @@
 """A store that changes under a mount: some seconds of mutations.py for each kind of store."""
 
+import io
 import os
 import pathlib
 import sys
@@ -90,3 +91,27 @@ def test_errors_are_for_what_changed(kinds, error, wrong):
     known, _ = model_of(*kinds)
     known.check_error("a read", {KEY}, error)
     assert bool(known.violations) is wrong
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_long_run_tells_how_far_it_is():
+    now = [100.0]
+    known = mutation_model.Model()
+    known.counts["reads"] = 50
+    known.violations.append("wrong")
+    log, terminal = io.StringIO(), Terminal()
+    for stream in (log, terminal):
+        now[0] = 100
+        told = mutations.Progress(stream, lambda: now[0])
+        for seconds in (5, 59, 60, 61, 119, 125):
+            now[0] = 100 + seconds
+            told.tell("zip", known, 1000)
+        told.end()
+    assert log.getvalue().splitlines() == [
+        "zip: 50 of 1000 operations, 1 a second, 1 findings",
+        "zip: 50 of 1000 operations, 0 a second, 1 findings"]
+    assert terminal.getvalue().count("\r") == 7 and "\n" not in terminal.getvalue()
