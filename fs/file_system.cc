@@ -4,6 +4,7 @@
 
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
+#include "fs/control/status_texts.h"
 #include "fs/formats/npy.h"
 #include "fs/open_files.h"
 
@@ -140,12 +141,24 @@ std::uint64_t FileSystem::size_of(const Node& node) const {
   return text_of(node).size();
 }
 
+MountState FileSystem::state() const {
+  MountState state = read_mount_state(engine_, *store_);
+  state.passthrough = passthrough_;
+  state.uptime = Trace::now() - started_;
+  if (options_.handoff_statistics) state.handoff = options_.handoff_statistics();
+  return state;
+}
+
+StoreContents FileSystem::contents() const {
+  return {options_.store_url, *hierarchy_, *dataset_, arrays_, tree_.views(), total_bytes_};
+}
+
 std::string FileSystem::text_of(const Node& node) const {
   switch (node.kind) {
     case Node::Kind::root_summary:
-      return root_summary();
+      return store_summary(contents());
     case Node::Kind::store_json:
-      return store_json();
+      return store_json(contents());
     case Node::Kind::array_summary:
       return array_summary(arrays_[node.index]);
     case Node::Kind::array_metadata:
@@ -166,11 +179,11 @@ std::string FileSystem::text_of(const Node& node) const {
     case Node::Kind::control:
       switch (static_cast<ControlFile>(node.index)) {
         case ControlFile::status:
-          return status_text();
+          return status_json(state());
         case ControlFile::metrics:
-          return metrics_text();
+          return metrics_text(state());
         case ControlFile::trace:
-          return trace_text();
+          return recent_trace(engine_.trace(), options_.store_url);
         case ControlFile::config:
           return json_text(options_.config) + "\n";
         case ControlFile::log:

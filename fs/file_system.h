@@ -13,6 +13,8 @@
 #include "engine/dataset/dataset.h"
 #include "engine/pipeline/engine.h"
 #include "engine/zarr/hierarchy.h"
+#include "fs/control/mount_state.h"
+#include "fs/control/store_texts.h"
 #include "fs/tree.h"
 
 namespace batchfs {
@@ -96,25 +98,13 @@ class FileSystem {
   std::uint64_t total_bytes() const { return total_bytes_; }
 
  private:
-  struct ArrayEntry {
-    std::shared_ptr<const ArrayMetadata> metadata;
-    std::shared_ptr<const Array> array;  // null when it cannot be read
-    std::string unsupported;
-    std::string values_header;  // of values.npy
-  };
-
   std::uint64_t size_of(const Node& node) const;
   std::string text_of(const Node& node) const;
   BatchRequest request_of(const Node& node) const;
   Engine::WaiterId open_batch(const Node& node, OpenDone done);
   Engine::WaiterId open_chunk(const Node& node, OpenDone done);
-  std::string status_text() const;
-  Json streams_json() const;
-  std::string metrics_text() const;
-  std::string trace_text() const;
-  std::string array_summary(const ArrayEntry& entry) const;
-  std::string root_summary() const;
-  std::string store_json() const;
+  MountState state() const;
+  StoreContents contents() const;
 
   const Options options_;
   std::shared_ptr<Store> store_;

@@ -1,4 +1,4 @@
-// The control files that say what a mount is doing: status.json, metrics, trace.json.
+#include "fs/control/status_texts.h"
 
 #include <map>
 #include <regex>
@@ -22,7 +22,54 @@ MemoryData weather() {
   return data;
 }
 
-TEST(StatusTexts, StatsHaveWhatProgramsRelyOn) {
+/// A mount that has just begun.
+MountState quiet() {
+  MountState state;
+  state.pid = 42;
+  state.uptime = 1'500'000'000;
+  state.counters = {{"bytes_fetched", "Bytes read", 7}, {"reader_wait_nanoseconds", "", 250}};
+  return state;
+}
+
+TEST(StatusTexts, AreFunctionsOfTheState) {
+  const Json json = Json::parse(status_json(quiet()));
+  EXPECT_EQ(json["pid"], 42);
+  EXPECT_EQ(json["uptime_seconds"], 1.5);
+  EXPECT_EQ(json["bytes_fetched"], 7);
+  EXPECT_EQ(json["reader_wait_seconds"], 2.5e-7);
+  EXPECT_EQ(json["streams"], Json::array());
+  const std::string text = metrics_text(quiet());
+  EXPECT_THAT(text, HasSubstr("# HELP batchfs_fetched_bytes_total Bytes read\n"));
+  EXPECT_THAT(text, HasSubstr("\nbatchfs_fetched_bytes_total 7\n"));
+  EXPECT_THAT(text, HasSubstr("\nbatchfs_uptime_seconds 1.5\n"));
+}
+
+TEST(StatusTexts, WhatAMountLacksIsLeftOut) {
+  const Json json = Json::parse(status_json(quiet()));
+  for (const char* key : {"cgroup", "handoff", "store"}) EXPECT_FALSE(json.contains(key)) << key;
+  EXPECT_EQ(metrics_text(quiet()).find("cgroup"), std::string::npos);
+  MountState state = quiet();
+  state.cgroup = CgroupMemory{.used = 5, .shared = 3};
+  state.handoff = {{"readers", 1}};
+  state.store = {{"requests", 9}, {"requests_in_flight", 2}};
+  const Json full = Json::parse(status_json(state));
+  EXPECT_EQ(full["cgroup"], Json::parse(R"({"memory_used": 5, "memory_shared": 3})"));
+  EXPECT_EQ(full["handoff"]["readers"], 1);
+  EXPECT_EQ(full["store"]["requests"], 9);
+  const std::string text = metrics_text(state);
+  EXPECT_THAT(text, HasSubstr("\nbatchfs_store_requests_total 9\n"));
+  EXPECT_THAT(text, HasSubstr("\nbatchfs_store_requests_in_flight 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nbatchfs_cgroup_memory_shared_bytes 3\n"));
+}
+
+TEST(StatusTexts, AStreamHasThePrefetchOfItsPrefetcher) {
+  MountState state = quiet();
+  state.streams = {{.view = "train", .format = "npy", .rank = 1, .world = 2}};
+  state.engine.streams = {{"train", "npy", 0, 2, 0, 0, 5}, {"train", "npy", 1, 2, 0, 0, 8}};
+  EXPECT_EQ(Json::parse(status_json(state))["streams"][0]["prefetch"], 8);
+}
+
+TEST(StatusTexts, StatusHasWhatProgramsRelyOn) {
   Mounted mounted(weather(),
                   {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 3})"});
   mounted.files().set_passthrough(true);
@@ -58,7 +105,7 @@ TEST(StatusTexts, MetricsAreOfPrometheusFormat) {
     EXPECT_THAT(text, HasSubstr(part));
 }
 
-TEST(StatusTexts, StatsTellOfEachReader) {
+TEST(StatusTexts, StatusTellsOfEachReader) {
   Mounted mounted(weather(),
                   {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 1})"});
   for (const char* batch : {"0", "1"})

@@ -5,7 +5,7 @@
 #include "tests/unit/fs/mounted.h"
 
 namespace batchfs {
-namespace texts_test {
+namespace store_texts_test {
 
 using testing::HasSubstr;
 
@@ -19,7 +19,7 @@ MemoryData weather() {
   return data;
 }
 
-TEST(Texts, SummaryOfTheStore) {
+TEST(StoreTexts, SummaryOfTheStore) {
   Mounted mounted(weather(),
                   {R"({"name": "train", "variables": ["t"], "window": {"time": 1}, "batch": 3})"});
   const std::string text = mounted.read("summary.txt");
@@ -33,7 +33,7 @@ TEST(Texts, SummaryOfTheStore) {
               HasSubstr("No views: write one with `batchfs view STORE > view.json`"));
 }
 
-TEST(Texts, SummaryOfAnArray) {
+TEST(StoreTexts, SummaryOfAnArray) {
   Mounted mounted(weather());
   const std::string text = mounted.read("arrays/t/summary.txt");
   for (const char* part : {"t: int16 (4, 3)\n", "dimensions  time, x", "chunks      (4, 3)",
@@ -42,7 +42,7 @@ TEST(Texts, SummaryOfAnArray) {
   EXPECT_THAT(mounted.read("arrays/bad/summary.txt"), HasSubstr("not readable: the codec 'zfpy'"));
 }
 
-TEST(Texts, StoreJson) {
+TEST(StoreTexts, StoreJson) {
   Mounted mounted(weather(), {R"({"name": "train", "variables": ["t"], "window": {"time": 1}})"});
   const Json json = Json::parse(mounted.read("store.json"));
   EXPECT_EQ(json["url"], "memory://store");
@@ -54,13 +54,13 @@ TEST(Texts, StoreJson) {
   EXPECT_EQ(json["arrays"]["bad"]["unsupported"], "the codec 'zfpy' is not supported");
 }
 
-TEST(Texts, MetadataIsAsStored) {
+TEST(StoreTexts, MetadataIsAsStored) {
   MemoryData data = weather();
   EXPECT_EQ(Json::parse(Mounted(data).read("arrays/t/metadata.json")),
             data.hierarchy.arrays.at("t").document);
 }
 
-TEST(Texts, OtherControlFiles) {
+TEST(StoreTexts, OtherControlFiles) {
   Mounted mounted(weather());
   EXPECT_EQ(Json::parse(mounted.read(".batchfs/config.json")),
             Json::parse(R"({"memory": "256M"})"));
@@ -70,7 +70,7 @@ TEST(Texts, OtherControlFiles) {
   EXPECT_EQ(mounted.find(".batchfs/log")->size, 0u);
 }
 
-TEST(Texts, NamesThatAreNotUtf8DoNotBreakThem) {
+TEST(StoreTexts, NamesThatAreNotUtf8DoNotBreakThem) {
   MemoryData data = weather();
   data.add("latin\xe9", "<f4", {"x"}, {3}, std::vector<float>{1, 2, 3}, {{"units", "m"}});
   Mounted mounted(
@@ -84,5 +84,5 @@ TEST(Texts, NamesThatAreNotUtf8DoNotBreakThem) {
   EXPECT_EQ(mounted.read("arrays/latin\xe9/values.npy").size(), 4096u + 12);
 }
 
-}  // namespace texts_test
+}  // namespace store_texts_test
 }  // namespace batchfs

@@ -1,6 +1,4 @@
-// The texts that say what is in a store: summaries for people, JSON for programs.
-
-#include <iterator>
+#include "fs/control/store_texts.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +7,6 @@
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/zarr/codecs_text.h"
-#include "fs/file_system.h"
 
 namespace batchfs {
 
@@ -27,7 +24,7 @@ std::uint64_t array_bytes(const ArrayMetadata& array) {
 
 }  // namespace
 
-std::string FileSystem::array_summary(const ArrayEntry& entry) const {
+std::string array_summary(const ArrayEntry& entry) {
   const ArrayMetadata& array = *entry.metadata;
   std::vector<std::string> dims = dimension_names(array);
   std::string text = fmt::format("{}: {} {}\n", array.path.empty() ? "/" : printable(array.path),
@@ -49,20 +46,20 @@ std::string FileSystem::array_summary(const ArrayEntry& entry) const {
   return text;
 }
 
-std::string FileSystem::root_summary() const {
-  std::string text =
-      fmt::format("{}\nZarr format {}, {}, {}, {} of values\n", printable(options_.store_url),
-                  hierarchy_->zarr_format, counted(std::ssize(hierarchy_->arrays), "array"),
-                  counted(std::ssize(hierarchy_->groups), "group"), format_size(total_bytes_));
-  if (!dataset_->dims().empty()) {
+std::string store_summary(const StoreContents& contents) {
+  std::string text = fmt::format(
+      "{}\nZarr format {}, {}, {}, {} of values\n", printable(contents.url),
+      contents.hierarchy.zarr_format, counted(std::ssize(contents.hierarchy.arrays), "array"),
+      counted(std::ssize(contents.hierarchy.groups), "group"), format_size(contents.bytes));
+  if (!contents.dataset.dims().empty()) {
     text += "\nDimensions\n";
-    for (const auto& [name, size] : dataset_->dims())
+    for (const auto& [name, size] : contents.dataset.dims())
       text += fmt::format("  {:<24} {}\n", printable(name),
                           format_count(static_cast<std::uint64_t>(size)));
   }
   for (const bool coordinates : {true, false}) {
     bool first = true;
-    for (const Variable& variable : dataset_->variables()) {
+    for (const Variable& variable : contents.dataset.variables()) {
       if (variable.is_coordinate != coordinates) continue;
       if (first) text += coordinates ? "\nCoordinates\n" : "\nVariables\n";
       first = false;
@@ -73,8 +70,8 @@ std::string FileSystem::root_summary() const {
           variable.unsupported.empty() ? "" : "  not readable: " + printable(variable.unsupported));
     }
   }
-  if (!tree_.views().empty()) text += "\nViews\n";
-  for (const auto& view : tree_.views()) {
+  if (!contents.views.empty()) text += "\nViews\n";
+  for (const auto& view : contents.views) {
     text += fmt::format("  views/{}: {} in {} of {}\n", printable(view->name()),
                         counted(view->samples(), "sample"),
                         counted(view->batches(), "batch", "batches"), view->batch_size());
@@ -82,16 +79,16 @@ std::string FileSystem::root_summary() const {
       text += fmt::format("    {:<22} {:<16} ({}) {}\n", printable(tensor.name), tensor.type.name(),
                           printable(join(tensor.dims, ", ")), dims_text(tensor.shape));
   }
-  if (tree_.views().empty())
+  if (contents.views.empty())
     text +=
         "\nNo views: write one with `batchfs view STORE > view.json`, mount with `--view "
         "view.json`.\n";
   return text;
 }
 
-std::string FileSystem::store_json() const {
+std::string store_json(const StoreContents& contents) {
   Json arrays = Json::object();
-  for (const ArrayEntry& entry : arrays_) {
+  for (const ArrayEntry& entry : contents.arrays) {
     const ArrayMetadata& array = *entry.metadata;
     Json json = {{"shape", std::vector<std::int64_t>(array.shape.begin(), array.shape.end())},
                  {"dims", dimension_names(array)},
@@ -101,11 +98,11 @@ std::string FileSystem::store_json() const {
     arrays[array.path.empty() ? "/" : array.path] = std::move(json);
   }
   Json views = Json::array();
-  for (const auto& view : tree_.views()) views.push_back(view->name());
-  return json_text({{"url", options_.store_url},
-                    {"snapshot", hierarchy_->snapshot_id},
-                    {"zarr_format", hierarchy_->zarr_format},
-                    {"consolidated", hierarchy_->consolidated},
+  for (const auto& view : contents.views) views.push_back(view->name());
+  return json_text({{"url", contents.url},
+                    {"snapshot", contents.hierarchy.snapshot_id},
+                    {"zarr_format", contents.hierarchy.zarr_format},
+                    {"consolidated", contents.hierarchy.consolidated},
                     {"arrays", std::move(arrays)},
                     {"views", std::move(views)}}) +
          "\n";

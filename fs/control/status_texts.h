@@ -1,0 +1,18 @@
+#pragma once
+// The control files that say what a mount is doing.
+
+#include <string>
+
+#include "engine/telemetry/trace.h"
+#include "fs/control/mount_state.h"
+
+namespace batchfs {
+
+/// status.json.
+std::string status_json(const MountState& state);
+/// metrics: for Prometheus.
+std::string metrics_text(const MountState& state);
+/// trace.json: what was done for batches in the last minute.
+std::string recent_trace(const Trace& trace, const std::string& store_url);
+
+}  // namespace batchfs
