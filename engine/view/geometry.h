@@ -6,8 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/dataset/dataset.h"
 #include "engine/dataset/selection.h"
-#include "engine/view/view.h"
+#include "engine/view/batch_plan.h"
 #include "engine/zarr/chunk_grid.h"
 
 namespace batchfs {

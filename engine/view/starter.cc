@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/view/base_view.h"
+#include "engine/view/view.h"
 
 namespace batchfs {
 

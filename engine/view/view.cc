@@ -1,8 +1,43 @@
 #include "engine/view/view.h"
 
-#include "engine/view/base_view.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/dataset/labels.h"
+#include "engine/view/missing.h"
+#include "engine/view/view_kinds.h"
 
 namespace batchfs {
+
+namespace {
+
+constexpr std::uint64_t kMaxCoordinate = 64 << 20;
+
+Json dims_json(const Dims& dims) { return std::vector<std::int64_t>(dims.begin(), dims.end()); }
+
+NdArray take(const NdArray& values, const Positions& positions) {
+  const std::size_t itemsize = values.type.itemsize;
+  NdArray result{values.type,
+                 {positions.size()},
+                 Buffer(static_cast<std::size_t>(positions.size()) * itemsize)};
+  for (std::int64_t i = 0; i < positions.size(); ++i)
+    std::memcpy(result.data.data() + static_cast<std::size_t>(i) * itemsize,
+                values.data.data() + static_cast<std::size_t>(positions[i]) * itemsize, itemsize);
+  return result;
+}
+
+}  // namespace
+
+bool fits_tensor(const Variable& variable) {
+  const Kind kind = variable.cf.decoded.kind;
+  return variable.array != nullptr && variable.cf.joined_characters == 0 && kind != Kind::unicode &&
+         kind != Kind::bytes && kind != Kind::structured && kind != Kind::raw;
+}
 
 std::shared_ptr<const View> View::parse(std::shared_ptr<const Dataset> dataset,
                                         const std::string& json, const std::string& name,
@@ -14,6 +49,314 @@ std::shared_ptr<const View> View::parse(std::shared_ptr<const Dataset> dataset,
   } catch (Error& error) {
     throw error.at(where);
   }
+}
+
+View::View(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
+    : dataset_(std::move(dataset)), spec_(std::move(spec)) {
+  const auto& variables = dataset_->variables();
+  if (std::any_of(variables.begin(), variables.end(), [](const Variable& v) {
+        return v.array != nullptr && !v.array->store().is_local();
+      }))
+    dataset_->load_index_values();
+  for (const auto& [dim, size] : dataset_->dims())
+    selected_.emplace(dim, Positions::range(0, size));
+  for (const auto& [dim, selector] : spec_.select) {
+    try {
+      dataset_->dim_size(dim);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("select.{}: {}", dim, error.why()));
+    }
+    selected_.insert_or_assign(dim, select(*dataset_, dim, selector));
+  }
+}
+
+void View::check_tensor_name(const std::string& name, const std::string& path) const {
+  auto fail = [&](std::string_view why) {
+    return Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{}: '{}' cannot be a tensor's name: {}; give it another in \"tensors\"", path,
+                    name, why));
+  };
+  auto has = [&](std::string_view format) {
+    return std::find(spec_.formats.begin(), spec_.formats.end(), format) != spec_.formats.end();
+  };
+  if (!is_file_name(name + ".npy"))
+    throw fail("a file's name has 1 to 251 bytes without '/' and is not '..'");
+  if (has("safetensors") && name == "__metadata__") throw fail("safetensors keeps it for itself");
+  if (has("zarr") && (name.starts_with(".z") || name == "zarr.json"))
+    throw fail("Zarr keeps it for itself");
+}
+
+const Variable& View::find_variable(const std::string& name, const std::string& path) const {
+  try {
+    return dataset_->variable(name);
+  } catch (const Error& error) {
+    throw Error(error.code(), path + ": " + error.why());
+  }
+}
+
+ViewScan View::scan() const { throw Error(ErrorCode::internal, "this view skips nothing"); }
+
+std::shared_ptr<const View> View::with_samples(std::shared_ptr<const SampleIndex>) const {
+  throw Error(ErrorCode::internal, "this view skips nothing");
+}
+
+std::shared_ptr<const View> View::with_order(const Order&) const {
+  throw Error(ErrorCode::internal, "this view has one order");
+}
+
+std::vector<Dims> View::window_starts(std::int64_t epoch, std::int64_t batch) const {
+  std::vector<Dims> starts;
+  for (Row& row : rows(epoch, batch)) starts.push_back(std::move(row.starts));
+  return starts;
+}
+
+std::uint32_t View::use_variable(const std::string& name, const std::string& path) {
+  const Variable* variable = &find_variable(name, path);
+  if (!variable->is_readable())
+    throw Error(ErrorCode::not_supported,
+                fmt::format("{}: '{}' cannot be read: {}", path, name, variable->unsupported));
+  if (!fits_tensor(*variable))
+    throw Error(ErrorCode::not_supported,
+                fmt::format("{}: '{}' is of type {}, which no tensor can hold", path, name,
+                            variable->cf.decoded.name()));
+  const auto it = std::find(variables_.begin(), variables_.end(), variable);
+  if (it != variables_.end()) return static_cast<std::uint32_t>(it - variables_.begin());
+  variables_.push_back(variable);
+  return static_cast<std::uint32_t>(variables_.size() - 1);
+}
+
+DataType View::result_type(const Variable& variable) const {
+  const bool normalized = spec_.normalize && spec_.normalize->applies_to(variable);
+  if (!normalized && !variable.cf.decoded.is_float()) return variable.cf.decoded;
+  if (spec_.dtype) return *spec_.dtype;
+  return variable.cf.decoded.is_float() ? variable.cf.decoded : float64();
+}
+
+void View::add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type) {
+  // Whoever asks whether two tensors hold the same values of a chunk compares addresses.
+  for (const auto& [of, converter] : converters_)
+    if (of.second == variable && converter->result() == type) {
+      converters_.emplace(std::pair(tensor, variable), converter);
+      return;
+    }
+  Finish finish;
+  if (spec_.normalize && spec_.normalize->applies_to(*variables_[variable])) {
+    auto& normalization = normalizations_[variable];
+    if (normalization == nullptr)
+      normalization =
+          resolve_normalization(*spec_.normalize, *dataset_, *variables_[variable], selected_);
+    finish.normalization = normalization;
+  }
+  if (spec_.missing == ViewSpec::Missing::fill && type.is_float())
+    finish.nan_value = spec_.fill_value;
+  converters_.emplace(
+      std::pair(tensor, variable),
+      std::make_shared<const Converter>(variables_[variable]->cf, type, std::move(finish)));
+}
+
+std::array<std::byte, 16> View::pad_element(const DataType& type, const std::string& path) const {
+  std::array<std::byte, 16> element{};
+  auto put = [&](auto value) { std::memcpy(element.data(), &value, sizeof value); };
+  if (type.kind == Kind::datetime || type.kind == Kind::timedelta) {
+    put(INT64_MIN);
+    return element;
+  }
+  if (type.is_float() || type.kind == Kind::complex) {
+    const double value = spec_.pad_value.value_or(std::numeric_limits<double>::quiet_NaN());
+    CfDecoding as_is;
+    as_is.stored = as_is.decoded = as_is.arithmetic = float64();
+    const DataType part = type.is_float() ? type : make_type(Kind::floating, type.itemsize / 2);
+    Converter(as_is, part)
+        .convert({}, reinterpret_cast<const std::byte*>(&value), {}, element.data(), {});
+    return element;
+  }
+  const double value = spec_.pad_value.value_or(0);
+  const int bits = type.kind == Kind::boolean ? 1 : static_cast<int>(type.itemsize) * 8;
+  const double low = type.kind == Kind::signed_int ? -std::ldexp(1.0, bits - 1) : 0;
+  const double high = std::ldexp(1.0, type.kind == Kind::signed_int ? bits - 1 : bits);
+  if (std::trunc(value) != value || !(value >= low && value < high))
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: the \"pad_value\" {} of the window cannot be held by {}", path,
+                            value, type.name()));
+  if (value < 0)
+    put(static_cast<std::int64_t>(value));
+  else
+    put(static_cast<std::uint64_t>(value));  // little-endian: the first bytes are the number
+  return element;
+}
+
+void View::check_normalized_names() const {
+  if (!spec_.normalize) return;
+  std::vector<std::string> names;
+  for (const Variable* variable : variables_) names.push_back(variable->name);
+  auto check = [&](const std::vector<std::string>& listed, const char* key) {
+    for (const std::string& name : listed)
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        throw Error(ErrorCode::not_found,
+                    fmt::format("normalize.{}: the view has no variable '{}'{}", key, name,
+                                did_you_mean(name, names)));
+  };
+  if (spec_.normalize->variables) check(*spec_.normalize->variables, "variables");
+  check(spec_.normalize->except, "except");
+}
+
+std::vector<std::string> View::default_variables(const std::vector<std::string>& dims) const {
+  std::vector<std::string> names, others;
+  for (const Variable& variable : dataset_->variables()) {
+    if (variable.is_coordinate) continue;
+    others.push_back(variable.name);
+    const bool has_all = std::all_of(dims.begin(), dims.end(), [&](const std::string& dim) {
+      return std::find(variable.dims.begin(), variable.dims.end(), dim) != variable.dims.end();
+    });
+    if (has_all && fits_tensor(variable)) names.push_back(variable.name);
+  }
+  if (names.empty())
+    throw Error(ErrorCode::not_found,
+                fmt::format("no variable has the dimensions {}; there are {}", join(dims, ", "),
+                            others.empty() ? "no variables here: name a group of the store"
+                                           : join(others, ", ")));
+  return names;
+}
+
+std::int64_t View::rank_batches(std::int64_t rank, std::int64_t world) const {
+  const std::int64_t all = batches();
+  switch (spec_.remainder) {
+    case ViewSpec::Remainder::keep:
+      return rank < all ? (all - rank + world - 1) / world : 0;
+    case ViewSpec::Remainder::drop:
+      return all / world;
+    case ViewSpec::Remainder::pad:
+      return (all + world - 1) / world;
+  }
+  return 0;
+}
+
+void View::collect_coordinates() {
+  for (const auto& [dim, size] : dataset_->dims()) {
+    const bool used =
+        std::any_of(variables_.begin(), variables_.end(), [&, &name = dim](const Variable* v) {
+          return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
+        });
+    const Variable* index = dataset_->index_of(dim);
+    if (!used || index == nullptr) continue;
+    if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kMaxCoordinate) continue;
+    coordinates_.push_back({dim,
+                            {dim},
+                            take(dataset_->index_values(dim), selected(dim)),
+                            index->cf.note,
+                            index->attributes});
+  }
+}
+
+const View::Coordinate* View::index_coordinate(const std::string& dim) const {
+  for (const Coordinate& coordinate : coordinates_)
+    if (coordinate.name == dim) return &coordinate;
+  return nullptr;
+}
+
+BatchPlan View::plan(std::int64_t epoch, std::int64_t batch) const {
+  BatchPlan plan;
+  plan.samples = batch_samples(epoch, batch);
+  plan.shapes = shapes(batch);
+  PlanBuilder builder(variables_);
+  for (const Row& row : rows(epoch, batch))
+    for (const VariablePlacement& placement : placements_) builder.add(placement, row);
+  builder.finish(plan);
+  return plan;
+}
+
+Json View::schema() const {
+  Json tensors = Json::array();
+  for (const TensorSpec& tensor : tensors_) {
+    tensors.push_back({{"name", tensor.name},
+                       {"dtype", tensor.type.name()},
+                       {"shape", dims_json(tensor.shape)},
+                       {"dims", tensor.dims}});
+    if (!tensor.channels.empty()) tensors.back()["channels"] = tensor.channels;
+  }
+  Json coordinates = Json::array();
+  for (const Coordinate& coordinate : coordinates_) {
+    coordinates.push_back({{"name", coordinate.name},
+                           {"dims", coordinate.dims},
+                           {"dtype", coordinate.values.type.name()},
+                           {"size", coordinate.values.shape[0]}});
+    if (!coordinate.note.empty()) coordinates.back()["note"] = coordinate.note;
+  }
+  return {{"view", spec_.name},         {"samples", samples()},    {"batch_size", batch_size()},
+          {"batches", batches()},       {"epochs", epochs()},      {"tensors", std::move(tensors)},
+          {"coordinates", coordinates}, {"formats", spec_.formats}};
+}
+
+Json View::resolved() const {
+  Json view = spec_.document;
+  view["name"] = spec_.name;
+  if (!view.contains("variables") && !view.contains("tensors")) {
+    Json names = Json::array();
+    for (const Variable* variable : variables_) names.push_back(variable->name);
+    view["variables"] = std::move(names);
+  }
+  if (!spec_.xbatcher) {
+    Json window = Json::object();
+    for (const WindowSpec& dim : spec_.window) {
+      window[dim.dim] = {{"size", dim.size},
+                         {"stride", dim.stride},
+                         {"wrap", dim.wrap},
+                         {"edge", edge_name(dim.edge)}};
+      if (dim.edge != WindowSpec::Edge::drop && spec_.pad_value)
+        window[dim.dim]["pad_value"] = *spec_.pad_value;
+    }
+    view["window"] = std::move(window);
+    view["batch"] = {{"size", spec_.batch_size}, {"remainder", remainder_name(spec_.remainder)}};
+    view["order"] = {{"shuffle", shuffle_name(spec_.order.shuffle)}, {"seed", spec_.order.seed}};
+    if (spec_.order.shuffle == Order::Shuffle::block) view["order"]["buffer"] = spec_.order.buffer;
+  }
+  if (spec_.normalize) {
+    // With the numbers themselves: whoever reads this has not the file.
+    Json statistics = Json::object();
+    for (const auto& [variable, normalization] : normalizations_) {
+      const std::string& variable_name = variables_[variable]->name;
+      statistics[variable_name] = spec_.normalize->statistics.at(variable_name);
+    }
+    view["normalize"]["statistics"] = std::move(statistics);
+  }
+  view["epochs"] = spec_.epochs;
+  view["missing"] = {{"nan", missing_name(spec_.missing)}};
+  if (spec_.missing == ViewSpec::Missing::fill) view["missing"]["value"] = spec_.fill_value;
+  view["formats"] = spec_.formats;
+  return view;
+}
+
+Json View::provenance(std::int64_t epoch, std::int64_t batch) const {
+  const BatchPlan batch_plan = plan(epoch, batch);
+  Json windows = Json::array();
+  Json coordinates = Json::object();
+  for (const Row& row : rows(epoch, batch)) {
+    Json window = Json::object();
+    for (std::size_t w = 0; w < window_dims_.size(); ++w) {
+      const WindowDim& dim = window_dims_[w];
+      const Positions& positions = selected(dim.name);
+      const std::int64_t start = row.starts[w];
+      const std::int64_t last = dim.padded ? std::min(start + dim.size, positions.size()) - 1
+                                           : (start + dim.size - 1) % positions.size();
+      window[dim.name] = {positions[start], positions[last] + 1};
+      if (const Coordinate* index = index_coordinate(dim.name))
+        coordinates[dim.name].push_back(label_json(index->values, start));
+    }
+    windows.push_back(std::move(window));
+  }
+  Json chunks = Json::array();
+  for (const ChunkUse& use : batch_plan.chunks) {
+    const Array& array = *variables_[use.variable]->array;
+    chunks.push_back(array.chunk_name(array.grid().chunk(use.chunk)));
+  }
+  return {{"view", spec_.name},
+          {"epoch", epoch},
+          {"batch", batch},
+          {"samples", batch_plan.samples},
+          {"windows", std::move(windows)},
+          {"coordinates", std::move(coordinates)},
+          {"chunks", std::move(chunks)}};
 }
 
 }  // namespace batchfs

@@ -6,20 +6,20 @@
 
 #include <fmt/format.h>
 
-#include "engine/view/base_view.h"
 #include "engine/view/chunk_groups.h"
 #include "engine/view/missing.h"
 #include "engine/view/skipping_order.h"
 #include "engine/view/tensor_layout.h"
+#include "engine/view/view_kinds.h"
 
 namespace batchfs {
 
 namespace {
 
-class WindowView final : public BaseView {
+class WindowView final : public View {
  public:
   WindowView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
-      : BaseView(std::move(dataset), std::move(spec)) {
+      : View(std::move(dataset), std::move(spec)) {
     for (const WindowSpec& window : spec_.window) {
       try {
         dataset_->dim_size(window.dim);
@@ -67,7 +67,7 @@ class WindowView final : public BaseView {
 
   BatchPlan plan(std::int64_t epoch, std::int64_t batch) const override {
     const Dims sizes = sizes_of(batch);
-    if (sizes == sizes_) return BaseView::plan(epoch, batch);
+    if (sizes == sizes_) return View::plan(epoch, batch);
     // A batch of partial windows: its tensors are smaller.
     BatchPlan plan;
     plan.samples = batch_samples(epoch, batch);

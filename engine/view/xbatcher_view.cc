@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "engine/view/base_view.h"
+#include "engine/view/view_kinds.h"
 
 namespace batchfs {
 
@@ -18,10 +18,10 @@ namespace {
 /// Plans list every patch of a batch.
 constexpr std::int64_t kMaxPatches = INT64_C(1) << 24;
 
-class XbatcherView final : public BaseView {
+class XbatcherView final : public View {
  public:
   XbatcherView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
-      : BaseView(std::move(dataset), std::move(spec)), x_(*spec_.xbatcher) {
+      : View(std::move(dataset), std::move(spec)), x_(*spec_.xbatcher) {
     const std::vector<std::string> names =
         spec_.variables ? *spec_.variables : default_variables({});
     for (std::size_t i = 0; i < names.size(); ++i) {

@@ -1,0 +1,56 @@
+#pragma once
+// What a batch consists of: its tensors, the chunks that it needs, and where their elements go.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/base/dims.h"
+#include "engine/zarr/data_type.h"
+
+namespace batchfs {
+
+struct TensorSpec {
+  std::string name;
+  DataType type;
+  std::vector<std::string> dims;    // "sample" first (xbatcher views: as xbatcher names them)
+  Dims shape;                       // of a full batch
+  std::array<std::byte, 16> pad{};  // an element of what is outside the selection
+  int stack_axis = -1;              // the axis that "stack" made, of dims
+  std::vector<std::string>
+      channels;  // what lies along it: "t2m", "temperature_500"; empty when there are too many
+};
+
+/// One box of one chunk and where its elements go.
+struct Part {
+  std::uint32_t tensor = 0;
+  Box source;               // chunk coordinates
+  std::int64_t offset = 0;  // bytes from the tensor's start
+  Dims strides;             // bytes in the tensor, one per array dimension
+};
+
+/// Elements that lie outside the selection: they are the tensor's `pad`.
+struct Padding {
+  std::uint32_t tensor = 0;
+  std::int64_t offset = 0;  // bytes from the tensor's start
+  Dims shape;
+  Dims strides;  // bytes in the tensor
+};
+
+/// Everything a batch takes from one chunk.
+struct ChunkUse {
+  std::uint32_t variable = 0;                    // index into View::variables()
+  std::int64_t chunk = 0;                        // linear number in the array's grid
+  std::uint32_t first_part = 0, part_count = 0;  // in BatchPlan::parts
+};
+
+struct BatchPlan {
+  std::vector<std::int64_t> samples;  // sample numbers in row order
+  std::vector<Dims> shapes;           // of each tensor in this batch
+  std::vector<ChunkUse> chunks;  // each (variable, chunk) once, in the order they are first needed
+  std::vector<Part> parts;
+  std::vector<Padding> paddings;
+};
+
+}  // namespace batchfs
