@@ -1,0 +1,84 @@
+"""Each source has a unit test of its name, or stands below with the suite that covers it."""
+
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# What needs a mount, a terminal, a GPU, other processes or the command line. A new source belongs
+# here only if a unit test could not tell more than the suite does.
+COVERED = {
+    "engine/scan/verify_form.cc": "tests/unit/engine/scan/verify_test.cc",
+    "fs/fuse/fuse_session.cc": "tests/mount/test_semantics_reading.py",
+    "gpu/kernels/kernels.cu": "tests/gpu/device_test.cc",
+    "gpu/program/plan.cc": "tests/unit/gpu/program/blosc_test.cc",
+    "gpu/program/program.cc": "tests/unit/gpu/program/program_check_test.cc",
+    "gpu/program/zstd_plan.cc": "tests/unit/gpu/kernels/zstd_test.cc",
+    "gpu/reader/batch.cc": "tests/unit/gpu/reader/reader_test.cc",
+    "gpu/reader/cuda/decoder_library.cc": "tests/gpu/handoff.py",
+    "gpu/reader/cuda_decoder.cc": "tests/reader/test_libraries.py",
+    "gpu/reader/cuda_driver.cc": "tests/gpu/handoff.py",
+    "gpu/reader/device.cc": "tests/gpu/handoff.py",
+    "gpu/stream/cuda_devices.cu": "tests/gpu/device_test.cc",
+    "gpu/stream/device_runner.cu": "tests/gpu/batch_stream_test.cc",
+    "gpu/stream/slot_memory.cu": "tests/gpu/batch_stream_test.cc",
+    "tools/batchfs.cc": "tests/cli/test_usage.py",
+    "tools/cli/interruption.cc": "tests/cli/test_scan.py",
+    "tools/cli/progress.cc": "tests/cli/test_scan.py",
+    "tools/cli/samples.cc": "tests/conformance/missing_test.py",
+    "tools/cli/selected_values.cc": "tests/cli/test_cat.py",
+    "tools/cli/store_options.cc": "tests/cli/test_usage.py",
+    "tools/cli/terminal.cc": "tests/cli/test_pages.py",
+    "tools/cli/value_writer.cc": "tests/cli/test_cat.py",
+    "tools/cli/view_options.cc": "tests/cli/test_view_plan_batch.py",
+    "tools/commands/batch.cc": "tests/cli/test_view_plan_batch.py",
+    "tools/commands/cat.cc": "tests/cli/test_cat.py",
+    "tools/commands/completion.cc": "tests/packaging/test_completion.py",
+    "tools/commands/doctor.cc": "tests/cli/test_doctor.py",
+    "tools/commands/inspect.cc": "tests/cli/test_inspect.py",
+    "tools/commands/log.cc": "tests/cli/test_pages.py",
+    "tools/commands/mount.cc": "tests/mount/test_recovery.py",
+    "tools/commands/plan.cc": "tests/cli/test_view_plan_batch.py",
+    "tools/commands/report.cc": "tests/cli/test_pages.py",
+    "tools/commands/serve.cc": "tests/reader/test_batches.py",
+    "tools/commands/statistics.cc": "tests/conformance/statistics_test.py",
+    "tools/commands/status.cc": "tests/cli/test_pages.py",
+    "tools/commands/top.cc": "tests/cli/test_pages.py",
+    "tools/commands/umount.cc": "tests/mount/test_recovery.py",
+    "tools/commands/verify.cc": "tests/cli/test_check.py",
+    "tools/commands/view.cc": "tests/cli/test_view_plan_batch.py",
+    "tools/commands/warm.cc": "tests/cli/test_warm.py",
+    "tools/doctor/check_gpu.cc": "tests/cli/test_doctor.py",
+    "tools/doctor/check_kernel.cc": "tests/cli/test_doctor.py",
+    "tools/doctor/check_limits.cc": "tests/cli/test_doctor.py",
+    "tools/doctor/check_modes.cc": "tests/cli/test_doctor.py",
+    "tools/doctor/check_store.cc": "tests/cli/test_doctor.py",
+    "tools/monitor/report_pictures.cc": "tests/unit/tools/monitor/report_page_test.cc",
+    "tools/python/src/module.cc": "tests/reader/test_batches.py",
+    "tools/python/src/tensor.cc": "tests/reader/test_torch_tensors.py",
+    "tools/service/mount_helper.cc": "tests/packaging/test_mount_helper.py",
+    "tools/service/mount_service.cc": "tests/packaging/test_service.py",
+    "tools/service/serving.cc": "tests/reader/test_batches.py",
+    "tools/service/supervisor.cc": "tests/mount/test_recovery.py",
+}
+
+
+def sources():
+    for folder in ("engine", "fs", "gpu", "tools"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".cc", ".cu"):
+                yield path.relative_to(ROOT)
+
+
+def has_unit_test(source):
+    return (ROOT / "tests/unit" / source.with_name(source.stem + "_test.cc")).is_file()
+
+
+def test_each_source_has_a_unit_test_or_a_suite():
+    bare = [str(s) for s in sources() if not has_unit_test(s) and str(s) not in COVERED]
+    assert bare == []
+
+
+def test_the_list_names_what_is_there_and_needs_it():
+    assert [s for s in COVERED if not (ROOT / s).is_file()] == []
+    assert [t for t in COVERED.values() if not (ROOT / t).is_file()] == []
+    assert [s for s in COVERED if has_unit_test(pathlib.PurePosixPath(s))] == []
