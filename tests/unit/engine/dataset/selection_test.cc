@@ -17,18 +17,6 @@ List list(const Positions& positions) {
   return result;
 }
 
-TEST(Positions, ConsecutiveOnesAreARange) {
-  EXPECT_TRUE(Positions::list({4, 5, 6}).is_range());
-  EXPECT_TRUE(Positions::list({4}).is_range());
-  EXPECT_FALSE(Positions::list({4}).drops_dim());
-  EXPECT_FALSE(Positions::list({4, 6}).is_range());
-  EXPECT_FALSE(Positions::list({5, 4}).is_range());
-  EXPECT_EQ(list(Positions::list({5, 4})), (List{5, 4}));
-  EXPECT_EQ(list(Positions::range(7, 2)), (List{7, 8}));
-  EXPECT_TRUE(Positions::one(3).drops_dim());
-  EXPECT_EQ(Positions::list({}).size(), 0);
-}
-
 /// Six-hourly times over a month's end, a descending float32 latitude, unsorted levels, names.
 struct SelectionTest : testing::Test {
   SelectionTest() {
@@ -355,20 +343,6 @@ TEST_F(SelectionTest, AnEmptyCoordinateHasNoLabels) {
               HasSubstr("from nothing to nothing"));
   EXPECT_EQ(error_of([&] { select(*nothing, "x", parse_selector("#0", "")); }).code(),
             ErrorCode::not_found);
-}
-
-TEST(Selector, ColonsOfTimesDoNotSplitRanges) {
-  const Selector one = parse_selector("2000-01-01T06:00:00", "");
-  EXPECT_EQ(one.form, Selector::Form::one);
-  const Selector range = parse_selector("2000-01-01T06:00:2000-01-01T12:00:00", "");
-  EXPECT_EQ(range.form, Selector::Form::range);
-  EXPECT_EQ(range.from, "2000-01-01T06:00");
-  EXPECT_EQ(range.to, "2000-01-01T12:00:00");
-  const Selector open = parse_selector(":2000-01-01T06:00", "");
-  EXPECT_EQ(open.from, std::nullopt);
-  EXPECT_EQ(open.to, "2000-01-01T06:00");
-  EXPECT_EQ(parse_selector(":", "").form, Selector::Form::range);
-  EXPECT_EQ(parse_selector("a,b", "").values, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(Select, TypesWithoutLabelsAreSelectedByPositionOnly) {
