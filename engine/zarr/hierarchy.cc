@@ -1,17 +1,16 @@
 #include "engine/zarr/hierarchy.h"
 
 #include <algorithm>
-#include <future>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/json_limits.h"
 #include "engine/base/limits.h"
 #include "engine/base/strings.h"
 #include "engine/store/store_kind.h"
+#include "engine/zarr/document_reader.h"
 #include "engine/zarr/metadata_memory.h"
 
 namespace batchfs {
@@ -42,76 +41,6 @@ void check_node_path(const std::string& path) {
                    [](const std::string& p) { return is_file_name(p); }))
     throw Error(ErrorCode::invalid_argument, "not a usable name");
 }
-
-/// Reads and parses documents, remembering a digest of all.
-class DocumentReader {
- public:
-  DocumentReader(Store& store, MetadataMemory& memory)
-      : store_(store), memory_(memory), largest_(std::min(kMaxDocument, memory.left())) {}
-
-  /// Starts to read a document that is likely to be wanted: both then take one round trip.
-  void ask_ahead(const std::string& key) {
-    const auto promise = std::make_shared<std::promise<std::optional<Buffer>>>();
-    asked_[key] = promise->get_future();
-    store_.read_async(key, {0, largest_ + 1}, [promise](ReadOutcome outcome) {
-      if (auto* error = std::get_if<std::exception_ptr>(&outcome))
-        promise->set_exception(*error);
-      else
-        promise->set_value(std::move(std::get<std::optional<Buffer>>(outcome)));
-    });
-  }
-
-  std::optional<Json> document(const std::string& key) {
-    const auto asked = asked_.extract(key);
-    const std::optional<Buffer> bytes =
-        asked ? asked.mapped().get() : store_.read(key, {0, largest_ + 1});
-    if (!bytes) return std::nullopt;
-    if (bytes->size() > kMaxDocument)
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("metadata documents of more than {} are not supported",
-                              format_size(kMaxDocument)),
-                  key);
-    if (bytes->size() > largest_) throw memory_.exceeded().at(key);
-    const Passing passing(memory_, bytes->size());
-    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-    add_to_digest(key);
-    add_to_digest(text);
-    try {
-      return parse_json(text, key, {.memory = memory_.left()});
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::no_memory) throw memory_.exceeded().at(key);
-      throw;
-    }
-  }
-
-  /// The same for a document that is perhaps not there. What some servers answer instead of
-  /// "missing" (a web page, access denied) is an error only if there is no other document, either:
-  /// see refusal().
-  std::optional<Json> probe(const std::string& key) {
-    try {
-      return document(key);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::access_denied) throw;
-      if (!refusal_) refusal_ = error;
-      return std::nullopt;
-    }
-  }
-  const std::optional<Error>& refusal() const { return refusal_; }
-
-  std::string digest() const { return fmt::format("{:016x}", digest_); }
-
- private:
-  /// Names a snapshot, guards nothing.
-  void add_to_digest(std::string_view text) {
-    digest_ = XXH3_64bits_withSeed(text.data(), text.size(), digest_);
-  }
-  Store& store_;
-  MetadataMemory& memory_;
-  const std::uint64_t largest_;  // bytes of one document
-  std::map<std::string, std::future<std::optional<Buffer>>> asked_;
-  std::optional<Error> refusal_;
-  std::uint64_t digest_ = 0;
-};
 
 class Opener {
  public:

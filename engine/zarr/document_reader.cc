@@ -1,0 +1,67 @@
+#include "engine/zarr/document_reader.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include "engine/base/limits.h"
+#include "engine/base/strings.h"
+
+namespace batchfs {
+
+DocumentReader::DocumentReader(Store& store, MetadataMemory& memory)
+    : store_(store), memory_(memory), largest_(std::min(kMaxDocument, memory.left())) {}
+
+void DocumentReader::ask_ahead(const std::string& key) {
+  const auto promise = std::make_shared<std::promise<std::optional<Buffer>>>();
+  asked_[key] = promise->get_future();
+  store_.read_async(key, {0, largest_ + 1}, [promise](ReadOutcome outcome) {
+    if (auto* error = std::get_if<std::exception_ptr>(&outcome))
+      promise->set_exception(*error);
+    else
+      promise->set_value(std::move(std::get<std::optional<Buffer>>(outcome)));
+  });
+}
+
+std::optional<Json> DocumentReader::document(const std::string& key) {
+  const auto asked = asked_.extract(key);
+  const std::optional<Buffer> bytes =
+      asked ? asked.mapped().get() : store_.read(key, {0, largest_ + 1});
+  if (!bytes) return std::nullopt;
+  if (bytes->size() > kMaxDocument)
+    throw Error(ErrorCode::not_supported,
+                fmt::format("metadata documents of more than {} are not supported",
+                            format_size(kMaxDocument)),
+                key);
+  if (bytes->size() > largest_) throw memory_.exceeded().at(key);
+  const Passing passing(memory_, bytes->size());
+  const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  add_to_digest(key);
+  add_to_digest(text);
+  try {
+    return parse_json(text, key, {.memory = memory_.left()});
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::no_memory) throw memory_.exceeded().at(key);
+    throw;
+  }
+}
+
+std::optional<Json> DocumentReader::probe(const std::string& key) {
+  try {
+    return document(key);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::access_denied) throw;
+    if (!refusal_) refusal_ = error;
+    return std::nullopt;
+  }
+}
+
+std::string DocumentReader::digest() const { return fmt::format("{:016x}", digest_); }
+
+/// Names a snapshot, guards nothing.
+void DocumentReader::add_to_digest(std::string_view text) {
+  digest_ = XXH3_64bits_withSeed(text.data(), text.size(), digest_);
+}
+
+}  // namespace batchfs

@@ -1,0 +1,51 @@
+#pragma once
+// The metadata documents of a store.
+
+#include <cstdint>
+#include <future>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/base/json.h"
+#include "engine/store/store.h"
+#include "engine/zarr/metadata_memory.h"
+
+namespace batchfs {
+
+/// Reads and parses documents, remembering a digest of all. Not thread-safe.
+class DocumentReader {
+ public:
+  /// Both outlive it.
+  DocumentReader(Store& store, MetadataMemory& memory);
+
+  /// Starts to read a document that is likely to be wanted: several then take one round trip.
+  void ask_ahead(const std::string& key);
+
+  /// nullopt where the store has none. Throws corrupt for what is no JSON, not_supported for one
+  /// that is too long, no_memory where it does not fit in the memory that is left.
+  std::optional<Json> document(const std::string& key);
+
+  /// The same for a document that may be missing. What some servers answer instead of "missing" (a
+  /// web page, access denied) is an error only if there is no other document, either: see
+  /// refusal().
+  std::optional<Json> probe(const std::string& key);
+  /// The first such answer.
+  const std::optional<Error>& refusal() const { return refusal_; }
+
+  /// Of the keys and the bytes of all documents so far: 16 hexadecimal digits.
+  std::string digest() const;
+
+ private:
+  void add_to_digest(std::string_view text);
+
+  Store& store_;
+  MetadataMemory& memory_;
+  const std::uint64_t largest_;  // bytes of one document
+  std::map<std::string, std::future<std::optional<Buffer>>> asked_;
+  std::optional<Error> refusal_;
+  std::uint64_t digest_ = 0;
+};
+
+}  // namespace batchfs

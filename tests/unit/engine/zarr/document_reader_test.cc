@@ -1,0 +1,97 @@
+#include "engine/zarr/document_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/base/limits.h"
+#include "tests/unit/engine/store/memory_store.h"
+
+namespace batchfs {
+namespace document_reader_test {
+
+struct Documents : testing::Test {
+  MemoryStore store;
+  MetadataMemory memory{std::uint64_t{64} << 20};
+};
+
+TEST_F(Documents, AreReadOrMissing) {
+  store.set("a", R"({"x": 1})");
+  DocumentReader reader(store, memory);
+  EXPECT_EQ(reader.document("a"), Json::parse(R"({"x": 1})"));
+  EXPECT_EQ(reader.document("b"), std::nullopt);
+}
+
+TEST_F(Documents, ThatWereAskedForAheadAreTheSame) {
+  store.set("a", "1");
+  DocumentReader reader(store, memory);
+  reader.ask_ahead("a");
+  reader.ask_ahead("never wanted");
+  EXPECT_EQ(reader.document("a"), Json(1));
+  EXPECT_EQ(reader.document("a"), Json(1));
+}
+
+/// A server that answers with an error where it has nothing.
+class Refusing final : public Store {
+ public:
+  explicit Refusing(ErrorCode code) : code_(code) {}
+  std::string url() const override { return "refusing"; }
+  std::optional<Buffer> read(const std::string& key, ByteRange) override {
+    throw Error(code_, "refused", key);
+  }
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t,
+                                    std::span<std::byte>) override {
+    throw Error(code_, "refused", key);
+  }
+  std::optional<std::uint64_t> size(const std::string&) override { return std::nullopt; }
+  std::vector<Entry> list(const std::string&) override { return {}; }
+
+ private:
+  const ErrorCode code_;
+};
+
+TEST_F(Documents, ARefusalIsNoErrorWhereADocumentIsProbed) {
+  for (const ErrorCode code : {ErrorCode::access_denied, ErrorCode::corrupt}) {
+    Refusing refusing(code);
+    DocumentReader reader(refusing, memory);
+    EXPECT_FALSE(reader.refusal());
+    EXPECT_EQ(reader.probe("a"), std::nullopt);
+    EXPECT_EQ(reader.probe("b"), std::nullopt);
+    ASSERT_TRUE(reader.refusal());
+    EXPECT_EQ(reader.refusal()->code(), code);
+    EXPECT_EQ(reader.refusal()->where(), "a") << "the first";
+    EXPECT_THROW(reader.document("a"), Error);
+  }
+  Refusing broken(ErrorCode::io);
+  DocumentReader reader(broken, memory);
+  EXPECT_THROW(reader.probe("a"), Error);
+  EXPECT_FALSE(reader.refusal());
+}
+
+TEST_F(Documents, LongerThanMemoryAreAnError) {
+  store.set("long", std::string(1000, ' ') + "1");
+  MetadataMemory little(100);
+  DocumentReader reader(store, little);
+  try {
+    reader.document("long");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::no_memory);
+  }
+}
+
+TEST_F(Documents, TheDigestIsOfKeysAndBytes) {
+  const auto digest = [this](const char* key, const char* text) {
+    store.set(key, text);
+    DocumentReader reader(store, memory);
+    reader.document(key);
+    return reader.digest();
+  };
+  const std::string first = digest("a", "1");
+  EXPECT_EQ(first.size(), 16u);
+  EXPECT_EQ(digest("a", "1"), first);
+  EXPECT_NE(digest("a", "2"), first);
+  EXPECT_NE(digest("b", "1"), first);
+  EXPECT_NE(digest("a", "1 "), first) << "as stored, not as parsed";
+}
+
+}  // namespace document_reader_test
+}  // namespace batchfs
