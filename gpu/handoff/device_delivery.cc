@@ -17,33 +17,6 @@ constexpr std::size_t kSlotsExpected = 3;
 /// Feeds of one rank: readers at more places share the host's batches.
 constexpr std::size_t kMaxFeedsOfARank = 2;
 
-std::string explanation(Fallback why) {
-  switch (why) {
-    case Fallback::none:
-      break;
-    case Fallback::by_number:
-      return "it was asked for by its number, and only streams are made on a GPU";
-    case Fallback::behind:
-      return "readers of the same rank are at more than two places of the stream";
-    case Fallback::past_end:
-      return "it lies behind the last batch of the rank's stream";
-    case Fallback::slots_held:
-      return "readers hold all slots of GPU memory; let go of batches, or allow more GPU memory";
-    case Fallback::no_memory:
-      return "there is too little GPU memory; allow more of it, or make batches smaller";
-    case Fallback::not_decoded:
-      return "the GPU does not decode one of its chunks";
-    case Fallback::failed:
-      return "the GPU stage has failed";
-  }
-  return "unknown";
-}
-
-/// Follows from what readers do, not from a lack of anything.
-bool is_expected(Fallback why) {
-  return why == Fallback::by_number || why == Fallback::behind || why == Fallback::past_end;
-}
-
 }  // namespace
 
 struct DeviceDelivery::Feed {
@@ -81,7 +54,7 @@ struct DeviceDelivery::Feed {
 };
 
 DeviceDelivery::DeviceDelivery(Options options, Delivery& host, Log& log)
-    : options_(std::move(options)), host_(host), log_(log), sweeper_([this] { sweep(); }) {}
+    : options_(std::move(options)), host_(host), fallbacks_(log), sweeper_([this] { sweep(); }) {}
 
 DeviceDelivery::~DeviceDelivery() {
   {
@@ -269,23 +242,6 @@ std::size_t DeviceDelivery::slots(const BatchRequest& request) const {
   return kSlotsExpected;
 }
 
-/// Counts a batch that the GPU did not make, and logs the first of its kind.
-void DeviceDelivery::count(const View& view, const Reason& reason) {
-  const auto why = static_cast<std::size_t>(reason.why);
-  ++fallbacks_[why];
-  {
-    const std::lock_guard lock(log_mutex_);
-    if (!logged_.emplace(view.name(), reason.why).second) return;
-  }
-  const std::string text = "view '" + view.name() + "': a batch for a GPU comes from the host: " +
-                           (reason.detail.empty() ? explanation(reason.why) : reason.detail) +
-                           " (counted as '" + kFallbackNames[why] + "')";
-  if (reason.is_expected)
-    log_.info(text);
-  else
-    log_.warning(text);
-}
-
 std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done) {
   if (order == Order::single)
     return open_on_host(std::move(request), Fallback::by_number, std::move(done));
@@ -324,7 +280,7 @@ std::uint64_t DeviceDelivery::open(BatchRequest request, Order order, Done done)
 }
 
 std::uint64_t DeviceDelivery::open_on_host(BatchRequest request, Fallback why, Done done) {
-  count(*request.view, {.why = why, .is_expected = is_expected(why)});
+  fallbacks_.count(*request.view, FallbackLog::reason_of(why));
   std::uint64_t id = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -380,14 +336,6 @@ void DeviceDelivery::cancel(std::uint64_t opened) {
     done(nullptr, std::make_exception_ptr(Error(ErrorCode::interrupted, "the reader went away")));
 }
 
-DeviceDelivery::Reason DeviceDelivery::reason_of(const Error& error) {
-  const Fallback why = error.code() == ErrorCode::no_memory       ? Fallback::no_memory
-                       : error.code() == ErrorCode::not_supported ? Fallback::not_decoded
-                                                                  : Fallback::failed;
-  // A reader that leaves ends its stream.
-  return {why, error.what(), error.code() == ErrorCode::interrupted};
-}
-
 /// A feed's thread: takes batches as they are asked for.
 void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
   DeliveredBatch::Memory piece;
@@ -406,7 +354,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
         take_to_host(feed.asked[place].waiting, beyond);
     }
   } catch (...) {
-    reason = reason_of(error_of(std::current_exception()));
+    reason = FallbackLog::reason_of(error_of(std::current_exception()));
   }
   for (Waiting& one : beyond) hand_to_host(std::move(one), {.why = Fallback::slots_held});
   std::unique_lock lock(mutex_);
@@ -423,7 +371,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
       error = std::current_exception();
     }
     if (error && feed.stream->broken()) {
-      reason = reason_of(error_of(error));
+      reason = FallbackLog::reason_of(error_of(error));
       lock.lock();
       break;
     }
@@ -464,11 +412,11 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
     lock.unlock();
     if (delivered != nullptr && waiting.empty()) slot.release();
     for (std::size_t i = 0; i < waiting.size() && !slot.why_host.empty(); ++i)
-      count(*feed.view, {Fallback::not_decoded, slot.why_host});
+      fallbacks_.count(*feed.view, {Fallback::not_decoded, slot.why_host});
     // Nothing of it is kept here: its readers may give it back before this thread goes on.
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       if (is_for_host)
-        hand_to_host(std::move(waiting[i]), reason_of(error_of(error)));
+        hand_to_host(std::move(waiting[i]), FallbackLog::reason_of(error_of(error)));
       else
         waiting[i].done(i + 1 < waiting.size() ? delivered : std::move(delivered), error);
     }
@@ -512,7 +460,7 @@ void DeviceDelivery::take_to_host(std::vector<Waiting>& waiting, std::vector<Wai
 
 /// Precondition: the lock is not held, opened_ says already that it is on the host.
 void DeviceDelivery::hand_to_host(Waiting one, const Reason& reason) {
-  count(*one.request.view, reason);
+  fallbacks_.count(*one.request.view, reason);
   const std::uint64_t host = host_.open(std::move(one.request), Order::stream,
                                         from_host(one.id, reason.why, std::move(one.done)));
   const std::lock_guard lock(mutex_);
@@ -520,8 +468,7 @@ void DeviceDelivery::hand_to_host(Waiting one, const Reason& reason) {
 }
 
 DeviceDelivery::Statistics DeviceDelivery::statistics() const {
-  Statistics now{.batches = batches_, .bytes = bytes_};
-  for (std::size_t i = 0; i < now.fallbacks.size(); ++i) now.fallbacks[i] = fallbacks_[i];
+  Statistics now{.batches = batches_, .bytes = bytes_, .fallbacks = fallbacks_.counts()};
   const std::lock_guard lock(mutex_);
   now.memory = used_;
   now.feeds = feeds_.size();

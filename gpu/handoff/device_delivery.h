@@ -20,7 +20,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -29,6 +28,7 @@
 #include "engine/base/error.h"
 #include "engine/base/log.h"
 #include "gpu/handoff/delivery.h"
+#include "gpu/handoff/fallback_log.h"
 
 namespace batchfs::handoff {
 
@@ -68,10 +68,6 @@ class SlotStream {
 class DeviceDelivery final : public Delivery {
  public:
   using Fallback = handoff::Fallback;
-  using Fallbacks = std::array<std::uint64_t, kFallbacks>;
-  static constexpr std::array<const char*, kFallbacks> kFallbackNames{
-      "none",       "by_number", "behind",      "past_end",
-      "slots_held", "no_memory", "not_decoded", "failed"};
 
   struct Options {
     std::array<std::uint8_t, 16> uuid{};          // of the device
@@ -104,7 +100,7 @@ class DeviceDelivery final : public Delivery {
   struct Statistics {
     std::uint64_t batches = 0, bytes = 0, memory = 0,
                   feeds = 0;  // delivered in device memory, ever; now
-    Fallbacks fallbacks{};
+    FallbackLog::Counts fallbacks{};
   };
   Statistics statistics() const;
 
@@ -115,12 +111,7 @@ class DeviceDelivery final : public Delivery {
     BatchRequest request;
     Done done;
   };
-  /// Why batches come from the host.
-  struct Reason {
-    Fallback why = Fallback::failed;
-    std::string detail = {};   // for the log; empty: what `why` says
-    bool is_expected = false;  // nothing is wrong
-  };
+  using Reason = FallbackLog::Reason;
   struct Opened {
     bool on_host = false;
     std::uint64_t host = 0;  // what the host delivery gave
@@ -134,19 +125,16 @@ class DeviceDelivery final : public Delivery {
   std::unique_ptr<SlotStream> make_stream(Feed& feed, const BatchRequest& first);
   void make_room(std::unique_lock<std::mutex>& lock, const Feed& feed, std::uint64_t most_used);
   void end(const std::shared_ptr<Feed>& feed);
-  static Reason reason_of(const Error& error);
   void take_to_host(std::vector<Waiting>& waiting, std::vector<Waiting>& taken);
   void hand_to_host(Waiting one, const Reason& reason);
   std::uint64_t open_on_host(BatchRequest request, Fallback why, Done done);
   Done from_host(std::uint64_t id, Fallback why, Done done);
-  void count(const View& view, const Reason& reason);
   void sweep();
   bool must_end(const Feed& feed, std::chrono::steady_clock::time_point now) const;
   void end_idle(bool all);
 
   const Options options_;
   Delivery& host_;
-  Log& log_;
 
   mutable std::mutex mutex_;  // guards what follows, and the feeds
   std::condition_variable changed_;
@@ -159,9 +147,7 @@ class DeviceDelivery final : public Delivery {
   bool stopping_ = false;
   std::atomic<bool> frozen_{false};
   std::atomic<std::uint64_t> batches_{0}, bytes_{0};
-  std::array<std::atomic<std::uint64_t>, kFallbacks> fallbacks_{};
-  std::mutex log_mutex_;  // guards logged_
-  std::set<std::pair<std::string, Fallback>> logged_;
+  FallbackLog fallbacks_;
   std::thread sweeper_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-void add(DeviceDelivery::Fallbacks& to, const DeviceDelivery::Fallbacks& more) {
+void add(FallbackLog::Counts& to, const FallbackLog::Counts& more) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += more[i];
 }
 

@@ -35,7 +35,7 @@ class ReaderDelivery final : public Delivery {
   /// Sessions now, and the batches of all that there were.
   struct Statistics {
     std::uint64_t readers = 0, batches = 0, bytes = 0;
-    DeviceDelivery::Fallbacks fallbacks{};  // batches that came from the host
+    FallbackLog::Counts fallbacks{};  // batches that came from the host
   };
   Statistics statistics() const;
 

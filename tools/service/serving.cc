@@ -160,10 +160,9 @@ std::vector<handoff::Delivery*> GpuDeliveries::before(handoff::Delivery& host) c
 
 namespace {
 
-Json fallbacks_json(const handoff::DeviceDelivery::Fallbacks& counts) {
+Json fallbacks_json(const handoff::FallbackLog::Counts& counts) {
   Json json = Json::object();
-  for (std::size_t i = 1; i < counts.size(); ++i)
-    json[handoff::DeviceDelivery::kFallbackNames[i]] = counts[i];
+  for (std::size_t i = 1; i < counts.size(); ++i) json[handoff::FallbackLog::kNames[i]] = counts[i];
   return json;
 }
 
