@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <thread>
 
 #include <fcntl.h>
@@ -21,6 +20,7 @@
 #include "fs/fuse/fuse_abi.h"
 #include "fs/fuse/fuse_init.h"
 #include "fs/fuse/fuse_log.h"
+#include "fs/fuse/new_session.h"
 #include "fs/fuse/unmount.h"
 #include "fs/open_table.h"
 #include "fs/opens.h"
@@ -32,15 +32,6 @@ namespace {
 
 constexpr double kForever = 1e9;             // seconds; names and attributes never change
 constexpr std::size_t kMaxNameLength = 255;  // bytes, as of other file systems
-
-/// The limit that the text of libfuse, or of its helper, means, and what to do; nullopt when it
-/// means none.
-std::optional<std::string> limit_in(const std::string& text) {
-  for (const int error : {EMFILE, ENFILE})
-    if (text.find(std::strerror(error)) != std::string::npos) return describe_system_error(error);
-  if (text.find(std::strerror(EAGAIN)) != std::string::npos) return describe_thread_limit();
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -81,9 +72,9 @@ struct FuseSession::Impl {
   static Impl& of(void* user) { return *static_cast<Impl*>(user); }
   static Impl& of(fuse_req_t request) { return of(fuse_req_userdata(request)); }
 
-  // ---- the descriptor
-  // ------------------------------------------------------------------------------- libfuse allows
-  // our own read and write of it, where INIT is seen and the reply amended, see fuse_init.h.
+  // ---- the descriptor ----
+  // libfuse allows our own read and write of it, where INIT is seen and the reply amended, see
+  // fuse_init.h.
 
   static ssize_t read_request(int fd, void* buffer, std::size_t size, void* user) {
     const ssize_t got = ::read(fd, buffer, size);
@@ -225,8 +216,7 @@ struct FuseSession::Impl {
     ::ioctl(fuse_session_fd(session), fuse_abi::kBackingClose, &backing);
   }
 
-  // ---- requests
-  // -------------------------------------------------------------------------------------
+  // ---- requests ----
 
   void fill(const Attributes& from, struct stat& to) const {
     std::memset(&to, 0, sizeof to);
@@ -450,47 +440,12 @@ struct FuseSession::Impl {
 FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
     : impl_(std::make_unique<Impl>(std::move(options), files, log)) {
   Impl& self = *impl_;
-  auto escaped = [](const std::string& text) {
-    std::string out;
-    for (char c : text) {
-      if (c == ',' || c == '\\') out += '\\';
-      out += c;
-    }
-    return out;
-  };
-  std::string mount_options =
-      "ro,nosuid,nodev,default_permissions,subtype=batchfs,fsname=" + escaped(self.options.source);
-  if (self.options.allow_other) mount_options += ",allow_other";
-  fuse_args arguments{0, nullptr, 0};
-  bool complete = true;
-  for (const char* argument : {"batchfs", "-o", mount_options.c_str()})
-    complete = complete && fuse_opt_add_arg(&arguments, argument) == 0;
   static constexpr fuse_lowlevel_ops kOperations = Impl::operations();
-  if (complete)
-    self.session = fuse_session_new(&arguments, &kOperations, sizeof kOperations, &self);
-  fuse_opt_free_args(&arguments);
-  if (self.session == nullptr)
-    throw Error(ErrorCode::internal, "setting up FUSE failed: " + self.messages.errors());
-  // libfuse takes the name of an open descriptor for a session that others have mounted.
-  const std::string mountpoint = self.options.taken_over < 0
-                                     ? self.options.mountpoint
-                                     : fmt::format("/dev/fd/{}", self.options.taken_over);
-  std::string refused;
-  {
-    const StderrCapture told;
-    if (fuse_session_mount(self.session, mountpoint.c_str()) != 0) {
-      std::string why = told.text();
-      if (const std::string errors = self.messages.errors(); !errors.empty())
-        why += (why.empty() ? "" : "; ") + errors;
-      refused = limit_in(why).value_or((why.empty() ? "the kernel refused the mount" : why) +
-                                       "; `batchfs doctor` says what is missing");
-    }
-  }
-  if (!refused.empty()) {
-    fuse_session_destroy(self.session);
-    throw Error(ErrorCode::access_denied, refused,
-                "the mount point '" + self.options.mountpoint + "'");
-  }
+  self.session = new_fuse_session({.mountpoint = self.options.mountpoint,
+                                   .source = self.options.source,
+                                   .allow_other = self.options.allow_other,
+                                   .taken_over = self.options.taken_over},
+                                  kOperations, &self, self.messages);
   self.mounted = true;
   static constexpr fuse_custom_io kIo{Impl::write_reply, Impl::read_request, nullptr, nullptr};
   if (fuse_session_custom_io(self.session, &kIo, fuse_session_fd(self.session)) != 0) {
