@@ -215,8 +215,8 @@ const Wrong kWrong[] = {
      "order.shuffle: 'globl' is none of none, global, block, did you mean 'global'?"},
     {R"("order": {"seed": -1})", "order.seed: -1 is too small"},
     {R"("order": {"seed": 9223372036854775808})", "order.seed: the number is too large"},
-    {R"("order": {"window": 0})", "order.buffer: 0 is too small"},
-    {R"("order": {"window": 1048577})", "order.buffer: 1048577 is too large, the most is 1048576"},
+    {R"("order": {"buffer": 0})", "order.buffer: 0 is too small"},
+    {R"("order": {"buffer": 1048577})", "order.buffer: 1048577 is too large, the most is 1048576"},
     // epochs, dtype, missing, formats
     {R"("epochs": 0)", "epochs: 0 is too small"},
     {R"("epochs": 1000000001)", "epochs: 1000000001 is too large"},
