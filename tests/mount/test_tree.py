@@ -176,7 +176,7 @@ def test_what_is_wrong_is_told_before_the_command_returns(fails, weather, tmp_pa
 
 def test_what_is_mounted_is_not_covered(weather, mount_at, fails, good, tmp_path):
     directory = mount_at(weather, tmp_path / "mnt", {})
-    assert "mounted there already" in fails(1, "mount", weather, directory)
+    assert "already mounted" in fails(1, "mount", weather, directory)
     good("umount", directory)
     assert not os.path.ismount(directory)
 
