@@ -22,7 +22,7 @@ constexpr const char* kView =
 TEST(Reader, ReadsASeriesAndSingleBatches) {
   Served served({kView});
   const auto reader = Reader::open({.place = served.server->path(), .rank = 1, .world = 3});
-  EXPECT_EQ(reader->mode(), "host");
+  EXPECT_EQ(reader->mode(), "shm");
   reader->start({.epoch = 2, .done = 2});
   EXPECT_EQ(reader->left(), 3);
   std::vector<std::int64_t> numbers;
