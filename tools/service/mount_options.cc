@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -95,12 +96,15 @@ void apply_mount_list(const std::string& list, MountOptions& options) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw UsageError{"-o has no option '" + name + "'" + did_you_mean(name, names)};
     }
+    // A parse replaces what an option that may be given several times has got before.
+    const std::vector<std::string> views = std::exchange(options.views, {});
     try {
       app.clear();
       app.parse(std::vector<std::string>{"--" + item});
     } catch (const CLI::ParseError& error) {
       throw UsageError{"-o " + item + ": " + error.what()};
     }
+    options.views.insert(options.views.begin(), views.begin(), views.end());
   }
 }
 

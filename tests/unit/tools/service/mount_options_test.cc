@@ -35,6 +35,14 @@ TEST(MountOptions, AListHasTheNamesOfTheLongOptions) {
   EXPECT_EQ(options.views, (std::vector<std::string>{"a.json", "b.json"}));
 }
 
+TEST(MountOptions, ViewsOfTheCommandLineAndOfEachListAddUp) {
+  MountOptions options;
+  options.views = {"first.json"};
+  apply_mount_list("view=a.json,memory=8M", options);
+  apply_mount_list("view=b.json", options);
+  EXPECT_EQ(options.views, (std::vector<std::string>{"first.json", "a.json", "b.json"}));
+}
+
 TEST(MountOptions, ABackslashKeepsACommaInAValue) {
   EXPECT_EQ(options_of(R"(view=a\,b.json)").views, std::vector<std::string>{"a,b.json"});
 }
