@@ -79,6 +79,7 @@ class FileSystem {
       std::function<bool(const std::string& name, Ino ino, bool directory, std::uint64_t next)>;
   void list(Ino directory, std::uint64_t offset, const Visit& visit) const;
   std::optional<Ino> parent(Ino ino) const { return tree_.parent(ino); }
+  std::string path(Ino ino) const { return tree_.path(ino); }
   /// Where a symbolic link leads; nullopt when this is none.
   std::optional<std::string> link_target(Ino ino) const;
 

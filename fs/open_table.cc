@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
 #include <xxhash.h>
 
 namespace batchfs {
@@ -18,11 +17,11 @@ ContentDigest digest_of(const MemoryFile& memory) {
   return {hash.low64, std::max<std::uint64_t>(hash.high64, 1)};
 }
 
-Error other_contents(Ino ino) {
-  return Error(ErrorCode::stale, fmt::format("the file with inode {} has other contents than "
-                                             "before the daemon's restart, since the store "
-                                             "changed; close it and open it again",
-                                             ino));
+Error other_contents(const std::string& path) {
+  return Error(ErrorCode::stale,
+               "the file has other contents than before the daemon's restart, since the store "
+               "changed; close it and open it again",
+               path);
 }
 
 }  // namespace
@@ -42,7 +41,7 @@ std::optional<OpenTable::Opening> OpenTable::open_again(Ino ino) {
   const std::lock_guard lock(files_mutex_);
   const auto it = files_.find(ino);
   if (it == files_.end()) return std::nullopt;
-  if (it->second.stale) throw other_contents(ino);
+  if (it->second.stale) throw other_contents(kernel_.path(ino));
   if (it->second.file == nullptr && it->second.backing_id == 0) return std::nullopt;
   return add_handle(it->second);
 }
@@ -100,16 +99,16 @@ void OpenTable::agree(Ino ino, File& file, const std::shared_ptr<OpenFile>& made
   const MemoryFile* memory = made->memory_file();
   if (!file.stale && memory != nullptr) {
     file.stale = file.digest != (digest == ContentDigest{} ? digest_of(*memory) : digest);
-    if (file.stale) log_.error(other_contents(ino).what());
+    if (file.stale) log_.error(other_contents(kernel_.path(ino)).what());
   }
-  if (file.stale) throw other_contents(ino);
+  if (file.stale) throw other_contents(kernel_.path(ino));
   file.file = made;
 }
 
 void OpenTable::check(Ino ino) const {
   const std::lock_guard lock(files_mutex_);
   const auto it = files_.find(ino);
-  if (it != files_.end() && it->second.stale) throw other_contents(ino);
+  if (it != files_.end() && it->second.stale) throw other_contents(kernel_.path(ino));
 }
 
 /// Called with files_mutex_ held, so that the file cannot be released before its handle counts.
@@ -149,8 +148,8 @@ void OpenTable::adopt(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> f
   File& entry = it->second;
   if (unknown && memory != nullptr) {
     files_.erase(it);
-    throw Error(ErrorCode::stale,
-                fmt::format("too many files were open to know the contents of inode {}", ino));
+    throw Error(ErrorCode::stale, "too many files were open to know the contents of this one",
+                kernel_.path(ino));
   }
   agree(ino, entry, file, digest);
   if (entry.file == nullptr)

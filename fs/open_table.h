@@ -27,10 +27,11 @@ namespace batchfs {
 /// Thread-safe.
 class OpenTable {
  public:
-  /// Backing files of the kernel.
+  /// Backing files of the kernel, and names of files for messages.
   struct Kernel {
     std::function<std::int32_t(int fd)> open_backing;  // its number; throws when the kernel refuses
     std::function<void(std::int32_t id)> close_backing;
+    std::function<std::string(Ino ino)> path;
   };
   /// `state` may be null: then there were no daemons before this one. The files that they left open
   /// are known here.

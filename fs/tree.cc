@@ -36,6 +36,11 @@ std::optional<std::int64_t> parse_numbered(std::string_view text, std::size_t wi
 
 std::string epoch_name(std::int64_t epoch) { return fmt::format("epoch-{:04}", epoch); }
 
+/// Of a slot directly below the epoch directory.
+std::string batch_name(std::int64_t batch, const BatchSlot& slot) {
+  return fmt::format("batch-{:06}{}", batch, slot.name);
+}
+
 }  // namespace
 
 std::string chunk_file_stem(const Dims& chunk) {
@@ -355,6 +360,34 @@ std::optional<Ino> Tree::parent(Ino ino) const {
   }
 }
 
+std::string Tree::name(Ino ino, const Node& node) const {
+  switch (node.kind) {
+    case Node::Kind::chunk:
+      return chunk_file_stem(arrays_[node.index].grid->chunk(node.item)) + ".npy";
+    case Node::Kind::rank_directory:
+      return fmt::format("rank-{}-of-{}", node.rank, node.world);
+    case Node::Kind::epoch_directory:
+      return epoch_name(node.epoch);
+    case Node::Kind::batch: {
+      const BatchSlot& slot = batch_trees_[node.index].slots()[node.slot];
+      return slot.parent == BatchSlot::kEpochDirectory ? batch_name(node.item, slot) : slot.name;
+    }
+    default:
+      return fixed_[ino - 1].name;
+  }
+}
+
+std::string Tree::path(Ino ino) const {
+  std::string path;
+  while (ino != kRootIno) {
+    const std::optional<Node> at = node(ino);
+    if (!at) return "";
+    path = name(ino, *at) + (path.empty() ? "" : "/" + path);
+    ino = *parent(ino);
+  }
+  return path;
+}
+
 void Tree::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
   const std::optional<Node> at = node(directory);
   if (!at) return;
@@ -376,9 +409,7 @@ void Tree::list(Ino directory, std::uint64_t offset, const Visit& visit) const {
     for (std::uint64_t i = offset; i < count; ++i) {
       child.item = static_cast<std::int64_t>(i / per_batch);
       child.slot = tree.top()[i % per_batch];
-      if (!visit(fmt::format("batch-{:06}{}", child.item, tree.slots()[child.slot].name),
-                 batch_ino(child), i + 1))
-        return;
+      if (!visit(batch_name(child.item, tree.slots()[child.slot]), batch_ino(child), i + 1)) return;
     }
     return;
   }

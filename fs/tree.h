@@ -87,6 +87,8 @@ class Tree {
   /// The inode number of `name` in directory `parent`; nullopt when there is none.
   std::optional<Ino> lookup(Ino parent, std::string_view name) const;
   std::optional<Ino> parent(Ino ino) const;
+  /// The path below the root; "" for the root and for no inode.
+  std::string path(Ino ino) const;
 
   /// Calls `visit(name, ino, next)` for the entries of a directory from position `offset` on (0 is
   /// the first; "." and ".." are not among them) until it returns false; `next` is the position
@@ -116,6 +118,7 @@ class Tree {
   };
 
   Ino add(Ino parent, std::string name, Node node, bool listed = true);
+  std::string name(Ino ino, const Node& node) const;
   Ino epoch_ino(std::uint32_t view, const Node& at) const;
   Ino batch_ino(const Node& at) const;
   std::optional<Ino> lookup_in_view(std::uint32_t view, Ino parent, std::string_view name) const;

@@ -64,7 +64,8 @@ struct FuseSession::Impl {
         mount_time(options.state != nullptr ? options.state->mount_time() : ::time(nullptr)),
         open_files(options.state,
                    {[this](int fd) { return open_backing(fd); },
-                    [this](std::int32_t id) { close_backing(id); }},
+                    [this](std::int32_t id) { close_backing(id); },
+                    [this](Ino ino) { return files.path(ino); }},
                    log),
         opens(files, open_files),
         reads(files, open_files) {}

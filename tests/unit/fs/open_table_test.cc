@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,7 +37,8 @@ class OpenTableTest : public testing::Test {
               backings_.insert(++last_);
               return last_;
             },
-            [this](std::int32_t id) { EXPECT_EQ(backings_.erase(id), 1u); }};
+            [this](std::int32_t id) { EXPECT_EQ(backings_.erase(id), 1u); },
+            [](Ino ino) { return "views/v/file-" + std::to_string(ino); }};
   }
   const int fd_ = SessionState::create();
   SessionState state_{fd_};
@@ -208,6 +210,7 @@ TEST_F(TakenOverTest, WhatIsMadeAgainWithOtherContentsIsStaleUntilItIsClosed) {
   EXPECT_EQ(table.find(handles_[0]), nullptr);
   const std::string log = log_.text();
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  EXPECT_THAT(log, testing::HasSubstr("open it again (views/v/file-7)"));
   table.check(8);
   table.release(handles_[0], 7);
   table.release(handles_[2], 7);

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/base/strings.h"
 #include "tests/unit/engine/view/assembled.h"
 
 namespace batchfs {
@@ -47,6 +48,23 @@ TEST(Tree, ChunkNamesAreIndicesJoinedByDots) {
   EXPECT_EQ(chunk_file_stem({3, 0, 12}), "3.0.12");
   EXPECT_EQ(chunk_file_stem({7}), "7");
   EXPECT_EQ(chunk_file_stem({}), "0");
+}
+
+TEST(Tree, PathsAreThatOfTheNamesThatLeadThere) {
+  const Tree tree({"", "g"}, {array("g/a", {4, 4}, {2, 2})},
+                  {view_of({7}, R"({"window": {"t": 1}, "formats": ["npy", "zarr"]})")});
+  for (const char* path :
+       {"store.json", ".batchfs/log", "arrays/g/a/chunks/1.0.npy",
+        "views/given/epoch-0012/batch-000003.npy", "views/given/rank-1-of-4/epoch-0000",
+        "views/given/rank-1-of-4/epoch-0000/batch-000000.zarr/.zgroup"}) {
+    Ino at = kRootIno;
+    for (const std::string& name : split(path, '/'))
+      if (at != 0) at = tree.lookup(at, name).value_or(0);
+    ASSERT_NE(at, 0u) << path;
+    EXPECT_EQ(tree.path(at), path);
+  }
+  EXPECT_EQ(tree.path(kRootIno), "");
+  EXPECT_EQ(tree.path(~Ino{0}), "");
 }
 
 TEST(Tree, ListsAMillionBatchesByPages) {
@@ -108,6 +126,8 @@ TEST(Tree, EveryRankOfEveryWorldHasItsOwnNumbers) {
       EXPECT_TRUE(seen.insert(ino).second) << name;
       EXPECT_EQ(tree.lookup(directory, name), ino) << name;
       EXPECT_EQ(tree.parent(ino), directory) << name;
+      const std::string above = tree.path(directory);
+      EXPECT_EQ(tree.path(ino), above.empty() ? name : above + "/" + name);
       if (tree.is_directory(*tree.node(ino))) self(self, ino);
       return true;
     });
