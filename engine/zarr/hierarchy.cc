@@ -351,6 +351,10 @@ class Opener {
     const Passing passing(memory_, names);
     for (const Store::Entry& entry : entries) {
       if (!entry.is_prefix) continue;
+      // A document of this node. It is listed as a prefix where it is a link that leads outside.
+      if (entry.name == "zarr.json" || entry.name == ".zarray" || entry.name == ".zgroup" ||
+          entry.name == ".zattrs")
+        continue;
       const std::string child = join_path(path, entry.name);
       if (!is_file_name(entry.name)) {
         add_problem(child, "not a usable name");

@@ -221,6 +221,17 @@ def test_links_that_lead_nowhere(fails, good, tmp_path):
     assert "a symbolic link leads to what is not there" in line and "a.zarr/1" in line
 
 
+@pytest.mark.parametrize("document", ["zarr.json", ".zarray"])
+def test_metadata_behind_a_link_outside_is_one_problem(good, tmp_path, document):
+    version = 3 if document == "zarr.json" else 2
+    root = zarr.open_group(tmp_path / "a.zarr", mode="w", zarr_format=version)
+    for name in ("x", "y"):
+        root.create_array(name, data=np.zeros(3))
+    (tmp_path / "a.zarr/y" / document).rename(tmp_path / "elsewhere")
+    (tmp_path / "a.zarr/y" / document).symlink_to(tmp_path / "elsewhere")
+    assert good("inspect", tmp_path / "a.zarr").count(b"leads outside the store") == 1
+
+
 def test_a_damaged_chunk_is_an_error_that_names_it(fails, tmp_path):
     zarr.create_array(tmp_path / "a.zarr", data=sample("f4", (64, 64)), chunks=(32, 32), zarr_format=2)
     chunk = tmp_path / "a.zarr/1.0"
