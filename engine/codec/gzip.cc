@@ -2,26 +2,12 @@
 
 #include <libdeflate.h>
 
-#include "engine/base/per_thread.h"
 #include "engine/codec/codecs.h"
+#include "engine/store/deflate_decoder.h"
 
 namespace batchfs {
 
 namespace {
-
-struct Decompressor {
-  libdeflate_decompressor* const of_library = libdeflate_alloc_decompressor();
-  Decompressor() {
-    if (of_library == nullptr)
-      throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
-  }
-  ~Decompressor() { libdeflate_free_decompressor(of_library); }
-};
-
-libdeflate_decompressor* decompressor() {
-  static PerThread<Decompressor> decompressors;
-  return decompressors.get().of_library;
-}
 
 [[noreturn]] void fail(libdeflate_result result, std::string_view name) {
   if (result == LIBDEFLATE_INSUFFICIENT_SPACE)
@@ -39,8 +25,9 @@ class GzipCodec final : public Codec {
     std::size_t done = 0;
     do {
       std::size_t used = 0, got = 0;
-      const libdeflate_result result = libdeflate_gzip_decompress_ex(
-          decompressor(), in.data(), in.size(), out.data() + done, out.size() - done, &used, &got);
+      const libdeflate_result result =
+          libdeflate_gzip_decompress_ex(deflate_decoder(), in.data(), in.size(), out.data() + done,
+                                        out.size() - done, &used, &got);
       if (result != LIBDEFLATE_SUCCESS) fail(result, name());
       done += got;
       in = in.subspan(used);
@@ -57,7 +44,7 @@ class ZlibCodec final : public Codec {
   std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
     std::size_t got = 0;
     const libdeflate_result result = libdeflate_zlib_decompress(
-        decompressor(), in.data(), in.size(), out.data(), out.size(), &got);
+        deflate_decoder(), in.data(), in.size(), out.data(), out.size(), &got);
     if (result != LIBDEFLATE_SUCCESS) fail(result, name());
     return got;
   }

@@ -12,8 +12,8 @@
 #include <zlib.h>
 
 #include "engine/base/budget.h"
-#include "engine/base/per_thread.h"
 #include "engine/base/strings.h"
+#include "engine/store/deflate_decoder.h"
 #include "engine/store/little_endian.h"
 #include "engine/store/zip/zip_directory.h"
 
@@ -80,21 +80,11 @@ Buffer take(ReadOutcome outcome, std::uint64_t length) {
   return std::move(*bytes);
 }
 
-struct Decompressor {
-  libdeflate_decompressor* const of_library = libdeflate_alloc_decompressor();
-  Decompressor() {
-    if (of_library == nullptr)
-      throw Error(ErrorCode::no_memory, "no memory for the deflate decoder");
-  }
-  ~Decompressor() { libdeflate_free_decompressor(of_library); }
-};
-
 Buffer inflate_whole(std::span<const std::byte> in, std::uint64_t size) {
-  static PerThread<Decompressor> decompressors;
   Buffer out(size);
   std::size_t got = 0;
-  if (libdeflate_deflate_decompress(decompressors.get().of_library, in.data(), in.size(),
-                                    out.data(), out.size(), &got) != LIBDEFLATE_SUCCESS ||
+  if (libdeflate_deflate_decompress(deflate_decoder(), in.data(), in.size(), out.data(), out.size(),
+                                    &got) != LIBDEFLATE_SUCCESS ||
       got != size)
     throw corrupt(
         "the compressed data are damaged, or not as long as the archive's directory says");
