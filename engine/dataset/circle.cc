@@ -91,4 +91,23 @@ std::vector<std::int64_t> positions_on_circle(const NdArray& values, double peri
   return positions;
 }
 
+bool covers_circle(const NdArray& values, double period, const Positions& positions) {
+  const std::int64_t n = positions.size();
+  if (n < 2) return false;
+  const auto way = [&](std::int64_t from, std::int64_t to) {
+    return std::fmod(
+        label_number(values, positions[to]) - label_number(values, positions[from]) + 2 * period,
+        period);
+  };
+  const double tolerance = tolerance_of(values.type, period);
+  // Downwards the ways are those in the other direction.
+  const bool upwards = way(0, 1) <= period / 2;
+  double longest = 0;
+  for (std::int64_t i = 1; i < n; ++i)
+    longest = std::max(longest, upwards ? way(i - 1, i) : way(i, i - 1));
+  const double closing = upwards ? way(n - 1, 0) : way(0, n - 1);
+  // Where 0 and 360 are both stored, rounding may make a whole circle of no way at all.
+  return closing <= 1.5 * longest + tolerance || closing >= period - tolerance;
+}
+
 }  // namespace batchfs

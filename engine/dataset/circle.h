@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/dataset/dataset.h"
+#include "engine/dataset/selection.h"
 
 namespace batchfs {
 
@@ -23,5 +24,10 @@ std::optional<double> period_of(const Variable& index, const NdArray& values);
 /// Precondition: `values` are real numbers; from and to differ by at most a period.
 std::vector<std::int64_t> positions_on_circle(const NdArray& values, double period, double from,
                                               double to);
+
+/// Do the values at `positions`, in this order, go once round a circle of this period: is the way
+/// from the last one to the first no longer than 1.5 times the longest way from one to the next?
+/// Precondition: `values` are real numbers.
+bool covers_circle(const NdArray& values, double period, const Positions& positions);
 
 }  // namespace batchfs

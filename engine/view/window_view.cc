@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/dataset/circle.h"
+#include "engine/dataset/labels.h"
 #include "engine/view/chunk_groups.h"
 #include "engine/view/missing.h"
 #include "engine/view/skipping_order.h"
@@ -31,6 +33,7 @@ class WindowView final : public View {
             ErrorCode::invalid_argument,
             fmt::format("window.{}: \"select\" takes one position of it, which drops the dimension",
                         window.dim));
+      if (window.wrap) check_circle(window.dim);
       window_dims_.push_back(
           {window.dim, window.size, window.wrap, window.edge != WindowSpec::Edge::drop});
       sizes_.push_back(window.size);
@@ -206,6 +209,24 @@ class WindowView final : public View {
   }
 
  private:
+  /// Throws where windows that wrap would join the two edges of a region.
+  void check_circle(const std::string& dim) const {
+    const Variable* index = dataset_->index_of(dim);
+    const Positions& positions = selected(dim);
+    if (index == nullptr || positions.size() == 0) return;
+    const NdArray& values = dataset_->index_values(dim);
+    const auto period = period_of(*index, values);
+    if (!period || covers_circle(values, *period, positions)) return;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "window.{0}.wrap: the values of '{0}', {1} to {2}, are a part of the circle, so "
+            "that a window over their end would join two places that are not neighbours; "
+            "leave \"wrap\" out",
+            dim, label_text(values, positions[0]),
+            label_text(values, positions[positions.size() - 1])));
+  }
+
   /// The same dataset, another specification of it.
   std::shared_ptr<const View> with(ViewSpec spec, bool samples_known,
                                    std::shared_ptr<const SampleIndex> index) const {

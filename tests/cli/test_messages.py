@@ -154,3 +154,17 @@ def test_mount_and_serve_warn_of_memory_as_plan_does(planned, tmp_path):
                 break
         server.terminate()
     assert any(line in logged for logged in said), said
+
+
+def test_windows_that_wrap_need_the_whole_circle(good, fails, tmp_path):
+    view = {"window": {"lon": {"size": 4, "stride": 2, "wrap": True}, "time": 1}}
+    for name, lon in (("globe", np.arange(0, 360, 30.0)), ("region", np.arange(10, 60, 5.0))):
+        xr.Dataset({"t": (("time", "lon"), np.zeros((4, len(lon)), "f4"))}, {"lon": ("lon", lon)}).to_zarr(
+            tmp_path / name, zarr_format=2)
+    (tmp_path / "v.json").write_text(json.dumps(view))
+    good("plan", tmp_path / "globe", "--view", tmp_path / "v.json")
+    line = fails(1, "plan", tmp_path / "region", "--view", tmp_path / "v.json")
+    assert "window.lon.wrap: the values of 'lon', 10.0 to 55.0, are a part of the circle" in line
+    view["select"] = {"lon": {"from": 300, "to": 60, "wrap": True}}
+    (tmp_path / "v.json").write_text(json.dumps(view))
+    assert "part of the circle" in fails(1, "plan", tmp_path / "globe", "--view", tmp_path / "v.json")

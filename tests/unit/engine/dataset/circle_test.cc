@@ -76,5 +76,27 @@ TEST(Circle, RoundingOfTheTypeLosesNoEnd) {
   EXPECT_EQ(taken<double>("<f8", {0.1, 180.1, 349.9}, -10.0999, 0.1), (List{0}));
 }
 
+/// Do values that are selected from the first to the last cover a circle of 360?
+bool covers(const std::vector<double>& values) {
+  MemoryData data;
+  data.index("x", "<f8", values);
+  const auto n = static_cast<std::int64_t>(values.size());
+  return covers_circle(data.dataset()->index_values("x"), 360, Positions::range(0, n));
+}
+
+TEST(Circle, CoversAllOrAPart) {
+  EXPECT_TRUE(covers(evenly(0, 20, 18)));
+  EXPECT_TRUE(covers(evenly(-180, 0.25, 1440)));
+  EXPECT_TRUE(covers(evenly(350, -10, 36)));
+  EXPECT_TRUE(covers(evenly(0, 20, 19)));  // 0 and 360
+  EXPECT_TRUE(covers({300, 330, 0, 30, 60, 90, 120, 150, 180, 210, 240, 270}));
+  EXPECT_TRUE(covers({0, 100, 170, 260}));  // not evenly spaced
+  EXPECT_FALSE(covers(evenly(10, 20, 16)));
+  EXPECT_FALSE(covers(evenly(-10, 0.25, 160)));
+  EXPECT_FALSE(covers(evenly(40, -5, 8)));
+  EXPECT_FALSE(covers({350, 355, 0, 5, 10}));
+  EXPECT_FALSE(covers({7}));
+}
+
 }  // namespace circle_test
 }  // namespace batchfs
