@@ -104,6 +104,21 @@ def test_an_object_that_changes_is_stale(change, tells, origin, mounted):
         assert any(is_stale(g) for g in got)
 
 
+@pytest.mark.says("store-stale")
+def test_the_log_names_an_object_that_changed_once(origin, mounted):
+    with FaultProxy(origin) as proxy:
+        directory = mounted(proxy.url, *MEMORY)
+        assert all(holds(rows(directory, number), 0, number) for number in range(4))
+        zarr.open_array(origin / "x", mode="r+")[:24] = values(1)[:24]
+        got = [rows(directory, number, epoch) for epoch in (1, 2, 3) for number in range(4)]
+        assert sum(map(is_stale, got)) > 4
+        lines = [line for line in (directory / ".batchfs/log").read_text().splitlines()
+                 if "has changed since" in line]
+        assert lines and all("reading a chunk failed" in line for line in lines)
+        objects = [line.split()[-1] for line in lines]
+        assert len(set(objects)) == len(objects) <= 4, lines
+
+
 @pytest.mark.says("store-appears")
 def test_what_was_absent_may_appear(origin, mounted):
     with FaultProxy(origin) as proxy:

@@ -208,9 +208,17 @@ void BatchAssembler::complete(const BatchTable::RecordPtr& record, std::shared_p
                      .bytes = batch == nullptr ? 0 : batch->bytes(),
                      .of = traced(with_.trace, request)});
   if (end == Trace::End::done) ++with_.counters.batches_assembled;
-  if (end == Trace::End::failed)
-    with_.log.error(fmt::format("view {}: epoch {} batch {} failed: {}", request.view->name(),
-                                request.epoch, request.global_batch(), error_of(error).what()));
+  if (end == Trace::End::failed) {
+    const Error cause = error_of(error);
+    const std::string line =
+        fmt::format("view {}: epoch {} batch {} failed: {}", request.view->name(), request.epoch,
+                    request.global_batch(), cause.what());
+    // The object that changed is in the log once; every batch that needs it would be another line.
+    if (cause.code() == ErrorCode::stale)
+      with_.log.debug(line);
+    else
+      with_.log.error(line);
+  }
   const std::uint64_t now = Trace::now();
   for (const WaiterId id : completed.waiters) {
     const std::optional<Waiter> waiter = with_.waiters.take(id);

@@ -328,14 +328,18 @@ void ChunkScheduler::serve_others(const std::shared_ptr<ChunkTask>& task, const 
   task->put_back(std::move(others));  // the error is reported when it is their turn
 }
 
-/// Counts and logs a failure, unless it is that of a reader that left. Returns it with the chunk's
-/// name.
+/// Counts and logs a failure, unless it is that of a reader that left; of an object that changed
+/// only the first. Returns it with the chunk's name.
 std::exception_ptr ChunkScheduler::report(const ChunkTask& task, std::exception_ptr failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const Error& cause) {
     const std::string name = task.array->chunk_name(task.array->grid().chunk(task.key.chunk));
     std::string where = cause.where();
+    const bool has_name = where.starts_with(name + ", ");
+    const std::string object = where.empty() ? name
+                               : has_name    ? where.substr(name.size() + 2)
+                                             : where;
     if (where.empty())
       where = name;
     else if (where.find(name) == std::string::npos)
@@ -343,7 +347,8 @@ std::exception_ptr ChunkScheduler::report(const ChunkTask& task, std::exception_
     const Error placed(cause.code(), cause.why(), where);
     failure = std::make_exception_ptr(placed);
     if (cause.code() == ErrorCode::interrupted) return failure;
-    log_.error(fmt::format("reading a chunk failed: {}", placed.what()));
+    if (cause.code() != ErrorCode::stale || stale_.add(object))
+      log_.error(fmt::format("reading a chunk failed: {}", placed.what()));
   } catch (const std::exception& cause) {
     log_.error(fmt::format("reading a chunk failed: {}", cause.what()));
   }

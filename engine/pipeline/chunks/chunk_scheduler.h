@@ -33,6 +33,7 @@
 #include "engine/pipeline/chunks/chunk_decoder.h"
 #include "engine/pipeline/chunks/chunk_fetcher.h"
 #include "engine/pipeline/chunks/chunk_task.h"
+#include "engine/pipeline/chunks/reported_objects.h"
 #include "engine/pipeline/executor.h"
 #include "engine/telemetry/counters.h"
 
@@ -92,6 +93,7 @@ class ChunkScheduler {
   ChunkCache& cache_;
   Counters& counters_;
   Log& log_;
+  ReportedObjects stale_;
   ChunkDecoder decoder_;
   ChunkFetcher fetcher_;
   /// Guards the members below and all tasks. Lock order: before ChunkCache's and Executor's.
