@@ -60,10 +60,15 @@ class Layouter {
     return definition_.stack && dim == *definition_.stack;
   }
 
+  /// Whether the dimension goes into the stack. Without "dims", those join that not all variables
+  /// have, such as levels: latitude and longitude stay. A window's dimension never joins.
   bool is_joined(const std::string& dim) const {
     if (!definition_.stack) return false;
-    return definition_.dims ? !contains(*definition_.dims, dim)
-                            : window_number(tensor_.windows, dim) < 0;
+    if (definition_.dims) return !contains(*definition_.dims, dim);
+    return window_number(tensor_.windows, dim) < 0 &&
+           !std::all_of(
+               tensor_.variables.begin(), tensor_.variables.end(),
+               [&](const auto& variable) { return contains(kept_dims(*variable.second), dim); });
   }
 
   /// The tensor's own dimensions, by their stored names.

@@ -364,7 +364,8 @@ class View:
             names = tensor["variables"]
             own = self.dims[names[0]]
             stack = tensor.get("stack")
-            order = tensor.get("dims") or ([stack] if stack else []) + [d for d in own if not stack or d in self.window]
+            shared = [d for d in own if d in self.window or all(d in self.dims[name] for name in names)]
+            order = tensor.get("dims") or ([stack, *shared] if stack else own)
             for name in names:
                 values, dims = self.part(name, tensor, row, sizes), self.dims[name]
                 if stack:

@@ -112,7 +112,8 @@ def test_tensors_offsets_stack_dims_and_dtype(batchfs, store, tmp_path):
                 "x": {"variables": ["t2m", "q", "msl"], "offsets": {"time": [-2, 0]}, "stack": "channel",
                       "dims": ["time", "channel", "lat", "lon"]},
                 "y": {"variables": ["q"], "offsets": {"time": [1]}},
-                "flat": {"variables": ["q", "t2m"], "stack": "all"}},
+                "flat": {"variables": ["q", "t2m"], "stack": "all", "dims": ["all", "time"]},
+                "maps": {"variables": ["q", "t2m"], "stack": "all"}},
             "batch": {"size": 4, "remainder": "drop"}, "dtype": "float32", "formats": ["npy"]}
     batches = Batches(batchfs, tmp_path, path, view)
     sub = ds.sel(level=[500, 850], time=slice("2000-01-02", "2000-01-05"))
@@ -126,6 +127,8 @@ def test_tensors_offsets_stack_dims_and_dtype(batchfs, store, tmp_path):
         equal(batches.tensor("y", b), np.stack([sub.q.values[s + 1:s + 2] for s in mine]))
         flat = np.stack([np.concatenate([sub.q.values[s].ravel(), sub.t2m.values[s].ravel()])[:, None] for s in mine])
         equal(batches.tensor("flat", b), flat)
+        equal(batches.tensor("maps", b),
+              np.stack([np.concatenate([sub.q.values[s], sub.t2m.values[s][None]])[:, None] for s in mine]))
 
 
 @pytest.mark.parametrize("remainder", ["keep", "drop", "pad"])

@@ -126,12 +126,18 @@ TEST(TensorLayout, AStackJoinsWhatDimsDoesNotName) {
   EXPECT_THAT(strides(layout.placements[1]), ElementsAre(16, 48, 4));
 }
 
-TEST(TensorLayout, WithoutDimsAStackJoinsWhatHasNoWindowAndComesFirst) {
+TEST(TensorLayout, WithoutDimsAStackJoinsTheDimsThatNotAllHaveAndComesFirst) {
   const TensorLayout layout = Tensors({{"time", 2, false}}).layout(definition({"a", "b"}, "c"));
-  EXPECT_THAT(layout.spec.dims, ElementsAre("sample", "c", "time"));
-  EXPECT_EQ(layout.spec.shape, (Dims{10, 12 + 24, 2}));
+  EXPECT_THAT(layout.spec.dims, ElementsAre("sample", "c", "time", "lat", "lon"));
+  EXPECT_EQ(layout.spec.shape, (Dims{10, 1 + 2, 2, 3, 4}));
   EXPECT_EQ(layout.spec.stack_axis, 1);
-  // In the first variable's order, then what only the other has.
+  EXPECT_THAT(layout.joined, ElementsAre(ElementsAre(), ElementsAre("level")));
+}
+
+TEST(TensorLayout, AStackJoinsInTheOrderOfTheFirstVariableThenWhatOnlyTheOtherHas) {
+  const TensorLayout layout =
+      Tensors({{"time", 2, false}}).layout(definition({"a", "b"}, "c", {{"c", "time"}}));
+  EXPECT_EQ(layout.spec.shape, (Dims{10, 12 + 24, 2}));
   EXPECT_THAT(layout.joined,
               ElementsAre(ElementsAre("lat", "lon"), ElementsAre("lat", "lon", "level")));
 }

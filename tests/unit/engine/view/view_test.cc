@@ -88,6 +88,9 @@ TEST_F(AnyView, SchemaSaysWhatLiesAlongAStack) {
         .value("channels", Json());
   };
   EXPECT_EQ(channels(R"("tensors": {"p": {"variables": ["a"], "stack": "channel"}})"),
+            Json::array({"a"}));
+  EXPECT_EQ(channels(R"("tensors": {"p": {"variables": ["a"], "stack": "channel",
+                                          "dims": ["channel", "time"]}})"),
             Json::array({"a_500_0", "a_500_1", "a_500_2", "a_500_3", "a_850_0", "a_850_1",
                          "a_850_2", "a_850_3"}));
   EXPECT_EQ(
