@@ -13,12 +13,16 @@ inline std::exception_ptr ending_error() {
   return std::make_exception_ptr(Error(ErrorCode::interrupted, "the mount is ending"));
 }
 
-/// `what`: "a batch".
-inline Error larger_than_budget(const std::string& what, std::uint64_t bytes,
-                                std::uint64_t budget) {
+inline Error batch_larger_than_budget(std::uint64_t bytes, std::uint64_t budget) {
   return Error(ErrorCode::no_memory,
-               what + " of " + format_size(bytes) + " is larger than the memory budget of " +
+               "a batch of " + format_size(bytes) + " is larger than the memory budget of " +
                    format_size(budget) + "; use a smaller batch size or a larger --memory");
+}
+
+inline Error chunk_larger_than_budget(std::uint64_t bytes, std::uint64_t budget) {
+  return Error(ErrorCode::no_memory, "a chunk takes " + format_size(bytes) +
+                                         " to decode, and the memory budget is " +
+                                         format_size(budget) + "; use a larger --memory");
 }
 
 }  // namespace batchfs

@@ -70,6 +70,26 @@ def test_codecs_on_codecs_are_bounded(tmp_path):
     assert_linear(times, "codecs")
 
 
+@pytest.mark.parametrize("codec", ["zstd", "blosc"])
+def test_a_chunk_larger_than_the_memory_is_refused(tmp_path, codec):
+    import zarr  # noqa: PLC0415 (the other tests run without it)
+
+    codecs = {"zstd": zarr.codecs.ZstdCodec(), "blosc": zarr.codecs.BloscCodec(cname="lz4")}
+    array = zarr.create_array(str(tmp_path / "store"), shape=(4, 75 * MB), chunks=(4, 75 * MB), dtype="i1",
+                              compressors=codecs[codec])
+    array[...] = 1
+    for selection in (["dim_1=#0:#100"], []):
+        options = [option for one in selection for option in ("--select", one)]
+        measured = measure(PROGRAM, "cat", tmp_path / "store", "/", *options, "--memory", MEMORY)
+        assert_bounded(measured, f"a chunk of 300 MB, {options}")
+        if codec == "blosc" and not options:
+            assert measured.status == 0, measured.error  # a part after the other
+        else:
+            assert measured.status == 1 and "--memory" in measured.error, measured.error
+    measured = measure(PROGRAM, "cat", tmp_path / "store", "/", "--select", "dim_1=#0:#100", "--memory", 400 * MB)
+    assert measured.status == 0, measured.error
+
+
 @pytest.mark.says("bounded-limits")
 def test_more_codecs_than_the_limit_are_refused_by_name(fails, tmp_path):
     codecs = [{"name": "bytes"}] + [{"name": "gzip", "configuration": {"level": 1}}] * 40

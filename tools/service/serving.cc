@@ -53,7 +53,7 @@ std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_
 namespace {
 
 void check_memory(const View& view, std::uint64_t bytes, std::uint64_t budget) {
-  if (bytes > budget) throw larger_than_budget("a batch", bytes, budget).at("view " + view.name());
+  if (bytes > budget) throw batch_larger_than_budget(bytes, budget).at("view " + view.name());
 }
 
 }  // namespace

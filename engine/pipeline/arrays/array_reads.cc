@@ -65,8 +65,7 @@ WaiterId ArrayReads::open_box(const std::shared_ptr<const Array>& array, const B
   const std::uint64_t size = header.size() + static_cast<std::uint64_t>(box.elements() * itemsize);
   const std::uint64_t bytes = with_.files.memory_of(size);
   if (bytes > with_.budget.limit()) {
-    done(nullptr,
-         std::make_exception_ptr(larger_than_budget("a chunk", bytes, with_.budget.limit())));
+    done(nullptr, std::make_exception_ptr(chunk_larger_than_budget(bytes, with_.budget.limit())));
     return 0;
   }
   const auto assembly = std::make_shared<Assembly>();

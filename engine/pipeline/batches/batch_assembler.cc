@@ -101,8 +101,7 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     const View& view = *request.view;
     const BatchLayout layout = request.format->layout(view, request.global_batch());
     const std::uint64_t bytes = memory_of(layout);
-    if (bytes > with_.budget.limit())
-      throw larger_than_budget("a batch", bytes, with_.budget.limit());
+    if (bytes > with_.budget.limit()) throw batch_larger_than_budget(bytes, with_.budget.limit());
     Budget::Reservation memory = reserve(*record, bytes, *begun);
     if (!memory) return begun->waited ? queue(record, bytes) : give_up(record);
     const std::shared_ptr<Batch> batch = make_batch(with_.files, *request.format, layout);

@@ -3,10 +3,14 @@
 #include <algorithm>
 
 #include "engine/pipeline/chunks/chunk_costs.h"
+#include "engine/pipeline/engine_errors.h"
 
 namespace batchfs {
 
 namespace {
+
+/// A chunk of up to this many bytes is decoded even where the whole budget is smaller.
+constexpr std::uint64_t kMaxBeyondBudget = 32 << 20;
 
 /// Where in the array an element of a chunk is.
 Dims array_index(const Array& array, std::int64_t chunk, const Dims& in_chunk) {
@@ -76,6 +80,11 @@ Budget::Reservation ChunkDecoder::find_memory(std::uint64_t bytes,
     }
   } while (cache_.evict_one());
   return result;
+}
+
+void ChunkDecoder::check_size(std::uint64_t bytes) const {
+  if (bytes > budget_.limit() && bytes > kMaxBeyondBudget)
+    throw chunk_larger_than_budget(bytes, budget_.limit());
 }
 
 void ChunkDecoder::adjust(Budget::Reservation& memory, std::uint64_t bytes,
@@ -154,12 +163,14 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
   // And what lies between its codecs.
   const auto reserve_passing = [&](const Dims& out_strides) {
     const bool is_read = stored == nullptr && !array.chain().is_plain();
-    const std::uint64_t bytes =
-        (is_read ? stored_bytes(array, box, false) : 0) + array.scratch_bytes(box, out_strides);
+    const std::uint64_t scratch = array.scratch_bytes(box, out_strides);
+    check_size(scratch);  // how much is read is only estimated
+    const std::uint64_t bytes = (is_read ? stored_bytes(array, box, false) : 0) + scratch;
     if (bytes > 0) reserve(passing, bytes);
   };
   Result result;
   const std::uint64_t bytes = static_cast<std::uint64_t>(box.elements()) * array.type().itemsize;
+  check_size(bytes);
   Budget::Reservation kept = reserve_to_keep(array, number, bytes, consumers);
   const auto in_place =
       kept.bytes() == bytes && bytes > 0

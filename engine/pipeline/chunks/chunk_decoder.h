@@ -44,7 +44,8 @@ class ChunkDecoder {
   /// Decodes `box` of chunk `number`, which holds what all `consumers` need, from `stored` or,
   /// where that is null, from the local store, and hands it to them: straight to where one of them
   /// wants it, if that can be. Where the budget is used up, one chunk at a time is decoded beyond
-  /// it, since what was begun must end. Throws as Array::decode() and load() do.
+  /// it, since what was begun must end; as check_size() allows. Throws as Array::decode() and
+  /// load() do.
   Result decode(const Array& array, std::int64_t number, const Box& box,
                 std::span<const ChunkConsumer> consumers, const KeptChunk* stored);
 
@@ -57,6 +58,9 @@ class ChunkDecoder {
   /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up.
   /// May be less than `bytes`.
   Budget::Reservation find_memory(std::uint64_t bytes, std::span<const ChunkConsumer> consumers);
+  /// Throws no_memory when decoding into `bytes` of memory would go too far beyond the whole
+  /// budget.
+  void check_size(std::uint64_t bytes) const;
   /// `memory` grown to `bytes`, beyond the budget where it must be, or shrunk.
   void adjust(Budget::Reservation& memory, std::uint64_t bytes,
               std::span<const ChunkConsumer> consumers);

@@ -240,6 +240,16 @@ void ChunkScheduler::run(const std::shared_ptr<ChunkTask>& task, Turn turn, Urge
         fetches_pieces(*task->array, task->key.chunk, box, 1 + others + cache_.uses(task->key),
                        stored ? &stored->encoded : nullptr);
     const std::uint64_t bytes = stored_bytes(*task->array, box, in_pieces);
+    try {
+      decoder_.check_size(static_cast<std::uint64_t>(box.elements()) *
+                          task->array->type().itemsize);
+    } catch (...) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (--fetches_ == 0) no_fetches_.notify_all();
+      }
+      return finish(task, served, std::current_exception());
+    }
     Budget::Reservation memory = decoder_.find_memory(bytes, served);
     if (memory.bytes() < bytes) {
       if (postpone(task, served, memory)) return;

@@ -152,6 +152,20 @@ TEST(ChunkDecoder, AChunkIsKeptInPlaceOfThoseThatAreUsedLater) {
   EXPECT_TRUE(d.cache.holds({d.array.get(), 1}, kWhole));
 }
 
+TEST(ChunkDecoder, AChunkThatIsFarLargerThanTheBudgetIsRefused) {
+  Decoding d(kWholeChunks);
+  d.decoder.check_size(32 << 20);
+  try {
+    d.decoder.check_size(33 << 20);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::no_memory);
+    EXPECT_NE(error.why().find("--memory"), std::string::npos) << error.why();
+  }
+  Budget large(40 << 20);
+  ChunkDecoder(large, d.cache, d.counters, d.trace).check_size(33 << 20);
+}
+
 TEST(ChunkDecoder, OneWindowInTwoTensorsIsDecodedOnceAndCopied) {
   Decoding d;
   const Wanted reader(d, 2, {kSecondStep, kSecondStep});
