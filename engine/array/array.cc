@@ -240,13 +240,15 @@ EncodedChunk Array::fetch(const Dims& chunk, const Box& part) const {
   return start_fetch(chunk, part).get();
 }
 
-std::optional<Array::Stored> Array::find_stored(const Dims& chunk) const {
+std::optional<Array::Stored> Array::find_stored(const Dims& chunk, bool* object_missing) const {
   try {
-    const std::optional<ChunkPlace> place = locator_->locate_local(chunk).place;
+    const auto [place, is_object_missing] = locator_->locate_local(chunk);
+    if (object_missing != nullptr) *object_missing = is_object_missing;
     if (!place) return std::nullopt;
     const std::optional<std::uint64_t> size =
         place->length ? place->length : store_->size(place->key);
     if (!size) {
+      if (object_missing != nullptr) *object_missing = true;
       local_missing(place->key);
       return std::nullopt;
     }

@@ -73,9 +73,9 @@ class Array {
     std::uint64_t offset = 0, size = 0;
     bool is_object = true;  // all of the object, not a member of a shard
   };
-  /// nullopt: the chunk is missing. Blocking; for local stores. Throws corrupt for a size that it
-  /// cannot have.
-  std::optional<Stored> find_stored(const Dims& chunk) const;
+  /// nullopt: the chunk is missing; `object_missing` then says whether its object is. Blocking; for
+  /// local stores. Throws corrupt for a size that it cannot have.
+  std::optional<Stored> find_stored(const Dims& chunk, bool* object_missing = nullptr) const;
   /// Reads bytes [offset, offset + out.size()) of it. Throws stale when it has changed since it was
   /// found.
   void read_stored(const Dims& chunk, const Stored& stored, std::uint64_t offset,

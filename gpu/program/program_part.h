@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/array/array.h"
+#include "engine/array/shard_presence.h"
 #include "gpu/program/assembly_plan.h"
 #include "gpu/program/chunk_arena.h"
 #include "gpu/program/gpu_codec_support.h"
@@ -46,6 +47,7 @@ struct StreamedBatch {
   std::uint64_t began = 0, bytes = 0;  // for the trace
   std::string why_failed;              // guarded by the source's mutex
   std::vector<std::shared_ptr<DecodedChunk>> used;
+  ShardPresence shards;
 };
 
 /// What came of a request for a chunk of a remote store.
@@ -64,6 +66,7 @@ struct StagedChunk {
   const Array* array = nullptr;
   std::uint32_t variable = 0;
   Dims index;
+  bool object_missing = false;          // where the chunk is missing: its object is
   std::optional<Array::Stored> stored;  // of a local store
   std::shared_ptr<Fetched> fetched;     // of a remote one, and without error
   std::uint64_t begin = 0,

@@ -144,7 +144,13 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
           chunk = nullptr;
       }
       const bool is_new = chunk == nullptr;
-      if (is_new && !locate(planned, use, staged)) {
+      const bool missing = is_new && !locate(planned, use, staged);
+      if (const Array& array = *view_->variables()[use.variable]->array; array.is_sharded()) {
+        if (auto mixture = batch->shards.observe(array, array.object_number(use.chunk),
+                                                 missing && staged.object_missing))
+          throw std::move(*mixture);
+      }
+      if (missing) {
         add_use(part->gathers, *view_, tables_, planned.plan, use, nullptr, tensors);
         continue;
       }
@@ -228,7 +234,7 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
   staged.index = array.grid().chunk(use.chunk);
   std::uint64_t stored_size = 0;
   if (array.store().is_local()) {
-    staged.stored = array.find_stored(staged.index);
+    staged.stored = array.find_stored(staged.index, &staged.object_missing);
     if (!staged.stored) return false;
     stored_size = staged.stored->size;
   } else {
@@ -239,6 +245,7 @@ bool ProgramSource::locate(const Planned& planned, const ChunkUse& use, StagedCh
     if (const auto* error = std::get_if<std::exception_ptr>(staged.fetched.get()))
       std::rethrow_exception(*error);
     const auto& encoded = std::get<EncodedChunk>(*staged.fetched);
+    staged.object_missing = encoded.object_missing;
     if (encoded.missing) return false;
     stored_size = encoded.bytes.size();
   }

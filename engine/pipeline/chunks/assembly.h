@@ -7,13 +7,13 @@
 #include <atomic>
 #include <exception>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "engine/array/array.h"
+#include "engine/array/shard_presence.h"
 #include "engine/base/budget.h"
 #include "engine/dataset/converter.h"
 #include "engine/pipeline/executor.h"
@@ -78,13 +78,14 @@ class Assembly {
   /// the shard is. When the shard appeared in between, the assembly fails: a batch never mixes
   /// versions.
   void observe(const Array& array, std::int64_t shard, bool missing) {
+    std::optional<Error> mixture;
     {
       const std::lock_guard lock(mutex_);
-      const auto [seen, is_new] = shards_.try_emplace({&array, shard}, missing);
-      if (is_new || seen->second == missing || error_) return;
-      error_ = std::make_exception_ptr(Error(ErrorCode::stale, kAppeared, array.metadata().path));
+      mixture = shards_.observe(array, shard, missing);
+      if (!mixture || error_) return;
+      error_ = std::make_exception_ptr(*mixture);
     }
-    if (mixed) mixed(Error(ErrorCode::stale, kAppeared, array.metadata().path));
+    if (mixed) mixed(*mixture);
   }
   /// Called when observe() finds a mixture, under no lock. Set before the first use can complete.
   std::function<void(const Error&)> mixed;
@@ -113,9 +114,7 @@ class Assembly {
   std::mutex mutex_;
   Budget::Reservation ahead_;
   std::exception_ptr error_;
-  std::map<std::pair<const Array*, std::int64_t>, bool> shards_;  // was it missing?
-  static constexpr const char* kAppeared =
-      "a shard appeared while its chunks were read; open it again to see the new one";
+  ShardPresence shards_;
 };
 
 }  // namespace batchfs

@@ -60,6 +60,38 @@ class ChangingStore final : public Store {
   const std::string key_, later_;
 };
 
+/// An object that is not there when it is looked at first.
+class AppearingStore final : public Store {
+ public:
+  AppearingStore(std::shared_ptr<MemoryObjects> store, std::string key)
+      : store_(std::move(store)), key_(std::move(key)) {}
+  std::string url() const override { return "appearing"; }
+  bool is_local() const override { return true; }
+  std::optional<Buffer> read(const std::string& key, ByteRange range) override {
+    if (!appeared(key)) return std::nullopt;
+    return store_->read(key, range);
+  }
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
+                                    std::span<std::byte> out) override {
+    if (!appeared(key)) return std::nullopt;
+    return store_->read_into(key, offset, out);
+  }
+  std::optional<std::uint64_t> size(const std::string& key) override {
+    if (!appeared(key)) return std::nullopt;
+    return store_->size(key);
+  }
+  std::vector<Entry> list(const std::string&) override { return {}; }
+
+ private:
+  bool appeared(const std::string& key) {
+    return key != key_ || std::exchange(was_looked_at_, true);
+  }
+
+  std::shared_ptr<MemoryObjects> store_;
+  const std::string key_;
+  bool was_looked_at_ = false;
+};
+
 struct Epoch {
   std::vector<std::vector<std::byte>> batches;  // tensors one after the other, as the format "raw"
   std::vector<std::string> failed;
@@ -273,6 +305,50 @@ TEST(ProgramSource, AChunkThatChangesBetweenItsSizeAndItsBytesFailsItsBatch) {
         EXPECT_EQ(result.failed[b].find("changed while it was read") != std::string::npos, b == 1)
             << name << b << result.failed[b];
     }
+}
+
+TEST(ProgramSource, AShardThatAppearsInTheMiddleOfABatchFailsIt) {
+  const Json little = {{"name", "bytes"}, {"configuration", {{"endian", "little"}}}};
+  const Json document = {
+      {"zarr_format", 3},
+      {"node_type", "array"},
+      {"shape", {8, 16}},
+      {"data_type", "int32"},
+      {"fill_value", -1},
+      {"dimension_names", {"time", "x"}},
+      {"chunk_grid", {{"name", "regular"}, {"configuration", {{"chunk_shape", {4, 16}}}}}},
+      {"chunk_key_encoding", {{"name", "default"}}},
+      {"codecs", Json::array({{{"name", "sharding_indexed"},
+                               {"configuration",
+                                {{"chunk_shape", {1, 16}},
+                                 {"codecs", Json::array({little})},
+                                 {"index_location", "start"},
+                                 {"index_codecs", Json::array({little})}}}}})}};
+  std::string shard;
+  for (std::uint64_t k = 0; k < 4; ++k)
+    for (const std::uint64_t word : {64 + k * 64, UINT64_C(64)})
+      shard.append(reinterpret_cast<const char*>(&word), sizeof word);
+  for (std::int32_t value = 0; value < 64; ++value)
+    shard.append(reinterpret_cast<const char*>(&value), sizeof value);
+  for (const std::string appears : {"", "a/c/0/0", "a/c/1/0"}) {
+    MemoryData data;
+    data.hierarchy.groups[""] = {};
+    data.hierarchy.arrays["a"] = parse_array_v3("a", document, "a/zarr.json");
+    data.store->objects["a/zarr.json"] = document.dump();
+    for (const char* key : {"a/c/0/0", "a/c/1/0"}) data.store->objects[key] = shard;
+    const auto store = std::make_shared<AppearingStore>(data.store, appears);
+    const auto view =
+        View::parse(std::make_shared<const Dataset>(store, data.hierarchy),
+                    R"({"variables": ["a"], "window": {"time": 1}, "batch": 4})", "v", "test");
+    Epoch result;
+    run(view, 64 << 10, 1 << 20, result);
+    ASSERT_EQ(result.failed.size(), 2u);
+    for (std::size_t b = 0; b < 2; ++b) {
+      const bool is_mixed = appears == (b == 0 ? "a/c/0/0" : "a/c/1/0");
+      EXPECT_EQ(result.failed[b].find("a shard appeared") != std::string::npos, is_mixed)
+          << appears << " " << b << result.failed[b];
+    }
+  }
 }
 
 TEST(ProgramSource, ADamagedProgramIsRefusedOrStaysInsideOfItsAreas) {
