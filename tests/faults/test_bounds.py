@@ -70,6 +70,7 @@ def test_codecs_on_codecs_are_bounded(tmp_path):
     assert_linear(times, "codecs")
 
 
+@pytest.mark.says("bounded-memory")
 @pytest.mark.parametrize("codec", ["zstd", "blosc"])
 def test_a_chunk_larger_than_the_memory_is_refused(tmp_path, codec):
     import zarr  # noqa: PLC0415 (the other tests run without it)
