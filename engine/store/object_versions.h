@@ -40,11 +40,13 @@ class ObjectVersions {
   /// Remembers the version of an object that is not in the table. False when the table has another
   /// version of it. kUnknown matches every version.
   bool accept(std::string_view key, std::uint64_t version);
-  /// nullopt: never read, or not remembered.
+  /// nullopt: never read, not remembered, of unknown version, or just being kept by another thread.
   std::optional<std::uint64_t> find(std::string_view key) const {
-    return table_->find(key, space_);
+    const std::optional<std::uint64_t> version = table_->find(key, space_);
+    return version == kUnknown ? std::nullopt : version;
   }
-  bool contains(std::string_view key) const { return find(key).has_value(); }
+  /// Has it been read, whatever its version?
+  bool contains(std::string_view key) const { return table_->find(key, space_).has_value(); }
 
   /// As status.json shows them.
   std::vector<Store::Counter> counters() const;

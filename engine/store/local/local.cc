@@ -255,11 +255,12 @@ class LocalStore final : public Store {
   std::optional<std::uint64_t> with_object(const std::string& key, Read&& read) {
     std::uint64_t waited_for = 0;  // a version that has been as it is for long enough
     for (int look = 0; look < kMaxLooks; ++look) {
+      const bool was_there = versions_.contains(key);
       const std::optional<std::uint64_t> known = versions_.find(key);
       const Descriptor file = open(key);
       const std::optional<struct stat> before = stat_of(file, key);
       if (!before) {
-        if (known) throw ObjectVersions::vanished((root_ / key).string());
+        if (was_there) throw ObjectVersions::vanished((root_ / key).string());
         return std::nullopt;
       }
       const std::uint64_t version = version_of(*before);

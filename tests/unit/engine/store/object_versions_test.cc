@@ -34,7 +34,9 @@ TEST(ObjectVersions, AnUnknownVersionMatchesEveryOne) {
   EXPECT_NE(ObjectVersions::digest("a"), ObjectVersions::digest("b"));
   EXPECT_TRUE(versions.accept("t", ObjectVersions::kUnknown));
   EXPECT_TRUE(versions.contains("t"));
+  EXPECT_EQ(versions.find("t"), std::nullopt);
   EXPECT_TRUE(versions.accept("t", 7));  // reported now
+  EXPECT_EQ(versions.find("t"), 7u);
   EXPECT_TRUE(versions.accept("t", ObjectVersions::kUnknown));
   EXPECT_FALSE(versions.accept("t", 8));
 }

@@ -321,6 +321,20 @@ TEST_F(LocalStoreTest, AnObjectHasOneVersion) {
   EXPECT_EQ(text_of(open()->read("a")), "9876543210");
 }
 
+TEST_F(LocalStoreTest, AnObjectWhoseVersionIsJustBeingKeptIsRead) {
+  // What a thread sees while another one reads the object for the first time, and what a daemon
+  // that was killed at that moment leaves.
+  write("a", "0123456789");
+  const auto table = std::make_shared<VersionTable>();
+  table->accept("a", VersionTable::kUnknown);
+  table->accept("b", VersionTable::kUnknown);
+  const auto store = open_local_store(directory_.path(), {.versions = {.table = table}});
+  EXPECT_EQ(text_of(store->read("a")), "0123456789");
+  write("a", "9876543210");
+  EXPECT_EQ(code_of([&] { store->read("a", {}); }), ErrorCode::stale);
+  EXPECT_EQ(code_of([&] { store->read("b", {}); }), ErrorCode::stale);  // it was there
+}
+
 TEST_F(LocalStoreTest, WhatWasAbsentMayAppear) {
   const auto store = open();
   EXPECT_EQ(store->size("a/b"), std::nullopt);
