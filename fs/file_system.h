@@ -50,9 +50,11 @@ class OpenFile {
   /// is none.
   virtual const MemoryFile* memory_file() const { return nullptr; }
 
-  /// `done` is called once with the bytes (valid during the call; fewer than `size` only at the end
-  /// of the file) or an error, from any thread, possibly before this returns.
-  using ReadDone = std::function<void(std::span<const std::byte>, std::exception_ptr)>;
+  using Bytes = std::span<const std::byte>;
+  /// `done` is called once with the bytes (runs that follow each other, valid during the call, of
+  /// `size` bytes together, fewer only at the end of the file) or an error, from any thread,
+  /// possibly before this returns.
+  using ReadDone = std::function<void(std::span<const Bytes>, std::exception_ptr)>;
   virtual void read(std::uint64_t offset, std::uint64_t size, ReadDone done) = 0;
 };
 

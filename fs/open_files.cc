@@ -19,11 +19,13 @@ constexpr std::uint64_t kReadAheadBytes = 16 << 20;
 }  // namespace
 
 void TextFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
-  done(cut(std::as_bytes(std::span(text_)), offset, size), nullptr);
+  const Bytes bytes = cut(std::as_bytes(std::span(text_)), offset, size);
+  done({&bytes, 1}, nullptr);
 }
 
 void SealedFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
-  done(cut(file_->span(), offset, size), nullptr);
+  const Bytes bytes = cut(file_->span(), offset, size);
+  done({&bytes, 1}, nullptr);
 }
 
 ValuesFile::ValuesFile(Engine& engine, std::shared_ptr<const Array> array, std::string header)
@@ -33,42 +35,55 @@ ValuesFile::ValuesFile(Engine& engine, std::shared_ptr<const Array> array, std::
       size_(header_.size() +
             static_cast<std::uint64_t>(element_count(array_->shape())) * array_->type().itemsize) {}
 
+/// A sequential reader is at elements [first, last): has what follows decoded, and all of the
+/// chunks it is in.
+void ValuesFile::read_ahead(std::uint64_t first, std::uint64_t last) {
+  const std::uint64_t itemsize = array_->type().itemsize;
+  const std::uint64_t until =
+      std::min(last + kReadAheadBytes / itemsize, (size_ - header_.size()) / itemsize);
+  const std::uint64_t begin = std::max(first, ahead_.exchange(until));
+  if (begin < until)
+    engine_.arrays().read_ahead(array_, static_cast<std::int64_t>(begin),
+                                static_cast<std::int64_t>(until - begin));
+}
+
 void ValuesFile::read(std::uint64_t offset, std::uint64_t size, ReadDone done) {
   if (offset >= size_) return done({}, nullptr);
   size = std::min(size, size_ - offset);
   const bool sequential = next_.exchange(offset + size) == offset;
+  if (!sequential) ahead_ = 0;
   const std::uint64_t itemsize = array_->type().itemsize;
-  // Whole elements around what is asked for; the header comes before them.
-  const std::uint64_t in_header =
-      offset < header_.size() ? std::min(size, header_.size() - offset) : 0;
+  // Whole elements around the requested bytes; the header comes before them.
+  const Bytes header = cut(std::as_bytes(std::span(header_)), offset, size);
   const std::uint64_t begin = std::max<std::uint64_t>(offset, header_.size()) - header_.size();
-  const std::uint64_t end = offset + size - std::min<std::uint64_t>(offset + size, header_.size());
-  if (end <= begin) return done(cut(std::as_bytes(std::span(header_)), offset, size), nullptr);
-  const std::uint64_t first = begin / itemsize, last = (end + itemsize - 1) / itemsize;
+  const std::uint64_t count = size - header.size();  // bytes
+  if (count == 0) return done({&header, 1}, nullptr);
+  const std::uint64_t first = begin / itemsize, last = (begin + count + itemsize - 1) / itemsize;
   const std::uint64_t skip = begin - first * itemsize;
-  // The header's part and the elements in one buffer, so that the reply is one run of bytes; the
-  // elements aligned. Where the header is part of it, the first element is whole (skip is 0).
-  const std::uint64_t pad = (in_header + 63) / 64 * 64;
-  auto buffer = std::make_shared<Buffer>(pad + (last - first) * itemsize);
-  std::byte* elements = buffer->data() + pad;
-  std::byte* reply = elements + skip - in_header;
-  if (sequential) {
-    // Also of the chunk that this read is in: the whole of it is going to be needed.
-    const std::uint64_t count = std::min((last - first) + kReadAheadBytes / itemsize,
-                                         (size_ - header_.size()) / itemsize - first);
-    engine_.arrays().read_ahead(array_, static_cast<std::int64_t>(first),
-                                static_cast<std::int64_t>(count));
+  ArrayReads& arrays = engine_.arrays();
+  const std::vector<ArrayReads::CachedRun> runs = arrays.find_cached(
+      array_, static_cast<std::int64_t>(first), static_cast<std::int64_t>(last - first));
+  if (!runs.empty()) {
+    std::vector<Bytes> reply{header};
+    for (const ArrayReads::CachedRun& run : runs) reply.push_back(run.bytes);
+    reply[1] = reply[1].subspan(skip);
+    reply.back() = reply.back().first(reply.back().size() - (last * itemsize - begin - count));
+    engine_.counters().bytes_delivered += size;
+    done(reply, nullptr);
+    // Behind the answer: its reader works on it meanwhile.
+    if (sequential) read_ahead(first, last);
+    return;
   }
-  engine_.arrays().read_elements(
-      array_, static_cast<std::int64_t>(first), static_cast<std::int64_t>(last - first), elements,
-      buffer,
-      [this, buffer, reply, size, offset, in_header,
-       done = std::move(done)](std::exception_ptr error) {
+  if (sequential) read_ahead(first, last);
+  auto buffer = std::make_shared<Buffer>((last - first) * itemsize);
+  arrays.read_elements(
+      array_, static_cast<std::int64_t>(first), static_cast<std::int64_t>(last - first),
+      buffer->data(), buffer,
+      [this, buffer, header, skip, count, done = std::move(done)](std::exception_ptr error) {
         if (error) return done({}, error);
-        std::memcpy(reply, header_.data() + std::min<std::uint64_t>(offset, header_.size()),
-                    in_header);
-        engine_.counters().bytes_delivered += size;
-        done({reply, size}, nullptr);
+        const Bytes reply[] = {header, {buffer->data() + skip, count}};
+        engine_.counters().bytes_delivered += header.size() + count;
+        done(reply, nullptr);
       });
 }
 

@@ -45,7 +45,10 @@ class ValuesFile final : public OpenFile {
   std::shared_ptr<const Array> array_;
   const std::string header_;
   const std::uint64_t size_;
+  void read_ahead(std::uint64_t first, std::uint64_t last);
+
   std::atomic<std::uint64_t> next_{UINT64_MAX};  // where a sequential reader would go on
+  std::atomic<std::uint64_t> ahead_{0};          // elements up to here are being decoded for it
 };
 
 }  // namespace batchfs

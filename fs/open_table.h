@@ -71,7 +71,7 @@ class OpenTable {
     std::uint32_t handles = 0;
     std::uint32_t inherited =
         0;  // of them: earlier daemons gave them, so that their numbers are not known
-    ContentDigest digest{};  // of what is served, where the session's state has it
+    ContentDigest digest{};  // of the bytes served, if the session's state has it
     bool stale = false;      // made again with other contents
   };
   void back(Ino ino, File& file);

@@ -24,7 +24,7 @@ void Reads::start(RequestToken token, std::uint64_t handle, Ino ino, std::uint64
 
 void Reads::read(RequestToken token, const std::shared_ptr<OpenFile>& file, std::uint64_t offset,
                  std::uint64_t size) {
-  const auto done = [this, token, file](std::span<const std::byte> bytes,
+  const auto done = [this, token, file](std::span<const OpenFile::Bytes> bytes,
                                         std::exception_ptr error) {
     answer(token, bytes, error ? to_errno(error_of(error).code()) : 0);
   };
@@ -35,7 +35,7 @@ void Reads::read(RequestToken token, const std::shared_ptr<OpenFile>& file, std:
   }
 }
 
-void Reads::answer(RequestToken token, std::span<const std::byte> bytes, int error) {
+void Reads::answer(RequestToken token, std::span<const OpenFile::Bytes> bytes, int error) {
   if (const Answer answer = requests_.take(token)) answer(bytes, error);
 }
 

@@ -5,7 +5,7 @@
 // through a handle that an earlier daemon of the session gave waits until its file is open again.
 //
 //   const RequestToken token =
-//       reads.begin([request](std::span<const std::byte> bytes, int error) { ... });
+//       reads.begin([request](std::span<const OpenFile::Bytes> bytes, int error) { ... });
 //   (from here on interrupt(token) may come)
 //   reads.start(token, handle, ino, offset, size);
 
@@ -24,9 +24,9 @@ namespace batchfs {
 /// Thread-safe.
 class Reads {
  public:
-  /// Called once, from any thread: the bytes, which are valid during the call, or an errno that is
-  /// not 0.
-  using Answer = std::function<void(std::span<const std::byte>, int error)>;
+  /// Called once, from any thread: the bytes, in runs that are valid during the call, or an errno
+  /// that is not 0.
+  using Answer = std::function<void(std::span<const OpenFile::Bytes>, int error)>;
 
   /// They outlive it.
   Reads(FileSystem& files, OpenTable& open_files) : files_(files), open_files_(open_files) {}
@@ -50,7 +50,7 @@ class Reads {
   void reopen(std::uint64_t handle, Ino ino, std::uint64_t offset);
   void reopened(std::uint64_t handle, Ino ino, std::shared_ptr<OpenFile> file,
                 std::exception_ptr error);
-  void answer(RequestToken token, std::span<const std::byte> bytes, int error);
+  void answer(RequestToken token, std::span<const OpenFile::Bytes> bytes, int error);
 
   FileSystem& files_;
   OpenTable& open_files_;

@@ -3,7 +3,7 @@
 // that the daemon's supervisor keeps and hands, with the descriptor of /dev/fuse, to the next
 // daemon.
 //
-// - The kernel says once, in the INIT request, what it can do, and is told once what is used of it.
+// - The INIT request names the kernel's capabilities, once, and its reply the ones in use.
 //   The next daemon plays the request to itself and keeps to what was agreed.
 // - The kernel serves a file in passthrough mode from a backing file that it knows by a number, for
 //   as long as the file is open anywhere, and refuses to open it in another way or with another

@@ -11,7 +11,7 @@ namespace batchfs {
 
 namespace {
 
-/// A reader that waits for memory fails when none was given back for so long, or for half of its
+/// A reader that waits for memory fails when none was released for so long, or for half of its
 /// deadline.
 constexpr std::uint64_t kMaxPatience = 30'000'000'000;  // nanoseconds
 
@@ -53,6 +53,7 @@ Engine::Engine(Options options, Log& log)
                .budget = budget_,
                .files = memory_files_,
                .scheduler = scheduler_,
+               .cache = cache_,
                .deliveries = deliveries_,
                .on_read = [this] { idle_.touch(); }}),
       held_(budget_.reserve(std::min(options.held, budget_.limit()))) {}
@@ -79,7 +80,7 @@ bool Engine::stop(double seconds) {
   table_.stop();
   ticker_.stop();
   scheduler_.interrupt();  // everything under way ends as interrupted
-  // At once: what is being read may take long to notice.
+  // At once: reads in progress may take long to notice.
   queue_.stop();
   waiters_.stop();
   if (store_ != nullptr) store_->stop();

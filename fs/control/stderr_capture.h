@@ -1,5 +1,5 @@
 #pragma once
-// What libfuse and fusermount3 write to standard error is the reason of a failure, which is told in
+// libfuse and fusermount3 write the reason of a failure to standard error, which is reported in
 // one line with the rest.
 
 #include <string>

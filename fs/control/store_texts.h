@@ -1,5 +1,5 @@
 #pragma once
-// The texts that say what is in a store: summaries for people, JSON for programs.
+// Descriptions of a store: summaries for people, JSON for programs.
 
 #include <cstdint>
 #include <memory>

@@ -32,7 +32,7 @@ double real_number(std::uint32_t itemsize, const std::byte* data) {
   return itemsize == 4 ? static_cast<double>(load<float>(data)) : load<double>(data);
 }
 
-/// Times as counts, complex numbers by their magnitude; NaN for what is missing.
+/// Times as counts, complex numbers by their magnitude; NaN for missing values.
 double number(const DataType& type, const std::byte* data) {
   switch (type.kind) {
     case Kind::boolean:
@@ -161,7 +161,7 @@ Element element_of(const View& view, std::uint32_t number, const Dims& shape,
   return result;
 }
 
-/// "2000-01-01T06:00:00" without what is zero at its end; numbers in few digits.
+/// "2000-01-01T06:00:00" without trailing zero fields; numbers in few digits.
 std::string short_label(const Json& label) {
   if (label.is_number_float()) return fmt::format("{:.6g}", label.get<double>());
   if (!label.is_string()) return label.dump();
@@ -350,7 +350,7 @@ void Preview::draw_captions(Canvas& canvas, const Sheet& sheet,
 
 namespace {
 
-/// The mean of what is there of the elements of each pixel of the maps of a row; NaN where nothing
+/// The mean of the valid elements of each pixel of the maps of a row; NaN where nothing
 /// is.
 struct Means {
   std::vector<double> values;  // by map, line and column

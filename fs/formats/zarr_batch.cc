@@ -116,7 +116,7 @@ std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& vi
     files.emplace_back(
         coordinate.name + "/" + zarr_single_chunk(values.shape.size()),
         std::string(reinterpret_cast<const char*>(values.data.data()), values.data.size()));
-    // Only what is no index coordinate has to be named.
+    // Only coordinates that are not index coordinates have to be named.
     if (coordinate.dims.size() != 1 || coordinate.dims.front() != coordinate.name)
       coordinate_names += (coordinate_names.empty() ? "" : " ") + coordinate.name;
   }

@@ -41,7 +41,7 @@ class FuseSession {
 
   /// Serves requests until the mount is unmounted or SIGINT, SIGTERM or SIGHUP comes. `ready` is
   /// called when the kernel and this process have agreed on the protocol; `ending` when no more
-  /// requests come: whoever still waits for an answer must have got it when that returns. Throws
+  /// requests come: every pending request must have been answered when that returns. Throws
   /// when libfuse can serve no longer (for want of memory or threads). If that is after `ready` and
   /// another daemon can take the session over, `ending` was not called and nothing was answered:
   /// the caller must end the process at once, without destroying this, and the next daemon gets the

@@ -5,13 +5,13 @@
 
 namespace batchfs {
 
-/// Unmounts what is mounted at `path`, without looking into it. `lazy`: also while programs use it;
+/// Unmounts `path` without looking into it. `lazy`: also while programs use it;
 /// the name goes now, the file system when they are done. Throws access_denied or io with what to
 /// do.
 void unmount(const std::string& path, bool lazy);
 
-/// Has what is mounted at `path` died, so that every call fails with ENOTCONN? A mount that gives
-/// no answer for a second has not: its daemon hangs, or is being started again.
+/// Has the daemon of the mount at `path` died, so that every call fails with ENOTCONN? A mount that
+/// gives no answer for a second has not: its daemon hangs, or is being started again.
 bool is_dead_mount(const std::string& path);
 
 /// Has the kernel ended the session of this /dev/fuse descriptor, because it was unmounted or

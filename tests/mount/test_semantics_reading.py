@@ -5,6 +5,7 @@ import errno
 import fcntl
 import mmap
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -44,6 +45,14 @@ def test_flags_of_open(mounted):
     os.close(fd)
     assert error_of(os.open, path, os.O_RDONLY | os.O_DIRECTORY) == errno.ENOTDIR
     assert error_of(os.open, path, os.O_RDONLY | os.O_CREAT | os.O_EXCL) == errno.EEXIST
+
+
+def test_the_kernel_reads_mappings_far_ahead_for_root(mounted):
+    device = os.stat(mounted).st_dev
+    readahead = pathlib.Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+    if not os.access(readahead, os.W_OK):
+        pytest.skip("only root may raise the kernel's read-ahead")
+    assert int(readahead.read_text()) == 1024
 
 
 @pytest.mark.says("read-anywhere")

@@ -100,6 +100,52 @@ WaiterId ArrayReads::open_box(const std::shared_ptr<const Array>& array, const B
   return id;
 }
 
+namespace {
+
+/// Plain chunks up to this size are brought whole, ahead of a sequential reader.
+constexpr std::uint64_t kMaxPlainAhead = 8 << 20;
+
+/// Replies of more runs than that would take longer to put together than to copy.
+constexpr std::size_t kMaxRuns = 64;
+
+/// Do elements of this shape with `strides` [bytes] lie in one run, in C order?
+bool is_run(const Dims& shape, const Dims& strides, std::int64_t itemsize) {
+  std::int64_t expected = itemsize;
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] != 1 && strides[d] != expected) return false;
+    expected *= shape[d];
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<ArrayReads::CachedRun> ArrayReads::find_cached(
+    const std::shared_ptr<const Array>& array, std::int64_t first, std::int64_t count) {
+  const std::int64_t itemsize = array->type().itemsize;
+  std::vector<CachedRun> runs;
+  bool found = true;
+  for (const Box& box : boxes_of_run(array->shape(), first, count)) {
+    const Dims strides = c_strides(box.shape, itemsize);
+    for_each_chunk(array->grid(), box, [&](std::int64_t number, const Box& source, const Dims&) {
+      // Runs of the box come in the order of its chunks: each chunk's part of it is one run.
+      found = found && runs.size() < kMaxRuns && is_run(source.shape, strides, itemsize);
+      if (!found) return;
+      std::optional<DecodedChunk> chunk = with_.cache.find({array.get(), number}, source);
+      // Values of missing objects are checked where an assembly gathers its chunks.
+      found = chunk && !chunk->object_missing && is_run(source.shape, chunk->strides, itemsize);
+      if (!found) return;
+      runs.push_back(
+          {{chunk->at(source.start), static_cast<std::size_t>(source.elements() * itemsize)},
+           std::move(chunk->memory)});
+    });
+    if (!found) return {};
+  }
+  with_.on_read();
+  with_.deliveries.record_values();
+  return runs;
+}
+
 WaiterId ArrayReads::read_elements(const std::shared_ptr<const Array>& array, std::int64_t first,
                                    std::int64_t count, std::byte* out, std::shared_ptr<void> memory,
                                    ReadDone done) {
@@ -116,11 +162,44 @@ WaiterId ArrayReads::read_elements(const std::shared_ptr<const Array>& array, st
     std::shared_ptr<void> memory;
     Budget::Reservation reservation;
   };
-  // As large as the kernel's requests, and as many as there are readers: granted at once.
-  assembly->memory = std::make_shared<Memory>(
-      Memory{std::move(memory), with_.budget.reserve(static_cast<std::uint64_t>(count) *
-                                                     static_cast<std::uint64_t>(itemsize))});
-  return start(assembly, Purpose::reader, std::move(done));
+  const std::uint64_t bytes =
+      static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(itemsize);
+  const WaiterId id =
+      add_waiter([done = std::move(done)](const std::shared_ptr<const Batch>&,
+                                          std::exception_ptr error) { done(error); },
+                 assembly, Purpose::reader);
+  if (id == 0) return 0;
+  // Granted beyond the budget, if need be: a read depends on no memory that readers hold.
+  auto begin = [this, id, assembly, bytes, memory = std::move(memory)] {
+    assembly->memory = std::make_shared<Memory>(Memory{memory, with_.budget.reserve(bytes)});
+    submit(id, assembly, nullptr, Purpose::reader, [this, bytes] { end_elements(bytes); });
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    if (elements_bytes_ > 0 && elements_bytes_ + bytes > max_elements_bytes_) {
+      delayed_.push_back({bytes, std::move(begin)});
+      return id;
+    }
+    elements_bytes_ += bytes;
+  }
+  begin();
+  return id;
+}
+
+/// A read of elements has ended: begins those that fit now.
+void ArrayReads::end_elements(std::uint64_t bytes) {
+  std::vector<std::function<void()>> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    elements_bytes_ -= bytes;
+    while (!delayed_.empty() && (elements_bytes_ == 0 ||
+                                 elements_bytes_ + delayed_.front().bytes <= max_elements_bytes_)) {
+      elements_bytes_ += delayed_.front().bytes;
+      ready.push_back(std::move(delayed_.front().begin));
+      delayed_.pop_front();
+    }
+  }
+  for (const std::function<void()>& begin : ready) begin();
 }
 
 namespace {
@@ -172,8 +251,8 @@ void ArrayReads::read_box(const std::shared_ptr<const Array>& array, const Box& 
 
 void ArrayReads::read_ahead(const std::shared_ptr<const Array>& array, std::int64_t first,
                             std::int64_t count) {
-  if (array->chain().is_plain())
-    return;  // read in place, nothing to decode: the page cache does it
+  // Large chunks that are not compressed are read in place: nothing to decode, little to gain.
+  if (array->chain().is_plain() && array->chunk_bytes() > kMaxPlainAhead) return;
   for (const Box& box : boxes_of_run(array->shape(), first, count))
     for_each_chunk(array->grid(), box, [&](std::int64_t chunk, const Box&, const Dims&) {
       with_.scheduler.warm(array, chunk);

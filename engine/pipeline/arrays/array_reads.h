@@ -8,9 +8,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "engine/array/array.h"
@@ -23,7 +25,7 @@
 
 namespace batchfs {
 
-/// Thread-safe; without a lock of its own. `done` is called once, from any thread, possibly before
+/// Thread-safe. `done` is called once, from any thread, possibly before
 /// the method returns. The ids are for Engine::cancel(); 0 when `done` was called already. Errors
 /// go to `done`.
 class ArrayReads {
@@ -42,10 +44,14 @@ class ArrayReads {
     Budget& budget;
     const MemoryFiles& files;
     ChunkScheduler& scheduler;
+    ChunkCache& cache;
     Deliveries& deliveries;
     std::function<void()> on_read;
   };
-  explicit ArrayReads(Environment environment) : with_(std::move(environment)) {}
+  /// `max_elements_bytes`: memory for reads of elements in progress, granted beyond the budget;
+  /// others wait. One read may be larger.
+  explicit ArrayReads(Environment environment, std::uint64_t max_elements_bytes = 32 << 20)
+      : with_(std::move(environment)), max_elements_bytes_(max_elements_bytes) {}
 
   /// A box of an array, stored values in native byte order, after `header`, as a batch of one file.
   WaiterId open_box(const std::shared_ptr<const Array>& array, const Box& box, std::string header,
@@ -67,6 +73,17 @@ class ArrayReads {
   void read_box(const std::shared_ptr<const Array>& array, const Box& box,
                 std::shared_ptr<const Converter> converter, std::byte* out, const Dims& strides);
 
+  /// Elements where they lie in a cached chunk. `memory` holds them alive.
+  struct CachedRun {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> memory;
+  };
+  /// C-order elements [first, first + count) of an array, which is not empty, as runs of cached
+  /// chunks, in order: a read without a copy. Empty unless the chunks are cached and few runs make
+  /// up the elements.
+  std::vector<CachedRun> find_cached(const std::shared_ptr<const Array>& array, std::int64_t first,
+                                     std::int64_t count);
+
   /// Likely to be read next: the chunks of elements [first, first + count).
   void read_ahead(const std::shared_ptr<const Array>& array, std::int64_t first,
                   std::int64_t count);
@@ -80,9 +97,20 @@ class ArrayReads {
               std::shared_ptr<Batch> batch, Purpose purpose, std::function<void()> ended);
   WaiterId start(const std::shared_ptr<Assembly>& assembly, Purpose purpose, ReadDone done,
                  std::function<void()> ended = nullptr);
+  void end_elements(std::uint64_t bytes);
 
   const Environment with_;
+  const std::uint64_t max_elements_bytes_;
   std::atomic<std::size_t> under_way_{0};
+
+  struct Delayed {
+    std::uint64_t bytes;
+    std::function<void()> begin;
+  };
+  /// Guards the members below. No other lock is taken with it held.
+  std::mutex mutex_;
+  std::uint64_t elements_bytes_ = 0;  // of the buffers of reads of elements in progress
+  std::deque<Delayed> delayed_;       // reads of elements that wait for the end of others
 };
 
 }  // namespace batchfs

@@ -196,6 +196,8 @@ void BatchAssembler::complete(const BatchTable::RecordPtr& record, std::shared_p
   if (error) batch = nullptr;
   const BatchRequest& request = record->request;
   const Trace::End end = trace_end(error);
+  // Before a reader can have it: who looks then finds it counted.
+  if (end == Trace::End::done) ++with_.counters.batches_assembled;
   const BatchTable::Completed completed =
       with_.table.complete(record, batch, end == Trace::End::left);
   if (completed.assemble_again) return post(record);
@@ -206,7 +208,6 @@ void BatchAssembler::complete(const BatchTable::RecordPtr& record, std::shared_p
                      .begin = completed.began,
                      .bytes = batch == nullptr ? 0 : batch->bytes(),
                      .of = traced(with_.trace, request)});
-  if (end == Trace::End::done) ++with_.counters.batches_assembled;
   if (end == Trace::End::failed) {
     const Error cause = error_of(error);
     const std::string line =

@@ -32,6 +32,7 @@ class Mounted {
   }
 
   FileSystem& files() { return *files_; }
+  Engine& engine() { return *engine_; }
   Log& log() { return log_; }
 
   /// "arrays/t/values.npy" -> its attributes; nullopt for ENOENT.
@@ -83,13 +84,19 @@ class Mounted {
 
   static std::string read(OpenFile& file, std::uint64_t offset, std::uint64_t size) {
     std::promise<std::string> promise;
-    file.read(offset, size, [&](std::span<const std::byte> bytes, std::exception_ptr error) {
+    file.read(offset, size, [&](std::span<const OpenFile::Bytes> bytes, std::exception_ptr error) {
       if (error)
         promise.set_exception(error);
       else
-        promise.set_value(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+        promise.set_value(text_of(bytes));
     });
     return promise.get_future().get();
+  }
+  static std::string text_of(std::span<const OpenFile::Bytes> runs) {
+    std::string text;
+    for (const OpenFile::Bytes& run : runs)
+      text.append(reinterpret_cast<const char*>(run.data()), run.size());
+    return text;
   }
 
   /// All bytes, in pieces of an awkward size.

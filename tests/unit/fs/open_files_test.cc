@@ -98,6 +98,28 @@ TEST_F(ValuesFileTest, ManyReadersAtOnce) {
   for (auto& reader : readers) EXPECT_TRUE(reader.get());
 }
 
+TEST(ValuesFile, IsTheSameFromCachedChunks) {
+  // Whole steps in a chunk: its elements are one run of the file's.
+  MemoryData data;
+  std::string raw;
+  for (int i = 0; i < 40 * 6 * 13; ++i) raw += static_cast<char>('a' + i % 26);
+  data.declare("s", "|S13", {"t", "x"}, {40, 6}, {4, 6});
+  for (std::size_t c = 0; c < 10; ++c)
+    if (c != 7) data.store->objects["s/" + std::to_string(c) + ".0"] = raw.substr(312 * c, 312);
+  std::fill_n(raw.begin() + 7 * 312, 312, '\0');
+  Mounted mounted(data);
+  const std::string whole = npy_header(data.hierarchy.arrays.at("s").type, {40, 6}) + raw;
+  const Ino ino = mounted.find("arrays/s/values.npy")->ino;
+  EXPECT_EQ(mounted.read(ino, 1 << 20), whole);
+  const auto file = mounted.open(ino);
+  const std::uint64_t hits = mounted.engine().counters().chunk_cache_hits;
+  for (std::uint64_t offset : {0, 4000, 4096, 4097, 4400, 5000, 6300, 7000})
+    for (std::uint64_t size : {1, 12, 13, 14, 312, 700, 100000})
+      ASSERT_EQ(Mounted::read(*file, offset, size), whole.substr(offset, size))
+          << offset << " " << size;
+  EXPECT_GT(mounted.engine().counters().chunk_cache_hits, hits);
+}
+
 TEST(ValuesFile, OfElementsOfAnySize) {
   MemoryData data;
   std::string raw;

@@ -37,10 +37,10 @@ class ReadsTest : public testing::Test {
   ~ReadsTest() override { file_->reads.clear(); }
 
   Reads::Answer into(Answered& answer) {
-    return [&answer](std::span<const std::byte> bytes, int error) {
+    return [&answer](std::span<const OpenFile::Bytes> bytes, int error) {
       ++answer.times;
       answer.error = error;
-      answer.bytes.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      answer.bytes = Mounted::text_of(bytes);
     };
   }
   /// Reads through a handle that is not known here, waiting for the answer.
@@ -48,7 +48,7 @@ class ReadsTest : public testing::Test {
                           std::uint64_t size) {
     std::promise<void> done;
     Answered answer;
-    const RequestToken token = reads_.begin([&](std::span<const std::byte> bytes, int error) {
+    const RequestToken token = reads_.begin([&](std::span<const OpenFile::Bytes> bytes, int error) {
       into(answer)(bytes, error);
       done.set_value();
     });
@@ -70,8 +70,10 @@ TEST_F(ReadsTest, TheFileAnswers) {
   reads_.start(token, handle_, 1000, 7, 5);
   ASSERT_EQ(file_->asked, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{7, 5}}));
   EXPECT_EQ(answer_.times, 0);
-  const std::string bytes = "bytes";
-  file_->reads[0](std::as_bytes(std::span(bytes)), nullptr);
+  const std::string first = "by", second = "tes";
+  const OpenFile::Bytes bytes[] = {std::as_bytes(std::span(first)),
+                                   std::as_bytes(std::span(second))};
+  file_->reads[0](bytes, nullptr);
   EXPECT_EQ(answer_.bytes, "bytes");
   EXPECT_EQ(answer_.error, 0);
   reads_.interrupt(token);  // too late

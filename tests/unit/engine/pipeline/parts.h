@@ -64,7 +64,8 @@ struct Parts {
   ReadAhead read_ahead{environment, assembler};
   int reads = 0;
   ArrayReads arrays{
-      {waiters, queue, reclaimer, budget, files, scheduler, deliveries, [this] { ++reads; }}};
+      {waiters, queue, reclaimer, budget, files, scheduler, cache, deliveries, [this] { ++reads; }},
+      200};
 };
 
 }  // namespace batchfs

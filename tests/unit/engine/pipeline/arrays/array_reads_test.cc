@@ -114,6 +114,58 @@ TEST_P(ArrayReadsTest, ElementsAreReadToMemoryThatIsCounted) {
   EXPECT_EQ(parts_.first_deliveries, 0);
 }
 
+TEST_P(ArrayReadsTest, CachedChunksAreReadWhereTheyLie) {
+  const auto values_of = [](const std::vector<ArrayReads::CachedRun>& runs) {
+    std::vector<std::vector<std::int32_t>> values;
+    for (const ArrayReads::CachedRun& run : runs) {
+      const auto* first = reinterpret_cast<const std::int32_t*>(run.bytes.data());
+      values.emplace_back(first, first + run.bytes.size() / 4);
+    }
+    return values;
+  };
+  EXPECT_TRUE(parts_.arrays.find_cached(parts_.array, 21, 6).empty());
+  for (const std::int64_t chunk : {0, 1}) {
+    parts_.scheduler.warm(parts_.array, chunk);
+    EXPECT_TRUE(eventually([&] {
+      return parts_.cache.holds({parts_.array.get(), chunk}, {{0, 0}, {4, 6}});
+    }));
+  }
+  const auto runs = parts_.arrays.find_cached(parts_.array, 21, 6);
+  ASSERT_EQ(values_of(runs),
+            (std::vector<std::vector<std::int32_t>>{{21, 22, 23}, {1000, 1001, 1002}}));
+  EXPECT_EQ(parts_.arrays.find_cached(parts_.array, 21, 6)[0].bytes.data(), runs[0].bytes.data());
+  EXPECT_TRUE(parts_.arrays.find_cached(parts_.array, 40, 20).empty()) << "one of two is cached";
+  while (parts_.cache.evict_one()) {
+  }
+  EXPECT_TRUE(parts_.arrays.find_cached(parts_.array, 21, 6).empty());
+  EXPECT_EQ(values_of(runs)[1][2], 1002) << "what was found stays valid";
+}
+
+TEST_P(ArrayReadsTest, ReadsBeyondABoundOfMemoryWaitForOthers) {
+  // 96 bytes each: two fit into 200.
+  parts_.data.store->close();
+  std::vector<std::shared_ptr<std::vector<std::int32_t>>> outs;
+  std::vector<std::promise<std::exception_ptr>> ends(5);
+  std::vector<WaiterId> ids;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    outs.push_back(std::make_shared<std::vector<std::int32_t>>(24, -1));
+    ids.push_back(parts_.arrays.read_elements(
+        parts_.array, static_cast<std::int64_t>(12 * (i % 3)), 24,
+        reinterpret_cast<std::byte*>(outs.back()->data()), outs.back(),
+        [&end = ends[i]](std::exception_ptr error) { end.set_value(error); }));
+  }
+  EXPECT_LT(parts_.budget.used(), 3u * 96 + 2 * 96) << "and two chunks";
+  parts_.waiters.cancel(ids[3]);  // while it waits for its turn
+  EXPECT_NE(ends[3].get_future().get(), nullptr);
+  parts_.data.store->open();
+  for (std::size_t i : {0, 1, 2, 4}) {
+    EXPECT_EQ(ends[i].get_future().get(), nullptr);
+    const auto first = static_cast<std::int32_t>(12 * (i % 3));
+    EXPECT_EQ(outs[i]->front(), first < 24 ? first : 1000 + first - 24);
+  }
+  EXPECT_TRUE(eventually([&] { return !parts_.arrays.is_at_work(); }));
+}
+
 TEST_P(ArrayReadsTest, ABoxForWhichThereIsNoMemoryWaitsInTheQueue) {
   Budget::Reservation all = parts_.budget.reserve(parts_.budget.limit());
   std::promise<std::shared_ptr<const Batch>> opened;
