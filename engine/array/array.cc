@@ -346,7 +346,7 @@ std::optional<EncodedChunk> Array::read_spans(const Dims& chunk, const Box& part
   if (count * type().itemsize > chain_->decoded_size() / 2) return std::nullopt;
   const auto [place, object_missing] = locator_->locate_local(chunk);
   if (!place) return EncodedChunk{.object_missing = object_missing};
-  // Room for the whole, of which only what is read is ever touched.
+  // Address space for the whole object; only the bytes read touch memory.
   std::byte first_head[kFirstHead];
   auto got = store_->read_into(place->key, place->offset, {first_head, kFirstHead});
   if (!got) return place->length ? std::nullopt : std::optional(local_missing(place->key));

@@ -115,7 +115,7 @@ class Array {
   /// A chunk whose object does not exist: fill values, once the array's presence is confirmed.
   /// Errors name no chunk.
   void give_missing(const std::string& key, FetchDone done) const;
-  /// Bytes that should be there are not: the object has changed, which answers to ranges beyond its
+  /// Bytes are missing from the object: it has changed, which answers to ranges beyond its
   /// end do not tell, or is `damaged`.
   void give_short(const std::string& key, const Error& damaged, FetchDone done) const;
   EncodedChunk local_missing(const std::string& key) const;

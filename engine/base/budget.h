@@ -3,7 +3,7 @@
 //
 // Invariants: used() is the sum of the live reservations. try_reserve never takes used() over
 // limit(). reserve() may (the work that a reader waits for must go on), and then try_reserve
-// refuses until enough is given back. What set_outside() says counts as used.
+// refuses until enough is released. The amount of set_outside() counts as used.
 
 #include <atomic>
 #include <cstdint>
@@ -68,7 +68,7 @@ class Budget {
   Reservation reserve(std::uint64_t bytes);
 
   /// Memory that is in use beside the reservations: what readers still map of batches that were
-  /// given back.
+  /// released.
   void set_outside(std::uint64_t bytes) { outside_.store(bytes, std::memory_order_relaxed); }
   std::uint64_t outside() const { return outside_.load(std::memory_order_relaxed); }
 

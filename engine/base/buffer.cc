@@ -29,7 +29,7 @@ std::size_t size_class(std::size_t size) {
 }
 
 /// A virtual machine may give memory that it has freed back to its host, some seconds later (free
-/// page reporting), and gives back huge pages only: to use one again then means to fetch it from
+/// page reporting), huge pages only: using one again then means fetching it from
 /// the host, small page by small page (0.4 GB/s was measured, and 2.5 GB/s for small pages, which
 /// the machine had kept).
 bool host_takes_huge_pages() {
@@ -90,7 +90,7 @@ class Pool {
   }
 
  private:
-  /// Unmaps the oldest ones beyond what is kept, without the lock.
+  /// Unmaps the oldest ones beyond the limit, without the lock.
   void drop_surplus(std::unique_lock<std::mutex> lock) {
     std::vector<std::pair<std::byte*, std::size_t>> surplus;
     for (; kept_ > most_; free_.pop_front()) {

@@ -18,7 +18,7 @@ bool is_word(char c) {
          static_cast<signed char>(c) < 0;
 }
 
-/// A part of a line that may be printed: spaces for control characters, '?' for what is not UTF-8.
+/// A printable part of a line: spaces for control characters, '?' for invalid UTF-8.
 std::string shown(std::string_view part) {
   std::string result(part);
   for (char& c : result)

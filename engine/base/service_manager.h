@@ -18,7 +18,7 @@
 namespace batchfs {
 
 /// Sends `state`, lines such as "READY=1", with descriptors for the manager to keep ("FDSTORE=1").
-/// False when there is no manager, or it did not take it: a service goes on without.
+/// False when there is no manager or it refused; a service works without.
 bool notify_service_manager(std::string_view state, std::span<const int> descriptors = {});
 
 /// How often the manager wants to hear that the service is alive; nullopt when it does not.

@@ -76,8 +76,7 @@ class BloscCodec final : public Codec {
     const std::uint64_t item = header.typesize;
     const std::uint64_t first = offset / item, last = (offset + out.size() + item - 1) / item;
     if (last * item >
-        header
-            .decoded) {  // they do not divide the frame, and what is left of one is in none of them
+        header.decoded) {  // streams do not divide the block: its last bytes are in none of them
       Buffer whole(header.decoded);
       decode(in, whole.span());
       std::memcpy(out.data(), whole.data() + offset, out.size());
@@ -105,7 +104,7 @@ class BloscCodec final : public Codec {
     }
     std::size_t decoded = 0, stored = 0, block = 0;
     blosc_cbuffer_sizes(head.data(), &decoded, &stored, &block);
-    // Whatever is odd goes the other way: the whole is read and says what is wrong.
+    // Anything unusual takes the other road: decoding the whole frame reports the error.
     constexpr std::size_t kMaxDecoded =
         BLOSC_MAX_BUFFERSIZE;  // sizes are signed in the header: negative ones are above
     if (stored != stored_size || decoded > kMaxDecoded || block == 0 || block > decoded ||

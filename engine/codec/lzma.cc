@@ -78,7 +78,7 @@ class LzmaCodec final : public Codec {
   std::string_view name() const override { return "lzma"; }
   std::optional<std::uint64_t> encoded_size(std::uint64_t) const override { return std::nullopt; }
 
-  /// The dictionary is filled with what is decoded, whatever size the data give it.
+  /// The dictionary fills with decoded bytes, whatever size the data declare.
   std::uint64_t scratch_bytes(std::uint64_t decoded) const override {
     return std::min(decoded, kMemoryLimit) + kState;
   }

@@ -20,7 +20,7 @@ std::optional<std::int64_t> resolution_nanoseconds(const std::string& unit);
 struct TimeReference {
   std::int64_t step_ns;      // nanoseconds in one count
   std::int64_t seconds;      // the reference date since 1970-01-01T00:00:00 UTC
-  std::int64_t nanoseconds;  // and what is left of it, 0 to 999,999,999
+  std::int64_t nanoseconds;  // fraction, 0 to 999,999,999
 };
 
 /// nullopt when the units are no times, or the calendar ("" is standard) is one that datetime64

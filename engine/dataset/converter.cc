@@ -27,7 +27,7 @@ void store(std::byte* p, T value) {
 template <class A>
 using Compute = std::conditional_t<std::is_same_v<A, _Float16>, float, A>;
 
-/// A value with what run_numeric() does besides masking; what is not to be done costs nothing.
+/// The steps of run_numeric() besides masking; steps that are not needed cost nothing.
 template <class A, bool kScale, bool kOffset>
 A scaled(A value, [[maybe_unused]] A scale, [[maybe_unused]] A offset) {
   if constexpr (kScale)

@@ -16,8 +16,8 @@
 //   batches/deliveries       what readers got
 //   waits/waiters            readers that wait; deadlines and cancellation
 //   memory/memory_queue      batches and reads that wait for memory, in order
-//   memory/reclaimer         what is dropped to make room
-//   prefetch/read_ahead      what is made before readers ask: prefetcher (streams) and look_ahead
+//   memory/reclaimer         chooses what to drop when memory is short
+//   prefetch/read_ahead      makes batches before readers ask: prefetcher (streams), look_ahead
 //   arrays/array_reads       reads of arrays
 //   chunks/chunk_scheduler   chunks on their way, for batches and reads; chunk_cache keeps them
 //

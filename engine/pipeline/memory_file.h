@@ -66,7 +66,7 @@ class MemoryFile {
 /// Makes memory files. Thread-safe.
 class MemoryFiles {
  public:
-  /// `huge_pages`: use them where they can be had.
+  /// `huge_pages`: use them where available.
   explicit MemoryFiles(bool huge_pages = true);
   ~MemoryFiles();
   MemoryFiles(const MemoryFiles&) = delete;

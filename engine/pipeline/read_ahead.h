@@ -1,5 +1,5 @@
 #pragma once
-// Read-ahead: what is done before readers ask.
+// Read-ahead: work done before readers ask.
 //
 // A stream is a reader's way through a view (prefetcher.h). When a stream opens a batch, the
 // the prefetched batches are expected: assembled and filled. Later batches may join

@@ -274,7 +274,7 @@ class VariablePass {
     return result.moments();
   }
 
-  /// Called with mutex_ held: takes what is complete, in order.
+  /// Precondition: mutex_ held. Takes the complete parts, in order.
   void merge() {
     for (auto it = slots_.find(next_); it != slots_.end(); it = slots_.find(next_)) {
       Slot& slot = it->second;

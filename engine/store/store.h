@@ -146,7 +146,7 @@ struct StoreConfig {
   MissingAnswers missing = MissingAnswers::find_out;
   std::string cache_dir;         // local cache of stored bytes; empty: none
   std::uint64_t cache_size = 0;  // bytes; 0: no limit but the disk's
-  bool cache_trust = false;      // take what is kept without asking whether it has changed
+  bool cache_trust = false;      // use cached objects without revalidation
   bool cache_waits = false;      // a read is done when its bytes are in the cache: for filling it
   bool follow_links = false;     // symbolic links of a local store may lead out of it
   /// Called with a line for the log when the cache can keep nothing more, and when versions are

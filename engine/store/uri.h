@@ -20,7 +20,7 @@ struct Uri {
   std::string text() const { return scheme + "://" + authority() + path; }
 };
 
-/// Throws invalid_argument for what is no absolute URL with a host. A fragment is dropped.
+/// Throws invalid_argument unless it is an absolute URL with a host. A fragment is dropped.
 Uri parse_uri(const std::string& text);
 
 /// Every byte but letters, digits, "-._~" and those in `also_kept` becomes %XX.

@@ -16,7 +16,7 @@ struct TensorSpec {
   DataType type;
   std::vector<std::string> dims;    // "sample" first (xbatcher views: as xbatcher names them)
   Dims shape;                       // of a full batch
-  std::array<std::byte, 16> pad{};  // an element of what is outside the selection
+  std::array<std::byte, 16> pad{};  // an element for positions outside the selection
   int stack_axis = -1;              // the axis that "stack" made, of dims
   std::vector<std::string>
       channels;  // what lies along it: "t2m", "temperature_500"; empty when there are too many

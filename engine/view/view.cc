@@ -312,7 +312,7 @@ Json View::resolved() const {
     if (spec_.order.shuffle == Order::Shuffle::block) view["order"]["buffer"] = spec_.order.buffer;
   }
   if (spec_.normalize) {
-    // With the numbers themselves: whoever reads this has not the file.
+    // With the numbers themselves: readers of this text do not have the file.
     Json statistics = Json::object();
     for (const auto& [variable, normalization] : normalizations_) {
       const std::string& variable_name = variables_[variable]->name;

@@ -73,7 +73,7 @@ class View {
   const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const {
     return *converters_.at({tensor, variable});
   }
-  /// All of them, by tensor and variable. Tensors that take the same of a variable share one.
+  /// By tensor and variable. Tensors that select the same part of a variable share one.
   using Converters =
       std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<const Converter>>;
   const Converters& converters() const { return converters_; }

@@ -287,7 +287,7 @@ class WindowView final : public View {
         definitions_.push_back({names[i], {names[i]}, {}, std::nullopt, std::nullopt, path});
       }
     } else if (spec_.variables) {
-      // The tensors say what is used; a name that is wrong is an error all the same.
+      // The tensors name the variables used; an unknown name here is an error all the same.
       for (std::size_t i = 0; i < spec_.variables->size(); ++i)
         find_variable((*spec_.variables)[i], fmt::format("variables[{}]", i));
     }
@@ -424,7 +424,7 @@ class WindowView final : public View {
   Dims sizes_;                                       // of the windows
   bool has_partial_ = false;
   std::int64_t samples_ = 1;
-  std::int64_t windows_ = 1;  // samples, and what is skipped
+  std::int64_t windows_ = 1;  // samples and skipped positions
   bool samples_known_ = false;
   std::shared_ptr<const SampleIndex> index_;  // null: every window is a sample
   ChunkGroups groups_;

@@ -48,7 +48,7 @@ struct ArrayMetadata {
 };
 
 /// `where` is the key, for messages. Throws invalid_argument or corrupt for metadata that is wrong;
-/// what is valid but not handled goes to `unsupported`. The documents are kept.
+/// valid but unhandled features go to `unsupported`. The documents are kept.
 ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs,
                              const std::string& where);
 ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::string& where);

@@ -104,7 +104,7 @@ class Opener {
     return head ? kind_of_file(head->span()) : std::nullopt;
   }
 
-  /// Runs `body`; what is wrong with one node is a problem of that node, not of the store.
+  /// Runs `body`; an error in one node is a problem of that node, not of the store.
   template <class Body>
   void guarded(const std::string& key, Body&& body) {
     try {
@@ -311,7 +311,7 @@ class Opener {
     return entries;
   }
 
-  /// Reads the node at `path` and goes on below it unless it is an array.
+  /// Reads the node at `path` and, unless it is an array, the nodes below it.
   void walk(const std::string& path, bool is_root) {
     std::vector<Store::Entry> entries;
     guarded(path, [&] { entries = list(path); });

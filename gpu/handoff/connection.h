@@ -52,7 +52,7 @@ class Connection {
   /// Owns `socket`. `process`: of the reader, with its other connections.
   Connection(std::uint64_t id, int socket, ServerContext& context,
              std::shared_ptr<ProcessShare> process, Complete complete);
-  /// Cancels what it waits for and gives back what it holds.
+  /// Cancels its request and returns the batches it holds.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

@@ -65,7 +65,7 @@ class Delivery {
   /// from the host. Batches are opened ahead of a reader only up to here.
   virtual std::size_t slots(const BatchRequest&) const { return SIZE_MAX; }
 
-  /// From here on memory that was handed over is not used again, whoever gives it back: its
+  /// From here on memory that was handed over is not reused, even when returned: its
   /// readers' connections end, and they may hold batches still.
   virtual void freeze() {}
 

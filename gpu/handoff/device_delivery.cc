@@ -413,7 +413,7 @@ void DeviceDelivery::serve(Feed& feed, const BatchRequest& first) {
     if (delivered != nullptr && waiting.empty()) slot.release();
     for (std::size_t i = 0; i < waiting.size() && !slot.why_host.empty(); ++i)
       fallbacks_.count(*feed.view, {Fallback::not_decoded, slot.why_host});
-    // Nothing of it is kept here: its readers may give it back before this thread goes on.
+    // Nothing of it is kept here: its readers may return it before this thread continues.
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       if (is_for_host)
         hand_to_host(std::move(waiting[i]), FallbackLog::reason_of(error_of(error)));

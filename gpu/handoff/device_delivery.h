@@ -7,7 +7,7 @@
 // delivery, in host memory, and the reader copies them. Each is counted under its Fallback, and the
 // first of each kind of a view is logged.
 //
-// Memory. A feed gets half of what is free. A feed that nobody reads is kept for `idle_time`,
+// Memory. A feed gets half of the free memory. A feed that nobody reads is kept for `idle_time`,
 // because its reader may go on; when a new feed would get less than a quarter of all memory, or too
 // little for its view, those that nobody reads are ended first, the longest unused before the
 // others.
@@ -58,7 +58,7 @@ class SlotStream {
   virtual std::uint32_t slots() const = 0;
   /// The slots' memory, for the stream's life.
   virtual MemoryKind kind() const { return MemoryKind::device_fd; }
-  virtual std::uint64_t id() const { return 0; }  // 0: whoever delivers it gives it one
+  virtual std::uint64_t id() const { return 0; }  // 0: assigned when delivered
   virtual int fd() const = 0;
   virtual std::uint64_t size() const = 0;
   /// Device memory in all.

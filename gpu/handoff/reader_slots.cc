@@ -62,7 +62,7 @@ class ReaderSlots final : public SlotStream {
     layout_.sizes.constants = tables_.constants().size();
     layout_.sizes.staging = kStagedParts * layout_.part;
     staging_ = engine.memory_files().create("batchfs-staging", layout_.sizes.staging);
-    staging_.seal();  // for the reader: programs are made of what is there, and nobody else may
+    staging_.seal();  // for the reader: programs are made of these bytes, and nobody else may
                       // change it
     const gpu::ProgramSetup setup{layout_.sizes,
                                   static_cast<std::uint32_t>(layout_.lanes),

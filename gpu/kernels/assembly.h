@@ -63,7 +63,7 @@ constexpr std::uint32_t gather_slices(std::uint32_t elements) {
   return (elements + kGatherSlice - 1) / kGatherSlice;
 }
 
-/// Everything the kernel is told.
+/// All arguments of the kernel.
 struct AssemblyWork {
   const std::uint8_t* chunks = nullptr;
   const std::uint8_t* constants = nullptr;

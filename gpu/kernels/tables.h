@@ -123,7 +123,7 @@ struct ZstdFrame {
   std::uint32_t chunk = 0;
 };
 
-/// Everything a kernel is told.
+/// All arguments of a kernel.
 struct Work {
   const std::uint8_t* source = nullptr;
   std::uint8_t* planes = nullptr;

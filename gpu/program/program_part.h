@@ -75,7 +75,7 @@ struct StagedChunk {
   std::shared_ptr<DecodedChunk> chunk;
 };
 
-/// Brings bytes [offset, offset + size) of what is staged of a chunk to `to`; all of it where the
+/// Brings bytes [offset, offset + size) of a chunk's staged bytes to `to`; all of them where the
 /// CPU decodes it.
 void stage(const StagedChunk& staged, std::uint64_t offset, std::uint64_t size, std::byte* to);
 

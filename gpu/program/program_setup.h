@@ -1,5 +1,5 @@
 #pragma once
-// What whoever runs a view's programs is told once: how large its areas are, how elements are
+// The constants of a view's programs, sent once: how large its areas are, how elements are
 // converted, and the numbers for that. Flat bytes, as a program.
 
 #include <cstddef>

@@ -339,7 +339,7 @@ bool ProgramSource::close(std::shared_ptr<ProgramPart>& part) {
   return true;
 }
 
-/// Posts what is to be read, in pieces.
+/// Posts the reads, in pieces.
 void ProgramSource::read(const std::shared_ptr<ProgramPart>& part) {
   struct Piece {
     std::size_t chunk;

@@ -1,7 +1,7 @@
 #pragma once
 // Makes the programs of a view's batches: knows which chunks are on the device, reads the stored
 // bytes of the others into staging memory, several batches ahead, and says how they are decoded and
-// put together. Touches no device: whoever runs the programs, in this process or in another, has
+// put together. Touches no device: the process that runs the programs, this one or another, has
 // the same areas and tells when they have ended.
 //
 //   ProgramSource source(view, tables, sequence, options, executor, counters);

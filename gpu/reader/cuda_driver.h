@@ -64,7 +64,7 @@ struct Driver {
   Result (*event_record)(Event, Stream);
   Result (*event_synchronize)(Event);
 
-  /// Loaded once a process. Throws not_supported, saying what is missing.
+  /// Loaded once a process. Throws not_supported, naming the missing library or function.
   static const Driver& get();
   /// Throws the error that `result` stands for: "the GPU failed to WHAT".
   void check(Result result, const char* what) const;

@@ -3,7 +3,7 @@
 // driver, which is loaded here, by name, when a reader asks for a GPU: the library needs no CUDA to
 // be built or installed.
 //
-// What a batch on a GPU is given back for, its release, comes after the work that the consumer has
+// A batch on a GPU is released after the work that the consumer has
 // queued: its streams are noted as tensors are handed out, an event is recorded on them when the
 // batch goes, and a thread waits for the event. Events are kept and used again.
 

@@ -1,5 +1,5 @@
 #pragma once
-// A view's batches, from wherever they can be had: over the hand-off's socket, else from the files
+// A view's batches, from the best source available: over the hand-off's socket, else from the files
 // of the mount. The C interface and the Python package are faces of this.
 //
 //   auto reader = Reader::open({.place = "/mnt/era5/views/train", .rank = 1, .world = 4});
@@ -31,7 +31,7 @@ struct ReaderOptions {
   /// Where batches are wanted; null: in host memory. Those that come in host memory are copied to
   /// it.
   std::shared_ptr<Device> device;
-  /// Bytes of it that decoding here may take; 0: a quarter of what is free, at most 24 GiB.
+  /// Bytes of it that decoding here may take; 0: a quarter of the free memory, at most 24 GiB.
   std::uint64_t device_memory = 0;
   Interrupted interrupted;
 };
@@ -66,7 +66,7 @@ class Reader {
   void start(const Position& position);
   /// How many batches next() still gives.
   std::int64_t left();
-  /// Null behind the last batch. A batch that cannot be made throws Error; the next call goes on
+  /// Null behind the last batch. A batch that cannot be made throws Error; the next call continues
   /// behind it.
   std::shared_ptr<Batch> next();
   /// One batch by its global number. Streams go on undisturbed.
@@ -91,7 +91,7 @@ class Reader {
   std::unique_ptr<Source> source_;
   std::string why_files_, why_copied_;
   int process_ = 0;  // that connected
-  Series series_;    // what is left of it
+  Series series_;    // the rest of it
   bool started_ = false;
 };
 

@@ -265,7 +265,7 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes,
   batch->epoch = message.epoch;
   batch->number = message.batch;
   batch->samples = message.samples;
-  // From here on the lease is given back whatever happens.
+  // From here on the lease is returned on every path.
   batch->release = [link = link_, lease = message.lease] { link->release(lease); };
 
   std::size_t next_descriptor = 0;
@@ -345,7 +345,7 @@ bool SocketSource::receive_answer(const Interrupted& interrupted, int millisecon
     default:
       throw Lost{"it says what no reader understands"};
   }
-  // What is of an earlier stream, or of a request that was interrupted, is given back.
+  // Batches of an earlier stream, or of an interrupted request, are returned.
   if (request != 0) {
     if (const auto it = answered_.find(request); it != answered_.end())
       it->second = std::move(answer);

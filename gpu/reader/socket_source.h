@@ -49,7 +49,7 @@ class SocketSource final : public Source {
     handoff::Mode mode = handoff::Mode::automatic;
     std::shared_ptr<Device> device;  // whose memory is wanted, where that can be; null for none
     std::uint64_t device_memory =
-        0;  // bytes that a decoder here may take; 0: a quarter of what is free
+        0;  // bytes that a decoder here may take; 0: a quarter of the free memory
     const CudaDecoderTable* decoder = nullptr;  // null: that of the library of decoders
   };
   /// Says Hello on a connected socket, which it owns. Throws what the server refuses with; Lost

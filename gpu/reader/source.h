@@ -32,7 +32,7 @@ class Source {
   /// From here on next() gives this series. `ahead`: so many batches more than the reader holds are
   /// made ready.
   virtual void start(const Series& series, std::uint32_t ahead) = 0;
-  /// Null behind the last. A batch that fails throws, and the next call goes on behind it. Throws
+  /// Null behind the last. A batch that fails throws, and the next call continues behind it. Throws
   /// Lost when there will be no more.
   virtual std::shared_ptr<Batch> next(const Interrupted& interrupted) = 0;
   virtual std::shared_ptr<Batch> get(std::int64_t epoch, std::int64_t batch,

@@ -60,7 +60,7 @@ class BatchStream {
  public:
   struct Options {
     int device = 0;
-    std::uint64_t memory = 0;   // device bytes in all; 0: half of what is free, at most 24 GiB
+    std::uint64_t memory = 0;   // device bytes in all; 0: half of the free memory, at most 24 GiB
     std::uint64_t staging = 0;  // pinned host bytes; 0: eight programs' worth
     std::uint32_t slots = 3;
     int threads = 0;  // that read; 0: one per core
@@ -71,7 +71,7 @@ class BatchStream {
   /// Allocates everything. The view has its samples (View::with_samples). Throws not_supported
   /// without a GPU, no_memory for too small a budget.
   BatchStream(std::shared_ptr<const View> view, Engine& engine, const Options& options);
-  /// Waits for what is under way. Batches that are held become invalid.
+  /// Waits for batches in progress. Batches that are held become invalid.
   ~BatchStream();
 
   /// The next batch; waits. nullopt after the last of the last epoch. Throws what went wrong with

@@ -1,6 +1,6 @@
 #pragma once
 // Fields of JSON that another batchfs wrote, perhaps of another version: one that is missing or of
-// another type is 0, "" or empty, and so is every field of what is not an object.
+// another type is 0, "" or empty, and so is every field of a value that is not an object.
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 namespace batchfs {
 
 double number_field(const Json& json, const char* key);
-/// 0 for what is negative or beyond 10^19.
+/// 0 for negative numbers and those beyond 10^19.
 std::uint64_t count_field(const Json& json, const char* key);
 /// 0 for what a double does not hold exactly.
 std::int64_t integer_field(const Json& json, const char* key);

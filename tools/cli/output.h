@@ -13,7 +13,7 @@ namespace batchfs {
 struct ReaderWentAway {};
 
 /// Buffers, and throws Error{io} when a write fails. Nothing is lost silently: finish() must be
-/// called for what is still buffered.
+/// called to flush the buffer.
 class Output {
  public:
   explicit Output(int fd) : fd_(fd) {}

@@ -57,7 +57,7 @@ Terminal::Size Terminal::size() const {
 }
 
 void Terminal::draw(const std::vector<std::string>& lines) {
-  std::string text = "\x1b[H";  // from the top, over what is there: nothing flickers
+  std::string text = "\x1b[H";  // overwrites from the top: no flicker
   for (std::size_t i = 0; i < lines.size(); ++i) text += (i > 0 ? "\n" : "") + lines[i] + "\x1b[K";
   write(text + "\x1b[J");
 }

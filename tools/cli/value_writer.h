@@ -25,8 +25,9 @@ std::unique_ptr<ValueWriter> npy_writer(Output& output, const DataType& type, co
 /// A nested list, elements as value_text.h says; a lone value for a scalar.
 std::unique_ptr<ValueWriter> json_writer(Output& output, const DataType& type, const Dims& shape);
 
-/// Nested brackets with aligned columns, as numpy prints. `shape` is what is written; in dimensions
-/// where `elided[d]` is true, "..." stands after the first half. Keeps everything until finish().
+/// Nested brackets with aligned columns, as numpy prints. `shape` is the shape written; in
+/// dimensions where `elided[d]` is true, "..." stands after the first half. Keeps everything until
+/// finish().
 std::unique_ptr<ValueWriter> text_writer(Output& output, const DataType& type, const Dims& shape,
                                          const Dims& elided);
 

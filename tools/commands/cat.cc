@@ -177,7 +177,7 @@ void cat(const CatOptions& options, Output& output) {
                  .store = opened.store,
                  .held = opened.held_memory()},
                 log);
-  // A quarter for what is written, the rest for chunks.
+  // A quarter for output, the rest for chunks.
   values.for_each_piece(engine, std::min<std::uint64_t>(engine.budget().limit() / 4, 256 << 20),
                         [&](std::span<const std::byte> elements) { writer->write(elements); });
   writer->finish();

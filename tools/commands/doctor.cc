@@ -1,4 +1,4 @@
-// batchfs doctor: what this machine has for batchfs, what is missing, and what to do about it.
+// batchfs doctor: checks what this machine offers batchfs and says how to fix what is missing.
 
 #include <algorithm>
 

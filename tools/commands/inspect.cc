@@ -1,4 +1,4 @@
-// batchfs inspect: what is in a store. Metadata only; no chunk is read.
+// batchfs inspect: describes a store. Metadata only; no chunk is read.
 
 #include <map>
 

@@ -30,7 +30,7 @@ struct ServeOptions {
   bool background = false;
 };
 
-/// SIGINT, SIGTERM and SIGHUP, which end the serving, for whoever waits for them.
+/// Waits for SIGINT, SIGTERM and SIGHUP, which end the serving.
 sigset_t last_signals() {
   sigset_t signals;
   sigemptyset(&signals);

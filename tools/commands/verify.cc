@@ -1,4 +1,4 @@
-// batchfs check: reads every stored chunk, shard index and checksum, and lists what is broken.
+// batchfs check: reads every stored chunk, shard index and checksum, and lists the broken ones.
 
 #include <fmt/format.h>
 

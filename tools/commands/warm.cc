@@ -27,7 +27,7 @@ struct WarmOptions {
   bool json = false;
 };
 
-constexpr int kInFlight = 128;  // what of it the network gets at once is for the store to find out
+constexpr int kInFlight = 128;  // the store limits the number on the network
 
 struct WantedChunk {
   const Array* array;

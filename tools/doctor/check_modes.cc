@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kChunks = 16, kChunkFloats = 1 << 20;  // 64 MB in one batch
 constexpr const char* kBatch = "/views/v/epoch-0000/batch-000000.npy";
 
-/// A directory that goes, with what is in it.
+/// A temporary directory, removed with its contents.
 class Scratch {
  public:
   Scratch() {
@@ -50,7 +50,7 @@ class Scratch {
   std::string path_;
 };
 
-/// Zarr 3, not compressed: what is measured is reading batches, not decoding them.
+/// Zarr 3, not compressed: the check measures reading batches, not decoding them.
 void make_store(const std::string& path) {
   fs::create_directories(path + "/a");
   write_whole_file(path + "/zarr.json",

@@ -12,7 +12,7 @@ struct Check {
   enum class State { ok, note, problem };  // a note: it works, and could work better
   State state = State::ok;
   std::string topic;  // one or two words
-  std::string found;  // what is there, and why it matters
+  std::string found;  // the finding, and why it matters
   std::string next;   // what to do; empty when nothing is
 };
 using Checks = std::vector<Check>;

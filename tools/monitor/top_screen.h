@@ -9,8 +9,8 @@
 namespace batchfs {
 
 /// The lines of the screen, none wider than `columns` and not more than `rows` (0: as many as it
-/// takes). `title` says what is mounted where. A reader that lacks room is counted in the last
-/// line.
+/// takes). `title` names the store and the mount point. A reader that lacks room is counted in the
+/// last line.
 std::vector<std::string> top_screen(const Activity& activity, const std::string& title,
                                     std::size_t columns, std::size_t rows);
 

@@ -17,7 +17,7 @@ struct ViewCost {
   double chunks = 0;                  // distinct chunks
   double used_bytes = 0;              // stored elements that go into the batch, each once (at most
                                       // this, where windows overlap in very many ways)
-  double decoded_bytes = 0;           // of whole chunks: at most what is decoded
+  double decoded_bytes = 0;           // of whole chunks: an upper bound
   std::optional<double>
       fetched_bytes;  // stored bytes of the chunks; nothing when none could be read
   double decode_amplification() const { return used_bytes > 0 ? decoded_bytes / used_bytes : 1; }

@@ -25,7 +25,7 @@ int block_and_open() {
 
 LogLevelSignal::LogLevelSignal(Log& log)
     : log_(log), signals_(block_and_open()), stop_(opened(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
-  // Its thread takes no other signals either: whoever waits for those may begin later.
+  // Its thread blocks all other signals: the thread that waits for those may start later.
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -137,7 +137,7 @@ bool is_in(const std::filesystem::path& path, const std::filesystem::path& folde
   return rest == folder.end();
 }
 
-/// "/a/b" with links followed, as far as it exists; nothing for what is no path. One that leads
+/// "/a/b" with links followed, as far as it exists; nothing unless it is a path. One that leads
 /// into `mount` by its name is left as it is: asked about links there, the mount might have to
 /// answer.
 std::optional<std::filesystem::path> local_path(std::string place,

@@ -1,5 +1,5 @@
 #pragma once
-// A mount as a service: what systemd, or whoever speaks sd_notify(3), hears of it.
+// A mount as a service: reports to systemd, or another manager with sd_notify(3).
 
 #include <chrono>
 #include <functional>

@@ -21,7 +21,7 @@ std::optional<std::string> mounted_device(const std::string& path);
 /// Throws invalid_argument unless `directory` is a batchfs mount. Returns its real path.
 std::string require_batchfs_mount(const std::string& directory);
 
-/// Unmounts what is left at `directory` of a batchfs mount whose processes were all killed. Does
+/// Unmounts the remains at `directory` of a batchfs mount whose processes were all killed. Does
 /// nothing to anything else.
 void end_dead_mount(const std::string& directory);
 

@@ -319,7 +319,7 @@ class Supervisor {
       ::close(std::exchange(predecessor_, -1));
       was_ready_ = lasting_ = true;
     }
-    if (!was_ready_) {  // whoever mounts is told by the daemon
+    if (!was_ready_) {  // the daemon itself reports to the mounting command
       end_mount();
       if (ends_by_ && WIFSIGNALED(status)) end_by(WTERMSIG(status));
       leave(WIFEXITED(status) ? WEXITSTATUS(status) : 1);

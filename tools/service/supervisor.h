@@ -39,7 +39,7 @@ struct Supervised {
   int channel = -1;      // to the supervisor
   int predecessor = -1;  // the supervisor whose daemon serves until take_turn()
 
-  /// Waits until no other daemon serves the session. Throws when the one that does goes on.
+  /// Waits until no other daemon serves the session. Throws when the other one continues.
   void take_turn() const;
   void mounted(int session_descriptor) const;
   /// Requests are served. `lasting`: another daemon could take the session over.
@@ -51,8 +51,8 @@ struct Supervised {
   void ending() const;
   /// A reader got a batch or values from this daemon.
   void served() const;
-  /// The mount has ended: the supervisor lets the session go, and with it whoever still waits for
-  /// an answer.
+  /// The mount has ended: the supervisor releases the session, and with it any reader that waits
+  /// for an answer.
   void ended() const;
   /// Why this daemon gives up.
   void failed(const std::string& why) const;

@@ -32,7 +32,7 @@ struct TakenSession {
   int predecessor = -1;  // the connection
 };
 
-/// Asks the supervisor of a mount for its session. Throws with the reason when it is not to be had.
+/// Asks the supervisor of a mount for its session. Throws with the reason when that fails.
 TakenSession ask_for_session(const std::string& mountpoint);
 
 }  // namespace batchfs

@@ -1,5 +1,5 @@
 #pragma once
-// Memory for batches, and what is dropped to get it.
+// Memory for batches, and which cached data to drop to get it.
 //
 // Reclaimed in this order: files of the hand-off that are kept to be used again, batches that were
 // opened and are kept for other readers, cached chunks by farthest next use; and, for a reader that

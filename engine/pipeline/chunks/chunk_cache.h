@@ -71,7 +71,7 @@ class ChunkCache {
   explicit ChunkCache(Counters& counters, Clock::duration absence = std::chrono::seconds(5))
       : counters_(counters), absence_(absence) {}
 
-  /// The chunk, if what is kept holds all of `need`.
+  /// The chunk, if its kept part covers `need`.
   std::optional<DecodedChunk> find(const ChunkKey& key, const Box& need);
 
   /// Keeps a chunk of `bytes` of memory, whose owner holds the reservation too: memory that is

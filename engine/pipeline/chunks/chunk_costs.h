@@ -23,7 +23,7 @@ Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
                   std::span<const Box> wanted, std::size_t later, bool keeps);
 
 /// Is it cheaper to fetch only the pieces of the stored chunk that `box` needs, when there will be
-/// `uses` uses of parts of it? `known`: what is kept of the stored chunk; null: nothing. False when
+/// `uses` uses of parts of it? `known`: the stored pieces that are kept; null: none. False when
 /// the speed of the store is not known.
 bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std::size_t uses,
                     const EncodedChunk* known);

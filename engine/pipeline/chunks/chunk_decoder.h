@@ -55,7 +55,7 @@ class ChunkDecoder {
   std::size_t decode_for_each(const Array& array, std::int64_t number, const Box& box,
                               std::span<const ChunkConsumer> consumers, const KeptChunk& stored);
 
-  /// Memory for a chunk: what its consumers reserved ahead, what is free, what the cache gives up.
+  /// Memory for a chunk: reserved ahead by its consumers, free, or evicted from the cache.
   /// May be less than `bytes`.
   Budget::Reservation find_memory(std::uint64_t bytes, std::span<const ChunkConsumer> consumers);
   /// Throws no_memory when decoding into `bytes` of memory would go too far beyond the whole

@@ -32,7 +32,7 @@ class ChunkFetcher {
     Box box;                               // chunk coordinates
     std::vector<ChunkConsumer> consumers;  // need parts of the box
     std::shared_ptr<const KeptChunk>
-        stored;  // what is kept of the chunk; its pieces are taken over. May be null
+        stored;  // pieces kept from earlier reads, taken over. May be null
     Budget::Reservation memory;
     bool in_pieces = false;
     std::uint64_t began = Trace::now();

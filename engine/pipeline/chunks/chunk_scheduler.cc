@@ -50,7 +50,7 @@ Box ChunkScheduler::box_to_decode(const ChunkTask& task, const Box& need,
 }
 
 /// There is no memory to fetch this chunk: it waits until another task has run. False when there is
-/// no other: then it goes on beyond the budget.
+/// no other: then it exceeds the budget.
 bool ChunkScheduler::postpone(const std::shared_ptr<ChunkTask>& task,
                               std::vector<ChunkConsumer>& consumers, Budget::Reservation& memory) {
   const std::lock_guard lock(mutex_);

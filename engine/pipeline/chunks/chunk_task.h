@@ -25,9 +25,8 @@ struct ChunkTask {
   std::vector<ChunkConsumer> consumers = {};
   Urgency posted = kNever;  // of the most urgent ticket in the executor's queue
   bool running = false;
-  std::function<void()> arrived =
-      nullptr;        // what is to be done with the fetched chunk, until it is begun
-  bool warm = false;  // wanted for itself, without a consumer
+  std::function<void()> arrived = nullptr;  // decodes the fetched chunk; null once begun
+  bool warm = false;                        // wanted for itself, without a consumer
 
   /// Takes the consumers that fulfil `which` out of the waiting ones, in order.
   template <class Which>

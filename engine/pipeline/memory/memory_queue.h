@@ -55,7 +55,7 @@ class MemoryQueue {
   /// Readers that wait for memory.
   std::size_t readers() const;
 
-  /// Serves as many as there is memory for. Precondition: called by one thread at a time.
+  /// Serves waiters while memory lasts. Precondition: called by one thread at a time.
   void serve();
   /// Fails all, and those that come later.
   void stop();

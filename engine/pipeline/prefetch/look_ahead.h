@@ -36,7 +36,7 @@ class LookAhead {
   void look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
             const std::function<bool(const BatchKey&)>& is_made);
 
-  /// The batch has come under way, or is over: the cache is told that these uses are no more.
+  /// The batch is being assembled, or is over: removes its uses from the cache's plan.
   void forget(const BatchKey& batch);
   void forget_all();
 

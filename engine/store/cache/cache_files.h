@@ -57,7 +57,7 @@ class CacheFiles {
     Buffer bytes;
   };
   /// nullopt when there is none, when it is damaged (it is removed then), or when it is larger than
-  /// `largest`. Never throws for what is wrong on the disk: the store has the bytes.
+  /// `largest`. Never throws for damage on the disk: the store has the bytes.
   std::optional<Entry> get(const Name& name, std::uint64_t largest = UINT64_MAX);
 
   /// Longer versions cannot be kept.
@@ -69,7 +69,7 @@ class CacheFiles {
   void remove(const Name& name);
 
   /// Removes the least recently used entries until nine tenths of the limit are left; nothing when
-  /// another process is at it.
+  /// another process is evicting.
   void evict();
 
   /// Entries lie in this many folders.

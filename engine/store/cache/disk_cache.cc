@@ -120,7 +120,7 @@ class DiskCache final : public Store {
  private:
   using Outcome = std::variant<VersionedRead, std::exception_ptr>;
 
-  /// What is kept of what is wanted.
+  /// The cached entry for a request.
   struct Kept {
     CacheFiles::Version version;
     Buffer bytes;
@@ -158,7 +158,7 @@ class DiskCache final : public Store {
                                            range.from_end ? "end-" : "", offset, range.length));
   }
 
-  /// Of the version `current`, if that is known; what is of another one is removed.
+  /// Of the version `current`, if known; removes an entry of another version.
   std::optional<Kept> find(const std::string& key, const ByteRange& range,
                            std::optional<std::uint64_t> current) {
     for (const ByteRange& kept_range : {range, ByteRange{}}) {

@@ -20,7 +20,7 @@
 //
 // Reading never waits for the disk's writing: a thread writes what has been read, and bytes that it
 // cannot keep up with are not kept. When the disk is full or fails, one line is logged and the
-// store goes on without keeping more.
+// store works on without keeping more.
 
 #include <functional>
 #include <memory>

@@ -19,7 +19,7 @@ struct AzurePlace {
   std::string endpoint;  // of the account's blob service, no slash at the end
   std::string key;       // the account key's bytes; empty: none
   QueryParameters sas;   // empty: none
-  MissingAnswers missing = MissingAnswers::find_out;  // the service says 404 of what is missing
+  MissingAnswers missing = MissingAnswers::find_out;  // the service answers 404 for missing objects
   bool is_anonymous() const { return key.empty() && sas.empty(); }
 };
 

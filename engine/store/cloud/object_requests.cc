@@ -19,7 +19,7 @@ namespace batchfs {
 namespace {
 
 constexpr int kMaxMoves = 3;
-/// While it is not known what is slow here, this is.
+/// What counts as slow until latencies have been measured.
 constexpr std::int64_t kSlowUnknown = 3'000'000'000;
 constexpr std::int64_t kSlowLeast = 25'000'000;
 /// Hedges may add this share of requests, and a few to begin with.

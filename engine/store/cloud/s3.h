@@ -62,7 +62,7 @@ class S3Service final : public ObjectService {
   const std::unique_ptr<AwsCredentials> credentials_;
   const StoreEnvironment environment_;
 
-  /// S3 answers 403 for an object that is not there to whoever may not list the bucket.
+  /// S3 answers 403 for a missing object to clients without permission to list the bucket.
   enum class Denial { unknown, is_denied, is_missing };
   static Denial denial_of(MissingAnswers missing);
 

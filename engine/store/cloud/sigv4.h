@@ -49,7 +49,7 @@ std::vector<std::pair<std::string, std::string>> sign_v4(const SigV4Request& req
                                                          const SigV4Scope& scope,
                                                          std::chrono::system_clock::time_point now);
 
-/// The steps of it, for tests against the published examples: they sign only what is listed.
+/// The single steps, for tests against the published examples, which sign only listed headers.
 std::string canonical_request_v4(const SigV4Request& request);
 std::string authorization_v4(const SigV4Request& request, const AwsKeys& keys,
                              const SigV4Scope& scope, const std::string& timestamp);

@@ -34,7 +34,7 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 /// The value of a header by its lower-case name; nullptr when absent.
 const std::string* find_header(const HttpHeaders& headers, std::string_view name);
 
-/// How far a request is, for whoever wonders whether it stalls. Nanoseconds of the steady clock.
+/// Progress of a request, for the stall detector. Nanoseconds of the steady clock.
 struct HttpProgress {
   std::atomic<std::int64_t> started{0};         // 0: waits for its turn
   std::atomic<std::int64_t> first_received{0};  // headers or bytes; 0: nothing yet

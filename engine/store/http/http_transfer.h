@@ -78,13 +78,13 @@ class HttpTransfer {
   std::unique_ptr<curl_slist, CurlSlistFree> headers_;
   char message_[CURL_ERROR_SIZE] = {};
   int redirects_ = 0;
-  double patience_ = 1;  // for connecting, beside what is usual
+  double patience_ = 1;  // factor on the connection timeout
   bool hurried_ = false;
 
   HttpResponse response_;
   std::size_t header_bytes_ = 0;
   bool body_begun_ = false;
-  std::uint64_t skip_ = 0;  // of the body, before what is kept
+  std::uint64_t skip_ = 0;  // bytes of the body to skip
   std::uint64_t keep_ = 0;  // at most
   bool cut_ = false;        // what comes after `keep_` is not wanted; else it is an error
   bool slides_ = false;     // of an object of unknown length, the end is kept

@@ -1,4 +1,4 @@
-// libbatchfs_reader_cuda.so: what is behind gpu/reader/cuda_decoder.h.
+// libbatchfs_reader_cuda.so: the implementation of gpu/reader/cuda_decoder.h.
 
 #include "gpu/reader/cuda_decoder.h"
 
