@@ -16,7 +16,7 @@ inline constexpr bool kPoolsBuffers = true;
 #endif
 
 /// Kept at least, and until keep_pooled() is called. Part of the memory that a process takes beside
-/// its memory budget.
+/// its memory budget; what it keeps beyond is part of that.
 inline constexpr std::size_t kMinPooled = 16 << 20;
 
 /// Sets how many bytes the whole process keeps: for programs, not for libraries. As many chunks as

@@ -208,7 +208,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
 
 std::string nearest_or_all(std::string_view name, std::vector<std::string> candidates) {
   constexpr std::size_t kMaxNamed = 8;
-  const std::string near = did_you_mean(name, candidates);
+  std::string near = did_you_mean(name, candidates);
   if (!near.empty() || candidates.empty()) return near;
   if (candidates.size() > kMaxNamed) {
     candidates.resize(kMaxNamed);

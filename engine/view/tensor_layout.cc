@@ -235,7 +235,7 @@ std::vector<std::string> channel_names(const TensorSource& tensor, const TensorL
       const std::vector<std::string> labels = labels_along(tensor, dim, sizes, dataset);
       std::vector<std::string> longer;
       for (const std::string& name : of_variable)
-        for (const std::string& label : labels) longer.push_back(name + "_" + label);
+        for (const std::string& label : labels) longer.push_back(fmt::format("{}_{}", name, label));
       of_variable = std::move(longer);
     }
     std::move(of_variable.begin(), of_variable.end(), std::back_inserter(names));

@@ -42,7 +42,7 @@ COVERED = {
     "tools/commands/serve.cc": "tests/reader/test_batches.py",
     "tools/commands/statistics.cc": "tests/conformance/statistics_test.py",
     "tools/commands/status.cc": "tests/cli/test_pages.py",
-    "tools/commands/top.cc": "tests/cli/test_pages.py",
+    "tools/commands/top.cc": "tests/mount/test_looking_inside.py",
     "tools/commands/umount.cc": "tests/mount/test_recovery.py",
     "tools/commands/verify.cc": "tests/cli/test_check.py",
     "tools/commands/view.cc": "tests/cli/test_view_plan_batch.py",

@@ -97,13 +97,21 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
 /// Of --memory, for the versions of objects that were read; and a floor, which holds 49152 objects.
 constexpr std::uint64_t kVersionsShare = 32, kMinVersionMemory = 1 << 20;
 
-/// Of --memory, for freed buffers that this process keeps to use again.
-constexpr std::uint64_t kPooledShare = 16, kMaxPooled = 512 << 20;
+/// Of --memory, for freed buffers that this process keeps to use again: 64 MiB where that is an
+/// eighth, since chunks of 17 MB are decoded again and again (W1); more where that is a sixteenth,
+/// since 64 chunks may be on their way from a store.
+std::uint64_t pooled_of(std::uint64_t memory) {
+  constexpr std::uint64_t kMany = 64 << 20, kMax = 512 << 20;
+  return std::max<std::uint64_t>(
+      {kMinPooled, std::min(memory / 8, kMany), std::min(memory / 16, kMax)});
+}
 
 OpenedStore open_zarr(const StoreOptions& options) {
   OpenedStore opened;
   const std::uint64_t memory = options.memory != 0 ? options.memory : default_memory_budget();
-  keep_pooled(std::min(memory / kPooledShare, kMaxPooled));
+  const std::uint64_t pooled = pooled_of(memory);
+  keep_pooled(pooled);
+  opened.budget = memory - (pooled - kMinPooled);
   StoreConfig config = options.config;
   config.memory = memory;
   config.version_memory = std::max(memory / kVersionsShare, kMinVersionMemory);

@@ -33,6 +33,9 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64
 struct OpenedStore {
   std::shared_ptr<Store> store;
   std::shared_ptr<const Hierarchy> hierarchy;
+  /// Bytes for an engine: --memory, or its default, less what the process keeps of freed buffers
+  /// beyond kMinPooled.
+  std::uint64_t budget = 0;
   /// Bytes of the memory budget that the metadata takes as long as it is open: what it takes beyond
   /// kFreeMetadata.
   std::uint64_t held_memory() const {

@@ -62,7 +62,7 @@ void batch(const BatchOptions& options, Output& output) {
   const OpenedView opened = open_view(options.store, options.view);
   Log log;
   Engine engine({.threads = options.store.threads,
-                 .memory = options.store.memory,
+                 .memory = opened.opened.budget,
                  .prefetch = false,
                  .store = opened.opened.store,
                  .held = opened.opened.held_memory()},

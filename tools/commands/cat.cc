@@ -172,7 +172,7 @@ void cat(const CatOptions& options, Output& output) {
                                  : npy_writer(output, values.type(), values.shape());
   Log log;
   Engine engine({.threads = options.store.threads,
-                 .memory = options.store.memory,
+                 .memory = opened.budget,
                  .prefetch = false,
                  .store = opened.store,
                  .held = opened.held_memory()},

@@ -66,7 +66,7 @@ Json config_json(const MountOptions& options, const Store& store, const Engine& 
   config["store"] = store.url();
   config["directory"] = options.directory;
   config["views"] = options.views;
-  config["memory"] = engine.budget().limit();
+  config["memory"] = options.store.memory != 0 ? options.store.memory : default_memory_budget();
   config["threads"] = engine.state().threads;
   config["passthrough"] = !options.no_passthrough;
   config["allow_other"] = options.allow_other;
@@ -154,7 +154,7 @@ std::vector<std::shared_ptr<const View>> read_views(const MountOptions& options,
 Engine::Options engine_options(const MountOptions& options, const Supervised& supervisor,
                                const OpenedStore& opened) {
   return {.threads = options.store.threads,
-          .memory = options.store.memory,
+          .memory = opened.budget,
           .wait = options.time.wait,
           .idle = options.time.idle,
           .served = [&supervisor] { supervisor.served(); },

@@ -76,7 +76,7 @@ void serve(const ServeOptions& options, StartReport& report) {
   const OpenedStore opened = open_zarr(store);
   auto views = load_views(open_dataset(opened, true, log), options.views);
   Engine engine({.threads = options.store.threads,
-                 .memory = options.store.memory,
+                 .memory = opened.budget,
                  .wait = options.time.wait,
                  .idle = options.time.idle,
                  .store = opened.store,

@@ -87,7 +87,7 @@ void statistics(const StatisticsCommandOptions& options, Output& output) {
     asked.tendency = options.tendency == "none" ? "" : options.tendency;
   Log log;
   Engine engine({.threads = options.store.threads,
-                 .memory = options.store.memory,
+                 .memory = opened.opened.budget,
                  .prefetch = false,
                  .store = opened.opened.store},
                 log);
