@@ -3,34 +3,14 @@
 import argparse
 import importlib
 import json
-import mmap
 import os
 import pathlib
-import platform
 import sys
-import time
 
-WORKLOADS = ["local", "raw", "w1", "w2", "w3", "handoff", "mount"]
+from harness.machine import machine, touch_memory
+
+WORKLOADS = ["local", "raw", "w1", "w2", "w3", "handoff", "mount", "guard"]
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-
-
-def machine():
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return {"cpu": model, "cores": os.cpu_count(), "memory_gib": round(memory / 2**30, 1),
-            "kernel": platform.release(), "load": os.getloadavg()[0],
-            "time": time.strftime("%Y-%m-%d %H:%M", time.gmtime())}
-
-
-def touch_memory():
-    """Writes to most of the free memory once. A virtual machine gets its memory from the host when it is first
-    touched, at a fraction of its speed; who comes first would pay for all."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    memory = mmap.mmap(-1, max(free * 3 // 4, mmap.PAGESIZE))
-    memory.madvise(mmap.MADV_HUGEPAGE)
-    for offset in range(0, len(memory), mmap.PAGESIZE):
-        memory[offset] = 1
-    memory.close()
 
 
 def main():
@@ -50,6 +30,7 @@ def main():
                         metavar="SECONDS,…", help="time between two batches, as a training step takes (w1; default 0,0.1)")
     parser.add_argument("--data", type=pathlib.Path, help="where the data is kept (default: $BATCHFS_BENCH_DATA or build/bench-data)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every measurement to this file")
+    parser.add_argument("--record", action="store_true", help="keep the ratios of guard, for later runs to be compared with")
     arguments = parser.parse_args()
     arguments.data = (arguments.data or pathlib.Path(os.environ.get("BATCHFS_BENCH_DATA", ROOT / "build/bench-data"))).resolve()
     arguments.peers = arguments.peers.split(",") if arguments.peers else None
@@ -65,7 +46,7 @@ def main():
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1) + "\n")
     if not ok:
-        print("\nSome contenders failed or delivered other bytes: see above.")
+        print("\nSome contenders failed, delivered other bytes, or fell behind: see above.")
     return 0 if ok else 1
 
 
