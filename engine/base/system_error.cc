@@ -4,8 +4,9 @@
 #include <cstring>
 #include <system_error>
 
-#include <fmt/format.h>
 #include <sys/resource.h>
+
+// Without fmt: part of the reader's library, which needs the C++ runtime only.
 
 namespace batchfs {
 
@@ -22,10 +23,8 @@ std::string limit_of(__rlimit_resource resource) {
 
 std::string describe_system_error(int error) {
   if (error == EMFILE)
-    return fmt::format(
-        "too many open files: this process may have {} (RLIMIT_NOFILE); raise it with ulimit -n or "
-        "LimitNOFILE=",
-        limit_of(RLIMIT_NOFILE));
+    return "too many open files: this process may have " + limit_of(RLIMIT_NOFILE) +
+           " (RLIMIT_NOFILE); raise it with ulimit -n or LimitNOFILE=";
   if (error == ENFILE) return "too many open files on this machine; raise the sysctl fs.file-max";
   return std::strerror(error);
 }
@@ -36,11 +35,9 @@ int opened(int descriptor, const char* where) {
 }
 
 std::string describe_thread_limit() {
-  return fmt::format(
-      "no more threads can be started: this user may have {} (RLIMIT_NPROC), a container or a "
-      "service perhaps "
-      "fewer (pids.max); raise it with ulimit -u or TasksMax=, or take fewer --threads",
-      limit_of(RLIMIT_NPROC));
+  return "no more threads can be started: this user may have " + limit_of(RLIMIT_NPROC) +
+         " (RLIMIT_NPROC), a container or a service perhaps fewer (pids.max); raise it with "
+         "ulimit -u or TasksMax=, or take fewer --threads";
 }
 
 Error explain(const std::exception_ptr& thrown) {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "engine/base/system_error.h"
 #include "gpu/reader/tensor_files.h"
 
 namespace batchfs::reader {
@@ -40,7 +41,7 @@ struct File {
               : cause == EMFILE || cause == ENFILE || cause == ENOMEM ? ErrorCode::no_memory
                                                                       : ErrorCode::io,
               cause == EIO ? "the batch cannot be made: the mount's .batchfs/log says why"
-                           : std::strerror(cause),
+                           : describe_system_error(cause),
               path);
 }
 

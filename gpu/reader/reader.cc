@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "engine/base/system_error.h"
 #include "gpu/handoff/connect.h"
 #include "gpu/handoff/trust.h"
 #include "gpu/reader/file_source.h"
@@ -102,7 +103,7 @@ void Reader::connect() {
   if (options_.mode != "files") {
     try {
       const int socket = handoff::connect_to(socket_);
-      if (socket < 0) throw Lost{std::strerror(errno)};
+      if (socket < 0) throw Lost{describe_system_error(errno)};
       try {
         handoff::require_own_server(socket, socket_);
       } catch (...) {

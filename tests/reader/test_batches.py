@@ -3,7 +3,9 @@
 import gc
 import io
 import json
+import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -210,3 +212,22 @@ def test_the_command_line_of_serve(fails, store, tmp_path):
     (tmp_path / "file").touch()
     assert "not a socket" in fails(1, "serve", store, "--view", view, "--socket", tmp_path / "file")
     assert "serve failed" in fails(1, "serve", store, "--view", view, "--socket", tmp_path / "missing" / "s")
+
+
+@pytest.mark.parametrize("mode", ["shm", "files"])
+def test_too_few_open_files_are_named_with_their_limit(mounted, mode):
+    # A process of its own whose descriptors are used up when it opens the batches.
+    program = f"""
+import os, resource, batchfs
+data = batchfs.open({str(mounted / "views/two")!r}, mode="files") if {mode == "files"} else None
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+while True:
+    try:
+        os.dup(0)
+    except OSError:
+        break
+(data or batchfs.open({str(mounted / "views/two")!r}, mode="shm"))[0]
+"""
+    failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ})
+    assert failed.returncode == 1
+    assert "this process may have 40 (RLIMIT_NOFILE); raise it with ulimit -n" in failed.stderr.splitlines()[-1], failed.stderr
