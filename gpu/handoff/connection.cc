@@ -298,7 +298,8 @@ void Connection::want(const WantMessage& message) {
     throw Error(ErrorCode::invalid_argument, fmt::format("a stream's depth is 1 to {}", kMaxDepth));
   if (stream_.ended || message.stream != stream_.id) return;  // said before its End came
   stream_.depth = message.depth;
-  stream_.wanted = message.only_depth == 0 && stream_.asked.empty();
+  const std::uint64_t sent = static_cast<std::uint64_t>(stream_.next) - stream_.asked.size();
+  stream_.wanted = message.received == sent && stream_.asked.empty();
   pump();
 }
 

@@ -190,14 +190,17 @@ struct ReleaseMessage {
   std::uint32_t reserved;
 };
 
-/// From now on the stream's depth is `depth`. The reader waits for the next batch, unless
-/// `only_depth` is 1.
+/// From now on the stream's depth is `depth`, and the reader waits for what follows on `received`
+/// batches or failures of the stream. Where more than these are sent already, it does not wait any
+/// more when this is read. kOnlyDepth: it does not wait.
 struct WantMessage {
   Header header;
   std::uint64_t stream;
+  std::uint64_t received;
   std::uint32_t depth;
-  std::uint32_t only_depth;
+  std::uint32_t reserved;
 };
+inline constexpr std::uint64_t kOnlyDepth = UINT64_MAX;
 
 /// Followed by MemoryRecord[memory_count], TensorRecord[tensor_count], std::int64_t[dim_count]: the
 /// shapes of the tensors one behind the other, in the order of the schema. Elements lie in C order.
@@ -282,7 +285,7 @@ inline constexpr std::uint32_t kMaxRefused = 1024;
 // The layout is the contract.
 static_assert(sizeof(Header) == 8 && sizeof(HelloMessage) == 320 && sizeof(WelcomeMessage) == 72);
 static_assert(sizeof(StartMessage) == 56 && sizeof(GetMessage) == 32 &&
-              sizeof(ReleaseMessage) == 16 && sizeof(WantMessage) == 24);
+              sizeof(ReleaseMessage) == 16 && sizeof(WantMessage) == 32);
 static_assert(sizeof(BatchMessage) == 72 && sizeof(MemoryRecord) == 24 &&
               sizeof(TensorRecord) == 24);
 static_assert(sizeof(SetupMessage) == 32 && sizeof(ProgramMessage) == 24 &&

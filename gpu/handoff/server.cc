@@ -278,12 +278,13 @@ std::shared_ptr<ProcessShare> HandoffServer::share_of(pid_t process) {
 /// at once.
 void HandoffServer::drain_inbox() {
   for (;;) {
-    const std::vector<Completion> completions = inbox_->take();
+    std::vector<Completion> completions = inbox_->take();
     if (completions.empty()) return;
-    for (const Completion& completion : completions) {
-      const auto reader = readers_.find(completion.connection);
+    for (Completion& completion : completions) {
+      const std::uint64_t id = completion.connection;
+      const auto reader = readers_.find(id);
       if (reader != readers_.end())
-        settle(completion.connection, reader->second.connection->completed(completion));
+        settle(id, reader->second.connection->completed(std::move(completion)));
     }
   }
 }

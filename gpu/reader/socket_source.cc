@@ -351,12 +351,14 @@ bool SocketSource::receive_answer(const Interrupted& interrupted, int millisecon
       it->second = std::move(answer);
   } else if (stream == stream_) {
     arrived_.push_back(std::move(answer));
+    ++received_;
   }
   return true;
 }
 
 void SocketSource::start(const Series& series, std::uint32_t ahead) {
   arrived_.clear();
+  received_ = 0;
   held_ = std::make_shared<std::atomic<std::uint32_t>>(0);
   ahead_ = std::min(ahead, kMaxDepth - 1);
   auto message = make<StartMessage>(MessageType::start);
@@ -381,7 +383,7 @@ std::shared_ptr<Batch> SocketSource::next(const Interrupted& interrupted) {
     auto message = make<WantMessage>(MessageType::want);
     message.stream = stream_;
     message.depth = depth_ = depth;
-    message.only_depth = arrived_.empty() ? 0 : 1;
+    message.received = arrived_.empty() ? received_ : kOnlyDepth;
     link_->send(&message, sizeof message);
   }
   while (arrived_.empty()) receive_answer(interrupted);

@@ -94,6 +94,7 @@ class SocketSource final : public Source {
   std::map<handoff::MemoryKind, Piece> kept_;  // memory that comes again: of each kind the last
   Fallbacks fallbacks_;                        // of batches that a device was wanted for
   std::uint64_t stream_ = 0, last_request_ = 0;
+  std::uint64_t received_ = 0;           // answers of the stream
   std::uint32_t ahead_ = 0, depth_ = 0;  // wanted ahead; told to the server
   bool ended_ = true;
   std::deque<Answer> arrived_;                // of the stream, not yet taken

@@ -354,13 +354,32 @@ TEST_F(Connected, WhatAnotherConnectionOfTheProcessHoldsCounts) {
   finish(0);
   ASSERT_TRUE(step());
   ASSERT_EQ(next()->type(), MessageType::batch);
-  client->send(WantMessage{{}, 1, 8, 0}, MessageType::want);
+  client->send(WantMessage{{}, 1, 1, 8, 0}, MessageType::want);
   ASSERT_TRUE(step());
   EXPECT_THAT(next()->text(sizeof(FailedMessage)), HasSubstr("this process holds 2 batches"));
   process->give_back(450);
   client->get(5, 7);
   ASSERT_TRUE(step());
   EXPECT_THAT(batches_under_way(), testing::Contains(7));
+}
+
+TEST_F(Connected, AReaderThatWaitedForABatchThatIsSentGetsNoOtherAhead) {
+  greet();
+  client->start(0, 1, 10, 1);
+  ASSERT_TRUE(step());
+  finish(0);
+  ASSERT_TRUE(step());
+  ASSERT_EQ(next()->type(), MessageType::batch);
+  // Written before the batch arrived, read after it was sent.
+  client->send(WantMessage{{}, 1, 0, 1, 0}, MessageType::want);
+  ASSERT_TRUE(step());
+  EXPECT_THAT(batches_under_way(), ElementsAre());
+  client->send(WantMessage{{}, 1, kOnlyDepth, 1, 0}, MessageType::want);
+  ASSERT_TRUE(step());
+  EXPECT_THAT(batches_under_way(), ElementsAre());
+  client->send(WantMessage{{}, 1, 1, 1, 0}, MessageType::want);
+  ASSERT_TRUE(step());
+  EXPECT_THAT(batches_under_way(), ElementsAre(1));
 }
 
 TEST_F(Connected, WhatLiesInDeviceMemoryIsNoPartOfTheShare) {
