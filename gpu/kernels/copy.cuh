@@ -1,17 +1,17 @@
 #pragma once
 // Executes the runs of an LZ stream: the second half of LZ4 and of Zstandard decoding.
 //
-// What is parallel: every byte. A block of threads goes over the output tile by tile. First each warp spreads
-// the runs of its next 256 bytes over the places where they begin, and each of its threads notes for eight
-// bytes either the value, when that comes from the literals or from before the tile, or the earlier position
-// in the tile that the byte equals.
-// After a barrier each thread follows the positions of its eight bytes to values, writing back how far they
-// got, so that chains halve as they are followed: a tile costs the same whether its matches depend on one
-// another or not, which is what executing sequences in order, or in rounds of independent ones, cannot
-// give. A position only ever points below itself, so bytes need no order among themselves.
+// What is parallel: every byte. A block of threads goes over the output tile by tile. First each
+// warp spreads the runs of its next 256 bytes over the places where they begin, and each of its
+// threads notes for eight bytes either the value, when that comes from the literals or from before
+// the tile, or the earlier position in the tile that the byte equals. After a barrier each thread
+// follows the positions of its eight bytes to values, writing back how far they got, so that chains
+// halve as they are followed: a tile costs the same whether its matches depend on one another or
+// not, which is what executing sequences in order, or in rounds of independent ones, cannot give. A
+// position only ever points below itself, so bytes need no order among themselves.
 //
-// Distances that reach before the stream are refused here, because only here it is known (Zstandard's
-// repeated offsets) where a run's distance leads.
+// Distances that reach before the stream are refused here, because only here it is known
+// (Zstandard's repeated offsets) where a run's distance leads.
 
 #include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/repeat.cuh"
@@ -19,7 +19,8 @@
 
 namespace batchfs::gpu {
 
-/// A tile of output in shared memory: per byte a value (kKnown set) or the position in the tile it equals.
+/// A tile of output in shared memory: per byte a value (kKnown set) or the position in the tile it
+/// equals.
 template <int kThreads, int kTile>
 struct CopyShared {
   alignas(16) std::uint16_t bytes[kTile];
@@ -43,9 +44,11 @@ struct RunWriter {
   Run* runs;
   std::uint32_t* index;
 
-  BATCHFS_GPU void write(std::uint32_t number, std::uint32_t start, std::uint32_t size, std::uint32_t from) const {
+  BATCHFS_GPU void write(std::uint32_t number, std::uint32_t start, std::uint32_t size,
+                         std::uint32_t from) const {
     runs[number] = Run{start, from};
-    for (std::uint32_t i = (start + kIndexed - 1) / kIndexed; std::uint64_t{i} * kIndexed < start + size; ++i)
+    for (std::uint32_t i = (start + kIndexed - 1) / kIndexed;
+         std::uint64_t{i} * kIndexed < start + size; ++i)
       index[i] = number;
   }
 };
@@ -53,8 +56,8 @@ struct RunWriter {
 inline constexpr std::uint32_t kAtOnce = 8;  // bytes that a thread fills or settles together
 static_assert(kAtOnce * kLanes == kIndexed);
 
-/// The runs of the next kIndexed bytes that a warp fills, loaded while it does something else: numbers
-/// `first` to `last`, of which 64 are here.
+/// The runs of the next kIndexed bytes that a warp fills, loaded while it does something else:
+/// numbers `first` to `last`, of which 64 are here.
 struct RunsAhead {
   Lanes<Run> strip[2];
   std::uint32_t first = 0, last = 0;
@@ -71,10 +74,11 @@ BATCHFS_GPU void look_ahead(RunsAhead& ahead, const Runs& runs, std::uint32_t be
   });
 }
 
-/// How a run's bytes from `begin` on get their sources: kLiteralRun and what to add to a position for the
-/// position in the literals, or what to subtract for the position in the output. 0 for a run that reaches
-/// before the stream.
-BATCHFS_GPU std::uint32_t shift_of(const Run& run, const Repeats& repeats, std::uint32_t before, std::uint32_t begin) {
+/// How a run's bytes from `begin` on get their sources: kLiteralRun and what to add to a position
+/// for the position in the literals, or what to subtract for the position in the output. 0 for a
+/// run that reaches before the stream.
+BATCHFS_GPU std::uint32_t shift_of(const Run& run, const Repeats& repeats, std::uint32_t before,
+                                   std::uint32_t begin) {
   const std::uint32_t from = resolved(run.from, repeats);
   if (from & kLiteralRun) return kLiteralRun | ((from - run.start) & ~kLiteralRun);
   if (from > before + run.start) return 0;
@@ -83,12 +87,13 @@ BATCHFS_GPU std::uint32_t shift_of(const Run& run, const Repeats& repeats, std::
   return past >= from && from != 0 ? from * (past / from + 1) : from;
 }
 
-/// Fills the bytes from `begin`, a multiple of kIndexed, to `end`, at most kIndexed further, of the tile that
-/// starts at `tile`. `before` is how many bytes of the stream lie before byte 0 of these runs, at
-/// out - before. `shifts` are all 0 before and after. Says whether a run reached before the stream.
-BATCHFS_GPU bool fill_tile(std::uint16_t* bytes, std::uint32_t* shifts, const Runs& runs, const RunsAhead& ahead,
-                           const std::uint8_t* out, std::uint32_t before, std::uint32_t tile, std::uint32_t begin,
-                           std::uint32_t end) {
+/// Fills the bytes from `begin`, a multiple of kIndexed, to `end`, at most kIndexed further, of the
+/// tile that starts at `tile`. `before` is how many bytes of the stream lie before byte 0 of these
+/// runs, at out - before. `shifts` are all 0 before and after. Says whether a run reached before
+/// the stream.
+BATCHFS_GPU bool fill_tile(std::uint16_t* bytes, std::uint32_t* shifts, const Runs& runs,
+                           const RunsAhead& ahead, const std::uint8_t* out, std::uint32_t before,
+                           std::uint32_t tile, std::uint32_t begin, std::uint32_t end) {
   // Put each run's shift where it begins.
   Lanes<bool> refused;
   Lanes<std::uint32_t> entering;  // the shift of the run that holds `begin`: lane 0's
@@ -146,7 +151,8 @@ BATCHFS_GPU bool fill_tile(std::uint16_t* bytes, std::uint32_t* shifts, const Ru
       const std::uint32_t here = i < 4 ? low[lane].word[i % 4] : high[lane].word[i % 4];
       shift = here != 0 ? here : shift;
       const bool literal = (shift & kLiteralRun) != 0;
-      const auto source = static_cast<std::int32_t>(literal ? (at + i + shift) & ~kLiteralRun : at + i - shift);
+      const auto source =
+          static_cast<std::int32_t>(literal ? (at + i + shift) & ~kLiteralRun : at + i - shift);
       entries[i] = kKnown;
       if (!literal && source >= static_cast<std::int32_t>(tile))
         entries[i] = static_cast<std::uint32_t>(source) - tile;
@@ -155,7 +161,8 @@ BATCHFS_GPU bool fill_tile(std::uint16_t* bytes, std::uint32_t* shifts, const Ru
       if (any_refused) entries[i] = kKnown;
     }
     FourWords words;
-    for (std::uint32_t i = 0; i < kAtOnce / 2; ++i) words.word[i] = entries[2 * i] | entries[2 * i + 1] << 16;
+    for (std::uint32_t i = 0; i < kAtOnce / 2; ++i)
+      words.word[i] = entries[2 * i] | entries[2 * i + 1] << 16;
     store_four(bytes + (at - tile), words);
   });
   sync_lanes();
@@ -163,15 +170,19 @@ BATCHFS_GPU bool fill_tile(std::uint16_t* bytes, std::uint32_t* shifts, const Ru
 }
 
 /// Follows the bytes from `at` of the tile on to their values and writes those below `size` to out.
-BATCHFS_GPU void settle(std::uint16_t* tile, std::uint32_t at, std::uint32_t size, std::uint8_t* out) {
+BATCHFS_GPU void settle(std::uint16_t* tile, std::uint32_t at, std::uint32_t size,
+                        std::uint8_t* out) {
   const volatile std::uint16_t* bytes = tile;  // other threads shorten the way meanwhile
   FourWords words = load_four(tile + at);
   std::uint32_t entries[kAtOnce];
-  for (std::uint32_t i = 0; i < kAtOnce; ++i) entries[i] = words.word[i / 2] >> (16 * (i % 2)) & 0xffff;
-  while ((words.word[0] & words.word[1] & words.word[2] & words.word[3] & 0x80008000u) != 0x80008000u) {
+  for (std::uint32_t i = 0; i < kAtOnce; ++i)
+    entries[i] = words.word[i / 2] >> (16 * (i % 2)) & 0xffff;
+  while ((words.word[0] & words.word[1] & words.word[2] & words.word[3] & 0x80008000u) !=
+         0x80008000u) {
     for (std::uint32_t i = 0; i < kAtOnce; ++i)
       if (!(entries[i] & kKnown)) entries[i] = bytes[entries[i]];
-    for (std::uint32_t i = 0; i < kAtOnce / 2; ++i) words.word[i] = entries[2 * i] | entries[2 * i + 1] << 16;
+    for (std::uint32_t i = 0; i < kAtOnce / 2; ++i)
+      words.word[i] = entries[2 * i] | entries[2 * i + 1] << 16;
     store_four(tile + at, words);
   }
   const std::uint32_t low = pick_bytes(words.word[0], words.word[1], 0x6420),
@@ -180,7 +191,8 @@ BATCHFS_GPU void settle(std::uint16_t* tile, std::uint32_t at, std::uint32_t siz
     *reinterpret_cast<std::uint64_t*>(out + at) = std::uint64_t{high} << 32 | low;
   } else {
     for (std::uint32_t i = 0; i < kAtOnce; ++i)
-      if (at + i < size) out[at + i] = static_cast<std::uint8_t>((i < 4 ? low : high) >> (8 * (i % 4)));
+      if (at + i < size)
+        out[at + i] = static_cast<std::uint8_t>((i < 4 ? low : high) >> (8 * (i % 4)));
   }
 }
 
@@ -189,13 +201,15 @@ template <int kThreads, int kTile>
 BATCHFS_GPU bool copy_runs(CopyShared<kThreads, kTile>& shared, const Runs& runs, std::uint8_t* out,
                            std::uint32_t before) {
   static_assert(kTile % (kThreads * kAtOnce) == 0 && kTile <= 0x8000);
-  constexpr std::uint32_t kTogether = kThreads * kAtOnce;  // bytes that the block's warps fill at once
+  constexpr std::uint32_t kTogether =
+      kThreads * kAtOnce;  // bytes that the block's warps fill at once
   Threads<bool, kThreads> refused;
   Warps<RunsAhead, kThreads> ahead;
   each_warp<kThreads>([&](int warp) {
     each_lane([&](int lane) {
       refused[warp * kLanes + lane] = false;
-      for (std::uint32_t i = static_cast<std::uint32_t>(lane); i < kIndexed; i += kLanes) shared.shifts[warp][i] = 0;
+      for (std::uint32_t i = static_cast<std::uint32_t>(lane); i < kIndexed; i += kLanes)
+        shared.shifts[warp][i] = 0;
     });
     look_ahead(ahead[warp], runs, static_cast<std::uint32_t>(warp) * kIndexed);
     sync_lanes();
@@ -203,15 +217,18 @@ BATCHFS_GPU bool copy_runs(CopyShared<kThreads, kTile>& shared, const Runs& runs
   for (std::uint32_t tile = 0; tile < runs.size; tile += kTile) {
     const std::uint32_t size = runs.size - tile < kTile ? runs.size - tile : kTile;
     each_warp<kThreads>([&](int warp) {
-      for (std::uint32_t begin = static_cast<std::uint32_t>(warp) * kIndexed; begin < size; begin += kTogether) {
+      for (std::uint32_t begin = static_cast<std::uint32_t>(warp) * kIndexed; begin < size;
+           begin += kTogether) {
         const std::uint32_t end = begin + kIndexed < size ? begin + kIndexed : size;
-        if (fill_tile(shared.bytes, shared.shifts[warp], runs, ahead[warp], out, before, tile, tile + begin, tile + end))
+        if (fill_tile(shared.bytes, shared.shifts[warp], runs, ahead[warp], out, before, tile,
+                      tile + begin, tile + end))
           each_lane([&](int lane) { refused[warp * kLanes + lane] = true; });
         look_ahead(ahead[warp], runs, tile + begin + kTogether);
       }
     });
     each_thread<kThreads>([&](int thread) {
-      for (std::uint32_t at = kAtOnce * static_cast<std::uint32_t>(thread); at < size; at += kTogether)
+      for (std::uint32_t at = kAtOnce * static_cast<std::uint32_t>(thread); at < size;
+           at += kTogether)
         settle(shared.bytes, at, size, out + tile);
     });
   }
@@ -228,9 +245,11 @@ BATCHFS_GPU void store_u32(std::uint8_t* at, std::uint32_t word) {
 
 /// Bytes [begin, end) as stored.
 template <int kThreads>
-BATCHFS_GPU void copy_stretch(const std::uint8_t* from, std::uint8_t* to, std::uint32_t begin, std::uint32_t end) {
+BATCHFS_GPU void copy_stretch(const std::uint8_t* from, std::uint8_t* to, std::uint32_t begin,
+                              std::uint32_t end) {
   each_thread<kThreads>([&](int thread) {
-    for (std::uint32_t i = begin + 4 * static_cast<std::uint32_t>(thread); i < end; i += 4 * kThreads) {
+    for (std::uint32_t i = begin + 4 * static_cast<std::uint32_t>(thread); i < end;
+         i += 4 * kThreads) {
       if (end - i >= 4)
         store_u32(to + i, load_u32(from + i));
       else

@@ -1,24 +1,28 @@
 #pragma once
-// Finite state entropy tables (RFC 8878, 4.1): the distribution as it is stored, and the decoding table.
+// Finite state entropy tables (RFC 8878, 4.1): the distribution as it is stored, and the decoding
+// table.
 //
-// What is parallel: the table. The distribution is a few dozen variable-length numbers that one lane reads;
-// a warp then places the symbols (32 steps of the spreading walk at a time; which symbol falls to a step is
-// a search in the cumulated counts) and numbers the states of each symbol (a symbol's n-th state in table
-// order gets the n-th number: lanes with equal symbols count one another).
+// What is parallel: the table. The distribution is a few dozen variable-length numbers that one
+// lane reads; a warp then places the symbols (32 steps of the spreading walk at a time; which
+// symbol falls to a step is a search in the cumulated counts) and numbers the states of each symbol
+// (a symbol's n-th state in table order gets the n-th number: lanes with equal symbols count one
+// another).
 
 #include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/tables.h"
 
 namespace batchfs::gpu {
 
-/// A decoding table's entry: how many extra bits the symbol has, how many bits select the next state, how many a
-/// sequence takes for this code in all, and where the next state starts. The entries of three tables can be added:
-/// no field's sum of three reaches into the next one but the extra bits', by one, where there is room. What a
-/// chain of states needs first is lowest: an entry, or a sum of two, is a shift count modulo 32.
+/// A decoding table's entry: how many extra bits the symbol has, how many bits select the next
+/// state, how many a sequence takes for this code in all, and where the next state starts. The
+/// entries of three tables can be added: no field's sum of three reaches into the next one but the
+/// extra bits', by one, where there is room. What a chain of states needs first is lowest: an
+/// entry, or a sum of two, is a shift count modulo 32.
 struct FseEntry {
   static constexpr int kBits = 5, kTaken = 10, kNext = 23;
 
-  BATCHFS_GPU static std::uint32_t packed(std::uint32_t next, std::uint32_t bits, std::uint32_t extra) {
+  BATCHFS_GPU static std::uint32_t packed(std::uint32_t next, std::uint32_t bits,
+                                          std::uint32_t extra) {
     return extra | bits << kBits | (extra + bits) << kTaken | next << kNext;
   }
   BATCHFS_GPU static std::uint32_t extra(std::uint32_t entry) { return entry & 0x1f; }
@@ -26,9 +30,12 @@ struct FseEntry {
   BATCHFS_GPU static std::uint32_t taken(std::uint32_t sum) { return sum >> kTaken & 0x7f; }
   BATCHFS_GPU static std::uint32_t next(std::uint32_t entry) { return entry >> kNext; }
   /// The entry of the next state, `more` after where it starts.
-  BATCHFS_GPU static const std::uint32_t* next(const std::uint32_t* table, std::uint32_t entry, std::uint32_t more) {
+  BATCHFS_GPU static const std::uint32_t* next(const std::uint32_t* table, std::uint32_t entry,
+                                               std::uint32_t more) {
     static_assert(kTaken + 7 <= kNext - 2);  // zeros below it: a shift gives bytes
-    return reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const char*>(table) + (entry >> (kNext - 2))) + more;
+    return reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const char*>(table) +
+                                                  (entry >> (kNext - 2))) +
+           more;
   }
 };
 
@@ -53,21 +60,24 @@ BATCHFS_GPU std::uint32_t stream_word(const std::uint8_t* bytes, std::uint32_t s
 }
 
 /// The `count` bits (below 32) from bit `at` on, which may be negative.
-BATCHFS_GPU std::uint32_t stream_bits(const std::uint8_t* bytes, std::uint32_t size, int at, std::uint32_t count) {
+BATCHFS_GPU std::uint32_t stream_bits(const std::uint8_t* bytes, std::uint32_t size, int at,
+                                      std::uint32_t count) {
   const int word = at >> 5;
-  return funnel(stream_word(bytes, size, word), stream_word(bytes, size, word + 1), at & 31) & ((1u << count) - 1);
+  return funnel(stream_word(bytes, size, word), stream_word(bytes, size, word + 1), at & 31) &
+         ((1u << count) - 1);
 }
 
-/// Where a stream that is read backwards starts: below the highest bit of its last byte. Negative when it
-/// has none.
+/// Where a stream that is read backwards starts: below the highest bit of its last byte. Negative
+/// when it has none.
 BATCHFS_GPU int backward_start(const std::uint8_t* bytes, std::uint32_t size) {
   if (size == 0 || size > 1u << 20 || bytes[size - 1] == 0) return -1;
   return static_cast<int>(8 * (size - 1)) + top_bit(bytes[size - 1]);
 }
 
 /// Reads a distribution (4.1.1) by one lane. Returns how many bytes it takes, 0 for damage.
-BATCHFS_GPU std::uint32_t read_counts(const std::uint8_t* bytes, std::uint32_t size, std::uint32_t most_accuracy,
-                                      std::uint32_t most_symbols, FseCounts& counts) {
+BATCHFS_GPU std::uint32_t read_counts(const std::uint8_t* bytes, std::uint32_t size,
+                                      std::uint32_t most_accuracy, std::uint32_t most_symbols,
+                                      FseCounts& counts) {
   int at = 4;
   counts.accuracy = stream_bits(bytes, size, 0, 4) + 5;
   if (counts.accuracy > most_accuracy) return 0;
@@ -107,11 +117,11 @@ struct FseScratch {
   std::uint16_t first[kMaxCounts];  // cumulated counts, then each symbol's next state number
 };
 
-/// Builds the table of 2^accuracy entries, and the symbols that they stand for, by a warp. `extra(symbol)` is how
-/// many extra bits a symbol has.
+/// Builds the table of 2^accuracy entries, and the symbols that they stand for, by a warp.
+/// `extra(symbol)` is how many extra bits a symbol has.
 template <class Extra>
-BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::uint32_t* table, std::uint8_t* symbols,
-                             Extra extra) {
+BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::uint32_t* table,
+                             std::uint8_t* symbols, Extra extra) {
   const std::uint32_t size = 1u << counts.accuracy;
   // Symbols rarer than once take the last entries, from the end on; the others are cumulated.
   std::uint32_t total = 0, rare = 0;
@@ -128,9 +138,11 @@ BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::
     const std::uint32_t rare_lanes = ballot(is_rare);
     each_lane([&](int lane) {
       const std::uint32_t s = begin + static_cast<std::uint32_t>(lane);
-      if (s < counts.symbols) scratch.first[s] = static_cast<std::uint16_t>(total + sums[lane] - common[lane]);
+      if (s < counts.symbols)
+        scratch.first[s] = static_cast<std::uint16_t>(total + sums[lane] - common[lane]);
       if (is_rare[lane]) {
-        const std::uint32_t before = rare + static_cast<std::uint32_t>(bits_in(rare_lanes & lanes_up_to(lane))) - 1;
+        const std::uint32_t before =
+            rare + static_cast<std::uint32_t>(bits_in(rare_lanes & lanes_up_to(lane))) - 1;
         symbols[size - 1 - before] = static_cast<std::uint8_t>(s);
       }
     });
@@ -150,7 +162,8 @@ BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::
     const std::uint32_t takers = ballot(takes);
     each_lane([&](int lane) {
       if (!takes[lane]) return;
-      const std::uint32_t i = placed + static_cast<std::uint32_t>(bits_in(takers & lanes_up_to(lane))) - 1;
+      const std::uint32_t i =
+          placed + static_cast<std::uint32_t>(bits_in(takers & lanes_up_to(lane))) - 1;
       std::uint32_t low = 0, high = counts.symbols;  // the last symbol with first <= i and a count
       while (high - low > 1) {
         const std::uint32_t middle = (low + high) / 2;
@@ -164,7 +177,8 @@ BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::
   for (std::uint32_t begin = 0; begin < counts.symbols; begin += kLanes)
     each_lane([&](int lane) {
       const std::uint32_t s = begin + static_cast<std::uint32_t>(lane);
-      if (s < counts.symbols) scratch.first[s] = static_cast<std::uint16_t>(counts.count[s] < 0 ? 1 : counts.count[s]);
+      if (s < counts.symbols)
+        scratch.first[s] = static_cast<std::uint16_t>(counts.count[s] < 0 ? 1 : counts.count[s]);
     });
   sync_lanes();
   for (std::uint32_t begin = 0; begin < size; begin += kLanes) {
@@ -173,14 +187,16 @@ BATCHFS_GPU void build_table(const FseCounts& counts, FseScratch& scratch, std::
     const Lanes<std::uint32_t> same = same_lanes(symbol);
     Lanes<std::uint32_t> state;
     each_lane([&](int lane) {
-      state[lane] = scratch.first[symbol[lane]] + static_cast<std::uint32_t>(bits_in(same[lane] & lanes_up_to(lane))) - 1;
+      state[lane] = scratch.first[symbol[lane]] +
+                    static_cast<std::uint32_t>(bits_in(same[lane] & lanes_up_to(lane))) - 1;
       const std::uint32_t bits = counts.accuracy - static_cast<std::uint32_t>(top_bit(state[lane]));
       table[begin + static_cast<std::uint32_t>(lane)] =
           FseEntry::packed((state[lane] << bits) - size, bits, extra(symbol[lane]));
     });
     sync_lanes();
     each_lane([&](int lane) {
-      if (top_bit(same[lane]) == lane) scratch.first[symbol[lane]] = static_cast<std::uint16_t>(state[lane] + 1);
+      if (top_bit(same[lane]) == lane)
+        scratch.first[symbol[lane]] = static_cast<std::uint16_t>(state[lane] + 1);
     });
     sync_lanes();
   }

@@ -1,18 +1,19 @@
 #pragma once
 // Huffman-coded literals of Zstandard (RFC 8878, 4.2).
 //
-// What is parallel: the streams of a block, one for each warp, and each stream among the lanes of its warp.
-// Where a code starts is known only by following the codes before it; but Huffman codes that are followed
-// from a wrong bit soon fall into step with the true ones. So, as in lz4.cuh, each lane follows the codes of
-// its share of the stream from a guess, then from where its predecessor ended until nobody's start changes,
-// and a last time writing the symbols, which a scan of the counts has given places. Codes that never fall
-// into step cost a round for each share: as much as following them in order.
+// What is parallel: the streams of a block, one for each warp, and each stream among the lanes of
+// its warp. Where a code starts is known only by following the codes before it; but Huffman codes
+// that are followed from a wrong bit soon fall into step with the true ones. So, as in lz4.cuh,
+// each lane follows the codes of its share of the stream from a guess, then from where its
+// predecessor ended until nobody's start changes, and a last time writing the symbols, which a scan
+// of the counts has given places. Codes that never fall into step cost a round for each share: as
+// much as following them in order.
 //
-// The tree's weights are a chain of at most 255 steps that one lane follows; the table of symbols by code is
-// filled by a warp.
+// The tree's weights are a chain of at most 255 steps that one lane follows; the table of symbols
+// by code is filled by a warp.
 
-#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/fse.cuh"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/tables.h"
 
 namespace batchfs::gpu {
@@ -20,10 +21,10 @@ namespace batchfs::gpu {
 inline constexpr std::uint32_t kMaxCodeLength = 11;
 
 struct HuffmanShared {
-  std::uint32_t tree_size;  // bytes that the tree takes; 0 for damage
+  std::uint32_t tree_size;                   // bytes that the tree takes; 0 for damage
   std::uint16_t table[1 << kMaxCodeLength];  // symbol | length of its code << 8
-  std::uint32_t code_bits;                 // the longest code: the table has 2^code_bits entries
-  std::uint32_t weights_size;              // of what was read of the tree last; 0 for damage
+  std::uint32_t code_bits;                   // the longest code: the table has 2^code_bits entries
+  std::uint32_t weights_size;                // of what was read of the tree last; 0 for damage
   std::uint32_t symbols;
   std::uint8_t weights[256];
   std::uint32_t next[kMaxCodeLength + 2];  // by weight: where the next symbol's entries go
@@ -34,7 +35,8 @@ struct HuffmanShared {
 };
 
 /// Follows the two interleaved states of compressed weights (4.2.1.2), by one lane.
-BATCHFS_GPU bool read_weights(const std::uint8_t* bytes, std::uint32_t size, HuffmanShared& shared) {
+BATCHFS_GPU bool read_weights(const std::uint8_t* bytes, std::uint32_t size,
+                              HuffmanShared& shared) {
   int at = backward_start(bytes, size);
   if (at < 0) return false;
   std::uint32_t states[2];
@@ -60,7 +62,8 @@ BATCHFS_GPU bool read_weights(const std::uint8_t* bytes, std::uint32_t size, Huf
   return true;
 }
 
-/// Completes the weights with the last one, which is not stored, and lays out the table, by one lane.
+/// Completes the weights with the last one, which is not stored, and lays out the table, by one
+/// lane.
 BATCHFS_GPU bool complete_weights(HuffmanShared& shared) {
   std::uint32_t sum = 0, of_weight[kMaxCodeLength + 2] = {};
   for (std::uint32_t s = 0; s < shared.symbols; ++s) {
@@ -86,9 +89,10 @@ BATCHFS_GPU bool complete_weights(HuffmanShared& shared) {
   return true;
 }
 
-/// Reads the tree at `bytes` and builds the table, by a warp. Returns the bytes that the tree takes, 0 for
-/// damage.
-BATCHFS_GPU std::uint32_t read_tree(const std::uint8_t* bytes, std::uint32_t size, HuffmanShared& shared) {
+/// Reads the tree at `bytes` and builds the table, by a warp. Returns the bytes that the tree
+/// takes, 0 for damage.
+BATCHFS_GPU std::uint32_t read_tree(const std::uint8_t* bytes, std::uint32_t size,
+                                    HuffmanShared& shared) {
   if (size == 0) return 0;
   const std::uint32_t header = bytes[0];
   const bool direct = header >= 128;
@@ -111,13 +115,15 @@ BATCHFS_GPU std::uint32_t read_tree(const std::uint8_t* bytes, std::uint32_t siz
   sync_lanes();  // before it is written again
   if (counts_size == 0) return 0;
   if (!direct) {
-    build_table(shared.counts, shared.scratch, shared.weight_table, shared.weight_symbols, [](std::uint32_t) { return 0u; });
+    build_table(shared.counts, shared.scratch, shared.weight_table, shared.weight_symbols,
+                [](std::uint32_t) { return 0u; });
     sync_lanes();
   }
   each_lane([&](int lane) {
     if (lane != 0) return;
     const bool good =
-        (direct || read_weights(bytes + 1 + counts_size, stored - counts_size, shared)) && complete_weights(shared);
+        (direct || read_weights(bytes + 1 + counts_size, stored - counts_size, shared)) &&
+        complete_weights(shared);
     shared.weights_size = good ? 1 : 0;
   });
   sync_lanes();
@@ -135,8 +141,10 @@ BATCHFS_GPU std::uint32_t read_tree(const std::uint8_t* bytes, std::uint32_t siz
       const std::uint32_t entries = 1u << (weight[lane] - 1);
       const auto before = static_cast<std::uint32_t>(bits_in(same[lane] & lanes_up_to(lane))) - 1;
       const std::uint32_t first = shared.next[weight[lane]] + before * entries;
-      const std::uint32_t entry = (begin + static_cast<std::uint32_t>(lane)) | (shared.code_bits + 1 - weight[lane]) << 8;
-      for (std::uint32_t i = 0; i < entries; ++i) shared.table[first + i] = static_cast<std::uint16_t>(entry);
+      const std::uint32_t entry =
+          (begin + static_cast<std::uint32_t>(lane)) | (shared.code_bits + 1 - weight[lane]) << 8;
+      for (std::uint32_t i = 0; i < entries; ++i)
+        shared.table[first + i] = static_cast<std::uint16_t>(entry);
       end[lane] = first + entries;
     });
     sync_lanes();
@@ -155,15 +163,16 @@ struct HuffmanWalk {
   const std::uint8_t* bytes;
   std::uint32_t size;
 
-  /// Follows codes from bit `at` until one ends at or below bit `end`, and gives each symbol to `use`.
-  /// Returns where the last code ended: below 0 when it was not whole.
+  /// Follows codes from bit `at` until one ends at or below bit `end`, and gives each symbol to
+  /// `use`. Returns where the last code ended: below 0 when it was not whole.
   template <class Use>
   BATCHFS_GPU int follow(int at, int end, Use use) const {
     constexpr int kCodes = 4, kNeeded = 64;  // of 11 bits at most: a load gives 57 or more
     while (at >= kNeeded && at - end >= kCodes * static_cast<int>(kMaxCodeLength)) {
       const int first = (at - 57) >> 3;
       const std::uint64_t window = load_u64(bytes + first) << (8 * first + 64 - at);
-      auto high = static_cast<std::uint32_t>(window >> 32), low = static_cast<std::uint32_t>(window);
+      auto high = static_cast<std::uint32_t>(window >> 32),
+           low = static_cast<std::uint32_t>(window);
       for (int i = 0; i < kCodes; ++i) {
         const std::uint32_t entry = table[top_bits(high, code_bits)], length = entry >> 8;
         high = funnel_left(low, high, length);
@@ -173,7 +182,8 @@ struct HuffmanWalk {
       }
     }
     while (at > end) {
-      const std::uint32_t entry = table[stream_bits(bytes, size, at - static_cast<int>(code_bits), code_bits)];
+      const std::uint32_t entry =
+          table[stream_bits(bytes, size, at - static_cast<int>(code_bits), code_bits)];
       at -= static_cast<int>(entry >> 8);
       use(entry & 0xff);
     }
@@ -202,7 +212,8 @@ class ByteWriter {
   /// Writes what is not yet a word.
   BATCHFS_GPU void flush() {
     for (; whole_ > 0; --whole_) {
-      const auto place = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(out_ - whole_) % 4);
+      const auto place =
+          static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(out_ - whole_) % 4);
       *(out_ - whole_) = static_cast<std::uint8_t>(word_ >> (8 * place));
     }
   }
@@ -212,12 +223,12 @@ class ByteWriter {
   std::uint32_t word_ = 0, whole_ = 0;
 };
 
-inline constexpr int kMinShare = 256;  // bits of a stream that a lane walks
-inline constexpr int kHuffmanRunUp = 128;   // bits walked before them, to fall into step
+inline constexpr int kMinShare = 256;      // bits of a stream that a lane walks
+inline constexpr int kHuffmanRunUp = 128;  // bits walked before them, to fall into step
 
 /// Decodes `count` literals of one stream, by a warp. The stream must end exactly there.
-BATCHFS_GPU bool decode_stream(const HuffmanShared& shared, const std::uint8_t* bytes, std::uint32_t size,
-                               std::uint8_t* out, std::uint32_t count) {
+BATCHFS_GPU bool decode_stream(const HuffmanShared& shared, const std::uint8_t* bytes,
+                               std::uint32_t size, std::uint8_t* out, std::uint32_t count) {
   const int start = backward_start(bytes, size);
   if (start < 0) return false;
   const HuffmanWalk walk{shared.table, shared.code_bits, bytes, size};
@@ -262,20 +273,22 @@ BATCHFS_GPU bool decode_stream(const HuffmanShared& shared, const std::uint8_t* 
 
 /// Where one of the streams of a block's literals lies, and its symbols go.
 struct LiteralStream {
-  std::uint32_t begin = 0, size = 0;        // bytes of the section after the tree
+  std::uint32_t begin = 0, size = 0;  // bytes of the section after the tree
   std::uint32_t first = 0, symbols = 0;
   bool good = false;
 };
 
 /// Stream `number` of `streams`, 1 or 4, in a section of `size` bytes that holds `count` literals.
-BATCHFS_GPU LiteralStream find_stream(const std::uint8_t* bytes, std::uint32_t size, std::uint32_t count,
-                                      std::uint32_t streams, std::uint32_t number) {
+BATCHFS_GPU LiteralStream find_stream(const std::uint8_t* bytes, std::uint32_t size,
+                                      std::uint32_t count, std::uint32_t streams,
+                                      std::uint32_t number) {
   LiteralStream stream;
   if (streams == 1) return {0, size, 0, count, true};
   if (size < 6) return stream;
   std::uint32_t begin = 6;
   for (std::uint32_t i = 0; i <= number; ++i) {
-    const std::uint32_t stored = i < 3 ? bytes[2 * i] | std::uint32_t{bytes[2 * i + 1]} << 8 : size - begin;
+    const std::uint32_t stored =
+        i < 3 ? bytes[2 * i] | std::uint32_t{bytes[2 * i + 1]} << 8 : size - begin;
     if (stored > size - begin) return stream;
     stream.begin = begin;
     stream.size = stored;

@@ -16,21 +16,25 @@ namespace {
 constexpr int kGatherThreads = 256;
 // Short LZ4 streams (Blosc's splits) fill the device by their number; a long one is a whole chunk.
 constexpr int kShortLz4Threads = 256, kLongLz4Threads = 512, kLz4Tile = 8192;
-// Frames come one per chunk and are long: all threads that a block can have, so that one frame is fast.
+// Frames come one per chunk and are long: all threads that a block can have, so that one frame is
+// fast.
 constexpr int kFrameThreads = 1024, kFrameTile = 8192;
 // Many short frames (Blosc's blocks) fill the device by their number.
 constexpr int kShortThreads = 512, kShortTile = 8192;
 constexpr int kUnshuffleThreads = 256;
 
 template <int kThreads>
-__global__ void __launch_bounds__(kThreads, 1536 / kThreads) lz4_kernel(Work work, std::uint32_t first) {
+__global__ void __launch_bounds__(kThreads, 1536 / kThreads)
+    lz4_kernel(Work work, std::uint32_t first) {
   __shared__ Lz4Shared<kThreads, kLz4Tile> shared;
   lz4_stream(shared, work, first + blockIdx.x);
 }
 
-// The sequences, which take longer, first: the literals, in a kernel of their own, would have the device to themselves
-// and leave most of it idle. Four to a multiprocessor, which is as many as its shared memory takes.
-__global__ void __launch_bounds__(kEntropyThreads, 4) zstd_entropy_kernel(Work work, std::uint32_t blocks) {
+// The sequences, which take longer, first: the literals, in a kernel of their own, would have the
+// device to themselves and leave most of it idle. Four to a multiprocessor, which is as many as its
+// shared memory takes.
+__global__ void __launch_bounds__(kEntropyThreads, 4)
+    zstd_entropy_kernel(Work work, std::uint32_t blocks) {
   __shared__ ZstdEntropyShared shared;
   const std::uint32_t groups = sequence_groups(blocks);
   if (blockIdx.x < groups)
@@ -45,7 +49,9 @@ __global__ void __launch_bounds__(kThreads) zstd_frame_kernel(Work work) {
   zstd_frame(shared, work, blockIdx.x);
 }
 
-__global__ void __launch_bounds__(kLanes) zstd_checksum_kernel(Work work) { zstd_checksum(work, blockIdx.x); }
+__global__ void __launch_bounds__(kLanes) zstd_checksum_kernel(Work work) {
+  zstd_checksum(work, blockIdx.x);
+}
 
 __global__ void __launch_bounds__(kUnshuffleThreads) unshuffle_kernel(Work work) {
   unshuffle_slice<kUnshuffleThreads>(work, blockIdx.x, blockIdx.y);
@@ -61,13 +67,17 @@ void launch_lz4(const Work& work, std::span<const Lz4Stream> streams, cudaStream
   std::uint32_t long_ones = 0;  // the first: the plan is sorted
   while (long_ones < streams.size() && streams[long_ones].source_size > kLongLz4Stream) ++long_ones;
   const auto short_ones = static_cast<std::uint32_t>(streams.size()) - long_ones;
-  if (long_ones > 0) lz4_kernel<kLongLz4Threads><<<long_ones, kLongLz4Threads, 0, stream>>>(work, 0);
-  if (short_ones > 0) lz4_kernel<kShortLz4Threads><<<short_ones, kShortLz4Threads, 0, stream>>>(work, long_ones);
+  if (long_ones > 0)
+    lz4_kernel<kLongLz4Threads><<<long_ones, kLongLz4Threads, 0, stream>>>(work, 0);
+  if (short_ones > 0)
+    lz4_kernel<kShortLz4Threads><<<short_ones, kShortLz4Threads, 0, stream>>>(work, long_ones);
 }
 
 void launch_zstd_entropy(const Work& work, std::size_t blocks, cudaStream_t stream) {
   const auto count = static_cast<std::uint32_t>(blocks);
-  if (count > 0) zstd_entropy_kernel<<<sequence_groups(count) + count, kEntropyThreads, 0, stream>>>(work, count);
+  if (count > 0)
+    zstd_entropy_kernel<<<sequence_groups(count) + count, kEntropyThreads, 0, stream>>>(work,
+                                                                                        count);
 }
 
 void launch_zstd_frames(const Work& work, std::span<const ZstdFrame> frames, cudaStream_t stream) {
@@ -86,7 +96,8 @@ void launch_zstd_frames(const Work& work, std::span<const ZstdFrame> frames, cud
   if (checksums) zstd_checksum_kernel<<<count, kLanes, 0, stream>>>(work);
 }
 
-void launch_unshuffle(const Work& work, std::size_t rows, std::uint32_t longest, cudaStream_t stream) {
+void launch_unshuffle(const Work& work, std::size_t rows, std::uint32_t longest,
+                      cudaStream_t stream) {
   if (rows == 0) return;
   const dim3 grid(static_cast<unsigned>(rows), std::min(slices(longest), 65535u));
   unshuffle_kernel<<<grid, kUnshuffleThreads, 0, stream>>>(work);

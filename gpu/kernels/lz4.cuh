@@ -1,17 +1,18 @@
 #pragma once
 // Decodes one LZ4 block (lz4_Block_format.md): a Blosc split, or a whole chunk of numcodecs' LZ4.
 //
-// What is parallel: everything, within one block. An LZ4 block is a chain of sequences whose starts are
-// known only by walking it, a few hundred cycles for each step if one thread does it: what bounds a
-// decoder with one warp per stream. Here every thread of a block walks its own segment of the input from
-// a few guesses. A walk that starts wrong falls into step with the true one after a few sequences, because
-// nearly any bytes read as sequences; so one of the guesses is nearly always right, and where it ends is the
-// true start of the following segment. Threads then choose the guess that starts where their predecessor
-// ended, or walk again from there, until nobody's start changes: then, by induction from the first, all are
-// true. Data that never fall into step cost a walk for each segment, which is no more than walking in order.
+// What is parallel: everything, within one block. An LZ4 block is a chain of sequences whose starts
+// are known only by walking it, a few hundred cycles for each step if one thread does it: what
+// bounds a decoder with one warp per stream. Here every thread of a block walks its own segment of
+// the input from a few guesses. A walk that starts wrong falls into step with the true one after a
+// few sequences, because nearly any bytes read as sequences; so one of the guesses is nearly always
+// right, and where it ends is the true start of the following segment. Threads then choose the
+// guess that starts where their predecessor ended, or walk again from there, until nobody's start
+// changes: then, by induction from the first, all are true. Data that never fall into step cost a
+// walk for each segment, which is no more than walking in order.
 //
-// After that a scan of the segments' run counts and sizes says where each thread's runs and output go, a
-// last walk writes the runs, checking everything, and copy.cuh executes them.
+// After that a scan of the segments' run counts and sizes says where each thread's runs and output
+// go, a last walk writes the runs, checking everything, and copy.cuh executes them.
 
 #include "gpu/kernels/copy.cuh"
 #include "gpu/kernels/lockstep.h"
@@ -56,8 +57,8 @@ struct Lz4Sequence {
 };
 
 /// Adds the bytes of an extended length. Lengths above `most` are damage.
-BATCHFS_GPU bool extend_length(const std::uint8_t* in, std::uint32_t size, std::uint32_t most, std::uint32_t& at,
-                               std::uint32_t& length) {
+BATCHFS_GPU bool extend_length(const std::uint8_t* in, std::uint32_t size, std::uint32_t most,
+                               std::uint32_t& at, std::uint32_t& length) {
   for (;;) {
     if (at >= size || length > most) return false;
     const std::uint32_t byte = in[at++];
@@ -67,13 +68,14 @@ BATCHFS_GPU bool extend_length(const std::uint8_t* in, std::uint32_t size, std::
 }
 
 /// Reads the sequence at `at`, which is inside the input. `most` bytes can be made.
-BATCHFS_GPU Lz4Sequence read_sequence(const std::uint8_t* in, std::uint32_t size, std::uint32_t most,
-                                      std::uint32_t at) {
+BATCHFS_GPU Lz4Sequence read_sequence(const std::uint8_t* in, std::uint32_t size,
+                                      std::uint32_t most, std::uint32_t at) {
   Lz4Sequence sequence;
   sequence.next = size;
   const std::uint32_t token = in[at++];
   sequence.literal_size = token >> 4;
-  if (sequence.literal_size == 15 && !extend_length(in, size, most, at, sequence.literal_size)) return sequence;
+  if (sequence.literal_size == 15 && !extend_length(in, size, most, at, sequence.literal_size))
+    return sequence;
   if (sequence.literal_size > size - at) return sequence;
   sequence.literals = at;
   at += sequence.literal_size;
@@ -85,7 +87,8 @@ BATCHFS_GPU Lz4Sequence read_sequence(const std::uint8_t* in, std::uint32_t size
   sequence.distance = in[at] | static_cast<std::uint32_t>(in[at + 1]) << 8;
   at += 2;
   sequence.match_size = token & 15;
-  if (sequence.match_size == 15 && !extend_length(in, size, most, at, sequence.match_size)) return sequence;
+  if (sequence.match_size == 15 && !extend_length(in, size, most, at, sequence.match_size))
+    return sequence;
   sequence.match_size += 4;
   sequence.next = at;
   sequence.good = true;
@@ -94,8 +97,8 @@ BATCHFS_GPU Lz4Sequence read_sequence(const std::uint8_t* in, std::uint32_t size
 
 /// Goes on with each of the walks to `end`. Walks that meet go on as one.
 template <int kWalks>
-BATCHFS_GPU void walk_to(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most, std::uint32_t end,
-                         Lz4Walk (&walks)[kWalks]) {
+BATCHFS_GPU void walk_to(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most,
+                         std::uint32_t end, Lz4Walk (&walks)[kWalks]) {
   for (;;) {
     std::uint32_t at = walks[0].next;
     for (const Lz4Walk& walk : walks) at = walk.next < at ? walk.next : at;
@@ -110,19 +113,22 @@ BATCHFS_GPU void walk_to(const std::uint8_t* in, std::uint32_t input_size, std::
   }
 }
 
-/// Guesses where the first sequence of a segment may start, and walks on from there. Most sequences of
-/// shuffled data take three bytes, so three walks that begin one byte apart meet the true one soon.
-BATCHFS_GPU void guess(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most, Lz4Segment& segment) {
+/// Guesses where the first sequence of a segment may start, and walks on from there. Most sequences
+/// of shuffled data take three bytes, so three walks that begin one byte apart meet the true one
+/// soon.
+BATCHFS_GPU void guess(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most,
+                       Lz4Segment& segment) {
   const std::uint32_t run_up = segment.begin > kRunUp ? segment.begin - kRunUp : 0;
-  for (int i = 0; i < kGuesses; ++i) segment.guesses[i].next = run_up > 0 ? run_up + static_cast<std::uint32_t>(i) : 0;
+  for (int i = 0; i < kGuesses; ++i)
+    segment.guesses[i].next = run_up > 0 ? run_up + static_cast<std::uint32_t>(i) : 0;
   walk_to(in, input_size, most, segment.begin, segment.guesses);
   for (Lz4Walk& walk : segment.guesses) walk = {walk.next, walk.next, 0, 0};
   walk_to(in, input_size, most, segment.end, segment.guesses);
   segment.walk = segment.guesses[0];
 }
 
-/// Whether it is known without a walk where a walk from `from` over the segment leads; then it is the
-/// segment's.
+/// Whether it is known without a walk where a walk from `from` over the segment leads; then it is
+/// the segment's.
 BATCHFS_GPU bool known_walk(std::uint32_t from, Lz4Segment& segment) {
   if (from >= segment.end) {  // a sequence that began before goes past all of it
     segment.walk = {from, from, 0, 0};
@@ -137,11 +143,12 @@ BATCHFS_GPU bool known_walk(std::uint32_t from, Lz4Segment& segment) {
   return known;
 }
 
-/// Makes the walks of a warp's segments, those from number `begin` on, follow one another, the first from
-/// `from` on. Returns whether one changed.
+/// Makes the walks of a warp's segments, those from number `begin` on, follow one another, the
+/// first from `from` on. Returns whether one changed.
 template <int kThreads>
-BATCHFS_GPU bool join_walks(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most, std::uint32_t from,
-                            Threads<Lz4Segment, kThreads>& segments, int begin) {
+BATCHFS_GPU bool join_walks(const std::uint8_t* in, std::uint32_t input_size, std::uint32_t most,
+                            std::uint32_t from, Threads<Lz4Segment, kThreads>& segments,
+                            int begin) {
   Lanes<std::uint32_t> next;
   Lanes<bool> unknown, changed;
   each_lane([&](int lane) {
@@ -149,7 +156,9 @@ BATCHFS_GPU bool join_walks(const std::uint8_t* in, std::uint32_t input_size, st
     unknown[lane] = changed[lane] = false;
   });
   const Lanes<std::uint32_t> ends = from_below(next, 1);
-  each_lane([&](int lane) { changed[lane] = (lane > 0 ? ends[lane] : from) != segments[begin + lane].walk.from; });
+  each_lane([&](int lane) {
+    changed[lane] = (lane > 0 ? ends[lane] : from) != segments[begin + lane].walk.from;
+  });
   if (ballot(changed) == 0) return false;
   // In order, so that a long run of literals passes all of its segments at once.
   for (int turn = 0; turn < kLanes; ++turn) {
@@ -171,11 +180,11 @@ BATCHFS_GPU bool join_walks(const std::uint8_t* in, std::uint32_t input_size, st
   return true;
 }
 
-/// Writes a segment's runs, from number `number` and output position `start` on. The rules for the end of
-/// a block are liblz4's: what it refuses is refused here. Returns false for damage.
-BATCHFS_GPU bool write_runs(const std::uint8_t* in, const Lz4Stream& stream, const Lz4Segment& segment,
-                            const RunWriter& writer, std::uint32_t number, std::uint32_t start,
-                            std::uint32_t* ended) {
+/// Writes a segment's runs, from number `number` and output position `start` on. The rules for the
+/// end of a block are liblz4's: what it refuses is refused here. Returns false for damage.
+BATCHFS_GPU bool write_runs(const std::uint8_t* in, const Lz4Stream& stream,
+                            const Lz4Segment& segment, const RunWriter& writer,
+                            std::uint32_t number, std::uint32_t start, std::uint32_t* ended) {
   std::uint32_t at = segment.walk.from;
   while (at < segment.end) {
     const Lz4Sequence sequence = read_sequence(in, stream.source_size, stream.size, at);
@@ -204,7 +213,8 @@ template <int kThreads, class T>
 BATCHFS_GPU void exclusive_scan(T (&values)[kThreads]) {
   for (int distance = 1; distance < kThreads; distance *= 2) {
     Threads<T, kThreads> below;
-    each_thread<kThreads>([&](int thread) { below[thread] = thread >= distance ? values[thread - distance] : 0; });
+    each_thread<kThreads>(
+        [&](int thread) { below[thread] = thread >= distance ? values[thread - distance] : 0; });
     each_thread<kThreads>([&](int thread) { values[thread] += below[thread]; });
   }
   Threads<T, kThreads> below;
@@ -214,8 +224,9 @@ BATCHFS_GPU void exclusive_scan(T (&values)[kThreads]) {
 
 /// Decodes `stream`. Returns false when it is damaged: the target then holds anything.
 template <int kThreads, int kTile>
-BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream& stream, const std::uint8_t* in,
-                            std::uint8_t* out, Run* runs, std::uint32_t* index) {
+BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream& stream,
+                            const std::uint8_t* in, std::uint8_t* out, Run* runs,
+                            std::uint32_t* index) {
   const std::uint32_t input_size = stream.source_size;
   std::uint32_t share = (input_size + kThreads - 1) / kThreads;
   if (share < kMinSegment) share = kMinSegment;
@@ -232,10 +243,12 @@ BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream&
   });
   for (bool changed = true; changed;) {
     Warps<std::uint32_t, kThreads> from;
-    each_warp<kThreads>([&](int warp) { from[warp] = warp > 0 ? shared.next[warp * kLanes - 1] : 0; });
+    each_warp<kThreads>(
+        [&](int warp) { from[warp] = warp > 0 ? shared.next[warp * kLanes - 1] : 0; });
     changed = any_warp<kThreads>([&](int warp) {
       const int begin = warp * kLanes;
-      if (!join_walks<kThreads>(in, input_size, stream.size, from[warp], segments, begin)) return false;
+      if (!join_walks<kThreads>(in, input_size, stream.size, from[warp], segments, begin))
+        return false;
       each_lane([&](int lane) { shared.next[begin + lane] = segments[begin + lane].walk.next; });
       return true;
     });
@@ -251,15 +264,16 @@ BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream&
     const Lz4Segment& segment = segments[thread];
     const RunWriter writer{runs, index};
     if (segment.walk.size > stream.size || shared.size[thread] > stream.size - segment.walk.size ||
-        !write_runs(in, stream, segment, writer, shared.runs[thread], static_cast<std::uint32_t>(shared.size[thread]),
-                    &shared.ended))
+        !write_runs(in, stream, segment, writer, shared.runs[thread],
+                    static_cast<std::uint32_t>(shared.size[thread]), &shared.ended))
       shared.damaged = 1;
     if (thread == kThreads - 1) {  // the totals
       shared.runs[thread] += segment.walk.runs;
       shared.size[thread] += segment.walk.size;
     }
   });
-  if (shared.damaged != 0 || shared.ended == 0 || shared.size[kThreads - 1] != stream.size) return false;
+  if (shared.damaged != 0 || shared.ended == 0 || shared.size[kThreads - 1] != stream.size)
+    return false;
 
   const Runs all{runs, shared.runs[kThreads - 1], index, in, stream.size, first_repeats()};
   return copy_runs<kThreads>(shared.copy, all, out, 0);
@@ -267,11 +281,13 @@ BATCHFS_GPU bool decode_lz4(Lz4Shared<kThreads, kTile>& shared, const Lz4Stream&
 
 /// The work of one block of threads: stream number `number`.
 template <int kThreads, int kTile>
-BATCHFS_GPU void lz4_stream(Lz4Shared<kThreads, kTile>& shared, const Work& work, std::uint32_t number) {
+BATCHFS_GPU void lz4_stream(Lz4Shared<kThreads, kTile>& shared, const Work& work,
+                            std::uint32_t number) {
   const Lz4Stream& stream = work.lz4_streams[number];
-  std::uint8_t* out = (stream.target.area == Area::planes ? work.planes : work.target) + stream.target.offset;
-  const bool good = decode_lz4(shared, stream, work.source + stream.source, out, work.runs + stream.runs,
-                               work.run_index + stream.run_index);
+  std::uint8_t* out =
+      (stream.target.area == Area::planes ? work.planes : work.target) + stream.target.offset;
+  const bool good = decode_lz4(shared, stream, work.source + stream.source, out,
+                               work.runs + stream.runs, work.run_index + stream.run_index);
   each_thread<kThreads>([&](int thread) {
     if (thread == 0 && !good) raise_to(work.status + stream.chunk, kDamaged);
   });

@@ -1,7 +1,8 @@
 #pragma once
-// Arithmetic and casts that give the same bits on the GPU as on the processor: no fused multiply-add, a
-// rounding for each operation, and NaN as the processor makes it. A GPU gives one NaN for all; x86 gives back
-// the operand's, quieted, and a negative one of its own for 0 * infinity.
+// Arithmetic and casts that give the same bits on the GPU as on the processor: no fused
+// multiply-add, a rounding for each operation, and NaN as the processor makes it. A GPU gives one
+// NaN for all; x86 gives back the operand's, quieted, and a negative one of its own for 0 *
+// infinity.
 
 #include "gpu/kernels/lockstep.h"
 
@@ -10,8 +11,12 @@ namespace batchfs::gpu {
 #if defined(__CUDACC__)
 BATCHFS_GPU std::uint32_t bits_of(float value) { return __float_as_uint(value); }
 BATCHFS_GPU float float_of(std::uint32_t bits) { return __uint_as_float(bits); }
-BATCHFS_GPU std::uint64_t bits_of(double value) { return static_cast<std::uint64_t>(__double_as_longlong(value)); }
-BATCHFS_GPU double double_of(std::uint64_t bits) { return __longlong_as_double(static_cast<long long>(bits)); }
+BATCHFS_GPU std::uint64_t bits_of(double value) {
+  return static_cast<std::uint64_t>(__double_as_longlong(value));
+}
+BATCHFS_GPU double double_of(std::uint64_t bits) {
+  return __longlong_as_double(static_cast<long long>(bits));
+}
 BATCHFS_GPU float multiply(float a, float b) { return __fmul_rn(a, b); }
 BATCHFS_GPU double multiply(double a, double b) { return __dmul_rn(a, b); }
 BATCHFS_GPU float add(float a, float b) { return __fadd_rn(a, b); }
@@ -30,7 +35,9 @@ inline double divide(double a, double b) { return a / b; }
 #endif
 
 BATCHFS_GPU bool is_nan(float value) { return (bits_of(value) & 0x7fffffffu) > 0x7f800000u; }
-BATCHFS_GPU bool is_nan(double value) { return (bits_of(value) & 0x7fffffffffffffffull) > 0x7ff0000000000000ull; }
+BATCHFS_GPU bool is_nan(double value) {
+  return (bits_of(value) & 0x7fffffffffffffffull) > 0x7ff0000000000000ull;
+}
 BATCHFS_GPU float quieted(float nan) { return float_of(bits_of(nan) | 0x00400000u); }
 BATCHFS_GPU double quieted(double nan) { return double_of(bits_of(nan) | 0x0008000000000000ull); }
 
@@ -73,7 +80,8 @@ BATCHFS_GPU float narrowed(double value) {
 BATCHFS_GPU float float_of_half(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   const std::uint32_t exponent = half >> 10 & 31, fraction = half & 0x3ffu;
-  if (exponent == 31) return float_of(sign | 0x7f800000u | fraction << 13 | (fraction != 0 ? 0x00400000u : 0));
+  if (exponent == 31)
+    return float_of(sign | 0x7f800000u | fraction << 13 | (fraction != 0 ? 0x00400000u : 0));
   if (exponent != 0) return float_of(sign | (exponent + 112) << 23 | fraction << 13);
   const float tiny = static_cast<float>(fraction) * 0x1p-24f;
   return float_of(sign | bits_of(tiny));

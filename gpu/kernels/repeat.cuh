@@ -1,12 +1,12 @@
 #pragma once
 // Zstandard's repeated offsets (RFC 8878, 3.1.1.5) as a scan.
 //
-// Each sequence changes the three most recent offsets: it puts a new one in front, or brings one of the
-// three to the front, or puts the first less one in front. Such changes compose, so the offsets at every
-// sequence come from a scan, within a warp and, as blocks are decoded at the same time, from block to
-// block: a value is either a distance, or "the k-th of the three offsets at the start of the block, less
-// d", which is written as kRepeated + k * 2^28 - d (at most 43690 sequences fit into a block, and each adds
-// at most one to d).
+// Each sequence changes the three most recent offsets: it puts a new one in front, or brings one of
+// the three to the front, or puts the first less one in front. Such changes compose, so the offsets
+// at every sequence come from a scan, within a warp and, as blocks are decoded at the same time,
+// from block to block: a value is either a distance, or "the k-th of the three offsets at the start
+// of the block, less d", which is written as kRepeated + k * 2^28 - d (at most 43690 sequences fit
+// into a block, and each adds at most one to d).
 
 #include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/tables.h"
@@ -41,7 +41,9 @@ BATCHFS_GPU std::uint32_t resolved(std::uint32_t from, const Repeats& before) {
   if (!is_repeated(from)) return from;
   const std::uint32_t k = (from - kRepeated + kRepeatedStep / 2) >> 28;
   const std::uint32_t by = kRepeated + k * kRepeatedStep - from;
-  const std::uint32_t was = k == 0 ? before.offset[0] : k == 1 ? before.offset[1] : before.offset[2];
+  const std::uint32_t was = k == 0   ? before.offset[0]
+                            : k == 1 ? before.offset[1]
+                                     : before.offset[2];
   return less(was, by);
 }
 
@@ -51,16 +53,20 @@ BATCHFS_GPU Repeats composed(const Repeats& change, const Repeats& before) {
                   resolved(change.offset[2], before)}};
 }
 
-/// The change that a sequence makes; the offset it uses is then the first. `value` is the decoded offset
-/// value, 1 to 3 of which are repeats.
+/// The change that a sequence makes; the offset it uses is then the first. `value` is the decoded
+/// offset value, 1 to 3 of which are repeats.
 BATCHFS_GPU Repeats change_of(std::uint32_t value, bool has_literals) {
   const Repeats same = same_repeats();
   if (value > 3) return Repeats{{value - 3, same.offset[0], same.offset[1]}};
   switch (value - 1 + (has_literals ? 0 : 1)) {
-    case 0: return same;
-    case 1: return Repeats{{same.offset[1], same.offset[0], same.offset[2]}};
-    case 2: return Repeats{{same.offset[2], same.offset[0], same.offset[1]}};
-    default: return Repeats{{same.offset[0] - 1, same.offset[0], same.offset[1]}};
+    case 0:
+      return same;
+    case 1:
+      return Repeats{{same.offset[1], same.offset[0], same.offset[2]}};
+    case 2:
+      return Repeats{{same.offset[2], same.offset[0], same.offset[1]}};
+    default:
+      return Repeats{{same.offset[0] - 1, same.offset[0], same.offset[1]}};
   }
 }
 

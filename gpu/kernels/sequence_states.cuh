@@ -1,15 +1,16 @@
 #pragma once
 // The chain of states of a Zstandard block's sequences (RFC 8878, 3.1.1.3.2 and 4.1).
 //
-// The next state of the three tables depends on the bits after the previous sequence's, so that one lane follows
-// a chain and does nothing else: three lookups; two shifts past the extra bits, the first by the offset's while
-// the other two are added, and one or two more to the bits of each state; noting for each sequence the states and
-// where its bits start. Where the next bits are is one sum, known before the next states are. Of its 40
-// instructions a chain waits for a third; so a warp follows several chains, a lane each, at the price of one.
-// What lies in their way, tables and the coming part of the bit stream, others bring to shared memory.
+// The next state of the three tables depends on the bits after the previous sequence's, so that one
+// lane follows a chain and does nothing else: three lookups; two shifts past the extra bits, the
+// first by the offset's while the other two are added, and one or two more to the bits of each
+// state; noting for each sequence the states and where its bits start. Where the next bits are is
+// one sum, known before the next states are. Of its 40 instructions a chain waits for a third; so a
+// warp follows several chains, a lane each, at the price of one. What lies in their way, tables and
+// the coming part of the bit stream, others bring to shared memory.
 
-#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/fse.cuh"
+#include "gpu/kernels/lockstep.h"
 #include "gpu/kernels/tables.h"
 
 namespace batchfs::gpu {
@@ -18,7 +19,8 @@ inline constexpr int kChains = 4;  // blocks that are decoded together
 inline constexpr int kNoted = 56;  // sequences of each between two barriers
 /// What they can take of the bit stream: 89 bits each; and the words around both ends.
 inline constexpr int kNotedWords = kNoted * 89 / 32 + 4;
-inline constexpr int kStagedWords = 512;  // a ring: the words of the previous, this and the next notes
+inline constexpr int kStagedWords =
+    512;  // a ring: the words of the previous, this and the next notes
 static_assert(kStagedWords > 3 * kNotedWords + 4);
 inline constexpr int kMirrored = 2;
 inline constexpr std::uint32_t kRle = 0xffu;  // in place of an accuracy: the table has one symbol
@@ -52,26 +54,35 @@ struct SequenceChain {
     return code == kLiteralLengths ? literal_lengths : code == kOffsets ? offsets : match_lengths;
   }
   BATCHFS_GPU std::uint8_t* symbols(int code) {
-    return code == kLiteralLengths ? literal_symbols : code == kOffsets ? offset_symbols : match_symbols;
+    return code == kLiteralLengths ? literal_symbols
+           : code == kOffsets      ? offset_symbols
+                                   : match_symbols;
   }
 };
 
-BATCHFS_GPU_TABLE std::int8_t kDefaultLiteralLengths[36] = {4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2,  2,  1,  1,  1,  2, 2,
-                                                            2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1};
-BATCHFS_GPU_TABLE std::int8_t kDefaultOffsets[29] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1,  1,  1, 1,
-                                                     1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1};
-BATCHFS_GPU_TABLE std::int8_t kDefaultMatchLengths[53] = {1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1,  1,  1,  1,
-                                                          1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,  1,  1,  1,
-                                                          1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1};
+BATCHFS_GPU_TABLE std::int8_t kDefaultLiteralLengths[36] = {4, 3, 2, 2, 2, 2, 2, 2, 2,  2,  2,  2,
+                                                            2, 1, 1, 1, 2, 2, 2, 2, 2,  2,  2,  2,
+                                                            2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1};
+BATCHFS_GPU_TABLE std::int8_t kDefaultOffsets[29] = {
+    1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1};
+BATCHFS_GPU_TABLE std::int8_t kDefaultMatchLengths[53] = {
+    1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,  1,  1,  1,  1,  1,  1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1};
 /// What the codes with extra bits start from, and how many those are.
-BATCHFS_GPU_TABLE std::uint32_t kLiteralLengthBase[20] = {16,  18,  20,  22,   24,   28,   32,   40,    48,    64,
-                                                          128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
-BATCHFS_GPU_TABLE std::uint8_t kLiteralLengthExtra[20] = {1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-BATCHFS_GPU_TABLE std::uint32_t kMatchLengthBase[21] = {35, 37,  39,  41,  43,   47,   51,   59,   67,    83,   99,
-                                                        131, 259, 515, 1027, 2051, 4099, 8195, 16387, 32771, 65539};
-BATCHFS_GPU_TABLE std::uint8_t kMatchLengthExtra[21] = {1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+BATCHFS_GPU_TABLE std::uint32_t kLiteralLengthBase[20] = {
+    16,  18,  20,  22,   24,   28,   32,   40,    48,    64,
+    128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
+BATCHFS_GPU_TABLE std::uint8_t kLiteralLengthExtra[20] = {1, 1, 1, 1,  2,  2,  3,  3,  4,  6,
+                                                          7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+BATCHFS_GPU_TABLE std::uint32_t kMatchLengthBase[21] = {
+    35,  37,  39,  41,   43,   47,   51,   59,    67,    83,   99,
+    131, 259, 515, 1027, 2051, 4099, 8195, 16387, 32771, 65539};
+BATCHFS_GPU_TABLE std::uint8_t kMatchLengthExtra[21] = {1, 1, 1, 1,  2,  2,  3,  3,  4,  4, 5,
+                                                        7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-BATCHFS_GPU std::uint32_t codes(int code) { return code == kLiteralLengths ? 36 : code == kOffsets ? 32 : 53; }
+BATCHFS_GPU std::uint32_t codes(int code) {
+  return code == kLiteralLengths ? 36 : code == kOffsets ? 32 : 53;
+}
 
 BATCHFS_GPU std::uint32_t extra_bits(int code, std::uint32_t symbol) {
   if (code == kLiteralLengths) return symbol < 16 ? 0 : kLiteralLengthExtra[symbol - 16];
@@ -79,9 +90,10 @@ BATCHFS_GPU std::uint32_t extra_bits(int code, std::uint32_t symbol) {
   return symbol;
 }
 
-/// Reads the distribution of `code` from the section of the block that defines it, by one lane; with code 3,
-/// goes past all three. Returns where it ends in the section, 0 for damage.
-BATCHFS_GPU std::uint32_t find_counts(const std::uint8_t* section, std::uint32_t size, int code, FseCounts& counts) {
+/// Reads the distribution of `code` from the section of the block that defines it, by one lane;
+/// with code 3, goes past all three. Returns where it ends in the section, 0 for damage.
+BATCHFS_GPU std::uint32_t find_counts(const std::uint8_t* section, std::uint32_t size, int code,
+                                      FseCounts& counts) {
   const std::uint32_t modes = section[0];
   std::uint32_t at = 1;
   for (int i = 0; i <= (code < 3 ? code : 2); ++i) {
@@ -93,7 +105,8 @@ BATCHFS_GPU std::uint32_t find_counts(const std::uint8_t* section, std::uint32_t
       if (static_cast<std::uint32_t>(counts.count[0]) >= codes(i)) return 0;
     } else if (mode == 2) {
       const std::uint32_t taken =
-          at < size ? read_counts(section + at, size - at, i == kOffsets ? 8 : 9, codes(i), counts) : 0;
+          at < size ? read_counts(section + at, size - at, i == kOffsets ? 8 : 9, codes(i), counts)
+                    : 0;
       if (taken == 0) return 0;
       at += taken;
     } else if (i == code) {
@@ -125,7 +138,8 @@ BATCHFS_GPU bool load_tables(SequenceChain& chain, const Work& work, const ZstdB
       return;
     }
     const ZstdBlock& from = lane < 3 ? work.zstd_blocks[block.tables[lane]] : block;
-    const std::uint32_t end = find_counts(work.source + from.sequences, from.sequences_size, lane, chain.counts[lane]);
+    const std::uint32_t end =
+        find_counts(work.source + from.sequences, from.sequences_size, lane, chain.counts[lane]);
     if (end == 0) chain.damaged = 1;
     if (lane == 3) chain.bits_begin = end;
   });
@@ -153,7 +167,9 @@ struct Staged {
   const StagedWord* words;
 
   /// Two words before it can be read from here, too.
-  BATCHFS_GPU const StagedWord* at_word(int index) const { return words + kMirrored + (index & (kStagedWords - 1)); }
+  BATCHFS_GPU const StagedWord* at_word(int index) const {
+    return words + kMirrored + (index & (kStagedWords - 1));
+  }
   /// The `count` bits (below 32) from bit `at` on.
   BATCHFS_GPU std::uint32_t bits(int at, std::uint32_t count) const {
     const StagedWord end = *at_word((at >> 5) + 1);
@@ -170,7 +186,8 @@ struct StagedAhead {
 };
 
 /// Begins to bring words [first, last), kNotedWords at most, by a warp.
-BATCHFS_GPU void stage_ahead(StagedAhead& ahead, const std::uint8_t* bytes, std::uint32_t size, int first, int last) {
+BATCHFS_GPU void stage_ahead(StagedAhead& ahead, const std::uint8_t* bytes, std::uint32_t size,
+                             int first, int last) {
   ahead.first = first;
   ahead.last = last;
   for (int k = 0; k < StagedAhead::kStrips; ++k)
@@ -202,8 +219,10 @@ struct SequenceBits {
   std::uint32_t size;
 };
 
-BATCHFS_GPU SequenceBits bits_of(const SequenceChain& chain, const Work& work, const ZstdBlock& block) {
-  return {work.source + block.sequences + chain.bits_begin, block.sequences_size - chain.bits_begin};
+BATCHFS_GPU SequenceBits bits_of(const SequenceChain& chain, const Work& work,
+                                 const ZstdBlock& block) {
+  return {work.source + block.sequences + chain.bits_begin,
+          block.sequences_size - chain.bits_begin};
 }
 
 /// Loads the tables and begins the chain, by a warp. Returns false for damage.
@@ -215,7 +234,8 @@ BATCHFS_GPU bool begin_states(SequenceChain& chain, const Work& work, const Zstd
   int at = start;
   std::uint32_t states[3];
   for (int code = 0; code < 3; ++code) {
-    const std::uint32_t accuracy = chain.counts[code].accuracy == kRle ? 0 : chain.counts[code].accuracy;
+    const std::uint32_t accuracy =
+        chain.counts[code].accuracy == kRle ? 0 : chain.counts[code].accuracy;
     at -= static_cast<int>(accuracy);
     states[code] = stream_bits(bytes, size, at, accuracy);
   }
@@ -240,25 +260,31 @@ BATCHFS_GPU void follow_states(SequenceChain& chain, std::uint32_t round) {
   const std::uint32_t followed = last ? left - 1 : kNoted;
   SequenceNote* notes = chain.notes[round % 2];
   const Staged staged{chain.staged};
-  std::uint32_t literal = chain.state[kLiteralLengths], offset = chain.state[kOffsets], match = chain.state[kMatchLengths];
+  std::uint32_t literal = chain.state[kLiteralLengths], offset = chain.state[kOffsets],
+                match = chain.state[kMatchLengths];
   int at = chain.at[round % 2];
-  const std::uint32_t *literal_at = chain.literal_lengths + literal, *offset_at = chain.offsets + offset,
-                      *match_at = chain.match_lengths + match;
+  const std::uint32_t *literal_at = chain.literal_lengths + literal,
+                      *offset_at = chain.offsets + offset, *match_at = chain.match_lengths + match;
   for (std::uint32_t i = 0; i < followed; ++i) {
     const std::uint32_t l = *literal_at, m = *match_at, o = *offset_at, lengths = l + m;
     const StagedWord* word = staged.at_word(at >> 5);
     const StagedWord upper = word[0], lower = word[-2];
     const auto shift = static_cast<unsigned>(at);
-    const std::uint32_t high = funnel(upper.before, upper.word, shift), middle = funnel(lower.word, upper.before, shift),
+    const std::uint32_t high = funnel(upper.before, upper.word, shift),
+                        middle = funnel(lower.word, upper.before, shift),
                         low = funnel(lower.before, lower.word, shift);
     notes[i] = {literal | offset << 9 | match << 17, at};
     at -= static_cast<int>(FseEntry::taken(lengths + o));
-    // Two lengths have 32 extra bits only where they do not fit a block, which write_sequences refuses.
-    const std::uint32_t bits = funnel_left(funnel_left(low, middle, o), funnel_left(middle, high, o), lengths);
+    // Two lengths have 32 extra bits only where they do not fit a block, which write_sequences
+    // refuses.
+    const std::uint32_t bits =
+        funnel_left(funnel_left(low, middle, o), funnel_left(middle, high, o), lengths);
     const unsigned of_literal = l >> FseEntry::kBits, of_lengths = lengths >> FseEntry::kBits;
     const std::uint32_t more_literal = top_bits(bits, of_literal),
-                        more_match = top_bits(funnel_left(0, bits, of_literal), m >> FseEntry::kBits),
-                        more_offset = top_bits(funnel_left(0, bits, of_lengths), o >> FseEntry::kBits);
+                        more_match =
+                            top_bits(funnel_left(0, bits, of_literal), m >> FseEntry::kBits),
+                        more_offset =
+                            top_bits(funnel_left(0, bits, of_lengths), o >> FseEntry::kBits);
     literal_at = FseEntry::next(chain.literal_lengths, l, more_literal);
     match_at = FseEntry::next(chain.match_lengths, m, more_match);
     offset_at = FseEntry::next(chain.offsets, o, more_offset);
@@ -268,7 +294,8 @@ BATCHFS_GPU void follow_states(SequenceChain& chain, std::uint32_t round) {
   }
   if (last) {  // it has extra bits, but no next states
     notes[followed] = {literal | offset << 9 | match << 17, at};
-    at -= static_cast<int>(FseEntry::extra(*literal_at) + FseEntry::extra(*offset_at) + FseEntry::extra(*match_at));
+    at -= static_cast<int>(FseEntry::extra(*literal_at) + FseEntry::extra(*offset_at) +
+                           FseEntry::extra(*match_at));
   }
   chain.state[kLiteralLengths] = literal;
   chain.state[kOffsets] = offset;

@@ -1,11 +1,12 @@
 #pragma once
-// The sequences section of a Zstandard block (RFC 8878, 3.1.1.3.2 and 3.1.1.4): from a bit stream to runs.
+// The sequences section of a Zstandard block (RFC 8878, 3.1.1.3.2 and 3.1.1.4): from a bit stream
+// to runs.
 //
-// What is parallel: blocks, and within one all but the chain of states. A block of threads decodes kChains blocks
-// together: its first warp follows their chains (sequence_states.cuh), and each of the others turns the notes that
-// one chain made in the round before into runs (each lane extracts lengths and offset, scans give positions and
-// repeated offsets) and brings the coming part of its bit stream to shared memory. A barrier for each round, of
-// kNoted sequences, keeps them in step.
+// What is parallel: blocks, and within one all but the chain of states. A block of threads decodes
+// kChains blocks together: its first warp follows their chains (sequence_states.cuh), and each of
+// the others turns the notes that one chain made in the round before into runs (each lane extracts
+// lengths and offset, scans give positions and repeated offsets) and brings the coming part of its
+// bit stream to shared memory. A barrier for each round, of kNoted sequences, keeps them in step.
 
 #include "gpu/kernels/copy.cuh"
 #include "gpu/kernels/lockstep.h"
@@ -28,8 +29,10 @@ struct SequencesShared {
 /// By a warp.
 BATCHFS_GPU void load_bases(LengthBases& bases) {
   each_lane([&](int lane) {
-    for (auto s = static_cast<std::uint32_t>(lane); s < 36; s += kLanes) bases.literal[s] = s < 16 ? s : kLiteralLengthBase[s - 16];
-    for (auto s = static_cast<std::uint32_t>(lane); s < 53; s += kLanes) bases.match[s] = s < 32 ? s + 3 : kMatchLengthBase[s - 32];
+    for (auto s = static_cast<std::uint32_t>(lane); s < 36; s += kLanes)
+      bases.literal[s] = s < 16 ? s : kLiteralLengthBase[s - 16];
+    for (auto s = static_cast<std::uint32_t>(lane); s < 53; s += kLanes)
+      bases.match[s] = s < 32 ? s + 3 : kMatchLengthBase[s - 32];
   });
 }
 
@@ -41,7 +44,8 @@ BATCHFS_GPU void scan_repeats(Lanes<std::uint32_t> (&offsets)[3]) {
     each_lane([&](int lane) {
       if (lane < distance) return;
       const Repeats change{{offsets[0][lane], offsets[1][lane], offsets[2][lane]}};
-      const Repeats both = composed(change, Repeats{{below[0][lane], below[1][lane], below[2][lane]}});
+      const Repeats both =
+          composed(change, Repeats{{below[0][lane], below[1][lane], below[2][lane]}});
       for (int k = 0; k < 3; ++k) offsets[k][lane] = both.offset[k];
     });
   }
@@ -54,8 +58,9 @@ struct BlockProgress {
 };
 
 /// Turns the notes of `count` sequences, two for each lane, into runs, by a warp.
-BATCHFS_GPU bool write_sequences(const LengthBases& bases, const SequenceChain& chain, const SequenceNote* notes,
-                                 std::uint32_t count, const ZstdBlock& block, const RunWriter& writer,
+BATCHFS_GPU bool write_sequences(const LengthBases& bases, const SequenceChain& chain,
+                                 const SequenceNote* notes, std::uint32_t count,
+                                 const ZstdBlock& block, const RunWriter& writer,
                                  BlockProgress& progress) {
   static_assert(kNoted <= 2 * kLanes);
   const Staged staged{chain.staged};
@@ -80,7 +85,8 @@ BATCHFS_GPU bool write_sequences(const LengthBases& bases, const SequenceChain& 
         at -= static_cast<int>(m);
         match[k][lane] = bases.match[chain.match_symbols[match_state]] + staged.bits(at, m);
         at -= static_cast<int>(l);
-        literals[k][lane] = bases.literal[chain.literal_symbols[literal_state]] + staged.bits(at, l);
+        literals[k][lane] =
+            bases.literal[chain.literal_symbols[literal_state]] + staged.bits(at, l);
         if (value > kMaxDistance)
           damaged[lane] = true;
         else
@@ -98,18 +104,25 @@ BATCHFS_GPU bool write_sequences(const LengthBases& bases, const SequenceChain& 
   });
   if (ballot(damaged) != 0) return false;
   scan_repeats(both);
-  const Lanes<std::uint32_t> sizes = inclusive_scan(size), literal_sums = inclusive_scan(literal_size);
-  const std::uint32_t total = value_of(sizes, kLanes - 1), total_literals = value_of(literal_sums, kLanes - 1);
-  if (total > block.size - progress.size || total_literals > block.literal_size - progress.literals) return false;
+  const Lanes<std::uint32_t> sizes = inclusive_scan(size),
+                             literal_sums = inclusive_scan(literal_size);
+  const std::uint32_t total = value_of(sizes, kLanes - 1),
+                      total_literals = value_of(literal_sums, kLanes - 1);
+  if (total > block.size - progress.size || total_literals > block.literal_size - progress.literals)
+    return false;
   const std::uint32_t with_literals[2] = {ballot(has_literals[0]), ballot(has_literals[1])};
-  const Lanes<std::uint32_t> before[3] = {from_below(both[0], 1), from_below(both[1], 1), from_below(both[2], 1)};
+  const Lanes<std::uint32_t> before[3] = {from_below(both[0], 1), from_below(both[1], 1),
+                                          from_below(both[2], 1)};
   each_lane([&](int lane) {
     // Each sequence makes a run, and another one if it has literals.
-    std::uint32_t number = progress.runs + static_cast<std::uint32_t>(2 * lane + bits_in(with_literals[0] & lanes_below(lane)) +
-                                                                      bits_in(with_literals[1] & lanes_below(lane)));
+    std::uint32_t number =
+        progress.runs +
+        static_cast<std::uint32_t>(2 * lane + bits_in(with_literals[0] & lanes_below(lane)) +
+                                   bits_in(with_literals[1] & lanes_below(lane)));
     std::uint32_t start = progress.size + sizes[lane] - size[lane];
     std::uint32_t literal = progress.literals + literal_sums[lane] - literal_size[lane];
-    const Repeats entering = lane > 0 ? Repeats{{before[0][lane], before[1][lane], before[2][lane]}} : same_repeats();
+    const Repeats entering =
+        lane > 0 ? Repeats{{before[0][lane], before[1][lane], before[2][lane]}} : same_repeats();
     for (int k = 0; k < 2; ++k) {
       if (static_cast<std::uint32_t>(2 * lane + k) >= count) return;
       const std::uint32_t offset = k == 0 ? resolved(first[0][lane], entering) : both[0][lane];
@@ -124,15 +137,18 @@ BATCHFS_GPU bool write_sequences(const LengthBases& bases, const SequenceChain& 
   });
   progress.size += total;
   progress.literals += total_literals;
-  progress.runs += count + static_cast<std::uint32_t>(bits_in(with_literals[0]) + bits_in(with_literals[1]));
-  const Repeats change{{value_of(both[0], kLanes - 1), value_of(both[1], kLanes - 1), value_of(both[2], kLanes - 1)}};
+  progress.runs +=
+      count + static_cast<std::uint32_t>(bits_in(with_literals[0]) + bits_in(with_literals[1]));
+  const Repeats change{{value_of(both[0], kLanes - 1), value_of(both[1], kLanes - 1),
+                        value_of(both[2], kLanes - 1)}};
   progress.repeats = composed(change, progress.repeats);
   return true;
 }
 
-/// Writes the run of the literals after the last sequence and what is known of the block, by a warp.
-BATCHFS_GPU bool end_block(const ZstdBlock& block, const RunWriter& writer, const BlockProgress& progress,
-                           ZstdBlockResult& result) {
+/// Writes the run of the literals after the last sequence and what is known of the block, by a
+/// warp.
+BATCHFS_GPU bool end_block(const ZstdBlock& block, const RunWriter& writer,
+                           const BlockProgress& progress, ZstdBlockResult& result) {
   const std::uint32_t rest = block.literal_size - progress.literals;
   if (rest > block.size - progress.size) return false;
   each_lane([&](int lane) {
@@ -165,9 +181,10 @@ BATCHFS_GPU void begin_block(SequenceChain& chain, const Work& work, BlockWork& 
   if (chain.count > 0) mine.lowest = (chain.at[0] >> 5) - kNotedWords;
 }
 
-/// While the chain goes through `round`: writes what it noted in the round before, and brings the words for the
-/// next one, by a warp.
-BATCHFS_GPU void go_on(const LengthBases& bases, SequenceChain& chain, const Work& work, std::uint32_t round, BlockWork& mine) {
+/// While the chain goes through `round`: writes what it noted in the round before, and brings the
+/// words for the next one, by a warp.
+BATCHFS_GPU void go_on(const LengthBases& bases, SequenceChain& chain, const Work& work,
+                       std::uint32_t round, BlockWork& mine) {
   const std::uint32_t count = chain.count;
   StagedAhead words;
   if ((round + 1) * kNoted < count) {
@@ -179,16 +196,17 @@ BATCHFS_GPU void go_on(const LengthBases& bases, SequenceChain& chain, const Wor
   if (round > 0 && (round - 1) * kNoted < count && mine.good) {
     const std::uint32_t left = count - (round - 1) * kNoted;
     const RunWriter writer{work.runs + mine.block->runs, work.run_index + mine.block->run_index};
-    mine.good = write_sequences(bases, chain, chain.notes[(round - 1) % 2], left < kNoted ? left : kNoted, *mine.block, writer,
-                                mine.progress);
+    mine.good = write_sequences(bases, chain, chain.notes[(round - 1) % 2],
+                                left < kNoted ? left : kNoted, *mine.block, writer, mine.progress);
   }
   stage(chain, words);
 }
 
-/// Decodes the sequences of kChains blocks from `first` on, of `blocks` in all, into runs, by the warps of a block of
-/// threads.
+/// Decodes the sequences of kChains blocks from `first` on, of `blocks` in all, into runs, by the
+/// warps of a block of threads.
 template <int kThreads>
-BATCHFS_GPU void decode_sequences(SequencesShared& shared, const Work& work, std::uint32_t first, std::uint32_t blocks) {
+BATCHFS_GPU void decode_sequences(SequencesShared& shared, const Work& work, std::uint32_t first,
+                                  std::uint32_t blocks) {
   static_assert(kThreads == (1 + kChains) * kLanes);
   Warps<BlockWork, kThreads> warps;
   each_warp<kThreads>([&](int warp) {
@@ -212,7 +230,8 @@ BATCHFS_GPU void decode_sequences(SequencesShared& shared, const Work& work, std
     const ZstdBlock* block = warps[warp].block;
     if (block == nullptr) return;
     const SequenceChain& chain = shared.chains[warp - 1];
-    const std::uint32_t number = first + static_cast<std::uint32_t>(warp) - 1, taken = (chain.count + kNoted - 1) / kNoted;
+    const std::uint32_t number = first + static_cast<std::uint32_t>(warp) - 1,
+                        taken = (chain.count + kNoted - 1) / kNoted;
     const RunWriter writer{work.runs + block->runs, work.run_index + block->run_index};
     const bool good = warps[warp].good && (chain.count == 0 || chain.at[taken % 2] == 0) &&
                       end_block(*block, writer, warps[warp].progress, work.zstd_results[number]);

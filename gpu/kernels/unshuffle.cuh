@@ -1,12 +1,13 @@
 #pragma once
-// Puts shuffled bytes back into items: Blosc's shuffle and bitshuffle and numcodecs' Shuffle; and copies
-// what was stored as it is.
+// Puts shuffled bytes back into items: Blosc's shuffle and bitshuffle and numcodecs' Shuffle; and
+// copies what was stored as it is.
 //
-// What is parallel: every item; memory bounds it. A plane is the k-th byte of every item of a stretch
-// (shuffle), or eight rows of bits (bitshuffle). Planes are read where they lie: a plane that Blosc stored
-// uncompressed (half of the bytes of float data) comes straight from the compressed chunk, whatever its
-// alignment, and is never copied on its own. A thread takes four items of a shuffled stretch, or eight of a
-// bitshuffled one, and writes them whole, so that both sides of a warp's accesses are contiguous.
+// What is parallel: every item; memory bounds it. A plane is the k-th byte of every item of a
+// stretch (shuffle), or eight rows of bits (bitshuffle). Planes are read where they lie: a plane
+// that Blosc stored uncompressed (half of the bytes of float data) comes straight from the
+// compressed chunk, whatever its alignment, and is never copied on its own. A thread takes four
+// items of a shuffled stretch, or eight of a bitshuffled one, and writes them whole, so that both
+// sides of a warp's accesses are contiguous.
 
 #include "gpu/kernels/copy.cuh"
 #include "gpu/kernels/lockstep.h"
@@ -14,7 +15,8 @@
 
 namespace batchfs::gpu {
 
-inline constexpr std::uint32_t kSlice = 16 * 1024;  // bytes of a stretch that one block of threads puts back
+inline constexpr std::uint32_t kSlice =
+    16 * 1024;  // bytes of a stretch that one block of threads puts back
 inline constexpr std::uint32_t kMaxItem = 255;
 
 /// Where the bytes of a stretch come from.
@@ -35,24 +37,30 @@ struct Planes {
 
 /// Items [begin, end), of kItem bytes: 2, 4 or 8.
 template <int kThreads, int kItem>
-BATCHFS_GPU void unshuffle_items(const Planes& planes, std::uint8_t* to, std::uint32_t begin, std::uint32_t end) {
+BATCHFS_GPU void unshuffle_items(const Planes& planes, std::uint8_t* to, std::uint32_t begin,
+                                 std::uint32_t end) {
   each_thread<kThreads>([&](int thread) {
-    for (std::uint32_t i = begin + 4 * static_cast<std::uint32_t>(thread); i < end; i += 4 * kThreads) {
+    for (std::uint32_t i = begin + 4 * static_cast<std::uint32_t>(thread); i < end;
+         i += 4 * kThreads) {
       if (end - i < 4) {
         for (std::uint32_t k = i; k < end; ++k)
-          for (std::uint32_t b = 0; b < kItem; ++b) to[std::uint64_t{k} * kItem + b] = planes.plane(b)[k];
+          for (std::uint32_t b = 0; b < kItem; ++b)
+            to[std::uint64_t{k} * kItem + b] = planes.plane(b)[k];
         continue;
       }
       std::uint32_t words[kItem];  // the four items
       for (int b = 0; b < kItem; b += 4) {
         std::uint32_t p[4] = {};  // four bytes each of up to four planes
-        for (int k = 0; k < 4 && b + k < kItem; ++k) p[k] = load_u32(planes.plane(static_cast<std::uint32_t>(b + k)) + i);
-        const std::uint32_t low01 = pick_bytes(p[0], p[1], 0x5140), high01 = pick_bytes(p[0], p[1], 0x7362);
+        for (int k = 0; k < 4 && b + k < kItem; ++k)
+          p[k] = load_u32(planes.plane(static_cast<std::uint32_t>(b + k)) + i);
+        const std::uint32_t low01 = pick_bytes(p[0], p[1], 0x5140),
+                            high01 = pick_bytes(p[0], p[1], 0x7362);
         if constexpr (kItem == 2) {
           words[0] = low01;
           words[1] = high01;
         } else {
-          const std::uint32_t low23 = pick_bytes(p[2], p[3], 0x5140), high23 = pick_bytes(p[2], p[3], 0x7362);
+          const std::uint32_t low23 = pick_bytes(p[2], p[3], 0x5140),
+                              high23 = pick_bytes(p[2], p[3], 0x7362);
           constexpr int kWords = kItem / 4;
           words[b / 4] = pick_bytes(low01, low23, 0x5410);
           words[b / 4 + kWords] = pick_bytes(low01, low23, 0x7632);
@@ -60,18 +68,21 @@ BATCHFS_GPU void unshuffle_items(const Planes& planes, std::uint8_t* to, std::ui
           words[b / 4 + 3 * kWords] = pick_bytes(high01, high23, 0x7632);
         }
       }
-      for (int w = 0; w < kItem; ++w) store_u32(to + std::uint64_t{i} * kItem + 4 * static_cast<std::uint32_t>(w), words[w]);
+      for (int w = 0; w < kItem; ++w)
+        store_u32(to + std::uint64_t{i} * kItem + 4 * static_cast<std::uint32_t>(w), words[w]);
     }
   });
 }
 
 /// Items [begin, end) of any size.
 template <int kThreads>
-BATCHFS_GPU void unshuffle_any(const Planes& planes, std::uint8_t* to, std::uint32_t begin, std::uint32_t end) {
+BATCHFS_GPU void unshuffle_any(const Planes& planes, std::uint8_t* to, std::uint32_t begin,
+                               std::uint32_t end) {
   const std::uint32_t item = planes.row->item;
   each_thread<kThreads>([&](int thread) {
     const std::uint32_t last = end * item;
-    for (std::uint32_t at = begin * item + static_cast<std::uint32_t>(thread); at < last; at += kThreads)
+    for (std::uint32_t at = begin * item + static_cast<std::uint32_t>(thread); at < last;
+         at += kThreads)
       to[at] = planes.plane(at % item)[at / item];
   });
 }
@@ -86,21 +97,25 @@ BATCHFS_GPU std::uint64_t transposed_bits(std::uint64_t x) {
   return x ^ t ^ (t << 28);
 }
 
-/// Items [begin, end), both multiples of 8. Row r of bits holds bit r % 8 of byte r / 8 of every item, and
-/// rows follow one another; a split cuts the stretch into as many equal parts as an item has bytes, so each
-/// part holds the eight rows of one byte.
+/// Items [begin, end), both multiples of 8. Row r of bits holds bit r % 8 of byte r / 8 of every
+/// item, and rows follow one another; a split cuts the stretch into as many equal parts as an item
+/// has bytes, so each part holds the eight rows of one byte.
 template <int kThreads>
-BATCHFS_GPU void unbitshuffle(const Planes& planes, std::uint8_t* to, std::uint32_t begin, std::uint32_t end) {
+BATCHFS_GPU void unbitshuffle(const Planes& planes, std::uint8_t* to, std::uint32_t begin,
+                              std::uint32_t end) {
   const std::uint32_t item = planes.row->item, row_size = planes.items / 8;
   each_thread<kThreads>([&](int thread) {
-    for (std::uint32_t eight = begin / 8 + static_cast<std::uint32_t>(thread); eight < end / 8; eight += kThreads) {
+    for (std::uint32_t eight = begin / 8 + static_cast<std::uint32_t>(thread); eight < end / 8;
+         eight += kThreads) {
       for (std::uint32_t byte = 0; byte < item; ++byte) {
         const std::uint8_t* rows = planes.plane(byte) + eight;
         std::uint64_t bits = 0;
-        for (int r = 0; r < 8; ++r) bits |= std::uint64_t{rows[static_cast<std::uint32_t>(r) * row_size]} << (8 * r);
+        for (int r = 0; r < 8; ++r)
+          bits |= std::uint64_t{rows[static_cast<std::uint32_t>(r) * row_size]} << (8 * r);
         bits = transposed_bits(bits);
         for (std::uint32_t e = 0; e < 8; ++e)
-          to[(std::uint64_t{eight} * 8 + e) * item + byte] = static_cast<std::uint8_t>(bits >> (8 * e));
+          to[(std::uint64_t{eight} * 8 + e) * item + byte] =
+              static_cast<std::uint8_t>(bits >> (8 * e));
       }
     }
   });
@@ -119,7 +134,8 @@ BATCHFS_GPU void unshuffle_slice(const Work& work, std::uint32_t number, std::ui
   std::uint8_t* to = work.target + row.target;
   const bool last = slice + 1 == slices(row.size);
   if (row.order == Order::copied) {
-    copy_stretch<kThreads>(planes.plane(0), to, slice * kSlice, last ? row.size : (slice + 1) * kSlice);
+    copy_stretch<kThreads>(planes.plane(0), to, slice * kSlice,
+                           last ? row.size : (slice + 1) * kSlice);
     return;
   }
   // Whole items, in groups of 8 so that no bit row's byte is shared.

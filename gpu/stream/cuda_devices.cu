@@ -13,7 +13,8 @@ int device_count() {
 
 std::string why_no_device() {
   int driver = 0, count = 0;
-  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) return "there is no NVIDIA driver here";
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+    return "there is no NVIDIA driver here";
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result != cudaSuccess) return cudaGetErrorString(result);
   return count > 0 ? "" : "the machine has no GPU";

@@ -54,8 +54,11 @@ struct DeviceRunner::Impl {
   bool stopping = false;
 
   explicit Impl(const Options& wanted)
-      : options(wanted), lanes(static_cast<std::size_t>(wanted.lanes)), flights(2 * static_cast<std::size_t>(wanted.lanes)),
-        released(wanted.slots), was_released(wanted.slots) {}
+      : options(wanted),
+        lanes(static_cast<std::size_t>(wanted.lanes)),
+        flights(2 * static_cast<std::size_t>(wanted.lanes)),
+        released(wanted.slots),
+        was_released(wanted.slots) {}
 
   ~Impl() {
     cudaSetDevice(options.device);
@@ -82,7 +85,8 @@ struct DeviceRunner::Impl {
     int lowest = 0, highest = 0;
     check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "say its priorities");
     for (Lane& lane : lanes) {
-      check(cudaStreamCreateWithPriority(&lane.stream, cudaStreamNonBlocking, lowest), "make a stream");
+      check(cudaStreamCreateWithPriority(&lane.stream, cudaStreamNonBlocking, lowest),
+            "make a stream");
       lane.source.reserve(sizes.source + kReadPast);
       lane.planes.reserve(sizes.planes + kReadPast);
       lane.literals.reserve(sizes.literals + kReadPast);
@@ -90,7 +94,8 @@ struct DeviceRunner::Impl {
       lane.run_index.reserve(sizes.run_index * sizeof(std::uint32_t) + kReadPast);
     }
     for (Flight& flight : flights) {
-      check(cudaEventCreateWithFlags(&flight.done, cudaEventDisableTiming | cudaEventBlockingSync), "make an event");
+      check(cudaEventCreateWithFlags(&flight.done, cudaEventDisableTiming | cudaEventBlockingSync),
+            "make an event");
       flight.host_tables.reserve(kTables);
       flight.tables.reserve(kTables);
       for (auto* memory : {&flight.status, &flight.results}) memory->reserve(kTables / 16);
@@ -101,8 +106,10 @@ struct DeviceRunner::Impl {
     target.reserve(sizes.target + kReadPast);
     constants.reserve(std::max<std::size_t>(1, numbers.size()));
     conversions.reserve(std::max<std::size_t>(1, rows.size_bytes()));
-    check(cudaMemcpy(constants.as(), numbers.data(), numbers.size(), cudaMemcpyHostToDevice), "copy constants");
-    check(cudaMemcpy(conversions.as(), rows.data(), rows.size_bytes(), cudaMemcpyHostToDevice), "copy conversions");
+    check(cudaMemcpy(constants.as(), numbers.data(), numbers.size(), cudaMemcpyHostToDevice),
+          "copy constants");
+    check(cudaMemcpy(conversions.as(), rows.data(), rows.size_bytes(), cudaMemcpyHostToDevice),
+          "copy conversions");
   }
 
   void wait_for(std::span<const std::uint64_t> numbers, cudaStream_t stream) {
@@ -135,8 +142,11 @@ struct DeviceRunner::Impl {
     flight.results.reserve(header.zstd_blocks.rows * sizeof(ZstdBlockResult));
 
     std::memcpy(flight.host_tables.as(), program.bytes().data(), header.size);
-    check(cudaMemcpyAsync(flight.tables.as(), flight.host_tables.as(), header.size, cudaMemcpyHostToDevice, stream), "copy tables");
-    if (status_bytes > 0) check(cudaMemsetAsync(flight.status.as(), 0, status_bytes, stream), "clear statuses");
+    check(cudaMemcpyAsync(flight.tables.as(), flight.host_tables.as(), header.size,
+                          cudaMemcpyHostToDevice, stream),
+          "copy tables");
+    if (status_bytes > 0)
+      check(cudaMemsetAsync(flight.status.as(), 0, status_bytes, stream), "clear statuses");
     copy(program, Area::source, lane.source.as(), stream);
     wait_for(program.table<std::uint64_t>(header.decode_after), stream);
     copy(program, Area::target, target.as(), stream);
@@ -144,7 +154,9 @@ struct DeviceRunner::Impl {
     wait_for(program.table<std::uint64_t>(header.assemble_after), stream);
     assemble(program, flight, stream);
     if (status_bytes > 0)
-      check(cudaMemcpyAsync(flight.host_status.as(), flight.status.as(), status_bytes, cudaMemcpyDeviceToHost, stream), "copy statuses");
+      check(cudaMemcpyAsync(flight.host_status.as(), flight.status.as(), status_bytes,
+                            cudaMemcpyDeviceToHost, stream),
+            "copy statuses");
     check(cudaGetLastError(), "start a kernel");
     check(cudaEventRecord(flight.done, stream), "record an event");
   }
@@ -156,7 +168,8 @@ struct DeviceRunner::Impl {
     if (u.stream == nullptr) {
       u.bounce.reserve(2 * kBounce);
       for (cudaEvent_t& event : u.copied)
-        check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync), "make an event");
+        check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventBlockingSync),
+              "make an event");
       check(cudaStreamCreateWithFlags(&u.stream, cudaStreamNonBlocking), "make a stream");
     }
     std::size_t turn = 0;
@@ -165,7 +178,8 @@ struct DeviceRunner::Impl {
       std::byte* half = u.bounce.as<std::byte>() + turn % 2 * kBounce;
       if (turn >= 2) check(cudaEventSynchronize(u.copied[turn % 2]), "copy a batch");
       std::memcpy(half, bytes.data() + at, size);
-      check(cudaMemcpyAsync(static_cast<std::byte*>(options.batch) + offset + at, half, size, cudaMemcpyHostToDevice, u.stream),
+      check(cudaMemcpyAsync(static_cast<std::byte*>(options.batch) + offset + at, half, size,
+                            cudaMemcpyHostToDevice, u.stream),
             "copy a batch");
       check(cudaEventRecord(u.copied[turn % 2], u.stream), "record an event");
     }
@@ -175,7 +189,9 @@ struct DeviceRunner::Impl {
   void copy(const Program& program, Area area, std::uint8_t* to, cudaStream_t stream) {
     for (const CopyRow& row : program.table<CopyRow>(program.header().copies))
       if (row.area == area)
-        check(cudaMemcpyAsync(to + row.offset, options.staging + row.staging, row.size, cudaMemcpyHostToDevice, stream), "copy chunks");
+        check(cudaMemcpyAsync(to + row.offset, options.staging + row.staging, row.size,
+                              cudaMemcpyHostToDevice, stream),
+              "copy chunks");
   }
 
   void decode(const Program& program, Flight& flight, Lane& lane) {
@@ -191,9 +207,14 @@ struct DeviceRunner::Impl {
       work.status = flight.status.as<std::uint32_t>();
       work.zstd_results = flight.results.as<ZstdBlockResult>();
       work = work_of_round(program, round, flight.tables.as(), work);
-      launch_lz4(work, program.table<Lz4Stream>(header.lz4_streams).subspan(round.lz4_streams.first, round.lz4_streams.count), lane.stream);
+      launch_lz4(work,
+                 program.table<Lz4Stream>(header.lz4_streams)
+                     .subspan(round.lz4_streams.first, round.lz4_streams.count),
+                 lane.stream);
       launch_zstd_entropy(work, round.zstd_blocks.count, lane.stream);
-      launch_zstd_frames(work, program.table<ZstdFrame>(header.zstd_frames).subspan(round.zstd_frames.first, round.zstd_frames.count),
+      launch_zstd_frames(work,
+                         program.table<ZstdFrame>(header.zstd_frames)
+                             .subspan(round.zstd_frames.first, round.zstd_frames.count),
                          lane.stream);
       launch_unshuffle(work, round.unshuffles.count, round.longest_unshuffle, lane.stream);
     }
@@ -203,7 +224,8 @@ struct DeviceRunner::Impl {
     const ProgramHeader& header = program.header();
     if (header.slot < released.size()) {
       const std::lock_guard lock(mutex);
-      if (was_released[header.slot]) check(cudaStreamWaitEvent(stream, released[header.slot]), "wait for a slot");
+      if (was_released[header.slot])
+        check(cudaStreamWaitEvent(stream, released[header.slot]), "wait for a slot");
     }
     AssemblyWork work;
     work.chunks = target.as();
@@ -214,7 +236,8 @@ struct DeviceRunner::Impl {
   }
 };
 
-DeviceRunner::DeviceRunner(const Options& options, std::span<const Conversion> conversions, std::span<const std::byte> constants)
+DeviceRunner::DeviceRunner(const Options& options, std::span<const Conversion> conversions,
+                           std::span<const std::byte> constants)
     : impl_(std::make_unique<Impl>(options)) {
   impl_->allocate(conversions, constants);
 }
@@ -243,7 +266,8 @@ void DeviceRunner::stop() {
 
 void DeviceRunner::released(std::uint32_t slot, void* stream) {
   const std::lock_guard lock(impl_->mutex);
-  check(cudaEventRecord(impl_->released.at(slot), static_cast<cudaStream_t>(stream)), "record an event");
+  check(cudaEventRecord(impl_->released.at(slot), static_cast<cudaStream_t>(stream)),
+        "record an event");
   impl_->was_released[slot] = true;
 }
 
@@ -264,15 +288,18 @@ void DeviceRunner::upload(std::uint64_t offset, std::span<const std::byte> bytes
 }
 
 void DeviceRunner::download(std::uint64_t offset, std::span<std::byte> bytes) const {
-  check(cudaMemcpy(bytes.data(), static_cast<const std::byte*>(impl_->options.batch) + offset, bytes.size(), cudaMemcpyDeviceToHost),
+  check(cudaMemcpy(bytes.data(), static_cast<const std::byte*>(impl_->options.batch) + offset,
+                   bytes.size(), cudaMemcpyDeviceToHost),
         "copy a batch");
 }
 
 std::uint64_t DeviceRunner::memory() const {
   std::uint64_t sum = impl_->target.size() + impl_->constants.size() + impl_->conversions.size();
   for (const Lane& lane : impl_->lanes)
-    sum += lane.source.size() + lane.planes.size() + lane.literals.size() + lane.runs.size() + lane.run_index.size();
-  for (const Flight& flight : impl_->flights) sum += flight.tables.size() + flight.status.size() + flight.results.size();
+    sum += lane.source.size() + lane.planes.size() + lane.literals.size() + lane.runs.size() +
+           lane.run_index.size();
+  for (const Flight& flight : impl_->flights)
+    sum += flight.tables.size() + flight.status.size() + flight.results.size();
   return sum;
 }
 

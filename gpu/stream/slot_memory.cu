@@ -8,29 +8,34 @@ namespace batchfs::gpu {
 
 namespace {
 
-/// The driver's functions by name: the program is not linked with the driver. Null when it has none, or is gone, as at the
-/// end of a process.
+/// The driver's functions by name: the program is not linked with the driver. Null when it has
+/// none, or is gone, as at the end of a process.
 template <class Function>
 Function find_in_driver(const char* name) {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  const cudaError_t result = cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
-  return result == cudaSuccess && found == cudaDriverEntryPointSuccess ? reinterpret_cast<Function>(function) : nullptr;
+  const cudaError_t result =
+      cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
+  return result == cudaSuccess && found == cudaDriverEntryPointSuccess
+             ? reinterpret_cast<Function>(function)
+             : nullptr;
 }
 
 template <class Function>
 Function driver(const char* name) {
   const auto function = find_in_driver<Function>(name);
-  if (function == nullptr) throw Error(ErrorCode::not_supported, std::string("the CUDA driver has no ") + name);
+  if (function == nullptr)
+    throw Error(ErrorCode::not_supported, std::string("the CUDA driver has no ") + name);
   return function;
 }
 
 void check_driver(CUresult result, const char* what) {
   if (result == CUDA_SUCCESS) return;
-  throw Error(result == CUDA_ERROR_OUT_OF_MEMORY     ? ErrorCode::no_memory
+  throw Error(result == CUDA_ERROR_OUT_OF_MEMORY   ? ErrorCode::no_memory
               : result == CUDA_ERROR_NOT_SUPPORTED ? ErrorCode::not_supported
-                                                     : ErrorCode::io,
-              std::string("the GPU failed to ") + what + " (CUDA driver error " + std::to_string(static_cast<int>(result)) + ")");
+                                                   : ErrorCode::io,
+              std::string("the GPU failed to ") + what + " (CUDA driver error " +
+                  std::to_string(static_cast<int>(result)) + ")");
 }
 
 CUmemAllocationProp properties_of(int device) {
@@ -60,14 +65,18 @@ struct SlotMemory::Impl {
   }
 
   void map(int device) {
-    check_driver(driver<decltype(&cuMemAddressReserve)>("cuMemAddressReserve")(&address, size, 0, 0, 0), "reserve addresses");
-    check_driver(driver<decltype(&cuMemMap)>("cuMemMap")(address, size, 0, handle, 0), "map memory");
+    check_driver(
+        driver<decltype(&cuMemAddressReserve)>("cuMemAddressReserve")(&address, size, 0, 0, 0),
+        "reserve addresses");
+    check_driver(driver<decltype(&cuMemMap)>("cuMemMap")(address, size, 0, handle, 0),
+                 "map memory");
     is_mapped = true;
     CUmemAccessDesc access{};
     access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     access.location.id = device;
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    check_driver(driver<decltype(&cuMemSetAccess)>("cuMemSetAccess")(address, size, &access, 1), "open memory");
+    check_driver(driver<decltype(&cuMemSetAccess)>("cuMemSetAccess")(address, size, &access, 1),
+                 "open memory");
   }
 };
 
@@ -76,11 +85,13 @@ SlotMemory::SlotMemory(int device, std::size_t size) : impl_(std::make_unique<Im
   check(cudaFree(nullptr), "start");  // the driver's calls need a context
   const CUmemAllocationProp properties = properties_of(device);
   std::size_t granularity = 0;
-  check_driver(driver<decltype(&cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity")(&granularity, &properties,
-                                                                                                 CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+  check_driver(driver<decltype(&cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity")(
+                   &granularity, &properties, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
                "say its granularity");
   impl_->size = (size + granularity - 1) / granularity * granularity;
-  check_driver(driver<decltype(&cuMemCreate)>("cuMemCreate")(&impl_->handle, impl_->size, &properties, 0), "allocate memory");
+  check_driver(
+      driver<decltype(&cuMemCreate)>("cuMemCreate")(&impl_->handle, impl_->size, &properties, 0),
+      "allocate memory");
   impl_->has_handle = true;
   impl_->map(device);
 }
@@ -91,7 +102,8 @@ SlotMemory SlotMemory::import_fd(int device, int fd, std::size_t size) {
   auto impl = std::make_unique<Impl>();
   impl->size = size;
   check_driver(driver<decltype(&cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle")(
-                   &impl->handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)), CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+                   &impl->handle, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
+                   CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
                "take over memory");
   impl->has_handle = true;
   impl->map(device);

@@ -1,6 +1,6 @@
 // A batch's way through the kernels: one copy of compressed bytes and one of tables in, a launch
-// per stage, the statuses out, all on one stream, with nothing allocated once memory has grown to the
-// batches' size.
+// per stage, the statuses out, all on one stream, with nothing allocated once memory has grown to
+// the batches' size.
 
 #include "tests/gpu/device_decoder.h"
 
@@ -25,7 +25,8 @@ struct DeviceDecoder::Impl {
   bool timed = false;
   cudaStream_t stream = nullptr;
   cudaEvent_t events[kEvents] = {};
-  Growing<Memory::device> source, target, planes, literals, runs, run_index, results, tables, status;
+  Growing<Memory::device> source, target, planes, literals, runs, run_index, results, tables,
+      status;
   Growing<Memory::pinned> host_tables, host_status;
   std::size_t chunks = 0;
 
@@ -56,12 +57,14 @@ struct DeviceDecoder::Impl {
       return at;
     };
     const std::size_t streams = place(plan.lz4_streams), blocks = place(plan.zstd_blocks),
-                      frames = place(plan.zstd_frames), rows = place(plan.unshuffles), places = place(plan.plane_places);
+                      frames = place(plan.zstd_frames), rows = place(plan.unshuffles),
+                      places = place(plan.plane_places);
     if (size == 0) return;
     tables.reserve(size);
     host_tables.reserve(size);
     const auto put = [&]<class T>(const std::vector<T>& table, std::size_t at, const T*& where) {
-      if (!table.empty()) std::memcpy(host_tables.as() + at, table.data(), table.size() * sizeof(T));
+      if (!table.empty())
+        std::memcpy(host_tables.as() + at, table.data(), table.size() * sizeof(T));
       where = reinterpret_cast<const T*>(tables.as() + at);
     };
     put(plan.lz4_streams, streams, work.lz4_streams);
@@ -69,10 +72,12 @@ struct DeviceDecoder::Impl {
     put(plan.zstd_frames, frames, work.zstd_frames);
     put(plan.unshuffles, rows, work.unshuffles);
     put(plan.plane_places, places, work.plane_places);
-    check(cudaMemcpyAsync(tables.as(), host_tables.as(), size, cudaMemcpyHostToDevice, stream), "copy tables");
+    check(cudaMemcpyAsync(tables.as(), host_tables.as(), size, cudaMemcpyHostToDevice, stream),
+          "copy tables");
   }
 
-  void start(const DecodePlan& plan, const std::byte* bytes, std::size_t size, std::size_t target_size) {
+  void start(const DecodePlan& plan, const std::byte* bytes, std::size_t size,
+             std::size_t target_size) {
     check(cudaSetDevice(device), "be chosen");
     chunks = plan.chunks();
     source.reserve(size + 16);
@@ -96,11 +101,14 @@ struct DeviceDecoder::Impl {
     work.zstd_results = results.as<ZstdBlockResult>();
     mark(kBegin);
     upload_tables(plan, work);
-    check(cudaMemcpyAsync(source.as(), bytes, size, cudaMemcpyHostToDevice, stream), "copy compressed bytes");
-    check(cudaMemsetAsync(status.as(), 0, chunks * sizeof(std::uint32_t), stream), "clear statuses");
+    check(cudaMemcpyAsync(source.as(), bytes, size, cudaMemcpyHostToDevice, stream),
+          "copy compressed bytes");
+    check(cudaMemsetAsync(status.as(), 0, chunks * sizeof(std::uint32_t), stream),
+          "clear statuses");
     mark(kCopied);
     launch(plan, work);
-    check(cudaMemcpyAsync(host_status.as(), status.as(), chunks * sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream),
+    check(cudaMemcpyAsync(host_status.as(), status.as(), chunks * sizeof(std::uint32_t),
+                          cudaMemcpyDeviceToHost, stream),
           "copy statuses");
   }
 
@@ -117,10 +125,12 @@ struct DeviceDecoder::Impl {
   }
 };
 
-DeviceDecoder::DeviceDecoder(int device, Timing timing) : impl_(std::make_unique<Impl>(device, timing == Timing::on)) {}
+DeviceDecoder::DeviceDecoder(int device, Timing timing)
+    : impl_(std::make_unique<Impl>(device, timing == Timing::on)) {}
 DeviceDecoder::~DeviceDecoder() = default;
 
-void DeviceDecoder::start(const DecodePlan& plan, const std::byte* source, std::size_t size, std::size_t target_size) {
+void DeviceDecoder::start(const DecodePlan& plan, const std::byte* source, std::size_t size,
+                          std::size_t target_size) {
   impl_->start(plan, source, size, target_size);
 }
 
@@ -132,23 +142,26 @@ std::span<const std::uint32_t> DeviceDecoder::finish() {
 void* DeviceDecoder::target() const { return impl_->target.as(); }
 
 void DeviceDecoder::read(std::size_t offset, std::span<std::byte> to) const {
-  check(cudaMemcpy(to.data(), impl_->target.as() + offset, to.size(), cudaMemcpyDeviceToHost), "copy decoded bytes");
+  check(cudaMemcpy(to.data(), impl_->target.as() + offset, to.size(), cudaMemcpyDeviceToHost),
+        "copy decoded bytes");
 }
 
 StageTimes DeviceDecoder::times() const {
   const auto between = [&](Impl::Event from, Impl::Event to) {
     float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, impl_->events[from], impl_->events[to]), "say a time");
+    check(cudaEventElapsedTime(&milliseconds, impl_->events[from], impl_->events[to]),
+          "say a time");
     return milliseconds;
   };
-  return {between(Impl::kBegin, Impl::kCopied), between(Impl::kCopied, Impl::kLz4), between(Impl::kLz4, Impl::kEntropy),
-          between(Impl::kEntropy, Impl::kFrames), between(Impl::kFrames, Impl::kUnshuffled)};
+  return {between(Impl::kBegin, Impl::kCopied), between(Impl::kCopied, Impl::kLz4),
+          between(Impl::kLz4, Impl::kEntropy), between(Impl::kEntropy, Impl::kFrames),
+          between(Impl::kFrames, Impl::kUnshuffled)};
 }
 
 std::size_t DeviceDecoder::memory() const {
   const Impl& i = *impl_;
-  return i.source.size() + i.target.size() + i.planes.size() + i.literals.size() + i.runs.size() + i.run_index.size() +
-         i.results.size() + i.tables.size() + i.status.size();
+  return i.source.size() + i.target.size() + i.planes.size() + i.literals.size() + i.runs.size() +
+         i.run_index.size() + i.results.size() + i.tables.size() + i.status.size();
 }
 
 }  // namespace batchfs::gpu
