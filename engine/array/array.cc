@@ -134,6 +134,7 @@ void Array::fetch(const Dims& chunk, const Box& part, FetchDone unnamed) const {
       return give_short(key, ends_early(bytes->size(), *exact), done);
     if (bytes->size() > chain_->encoded_bound())
       return done(std::make_exception_ptr(chain_->too_long(bytes->size())));
+    if (!chain_->is_plain()) note_stored(bytes->size());
     EncodedChunk encoded;
     encoded.missing = false;
     encoded.bytes = std::move(*bytes);
@@ -281,6 +282,13 @@ bool Array::decodes_directly(const Box& part, const Dims& out_strides) const {
 
 std::uint64_t Array::scratch_bytes(const Box& part, const Dims& out_strides) const {
   return batchfs::scratch_bytes({*chain_, grid_.chunk_shape(), type().itemsize}, part, out_strides);
+}
+
+void Array::note_stored(std::uint64_t bytes) const {
+  std::uint64_t largest = largest_stored_.load(std::memory_order_relaxed);
+  while (bytes > largest &&
+         !largest_stored_.compare_exchange_weak(largest, bytes, std::memory_order_relaxed)) {
+  }
 }
 
 void Array::write_fill(const Box& part, std::byte* out, const Dims& strides) const {

@@ -5,6 +5,7 @@
 // shard index says where each lies, and is read once and kept. A shard that is itself compressed,
 // or sits behind a transpose, is one chunk.
 
+#include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
@@ -36,6 +37,8 @@ class Array {
   /// Bytes of one decoded chunk.
   std::uint64_t chunk_bytes() const { return chain_->decoded_size(); }
   const CodecChain& chain() const { return *chain_; }
+  /// Stored bytes of the largest chunk that fetch() got whole so far; 0: none yet.
+  std::uint64_t largest_stored() const { return largest_stored_.load(std::memory_order_relaxed); }
   /// Bytes of the run of elements, in C order, from the first of `part` (chunk coordinates) to its
   /// last.
   std::uint64_t run_bytes(const Box& part) const;
@@ -124,11 +127,14 @@ class Array {
   /// Errors then name the chunk.
   FetchDone naming(const Dims& chunk, FetchDone done) const;
   void write_fill(const Box& part, std::byte* out, const Dims& strides) const;
+  void note_stored(std::uint64_t bytes) const;
+
   std::shared_ptr<Store> store_;
   std::shared_ptr<const ArrayMetadata> metadata_;
   ChunkGrid grid_;
   std::shared_ptr<const CodecChain> chain_;
   std::shared_ptr<const ChunkLocator> locator_;
+  mutable std::atomic<std::uint64_t> largest_stored_{0};
 };
 
 }  // namespace batchfs

@@ -67,8 +67,13 @@ bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std:
 
 std::uint64_t stored_bytes(const Array& array, const Box& need, bool in_pieces) {
   if (array.chain().is_plain()) return array.run_bytes(need);
-  if (in_pieces) return array.run_bytes(need) / 2;
-  return array.chain().encoded_size().value_or(array.chunk_bytes() / 2);
+  // Before anything is known, no less than what an array that hardly compresses takes: many chunks
+  // are fetched at once, and memory must not be found missing when they come.
+  const std::uint64_t largest = array.largest_stored();
+  const std::uint64_t whole =
+      array.chain().encoded_size().value_or(largest != 0 ? largest : array.chunk_bytes());
+  return in_pieces ? static_cast<std::uint64_t>(static_cast<double>(whole) * share(array, need))
+                   : whole;
 }
 
 }  // namespace batchfs

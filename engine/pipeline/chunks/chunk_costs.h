@@ -28,7 +28,8 @@ Box box_to_decode(const Array& array, std::int64_t chunk, const Box& need,
 bool fetches_pieces(const Array& array, std::int64_t chunk, const Box& box, std::size_t uses,
                     const EncodedChunk* known);
 
-/// Estimated stored bytes needed to decode `need`.
+/// Stored bytes needed to decode `need`, as if the chunk were stored as the largest that has come
+/// so far was; before one has, as if it did not compress.
 std::uint64_t stored_bytes(const Array& array, const Box& need, bool in_pieces);
 
 }  // namespace batchfs

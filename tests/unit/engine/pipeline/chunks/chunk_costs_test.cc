@@ -5,11 +5,14 @@
 namespace batchfs {
 namespace chunk_costs_test {
 
-/// Says how fast it is, and holds nothing.
+/// Says how fast it is, and holds objects of one size, or nothing.
 class SpeedStore final : public Store {
  public:
   std::string url() const override { return "fake"; }
-  std::optional<Buffer> read(const std::string&, ByteRange) override { return std::nullopt; }
+  std::optional<Buffer> read(const std::string&, ByteRange) override {
+    if (stored == 0) return std::nullopt;
+    return Buffer(stored);
+  }
   std::optional<PartRead> read_into(const std::string&, std::uint64_t,
                                     std::span<std::byte>) override {
     return std::nullopt;
@@ -18,6 +21,7 @@ class SpeedStore final : public Store {
   std::vector<Entry> list(const std::string&) override { return {}; }
   std::optional<Speed> speed() const override { return says; }
 
+  std::uint64_t stored = 0;  // bytes of each object
   std::optional<Speed> says =
       Speed{.latency = 0.05, .rate = 1e6, .in_flight = 50};  // a request costs 1000 bytes
 };
@@ -129,11 +133,17 @@ TEST(ChunkCosts, NoPiecesOfAStoreThatDoesNotSayHowFastItIs) {
   EXPECT_FALSE(fetches_pieces(*data.array, 0, steps(2, 1), 1, nullptr));
 }
 
-TEST(ChunkCosts, StoredBytesAreKnownOrGuessed) {
+TEST(ChunkCosts, StoredBytesAreThoseOfTheLargestChunkThatCame) {
   const Data data(kBlosc), plain("null");
   EXPECT_EQ(stored_bytes(*plain.array, steps(2, 3), false), 1200u);
-  EXPECT_EQ(stored_bytes(*data.array, steps(2, 3), false), 2000u);
-  EXPECT_EQ(stored_bytes(*data.array, steps(2, 3), true), 600u);
+  EXPECT_EQ(stored_bytes(*data.array, steps(2, 3), false), 4000u) << "nothing is known";
+  EXPECT_EQ(stored_bytes(*data.array, steps(2, 3), true), 1200u);
+  for (const std::uint64_t size : {1000, 1500, 500}) {
+    data.store->stored = size;
+    data.array->fetch({1, 0}, kWhole);
+  }
+  EXPECT_EQ(stored_bytes(*data.array, steps(2, 3), false), 1500u);
+  EXPECT_EQ(stored_bytes(*data.array, steps(2, 3), true), 450u);
 }
 
 }  // namespace chunk_costs_test
