@@ -129,6 +129,7 @@ class DiskCache final : public Store {
 
   /// `done` gets the bytes, and the object's size where that is known.
   void start(const std::string& key, ByteRange range, VersionedDone done) {
+    const bool was_there = versions_.contains(key);
     std::optional<Kept> kept;
     std::optional<std::uint64_t> current;
     try {
@@ -146,10 +147,15 @@ class DiskCache final : public Store {
     }
     const auto shared = std::make_shared<std::optional<Kept>>(std::move(kept));
     const std::string known = *shared ? (*shared)->version.text : std::string();
-    parent_->read_version_async(key, range, known,
-                                [this, key, range, shared, done = std::move(done)](auto outcome) {
-                                  arrived(key, range, std::move(*shared), std::move(outcome), done);
-                                });
+    parent_->read_version_async(
+        key, range, known,
+        [this, key, range, was_there, shared, done = std::move(done)](Outcome outcome) {
+          const auto* read = std::get_if<VersionedRead>(&outcome);
+          const bool missing = read != nullptr && !read->bytes && !read->unchanged;
+          // Another read has found it since: this answer was late, or the object has gone.
+          if (missing && !was_there && versions_.contains(key)) return start(key, range, done);
+          arrived(key, range, std::move(*shared), std::move(outcome), done);
+        });
   }
 
   CacheFiles::Name name_of(const std::string& key, const ByteRange& range) const {

@@ -196,6 +196,7 @@ class ObjectStore::Reads {
     std::vector<Want> wants = {};
     std::uint64_t wanted = 0;  // bytes that someone asked for
     bool sent = false;
+    bool was_there = false;  // the object, when this was sent
   };
 
   /// Widens a read that has not been sent so that it holds `range`, too, if that is worth it.
@@ -240,8 +241,14 @@ class ObjectStore::Reads {
       if (response.status != 416) check_unchanged(read->key, version_of(response), size);
     };
     job.hedge = true;
+    read->was_there = versions_.contains(read->key);
     requests_.send(std::move(job), [this, read, range](ObjectRequests::Outcome outcome) {
-      deliver(read, range, unless_gone(read->key, std::move(outcome)));
+      if (is_missing(outcome) && versions_.contains(read->key)) {
+        // Another request has found it since: this answer was late, or the object has gone.
+        if (!read->was_there) return send(read);
+        outcome = std::make_exception_ptr(ObjectVersions::vanished(place(read->key)));
+      }
+      deliver(read, range, std::move(outcome));
     });
   }
 
@@ -254,10 +261,9 @@ class ObjectStore::Reads {
 
   /// An object that was there and is missing now must not be taken for one that never was, whose
   /// values are known.
-  ObjectRequests::Outcome unless_gone(const std::string& key, ObjectRequests::Outcome outcome) {
+  static bool is_missing(const ObjectRequests::Outcome& outcome) {
     const auto* response = std::get_if<std::optional<HttpResponse>>(&outcome);
-    if (response == nullptr || response->has_value() || !versions_.contains(key)) return outcome;
-    return std::make_exception_ptr(ObjectVersions::vanished(place(key)));
+    return response != nullptr && !response->has_value();
   }
 
   void deliver(const std::shared_ptr<Read>& read, const std::optional<ByteRange>& range,

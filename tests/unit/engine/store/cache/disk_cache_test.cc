@@ -63,6 +63,8 @@ class Origin final : public Store {
         }
       }
     }
+    if (!read.bytes && !read.unchanged)
+      if (const auto call = std::exchange(before_missing, nullptr)) call();
     done(std::move(read));
   }
 
@@ -77,6 +79,7 @@ class Origin final : public Store {
 
   std::atomic<std::uint64_t> requests{0}, sent{0};
   std::atomic<bool> fail{false};
+  std::function<void()> before_missing;  // called once, before the next answer "missing"
 
  private:
   std::mutex mutex_;
@@ -169,6 +172,21 @@ TEST_F(DiskCache, MetadataNeedsOneRoundTrip) {
   EXPECT_EQ(origin->requests, 2);
   read(*store, "t/c/1");
   EXPECT_EQ(origin->requests, 3);
+}
+
+TEST_F(DiskCache, AnObjectThatAppearsWhileItIsAskedForIsNotStale) {
+  const auto store = mount();
+  origin->before_missing = [&] {
+    origin->set("new", "0123456789", "n1");
+    EXPECT_EQ(read(*store, "new"), "0123456789");
+  };
+  EXPECT_EQ(read(*store, "new", {0, 4}), "0123");
+  origin->before_missing = [&] {
+    origin->set("short", "0123456789", "n2");
+    EXPECT_EQ(read(*store, "short"), "0123456789");
+    origin->remove("short");
+  };
+  EXPECT_EQ(error_of([&] { read(*store, "short", {0, 4}); }), ErrorCode::stale);
 }
 
 TEST_F(DiskCache, RangesAreKept) {

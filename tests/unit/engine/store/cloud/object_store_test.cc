@@ -214,6 +214,32 @@ TEST_F(ObjectStoreTest, AnObjectThatHasGoneIsStaleAndNotMissing) {
   }
 }
 
+TEST_F(ObjectStoreTest, AnObjectThatAppearsWhileItIsAskedForIsNotStale) {
+  std::atomic<int> requests = 0;
+  bool gone = false;
+  there.fault = [&](const Request& request, int) {
+    if (++requests == 1) return Answer{.status = 404, .delay = milliseconds(300)};
+    return gone ? Answer{.status = 404} : LoopbackServer::object(request, "0123456789", "\"one\"");
+  };
+  for (const bool goes : {false, true}) {
+    gone = false;
+    requests = 0;
+    const auto store = open();
+    std::promise<ReadOutcome> late;
+    store->read_async("a", {0, 4},
+                      [&](ReadOutcome outcome) { late.set_value(std::move(outcome)); });
+    while (requests == 0) std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_EQ(text(store->read("a")), "0123456789");
+    gone = goes;
+    const ReadOutcome outcome = late.get_future().get();
+    if (!goes) {
+      EXPECT_EQ(text(std::get<std::optional<Buffer>>(outcome)), "0123");
+    } else {
+      EXPECT_EQ(error_of(std::get<std::exception_ptr>(outcome)).code(), ErrorCode::stale);
+    }
+  }
+}
+
 TEST_F(ObjectStoreTest, WebPagesAreNoObjects) {
   Answer answer{.headers = {{"Content-Type", "text/html; charset=utf-8"}},
                 .body = "  <!DOCTYPE html><p>Log in"};
