@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/dataset/attributes.h"
 #include "engine/dataset/labels.h"
 #include "engine/view/missing.h"
 #include "engine/view/view_kinds.h"
@@ -17,8 +18,6 @@ namespace batchfs {
 namespace {
 
 constexpr std::uint64_t kMaxCoordinate = 64 << 20;
-
-Json dims_json(const Dims& dims) { return std::vector<std::int64_t>(dims.begin(), dims.end()); }
 
 NdArray take(const NdArray& values, const Positions& positions) {
   const std::size_t itemsize = values.type.itemsize;
@@ -109,6 +108,15 @@ std::vector<Dims> View::window_starts(std::int64_t epoch, std::int64_t batch) co
   std::vector<Dims> starts;
   for (Row& row : rows(epoch, batch)) starts.push_back(std::move(row.starts));
   return starts;
+}
+
+std::vector<std::int64_t> View::batch_windows(std::int64_t epoch, std::int64_t batch) const {
+  std::vector<std::int64_t> result = batch_samples(epoch, batch);
+  const std::size_t samples = result.size(), dims = window_dims_.size();
+  result.resize(samples * (1 + dims));
+  for (std::size_t i = 0; i < samples; ++i)
+    starts_of(result[i], result.data() + samples + i * dims);
+  return result;
 }
 
 std::uint32_t View::use_variable(const std::string& name, const std::string& path) {
@@ -245,7 +253,7 @@ void View::collect_coordinates() {
                             {dim},
                             take(dataset_->index_values(dim), selected(dim)),
                             index->cf.note,
-                            index->attributes});
+                            decoded_attributes(*index)});
   }
 }
 
@@ -264,28 +272,6 @@ BatchPlan View::plan(std::int64_t epoch, std::int64_t batch) const {
     for (const VariablePlacement& placement : placements_) builder.add(placement, row);
   builder.finish(plan);
   return plan;
-}
-
-Json View::schema() const {
-  Json tensors = Json::array();
-  for (const TensorSpec& tensor : tensors_) {
-    tensors.push_back({{"name", tensor.name},
-                       {"dtype", tensor.type.name()},
-                       {"shape", dims_json(tensor.shape)},
-                       {"dims", tensor.dims}});
-    if (!tensor.channels.empty()) tensors.back()["channels"] = tensor.channels;
-  }
-  Json coordinates = Json::array();
-  for (const Coordinate& coordinate : coordinates_) {
-    coordinates.push_back({{"name", coordinate.name},
-                           {"dims", coordinate.dims},
-                           {"dtype", coordinate.values.type.name()},
-                           {"size", coordinate.values.shape[0]}});
-    if (!coordinate.note.empty()) coordinates.back()["note"] = coordinate.note;
-  }
-  return {{"view", spec_.name},         {"samples", samples()},    {"batch_size", batch_size()},
-          {"batches", batches()},       {"epochs", epochs()},      {"tensors", std::move(tensors)},
-          {"coordinates", coordinates}, {"formats", spec_.formats}};
 }
 
 Json View::resolved() const {
@@ -345,6 +331,14 @@ Json View::provenance(std::int64_t epoch, std::int64_t batch) const {
     }
     windows.push_back(std::move(window));
   }
+  // Where the samples' windows begin in the selection: what coordinates are looked up with.
+  const std::vector<std::int64_t> numbers = batch_windows(epoch, batch);
+  const std::size_t samples = batch_plan.samples.size(), dims = window_dims_.size();
+  Json starts = Json::array();
+  for (std::size_t i = 0; i < samples; ++i) {
+    const auto* first = numbers.data() + samples + i * dims;
+    starts.push_back(std::vector<std::int64_t>(first, first + dims));
+  }
   Json chunks = Json::array();
   for (const ChunkUse& use : batch_plan.chunks) {
     const Array& array = *variables_[use.variable]->array;
@@ -355,6 +349,7 @@ Json View::provenance(std::int64_t epoch, std::int64_t batch) const {
           {"batch", batch},
           {"samples", batch_plan.samples},
           {"windows", std::move(windows)},
+          {"starts", std::move(starts)},
           {"coordinates", std::move(coordinates)},
           {"chunks", std::move(chunks)}};
 }

@@ -87,6 +87,14 @@ class View {
 
   /// Sample numbers of a batch in row order; cheap.
   virtual std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const = 0;
+  /// The sample numbers, and behind them where each sample's window begins, sample by sample: a
+  /// position of the selection per window dimension. As cheap.
+  std::vector<std::int64_t> batch_windows(std::int64_t epoch, std::int64_t batch) const;
+  const std::vector<WindowDim>& window_dims() const { return window_dims_; }
+
+  /// The attributes of a tensor: those that all its variables share. Of normalized values the units
+  /// are called "original_units".
+  Json attributes_of(std::uint32_t tensor) const;
 
   /// schema.json, view.json (every default filled in), batch-….json.
   Json schema() const;
@@ -99,7 +107,7 @@ class View {
     std::vector<std::string> dims;
     NdArray values;
     std::string note;                  // as CfDecoding's
-    Json attributes = Json::object();  // as stored, without those of the encoding
+    Json attributes = Json::object();  // see decoded_attributes()
   };
   const std::vector<Coordinate>& coordinates() const { return coordinates_; }
   /// Coordinates of the tensors of one batch, for the zarr format: along "sample" and the tensor
@@ -112,6 +120,8 @@ class View {
 
   /// The windows of a batch, in row order.
   virtual std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const = 0;
+  /// Writes where the window of a sample begins, a position per window dimension.
+  virtual void starts_of(std::int64_t sample, std::int64_t* starts) const = 0;
 
   /// Throws when files of the view's formats cannot have this name in them.
   void check_tensor_name(const std::string& name, const std::string& path) const;
@@ -131,6 +141,7 @@ class View {
   /// Throws unless "normalize" names variables of this view only.
   void check_normalized_names() const;
   void collect_coordinates();
+  Json variable_json(const VariablePlacement& placement, const TensorSpec& tensor) const;
   /// Index values along a dimension after selection; an empty type when it has no coordinate.
   const Coordinate* index_coordinate(const std::string& dim) const;
 

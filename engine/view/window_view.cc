@@ -155,23 +155,29 @@ class WindowView final : public View {
     };
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
       const Coordinate* index = index_coordinate(window_dims_[w].name);
-      // Along the samples: where each window begins.
+      // Along the samples: the label of each window's first position, or the position itself.
       const std::string name =
           window_dims_[w].size == 1 && !is_tensor_dim(tensor_dim(window_dims_[w].name))
               ? window_dims_[w].name
               : window_dims_[w].name + "_start";
-      if (index == nullptr || taken(name) || is_tensor_dim(name)) continue;
-      const std::size_t itemsize = index->values.type.itemsize;
+      if (taken(name) || is_tensor_dim(name)) continue;
       const std::vector<Row> all = rows(epoch, batch);
-      NdArray values{index->values.type,
-                     {static_cast<std::int64_t>(all.size())},
-                     Buffer(all.size() * itemsize)};
-      for (std::size_t i = 0; i < all.size(); ++i)
-        std::memcpy(
-            values.data.data() + i * itemsize,
-            index->values.data.data() + static_cast<std::size_t>(all[i].starts[w]) * itemsize,
-            itemsize);
-      result.push_back({name, {"sample"}, std::move(values), index->note});
+      const DataType type = index != nullptr ? index->values.type : make_type(Kind::signed_int, 8);
+      const std::size_t itemsize = type.itemsize;
+      NdArray values{type, {static_cast<std::int64_t>(all.size())}, Buffer(all.size() * itemsize)};
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const std::int64_t start = all[i].starts[w];
+        const std::int64_t position = selected(window_dims_[w].name)[start];
+        const auto* label = index != nullptr ? index->values.data.data() +
+                                                   static_cast<std::size_t>(start) * itemsize
+                                             : reinterpret_cast<const std::byte*>(&position);
+        std::memcpy(values.data.data() + i * itemsize, label, itemsize);
+      }
+      result.push_back({name,
+                        {"sample"},
+                        std::move(values),
+                        index != nullptr ? index->note : "",
+                        index != nullptr ? index->attributes : Json::object()});
     }
     for (const Coordinate& coordinate : coordinates_) {
       const bool is_window =
@@ -184,7 +190,8 @@ class WindowView final : public View {
       result.push_back({name,
                         {name},
                         NdArray{coordinate.values.type, coordinate.values.shape, std::move(copy)},
-                        coordinate.note});
+                        coordinate.note,
+                        coordinate.attributes});
     }
     return result;
   }
@@ -193,19 +200,23 @@ class WindowView final : public View {
   std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const override {
     std::vector<Row> result;
     std::int64_t r = 0;
-    for (std::int64_t number : batch_samples(epoch, batch)) {
+    for (const std::int64_t number : batch_samples(epoch, batch)) {
       Row row;
-      if (index_ != nullptr) number = index_->window(number);
       row.starts.resize(grid_.counts.size());
-      for (std::size_t w = grid_.counts.size(); w-- > 0;) {
-        row.starts[w] = (grid_.first[w] + number % grid_.counts[w]) * grid_.strides[w];
-        number /= grid_.counts[w];
-      }
+      starts_of(number, row.starts.begin());
       for (std::int64_t bytes : sample_bytes_) row.offsets.push_back(r * bytes);
       result.push_back(std::move(row));
       ++r;
     }
     return result;
+  }
+
+  void starts_of(std::int64_t sample, std::int64_t* starts) const override {
+    std::int64_t number = index_ != nullptr ? index_->window(sample) : sample;
+    for (std::size_t w = grid_.counts.size(); w-- > 0;) {
+      starts[w] = (grid_.first[w] + number % grid_.counts[w]) * grid_.strides[w];
+      number /= grid_.counts[w];
+    }
   }
 
  private:

@@ -5,6 +5,7 @@
 // holds their product, the last dimension fastest.
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -60,8 +61,32 @@ class XbatcherView final : public View {
     return {batch};
   }
 
-  std::vector<Coordinate> batch_coordinates(std::int64_t, std::int64_t) const override {
-    return {};
+  /// Along the sliced dimensions those of a batch that is one patch; concatenated patches have
+  /// none.
+  std::vector<Coordinate> batch_coordinates(std::int64_t, std::int64_t batch) const override {
+    std::vector<Coordinate> result;
+    Dims starts(sliced_.size());
+    starts_of(batch, starts.begin());
+    for (const Coordinate& whole : coordinates_) {
+      const auto has = [&](const TensorSpec& t) { return contains(t.dims, whole.name); };
+      const auto is_called = [&](const TensorSpec& t) { return t.name == whole.name; };
+      const int w = sliced_number(whole.name);
+      const bool lost = (w >= 0 && x_.concat_input_dims) || (whole.name == "sample" && stacks());
+      if (lost || std::none_of(tensors_.begin(), tensors_.end(), has) ||
+          std::any_of(tensors_.begin(), tensors_.end(), is_called))
+        continue;
+      const std::int64_t first = w < 0 ? 0 : starts[static_cast<std::size_t>(w)];
+      const std::int64_t count = extent(whole.name);
+      const std::size_t itemsize = whole.values.type.itemsize;
+      NdArray values{
+          whole.values.type, {count}, Buffer(static_cast<std::size_t>(count) * itemsize)};
+      if (values.data.size() > 0)
+        std::memcpy(values.data.data(),
+                    whole.values.data.data() + static_cast<std::size_t>(first) * itemsize,
+                    values.data.size());
+      result.push_back({whole.name, {whole.name}, std::move(values), whole.note, whole.attributes});
+    }
+    return result;
   }
 
  protected:
@@ -83,6 +108,12 @@ class XbatcherView final : public View {
       }
     }
     return result;
+  }
+
+  /// Of a batch's first patch.
+  void starts_of(std::int64_t sample, std::int64_t* starts) const override {
+    const std::vector<std::pair<std::int64_t, std::int64_t>> ranges = patch_ranges(sample);
+    for (std::size_t w = 0; w < ranges.size(); ++w) starts[w] = ranges[w].first * sliced_[w].stride;
   }
 
  private:
@@ -201,6 +232,10 @@ class XbatcherView final : public View {
     return dims;
   }
 
+  /// What is not input is stacked to "sample" when there are several such dimensions (the patches
+  /// count).
+  bool stacks() const { return others_.size() + (x_.concat_input_dims ? 1 : 0) >= 2; }
+
   Dims shape_of(std::uint32_t t, std::int64_t patches) const {
     Dims shape = patch_shapes_[t];
     if (x_.concat_input_dims) shape[0] *= patches;  // "input_batch", or "sample" with it outermost
@@ -212,12 +247,9 @@ class XbatcherView final : public View {
     const DataType type = result_type(variable);
     const std::vector<std::string> own = kept_dims(variable);
     const std::string suffix = x_.concat_input_dims ? "_input" : "";
-    // What is not input is stacked to "sample" when there are several such dimensions (the patches
-    // count).
-    const bool stacks = others_.size() + (x_.concat_input_dims ? 1 : 0) >= 2;
     TensorSpec spec{variable.name, type, {}, {}};
     std::vector<std::string> order;  // of the dimensions inside a patch
-    if (stacks) {
+    if (stacks()) {
       if (contains(own, "sample"))
         throw Error(ErrorCode::not_supported,
                     fmt::format("variables: '{}' has a dimension 'sample', as xbatcher calls what "

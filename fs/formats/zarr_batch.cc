@@ -5,6 +5,7 @@
 #include <map>
 
 #include "engine/base/json_text.h"
+#include "engine/base/utf8.h"
 
 namespace batchfs {
 
@@ -55,22 +56,35 @@ std::string stored_type(const DataType& type, Json& attributes) {
   return typestr(type);
 }
 
-/// The dimensions of each tensor. A name has one length in a dataset of xarray: where tensors
-/// disagree, as for offsets or stacks, each has a dimension of its own, "x_time", but for those
-/// that agree with a coordinate.
+/// A dimension of a tensor: its length, and what lies along it if it is a stack.
+struct Extent {
+  std::int64_t length = 0;
+  std::vector<std::string> channels;
+  bool operator==(const Extent&) const = default;
+};
+
+Extent extent(const TensorSpec& tensor, const Dims& shape, std::size_t d) {
+  return {shape[d],
+          static_cast<int>(d) == tensor.stack_axis ? tensor.channels : std::vector<std::string>{}};
+}
+
+/// The dimensions of each tensor. A name has one length, and one coordinate, in a dataset of
+/// xarray: where tensors disagree, as for offsets or stacks, each has a dimension of its own,
+/// "x_time", but for those that agree with a coordinate.
 std::vector<std::vector<std::string>> dims_of(const View& view, const std::vector<Dims>& shapes,
                                               const std::vector<View::Coordinate>& coordinates) {
-  constexpr std::int64_t kNone = -1;
+  const Extent kNone{-1, {}};
   const auto& tensors = view.tensors();
-  std::map<std::string, std::int64_t> lengths;
+  std::map<std::string, Extent> lengths;
   for (std::size_t t = 0; t < tensors.size(); ++t)
     for (std::size_t d = 0; d < shapes[t].size(); ++d) {
-      const auto [known, is_first] = lengths.emplace(tensors[t].dims[d], shapes[t][d]);
-      if (!is_first && known->second != shapes[t][d]) known->second = kNone;
+      const Extent own = extent(tensors[t], shapes[t], d);
+      const auto [known, is_first] = lengths.emplace(tensors[t].dims[d], own);
+      if (!is_first && !(known->second == own)) known->second = kNone;
     }
   for (const View::Coordinate& coordinate : coordinates)
     if (coordinate.dims == std::vector{coordinate.name})
-      lengths[coordinate.name] = coordinate.values.shape[0];
+      lengths[coordinate.name] = {coordinate.values.shape[0], {}};
   auto is_taken = [&](const std::string& name) {
     return lengths.contains(name) ||
            std::any_of(tensors.begin(), tensors.end(),
@@ -82,12 +96,48 @@ std::vector<std::vector<std::string>> dims_of(const View& view, const std::vecto
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     result.push_back(tensors[t].dims);
     for (std::size_t d = 0; d < shapes[t].size(); ++d) {
-      if (lengths.at(tensors[t].dims[d]) == shapes[t][d]) continue;
+      const Extent own = extent(tensors[t], shapes[t], d);
+      if (lengths.at(tensors[t].dims[d]) == own) continue;
       std::string name = tensors[t].name + "_" + tensors[t].dims[d];
       while (is_taken(name)) name += '_';
-      lengths.emplace(name, shapes[t][d]);
+      lengths.emplace(name, own);
       result.back()[d] = name;
     }
+  }
+  return result;
+}
+
+/// The names of a stack's channels, as numpy lays strings out.
+NdArray channel_array(const std::vector<std::string>& channels) {
+  std::vector<std::u32string> texts;
+  std::size_t longest = 1;
+  for (const std::string& channel : channels) {
+    texts.push_back(code_points(channel));
+    longest = std::max(longest, texts.back().size());
+  }
+  const DataType type = make_type(Kind::unicode, static_cast<std::uint32_t>(4 * longest));
+  NdArray array{
+      type, {static_cast<std::int64_t>(texts.size())}, Buffer(texts.size() * 4 * longest)};
+  std::fill_n(array.data.data(), array.data.size(), std::byte{0});
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    std::memcpy(array.data.data() + i * 4 * longest, texts[i].data(), 4 * texts[i].size());
+  return array;
+}
+
+/// The coordinates of stacks, by the dimensions that tensors have here.
+std::vector<View::Coordinate> channel_coordinates(const View& view,
+                                                  const std::vector<std::vector<std::string>>& dims,
+                                                  const std::vector<View::Coordinate>& others) {
+  std::vector<View::Coordinate> result;
+  for (std::size_t t = 0; t < dims.size(); ++t) {
+    const TensorSpec& tensor = view.tensors()[t];
+    if (tensor.channels.empty()) continue;
+    const std::string& name = dims[t][static_cast<std::size_t>(tensor.stack_axis)];
+    const auto is_it = [&](const View::Coordinate& c) { return c.name == name; };
+    if (std::any_of(result.begin(), result.end(), is_it) ||
+        std::any_of(others.begin(), others.end(), is_it))
+      continue;
+    result.push_back({name, {name}, channel_array(tensor.channels), ""});
   }
   return result;
 }
@@ -106,9 +156,13 @@ std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& vi
   std::vector<std::pair<std::string, std::string>> files;
   Json metadata = Json::object();
   std::string coordinate_names;
-  const auto coordinates = view.batch_coordinates(epoch, batch);
+  const std::vector<Dims> shapes = view.shapes(batch);
+  auto coordinates = view.batch_coordinates(epoch, batch);
+  const std::vector<std::vector<std::string>> dims = dims_of(view, shapes, coordinates);
+  for (View::Coordinate& coordinate : channel_coordinates(view, dims, coordinates))
+    coordinates.push_back(std::move(coordinate));
   for (const View::Coordinate& coordinate : coordinates) {
-    Json attributes = Json::object();
+    Json attributes = coordinate.attributes;
     const std::string dtype = stored_type(coordinate.values.type, attributes);
     add_array(files, metadata, coordinate.name, dtype, coordinate.values.shape, coordinate.dims,
               attributes);
@@ -120,11 +174,9 @@ std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& vi
     if (coordinate.dims.size() != 1 || coordinate.dims.front() != coordinate.name)
       coordinate_names += (coordinate_names.empty() ? "" : " ") + coordinate.name;
   }
-  const std::vector<Dims> shapes = view.shapes(batch);
-  const std::vector<std::vector<std::string>> dims = dims_of(view, shapes, coordinates);
   for (std::size_t t = 0; t < shapes.size(); ++t) {
     const TensorSpec& tensor = view.tensors()[t];
-    Json attributes = Json::object();
+    Json attributes = view.attributes_of(static_cast<std::uint32_t>(t));
     const std::string dtype = stored_type(tensor.type, attributes);
     if (!coordinate_names.empty()) attributes["coordinates"] = coordinate_names;
     add_array(files, metadata, tensor.name, dtype, shapes[t], dims[t], attributes);

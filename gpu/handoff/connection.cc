@@ -12,6 +12,7 @@
 
 #include "engine/base/descriptor_passing.h"
 #include "engine/base/strings.h"
+#include "gpu/handoff/batch_windows.h"
 #include "gpu/handoff/message_bytes.h"
 
 namespace batchfs::handoff {
@@ -175,19 +176,8 @@ void Connection::hello(const HelloMessage& message) {
   }
   rank_ = message.rank;
   world_ = message.world;
-  const View& view = *view_->view;
-  WelcomeMessage welcome{};
-  welcome.mode = delivery_->mode();
-  welcome.largest_depth = kMaxDepth;
-  welcome.schema_length = view_->schema_length;
-  welcome.view_length = view_->view_length;
-  welcome.samples = view.samples();
-  welcome.batch_size = view.batch_size();
-  welcome.batches = view.batches();
-  welcome.epochs = view.epochs();
-  welcome.remainder = static_cast<std::uint32_t>(view_->remainder);
-  welcome.tensor_count = static_cast<std::uint32_t>(view.tensors().size());
-  Outgoing out{message_of(welcome, MessageType::welcome), {view_->texts.fd()}, nullptr};
+  version_ = std::min(kVersion, message.header.version);
+  Outgoing out{welcome_message(*view_, delivery_->mode(), version_), {view_->texts.fd()}, nullptr};
   Delivery::Session session = delivery_->session(message);
   if (session.delivery != nullptr) {
     session_ = std::move(session.delivery);
@@ -398,6 +388,14 @@ void Connection::send(Asked asked) {
   const View& view = *view_->view;
   const std::vector<Dims> shapes = view.shapes(asked.batch);
   const DeliveredBatch& delivered = *asked.delivered;
+  SentWindows windows;
+  try {
+    if (version_ >= 2) windows = windows_to_send(view, asked.epoch, asked.batch);
+  } catch (const Error& error) {
+    give_back(asked);
+    send_failed(asked, error);
+    return;
+  }
   Outgoing out;
   BatchMessage message{};
   append(out.bytes, &message, sizeof message);
@@ -422,6 +420,8 @@ void Connection::send(Asked asked) {
     for (const std::int64_t n : shape) append(out.bytes, &n, sizeof n);
     message.dim_count += static_cast<std::uint32_t>(shape.size());
   }
+  append(out.bytes, windows.bytes.data(), windows.bytes.size());
+  if (windows.file != nullptr) out.descriptors.push_back(windows.file->fd());
   if (out.bytes.size() > kMaxMessage || out.descriptors.size() > kMaxDescriptors) {
     give_back(asked);
     send_failed(asked, Error(ErrorCode::not_supported,
@@ -441,8 +441,9 @@ void Connection::send(Asked asked) {
   message.memory_count = static_cast<std::uint32_t>(delivered.memories.size());
   message.tensor_count = static_cast<std::uint32_t>(delivered.tensors.size());
   std::memcpy(out.bytes.data(), &message, sizeof message);
-  finish<BatchMessage>(out.bytes, MessageType::batch);
+  finish<BatchMessage>(out.bytes, MessageType::batch, version_);
   out.held = delivered.held;
+  out.windows = std::move(windows.file);
   if (asked.request == 0) ++stream_.unreleased;
   const bool in_host = std::any_of(
       delivered.memories.begin(), delivered.memories.end(),

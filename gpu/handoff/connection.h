@@ -13,20 +13,12 @@
 #include <vector>
 
 #include "engine/base/error.h"
-#include "engine/pipeline/memory_file.h"
 #include "gpu/handoff/delivery.h"
 #include "gpu/handoff/process_share.h"
 #include "gpu/handoff/protocol.h"
+#include "gpu/handoff/shared_view.h"
 
 namespace batchfs::handoff {
-
-/// What a view's readers are told, made once.
-struct SharedView {
-  std::shared_ptr<const View> view;
-  MemoryFile texts;  // schema.json and view.json
-  std::uint64_t schema_length = 0, view_length = 0;
-  Remainder remainder = Remainder::keep;
-};
 
 /// What connections share. Used in the server's thread only.
 struct ServerContext {
@@ -79,7 +71,8 @@ class Connection {
   struct Outgoing {
     std::vector<std::byte> bytes;
     std::vector<int> descriptors;
-    std::shared_ptr<const void> held;  // owns the descriptors
+    std::shared_ptr<const void> held;             // owns the descriptors
+    std::shared_ptr<const MemoryFile> windows{};  // owns the last one
   };
   struct Lease {
     std::shared_ptr<const DeliveredBatch> delivered;
@@ -147,6 +140,7 @@ class Connection {
   std::shared_ptr<Delivery> session_;  // where it has one of its own; goes after what came from it
   Delivery* delivery_ = nullptr;
   std::int64_t rank_ = 0, world_ = 1;
+  std::uint16_t version_ = kVersion;  // that both sides use
   Stream stream_;
   std::unordered_map<std::uint64_t, Asked> asked_;  // by token
   std::unordered_map<std::uint64_t, Lease> leases_;

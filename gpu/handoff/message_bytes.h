@@ -40,8 +40,8 @@ inline void append(std::vector<std::byte>& bytes, const void* data, std::size_t 
 
 /// Makes the header of a message whose records are in place.
 template <class Message>
-void finish(std::vector<std::byte>& bytes, MessageType type) {
-  const Header header{static_cast<std::uint32_t>(bytes.size()), type, kVersion};
+void finish(std::vector<std::byte>& bytes, MessageType type, std::uint16_t version = kVersion) {
+  const Header header{static_cast<std::uint32_t>(bytes.size()), type, version};
   std::memcpy(bytes.data(), &header, sizeof header);
 }
 

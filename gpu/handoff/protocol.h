@@ -72,7 +72,8 @@ namespace batchfs::handoff {
 
 static_assert(std::endian::native == std::endian::little);
 
-inline constexpr std::uint16_t kVersion = 1;
+/// Version 2: coordinates come with the Welcome, sample numbers and windows with each Batch.
+inline constexpr std::uint16_t kVersion = 2;
 
 /// The longest message, with its records.
 inline constexpr std::uint32_t kMaxMessage = 128 << 10;
@@ -84,6 +85,12 @@ inline constexpr std::uint32_t kMaxDepth = 64;
 inline constexpr std::uint32_t kMaxDescriptors = 16;
 /// Ranks of worlds up to this size.
 inline constexpr std::int64_t kMaxWorld = 65536;
+/// Samples of a batch: the bound of "batch" in views.
+inline constexpr std::int64_t kMaxSamples = 1 << 24;
+/// Dimensions of a view's windows.
+inline constexpr std::uint32_t kMaxWindowDims = 64;
+/// Bytes of a view's coordinates. What does not fit is left out.
+inline constexpr std::uint64_t kMaxCoordinates = std::uint64_t{256} << 20;
 
 enum class MessageType : std::uint16_t {
   hello = 1,
@@ -151,7 +158,7 @@ struct HelloMessage {
 };
 
 /// Its one descriptor is a memory file with two JSON texts, one behind the other: schema.json and
-/// view.json, as the mount has them.
+/// view.json, as the mount has them. From version 2 on a CoordinatesRecord follows.
 struct WelcomeMessage {
   Header header;  // version: the one both use
   Mode mode;      // never automatic
@@ -160,6 +167,21 @@ struct WelcomeMessage {
   std::int64_t samples, batch_size, batches, epochs;
   std::uint32_t remainder;  // Remainder
   std::uint32_t tensor_count;
+};
+
+/// Behind a Welcome of version 2 or later. The memory file holds, behind the texts and from a
+/// multiple of 8 on, `length` bytes: a CoordinateRecord for each of the schema's coordinates, and
+/// their values.
+struct CoordinatesRecord {
+  std::uint64_t length;
+  std::uint32_t count;         // of the schema's coordinates
+  std::uint32_t window_count;  // dimensions of the schema's windows
+};
+
+/// Values in C order, in the schema's data type. `bytes` 0: left out.
+struct CoordinateRecord {
+  std::uint64_t offset;  // from the first record on, a multiple of 8
+  std::uint64_t bytes;
 };
 
 /// What happens to samples that do not fill a batch, and to batches that do not fill a round of
@@ -204,6 +226,7 @@ inline constexpr std::uint64_t kOnlyDepth = UINT64_MAX;
 
 /// Followed by MemoryRecord[memory_count], TensorRecord[tensor_count], std::int64_t[dim_count]: the
 /// shapes of the tensors one behind the other, in the order of the schema. Elements lie in C order.
+/// From version 2 on a WindowsRecord follows.
 struct BatchMessage {
   Header header;
   std::uint64_t lease;    // never 0, never twice in a connection
@@ -229,6 +252,14 @@ struct TensorRecord {
   std::uint64_t bytes;
   std::uint32_t memory;  // which of this message's MemoryRecords
   std::uint32_t rank;    // how many of the dims are its
+};
+
+/// The batch's samples: their numbers (std::int64_t[samples]), then where the window of each begins
+/// (std::int64_t[samples][window_count]), positions of the view's selection. They follow this
+/// record, or lie in a memory file, the message's last descriptor.
+struct WindowsRecord {
+  std::uint32_t samples;
+  std::uint32_t attached;  // 1: in the memory file
 };
 
 struct EndMessage {
@@ -288,6 +319,8 @@ static_assert(sizeof(StartMessage) == 56 && sizeof(GetMessage) == 32 &&
               sizeof(ReleaseMessage) == 16 && sizeof(WantMessage) == 32);
 static_assert(sizeof(BatchMessage) == 72 && sizeof(MemoryRecord) == 24 &&
               sizeof(TensorRecord) == 24);
+static_assert(sizeof(CoordinatesRecord) == 16 && sizeof(CoordinateRecord) == 16 &&
+              sizeof(WindowsRecord) == 8);
 static_assert(sizeof(SetupMessage) == 32 && sizeof(ProgramMessage) == 24 &&
               sizeof(EndedMessage) == 24);
 static_assert(sizeof(EndMessage) == 16 && sizeof(FailedMessage) == 64 &&

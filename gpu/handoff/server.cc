@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/json_text.h"
 #include "engine/base/system_error.h"
 
 namespace batchfs::handoff {
@@ -24,25 +23,6 @@ namespace {
 enum : std::uint64_t { kSocket = 0, kProcess = 1, kListener = 2, kInbox = 3 };
 constexpr auto kPause = std::chrono::milliseconds(100);  // when descriptors have run out
 constexpr auto kShortPause = std::chrono::milliseconds(5);
-
-/// What ranks get says which rule a view has for batches that do not fill a round.
-Remainder remainder_of(const View& view) {
-  const std::int64_t world = view.batches() + 1;
-  if (view.batches() == 0 || view.rank_batches(0, world) == 0) return Remainder::drop;
-  return view.rank_batches(world - 1, world) == 0 ? Remainder::keep : Remainder::pad;
-}
-
-SharedView shared(const std::shared_ptr<const View>& view) {
-  const std::string schema = json_text(view->schema()) + "\n",
-                    resolved = json_text(view->resolved()) + "\n";
-  SharedView result{view,
-                    MemoryFiles(false).create("batchfs-view", schema.size() + resolved.size()),
-                    schema.size(), resolved.size(), remainder_of(*view)};
-  std::memcpy(result.texts.data(), schema.data(), schema.size());
-  std::memcpy(result.texts.data() + schema.size(), resolved.data(), resolved.size());
-  result.texts.seal();
-  return result;
-}
 
 void watch(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t what) {
   epoll_event event{};
@@ -103,7 +83,7 @@ HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
       listener_(std::move(listener)),
       log_(log),
       inbox_(std::make_shared<Inbox>()) {
-  for (const auto& view : options_.views) context_.views.push_back(shared(view));
+  for (const auto& view : options_.views) context_.views.push_back(share_view(view));
   context_.deliveries = options_.deliveries;
   events_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (events_ < 0)

@@ -86,6 +86,8 @@ std::shared_ptr<Batch> copied_to(const std::shared_ptr<Device>& device,
   copy->number = batch->number;
   copy->samples = batch->samples;
   copy->schema = batch->schema;
+  copy->coordinates = batch->coordinates;
+  copy->windows = batch->windows;
   copy->use = device->new_use();
   copy->device_memory.push_back(device->allocate(size));
   copy->device = device;

@@ -42,6 +42,9 @@ struct Tensor {
   std::uint64_t bytes = 0;
 };
 
+class Coordinates;
+class Windows;
+
 /// Immutable. The memory is there for as long as this is.
 struct Batch {
   std::int64_t epoch = 0;
@@ -50,6 +53,8 @@ struct Batch {
   std::vector<Tensor> tensors;
 
   std::shared_ptr<const Schema> schema;
+  std::shared_ptr<const Coordinates> coordinates;
+  std::shared_ptr<const Windows> windows;  // null where an older server does not tell them
   std::vector<std::shared_ptr<const Mapping>> memory;
   std::function<void()> release;  // called when the memory is unmapped
 

@@ -82,6 +82,23 @@ typedef struct batchfs_batch_info {
   int64_t tensors;
 } batchfs_batch_info;
 
+/* What a label is. */
+typedef enum batchfs_label_type {
+  BATCHFS_LABEL_POSITION =
+      1,                     /* integer: the dimension has no coordinate; a position in the store */
+  BATCHFS_LABEL_INTEGER = 2, /* integer */
+  BATCHFS_LABEL_NUMBER = 3,  /* number */
+  BATCHFS_LABEL_TIME = 4,    /* integer: nanoseconds since 1970-01-01; INT64_MIN: not a time */
+  BATCHFS_LABEL_DURATION = 5 /* integer: nanoseconds; INT64_MIN: none */
+} batchfs_label_type;
+
+typedef struct batchfs_label {
+  size_t size;  /* sizeof(batchfs_label), set before it is given to a function */
+  int32_t type; /* batchfs_label_type: whether `integer` or `number` holds it */
+  int64_t integer;
+  double number; /* the same value of every type, rounded where it is an integer */
+} batchfs_label;
+
 /* Why the last call of this thread failed: "WHY (WHERE)". Valid until its next call. */
 BATCHFS_API const char* batchfs_error(void);
 
@@ -121,6 +138,13 @@ BATCHFS_API int batchfs_get_tensor(const batchfs_batch* batch, const char* name,
                                    batchfs_tensor* tensor);
 BATCHFS_API int batchfs_tensor_at(const batchfs_batch* batch, int32_t position,
                                   batchfs_tensor* tensor);
+/* The numbers of the batch's samples, in the order of its rows; as many as batchfs_batch_info has
+ * samples. Valid until the batch is released. */
+BATCHFS_API int batchfs_batch_samples(const batchfs_batch* batch, const int64_t** numbers);
+/* What the coordinate of the window's dimension `dim` says where sample `sample` (of the batch,
+ * from 0) begins. ENOTSUP for strings. */
+BATCHFS_API int batchfs_batch_label(const batchfs_batch* batch, int64_t sample, const char* dim,
+                                    batchfs_label* label);
 /* Gives the batch back; from any thread, once. What read it on a GPU has ended. */
 BATCHFS_API void batchfs_release(batchfs_batch* batch);
 /* The same, after what `stream` (a cudaStream_t; NULL: the default one) has to do now. Does not

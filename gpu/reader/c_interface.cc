@@ -200,6 +200,29 @@ int batchfs_tensor_at(const batchfs_batch* batch, int32_t position, batchfs_tens
   });
 }
 
+int batchfs_batch_samples(const batchfs_batch* batch, const int64_t** numbers) {
+  return guarded([&] {
+    if (numbers == nullptr)
+      throw Error(ErrorCode::invalid_argument, "there is no place for the numbers");
+    *numbers = batchfs::reader::windows_of(*batch->batch).data();
+  });
+}
+
+int batchfs_batch_label(const batchfs_batch* batch, int64_t sample, const char* dim,
+                        batchfs_label* label) {
+  return guarded([&] {
+    if (dim == nullptr) throw Error(ErrorCode::invalid_argument, "a dimension is needed");
+    const batchfs::reader::Label found = batchfs::reader::label_of(*batch->batch, sample, dim);
+    const bool is_number = found.type == batchfs::reader::Label::Type::number;
+    const batchfs_label all{
+        .size = sizeof all,
+        .type = static_cast<std::int32_t>(found.type),
+        .integer = found.integer,
+        .number = is_number ? found.number : static_cast<double>(found.integer)};
+    give(all, sizeof all, "batchfs_label", label);
+  });
+}
+
 void batchfs_release(batchfs_batch* batch) { delete batch; }
 
 void batchfs_release_after(batchfs_batch* batch, void* stream) {

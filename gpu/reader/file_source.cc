@@ -13,6 +13,7 @@
 
 #include "engine/base/error.h"
 #include "engine/base/system_error.h"
+#include "gpu/reader/file_labels.h"
 #include "gpu/reader/tensor_files.h"
 
 namespace batchfs::reader {
@@ -81,6 +82,7 @@ FileSource::FileSource(std::string directory)
     : directory_(std::move(directory)),
       schema_(std::make_shared<const Schema>(parse_schema(read_text(directory_ + "/schema.json"),
                                                           read_text(directory_ + "/view.json")))),
+      coordinates_(file_coordinates(directory_, schema_)),
       map_(is_passthrough(directory_)) {
   const auto has = [&](const char* format) {
     return std::find(schema_->formats.begin(), schema_->formats.end(), format) !=
@@ -153,6 +155,8 @@ std::shared_ptr<Batch> FileSource::read(std::int64_t epoch, std::int64_t batch, 
       schema_->remainder == handoff::Remainder::keep
           ? std::min(schema_->batch_size, schema_->samples - batch * schema_->batch_size)
           : schema_->batch_size;
+  made->coordinates = coordinates_;
+  if (schema_->has_windows) made->windows = file_windows(path, schema_, made->samples);
   try {
     if (safetensors_) {
       made->memory.push_back(file(path + ".safetensors", interrupted));

@@ -18,6 +18,7 @@ class FileSource final : public Source {
   explicit FileSource(std::string directory);
 
   const std::shared_ptr<const Schema>& schema() const override { return schema_; }
+  const std::shared_ptr<const Coordinates>& coordinates() const override { return coordinates_; }
   const char* mode() const override { return "files"; }
   void start(const Series& series, std::uint32_t ahead) override;
   std::shared_ptr<Batch> next(const Interrupted& interrupted) override;
@@ -32,6 +33,7 @@ class FileSource final : public Source {
 
   const std::string directory_;
   std::shared_ptr<const Schema> schema_;
+  std::shared_ptr<const Coordinates> coordinates_;
   bool safetensors_ = false, map_ = false;
   Series series_;
   std::int64_t next_ = 0;

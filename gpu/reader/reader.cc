@@ -92,6 +92,7 @@ Reader::Reader(ReaderOptions options) : options_(std::move(options)), view_(opti
   }
   connect();
   schema_ = source_->schema();
+  coordinates_ = source_->coordinates();
 }
 
 /// Finds a source: the hand-off, else the files.

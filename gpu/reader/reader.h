@@ -50,6 +50,8 @@ class Reader {
   static std::shared_ptr<Reader> open(ReaderOptions options);
 
   const Schema& schema() const { return *schema_; }
+  /// Null where an older server does not send them.
+  const std::shared_ptr<const Coordinates>& coordinates() const { return coordinates_; }
   std::int64_t rank() const { return options_.rank; }
   std::int64_t world() const { return options_.world; }
   /// "client", "server", "shm" or "files"; "none" when what there was is gone.
@@ -86,6 +88,7 @@ class Reader {
   std::string socket_, directory_;  // of the place; either may be empty
   std::string view_;
   std::shared_ptr<const Schema> schema_;
+  std::shared_ptr<const Coordinates> coordinates_;
 
   std::mutex mutex_;  // guards what follows
   std::unique_ptr<Source> source_;

@@ -6,6 +6,52 @@
 
 namespace batchfs::reader {
 
+namespace {
+
+[[noreturn]] void bad_schema(const char* what) {
+  throw Error(ErrorCode::corrupt, what, "schema.json");
+}
+
+CoordinateInfo coordinate_of(const nlohmann::json& json) {
+  CoordinateInfo info{json.at("name").get<std::string>(), {}, json.at("size").get<std::int64_t>()};
+  if (info.size < 0) bad_schema("a coordinate's size is negative");
+  try {
+    info.dtype = parse_dtype(json.at("dtype").get<std::string>());
+  } catch (const Error&) {  // nobody may ask for it
+    info.dtype.name = json.at("dtype").get<std::string>();
+  }
+  return info;
+}
+
+WindowInfo window_of(const nlohmann::json& json, const std::vector<CoordinateInfo>& coordinates) {
+  WindowInfo window{.dim = json.at("dim").get<std::string>()};
+  if (json.contains("positions")) {
+    const auto& positions = json["positions"];
+    if (positions.contains("list")) {
+      window.listed = positions["list"].get<std::vector<std::int64_t>>();
+      window.length = static_cast<std::int64_t>(window.listed.size());
+      return window;
+    }
+    window.first = positions.at("first").get<std::int64_t>();
+    window.step = positions.at("step").get<std::int64_t>();
+    window.length = positions.at("size").get<std::int64_t>();
+    std::int64_t last = 0;
+    if (window.length < 0 || __builtin_mul_overflow(window.length, window.step, &last) ||
+        __builtin_add_overflow(last, window.first, &last))
+      bad_schema("the positions of a window are impossible");
+    return window;
+  }
+  for (std::size_t c = 0; c < coordinates.size(); ++c)
+    if (coordinates[c].name == window.dim) {
+      window.coordinate = static_cast<std::int64_t>(c);
+      window.length = coordinates[c].size;
+    }
+  if (window.coordinate < 0) bad_schema("a window has neither a coordinate nor positions");
+  return window;
+}
+
+}  // namespace
+
 Schema parse_schema(std::string schema_json, std::string view_json) {
   try {
     const auto json = nlohmann::json::parse(schema_json);
@@ -24,6 +70,15 @@ Schema parse_schema(std::string schema_json, std::string view_json) {
                                 tensor.at("shape").get<std::vector<std::int64_t>>(),
                                 tensor.at("dims").get<std::vector<std::string>>()});
     schema.formats = json.at("formats").get<std::vector<std::string>>();
+    if (json.contains("window")) {
+      schema.has_windows = true;
+      for (const auto& coordinate : json.at("coordinates"))
+        schema.coordinates.push_back(coordinate_of(coordinate));
+      for (const auto& window : json["window"])
+        schema.windows.push_back(window_of(window, schema.coordinates));
+      if (schema.windows.size() > handoff::kMaxWindowDims)
+        bad_schema("too many dimensions of windows");
+    }
     if (view.contains("batch") && view["batch"].is_object()) {
       const std::string rule = view["batch"].value("remainder", "keep");
       schema.remainder = rule == "drop"  ? handoff::Remainder::drop

@@ -17,11 +17,33 @@ struct TensorInfo {
   std::vector<std::string> dims;
 };
 
+struct CoordinateInfo {
+  std::string name;
+  Dtype dtype;  // itemsize 0 for types that are not known here
+  std::int64_t size = 0;
+};
+
+/// A dimension that windows slide along.
+struct WindowInfo {
+  std::string dim;
+  std::int64_t length = 0;                // of the selection along it
+  std::int64_t coordinate = -1;           // number of its coordinate; -1: none
+  std::int64_t first = 0, step = 1;       // positions in the store, of a selection in even steps
+  std::vector<std::int64_t> listed = {};  // of any other
+
+  std::int64_t position(std::int64_t start) const {
+    return listed.empty() ? first + start * step : listed.at(static_cast<std::size_t>(start));
+  }
+};
+
 struct Schema {
   std::string view;
   std::int64_t samples = 0, batch_size = 0, batches = 0, epochs = 0;
   std::vector<TensorInfo> tensors;
   std::vector<std::string> formats;
+  std::vector<CoordinateInfo> coordinates;
+  std::vector<WindowInfo> windows;
+  bool has_windows = false;  // false: of a version that does not say which
   handoff::Remainder remainder = handoff::Remainder::keep;
   std::string schema_json, view_json;  // the texts
 };

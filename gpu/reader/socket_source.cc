@@ -153,6 +153,14 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
       __builtin_add_overflow(welcome.schema_length, welcome.view_length, &length) ||
       length > (1u << 30))
     throw Lost{"its description of the view cannot be read"};
+  CoordinatesRecord record{};
+  const bool labelled = welcome.header.version >= 2;
+  const std::uint64_t begin = (length + 7) / 8 * 8;
+  if (labelled) {
+    record = read_as<CoordinatesRecord>(bytes.subspan(sizeof welcome));
+    if (record.length > kMaxCoordinates + (1u << 20))
+      throw Lost{"its coordinates of the view are too long"};
+  }
   const auto texts = Mapping::read_from(descriptors[0].get(), length);
   const auto* text = reinterpret_cast<const char*>(texts->data());
   schema_ = std::make_shared<const Schema>(
@@ -161,6 +169,9 @@ SocketSource::SocketSource(int socket, const Options& options, const Interrupted
   if (schema_->tensors.size() != welcome.tensor_count || schema_->batches != welcome.batches ||
       static_cast<std::uint32_t>(schema_->remainder) != welcome.remainder)
     throw Lost{"its description of the view contradicts itself"};
+  if (labelled)
+    coordinates_ = received_coordinates(
+        Mapping::of_file(descriptors[0].get(), begin + record.length), begin, record, schema_);
   if (mode_ == Mode::client)
     decoders_ = std::make_unique<Decoders>(*decoder, descriptors[1].release(), device_);
 }
@@ -258,13 +269,16 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes,
                                  std::uint64_t{message.memory_count} * sizeof(MemoryRecord) +
                                  std::uint64_t{message.tensor_count} * sizeof(TensorRecord) +
                                  std::uint64_t{message.dim_count} * sizeof(std::int64_t);
-  if (bytes.size() != expected || message.tensor_count != schema_->tensors.size())
+  const bool labelled = coordinates_ != nullptr;
+  if ((labelled ? bytes.size() < expected : bytes.size() != expected) ||
+      message.tensor_count != schema_->tensors.size())
     throw Lost{"its description of a batch has the wrong length"};
   auto batch = std::make_shared<Batch>();
   batch->schema = schema_;
   batch->epoch = message.epoch;
   batch->number = message.batch;
   batch->samples = message.samples;
+  batch->coordinates = coordinates_;
   // From here on the lease is returned on every path.
   batch->release = [link = link_, lease = message.lease] { link->release(lease); };
 
@@ -307,7 +321,32 @@ std::shared_ptr<Batch> SocketSource::batch_of(std::span<const std::byte> bytes,
                   record.offset;
     batch->tensors.push_back(std::move(tensor));
   }
+  if (labelled)
+    batch->windows =
+        windows_in(bytes.subspan(expected), descriptors.subspan(next_descriptor), batch->samples);
   return batch;
+}
+
+/// What a Batch ends with: its samples' numbers and windows.
+std::shared_ptr<const Windows> SocketSource::windows_in(std::span<const std::byte> bytes,
+                                                        std::span<const Descriptor> descriptors,
+                                                        std::int64_t samples) const {
+  const auto record = read_as<WindowsRecord>(bytes);
+  if (record.samples != samples || samples > kMaxSamples)
+    throw Lost{"it sent another number of windows than of samples"};
+  const std::size_t size = std::size_t{record.samples} * (1 + schema_->windows.size()) * 8;
+  const std::byte* data = bytes.data() + sizeof record;
+  std::shared_ptr<const Mapping> file;
+  if (record.attached != 0) {
+    if (descriptors.empty()) throw Lost{"it sent a batch without its windows"};
+    file = Mapping::read_from(descriptors.front().get(), size);
+    data = file->data();
+  }
+  if (bytes.size() - sizeof record != (record.attached != 0 ? 0 : size))
+    throw Lost{"it sent another number of windows than of samples"};
+  Windows::Values values(size / 8);
+  if (size > 0) std::memcpy(values.data(), data, size);
+  return std::make_shared<const Windows>(*schema_, samples, std::move(values));
 }
 
 /// Receives one message and puts it where it belongs. False when there is none and it is not waited

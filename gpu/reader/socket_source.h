@@ -57,6 +57,7 @@ class SocketSource final : public Source {
   SocketSource(int socket, const Options& options, const Interrupted& interrupted);
 
   const std::shared_ptr<const Schema>& schema() const override { return schema_; }
+  const std::shared_ptr<const Coordinates>& coordinates() const override { return coordinates_; }
   const char* mode() const override;
   std::string why_copied() const override;
   void start(const Series& series, std::uint32_t ahead) override;
@@ -77,7 +78,11 @@ class SocketSource final : public Source {
                                   std::span<const Descriptor> descriptors);
 
   std::shared_ptr<Link> link_;
+  std::shared_ptr<const Windows> windows_in(std::span<const std::byte> bytes,
+                                            std::span<const Descriptor> descriptors,
+                                            std::int64_t samples) const;
   std::shared_ptr<const Schema> schema_;
+  std::shared_ptr<const Coordinates> coordinates_;  // null: the server is of version 1
   std::vector<std::byte> buffer_;
   /// A piece of memory, on the host or on the device.
   struct Piece {

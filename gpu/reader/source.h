@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gpu/reader/batch.h"
+#include "gpu/reader/labels.h"
 #include "gpu/reader/schema.h"
 
 namespace batchfs::reader {
@@ -24,6 +25,8 @@ class Source {
  public:
   virtual ~Source() = default;
   virtual const std::shared_ptr<const Schema>& schema() const = 0;
+  /// Null where an older server does not send them.
+  virtual const std::shared_ptr<const Coordinates>& coordinates() const = 0;
   /// "client" or "server" (device memory), "shm" or "files".
   virtual const char* mode() const = 0;
   /// Why batches come in host memory although the mode is another; else empty.

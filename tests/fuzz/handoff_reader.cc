@@ -1,6 +1,6 @@
 // What a server of the hand-off may say to a reader: messages, each behind a number of descriptors
 // (one byte) and its length (two). The first descriptor of all is of the texts that describe a
-// view, the others of memory of one page.
+// view, with its coordinate, the others of memory of one page.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/base/descriptor_passing.h"
+#include "gpu/reader/labels.h"
 #include "gpu/reader/socket_source.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -15,7 +16,9 @@ namespace {
 
 constexpr std::string_view kSchema =
     R"({"view": "v", "samples": 40, "batches": 10, "batch_size": 4, "epochs": 2, "formats": ["npy"],
-        "tensors": [{"name": "v", "dtype": "int32", "shape": [4, 1, 6], "dims": ["sample", "time", "x"]}]})";
+        "tensors": [{"name": "v", "dtype": "int32", "shape": [4, 1, 6], "dims": ["sample", "time", "x"]}],
+        "window": [{"dim": "time", "size": 1}, {"dim": "x", "size": 6, "positions": {"first": 2, "step": 3, "size": 7}}],
+        "coordinates": [{"name": "time", "dims": ["time"], "dtype": "datetime64[s]", "size": 40}]})";
 constexpr std::string_view kView = R"({"batch": {"size": 4, "remainder": "keep"}})";
 
 int memory_of(std::string_view text, std::size_t size) {
@@ -24,6 +27,16 @@ int memory_of(std::string_view text, std::size_t size) {
   if (!text.empty() && ::pwrite(fd, text.data(), text.size(), 0) < 0) __builtin_trap();
   ::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
   return fd;
+}
+
+/// The texts and, behind them, the coordinate.
+std::string texts_of_view() {
+  std::string texts = std::string(kSchema) + std::string(kView);
+  texts.resize((texts.size() + 7) / 8 * 8);
+  const batchfs::handoff::CoordinateRecord record{sizeof record, 40 * 8};
+  texts.append(reinterpret_cast<const char*>(&record), sizeof record);
+  for (std::int64_t i = 0; i < 40; ++i) texts.append(reinterpret_cast<const char*>(&i), sizeof i);
+  return texts;
 }
 
 /// Any Error will do: "internal" is what the server may say of itself.
@@ -42,8 +55,7 @@ bool tried(Body&& body) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace batchfs;
   using namespace batchfs::reader;
-  static const int texts =
-      memory_of(std::string(kSchema) + std::string(kView), kSchema.size() + kView.size());
+  static const int texts = memory_of(texts_of_view(), texts_of_view().size());
   static const int page = memory_of({}, 4096);
   int ends[2];
   must(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
@@ -72,6 +84,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             sum += static_cast<unsigned>(tensor.data[at]);
           must(sum == 0);
         }
+        for (const char* dim : {"time", "x", "y"})
+          for (const std::int64_t sample : {INT64_C(0), batch->samples - 1})
+            tried([&] { label_of(*batch, sample, dim); });
         if (i % 2 == 0) kept.push_back(std::move(batch));
       }
       tried([&] { source.get(0, 1, never_waits); });

@@ -182,14 +182,14 @@ def answers():
 
 def messages():
     """gpu/handoff/protocol.h."""
-    def message(kind, body):
-        return struct.pack("<IHH", 8 + len(body), kind, 1) + body
+    def message(kind, body, version=1):
+        return struct.pack("<IHH", 8 + len(body), kind, version) + body
 
     def framed(*all_messages):
         return b"".join(struct.pack("<H", len(m)) + m for m in all_messages)
 
-    def hello_of(view, world=1):
-        return message(1, struct.pack("<IIQqq16sII256s", 0, 2, 0, 0, world, b"", 1, 0, view))
+    def hello_of(view, world=1, version=1):
+        return message(1, struct.pack("<IIQqq16sII256s", 0, 2, 0, 0, world, b"", 1, 0, view), version)
 
     hello = hello_of(b"v")
     start = message(2, struct.pack("<QqqqqII", 1, 0, 0, 1, 10, 2, 0))
@@ -199,6 +199,8 @@ def messages():
     put("handoff_server", framed(hello, start, get, release, want, message(4, struct.pack("<IIQQ", 2, 0, 2, 3))))
     put("handoff_server", framed(hello, get, get, message(2, struct.pack("<QqqqqII", 2, 1, 1, 2, 3, 64, 0)), want))
     put("handoff_server", framed(hello_of(b"p", 4), message(2, struct.pack("<QqqqqII", 1, 0, 12, 1, 4, 3, 0)), message(3, struct.pack("<Qqq", 1, 0, 15))))
+
+    put("handoff_server", framed(hello_of(b"v", version=2), start, get, release, want))
 
     source = (pathlib.Path(__file__).parent / "handoff_reader.cc").read_text()
     schema, view = (part.split(')"')[0] for part in source.split('R"(')[1:3])
@@ -216,6 +218,16 @@ def messages():
     end = message(66, struct.pack("<Q", 1))
     put("handoff_reader", sent(1, welcome) + sent(1, batch(1, 1, 0)) + sent(0, failed) + sent(1, batch(3, 1, 0)) + sent(0, end) +
         sent(1, batch(4, 0, 1)))
+    # Version 2: the coordinate, and the windows of each batch, in the message or in a memory file.
+    welcome = message(64, struct.pack("<IIQQqqqqII", 1, 64, len(schema), len(view), 40, 4, 10, 2, 0, 1) +
+                      struct.pack("<QII", 16 + 40 * 8, 1, 2), 2)
+
+    def labelled(lease, stream, request, windows):
+        return message(65, struct.pack("<QQQqqqIIII", lease, stream, request, 0, 0, 4, 1, 1, 3, 0) + records + windows, 2)
+
+    inline = struct.pack("<II12q", 4, 0, 7, 3, 12, 39, 7, 0, 3, 1, 12, 2, 39, 6)
+    put("handoff_reader", sent(1, welcome) + sent(1, labelled(1, 1, 0, inline)) + sent(2, labelled(2, 1, 0, struct.pack("<II", 4, 1))) +
+        sent(0, end))
     put("handoff_reader", sent(0, message(68, struct.pack("<IIII", 1, 3, 5, 0) + b"whywhere")))
 
 

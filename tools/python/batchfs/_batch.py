@@ -10,6 +10,9 @@ import numpy as np
 
 from . import _core
 from ._copied import CopiedBatch, CopiedTensor
+from ._labels import Labels
+from ._scales import denormalized
+from ._xarray import dataset_of
 
 
 class Tensor:
@@ -26,13 +29,14 @@ class Tensor:
     Pickling copies it to host memory: between processes it travels whole.
     """
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "_labels")
 
-    def __init__(self, core: _core.Tensor | CopiedTensor):
+    def __init__(self, core: _core.Tensor | CopiedTensor, labels: Labels):
         self._core = core
+        self._labels = labels
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _tensor_of, _parts_of(self)
+        return _tensor_of, (self._labels, *_parts_of(self))
 
     @property
     def name(self) -> str:
@@ -56,6 +60,26 @@ class Tensor:
     def dims(self) -> tuple[str, ...]:
         """The names of the dimensions, "sample" first."""
         return self._core.dims
+
+    @property
+    def coords(self) -> dict[str, np.ndarray]:
+        """The labels along each dimension that has the same ones for every sample: those of its coordinate, or the
+        names of channels along a stack. Those of the samples are the batch's `labels`."""
+        return dict(self._labels.coords(self.name))
+
+    def denormalize(self, values: Any = None) -> Any:
+        """The tensor, or `values` in its place, in original units: what `normalize` of the view did is undone.
+
+        `values` is an array of numpy, torch, cupy or jax with the tensor's dimensions, a prediction for instance, and
+        so is the result, on the same device. Without it the result is a numpy array. Values of two bytes become
+        float32. A tensor that is not normalized is returned unchanged. Undoing rounds: the result differs from what is
+        stored by a few units in the last place of its own type.
+        """
+        if values is None:
+            values = self.numpy()
+        elif isinstance(values, Tensor):
+            values = values.numpy()
+        return denormalized(self._labels.scale(self.name), list(self.dims), values)
 
     @property
     def nbytes(self) -> int:
@@ -165,12 +189,12 @@ def _parts_of(tensor: Tensor) -> tuple[Any, ...]:
     return tensor.name, tensor.dtype, tensor.dims, array.view(np.int16) if tensor.dtype == "bfloat16" else array
 
 
-def _tensor_of(*parts: Any) -> Tensor:
-    return Tensor(CopiedTensor(*parts))
+def _tensor_of(labels: Labels, *parts: Any) -> Tensor:
+    return Tensor(CopiedTensor(*parts), labels)
 
 
-def _batch_of(epoch: int, number: int, samples: int, tensors: list[tuple[Any, ...]]) -> Batch:
-    return Batch(CopiedBatch(epoch, number, samples, [CopiedTensor(*parts) for parts in tensors]))
+def _batch_of(labels: Labels, epoch: int, number: int, samples: int, tensors: list[tuple[Any, ...]]) -> Batch:
+    return Batch(CopiedBatch(epoch, number, samples, [CopiedTensor(*parts) for parts in tensors]), labels)
 
 
 class Batch:
@@ -180,14 +204,15 @@ class Batch:
     their names, so that `for x, y in dataset` does what it says. Pickling copies the tensors.
     """
 
-    __slots__ = ("_core", "_tensors")
+    __slots__ = ("_core", "_labels", "_tensors")
 
-    def __init__(self, core: _core.Batch | CopiedBatch):
+    def __init__(self, core: _core.Batch | CopiedBatch, labels: Labels):
         self._core = core
+        self._labels = labels
         self._tensors: dict[str, Tensor] = {}  # those that were asked for
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _batch_of, (self.epoch, self.number, self.samples, [_parts_of(tensor) for tensor in self])
+        return _batch_of, (self._labels, self.epoch, self.number, self.samples, [_parts_of(tensor) for tensor in self])
 
     @property
     def epoch(self) -> int:
@@ -202,6 +227,39 @@ class Batch:
     def samples(self) -> int:
         """How many samples it holds: the last batch of an epoch may hold fewer."""
         return self._core.samples
+
+    @property
+    def index(self) -> np.ndarray:
+        """The numbers of its samples, int64, in the order of the rows: the "samples" of batch-NNNNNN.json.
+
+        Of a view with "xbatcher" the number of xbatcher's batch.
+        """
+        return self._labels.index
+
+    @property
+    def labels(self) -> dict[str, np.ndarray]:
+        """For each dimension of the view's "window", the label where each sample's window begins.
+
+        Times are datetime64. Times of a calendar that datetime64 cannot hold are the numbers that are stored, and the
+        schema's "coordinates" have a "note". Where a dimension has no coordinate these are positions in the store.
+        With "xbatcher", where the batch's first patch begins.
+        """
+        return dict(self._labels.labels)
+
+    def denormalize(self, name: str, values: Any = None) -> Any:
+        """`batch[name].denormalize(values)`: the tensor, or values in its place, in original units."""
+        return self[name].denormalize(values)
+
+    def xarray(self) -> Any:
+        """The batch as an xarray.Dataset: tensors as variables that share their memory (copies, of those on a GPU), with
+        the attributes of what is stored.
+
+        Its coordinates are, along `sample`, `labels` (as NAME_start, where windows are longer than one position), and
+        along every other dimension `coords`. xarray.open_zarr of the mount's batch-NNNNNN.zarr gives an equal one. Where
+        tensors disagree about a dimension's length, each has its own, as "x_time". Of normalized values the attribute
+        `units` is called `original_units`.
+        """
+        return dataset_of(self)
 
     def __getitem__(self, name: str) -> Tensor:
         if not isinstance(name, str):
@@ -218,7 +276,7 @@ class Batch:
             core = self._core.tensor(name) if isinstance(name, str) else None
             if core is None:
                 return default
-            tensor = self._tensors[name] = Tensor(core)
+            tensor = self._tensors[name] = Tensor(core, self._labels)
         return tensor
 
     def __contains__(self, name: object) -> bool:

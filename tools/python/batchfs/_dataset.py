@@ -12,6 +12,7 @@ from . import _core
 from ._batch import Batch
 from ._device import device_of
 from ._errors import InvalidArgument
+from ._labels import Labels, ViewInfo
 
 
 class Dataset:
@@ -41,6 +42,7 @@ class Dataset:
         self._reader = _core.open(os.fspath(place), view, rank, world, prefetch, mode, core_device, device_memory)
         self._schema: dict[str, Any] = json.loads(self._reader.schema_json)
         self._view: dict[str, Any] = json.loads(self._reader.view_json)
+        self._info = ViewInfo(self._schema, self._view, self._reader.coordinate)
         self._done = 0  # global batches of the epoch that all ranks had read when the pass began
         self._position: _Position | None = None
         self._resumed = False
@@ -131,7 +133,8 @@ class Dataset:
 
     def batch(self, number: int, epoch: int | None = None) -> Batch:
         """One batch by its global number, whatever the rank; of `epoch`, or the dataset's."""
-        return Batch(self._reader.get(self._epoch if epoch is None else epoch, number))
+        core = self._reader.get(self._epoch if epoch is None else epoch, number)
+        return Batch(core, Labels(self._info, core))
 
     # State.
 
@@ -216,7 +219,7 @@ class _Pass(Iterator[Batch]):
             dataset.set_epoch(dataset._epoch + 1)
             self._ended = True
             raise StopIteration
-        return Batch(core)
+        return Batch(core, Labels(dataset._info, core))
 
 
 def _reopen(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> Dataset:

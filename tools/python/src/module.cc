@@ -95,6 +95,30 @@ nb::dict all_taken_by(const BatchView& self, nb::handle take, nb::handle current
   return taken;
 }
 
+/// Sample numbers and windows, as 64-bit integers.
+nb::bytes windows(const BatchView& self) {
+  const reader::Windows::Values* values = nullptr;
+  {
+    const nb::gil_scoped_release release;  // it may read a file
+    values = &reader::windows_of(*self.batch);
+  }
+  return nb::bytes(values->data(), values->size() * sizeof values->front());
+}
+
+/// The typestr and the values of the schema's coordinate `number`.
+nb::tuple coordinate(const ReaderView& self, std::size_t number) {
+  const auto& known = self.reader->schema().coordinates;
+  if (self.reader->coordinates() == nullptr || number >= known.size())
+    throw Error(ErrorCode::not_supported,
+                "the batchfs process is of a version that does not send coordinates");
+  std::span<const std::byte> values;
+  {
+    const nb::gil_scoped_release release;
+    values = self.reader->coordinates()->values(number);
+  }
+  return nb::make_tuple(known[number].dtype.typestr, nb::bytes(values.data(), values.size()));
+}
+
 std::optional<TensorView> tensor(const BatchView& self, std::string_view name) {
   for (const reader::Tensor& one : self.batch->tensors)
     if (one.info->name == name) return TensorView{self.batch, &one};
@@ -121,6 +145,7 @@ NB_MODULE(_core, module) {
       .def_prop_ro("samples", [](const BatchView& self) { return self.batch->samples; })
       .def_prop_ro("device", [](const BatchView& self) { return number_of(*self.batch); })
       .def_prop_ro("names", names)
+      .def("windows", windows)
       .def("taken_by", all_taken_by, "take"_a, "current_stream"_a.none())
       .def("tensor", tensor, "name"_a);
   nb::class_<ReaderView>(module, "Reader")
@@ -128,6 +153,7 @@ NB_MODULE(_core, module) {
                    [](const ReaderView& self) { return self.reader->schema().schema_json; })
       .def_prop_ro("view_json",
                    [](const ReaderView& self) { return self.reader->schema().view_json; })
+      .def("coordinate", coordinate, "number"_a)
       .def_prop_ro("mode", [](const ReaderView& self) { return self.reader->mode(); })
       .def_prop_ro("why_copied", [](const ReaderView& self) { return self.reader->why_copied(); })
       .def_prop_ro("why_files", [](const ReaderView& self) { return self.reader->why_files(); })

@@ -66,9 +66,11 @@ TEST_F(AnyView, SchemaHasWhatProgramsRelyOn) {
                           "select": {"level": 850}})");
   EXPECT_EQ(v->schema(), parse_json(R"({
     "view": "n", "samples": 3, "batch_size": 2, "batches": 2, "epochs": 3,
-    "tensors": [{"name": "a", "dtype": "float32", "shape": [2, 2, 4], "dims": ["sample", "time", "x"]}],
-    "coordinates": [{"name": "time", "dims": ["time"], "dtype": "datetime64[ns]", "size": 6},
-                    {"name": "level", "dims": ["level"], "dtype": "int32", "size": 1}],
+    "window": [{"dim": "time", "size": 2}],
+    "tensors": [{"name": "a", "dtype": "float32", "shape": [2, 2, 4], "dims": ["sample", "time", "x"],
+                 "variables": [{"name": "a"}], "attributes": {}}],
+    "coordinates": [{"name": "time", "dims": ["time"], "dtype": "datetime64[ns]", "size": 6, "attributes": {}},
+                    {"name": "level", "dims": ["level"], "dtype": "int32", "size": 1, "attributes": {}}],
     "formats": ["npz"]})",
                                     ""));
 }
@@ -141,7 +143,7 @@ TEST_F(AnyView, ProvenanceTellsWhereABatchComesFrom) {
       R"({"name": "n", "select": {"time": {"from": "#1"}}, "window": {"time": 2}, "batch": 2})");
   EXPECT_EQ(v->provenance(4, 0), parse_json(R"({
     "view": "n", "epoch": 4, "batch": 0, "samples": [0, 1],
-    "windows": [{"time": [1, 3]}, {"time": [3, 5]}],
+    "windows": [{"time": [1, 3]}, {"time": [3, 5]}], "starts": [[0], [2]],
     "coordinates": {"time": ["2000-01-01T06:00:00", "2000-01-01T18:00:00"]},
     "chunks": ["a/0.0.0", "a/1.0.0", "a/2.0.0"]})",
                                             ""));

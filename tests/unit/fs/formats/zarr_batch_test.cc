@@ -79,6 +79,32 @@ TEST(ZarrBatch, FileNamesAreTheSameForEveryBatch) {
   EXPECT_EQ(paths(0, 0), paths(9, 1));
 }
 
+TEST(ZarrBatch, HasAttributesAndTheNamesOfChannels) {
+  MemoryData data;
+  data.declare("t", "<f4", {"time", "x"}, {6, 3}, {1, 3}, {{"units", "K"}})
+      .declare("s", "<f4", {"time", "x"}, {6, 3}, {1, 3}, {{"units", "m"}})
+      .index<double>("x", "<f8", {1, 2, 3}, {{"units", "degrees_east"}});
+  const auto all = files(*parse_view(data.dataset(), R"({"window": {"time": 1}, "batch": 2,
+      "tensors": {"a": {"variables": ["t"]}, "b": {"variables": ["t", "s"], "stack": "channel"},
+                  "c": {"variables": ["s", "t"], "stack": "channel"}}})"),
+                         0, 1);
+  const auto attributes = [&](const char* name) {
+    return Json::parse(all.at(std::string(name) + "/.zattrs"));
+  };
+  EXPECT_EQ(attributes("a")["units"], "K");
+  EXPECT_FALSE(attributes("b").contains("units"));  // K and m
+  EXPECT_EQ(attributes("x")["units"], "degrees_east");
+  // As many channels, but others: each stack has its own dimension.
+  EXPECT_EQ(attributes("b")["_ARRAY_DIMENSIONS"],
+            Json::parse(R"(["sample", "b_channel", "time", "x"])"));
+  EXPECT_EQ(attributes("c")["_ARRAY_DIMENSIONS"][1], "c_channel");
+  EXPECT_EQ(Json::parse(all.at("b_channel/.zarray"))["dtype"], "<U1");
+  EXPECT_EQ(numbers<std::int32_t>(all.at("b_channel/0")), (std::vector<std::int32_t>{'t', 's'}));
+  EXPECT_EQ(numbers<std::int32_t>(all.at("c_channel/0")), (std::vector<std::int32_t>{'s', 't'}));
+  // `time` has no coordinate: positions in the store.
+  EXPECT_EQ(numbers<std::int64_t>(all.at("time_start/0")), (std::vector<std::int64_t>{2, 3}));
+}
+
 TEST(ZarrBatch, TimesKeepTheirUnit) {
   // CF counts are of the tensor's own unit: seconds stay seconds.
   MemoryData data;

@@ -85,6 +85,27 @@ TEST(CInterface, ReadsBatches) {
   EXPECT_TRUE(eventually([&] { return served.server->statistics().readers == 0; }));
 }
 
+TEST(CInterface, TellsSamplesAndLabels) {
+  Opened opened;
+  batchfs_batch* batch = nullptr;
+  ASSERT_EQ(batchfs_get(opened.reader, 0, 3, &batch), 0);
+  const std::int64_t* numbers = nullptr;
+  ASSERT_EQ(batchfs_batch_samples(batch, &numbers), 0) << batchfs_error();
+  EXPECT_EQ(std::vector(numbers, numbers + 4), (std::vector<std::int64_t>{12, 13, 14, 15}));
+  batchfs_label label{};
+  EXPECT_EQ(batchfs_batch_label(batch, 2, "time", &label), EINVAL) << "its size is not set";
+  label.size = sizeof label;
+  ASSERT_EQ(batchfs_batch_label(batch, 2, "time", &label), 0) << batchfs_error();
+  EXPECT_EQ(label.type, BATCHFS_LABEL_POSITION);  // `time` has no coordinate
+  EXPECT_EQ(label.integer, 14);
+  EXPECT_EQ(label.number, 14.0);
+  EXPECT_EQ(batchfs_batch_label(batch, 4, "time", &label), ENOENT);
+  EXPECT_EQ(batchfs_batch_label(batch, 0, "x", &label), ENOENT);
+  EXPECT_EQ(batchfs_batch_label(batch, 0, nullptr, &label), EINVAL);
+  EXPECT_EQ(batchfs_batch_samples(batch, nullptr), EINVAL);
+  batchfs_release(batch);
+}
+
 TEST(CInterface, SaysWhyItFails) {
   batchfs_reader* reader = nullptr;
   EXPECT_EQ(batchfs_open("/nowhere", nullptr, &reader), ENOENT);

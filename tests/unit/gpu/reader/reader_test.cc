@@ -1,12 +1,15 @@
 // The reader against the server, and against servers that lie.
 #include "gpu/reader/reader.h"
 
+#include <array>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include <gmock/gmock.h>
 
 #include "engine/base/descriptor_passing.h"
+#include "gpu/reader/labels.h"
 #include "gpu/reader/socket_source.h"
 #include "tests/unit/gpu/handoff/client.h"
 
@@ -95,15 +98,21 @@ class LyingServer {
     }
   }
 
-  /// Greets as a server of one tensor "x" of int32, 2 by 3.
-  std::unique_ptr<SocketSource> greeted() {
+  /// Greets as a server of one tensor "x" of int32, 2 by 3; of version 2 with what is given of
+  /// coordinates.
+  std::unique_ptr<SocketSource> greeted(
+      const std::optional<CoordinatesRecord>& coordinates = std::nullopt,
+      const std::string& labels = "", const std::string& members = "") {
     const std::string
         schema =
             R"({"view": "v", "samples": 8, "batch_size": 2, "batches": 4, "epochs": 1, "formats": ["npy"],
-      "tensors": [{"name": "x", "dtype": "int32", "shape": [2, 3], "dims": ["sample", "a"]}]})",
+      "tensors": [{"name": "x", "dtype": "int32", "shape": [2, 3], "dims": ["sample", "a"]}])" +
+            members + "}",
         view = "{}";
     const int texts = ::memfd_create("texts", 0);
-    const std::string both = schema + view;
+    std::string both = schema + view;
+    if (coordinates) both.resize((both.size() + 7) / 8 * 8);
+    both += labels;
     EXPECT_EQ(::write(texts, both.data(), both.size()), static_cast<ssize_t>(both.size()));
     WelcomeMessage welcome{};
     welcome.mode = Mode::shm;
@@ -113,7 +122,10 @@ class LyingServer {
     welcome.batch_size = 2;
     welcome.batches = 4;
     welcome.tensor_count = 1;
-    send(message(MessageType::welcome, welcome), {texts});
+    auto said = coordinates ? message(MessageType::welcome, welcome, *coordinates)
+                            : message(MessageType::welcome, welcome);
+    if (!coordinates) reinterpret_cast<Header*>(said.data())->version = 1;
+    send(std::move(said), {texts});
     ::close(texts);
     return std::make_unique<SocketSource>(std::exchange(ends_[0], -1), SocketSource::Options{},
                                           nullptr);
@@ -220,6 +232,111 @@ TEST(LyingServer, MemoryThatComesAgainIsMappedOnce) {
       EXPECT_EQ(got->tensors[0].data, first + 24);
   }
   ::close(fd);
+}
+
+/// A coordinate "time" of eight numbers, which windows slide along, and a dimension "x" without.
+constexpr const char* kLabelled =
+    R"(, "window": [{"dim": "time", "size": 1}, {"dim": "x", "size": 1, "positions": {"first": 10, "step": 5, "size": 4}}],
+        "coordinates": [{"name": "time", "dims": ["time"], "dtype": "float64", "size": 8}])";
+
+std::string eight_numbers(CoordinateRecord record = {sizeof(CoordinateRecord), 64}) {
+  std::string bytes(reinterpret_cast<const char*>(&record), sizeof record);
+  for (double value = 0.5; value < 8; ++value)
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  return bytes;
+}
+
+TEST(LyingServer, CoordinatesOfAnotherLengthAreRefused) {
+  for (const CoordinatesRecord& record :
+       {CoordinatesRecord{80, 2, 2}, CoordinatesRecord{80, 1, 1}, CoordinatesRecord{15, 1, 2},
+        CoordinatesRecord{88, 1, 2}, CoordinatesRecord{UINT64_MAX, 1, 2},
+        CoordinatesRecord{UINT64_MAX - 4096, 1, 2}}) {
+    LyingServer server;
+    const auto open = [&] {
+      try {
+        server.greeted(record, eight_numbers(), kLabelled);
+        return false;
+      } catch (const Error&) {
+        return true;
+      } catch (const Lost&) {
+        return true;
+      }
+    };
+    EXPECT_TRUE(open()) << record.length << " " << record.count << " " << record.window_count;
+  }
+  for (const CoordinateRecord& record :
+       {CoordinateRecord{16, 56}, CoordinateRecord{24, 64}, CoordinateRecord{UINT64_MAX, 64},
+        CoordinateRecord{80, 8}, CoordinateRecord{16, UINT64_MAX}}) {
+    LyingServer server;
+    EXPECT_THROW(server.greeted(CoordinatesRecord{80, 1, 2}, eight_numbers(record), kLabelled),
+                 Error)
+        << record.offset << " " << record.bytes;
+  }
+  LyingServer server;
+  EXPECT_NO_THROW(server.greeted(CoordinatesRecord{80, 1, 2}, eight_numbers(), kLabelled));
+}
+
+TEST(LyingServer, WindowsThatDoNotFitAreRefused) {
+  using Values = std::vector<std::int64_t>;
+  const Values good{5, 1, 7, 0, 2, 3};
+  const auto labelled = [&](const WindowsRecord& record, std::vector<std::int64_t> values,
+                            int attached) {
+    LyingServer server;
+    const auto source = server.greeted(CoordinatesRecord{80, 1, 2}, eight_numbers(), kLabelled);
+    const int fd = LyingServer::memory(24);
+    BatchMessage batch{};
+    batch.lease = batch.request = 1;
+    batch.samples = 2;
+    batch.memory_count = batch.tensor_count = 1;
+    batch.dim_count = 2;
+    auto said = LyingServer::message(
+        MessageType::batch, batch,
+        MemoryRecord{1, 24, MemoryKind::host, kMemoryAttached | kMemoryTransient},
+        TensorRecord{0, 24, 0, 2}, std::array<std::int64_t, 2>{2, 3}, record);
+    const auto* begin = reinterpret_cast<const std::byte*>(values.data());
+    said.insert(said.end(), begin, begin + values.size() * sizeof values[0]);
+    reinterpret_cast<Header*>(said.data())->length = static_cast<std::uint32_t>(said.size());
+    server.send(std::move(said),
+                attached >= 0 ? std::vector<int>{fd, attached} : std::vector<int>{fd});
+    ::close(fd);
+    std::shared_ptr<Batch> got;
+    try {
+      got = source->get(0, 0, nullptr);
+    } catch (const Error&) {
+    } catch (const Lost&) {
+    }
+    return got;
+  };
+  const auto batch = labelled({2, 0}, good, -1);
+  ASSERT_NE(batch, nullptr);
+  EXPECT_EQ(windows_of(*batch), good);
+  EXPECT_EQ(label_of(*batch, 0, "time").number, 7.5);
+  EXPECT_EQ(label_of(*batch, 1, "time").number, 2.5);
+  EXPECT_EQ(label_of(*batch, 0, "x").integer, 10);
+  EXPECT_EQ(label_of(*batch, 1, "x").integer, 25);
+  EXPECT_EQ(label_of(*batch, 1, "x").type, Label::Type::position);
+  EXPECT_THROW(label_of(*batch, 2, "x"), Error);
+  EXPECT_THROW(label_of(*batch, -1, "x"), Error);
+  EXPECT_THROW(label_of(*batch, 0, "y"), Error);
+
+  for (const WindowsRecord& record : {WindowsRecord{3, 0}, WindowsRecord{1, 0}, WindowsRecord{2, 1},
+                                      WindowsRecord{UINT32_MAX, 0}})
+    EXPECT_EQ(labelled(record, good, -1), nullptr) << record.samples << record.attached;
+  EXPECT_EQ(labelled({2, 0}, {5, 1, 7, 0, 2}, -1), nullptr);
+  EXPECT_EQ(labelled({2, 0}, {5, 1, 7, 0, 2, 3, 4}, -1), nullptr);
+  for (const Values& wrong : {Values{-1, 1, 7, 0, 2, 3}, Values{5, 1, 8, 0, 2, 3},
+                              Values{5, 1, 7, 4, 2, 3}, Values{5, 1, -1, 0, 2, 3}})
+    EXPECT_EQ(labelled({2, 0}, wrong, -1), nullptr) << wrong[0] << " " << wrong[2];
+  // In a memory file, which may be too short.
+  const int file = ::memfd_create("windows", 0);
+  EXPECT_EQ(::write(file, good.data(), 48), 48);
+  const auto attached = labelled({2, 1}, {}, file);
+  ASSERT_NE(attached, nullptr);
+  EXPECT_EQ(windows_of(*attached), good);
+  EXPECT_EQ(labelled({2, 1}, good, file), nullptr);
+  EXPECT_EQ(::ftruncate(file, 40), 0);
+  EXPECT_EQ(labelled({2, 1}, {}, file), nullptr);
+  ::close(file);
 }
 
 TEST(LyingServer, AnyBytesAtAllAreAnErrorAndLeaveNoDescriptors) {

@@ -1,0 +1,14 @@
+#pragma once
+// Attributes as xarray shows them once it has decoded the values.
+
+#include "engine/dataset/dataset.h"
+
+namespace batchfs {
+
+/// The attributes that describe a variable's decoded values: without those that say how values are
+/// stored (_FillValue, scale_factor, units of times that are decoded), which xarray keeps in
+/// `encoding`. Of a time that is not decoded, since datetime64 cannot hold its calendar, `units` is
+/// called `original_units`: xarray must not decode the numbers either.
+Json decoded_attributes(const Variable& variable);
+
+}  // namespace batchfs

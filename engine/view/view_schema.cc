@@ -1,0 +1,122 @@
+// schema.json: what the batches of a view hold, for readers that do not open the store.
+
+#include <algorithm>
+
+#include "engine/dataset/attributes.h"
+#include "engine/view/tensor_layout.h"
+#include "engine/view/view.h"
+
+namespace batchfs {
+
+namespace {
+
+/// Positions that are listed one by one, at most.
+constexpr std::int64_t kMaxListed = 1 << 20;
+
+/// Where in the store the positions of a selection lie, for dimensions without labels.
+Json positions_json(const Positions& positions) {
+  const std::int64_t size = positions.size();
+  const std::int64_t step = size > 1 ? positions[1] - positions[0] : 1;
+  bool even = true;
+  for (std::int64_t i = 1; i < size && even && !positions.is_range(); ++i)
+    even = positions[i] - positions[i - 1] == step;
+  if (even) return {{"first", size > 0 ? positions[0] : 0}, {"step", step}, {"size", size}};
+  if (size > kMaxListed) return {{"first", 0}, {"step", 1}, {"size", size}};
+  Json list = Json::array();
+  for (std::int64_t i = 0; i < size; ++i) list.push_back(positions[i]);
+  return {{"list", std::move(list)}};
+}
+
+}  // namespace
+
+Json View::attributes_of(std::uint32_t tensor) const {
+  Json shared;
+  bool normalized = false;
+  for (const auto& [key, converter] : converters_) {
+    if (key.first != tensor) continue;
+    const Json own = decoded_attributes(*variables_[key.second]);
+    normalized = normalized || normalizations_.contains(key.second);
+    if (shared.is_null()) {
+      shared = own;
+      continue;
+    }
+    Json both = Json::object();
+    for (const auto& [name, value] : shared.items())
+      if (const auto it = own.find(name); it != own.end() && *it == value) both[name] = value;
+    shared = std::move(both);
+  }
+  if (!normalized || !shared.contains("units")) return shared;
+  Json renamed = Json::object();
+  for (const auto& [name, value] : shared.items())
+    renamed[name == "units" ? "original_units" : name] = value;
+  return renamed;
+}
+
+/// A variable of a tensor: its name, the dimensions that went into the stack with their lengths,
+/// slowest first, and the steps of those that have offsets.
+Json View::variable_json(const VariablePlacement& placement, const TensorSpec& tensor) const {
+  const Variable& variable = *variables_[placement.variable];
+  Json result{{"name", variable.name}};
+  std::vector<std::pair<std::int64_t, std::size_t>> joined;
+  Json offsets = Json::object();
+  for (std::size_t d = 0; d < placement.axes.size(); ++d) {
+    const AxisPlacement& axis = placement.axes[d];
+    if (axis.offsets != std::vector<std::int64_t>{0}) offsets[variable.dims[d]] = axis.offsets;
+    const auto own = std::find(tensor.dims.begin(), tensor.dims.end(), tensor_dim(variable.dims[d]));
+    const bool in_stack = own == tensor.dims.end() || own - tensor.dims.begin() == tensor.stack_axis;
+    if (tensor.stack_axis >= 0 && in_stack && !axis.selected.drops_dim())
+      joined.emplace_back(-axis.stride, d);
+  }
+  std::sort(joined.begin(), joined.end());
+  for (const auto& [stride, d] : joined)
+    result["joined"][variable.dims[d]] = placement.axes[d].extent();
+  if (!offsets.empty()) result["offsets"] = std::move(offsets);
+  return result;
+}
+
+Json View::schema() const {
+  Json tensors = Json::array();
+  for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
+    const TensorSpec& tensor = tensors_[t];
+    Json entry{{"name", tensor.name},
+               {"dtype", tensor.type.name()},
+               {"shape", std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())},
+               {"dims", tensor.dims}};
+    if (tensor.stack_axis >= 0)
+      entry["stack"] = tensor.dims[static_cast<std::size_t>(tensor.stack_axis)];
+    if (!tensor.channels.empty()) entry["channels"] = tensor.channels;
+    Json variables = Json::array();
+    for (const VariablePlacement& placement : placements_)
+      if (placement.tensor == t) variables.push_back(variable_json(placement, tensor));
+    entry["variables"] = std::move(variables);
+    entry["attributes"] = attributes_of(t);
+    tensors.push_back(std::move(entry));
+  }
+  Json windows = Json::array();
+  for (const WindowDim& window : window_dims_) {
+    windows.push_back({{"dim", window.name}, {"size", window.size}});
+    if (index_coordinate(window.name) == nullptr)
+      windows.back()["positions"] = positions_json(selected(window.name));
+  }
+  Json coordinates = Json::array();
+  for (const Coordinate& coordinate : coordinates_) {
+    Json entry{{"name", coordinate.name},
+               {"dims", coordinate.dims},
+               {"dtype", coordinate.values.type.name()},
+               {"size", coordinate.values.shape[0]},
+               {"attributes", coordinate.attributes}};
+    if (!coordinate.note.empty()) entry["note"] = coordinate.note;
+    coordinates.push_back(std::move(entry));
+  }
+  return {{"view", spec_.name},
+          {"samples", samples()},
+          {"batch_size", batch_size()},
+          {"batches", batches()},
+          {"epochs", epochs()},
+          {"window", std::move(windows)},
+          {"tensors", std::move(tensors)},
+          {"coordinates", std::move(coordinates)},
+          {"formats", spec_.formats}};
+}
+
+}  // namespace batchfs

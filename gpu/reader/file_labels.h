@@ -1,0 +1,21 @@
+#pragma once
+// Labels from the files of a mount: coords/NAME.npy, and batch-NNNNNN.json, read when they are
+// first asked for.
+
+#include <memory>
+#include <string>
+
+#include "gpu/reader/labels.h"
+
+namespace batchfs::reader {
+
+/// Of a view's directory.
+std::shared_ptr<const Coordinates> file_coordinates(std::string directory,
+                                                    std::shared_ptr<const Schema> schema);
+
+/// Of the batch whose files begin with `path`.
+std::shared_ptr<const Windows> file_windows(const std::string& path,
+                                            std::shared_ptr<const Schema> schema,
+                                            std::int64_t samples);
+
+}  // namespace batchfs::reader

@@ -1,0 +1,65 @@
+#include "gpu/handoff/batch_windows.h"
+
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include "gpu/handoff/protocol.h"
+#include "tests/unit/engine/view/assembled.h"
+
+namespace batchfs::handoff {
+namespace batch_windows_test {
+
+std::shared_ptr<const View> view(const std::string& batch) {
+  MemoryData data;
+  data.declare("v", "<f4", {"time", "x"}, {20000, 3}, {20000, 3})
+      .index<std::int16_t>("x", "<i2", {7, 8, 9});
+  return parse_view(data.dataset(), R"({"window": {"time": 1, "x": 1}, "batch": )" + batch + "}");
+}
+
+template <class T>
+T read(const std::vector<std::byte>& bytes, std::size_t at) {
+  T value;
+  EXPECT_LE(at + sizeof value, bytes.size());
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+TEST(BatchWindows, CoordinatesBeginAtMultiplesOfEight) {
+  const std::vector<std::byte> bytes = coordinate_bytes(*view("2"));
+  const auto record = read<CoordinateRecord>(bytes, 0);
+  EXPECT_EQ(record.offset, 16u);
+  EXPECT_EQ(record.bytes, 6u);
+  EXPECT_EQ(read<std::int16_t>(bytes, 18), 8);
+}
+
+TEST(BatchWindows, FewGoWithTheMessage) {
+  const SentWindows sent = windows_to_send(*view("2"), 0, 2);
+  EXPECT_EQ(sent.file, nullptr);
+  const auto record = read<WindowsRecord>(sent.bytes, 0);
+  EXPECT_EQ(record.samples, 2u);
+  EXPECT_EQ(record.attached, 0u);
+  ASSERT_EQ(sent.bytes.size(), 8 + 6 * 8u);
+  // Samples 4 and 5: time 1, x 1 and 2.
+  std::vector<std::int64_t> values;
+  for (std::size_t i = 0; i < 6; ++i) values.push_back(read<std::int64_t>(sent.bytes, 8 + 8 * i));
+  EXPECT_THAT(values, testing::ElementsAre(4, 5, 1, 1, 1, 2));
+}
+
+TEST(BatchWindows, ManyAreInAMemoryFile) {
+  const SentWindows sent = windows_to_send(*view("5000"), 0, 1);
+  ASSERT_NE(sent.file, nullptr);
+  EXPECT_EQ(sent.bytes.size(), sizeof(WindowsRecord));
+  EXPECT_EQ(read<WindowsRecord>(sent.bytes, 0).attached, 1u);
+  std::vector<std::int64_t> values(15000);
+  ASSERT_EQ(::pread(sent.file->fd(), values.data(), 120000, 0), 120000);
+  EXPECT_EQ(values[0], 5000);
+  EXPECT_EQ(values[5000], 5000 / 3);
+  EXPECT_EQ(values[5001], 5000 % 3);
+  char byte = 0;
+  EXPECT_EQ(::pwrite(sent.file->fd(), &byte, 1, 0), -1) << "a reader can write to it";
+}
+
+}  // namespace batch_windows_test
+}  // namespace batchfs::handoff
