@@ -9,7 +9,7 @@
 namespace batchfs {
 
 Json decoded_attributes(const Variable& variable) {
-  std::vector<std::string> stored{"_FillValue", "missing_value", "scale_factor", "add_offset",
+  std::vector<std::string> stored{"_FillValue", "missing_value", "scale_factor",     "add_offset",
                                   "_Unsigned",  "coordinates",   "_ARRAY_DIMENSIONS"};
   if (variable.cf.time != CfDecoding::Time::none) {
     stored.insert(stored.end(), {"units", "dtype"});

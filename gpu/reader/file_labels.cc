@@ -45,8 +45,7 @@ class FileCoordinates final : public Coordinates {
       struct stat at;
       if (file.get() < 0 || ::fstat(file.get(), &at) != 0)
         throw Error(ErrorCode::io, describe_system_error(errno), path);
-      const auto memory =
-          Mapping::read_from(file.get(), static_cast<std::uint64_t>(at.st_size));
+      const auto memory = Mapping::read_from(file.get(), static_cast<std::uint64_t>(at.st_size));
       const TensorInfo tensor{info.name, info.dtype, {info.size}, {}};
       try {
         const Tensor found = npy_tensor(*memory, tensor);

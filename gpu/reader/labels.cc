@@ -155,8 +155,9 @@ const Windows::Values& Windows::values() const {
 
 const Windows::Values& windows_of(const Batch& batch) {
   if (batch.windows == nullptr)
-    throw Error(ErrorCode::not_supported,
-                "the batchfs process is of a version that does not say which samples a batch holds");
+    throw Error(
+        ErrorCode::not_supported,
+        "the batchfs process is of a version that does not say which samples a batch holds");
   return batch.windows->values();
 }
 
@@ -165,8 +166,8 @@ Label label_of(const Batch& batch, std::int64_t sample, const std::string& dim) 
   if (sample < 0 || sample >= batch.samples)
     throw Error(ErrorCode::not_found, "the batch has no sample " + std::to_string(sample));
   const std::vector<WindowInfo>& dims = batch.schema->windows;
-  const auto window = std::find_if(dims.begin(), dims.end(),
-                                   [&](const WindowInfo& one) { return one.dim == dim; });
+  const auto window =
+      std::find_if(dims.begin(), dims.end(), [&](const WindowInfo& one) { return one.dim == dim; });
   if (window == dims.end())
     throw Error(ErrorCode::not_found, "the view has no window along '" + dim + "'");
   const std::size_t at = static_cast<std::size_t>(batch.samples) +

@@ -82,17 +82,21 @@ def test_the_values_of_the_store_come_back(servers, name, method):
         assert all(np.array_equal(copy.denormalize(tensor.name), tensor.denormalize()) for tensor in ours)
 
 
-def test_predictions_of_numpy_and_torch(servers):
+def test_predictions_of_torch(servers):
     torch = pytest.importorskip("torch")
     batch = batchfs.open(servers["zscore"].socket, "levels")[0]
-    zero = np.zeros(batch["t"].shape, "f4")
-    mean = batch.denormalize("t", zero)
-    assert np.array_equal(np.unique(mean), sorted(LEVELS["mean"])) and np.array_equal(mean[:, :, 0], zero[:, :, 0] + 280)
     ours = batch.denormalize("t", torch.ones(batch["t"].shape, dtype=torch.bfloat16))
     assert ours.dtype == torch.float32 and ours[0, 0, 1, 0, 0] == 279.5
     graph = torch.zeros(batch["t"].shape, requires_grad=True)
     batch.denormalize("t", graph).sum().backward()
     assert graph.grad[0, 0, 2, 0, 0] == 8.5
+
+
+def test_predictions_of_numpy(servers):
+    batch = batchfs.open(servers["zscore"].socket, "levels")[0]
+    zero = np.zeros(batch["t"].shape, "f4")
+    mean = batch.denormalize("t", zero)
+    assert np.array_equal(np.unique(mean), sorted(LEVELS["mean"])) and np.array_equal(mean[:, :, 0], zero[:, :, 0] + 280)
     # Another number of samples, as after filtering them: the numbers do not depend on the sample.
     assert batch["t"].denormalize(zero[:1]).shape[0] == 1
     with pytest.raises(batchfs.InvalidArgument, match="are not a tensor of"):

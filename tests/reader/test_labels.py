@@ -108,6 +108,7 @@ def provenance(places, data, batch):
     return json.loads((directory / f"epoch-{batch.epoch:04}/batch-{batch.number:06}.json").read_text())
 
 
+@pytest.mark.says("handoff-labels")
 @pytest.mark.parametrize("view", [name for name, view in VIEWS.items() if "xbatcher" not in view])
 def test_labels_are_those_of_the_provenance(opened, places, weather, view):
     data = opened(view)

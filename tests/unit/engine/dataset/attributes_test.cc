@@ -23,9 +23,8 @@ TEST(Attributes, ThoseOfTheEncodingAreLeftOut) {
                             {"coordinates", "lat lon"},
                             {"long_name", "temperature"}}),
             Json({{"units", "K"}, {"long_name", "temperature"}}));
-  EXPECT_EQ(decoded("<i4", {{"units", "hours since 2000-01-01"},
-                            {"calendar", "standard"},
-                            {"axis", "T"}}),
+  EXPECT_EQ(decoded("<i4",
+                    {{"units", "hours since 2000-01-01"}, {"calendar", "standard"}, {"axis", "T"}}),
             Json({{"axis", "T"}}));
   EXPECT_EQ(decoded("|i1", {{"dtype", "bool"}, {"flag", "f"}}), Json({{"flag", "f"}}));
 }

@@ -29,7 +29,7 @@ TEST(ViewSchema, HasTheAttributesOfVariablesAndCoordinates) {
 }
 
 TEST(ViewSchema, SaysWhatAStackIsMadeOf) {
-  const Json stack = schema(R"({"window": {"time": 1}, "tensors": {"y": {
+  const Json stack = schema(R"({"window": {"time": 1}, "dtype": "float32", "tensors": {"y": {
       "variables": ["t", "s"], "stack": "channel", "offsets": {"time": [0, 2]}}}})")["tensors"][0];
   EXPECT_EQ(stack["stack"], "channel");
   EXPECT_EQ(stack["attributes"], Json({{"source", "made up"}}));
@@ -48,8 +48,9 @@ TEST(ViewSchema, UnitsOfNormalizedValuesHaveAnotherName) {
 
 TEST(ViewSchema, WindowsWithoutACoordinateHavePositions) {
   const auto window = [](const char* select) {
-    return schema(std::string(R"({"variables": ["t"], "window": {"x": 1, "time": 2}, "select": {"x": )") +
-                  select + "}}")["window"];
+    return schema(
+        std::string(R"({"variables": ["t"], "window": {"x": 1, "time": 2}, "select": {"x": )") +
+        select + "}}")["window"];
   };
   EXPECT_EQ(window(R"({"from": "#1"})"), Json::parse(R"([
       {"dim": "x", "size": 1, "positions": {"first": 1, "step": 1, "size": 2}},

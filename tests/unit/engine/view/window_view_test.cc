@@ -382,9 +382,10 @@ TEST(WindowView, AStoredDimensionCalledSampleIsRenamed) {
   EXPECT_EQ(plain->provenance(0, 1)["coordinates"]["sample"], Json({12, 13}));
   const auto whole = parse_view(dataset, R"({"window": {"x": 1}, "batch": 3})");
   EXPECT_EQ(whole->tensors()[0].dims, (std::vector<std::string>{"sample", "stored_sample", "x"}));
-  ASSERT_EQ(whole->batch_coordinates(0, 0).size(), 1u);
-  EXPECT_EQ(whole->batch_coordinates(0, 0)[0].name, "stored_sample");
-  EXPECT_EQ(whole->batch_coordinates(0, 0)[0].dims, std::vector<std::string>{"stored_sample"});
+  ASSERT_EQ(whole->batch_coordinates(0, 0).size(), 2u);
+  EXPECT_EQ(whole->batch_coordinates(0, 0)[0].name, "x_start");  // positions: it has no coordinate
+  EXPECT_EQ(whole->batch_coordinates(0, 0)[1].name, "stored_sample");
+  EXPECT_EQ(whole->batch_coordinates(0, 0)[1].dims, std::vector<std::string>{"stored_sample"});
   // Joined to channels it is no dimension of the tensor.
   const auto joined = parse_view(dataset, R"({"window": {"sample": 1},
       "tensors": {"y": {"variables": ["t"], "stack": "channel", "dims": ["channel", "x"]}}})");

@@ -34,7 +34,8 @@ TEST(SharedView, AReaderOfVersion1IsToldWhatItKnows) {
     std::memcpy(&read, bytes.data(), sizeof read);
     return read;
   };
-  const auto old = welcome_message(shared, Mode::shm, 1), now = welcome_message(shared, Mode::shm, 2);
+  const auto old = welcome_message(shared, Mode::shm, 1),
+             now = welcome_message(shared, Mode::shm, 2);
   EXPECT_EQ(old.size(), sizeof(WelcomeMessage));
   EXPECT_EQ(header(old).version, 1);
   EXPECT_EQ(now.size(), sizeof(WelcomeMessage) + sizeof(CoordinatesRecord));

@@ -16,7 +16,8 @@ class Files {
  public:
   ~Files() { std::filesystem::remove_all(root); }
   void write(const std::string& name, const std::string& text) const {
-    std::filesystem::create_directories((root + "/" + name).substr(0, (root + "/" + name).rfind('/')));
+    std::filesystem::create_directories(
+        (root + "/" + name).substr(0, (root + "/" + name).rfind('/')));
     std::ofstream(root + "/" + name, std::ios::binary) << text;
   }
   const std::string root = handoff::temporary_directory();
