@@ -2,9 +2,28 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace batchfs {
 
-ChunkGroups chunk_groups(const WindowedVariables& view) {
+namespace {
+
+/// Makes groups along an axis `span` chunks long.
+void extend(ChunkGroups::Axis& axis, const std::string& dim, std::int64_t span) {
+  if (span == 1) return;
+  const std::int64_t most = std::max<std::int64_t>(1, axis.positions / 2 / axis.group);
+  if (span > most)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("order.span.{}: groups of {} chunks are longer than half of the {} "
+                            "windows along '{}', of which {} share a chunk; write at most {}",
+                            dim, span, axis.positions, dim, axis.group, most));
+  axis.group *= span;
+}
+
+}  // namespace
+
+ChunkGroups chunk_groups(const WindowedVariables& view,
+                         const std::vector<std::pair<std::string, std::int64_t>>& span) {
   ChunkGroups groups;
   for (std::size_t w = 0; w < view.windows.size(); ++w) {
     const std::string& dim = view.windows[w].name;
@@ -21,6 +40,8 @@ ChunkGroups chunk_groups(const WindowedVariables& view) {
       axis.lead = std::min(((chunk - at) % chunk + stride - 1) / stride, count);
     }
     if (axis.whole() == 0) axis = {count, 0, count};  // no border of a chunk on either side
+    for (const auto& [along, chunks] : span)
+      if (along == dim) extend(axis, dim, chunks);
     groups.axes.push_back(axis);
   }
   return groups;

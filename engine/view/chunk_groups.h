@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/dataset/dataset.h"
@@ -23,7 +24,10 @@ struct WindowedVariables {
 /// By the longest chunks that a variable has along each window dimension. Where starts do not meet
 /// the borders of chunks, because of the stride or of what is selected, the groups are as long,
 /// wherever they begin.
-ChunkGroups chunk_groups(const WindowedVariables& view);
+/// `span`: how many chunks long a group is, by dimension, else one. Throws invalid_argument where a
+/// group would be longer than half of the positions.
+ChunkGroups chunk_groups(const WindowedVariables& view,
+                         const std::vector<std::pair<std::string, std::int64_t>>& span = {});
 
 /// How many groups to mix with each other where the view does not say: as many as decode to about
 /// 128 MB, 1 to 1024. That mixes well, and any machine keeps it.

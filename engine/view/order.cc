@@ -106,6 +106,10 @@ std::int64_t Permutation::operator()(std::int64_t i) const {
   return static_cast<std::int64_t>(x);
 }
 
+std::uint64_t lane_seed(std::uint64_t seed, std::int64_t lane) {
+  return mix(seed + static_cast<std::uint64_t>(lane + 1) * kGolden);
+}
+
 std::int64_t Order::sample(std::int64_t i, std::int64_t samples, std::int64_t epoch,
                            const ChunkGroups& groups) const {
   const auto e = static_cast<std::uint64_t>(epoch);

@@ -45,12 +45,17 @@ struct ChunkGroups {
   std::int64_t sample(std::int64_t place) const;
 };
 
+/// A seed of its own for each lane.
+std::uint64_t lane_seed(std::uint64_t seed, std::int64_t lane);
+
 struct Order {
   enum class Shuffle : std::uint8_t { none, global, block } shuffle = Shuffle::none;
   std::uint64_t seed = 0;
   std::int64_t buffer = 1;  // block: groups that are shuffled together
+  std::int64_t lanes = 1;   // parts of the order that batches come from in turn, see lanes.h
+  bool home = false;        // block: a group is in the same lane in every epoch, see home_order.h
 
-  /// The sample at position i of an epoch.
+  /// The sample at position i of an epoch, without lanes.
   std::int64_t sample(std::int64_t i, std::int64_t samples, std::int64_t epoch,
                       const ChunkGroups& groups) const;
 };

@@ -21,20 +21,29 @@ double mean_distance(std::vector<std::int64_t>& values) {
   return sum / (n * (n - 1) / 2);
 }
 
-/// Two batches of one are a stretch of two samples; other batches are stretches themselves.
+/// The batches of a step are a stretch of samples. Two batches of one that a rank reads in
+/// succession are one, too.
 struct Stretches {
-  explicit Stretches(const View& view)
-      : batches(view.batch_size() == 1 ? 2 : 1),
-        samples(batches * view.batch_size()),
-        count(view.batches() / batches) {}
+  Stretches(const View& view, std::int64_t world) {
+    const bool pairs = world == 1 && view.batch_size() == 1;
+    batches = pairs ? 2 : world;
+    if (pairs && view.order() != nullptr) step = view.order()->lanes;
+    samples = batches * view.batch_size();
+    count = view.batches() / (batches * step) * step;
+  }
+  /// The number of a batch of a stretch.
+  std::int64_t batch(std::int64_t stretch, std::int64_t i) const {
+    return stretch / step * step * batches + stretch % step + i * step;
+  }
   std::int64_t batches, samples, count;
+  std::int64_t step = 1;  // from one batch of a stretch to the next
 };
 
 /// Starts of the windows of a stretch, per window dimension, added to `starts`.
 void add_starts(const View& view, std::int64_t epoch, std::int64_t stretch,
                 const Stretches& stretches, std::vector<std::vector<std::int64_t>>& starts) {
   for (std::int64_t b = 0; b < stretches.batches; ++b)
-    for (const Dims& each : view.window_starts(epoch, stretch * stretches.batches + b)) {
+    for (const Dims& each : view.window_starts(epoch, stretches.batch(stretch, b))) {
       starts.resize(each.size());
       for (std::size_t w = 0; w < each.size(); ++w) starts[w].push_back(each[w]);
     }
@@ -42,8 +51,8 @@ void add_starts(const View& view, std::int64_t epoch, std::int64_t stretch,
 
 }  // namespace
 
-std::optional<double> shuffle_quality(const View& view) {
-  const Stretches stretches(view);
+std::optional<double> shuffle_quality(const View& view, std::int64_t world) {
+  const Stretches stretches(view, world);
   if (view.order() == nullptr || view.samples() < 2 || stretches.count == 0) return std::nullopt;
   // Shuffles differ from epoch to epoch: where few runs are mixed in one, more epochs make up for
   // it.

@@ -17,6 +17,7 @@ namespace batchfs {
 /// From about 32768 samples, in batches spread over the epoch, of shuffles over several epochs;
 /// without a shuffle, exact where an epoch has no more. Batches of one sample are taken in pairs.
 /// Nothing for views that have one sample or no order of their own.
-std::optional<double> shuffle_quality(const View& view);
+/// `world`: of steps, to which as many ranks bring a batch each, rather than of batches.
+std::optional<double> shuffle_quality(const View& view, std::int64_t world = 1);
 
 }  // namespace batchfs

@@ -9,7 +9,9 @@ namespace {
 /// The reader of one epoch and the prefetcher, which may be in the next one.
 constexpr std::size_t kEpochsKept = 4;
 
-SampleIndex sorted_by_place(const SampleIndex& kept, const ChunkGroups& groups) {
+}  // namespace
+
+SampleIndex samples_by_place(const SampleIndex& kept, const ChunkGroups& groups) {
   const std::int64_t windows = kept.windows();
   std::vector<std::uint64_t> words((static_cast<std::size_t>(windows) + 63) / 64);
   // Along the last axis places and windows go on together: one division per run of them.
@@ -25,13 +27,11 @@ SampleIndex sorted_by_place(const SampleIndex& kept, const ChunkGroups& groups) 
   return SampleIndex(std::move(words), windows);
 }
 
-}  // namespace
-
 SkippingBlockOrder::SkippingBlockOrder(const Order& order, ChunkGroups groups,
                                        const SampleIndex& kept)
     : order_(order),
       groups_(std::move(groups)),
-      by_place_(sorted_by_place(kept, groups_)),
+      by_place_(samples_by_place(kept, groups_)),
       group_windows_(groups_.group_samples()),
       group_count_(groups_.count()),
       in_groups_(by_place_.samples_before(group_count_ * group_windows_)) {}

@@ -13,6 +13,9 @@
 
 namespace batchfs {
 
+/// Which windows are samples, by their places in `groups` rather than by their numbers.
+SampleIndex samples_by_place(const SampleIndex& kept, const ChunkGroups& groups);
+
 /// Immutable but for what it remembers of epochs; thread-safe.
 class SkippingBlockOrder {
  public:

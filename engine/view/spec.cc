@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/view/order_spec.h"
 #include "engine/view/view_hints.h"
 
 namespace batchfs {
@@ -235,7 +236,8 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       if (order->is_string())
         throw order->error(
             fmt::format("expected an object; write {{\"shuffle\": {}}}", order->value().dump()));
-      allow_only(*order, {"shuffle", "seed", "buffer"}, view_hints::kOrder);
+      allow_only(*order, {"shuffle", "seed", "buffer", "lanes", "span", "home"},
+                 view_hints::kOrder);
       if (const auto shuffle = order->find("shuffle")) {
         const std::string value =
             choice(*shuffle, {"none", "global", "block"}, view_hints::kShuffles);
@@ -249,8 +251,9 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         spec.order.buffer = buffer->integer(1, 1 << 20);
       if (xbatcher && spec.order.shuffle != Order::Shuffle::none)
         throw order->error("xbatcher's batches have their own order; leave \"shuffle\" out");
+      parse_lanes(*order, spec);
     }
-    if (const auto epochs = root.find("epochs")) spec.epochs = epochs->integer(1, 1'000'000'000);
+    if (const auto epochs = root.find("epochs")) parse_epochs(*epochs, spec);
     if (const auto dtype = root.find("dtype"); dtype && !options.as_decoded) {
       const std::string value =
           choice(*dtype, {"float16", "bfloat16", "float32", "float64"}, view_hints::kTypes);

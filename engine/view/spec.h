@@ -56,8 +56,10 @@ struct ViewSpec {
   std::vector<TensorDefinition> tensors;  // empty: one per variable
   std::int64_t batch_size = 1;
   Remainder remainder = Remainder::keep;
-  Order order{.buffer = 0};  // 0: the view says
+  Order order{.buffer = 0};                                // 0: the view says
+  std::vector<std::pair<std::string, std::int64_t>> span;  // chunks of a group, by dim
   std::int64_t epochs = 1;
+  std::optional<std::int64_t> epoch_samples;  // nothing: all of them
   std::optional<DataType> dtype;
   std::optional<NormalizeSpec> normalize;
   Missing missing = Missing::keep;

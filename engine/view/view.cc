@@ -11,6 +11,7 @@
 #include "engine/dataset/attributes.h"
 #include "engine/dataset/labels.h"
 #include "engine/view/missing.h"
+#include "engine/view/order_spec.h"
 #include "engine/view/view_kinds.h"
 
 namespace batchfs {
@@ -294,8 +295,7 @@ Json View::resolved() const {
     }
     view["window"] = std::move(window);
     view["batch"] = {{"size", spec_.batch_size}, {"remainder", remainder_name(spec_.remainder)}};
-    view["order"] = {{"shuffle", shuffle_name(spec_.order.shuffle)}, {"seed", spec_.order.seed}};
-    if (spec_.order.shuffle == Order::Shuffle::block) view["order"]["buffer"] = spec_.order.buffer;
+    view["order"] = order_json(spec_);
   }
   if (spec_.normalize) {
     // With the numbers themselves: readers of this text do not have the file.
@@ -306,7 +306,7 @@ Json View::resolved() const {
     }
     view["normalize"]["statistics"] = std::move(statistics);
   }
-  view["epochs"] = spec_.epochs;
+  view["epochs"] = epochs_json(spec_);
   view["missing"] = {{"nan", missing_name(spec_.missing)}};
   if (spec_.missing == ViewSpec::Missing::fill) view["missing"]["value"] = spec_.fill_value;
   view["formats"] = spec_.formats;

@@ -38,6 +38,8 @@ class View {
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
   const std::vector<std::string>& formats() const { return spec_.formats; }
   virtual std::int64_t samples() const = 0;
+  /// Samples of an epoch: all, unless the view says otherwise.
+  virtual std::int64_t epoch_samples() const { return samples(); }
   virtual std::int64_t batch_size() const = 0;
   /// Global batches in an epoch.
   virtual std::int64_t batches() const = 0;

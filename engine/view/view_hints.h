@@ -115,6 +115,17 @@ inline constexpr KeyHint kOrder[] = {
     {"epochs", "it stands beside \"order\", not in it"},
     {"window", "write \"buffer\""},
     {"buffer_size", "write \"buffer\""},
+    {"world", "the world is the readers'; write \"lanes\": the largest world that will be used"},
+    {"num_canonical_nodes", "write \"lanes\": the largest number of ranks that will be used"},
+    {"samples", "write \"epochs\": {\"count\": 1, \"samples\": 100000}"},
+};
+
+inline constexpr KeyHint kEpochs[] = {
+    {"number", "write \"count\""},
+    {"epochs", "write \"count\""},
+    {"length", "write \"samples\""},
+    {"size", "write \"samples\""},
+    {"batches", "write \"samples\": the batches times their size"},
 };
 
 inline constexpr KeyHint kTensor[] = {

@@ -110,15 +110,17 @@ Json View::schema() const {
     if (!coordinate.note.empty()) entry["note"] = coordinate.note;
     coordinates.push_back(std::move(entry));
   }
-  return {{"view", spec_.name},
-          {"samples", samples()},
-          {"batch_size", batch_size()},
-          {"batches", batches()},
-          {"epochs", epochs()},
-          {"window", std::move(windows)},
-          {"tensors", std::move(tensors)},
-          {"coordinates", std::move(coordinates)},
-          {"formats", spec_.formats}};
+  Json schema = {{"view", spec_.name},
+                 {"samples", samples()},
+                 {"batch_size", batch_size()},
+                 {"batches", batches()},
+                 {"epochs", epochs()},
+                 {"window", std::move(windows)},
+                 {"tensors", std::move(tensors)},
+                 {"coordinates", std::move(coordinates)},
+                 {"formats", spec_.formats}};
+  if (spec_.epoch_samples) schema["epoch_samples"] = *spec_.epoch_samples;
+  return schema;
 }
 
 }  // namespace batchfs

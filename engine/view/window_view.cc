@@ -9,8 +9,8 @@
 #include "engine/dataset/circle.h"
 #include "engine/dataset/labels.h"
 #include "engine/view/chunk_groups.h"
+#include "engine/view/epoch_order.h"
 #include "engine/view/missing.h"
-#include "engine/view/skipping_order.h"
 #include "engine/view/tensor_layout.h"
 #include "engine/view/view_kinds.h"
 
@@ -43,8 +43,9 @@ class WindowView final : public View {
     count_positions();
     for (std::uint32_t t = 0; t < definitions_.size(); ++t) add_tensor(t);
     check_zarr_names();
-    groups_ = chunk_groups(windowed_variables());
+    groups_ = chunk_groups(windowed_variables(), spec_.span);
     if (spec_.order.buffer == 0) spec_.order.buffer = default_mixing(windowed_variables(), groups_);
+    define_order();
     check_normalized_names();
     collect_coordinates();
   }
@@ -54,9 +55,11 @@ class WindowView final : public View {
 
   std::int64_t batches() const override {
     return spec_.remainder == ViewSpec::Remainder::drop
-               ? samples_ / spec_.batch_size
-               : (samples_ + spec_.batch_size - 1) / spec_.batch_size;
+               ? epoch_samples() / spec_.batch_size
+               : (epoch_samples() + spec_.batch_size - 1) / spec_.batch_size;
   }
+
+  std::int64_t epoch_samples() const override { return spec_.epoch_samples.value_or(samples_); }
 
   std::vector<Dims> shapes(std::int64_t batch) const override {
     std::vector<Dims> result;
@@ -124,8 +127,9 @@ class WindowView final : public View {
       case Order::Shuffle::block:
         break;
     }
-    const std::int64_t windows =
-        std::min(spec_.order.buffer, groups_.count()) * groups_.group_samples();
+    const std::int64_t groups =
+        spec_.order.home ? groups_.count() / spec_.order.lanes : groups_.count();
+    const std::int64_t windows = std::min(spec_.order.buffer, groups) * groups_.group_samples();
     // Of windows that are skipped, as many in a run as elsewhere.
     const double kept = static_cast<double>(samples_) / static_cast<double>(windows_);
     return std::max<std::int64_t>(
@@ -136,12 +140,8 @@ class WindowView final : public View {
     if (needs_scan())
       throw Error(ErrorCode::internal, "the samples of this view are not known yet");
     std::vector<std::int64_t> numbers;
-    for (std::int64_t i = 0; i < rows_of(batch); ++i) {
-      const std::int64_t position = (batch * spec_.batch_size + i) % samples_;
-      numbers.push_back(skipping_order_
-                            ? index_->samples_before(skipping_order_->window(position, epoch))
-                            : spec_.order.sample(position, samples_, epoch, groups_));
-    }
+    for (std::int64_t i = 0; i < rows_of(batch); ++i)
+      numbers.push_back(order_->sample((batch * spec_.batch_size + i) % epoch_samples(), epoch));
     return numbers;
   }
 
@@ -253,17 +253,21 @@ class WindowView final : public View {
           fmt::format("missing: \"skip\" leaves no sample: each of the {} windows holds a NaN",
                       windows_));
     view->check_batches();
-    if (view->spec_.order.shuffle == Order::Shuffle::block)
-      view->skipping_order_ =
-          std::make_unique<SkippingBlockOrder>(view->spec_.order, view->groups_, *index);
     view->index_ = std::move(index);
+    view->define_order();
     return view;
   }
 
   std::int64_t rows_of(std::int64_t batch) const {
     if (spec_.remainder == ViewSpec::Remainder::pad) return spec_.batch_size;
-    return std::max<std::int64_t>(0,
-                                  std::min(spec_.batch_size, samples_ - batch * spec_.batch_size));
+    return std::max<std::int64_t>(
+        0, std::min(spec_.batch_size, epoch_samples() - batch * spec_.batch_size));
+  }
+
+  void define_order() {
+    order_ = std::make_unique<EpochOrder>(
+        spec_.order, groups_, EpochOrder::Sizes{samples_, epoch_samples(), spec_.batch_size},
+        index_);
   }
 
   /// `dim` as tensors call it.
@@ -356,7 +360,7 @@ class WindowView final : public View {
           ErrorCode::invalid_argument,
           fmt::format(
               "batch.remainder: \"drop\" leaves no batch: there are {} samples, a batch has {}",
-              samples_, spec_.batch_size));
+              epoch_samples(), spec_.batch_size));
   }
 
   /// The steps that offsets go before and behind the window, at most: {-1, 2}.
@@ -439,7 +443,7 @@ class WindowView final : public View {
   bool samples_known_ = false;
   std::shared_ptr<const SampleIndex> index_;  // null: every window is a sample
   ChunkGroups groups_;
-  std::unique_ptr<const SkippingBlockOrder> skipping_order_;
+  std::unique_ptr<const EpochOrder> order_;
 };
 
 }  // namespace

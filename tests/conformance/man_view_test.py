@@ -1,6 +1,7 @@
 """batchfs-view(5): the Python in the page gives the order of samples that the program gives, and the
 views in the page are views."""
 
+import functools
 import json
 import math
 import pathlib
@@ -30,7 +31,7 @@ def page():
     """The functions of the page."""
     names = {}
     (code,) = [block for block in displays() if "def " in block]
-    assert len([line for line in code.splitlines() if line.strip()]) <= 75
+    assert len([line for line in code.splitlines() if line.strip()]) <= 110
     exec(code, names)
     return names
 
@@ -65,15 +66,15 @@ def holes(tmp_path_factory):
     return path, np.isnan(values).any(axis=2)
 
 
-def samples(batchfs, store, tmp_path, view, epoch):
-    """All sample numbers of an epoch, in order."""
+def samples(batchfs, store, tmp_path, view, epoch, count=None):
+    """All sample numbers of an epoch, in order; `count`: the samples there are, if not as many."""
     file = tmp_path / "view.json"
     file.write_text(json.dumps(view))
     plan = json.loads(batchfs.bytes("plan", store, "--view", file, "--json"))
     batches = [json.loads(batchfs.bytes("batch", store, "--view", file, "--format", "json", "--epoch", epoch,
                                         "--batch", b)) for b in range(plan["batches"])]
     order = [s for batch in batches for s in batch["samples"]]
-    assert plan["samples"] == len(order)
+    assert plan["samples"] == (count or len(order))
     return order
 
 
@@ -169,6 +170,80 @@ def test_block_with_skipped_windows(batchfs, holes, tmp_path, buffer, axes):
     expected = list(page()["block_skipping"](set(left).__contains__, lat * time, 3, 2, buffer, axes))
     assert sorted(expected) == left
     assert samples(batchfs, path, tmp_path, view, 2) == [left.index(w) for w in expected]
+
+
+LANES = {"lat": {"size": 1, "stride": 1}, "time": {"size": 3, "stride": 1}}  # windows of variable c
+COUNT = Y * (T - 2)
+AXES = [(Y, 0, 2), (T - 2, 0, 6)]
+
+
+def in_lanes(order, size, lanes):
+    """A whole epoch: `order` gives it without lanes."""
+    unlaned = page()["unlaned"]
+    return [order[unlaned(i, len(order), size, lanes)] for i in range(len(order))]
+
+
+def without_lanes(view, epoch, axes=AXES):
+    order = view["order"]
+    if order["shuffle"] == "none":
+        return list(range(COUNT))
+    if order["shuffle"] == "global":
+        return [page()["permute"](i, COUNT, 3, epoch) for i in range(COUNT)]
+    return [page()["block"](i, COUNT, 3, epoch, order["buffer"], axes) for i in range(COUNT)]
+
+
+@pytest.mark.parametrize("remainder", ["keep", "drop"])
+@pytest.mark.parametrize("lanes", [1, 2, 5, 30])
+@pytest.mark.parametrize("shuffle", ["none", "global", "block"])
+def test_lanes(batchfs, store, tmp_path, shuffle, lanes, remainder):
+    view = {"variables": ["c"], "window": LANES, "batch": {"size": 17, "remainder": remainder},
+            "order": {"shuffle": shuffle, "seed": 3, "buffer": 2, "lanes": lanes}}
+    expected = in_lanes(without_lanes(view, 1), 17, lanes)
+    assert sorted(expected) == list(range(COUNT))
+    if remainder == "drop":
+        del expected[COUNT - COUNT % 17:]
+    assert samples(batchfs, store, tmp_path, view, 1, COUNT) == expected
+
+
+@pytest.mark.parametrize("span", [{"time": 2}, {"lat": 1, "time": 3}, {"time": 1}])
+def test_span(batchfs, store, tmp_path, span):
+    view = {"variables": ["c"], "window": LANES, "batch": 17,
+            "order": {"shuffle": "block", "seed": 3, "buffer": 2, "lanes": 2, "span": span}}
+    axes = [(Y, 0, 2 * span.get("lat", 1)), (T - 2, 0, 6 * span["time"])]
+    expected = without_lanes(view, 1, axes)
+    assert sorted(expected) == list(range(COUNT))
+    assert samples(batchfs, store, tmp_path, view, 1) == in_lanes(expected, 17, 2)
+
+
+@pytest.mark.parametrize("size, lanes, buffer", [(1, 3, 2), (6, 3, 1), (13, 7, 2), (17, 3, 2), (17, 1, 2), (17, 40, 2),
+                                                 (20, 4, 1 << 20), (40, 2, 3)])
+@pytest.mark.parametrize("skip", [False, True], ids=["all", "skip"])
+def test_home(batchfs, store, holes, tmp_path, size, lanes, buffer, skip):
+    path, missing = holes if skip else (store, np.zeros((T, Y), bool))
+    view = {"variables": ["c"], "window": LANES, "batch": size, "missing": {"nan": "skip" if skip else "keep"},
+            "order": {"shuffle": "block", "seed": 3, "buffer": buffer, "lanes": lanes, "home": True}}
+    left = [w for w in range(COUNT) if not missing[w % (T - 2):w % (T - 2) + 3, w // (T - 2)].any()]
+    expected = page()["home"](set(left).__contains__, COUNT, 3, 1, buffer, AXES, size, lanes)
+    assert sorted(expected) == left
+    assert samples(batchfs, path, tmp_path, view, 1) == [left.index(w) for w in expected]
+
+
+@pytest.mark.parametrize("count", [1, 100, COUNT - 1, COUNT, 2 * COUNT + 40])
+@pytest.mark.parametrize("order", [{"shuffle": "none"}, {"shuffle": "global", "lanes": 3}, {"shuffle": "block", "buffer": 2},
+                                   {"shuffle": "block", "buffer": 2, "lanes": 3, "home": True}])
+def test_epochs_of_some_samples(batchfs, store, tmp_path, order, count):
+    view = {"variables": ["c"], "window": LANES, "batch": 17, "epochs": {"count": 4, "samples": count},
+            "order": {"seed": 3} | order}
+    @functools.cache
+    def of_pass(number):
+        if order.get("home"):
+            return page()["home"](lambda w: True, COUNT, 3, number, 2, AXES, 17, 3)
+        return without_lanes(view, number)
+    for epoch in (0, 3):
+        expected = [of_pass(p // COUNT)[p % COUNT] for p in range(epoch * count, (epoch + 1) * count)]
+        if not order.get("home"):
+            expected = in_lanes(expected, 17, order.get("lanes", 1))
+        assert samples(batchfs, store, tmp_path, view, epoch, COUNT) == expected
 
 
 def test_block_keeps_whole_chunks_together(batchfs, store, tmp_path):

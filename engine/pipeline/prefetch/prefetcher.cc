@@ -14,8 +14,10 @@ constexpr std::size_t kMaxStreams = 256;
 std::int64_t first_prefetch(const BatchRequest& request) {
   const Order* order = request.view->order();
   if (order == nullptr || order->shuffle != Order::Shuffle::block) return kFirstPrefetch;
-  const std::int64_t of_block =
-      request.view->mixed_samples() / (request.view->batch_size() * request.world);
+  // A rank reads its lanes in turn, and each lane has a block of its own.
+  const std::int64_t of_lane = std::min(request.view->mixed_samples() / request.view->batch_size(),
+                                        Prefetcher::kMaxPrefetch * request.world);
+  const std::int64_t of_block = of_lane * order->lanes / request.world;
   return std::clamp(of_block + 1, kFirstPrefetch, Prefetcher::kMaxPrefetch);
 }
 

@@ -157,13 +157,16 @@ class Dataset:
         With D batches of the epoch done, rank R of W reads the batches D + R, D + R + W, ... of it: every batch that
         was not read is read once, by one rank. The ranks then differ by at most one batch, or by none where the
         view's "remainder" is "drop" or "pad", by the rule that it has for whole epochs. Epochs after it are split
-        as ever. The order of samples does not depend on the batch size, so that may differ too, if what was read is
-        a whole number of the new batches.
+        as ever. Without lanes the order of samples does not depend on the batch size, so that may differ too, if what
+        was read is a whole number of the new batches.
         """
         if state.get("version") != 1 or state.get("view") != self.name:
             raise InvalidArgument(f"not a state of the view '{self.name}'")
         done = state["batches_done"]
         if state["batch_size"] != self._schema["batch_size"]:
+            if self._view.get("order", {}).get("lanes", 1) > 1:
+                raise InvalidArgument(f"the view has lanes, so that its order depends on the batch size: continue with "
+                                      f"batches of {state['batch_size']}, or at the start of an epoch")
             samples = done * state["batch_size"]
             if samples % self._schema["batch_size"] != 0:
                 raise InvalidArgument(f"{samples} samples were read, no whole number of batches of "

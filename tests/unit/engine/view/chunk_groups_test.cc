@@ -57,6 +57,22 @@ TEST(ChunkGroups, BeginWithWhatComesBeforeABorder) {
   expect(times.axis(), 40, 4, 4);
 }
 
+TEST(ChunkGroups, AreSpansOfChunks) {
+  const Times times(chunks_of_8_and_2(), {{0}, {90}, {1}});
+  const auto axis = [&](std::int64_t span) {
+    return chunk_groups(times.view(), {{"time", span}}).axes[0];
+  };
+  expect(axis(1), 90, 0, 8);
+  expect(axis(5), 90, 0, 40);
+  try {
+    axis(6);  // 48 of 90
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find("order.span.time: groups of 6 chunks"), 0u);
+  }
+  EXPECT_THROW(axis(INT64_C(1) << 40), Error);
+}
+
 TEST(ChunkGroups, WithoutBordersToMeetBeginAnywhere) {
   expect(Times(chunks_of_8_and_2(), {{0}, {33}, {3}}).axis(), 33, 0, 2);
   Times times(chunks_of_8_and_2(), {{0}, {3}, {1}});
