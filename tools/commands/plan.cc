@@ -7,11 +7,13 @@
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/scan/sample_scan.h"
+#include "engine/view/shuffle_quality.h"
 #include "tools/cli/command.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
 #include "tools/planning/advice.h"
+#include "tools/planning/node_cost.h"
 #include "tools/planning/view_cost.h"
 #include "tools/service/serving.h"
 
@@ -22,7 +24,15 @@ namespace {
 struct PlanOptions {
   StoreOptions store;
   std::string view;
+  std::int64_t world = 0, nodes = 0;  // 0: not given
   bool json = false;
+};
+
+/// What is shown of a cluster, if one was named.
+struct ClusterPlan {
+  Cluster cluster;
+  std::optional<NodeCost> cost;
+  std::optional<double> step_quality;
 };
 
 std::string count_text(std::int64_t count) {
@@ -41,6 +51,8 @@ Json absent_json(const ViewCost& cost) {
   for (const ViewCost::Absent& absent : cost.absent) names.push_back(absent.variable);
   return names;
 }
+
+constexpr std::int64_t kMaxRanks = 65536;
 
 /// Estimates below this are said to be one.
 constexpr double kNoticeable = 1.25;
@@ -61,8 +73,65 @@ std::string reads_text(const View& view, const ViewCost& cost, std::uint64_t mem
                      reads, reads < 10 ? 1 : 0, estimated_size(kept));
 }
 
+std::optional<ClusterPlan> plan_cluster(const View& view, const ViewCost& cost,
+                                        const PlanOptions& options) {
+  if (options.world == 0) return std::nullopt;
+  ClusterPlan plan{{options.world, std::max<std::int64_t>(1, options.nodes)}, {}, {}};
+  plan.cost = estimate_nodes(view, cost, plan.cluster);
+  plan.step_quality = shuffle_quality(view, plan.cluster.world);
+  return plan;
+}
+
+void add_cluster(const ClusterPlan& plan, Json& json) {
+  const auto bytes = [](double value) { return Json(static_cast<std::int64_t>(value)); };
+  json["world"] = plan.cluster.world;
+  json["nodes"] = plan.cluster.nodes;
+  json["shuffle_quality_per_step"] = plan.step_quality ? Json(rounded(*plan.step_quality)) : Json();
+  json["bytes_fetched"] = json["bytes_fetched_per_node"] = json["copies_per_chunk"] = Json();
+  if (!plan.cost) return;
+  json["bytes_fetched"] = bytes(plan.cost->all);
+  json["bytes_fetched_per_node"] = bytes(plan.cost->all / static_cast<double>(plan.cluster.nodes));
+  json["copies_per_chunk"] = rounded(plan.cost->copies);
+  json["bytes_fetched_counted"] = plan.cost->counted;
+  if (!plan.cost->counted) return;
+  json["bytes_fetched_by_node"] = Json::array();
+  for (const double node : plan.cost->by_node) json["bytes_fetched_by_node"].push_back(bytes(node));
+  json["bytes_fetched_in_next_epoch"] = bytes(*plan.cost->next_epoch);
+}
+
+std::vector<std::string> all_advice(const View& view, const ViewCost& cost, std::uint64_t memory,
+                                    const std::optional<ClusterPlan>& cluster) {
+  std::vector<std::string> lines = advice(view, cost, memory);
+  if (!cluster) return lines;
+  if (const auto line = cluster_advice(view, cluster->cluster)) lines.push_back(*line);
+  return lines;
+}
+
+std::string cluster_text(const ClusterPlan& plan) {
+  const Cluster& cluster = plan.cluster;
+  std::string out = fmt::format("\nAn epoch of {} on {}\n", counted(cluster.world, "rank"),
+                                counted(cluster.nodes, "node"));
+  Table table({"fetching", "unknown: no chunk could be read"});
+  if (plan.cost) {
+    const NodeCost& cost = *plan.cost;
+    table = Table(
+        {"fetching", fmt::format("{} for a node, {} in all ({})",
+                                 estimated_size(cost.all / static_cast<double>(cluster.nodes)),
+                                 estimated_size(cost.all),
+                                 cost.counted ? "counted" : "estimated by a formula")});
+    table.add({"copies", fmt::format("each chunk leaves the store {:.2f} times", cost.copies)});
+    if (cost.next_epoch)
+      table.add({"next epoch", fmt::format("{} in all with a --cache-dir that holds the first",
+                                           estimated_size(*cost.next_epoch))});
+  }
+  if (plan.step_quality)
+    table.add({"shuffle quality", fmt::format("{:.2f} of a step, to which each rank brings a batch",
+                                              *plan.step_quality)});
+  return out + table.text();
+}
+
 Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory,
-               const std::optional<ScanCost>& scan) {
+               const std::optional<ScanCost>& scan, const std::optional<ClusterPlan>& cluster) {
   Json json = view.schema();
   if (scan)
     json["scan"] = {{"chunks", scan->chunks},
@@ -87,12 +156,14 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory,
   json["memory_need"] = static_cast<std::int64_t>(cost.memory_need);
   json["memory_budget"] = memory;
   json["estimated_from_batches"] = cost.planned;
-  json["advice"] = advice(view, cost, memory);
+  if (cluster) add_cluster(*cluster, json);
+  json["advice"] = all_advice(view, cost, memory, cluster);
   return json;
 }
 
 std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memory,
-                      const std::optional<ScanCost>& scan) {
+                      const std::optional<ScanCost>& scan,
+                      const std::optional<ClusterPlan>& cluster) {
   std::string out = fmt::format("View {}: {}{} in {} of {}, {}\n\n", printable(view.name()),
                                 scan ? "at most " : "", counted(view.samples(), "sample"),
                                 counted(view.batches(), "batch", "batches"),
@@ -136,6 +207,7 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
                fmt::format("{:.2f} (0: a batch holds neighbours, 1: samples from anywhere)",
                            *cost.shuffle_quality)});
   out += epoch.text();
+  if (cluster) out += cluster_text(*cluster);
 
   if (scan)
     out += fmt::format(
@@ -146,7 +218,7 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
         count_text(scan->chunks), estimated_size(scan->decoded_bytes));
 
   out += "\nAdvice\n";
-  const std::vector<std::string> lines = advice(view, cost, memory);
+  const std::vector<std::string> lines = all_advice(view, cost, memory, cluster);
   for (const std::string& line : lines) out += "  " + printable(line) + "\n";
   if (lines.empty()) out += "  Nothing to change.\n";
   return out;
@@ -172,17 +244,32 @@ CommandAction setup_plan(CLI::App& app) {
   const auto options = std::make_shared<PlanOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
+  app.add_option("--world", options->world, "the number of ranks that will read the view")
+      ->type_name("W")
+      ->check(CLI::Range(std::int64_t{1}, kMaxRanks));
+  app.add_option("--nodes", options->nodes, "the number of machines that they run on (default: 1)")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{1}, kMaxRanks));
   app.add_flag("--json", options->json, "write JSON, for programs");
   return [options](Output& output) {
+    if (options->nodes > options->world)
+      throw UsageError{options->world == 0
+                           ? "--nodes needs --world, the number of ranks on all of them"
+                           : fmt::format("--nodes {} is more than --world {}: a node has at least "
+                                         "one rank",
+                                         options->nodes, options->world)};
     const OpenedView opened = open_view(options->store, options->view);
     const std::uint64_t memory =
         options->store.memory != 0 ? options->store.memory : default_memory_budget();
     std::optional<ScanCost> scan;
     const std::shared_ptr<const View> view = view_to_plan(opened, options->store, scan);
     check_files({view}, MemoryFiles(), memory);
-    const ViewCost cost = estimate_cost(*view);
-    output.write(options->json ? json_text(plan_json(*view, cost, memory, scan)) + "\n"
-                               : plan_text(*view, cost, memory, scan));
+    ViewCost cost = estimate_cost(*view);
+    const std::optional<ClusterPlan> cluster = plan_cluster(*view, cost, *options);
+    if (cluster && view->order() != nullptr)
+      cost.lanes = static_cast<double>(cluster->cluster.lanes_of_node(view->order()->lanes));
+    output.write(options->json ? json_text(plan_json(*view, cost, memory, scan, cluster)) + "\n"
+                               : plan_text(*view, cost, memory, scan, cluster));
   };
 }
 

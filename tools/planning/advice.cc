@@ -18,10 +18,13 @@ void advise_on_global(const View& view, const ViewCost& cost, double budget,
                       std::vector<std::string>& lines) {
   if (cost.view_bytes <= kept_bytes(budget)) return;
   const double decoded = epoch_decoded(view, cost, kept_bytes(budget));
-  const auto block =
-      view.with_order({.shuffle = Order::Shuffle::block, .seed = view.order()->seed, .buffer = 0});
+  Order order = *view.order();
+  order.shuffle = Order::Shuffle::block;
+  order.buffer = 0;
+  const auto block = view.with_order(order);
   const BlockCost block_cost = estimate_block_cost(*block);
-  if (block_cost.run_decoded > kept_bytes(budget) || decoded < 1.5 * block_cost.epoch_decoded)
+  if (block_cost.run_decoded * cost.lanes > kept_bytes(budget) ||
+      decoded < 1.5 * block_cost.epoch_decoded)
     return;
   const double less = decoded / block_cost.epoch_decoded;
   lines.push_back(
@@ -41,7 +44,7 @@ void advise_on_block(const View& view, const ViewCost& cost, double budget,
   const BlockCost now = estimate_block_cost(view);
   const auto buffer = static_cast<double>(view.order()->buffer);
   const double possible =
-      std::floor(buffer * kept_bytes(budget) / 2 / std::max(now.run_decoded, 1.0));
+      std::floor(buffer * kept_bytes(budget) / 2 / std::max(now.run_decoded * cost.lanes, 1.0));
   const double better = std::min({possible, std::max(kGoodWindow, 2 * buffer), 1048576.0});
   if (better < 2 * buffer) return;
   Order order = *view.order();
@@ -53,14 +56,35 @@ void advise_on_block(const View& view, const ViewCost& cost, double budget,
                   "quality of {:.2f} "
                   "instead of {:.2f}. It keeps about {} of decoded chunks.",
                   order.buffer, quality, *cost.shuffle_quality,
-                  estimated_size(now.run_decoded * better / buffer)));
+                  estimated_size(now.run_decoded * cost.lanes * better / buffer)));
+}
+
+/// Fewer groups at a time, or more machines, where the runs of all lanes that one reads are too
+/// many.
+void advise_on_lanes(const View& view, const ViewCost& cost, double budget,
+                     std::vector<std::string>& lines) {
+  if (cost.lanes == 1) return;
+  const double kept = kept_bytes(budget), run = estimate_block_cost(view).run_decoded;
+  if (run * cost.lanes <= kept || cost.view_bytes <= kept) return;
+  const auto buffer = static_cast<double>(view.order()->buffer);
+  const double less = std::floor(buffer * kept / std::max(run * cost.lanes, 1.0));
+  lines.push_back(fmt::format(
+      "One machine works on {:.0f} lanes of the order at a time, whose runs of groups take {} of "
+      "decoded chunks, more than the {} that the memory budget ({}) can keep, so that chunks are "
+      "decoded again and again: {}.",
+      cost.lanes, estimated_size(run * cost.lanes), estimated_size(kept), estimated_size(budget),
+      less >= 1 ? fmt::format("write \"buffer\": {:.0f}, or fewer \"lanes\"", less)
+                : "write fewer \"lanes\""));
 }
 
 void advise_on_order(const View& view, const ViewCost& cost, double budget,
                      std::vector<std::string>& lines) {
   if (view.order() == nullptr) return;
   if (view.order()->shuffle == Order::Shuffle::global) advise_on_global(view, cost, budget, lines);
-  if (view.order()->shuffle == Order::Shuffle::block) advise_on_block(view, cost, budget, lines);
+  if (view.order()->shuffle == Order::Shuffle::block) {
+    advise_on_lanes(view, cost, budget, lines);
+    advise_on_block(view, cost, budget, lines);
+  }
 }
 
 /// Probably a store that was not written or copied completely.
@@ -86,6 +110,22 @@ std::optional<std::string> memory_advice(double need, std::uint64_t budget) {
       "a "
       "larger --memory.",
       estimated_size(need), format_size(budget));
+}
+
+std::optional<std::string> cluster_advice(const View& view, const Cluster& cluster) {
+  if (view.order() == nullptr || cluster.nodes == 1) return std::nullopt;
+  const std::int64_t lanes = view.order()->lanes;
+  if (lanes % cluster.world == 0) return std::nullopt;
+  if (lanes == 1)
+    return fmt::format(
+        "Every node reads from all of the order and fetches most chunks: with "
+        "\"lanes\": {} in \"order\", each would read a part of it.",
+        cluster.world);
+  return fmt::format(
+      "{} ranks do not divide the {} lanes of the order, so that several ranks read "
+      "each lane and fetch its chunks: write a multiple of {} for \"lanes\", or "
+      "use a number of ranks that divides {}. The batches are right anyway.",
+      cluster.world, lanes, cluster.world, lanes);
 }
 
 std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/planning/node_cost.h"
 #include "tools/planning/view_cost.h"
 
 namespace batchfs {
@@ -12,6 +13,9 @@ namespace batchfs {
 /// That a view needs more memory than the budget, and what to do; nothing if it does not. Both in
 /// bytes.
 std::optional<std::string> memory_advice(double need, std::uint64_t budget);
+
+/// Lanes that the ranks do not divide; nothing if they do, or if there is one node.
+std::optional<std::string> cluster_advice(const View& view, const Cluster& cluster);
 
 /// Most important first; each a sentence or two. `memory`: the budget in bytes.
 std::vector<std::string> advice(const View& view, const ViewCost& cost, std::uint64_t memory);

@@ -114,6 +114,12 @@ double chunk_bytes(const View& view, std::uint32_t variable) {
   return static_cast<double>(view.variables()[variable]->array->chunk_bytes());
 }
 
+/// The share of all samples that an epoch has, at most 1.
+double share_of_pass(const View& view) {
+  return std::min(1.0,
+                  static_cast<double>(view.epoch_samples()) / static_cast<double>(view.samples()));
+}
+
 /// Bytes that a batch decodes of chunks that `before` lacks.
 double new_bytes(const View& view, const BatchPlan& plan, const ChunkSets& before) {
   double bytes = 0;
@@ -168,8 +174,18 @@ std::optional<double> ViewCost::fetch_amplification() const {
   return *fetched_bytes / used_bytes;
 }
 
+std::shared_ptr<const View> without_lanes(const View& view) {
+  if (view.order()->lanes == 1) return {std::shared_ptr<const View>(), &view};
+  Order order = *view.order();
+  order.lanes = 1;
+  order.home = false;
+  return view.with_order(order);
+}
+
 ViewCost estimate_cost(const View& view) {
   ViewCost cost;
+  if (view.order() != nullptr) cost.lanes = static_cast<double>(view.order()->lanes);
+  cost.stored_chunk_bytes.resize(view.variables().size());
   const auto& variables = view.variables();
   std::vector<VariableSums> sums(variables.size());
   // The last batch may be short: it is left out when there are others.
@@ -193,6 +209,7 @@ ViewCost estimate_cost(const View& view) {
     const Array& array = *variables[v]->array;
     const auto chunk_bytes = static_cast<double>(array.chunk_bytes());
     const std::optional<double> ratio = sums[v].ratio.ratio();
+    if (ratio) cost.stored_chunk_bytes[v] = chunk_bytes * *ratio;
     cost.chunks += sums[v].chunks;
     cost.used_bytes += sums[v].used_elements * array.type().itemsize;
     cost.decoded_bytes += sums[v].chunks * chunk_bytes;
@@ -227,7 +244,7 @@ ViewCost estimate_cost(const View& view) {
 double kept_bytes(double budget) { return budget / 2; }
 
 double epoch_decoded(const View& view, const ViewCost& cost, double kept) {
-  if (cost.view_bytes <= kept) return cost.view_bytes;
+  if (cost.view_bytes <= kept) return cost.view_bytes * share_of_pass(view);
   const double unkept = cost.decoded_bytes * static_cast<double>(view.batches());
   const Order* order = view.order();
   double decoded = unkept;
@@ -235,11 +252,15 @@ double epoch_decoded(const View& view, const ViewCost& cost, double kept) {
     decoded = unkept * (1 - kept / cost.view_bytes);
   } else if (order != nullptr && order->shuffle == Order::Shuffle::block) {
     const BlockCost block = estimate_block_cost(view);
-    if (block.run_decoded <= kept) decoded = block.epoch_decoded;
-  } else if (view.batches() > 1 && 2 * cost.decoded_bytes <= kept) {
-    decoded = std::min(decoded_with_the_last_batch(view), decoded_in_runs(view, kept));
+    if (block.run_decoded * cost.lanes <= kept) decoded = block.epoch_decoded;
+  } else if (const double of_lane = kept / cost.lanes;
+             view.batches() > 1 && 2 * cost.decoded_bytes <= of_lane) {
+    const auto lane = order != nullptr ? without_lanes(view) : nullptr;
+    const View& read = lane ? *lane : view;
+    decoded = std::min(decoded_with_the_last_batch(read), decoded_in_runs(read, of_lane));
   }
-  return std::max(cost.view_bytes, std::min(decoded, unkept));
+  // An epoch of some of the samples needs about as many of the chunks.
+  return std::max(cost.view_bytes * share_of_pass(view), std::min(decoded, unkept));
 }
 
 double epoch_amplification(const View& view, const ViewCost& cost, double kept) {
@@ -254,7 +275,9 @@ double memory_need(const View& view) {
   return need(bytes_of(view, plan.shapes), decoded);
 }
 
-BlockCost estimate_block_cost(const View& view) {
+BlockCost estimate_block_cost(const View& laned) {
+  const std::shared_ptr<const View> lane = without_lanes(laned);
+  const View& view = *lane;
   // Some of a run's batches, enough to meet nearly all of its chunks: eight samples for a group.
   const std::int64_t batches = std::max<std::int64_t>(1, view.mixed_samples() / view.batch_size());
   const std::int64_t n =
@@ -271,7 +294,7 @@ BlockCost estimate_block_cost(const View& view) {
   // A batch that is larger than a run holds several.
   const auto covered = static_cast<double>(std::max(view.mixed_samples(), view.batch_size()));
   cost.epoch_decoded =
-      cost.run_decoded * std::max(1.0, static_cast<double>(view.samples()) / covered);
+      cost.run_decoded * std::max(1.0, static_cast<double>(view.epoch_samples()) / covered);
   return cost;
 }
 

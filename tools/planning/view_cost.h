@@ -1,6 +1,7 @@
 #pragma once
 // What reading a view costs, estimated from the plans of a few of its batches.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ struct ViewCost {
   /// for the truth.
   double reads_per_chunk = 1;
   double epoch_bytes = 0;  // of the tensors of all batches
+  double lanes = 1;        // of the order that one machine reads at a time, each in its own place
+  /// Stored bytes of a chunk, per variable; nothing where none could be read or is needed.
+  std::vector<std::optional<double>> stored_chunk_bytes;
   double memory_need = 0;  // a batch being read, one ahead, and the chunks of one
 
   std::optional<double> shuffle_quality;  // see engine/view/shuffle_quality.h
@@ -51,6 +55,10 @@ struct ViewCost {
   };
   std::optional<Waste> waste;  // nothing when all is used
 };
+
+/// The view with its samples in the order that each lane has; `view` itself if it has one lane.
+/// Precondition: view.order() is not null, and `view` outlives the result.
+std::shared_ptr<const View> without_lanes(const View& view);
 
 /// `view` has its samples, or is View::with_samples(nullptr).
 ViewCost estimate_cost(const View& view);
