@@ -25,7 +25,8 @@ HomeOrder::HomeOrder(const Order& order, ChunkGroups groups, std::int64_t batch_
       group_count_(groups_.count()),
       lane_groups_(group_count_ / order.lanes),
       deal_(group_count_, order.seed, 0, kDealStream),
-      dealt_(group_count_, group_windows_, by_place(), [this](std::int64_t k) { return deal_(k); }) {
+      dealt_(group_count_, group_windows_, by_place(),
+             [this](std::int64_t k) { return deal_(k); }) {
   cut_lanes();
 }
 
@@ -33,11 +34,11 @@ void HomeOrder::cut_lanes() {
   const std::int64_t lanes = order_.lanes;
   if (!by_place_) {
     lane_batches_ = lane_groups_ * group_windows_ / batch_size_;
-  } else {
+  } else if (lane_groups_ > 0) {
     std::int64_t least = samples_;
     for (std::int64_t l = 0; l < lanes; ++l)
-      least = std::min(least, dealt_.before((l + 1) * lane_groups_) -
-                                  dealt_.before(l * lane_groups_));
+      least =
+          std::min(least, dealt_.before((l + 1) * lane_groups_) - dealt_.before(l * lane_groups_));
     lane_batches_ = least / batch_size_;
     const std::int64_t cut = lane_batches_ * batch_size_;
     ends_before_.push_back(0);
@@ -60,15 +61,14 @@ std::shared_ptr<const HomeOrder::Lane> HomeOrder::make_lane(std::int64_t lane,
   const Permutation inside(whole, order_.seed, static_cast<std::uint64_t>(pass),
                            kFirstLaneStream + static_cast<std::uint64_t>(lane));
   const std::int64_t count = whole + (cut ? 1 : 0);
-  return std::make_shared<const Lane>(
-      Lane{count, GroupCounts(count, group_windows_, by_place(),
-                              [this, first, whole, inside](std::int64_t k) {
-                                return deal_(first + (k < whole ? inside(k) : whole));
-                              })});
+  return std::make_shared<const Lane>(Lane{
+      count,
+      GroupCounts(count, group_windows_, by_place(), [this, first, whole, inside](std::int64_t k) {
+        return deal_(first + (k < whole ? inside(k) : whole));
+      })});
 }
 
-std::shared_ptr<const HomeOrder::Lane> HomeOrder::lane(std::int64_t lane,
-                                                       std::int64_t pass) const {
+std::shared_ptr<const HomeOrder::Lane> HomeOrder::lane(std::int64_t lane, std::int64_t pass) const {
   if (!by_place_) return make_lane(lane, pass);
   const std::lock_guard lock(mutex_);
   auto known = std::find_if(passes_.begin(), passes_.end(),
@@ -101,6 +101,7 @@ std::int64_t HomeOrder::place_of_rest(std::int64_t i) const {
   const std::int64_t in_groups = dealt_.before(group_count_), outside = samples_ - in_groups;
   if (i < outside) return by_place_ ? by_place_->window(in_groups + i) : in_groups + i;
   i -= outside;
+  if (lane_batches_ == 0) return dealt_.place(i);
   const std::int64_t cut = lane_batches_ * batch_size_;
   const std::int64_t end = lane_groups_ * group_windows_ - cut;  // if nothing is skipped
   const std::int64_t ends = by_place_ ? ends_before_.back() : order_.lanes * end;

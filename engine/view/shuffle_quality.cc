@@ -9,6 +9,8 @@ namespace {
 constexpr std::int64_t kMeasuredSamples = 32768;
 constexpr std::int64_t kRuns = 2048;
 constexpr std::int64_t kMaxEpochs = 64;
+constexpr std::int64_t kMaxStretch = 1 << 16;  // samples of a step; other ranks are like the first
+constexpr std::int64_t kMinStretches = 8;
 
 /// The mean distance of two of the values; they are sorted on the way.
 double mean_distance(std::vector<std::int64_t>& values) {
@@ -52,15 +54,20 @@ void add_starts(const View& view, std::int64_t epoch, std::int64_t stretch,
 }  // namespace
 
 std::optional<double> shuffle_quality(const View& view, std::int64_t world) {
+  world = std::min(
+      world, std::max<std::int64_t>(1, kMaxStretch / std::max<std::int64_t>(1, view.batch_size())));
   const Stretches stretches(view, world);
   if (view.order() == nullptr || view.samples() < 2 || stretches.count == 0) return std::nullopt;
   // Shuffles differ from epoch to epoch: where few runs are mixed in one, more epochs make up for
   // it.
   const bool shuffled = view.order()->shuffle != Order::Shuffle::none;
   const std::int64_t runs = (view.samples() + view.mixed_samples() - 1) / view.mixed_samples();
-  const std::int64_t epochs = shuffled ? std::clamp<std::int64_t>(kRuns / runs, 1, kMaxEpochs) : 1;
+  std::int64_t epochs = shuffled ? std::clamp<std::int64_t>(kRuns / runs, 1, kMaxEpochs) : 1;
+  if (world > 1)
+    epochs = std::clamp<std::int64_t>(8 * kMeasuredSamples / (kMinStretches * stretches.samples), 1,
+                                      epochs);
   const std::int64_t wanted =
-      std::max<std::int64_t>(8, kMeasuredSamples / stretches.samples / epochs);
+      std::max<std::int64_t>(kMinStretches, kMeasuredSamples / stretches.samples / epochs);
   const std::int64_t taken = std::min(wanted, stretches.count);
 
   std::vector<std::vector<std::int64_t>> any, here;

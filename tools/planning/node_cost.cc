@@ -149,8 +149,8 @@ double estimated_copies(const View& view, const ViewCost& cost, const Cluster& c
   if (order == nullptr || order->shuffle == Order::Shuffle::none)
     return copies_in_stretches(view, cluster);
   const double reads = cost.reads_per_chunk;  // batches that need a chunk
-  const double passes = std::max(1.0, static_cast<double>(view.epoch_samples()) /
-                                          static_cast<double>(view.samples()));
+  const double passes = std::max(
+      1.0, static_cast<double>(view.epoch_samples()) / static_cast<double>(view.samples()));
   if (order->shuffle == Order::Shuffle::global) return distinct_nodes(reads, 1, nodes);
   const double groups = groups_of_chunk(view, cost), of_lane = nodes_of_lane(cluster, order->lanes);
   // The batches of a group that need a chunk are read by nodes of one lane.
@@ -188,8 +188,8 @@ std::optional<NodeCost> estimate_nodes(const View& view, const ViewCost& cost,
   }
   result.copies = estimated_copies(view, cost, cluster);
   const double ratio = cost.decoded_bytes > 0 ? *cost.fetched_bytes / cost.decoded_bytes : 0;
-  const double share = std::min(1.0, static_cast<double>(view.epoch_samples()) /
-                                         static_cast<double>(view.samples()));
+  const double share = std::min(
+      1.0, static_cast<double>(view.epoch_samples()) / static_cast<double>(view.samples()));
   result.all = result.copies * cost.view_bytes * share * ratio;
   return result;
 }

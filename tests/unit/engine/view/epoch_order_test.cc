@@ -24,8 +24,8 @@ TEST(EpochOrder, EpochsAreStretchesOfPasses) {
     const EpochOrder epochs(order, kGroups, {60, samples, 7}, nullptr);
     for (std::int64_t e = 0; e < 9; ++e)
       for (std::int64_t i = 0; i < samples; ++i)
-        ASSERT_EQ(epochs.sample(i, e), order.sample((e * samples + i) % 60, 60,
-                                                    (e * samples + i) / 60, kGroups));
+        ASSERT_EQ(epochs.sample(i, e),
+                  order.sample((e * samples + i) % 60, 60, (e * samples + i) / 60, kGroups));
   }
 }
 
@@ -39,7 +39,8 @@ TEST(EpochOrder, OfVeryLateEpochsDoesNotOverflow) {
 TEST(EpochOrder, LanesHaveTheBatchesOfTheEpoch) {
   const Order order{Order::Shuffle::none, 0, 1, 3};
   const EpochOrder epochs(order, kGroups, {60, 60, 10}, nullptr);
-  for (std::int64_t b = 0; b < 6; ++b) EXPECT_EQ(epochs.sample(b * 10, 0), (b % 3 * 2 + b / 3) * 10);
+  for (std::int64_t b = 0; b < 6; ++b)
+    EXPECT_EQ(epochs.sample(b * 10, 0), (b % 3 * 2 + b / 3) * 10);
 }
 
 /// A random view of v(time, x), and what it was made of, for messages.
@@ -59,11 +60,14 @@ struct RandomView {
           {"x", {{"size", 1}, {"stride", 1}}}}},
         {"batch",
          {{"size", pick(1, 8)},
-          {"remainder", std::vector<std::string>{"keep", "drop", "pad"}[static_cast<std::size_t>(
-                            remainder)]}}},
+          {"remainder",
+           std::vector<std::string>{"keep", "drop", "pad"}[static_cast<std::size_t>(remainder)]}}},
         {"missing", {{"nan", pick(0, 1) == 1 ? "skip" : "keep"}}},
         {"order",
-         {{"shuffle", shuffle}, {"seed", pick(0, 99)}, {"lanes", lanes}, {"home", home},
+         {{"shuffle", shuffle},
+          {"seed", pick(0, 99)},
+          {"lanes", lanes},
+          {"home", home},
           {"buffer", pick(1, 9)}}}};
     text = json.dump();
     view = parse_view(data.dataset(), text);

@@ -35,7 +35,9 @@ TEST(HomeOrder, ALaneHasTheSameSamplesInEveryPassInAnotherOrder) {
   const std::vector<ChunkGroups> shapes = {
       {{{200, 0, 1}}}, {{{203, 3, 20}}}, {{{12, 1, 3}, {19, 0, 5}}}};
   const std::vector<std::function<bool(std::int64_t)>> skips = {
-      {}, [](std::int64_t i) { return i % 3 == 0; }, [](std::int64_t i) { return i / 20 % 4 == 1; }};
+      {},
+      [](std::int64_t i) { return i % 3 == 0; },
+      [](std::int64_t i) { return i / 20 % 4 == 1; }};
   for (const ChunkGroups& groups : shapes)
     for (const auto& skipped : skips)
       for (std::int64_t lanes : {1, 2, 7, 300})
@@ -54,7 +56,9 @@ TEST(HomeOrder, ALaneHasTheSameSamplesInEveryPassInAnotherOrder) {
             for (std::int64_t pass : {1, 2, 3, 4, 5, 9}) {  // more than are remembered
               const List other = pass_of(order, kept.samples(), pass);
               ASSERT_EQ(lanes_of(other, size, lanes), lanes_of(first, size, lanes));
-              if (kept.samples() / size / lanes > 1) ASSERT_NE(other, first);
+              if (kept.samples() / size / lanes > 1) {
+                ASSERT_NE(other, first);
+              }
             }
           }
 }

@@ -17,7 +17,8 @@ TEST(OrderSpec, EveryKeyIsRead) {
                                  "epochs": {"count": 100, "samples": 7})");
   EXPECT_EQ(spec.order.lanes, 1 << 20);
   EXPECT_TRUE(spec.order.home);
-  EXPECT_EQ(spec.span, (std::vector<std::pair<std::string, std::int64_t>>{{"lat", 2}, {"time", 8}}));
+  EXPECT_EQ(spec.span,
+            (std::vector<std::pair<std::string, std::int64_t>>{{"lat", 2}, {"time", 8}}));
   EXPECT_EQ(spec.epochs, 100);
   EXPECT_EQ(spec.epoch_samples, 7);
   EXPECT_EQ(parse(R"("epochs": {"samples": 7})").epochs, 1);
@@ -26,10 +27,11 @@ TEST(OrderSpec, EveryKeyIsRead) {
 }
 
 TEST(OrderSpec, ResolvedKeysReadBackAsTheSame) {
-  for (const char* members :
-       {R"("order": {"shuffle": "block", "buffer": 2, "lanes": 4, "home": true, "span": {"time": 3}})",
-        R"("order": {"shuffle": "block", "buffer": 1})", R"("order": {"lanes": 9})",
-        R"("epochs": {"samples": 9})"}) {
+  for (
+      const char* members :
+      {R"("order": {"shuffle": "block", "buffer": 2, "lanes": 4, "home": true, "span": {"time": 3}})",
+       R"("order": {"shuffle": "block", "buffer": 1})", R"("order": {"lanes": 9})",
+       R"("epochs": {"samples": 9})"}) {
     const ViewSpec spec = parse(members);
     const Json order = order_json(spec), epochs = epochs_json(spec);
     const ViewSpec again = parse(R"("order": )" + order.dump() + R"(, "epochs": )" + epochs.dump());
@@ -46,15 +48,17 @@ TEST(OrderSpec, MistakesAreNamed) {
       {R"("order": {"lanes": "4"})", "order.lanes: expected a whole number"},
       {R"("order": {"span": 8})", "order.span: expected an object"},
       {R"("order": {"span": {"time": 0}})", "order.span.time: 0 is too small"},
-      {R"("order": {"span": {"tim": 2}})", "order.span.tim: \"window\" has no dimension 'tim', did "
-                                           "you mean 'time'?"},
+      {R"("order": {"span": {"tim": 2}})",
+       "order.span.tim: \"window\" has no dimension 'tim', did "
+       "you mean 'time'?"},
       {R"("order": {"home": 1})", "order.home: expected true or false"},
       {R"("order": {"home": true, "lanes": 2})", "it goes with \"shuffle\": \"block\""},
       {R"("order": {"home": true, "shuffle": "block"})", "order.home: it goes with \"lanes\""},
       {R"("order": {"world": 2})", "order: unknown key 'world'"},
       {R"("epochs": {"count": 0})", "epochs.count: 0 is too small"},
       {R"("epochs": {"samples": 0})", "epochs.samples: 0 is too small"},
-      {R"("epochs": {"samples": 1152921504606846977})", "epochs.samples: 1152921504606846977 is too"},
+      {R"("epochs": {"samples": 1152921504606846977})",
+       "epochs.samples: 1152921504606846977 is too"},
       {R"("epochs": {"length": 5})", "epochs: unknown key 'length': write \"samples\""},
   };
   for (const auto& [members, message] : wrong) {
@@ -68,12 +72,11 @@ TEST(OrderSpec, MistakesAreNamed) {
 }
 
 TEST(OrderSpec, XbatcherHasItsOwnOrder) {
-  for (const char* members :
-       {R"("order": {"lanes": 2})", R"("order": {"span": {"t": 2}})", R"("order": {"home": false})",
-        R"("epochs": {"samples": 5})"}) {
+  for (const char* members : {R"("order": {"lanes": 2})", R"("order": {"span": {"t": 2}})",
+                              R"("order": {"home": false})", R"("epochs": {"samples": 5})"}) {
     try {
-      parse_view_spec(R"({"xbatcher": {"input_dims": {"t": 1}}, )" + std::string(members) + "}", "given",
-                      "f");
+      parse_view_spec(R"({"xbatcher": {"input_dims": {"t": 1}}, )" + std::string(members) + "}",
+                      "given", "f");
       ADD_FAILURE() << members;
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr("xbatcher's batches have their own order")) << members;

@@ -75,6 +75,19 @@ TEST(ShuffleQuality, TheDimensionThatIsMixedWorstCounts) {
   EXPECT_LT(*shuffle_quality(*block), 0.02);
 }
 
+TEST(ShuffleQuality, OfAStepIsThatOfTheBatchesOfAllRanks) {
+  // A run of one group: batches of neighbours, of as many groups as there are lanes.
+  const auto lanes = view(4000, 1, 20, R"("window": {"time": 1}, "batch": 10,
+      "order": {"shuffle": "block", "buffer": 1, "lanes": 8})");
+  EXPECT_LT(*shuffle_quality(*lanes), 0.02);
+  EXPECT_NEAR(*shuffle_quality(*lanes, 8), 1 - 1.0 / 8, 0.04);
+  // Pairs of batches of one are those that a lane has in succession.
+  const auto single = view(4000, 1, 20, R"("window": {"time": 1},
+      "order": {"shuffle": "block", "buffer": 1, "lanes": 8})");
+  EXPECT_LT(*shuffle_quality(*single), 0.02);
+  EXPECT_FALSE(shuffle_quality(*lanes, 500));  // an epoch has 400 batches
+}
+
 TEST(ShuffleQuality, OfVeryManySamplesIsEstimated) {
   const auto large = view(2000, 2000, 2000, R"("window": {"time": 1, "x": 1}, "batch": 100,
                                               "order": {"shuffle": "global"})");

@@ -19,8 +19,9 @@ std::shared_ptr<const View> view(const std::string& json, std::int64_t times = 2
 }
 
 std::shared_ptr<const View> pairs(const std::string& order, std::int64_t times = 2000) {
-  return view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 5, "order": )" + order + "}",
-              times);
+  return view(
+      R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 5, "order": )" + order + "}",
+      times);
 }
 
 TEST(Cluster, RanksAreSpreadInOrder) {
@@ -61,7 +62,8 @@ TEST(NodeCost, OneNodeFetchesEachChunkOnce) {
 TEST(NodeCost, TheFormulaIsNearWhatIsCounted) {
   for (const char* order :
        {R"({"shuffle": "global"})", R"({"shuffle": "none"})", R"({"shuffle": "none", "lanes": 16})",
-        R"({"shuffle": "block", "buffer": 10})", R"({"shuffle": "block", "buffer": 2, "lanes": 16})",
+        R"({"shuffle": "block", "buffer": 10})",
+        R"({"shuffle": "block", "buffer": 2, "lanes": 16})",
         R"({"shuffle": "block", "buffer": 1, "lanes": 16, "span": {"time": 8}})",
         R"({"shuffle": "block", "buffer": 1, "lanes": 16, "span": {"time": 4}, "home": true})"})
     for (const Cluster cluster : {Cluster{16, 2}, Cluster{16, 4}, Cluster{8, 4}, Cluster{12, 4}}) {
@@ -87,8 +89,8 @@ TEST(NodeCost, OfAVeryLargeViewIsEstimated) {
 TEST(NodeCost, WithHomesTheNextEpochFetchesLittle) {
   const Cluster cluster{4, 4};
   const auto rest = [&](const char* home) {
-    const auto v = pairs(fmt::format(
-        R"({{"shuffle": "block", "buffer": 4, "lanes": 4, "home": {}}})", home), 4000);
+    const auto v = pairs(
+        fmt::format(R"({{"shuffle": "block", "buffer": 4, "lanes": 4, "home": {}}})", home), 4000);
     const auto cost = estimate_nodes(*v, estimate_cost(*v), cluster);
     return *cost->next_epoch / cost->all;
   };

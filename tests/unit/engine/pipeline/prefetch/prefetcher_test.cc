@@ -50,6 +50,17 @@ TEST_F(PrefetcherTest, BlocksAreBegunABlockAhead) {
   EXPECT_EQ(prefetcher_.due(large, 250, 500).size(), 2u);  // memory decides
 }
 
+// Each lane has a block of six batches; one rank reads both in turn.
+TEST_F(PrefetcherTest, EveryLaneHasABlock) {
+  const auto view = data_.view(
+      R"({"window": {"time": 1}, "batch": 2, "order": {"shuffle": "block", "buffer": 3, "lanes": 2}})");
+  for (const auto& [world, expected] : {std::pair(2, 7u), std::pair(1, 13u)}) {
+    const BatchRequest request{view, &kRaw, 0, 0, 0, world};
+    prefetcher_.opened(request, false);
+    EXPECT_EQ(prefetcher_.due(request, 1, 500).size(), expected) << world;
+  }
+}
+
 TEST_F(PrefetcherTest, GoesOnIntoTheNextEpochAndEndsWithTheLast) {
   open(0, 7);
   EXPECT_EQ(open(0, 8), (std::vector<std::int64_t>{9, 100}));
