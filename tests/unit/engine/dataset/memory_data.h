@@ -2,6 +2,7 @@
 // Datasets without files: arrays of Zarr format 2 that are held in memory, each value given in the
 // test.
 
+#include <concepts>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -116,7 +117,7 @@ std::vector<T> values_of(const NdArray& array) {
 }
 
 /// What `run` throws; fails the test when it throws nothing.
-template <class Run>
+template <std::invocable Run>
 Error error_of(Run&& run) {
   try {
     run();
