@@ -11,6 +11,9 @@ namespace {
 
 /// A message with more of them would fill the socket's buffer by itself.
 constexpr std::size_t kMaxInline = 32 << 10;
+/// Coordinates of one view: they are in memory for as long as it is served, beyond --memory.
+constexpr std::uint64_t kMaxSent = 32 << 20;
+static_assert(kMaxSent <= kMaxCoordinates);
 
 }  // namespace
 
@@ -20,7 +23,7 @@ std::vector<std::byte> coordinate_bytes(const View& view) {
   for (std::size_t c = 0; c < coordinates.size(); ++c) {
     const auto& values = coordinates[c].values.data;
     CoordinateRecord record{(bytes.size() + 7) / 8 * 8, values.size()};
-    if (record.offset + record.bytes > kMaxCoordinates) record.bytes = 0;
+    if (record.offset + record.bytes > kMaxSent) record.bytes = 0;
     bytes.resize(record.offset);
     append(bytes, values.data(), record.bytes);
     std::memcpy(bytes.data() + c * sizeof record, &record, sizeof record);

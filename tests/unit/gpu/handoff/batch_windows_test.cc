@@ -34,6 +34,21 @@ TEST(BatchWindows, CoordinatesBeginAtMultiplesOfEight) {
   EXPECT_EQ(read<std::int16_t>(bytes, 18), 8);
 }
 
+TEST(BatchWindows, CoordinatesThatAreTooLongAreLeftOut) {
+  MemoryData data;
+  data.declare("v", "<f4", {"x", "y"}, {5 << 20, 2}, {5 << 20, 2})
+      .index<double>("x", "<f8", std::vector<double>(5 << 20, 1.5))
+      .index<std::int16_t>("y", "<i2", {7, 8});
+  const auto all = parse_view(data.dataset(), R"({"window": {"x": 1}})");
+  ASSERT_EQ(all->coordinates().size(), 2u);
+  const std::vector<std::byte> bytes = coordinate_bytes(*all);
+  const auto x = read<CoordinateRecord>(bytes, 0), y = read<CoordinateRecord>(bytes, 16);
+  EXPECT_EQ(all->coordinates()[0].name, "x");
+  EXPECT_EQ(x.bytes, 0u);
+  EXPECT_EQ(y.bytes, 4u);
+  EXPECT_EQ(read<std::int16_t>(bytes, y.offset + 2), 8);
+}
+
 TEST(BatchWindows, FewGoWithTheMessage) {
   const SentWindows sent = windows_to_send(*view("2"), 0, 2);
   EXPECT_EQ(sent.file, nullptr);

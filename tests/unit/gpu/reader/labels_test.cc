@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "engine/base/error.h"
 
@@ -79,6 +81,23 @@ TEST(Labels, WindowsAreLoadedOnceAndChecked) {
   EXPECT_THROW(outside.values(), Error);
   EXPECT_THROW(Windows(*schema, 2, {4, 5, 0}), Error);
   EXPECT_THROW(Windows(*schema, -1, {}), Error);
+}
+
+TEST(Labels, ACoordinateThatIsLeftOutHasNone) {
+  auto schema = std::make_shared<Schema>();
+  schema->coordinates.push_back({"c", parse_dtype("int32"), 3});
+  const int fd = ::memfd_create("coordinates", 0);
+  const handoff::CoordinateRecord record{sizeof record, 0};
+  EXPECT_EQ(::write(fd, &record, sizeof record), static_cast<ssize_t>(sizeof record));
+  const auto coordinates =
+      received_coordinates(Mapping::of_file(fd, sizeof record), 0, {sizeof record, 1, 0}, schema);
+  ::close(fd);
+  try {
+    coordinates->values(0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::not_supported);
+  }
 }
 
 TEST(Labels, AnOlderServerDoesNotTellThem) {
