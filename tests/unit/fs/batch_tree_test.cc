@@ -57,8 +57,8 @@ TEST(BatchTree, APictureIsOneFileWhateverTheTensors) {
 TEST(BatchTree, ZarrIsADirectoryOfDirectories) {
   const BatchTree tree(view_of(R"("formats": ["zarr"])"));
   const auto children = tree.children(tree.top()[0]);
-  EXPECT_THAT(names(tree, children),
-              testing::UnorderedElementsAre("x", "a", ".zgroup", ".zattrs", ".zmetadata"));
+  EXPECT_THAT(names(tree, children), testing::UnorderedElementsAre("x", "t_start", "a", ".zgroup",
+                                                                   ".zattrs", ".zmetadata"));
   for (std::uint32_t slot : children) {
     if (tree.slots()[slot].name != "a") continue;
     EXPECT_THAT(names(tree, tree.children(slot)), ElementsAre(".zarray", ".zattrs", "0.0.0"));
