@@ -436,7 +436,7 @@ void Connection::send(Asked asked) {
   message.fallback = delivered.fallback;
   const std::int64_t before = asked.batch * view.batch_size();
   message.samples = view_->remainder == Remainder::keep
-                        ? std::min(view.batch_size(), view.samples() - before)
+                        ? std::min(view.batch_size(), view.epoch_samples() - before)
                         : view.batch_size();
   message.memory_count = static_cast<std::uint32_t>(delivered.memories.size());
   message.tensor_count = static_cast<std::uint32_t>(delivered.tensors.size());

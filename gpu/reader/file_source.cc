@@ -153,7 +153,7 @@ std::shared_ptr<Batch> FileSource::read(std::int64_t epoch, std::int64_t batch, 
   made->number = batch;
   made->samples =
       schema_->remainder == handoff::Remainder::keep
-          ? std::min(schema_->batch_size, schema_->samples - batch * schema_->batch_size)
+          ? std::min(schema_->batch_size, schema_->epoch_samples - batch * schema_->batch_size)
           : schema_->batch_size;
   made->coordinates = coordinates_;
   if (schema_->has_windows) made->windows = file_windows(path, schema_, made->samples);

@@ -59,10 +59,12 @@ Schema parse_schema(std::string schema_json, std::string view_json) {
     Schema schema;
     schema.view = json.at("view").get<std::string>();
     schema.samples = json.at("samples").get<std::int64_t>();
+    schema.epoch_samples = json.value("epoch_samples", schema.samples);
     schema.batch_size = json.at("batch_size").get<std::int64_t>();
     schema.batches = json.at("batches").get<std::int64_t>();
     schema.epochs = json.at("epochs").get<std::int64_t>();
-    if (schema.samples < 0 || schema.batch_size < 0 || schema.batches < 0)
+    if (schema.samples < 0 || schema.epoch_samples < 0 || schema.batch_size < 0 ||
+        schema.batches < 0)
       throw Error(ErrorCode::corrupt, "a number is negative", "schema.json");
     for (const auto& tensor : json.at("tensors"))
       schema.tensors.push_back({tensor.at("name").get<std::string>(),

@@ -38,7 +38,7 @@ struct WindowInfo {
 
 struct Schema {
   std::string view;
-  std::int64_t samples = 0, batch_size = 0, batches = 0, epochs = 0;
+  std::int64_t samples = 0, epoch_samples = 0, batch_size = 0, batches = 0, epochs = 0;
   std::vector<TensorInfo> tensors;
   std::vector<std::string> formats;
   std::vector<CoordinateInfo> coordinates;

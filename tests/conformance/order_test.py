@@ -130,3 +130,12 @@ def test_a_plan_says_what_a_world_costs(batchfs, tmp_path):
                              (("--world", 2, "--nodes", 3), "--nodes 3 is more than --world 2")):
         failed = batchfs.run("plan", store, "--view", tmp_path / "v.json", *options)
         assert failed.returncode != 0 and message in failed.stderr.decode()
+
+
+def test_a_plan_of_epochs_of_some_samples(batchfs, store, tmp_path):
+    view = {"window": WINDOW, "batch": 25, "epochs": {"count": 4, "samples": 130}}
+    found = plan(batchfs, store, tmp_path, view)
+    assert (found["samples"], found["epoch_samples"], found["batches"], found["epochs"]) == (600, 130, 6, 4)
+    assert found["epoch_bytes"] == 130 * 2 * 4
+    text = batchfs.bytes("plan", store, "--view", tmp_path / "v.json").decode()
+    assert "600 samples, 130 an epoch, in 6 batches of 25, 4 epochs" in text

@@ -43,7 +43,11 @@ def server(folder):
 
 def values(batches):
     """Number and samples of each batch."""
-    return [(batch.number, tuple(batch["v"].numpy()[:, 0].tolist())) for batch in batches]
+    result = []
+    for batch in batches:
+        result.append((batch.number, tuple(batch["v"].numpy()[:, 0].tolist())))
+        assert batch.samples == len(result[-1][1])
+    return result
 
 
 @pytest.mark.parametrize("view", ["two", "global", "block", "home", "drop", "short", "long"])

@@ -164,8 +164,12 @@ Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory,
 std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memory,
                       const std::optional<ScanCost>& scan,
                       const std::optional<ClusterPlan>& cluster) {
-  std::string out = fmt::format("View {}: {}{} in {} of {}, {}\n\n", printable(view.name()),
-                                scan ? "at most " : "", counted(view.samples(), "sample"),
+  const std::string of_epoch =
+      view.epoch_samples() == view.samples()
+          ? ""
+          : fmt::format(", {} an epoch,", count_text(view.epoch_samples()));
+  std::string out = fmt::format("View {}: {}{}{} in {} of {}, {}\n\n", printable(view.name()),
+                                scan ? "at most " : "", counted(view.samples(), "sample"), of_epoch,
                                 counted(view.batches(), "batch", "batches"),
                                 count_text(view.batch_size()), counted(view.epochs(), "epoch"));
   Table tensors({"tensor", "type", "dimensions", "shape of a full batch"});

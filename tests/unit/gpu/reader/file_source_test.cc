@@ -28,7 +28,7 @@ class ViewFiles {
     };
     write(
         "schema.json",
-        R"({"view": "v", "samples": 10, "batch_size": 4, "batches": 3, "epochs": 1, "formats": )" +
+        R"({"view": "v", "samples": 7, "epoch_samples": 10, "batch_size": 4, "batches": 3, "epochs": 1, "formats": )" +
             formats + R"(, "tensors": [)" + tensor("x") + (tensors > 1 ? ", " + tensor("y") : "") +
             "]}");
     write("view.json", R"({"batch": {"size": 4, "remainder": ")" + remainder + R"("}})");

@@ -15,6 +15,7 @@ TEST(Schema, IsRead) {
   const Schema schema = parse_schema(kSchema, R"({"batch": {"size": 3, "remainder": "pad"}})");
   EXPECT_EQ(schema.view, "v");
   EXPECT_EQ(schema.batches, 14);
+  EXPECT_EQ(schema.epoch_samples, 40);
   EXPECT_EQ(schema.tensors.at(0).dims, (std::vector<std::string>{"sample", "a"}));
   EXPECT_EQ(schema.remainder, handoff::Remainder::pad);
   EXPECT_EQ(parse_schema(kSchema, R"({"xbatcher": {}})").remainder, handoff::Remainder::keep);
