@@ -131,6 +131,10 @@ void SessionState::identify(std::string_view identity) {
   }
 }
 
+std::string SessionState::identity() const {
+  return std::string(layout_->identity, layout_->identity_size);
+}
+
 std::uint32_t SessionState::next_generation() { return ++layout_->generation; }
 
 std::vector<SessionState::OpenedFile> SessionState::opened_files() const {

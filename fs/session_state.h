@@ -65,6 +65,8 @@ class SessionState {
 
   /// What the inode numbers are made of. Throws stale when a daemon before this one found another.
   void identify(std::string_view identity);
+  /// What a daemon before this one gave identify(); empty: there was none.
+  std::string identity() const;
 
   /// The number of this daemon among those of the session, from 1 on. Counts up.
   std::uint32_t next_generation();

@@ -87,7 +87,8 @@ class Scan {
 
   void verify(const FormPtr& form) {
     const std::int64_t before = done_;
-    const bool lists = form->selects_all && store_->can_list();
+    // A store with a history lists its arrays, not their chunks.
+    const bool lists = form->selects_all && store_->can_list() && !store_->revision();
     const auto take = [&](const Dims& object, const std::string& key) {
       if (!tick()) return false;
       if (form->shards) return start_index(form, object, key, lists);

@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/budget.h"
 #include "engine/base/limits.h"
 #include "engine/store/cache/disk_cache.h"
 #include "engine/store/cloud/cloud_store.h"
 #include "engine/store/cloud/http_store.h"
+#include "engine/store/icechunk/icechunk_store.h"
 #include "engine/store/local/local.h"
 #include "engine/store/object_versions.h"
 #include "engine/store/store_kind.h"
@@ -78,8 +80,9 @@ void Store::read_version_async(const std::string& key, ByteRange range, const st
   });
 }
 
-std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config) {
-  if (url.empty()) throw Error(ErrorCode::invalid_argument, "the store's path is empty");
+namespace {
+
+std::shared_ptr<Store> open_plain_store(const std::string& url, const StoreConfig& config) {
   const std::size_t colon = url.find("://");
   const std::string scheme = colon == std::string::npos ? "" : url.substr(0, colon);
   if (!scheme.empty() && scheme != "file") return open_remote_store(scheme, url, config);
@@ -97,6 +100,50 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& con
   refuse_other_file(path);
   return open_local_store(
       path, {.follow_links = config.follow_links, .versions = version_options(config)});
+}
+
+constexpr std::string_view kIcechunk = "icechunk+";
+
+/// nullptr where there is none.
+std::shared_ptr<Store> open_repository(std::shared_ptr<Store> objects, const std::string& url,
+                                       const StoreConfig& config) {
+  const bool is_archive = objects->is_fixed();
+  StoreConfig fresh = config;
+  fresh.cache_dir.clear();
+  fresh.versions.reset();
+  fresh.revalidate = true;
+  // Of what the user said for the repository, nothing that names a server or who asks it.
+  StoreConfig outside = fresh;
+  outside.endpoint.clear();
+  outside.region.clear();
+  outside.profile.clear();
+  outside.redirects = outside.revalidate = false;
+  const auto open = [outside](const std::string& place) {
+    return open_plain_store(place, outside);
+  };
+  auto entry = is_archive ? objects : open_plain_store(url, fresh);
+  return open_icechunk_store({std::move(entry), std::move(objects), open}, config.icechunk,
+                             config.memory != 0 ? config.memory : default_memory_budget());
+}
+
+}  // namespace
+
+std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config) {
+  const bool is_repository = url.starts_with(kIcechunk);
+  const std::string place = is_repository ? url.substr(kIcechunk.size()) : url;
+  if (place.empty()) throw Error(ErrorCode::invalid_argument, "the store's path is empty");
+  std::shared_ptr<Store> store = open_plain_store(place, config);
+  if (auto repository = open_repository(store, place, config)) return repository;
+  if (is_repository)
+    throw Error(ErrorCode::not_found,
+                "no Icechunk repository: neither repo nor refs/branch.main/ref.json is there",
+                store->url());
+  if (config.icechunk.names_a_version())
+    throw Error(ErrorCode::invalid_argument,
+                "--branch, --tag, --snapshot and --as-of are for Icechunk repositories, which "
+                "this is not",
+                store->url());
+  return store;
 }
 
 void ListingMemory::add(const Store::Entry& entry, const std::string& where) {

@@ -17,6 +17,7 @@
 
 #include "engine/base/buffer.h"
 #include "engine/base/error.h"
+#include "engine/store/icechunk/options.h"
 
 namespace batchfs {
 
@@ -86,6 +87,7 @@ class Store {
     std::string
         version;  // what changes when the object does (an ETag); empty: the store cannot tell
     std::optional<std::uint64_t> object_size;  // where the answer told
+    std::optional<std::int64_t> modified;      // seconds since 1970, where the answer told
   };
   using VersionedDone = std::function<void(std::variant<VersionedRead, std::exception_ptr>)>;
   /// As read_async(), for callers that keep what they read: without bytes when the object still has
@@ -124,6 +126,19 @@ class Store {
   /// Are the objects fixed when the store is opened (an archive)? Then none appears or vanishes
   /// alone.
   virtual bool is_fixed() const { return false; }
+
+  /// The version of its contents that a store with a history shows.
+  struct Revision {
+    std::string id;
+    std::string chosen_by;  // "branch main"; empty: by its id
+    std::uint64_t time;     // when it was written: microseconds since 1970
+    std::string message;
+  };
+  /// nullopt: a store without a history.
+  virtual std::optional<Revision> revision() const { return std::nullopt; }
+
+  /// Bytes of the memory budget that the store may take while it is open.
+  virtual std::uint64_t held_memory() const { return 0; }
 };
 
 /// Which answers to the request for an object mean that it is not there. Servers may say
@@ -149,6 +164,8 @@ struct StoreConfig {
   bool cache_trust = false;      // use cached objects without revalidation
   bool cache_waits = false;      // a read is done when its bytes are in the cache: for filling it
   bool follow_links = false;     // symbolic links of a local store may lead out of it
+  bool redirects = true;         // a web server may send its readers to another address
+  bool revalidate = false;       // caches on the way to a web server are to ask it again
   /// Called with a line for the log when the cache can keep nothing more, and when versions are
   /// forgotten: once each, on any thread. May be empty.
   std::function<void(const std::string&)> warn;
@@ -156,10 +173,12 @@ struct StoreConfig {
       0;  // bytes that the directory of an archive may take; 0: default_memory_budget()
   std::uint64_t version_memory = 0;  // bytes for the versions of objects that were read; 0: 64 MiB
   std::shared_ptr<VersionTable> versions;  // of a session, for these; null: of the store's own
+  IcechunkOptions icechunk;                // of what is an Icechunk repository
 };
 
 /// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip
-/// archive. Throws not_found when nothing is there, access_denied, invalid_argument, not_supported.
+/// archive or an Icechunk repository; `icechunk+URL` insists on the latter. Throws not_found when
+/// nothing is there, access_denied, invalid_argument, not_supported.
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config = {});
 
 /// The memory of one listing, counted: of all entries together at most kMaxListing bytes.

@@ -52,8 +52,8 @@ std::pair<std::string_view, std::string_view> words(StoreKind kind) {
   constexpr std::string_view kConvert = "open it with xarray and write a Zarr copy with to_zarr()";
   switch (kind) {
     case StoreKind::icechunk:
-      return {"an Icechunk repository",
-              "open it with icechunk and xarray and write a Zarr copy with to_zarr()"};
+      return {"an Icechunk repository without a branch main, or from before Icechunk 0.1.3",
+              "name a branch with --branch, or write it again with a newer Icechunk"};
     case StoreKind::kerchunk_json:
       return {"a kerchunk reference set (JSON)",
               "open it with xarray's engine \"kerchunk\" and write a Zarr copy with to_zarr()"};

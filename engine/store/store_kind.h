@@ -14,7 +14,7 @@
 namespace batchfs {
 
 enum class StoreKind {
-  icechunk,
+  icechunk,       // and not one that can be read
   kerchunk_json,  // also what VirtualiZarr writes
   kerchunk_parquet,
   n5,

@@ -66,7 +66,8 @@ class Opener {
                          ? join_path(path, array.zarr_format == 3 ? "zarr.json" : ".zarray")
                      : result_.zarr_format == 3 ? "zarr.json"
                                                 : ".zmetadata";
-    result_.snapshot_id = reader_.digest();
+    result_.revision = store_.revision();
+    result_.snapshot_id = result_.revision ? result_.revision->id : reader_.digest();
     result_.memory = memory_.used();
     return std::move(result_);
   }

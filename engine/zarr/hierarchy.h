@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,10 @@ struct Hierarchy {
   std::map<std::string, ArrayMetadata> arrays;  // by path
   /// Metadata that could not be used: key and reason. Shown by inspect, logged by the mount.
   std::vector<std::pair<std::string, std::string>> problems;
-  /// A digest of all metadata read: names this snapshot of the store.
+  /// Names this snapshot of the store: its own id of it, else a digest of all metadata read.
   std::string snapshot_id;
+  /// What a store with a history says of this version.
+  std::optional<Store::Revision> revision;
   /// Bytes of memory that all this takes, estimated.
   std::uint64_t memory = 0;
 

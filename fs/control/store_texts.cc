@@ -7,6 +7,7 @@
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/zarr/codecs_text.h"
+#include "engine/zarr/revision_text.h"
 
 namespace batchfs {
 
@@ -51,6 +52,8 @@ std::string store_summary(const StoreContents& contents) {
       "{}\nZarr format {}, {}, {}, {} of values\n", printable(contents.url),
       contents.hierarchy.zarr_format, counted(std::ssize(contents.hierarchy.arrays), "array"),
       counted(std::ssize(contents.hierarchy.groups), "group"), format_size(contents.bytes));
+  if (contents.hierarchy.revision)
+    text += fmt::format("Icechunk {}\n", revision_text(*contents.hierarchy.revision));
   if (!contents.dataset.dims().empty()) {
     text += "\nDimensions\n";
     for (const auto& [name, size] : contents.dataset.dims())
@@ -99,13 +102,13 @@ std::string store_json(const StoreContents& contents) {
   }
   Json views = Json::array();
   for (const auto& view : contents.views) views.push_back(view->name());
-  return json_text({{"url", contents.url},
-                    {"snapshot", contents.hierarchy.snapshot_id},
-                    {"zarr_format", contents.hierarchy.zarr_format},
-                    {"consolidated", contents.hierarchy.consolidated},
-                    {"arrays", std::move(arrays)},
-                    {"views", std::move(views)}}) +
-         "\n";
+  Json json = {{"url", contents.url}, {"snapshot", contents.hierarchy.snapshot_id}};
+  if (contents.hierarchy.revision) json["icechunk"] = revision_json(*contents.hierarchy.revision);
+  json["zarr_format"] = contents.hierarchy.zarr_format;
+  json["consolidated"] = contents.hierarchy.consolidated;
+  json["arrays"] = std::move(arrays);
+  json["views"] = std::move(views);
+  return json_text(json) + "\n";
 }
 
 }  // namespace batchfs

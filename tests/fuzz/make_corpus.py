@@ -4,11 +4,11 @@ write such data. Run again when a target's input changes: python3 tests/fuzz/mak
 import io
 import json
 import pathlib
-import shutil
 import struct
 import tempfile
 import zipfile
 
+import icechunk
 import numcodecs
 import numpy as np
 import xarray as xr
@@ -161,6 +161,35 @@ def zips():
     put("zip", file.getvalue())
 
 
+def unpacked(file):
+    """A file of an Icechunk repository without its compression, which would hide it from the fuzzer."""
+    if not file.startswith(b"ICE\xf0\x9f\xa7\x8aCHUNK") or file[38] != 1:
+        return file
+    return file[:38] + b"\0" + bytes(numcodecs.Zstd().decode(file[39:]))
+
+
+def repository(folder, leave_out=("transactions", "config.yaml", "overwritten")):
+    found = [p for p in sorted(folder.rglob("*")) if p.is_file() and p.relative_to(folder).parts[0] not in leave_out]
+    return b"".join(str(p.relative_to(folder)).encode() + b"\0" + struct.pack("<I", len(unpacked(p.read_bytes()))) +
+                    unpacked(p.read_bytes()) for p in found)
+
+
+def repositories():
+    """Of version 1. Those of version 2 (icechunk/v2-*) were made so by icechunk 2.3.0."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = icechunk.Repository.create(icechunk.local_filesystem_storage(folder))
+        session = made.writable_session("main")
+        root = zarr.create_group(session.store)
+        root.create_array("g/a", shape=(4, 4), chunks=(2, 2), dtype="i2")[:] = 7
+        root.create_array("native", shape=(8, 8, 16), chunks=(8, 8, 16), dtype="f4", compressors=None)[:] = \
+            np.arange(1024).reshape(8, 8, 16)
+        root.create_array("scalar", shape=(), dtype="f8")[...] = 1
+        session.store.set_virtual_ref("g/a/c/0/1", "s3://example-archive/data/x.bin", offset=3, length=8,
+                                      checksum="tag", validate_container=False)
+        made.create_tag("t", snapshot_id=session.commit("one"))
+        put("icechunk", repository(pathlib.Path(folder)))
+
+
 def answers():
     def answer(service, status, body, headers=""):
         put("answers", bytes([service, status]) + headers.encode() + b"\0" + body.encode())
@@ -243,8 +272,9 @@ def inits():
 
 
 if __name__ == "__main__":
-    shutil.rmtree(CORPUS, ignore_errors=True)
-    for make in (metadata, values, views, codecs, chunks_for_the_gpu, shard_indexes, zips, answers, messages, inits):
+    for seed in CORPUS.glob("*/[0-9][0-9]"):
+        seed.unlink()
+    for make in (metadata, values, views, codecs, chunks_for_the_gpu, shard_indexes, zips, repositories, answers, messages, inits):
         make()
     put("program", bytes(100))
     put("program", struct.pack("<BBB10B", 2, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0) + struct.pack("<QQQIxxxx", 0, 64, 128, 0) + bytes(64))

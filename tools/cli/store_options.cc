@@ -10,6 +10,7 @@
 #include "engine/base/buffer_pool.h"
 #include "engine/base/strings.h"
 #include "engine/base/system_error.h"
+#include "tools/cli/repository_options.h"
 
 namespace batchfs {
 
@@ -31,7 +32,8 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64
 void add_store_options(CLI::App& app, StoreOptions& options) {
   app.add_option(
          "STORE", options.store,
-         "the store: a directory or a .zip (path or file://), http(s)://, s3://, gs://, az://")
+         "the store: a directory or a .zip (path or file://), http(s)://, s3://, gs://, az://; a "
+         "Zarr store or an Icechunk repository")
       ->required()
       ->type_name("");
   add_engine_options(app, options);
@@ -50,6 +52,7 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
   app.add_flag("--follow-links,--follow_links", options.config.follow_links,
                "follow symbolic links that lead out of the store")
       ->group("Local stores");
+  add_repository_options(app, options.config.icechunk);
   app.add_option("--cache-dir", options.config.cache_dir, "cache fetched objects in this directory")
       ->type_name("DIR")
       ->group(remote);

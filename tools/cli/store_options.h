@@ -37,9 +37,9 @@ struct OpenedStore {
   /// beyond kMinPooled.
   std::uint64_t budget = 0;
   /// Bytes of the memory budget that the metadata takes as long as it is open: what it takes beyond
-  /// kFreeMetadata.
+  /// kFreeMetadata; and what the store itself may take.
   std::uint64_t held_memory() const {
-    return hierarchy->memory - std::min(hierarchy->memory, kFreeMetadata);
+    return hierarchy->memory - std::min(hierarchy->memory, kFreeMetadata) + store->held_memory();
   }
 };
 OpenedStore open_zarr(const StoreOptions& options);

@@ -7,7 +7,9 @@
 #include "engine/base/counted.h"
 #include "engine/base/strings.h"
 #include "engine/dataset/dataset.h"
+#include "engine/store/icechunk/icechunk_store.h"
 #include "engine/zarr/codecs_text.h"
+#include "engine/zarr/revision_text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/store_options.h"
 #include "tools/cli/text.h"
@@ -19,6 +21,7 @@ namespace {
 struct InspectOptions {
   StoreOptions store;
   bool json = false;
+  bool log = false;
 };
 
 /// An array as it can be read: its chunks, and why it cannot be.
@@ -84,6 +87,7 @@ std::string store_json_text(const OpenedStore& opened, const std::vector<Inspect
   json["zarr_format"] = hierarchy.zarr_format;
   json["consolidated"] = hierarchy.consolidated;
   json["snapshot"] = hierarchy.snapshot_id;
+  if (hierarchy.revision) json["icechunk"] = revision_json(*hierarchy.revision);
   json["groups"] = Json::object();
   for (const auto& [path, group] : hierarchy.groups) {
     append_member(json["groups"], path_text(path), {{"attributes", group.attributes}});
@@ -142,6 +146,7 @@ std::string summary_text(const OpenedStore& opened, const std::vector<InspectedA
          counted(std::ssize(hierarchy.groups), "group") + ", " +
          counted(std::ssize(entries), "array") + ", " + format_size(bytes) + " decoded" +
          (hierarchy.consolidated ? ", consolidated metadata" : "") + "\n";
+  if (hierarchy.revision) out += "Icechunk " + revision_text(*hierarchy.revision) + "\n";
   for (const auto& [group, members] : by_group) {
     out += "\n" + printable(path_text(group)) + "\n" + group_text(members);
   }
@@ -161,14 +166,57 @@ std::string summary_text(const OpenedStore& opened, const std::vector<InspectedA
   return out;
 }
 
+/// Snapshots that --log shows.
+constexpr std::size_t kMostShown = 10'000;
+
+IcechunkLog log_of(const OpenedStore& opened) {
+  std::optional<IcechunkLog> log = icechunk_log(*opened.store, kMostShown);
+  if (!log)
+    throw Error(ErrorCode::invalid_argument,
+                "--log is for Icechunk repositories, which this is not", opened.store->url());
+  return std::move(*log);
+}
+
+std::string log_json_text(const OpenedStore& opened) {
+  const IcechunkLog log = log_of(opened);
+  Json json = {{"store", opened.store->url()},
+               {"history", Json::array()},
+               {"complete", log.complete},
+               {"branches", Json::object()},
+               {"tags", Json::object()}};
+  for (const IcechunkLog::Snapshot& snapshot : log.history)
+    json["history"].push_back({{"snapshot", snapshot.id},
+                               {"time", utc_text(snapshot.time)},
+                               {"message", snapshot.message}});
+  for (const auto& [name, id] : log.branches) append_member(json["branches"], name, id);
+  for (const auto& [name, id] : log.tags) append_member(json["tags"], name, id);
+  return json_text(json) + "\n";
+}
+
+std::string log_text(const OpenedStore& opened) {
+  const IcechunkLog log = log_of(opened);
+  Table history({"snapshot", "time", "message"});
+  for (const IcechunkLog::Snapshot& snapshot : log.history)
+    history.add({snapshot.id, utc_text(snapshot.time), printable(snapshot.message)});
+  std::string out = printable(opened.store->url()) + "\n\n" + history.text();
+  if (!log.complete) out += "and older ones\n";
+  Table names({"", "name", "snapshot"});
+  for (const auto& [name, id] : log.branches) names.add({"branch", printable(name), id});
+  for (const auto& [name, id] : log.tags) names.add({"tag", printable(name), id});
+  return out + "\n" + names.text();
+}
+
 }  // namespace
 
 CommandAction setup_inspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
   add_store_options(app, options->store);
   app.add_flag("--json", options->json, "write JSON, for programs");
+  app.add_flag("--log", options->log,
+               "show the history, branches and tags of an Icechunk repository");
   return [options](Output& output) {
     const OpenedStore opened = open_zarr(options->store);
+    if (options->log) return output.write(options->json ? log_json_text(opened) : log_text(opened));
     std::vector<InspectedArray> entries;
     for (const auto& [path, metadata] : opened.hierarchy->arrays) {
       entries.push_back(examine(opened, metadata));

@@ -8,6 +8,7 @@
 
 #include "engine/base/json_text.h"
 #include "engine/base/log.h"
+#include "engine/base/strings.h"
 #include "engine/base/system_error.h"
 #include "engine/pipeline/engine.h"
 #include "fs/file_system.h"
@@ -113,6 +114,10 @@ FileSystem::Options file_system_options(const MountOptions& options, const Store
   return shown;
 }
 
+std::string digest_of(const std::string& text) {
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
 /// What inode numbers are made of, see SessionState. To be changed with the arithmetic of fs/tree.
 std::string identity(const OpenedStore& opened,
                      const std::vector<std::shared_ptr<const View>>& views) {
@@ -125,7 +130,19 @@ std::string identity(const OpenedStore& opened,
     add(json_text(view->resolved()));
     add(json_text(view->schema()));
   }
-  return fmt::format("{} {} {:016x}", kArithmetic, opened.hierarchy->snapshot_id, digest);
+  const auto& revision = opened.hierarchy->revision;
+  return fmt::format("{} {} {:016x}{}", kArithmetic, opened.hierarchy->snapshot_id, digest,
+                     revision ? " " + digest_of(revision->chosen_by) : "");
+}
+
+/// The snapshot of an Icechunk repository that a session began with, if this daemon, which goes on
+/// with the session, is to show the same branch; else empty. The branch may have moved on.
+std::string pinned_snapshot(const std::string& numbers, const IcechunkOptions& options) {
+  const std::vector<std::string> words = split(numbers, ' ');
+  const std::string branch = "branch " + (options.branch.empty() ? "main" : options.branch);
+  const bool follows_branch =
+      options.tag.empty() && options.snapshot.empty() && numbers.ends_with(" " + digest_of(branch));
+  return follows_branch && words.size() > 3 ? words[1] : std::string();
 }
 
 /// Seconds that reads of the store may take to end with the mount.
@@ -141,6 +158,8 @@ OpenedStore open_store(const MountOptions& options, const Supervised& supervisor
   StoreOptions store = options.store;
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
   store.config.versions = SessionState::versions(supervisor.state);
+  store.config.icechunk.pinned =
+      pinned_snapshot(SessionState(supervisor.state).identity(), store.config.icechunk);
   return open_zarr(store);
 }
 

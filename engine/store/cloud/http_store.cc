@@ -23,8 +23,8 @@ bool says_access_denied(const HttpResponse& response) {
 }  // namespace
 
 HttpService::HttpService(const std::string& url, std::shared_ptr<HttpClient> client,
-                         MissingAnswers missing)
-    : client_(std::move(client)), missing_(missing) {
+                         Options options)
+    : client_(std::move(client)), options_(options) {
   const Uri uri = parse_uri(url);
   if (uri.scheme != "http" && uri.scheme != "https")
     throw Error(ErrorCode::invalid_argument, "not an http:// or https:// URL", uri.text());
@@ -37,7 +37,10 @@ HttpService::HttpService(const std::string& url, std::shared_ptr<HttpClient> cli
 }
 
 HttpRequest HttpService::get(const std::string& key) {
-  return {.url = shown_ + "/" + percent_encode(key, "/") + query_};
+  HttpRequest request{.url = shown_ + "/" + percent_encode(key, "/") + query_};
+  request.follow_redirects = options_.redirects;
+  if (options_.revalidate) request.headers.emplace_back("Cache-Control", "no-cache");
+  return request;
 }
 
 HttpRequest HttpService::head(const std::string& key) {
@@ -62,9 +65,9 @@ void HttpService::authorize(HttpRequest& request) {
 Verdict HttpService::classify(const HttpResponse& response) {
   Verdict verdict = classify_status(response);
   if (verdict.kind == Verdict::ok) has_read_ = true;
-  if (missing_ == MissingAnswers::also_403 && response.status == 403)
+  if (options_.missing == MissingAnswers::also_403 && response.status == 403)
     return {Verdict::missing, std::nullopt};
-  if (missing_ == MissingAnswers::only_404) return verdict;
+  if (options_.missing == MissingAnswers::only_404) return verdict;
   const bool says_who_asks = !query_.empty() || !authorization_.empty();
   if (!says_access_denied(response) || says_who_asks || !has_read_) return verdict;
   if (forbidden_ == Forbidden::is_missing) return {Verdict::missing, std::nullopt};
@@ -89,7 +92,8 @@ void HttpService::find_out() {
 
 std::shared_ptr<Store> open_http_store(const std::string& url, const StoreConfig& config) {
   auto client = std::make_shared<HttpClient>(HttpClient::Options{.timeout = config.timeout});
-  auto service = std::make_shared<HttpService>(url, client, config.missing);
+  auto service = std::make_shared<HttpService>(
+      url, client, HttpService::Options{config.missing, config.redirects, config.revalidate});
   return std::make_shared<ObjectStore>(std::move(service), std::move(client),
                                        request_options(config), version_options(config));
 }

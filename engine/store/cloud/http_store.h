@@ -22,8 +22,14 @@ namespace batchfs {
 /// query (a signature, say) is sent with every request.
 class HttpService : public ObjectService {
  public:
-  HttpService(const std::string& url, std::shared_ptr<HttpClient> client,
-              MissingAnswers missing = MissingAnswers::find_out);
+  struct Options {
+    MissingAnswers missing = MissingAnswers::find_out;
+    bool redirects = true;    // see StoreConfig
+    bool revalidate = false;  // see StoreConfig
+  };
+  HttpService(const std::string& url, std::shared_ptr<HttpClient> client)
+      : HttpService(url, std::move(client), Options()) {}
+  HttpService(const std::string& url, std::shared_ptr<HttpClient> client, Options options);
 
   std::string url() const override { return shown_; }
   HttpRequest get(const std::string& key) override;
@@ -39,7 +45,7 @@ class HttpService : public ObjectService {
   void find_out();
 
   const std::shared_ptr<HttpClient> client_;
-  const MissingAnswers missing_;
+  const Options options_;
   std::string shown_;          // without secrets, no trailing slash
   std::string query_;          // with its '?'; empty: none
   std::string authorization_;  // the header's value; empty: none

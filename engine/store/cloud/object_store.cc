@@ -46,6 +46,7 @@ class ObjectStore::Reads {
     Buffer bytes;
     std::optional<std::uint64_t> object_size;  // where the answer told
     std::string version;
+    std::optional<std::int64_t> modified;
     bool unchanged = false;  // no bytes: the object has the version that was known
   };
   using PartOutcome = std::variant<std::optional<Part>, std::exception_ptr>;
@@ -286,11 +287,12 @@ class ObjectStore::Reads {
       return;
     }
     if (response->status == 304) {
-      for (const Want& want : wants) want.done(Part{{}, {}, read->known, true});
+      for (const Want& want : wants) want.done(Part{{}, {}, read->known, {}, true});
       return;
     }
     const std::optional<std::uint64_t> total = check_object(*response, range, {});
     const std::string version = version_of(*response);
+    const std::optional<std::int64_t> modified = modified_of(*response);
     if (response->status == 416) response->body = {};
     for (std::size_t i = 0; i < wants.size(); ++i) {
       const auto [begin, length] = slice(read->range, wants[i].range, response->body.size());
@@ -298,11 +300,11 @@ class ObjectStore::Reads {
       try {
         if (i + 1 == wants.size() && begin == 0) {
           response->body.truncate(length);
-          part = Part{std::move(response->body), total, version};
+          part = Part{std::move(response->body), total, version, modified};
         } else {
           Buffer bytes(length);
           if (length > 0) std::memcpy(bytes.data(), response->body.data() + begin, length);
-          part = Part{std::move(bytes), total, version};
+          part = Part{std::move(bytes), total, version, modified};
         }
       } catch (const std::bad_alloc&) {
         part =
@@ -381,6 +383,7 @@ void ObjectStore::read_version_async(const std::string& key, ByteRange range,
                     read.unchanged = part->unchanged;
                     read.version = std::move(part->version);
                     read.object_size = part->object_size;
+                    read.modified = part->modified;
                     if (nothing) part->bytes.truncate(0);
                     if (!part->unchanged) read.bytes = std::move(part->bytes);
                   }

@@ -132,6 +132,12 @@ std::string version_of(const HttpResponse& response) {
   return time != nullptr && !time->empty() ? kModified + *time : std::string();
 }
 
+std::optional<std::int64_t> modified_of(const HttpResponse& response) {
+  const std::string* text = find_header(response.headers, "last-modified");
+  const std::time_t time = text == nullptr ? -1 : curl_getdate(text->c_str(), nullptr);
+  return time < 0 ? std::nullopt : std::optional<std::int64_t>(time);
+}
+
 std::string identity_of(std::string_view version, std::optional<std::uint64_t> object_size) {
   if (version.starts_with("W/")) version.remove_prefix(2);
   if (!version.empty() && !version.starts_with(kModified)) return std::string(version);

@@ -25,6 +25,8 @@ std::string version_of(const HttpResponse& response);
 /// weak one, which a server that compresses adds; else the modification time, which counts seconds,
 /// and the size; else the size. Empty when that is not known.
 std::string identity_of(std::string_view version, std::optional<std::uint64_t> object_size);
+/// When the object was last changed, in seconds since 1970; nullopt where the answer does not tell.
+std::optional<std::int64_t> modified_of(const HttpResponse& response);
 /// The condition under which an object is to be sent again: that it no longer is this version (RFC
 /// 9110, 13.1).
 std::pair<std::string, std::string> unless_version(const std::string& version);

@@ -87,15 +87,20 @@ class LocalStore final : public Store {
   std::vector<Counter> counters() const override { return versions_.counters(); }
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
-    std::optional<Buffer> bytes;
-    with_object(key, [&](const Descriptor& file, std::uint64_t total) {
-      const std::uint64_t offset =
-          range.from_end ? total - std::min(range.length, total) : range.offset;
-      const std::uint64_t available = total - std::min(offset, total);
-      bytes.emplace(std::min(range.length, available));
-      bytes->truncate(read_fully(file, key, offset, bytes->span()));
-    });
-    return bytes;
+    return read_and_stat(key, range, nullptr);
+  }
+
+  void read_version_async(const std::string& key, ByteRange range, const std::string&,
+                          VersionedDone done) override {
+    VersionedRead read;
+    try {
+      struct stat info {};
+      read.bytes = read_and_stat(key, range, &info);
+      if (read.bytes) read.modified = info.st_mtim.tv_sec + (info.st_mtim.tv_nsec > 0 ? 1 : 0);
+    } catch (...) {
+      return done(std::current_exception());
+    }
+    done(std::move(read));
   }
 
   std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
@@ -160,6 +165,21 @@ class LocalStore final : public Store {
  private:
   using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
   static constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
+
+  /// `info`, unless null, is that of the file that is read.
+  std::optional<Buffer> read_and_stat(const std::string& key, const ByteRange& range,
+                                      struct stat* info) {
+    std::optional<Buffer> bytes;
+    with_object(key, [&](const Descriptor& file, std::uint64_t total) {
+      const std::uint64_t offset =
+          range.from_end ? total - std::min(range.length, total) : range.offset;
+      const std::uint64_t available = total - std::min(offset, total);
+      bytes.emplace(std::min(range.length, available));
+      bytes->truncate(read_fully(file, key, offset, bytes->span()));
+      if (info != nullptr && ::fstat(file.get(), info) != 0) throw failure("reading", key);
+    });
+    return bytes;
+  }
 
   /// Is this directory the one at `prefix`, or one that it lies in? Then a link to it there is a
   /// circle.

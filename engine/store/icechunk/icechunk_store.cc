@@ -1,0 +1,405 @@
+#include "engine/store/icechunk/icechunk_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <mutex>
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include "engine/base/strings.h"
+#include "engine/store/icechunk/manifest_cache.h"
+#include "engine/store/icechunk/repository.h"
+#include "engine/store/icechunk/snapshot.h"
+#include "engine/store/icechunk/virtual_places.h"
+
+namespace batchfs {
+
+namespace {
+
+using icechunk::ChunkPlace;
+using icechunk::Manifest;
+using icechunk::Node;
+
+/// Of the memory budget: for the decoded manifests, and for one that is being decoded.
+constexpr std::uint64_t kManifestsShare = 4, kPayloadShare = 2;
+/// What a reference takes, decoded.
+constexpr std::uint64_t kReferenceBytes = 24;
+
+constexpr std::string_view kDocument = "zarr.json";
+
+/// The path that a document's key names; nullopt for other keys.
+std::optional<std::string_view> document_path(std::string_view key) {
+  if (key == kDocument) return std::string_view();
+  if (!key.ends_with(kDocument) || key[key.size() - kDocument.size() - 1] != '/')
+    return std::nullopt;
+  return key.substr(0, key.size() - kDocument.size() - 1);
+}
+
+struct ChunkName {
+  std::string_view path;
+  std::vector<std::uint32_t> index;
+};
+
+/// "a/b/c/0/1": the chunk (0, 1) of "a/b".
+std::optional<ChunkName> chunk_name(std::string_view key) {
+  ChunkName name;
+  for (;;) {
+    const std::size_t slash = key.rfind('/');
+    const std::string_view last = slash == std::string_view::npos ? key : key.substr(slash + 1);
+    if (last == "c") {
+      std::reverse(name.index.begin(), name.index.end());
+      name.path = slash == std::string_view::npos ? std::string_view() : key.substr(0, slash);
+      return name;
+    }
+    const auto number = parse_exact_number(last);
+    if (!number || *number > UINT32_MAX || slash == std::string_view::npos) return std::nullopt;
+    name.index.push_back(static_cast<std::uint32_t>(*number));
+    key = key.substr(0, slash);
+  }
+}
+
+struct Clipped {
+  std::uint64_t begin = 0, length = 0;
+};
+
+Clipped clipped(const ByteRange& range, std::uint64_t size) {
+  const std::uint64_t begin = range.from_end ? size - std::min(range.length, size)
+                                             : std::min(range.offset, size);
+  return {begin, std::min(range.length, size - begin)};
+}
+
+Buffer copy_of(icechunk::Bytes bytes, const Clipped& part) {
+  Buffer copy(part.length);
+  if (part.length > 0) std::memcpy(copy.data(), bytes.data() + part.begin, part.length);
+  return copy;
+}
+
+class IcechunkStore final : public Store {
+ public:
+  IcechunkStore(const IcechunkPlaces& places, const IcechunkOptions& options,
+                std::unique_ptr<icechunk::Repository> repository, std::string chosen_by,
+                std::shared_ptr<const icechunk::Snapshot> snapshot, std::uint64_t memory)
+      : repository_(std::move(repository)),
+        chosen_by_(std::move(chosen_by)),
+        snapshot_(std::move(snapshot)),
+        memory_(memory),
+        objects_(places.objects),
+        outside_(objects_, options, virtual_containers(repository_->config()), places.open),
+        is_local_(objects_->is_local() && outside_.are_local()),
+        manifests_(objects_, snapshot_, {memory / kPayloadShare, memory / kManifestsShare}) {}
+
+  std::string url() const override { return objects_->url(); }
+  bool is_local() const override { return is_local_; }
+  bool is_fixed() const override { return true; }
+  void stop() override { objects_->stop(); }
+  std::optional<Speed> speed() const override { return objects_->speed(); }
+
+  std::vector<Counter> counters() const override {
+    std::vector<Counter> all = objects_->counters();
+    for (Counter& counter : manifests_.counters()) all.push_back(std::move(counter));
+    return all;
+  }
+
+  std::vector<Entry> list(const std::string& prefix) override {
+    if (!prefix.empty()) check_key(prefix);
+    return snapshot_->list(prefix);
+  }
+
+  std::optional<std::uint64_t> state(const std::string&) override {
+    return XXH3_64bits(snapshot_->id().data(), snapshot_->id().size());
+  }
+
+  std::optional<Revision> revision() const override {
+    return Revision{icechunk::base32(snapshot_->id()), chosen_by_, snapshot_->written_at(),
+                    std::string(snapshot_->message())};
+  }
+
+  std::uint64_t held_memory() const override {
+    std::uint64_t references = 0;
+    for (const auto& file : snapshot_->manifest_files()) references += file.references;
+    return std::min(snapshot_->memory(), memory_ / kPayloadShare) +
+           std::min(references * kReferenceBytes, memory_ / kManifestsShare);
+  }
+
+  IcechunkLog log(std::size_t most) {
+    const std::lock_guard lock(log_mutex_);
+    IcechunkLog log;
+    for (const icechunk::Commit& commit : repository_->history(snapshot_->id(), most)) {
+      log.history.push_back({icechunk::base32(commit.id), commit.written_at, commit.message});
+      log.complete = !commit.parent;
+    }
+    for (const icechunk::Ref& ref : repository_->branches())
+      log.branches.emplace_back(ref.name, icechunk::base32(ref.snapshot));
+    for (const icechunk::Ref& ref : repository_->tags())
+      log.tags.emplace_back(ref.name, icechunk::base32(ref.snapshot));
+    return log;
+  }
+
+  std::optional<std::uint64_t> size(const std::string& key) override {
+    const std::optional<Place> place = place_of(key);
+    return place ? std::optional(place->length()) : std::nullopt;
+  }
+
+  std::optional<Buffer> read(const std::string& key, ByteRange range) override {
+    std::promise<ReadOutcome> result;
+    start(key, range,
+          [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
+    ReadOutcome outcome = result.get_future().get();
+    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
+      std::rethrow_exception(*error);
+    return std::move(std::get<std::optional<Buffer>>(outcome));
+  }
+
+  void read_async(const std::string& key, ByteRange range, ReadDone done) override {
+    if (is_local()) return Store::read_async(key, range, std::move(done));
+    start(key, range, std::move(done));
+  }
+
+  std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
+                                    std::span<std::byte> out) override {
+    const std::optional<Place> place = place_of(key);
+    if (!place) return std::nullopt;
+    try {
+      const Clipped part = clipped({offset, out.size()}, place->length());
+      if (part.length == 0) return PartRead{0, place->length()};
+      if (place->is_here()) {
+        std::memcpy(out.data(), place->chunk.bytes.data() + part.begin, part.length);
+      } else if (place->chunk.kind == ChunkPlace::Kind::native) {
+        const auto got =
+            objects_->read_into(icechunk::chunk_key(place->chunk.object),
+                                place->chunk.offset + part.begin, out.first(part.length));
+        if (!got) throw gone(place->chunk, {});
+        check_complete(got->bytes, part.length);
+      } else {
+        const std::optional<Buffer> bytes = read(key, {part.begin, part.length});
+        if (!bytes || bytes->size() != part.length) check_complete(0, part.length);
+        std::memcpy(out.data(), bytes->data(), part.length);
+      }
+      return PartRead{part.length, place->length()};
+    } catch (Error& error) {
+      throw error.at(where(key));
+    }
+  }
+
+ private:
+  /// What a key stands for.
+  struct Place {
+    std::shared_ptr<const Manifest> manifest;  // that `chunk` views
+    ChunkPlace chunk;
+
+    bool is_here() const { return chunk.kind == ChunkPlace::Kind::within; }
+    std::uint64_t length() const { return is_here() ? chunk.bytes.size() : chunk.length; }
+  };
+  using PlaceOutcome = std::variant<std::optional<Place>, std::exception_ptr>;
+
+  std::string where(const std::string& key) const { return url() + "/" + key; }
+
+  /// `done` is called once, possibly before this returns.
+  void locate(const std::string& key, std::function<void(PlaceOutcome)> done) {
+    std::optional<Wanted> wanted;
+    try {
+      check_key(key);
+      wanted = want(key);
+    } catch (Error& error) {
+      return done(std::make_exception_ptr(error.at(where(key))));
+    }
+    if (!wanted) return done(std::nullopt);
+    if (wanted->use == nullptr) return done(Place{nullptr, {.bytes = wanted->node->document}});
+    manifests_.get(wanted->use->id, [this, key, wanted = std::move(*wanted),
+                                     done = std::move(done)](
+                                        icechunk::ManifestCache::Outcome outcome) {
+      if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
+      PlaceOutcome place;
+      try {
+        auto& manifest = std::get<std::shared_ptr<const Manifest>>(outcome);
+        const auto chunk = manifest->find(wanted.node->id, wanted.index);
+        if (chunk) {
+          check_chunk(*chunk);
+          place = Place{std::move(manifest), *chunk};
+        }
+      } catch (Error& error) {
+        place = std::make_exception_ptr(error.at(where(key)));
+      }
+      done(std::move(place));
+    });
+  }
+
+  static void check_chunk(const ChunkPlace& chunk) {
+    if (chunk.kind != ChunkPlace::Kind::within && chunk.length == 0)
+      throw Error(ErrorCode::corrupt, "the manifest says that the chunk has no bytes");
+  }
+
+  struct Wanted {
+    const Node* node;
+    std::vector<std::uint32_t> index;
+    const icechunk::ManifestUse* use;  // null: the document is wanted
+  };
+  /// nullopt: there is no such object.
+  std::optional<Wanted> want(const std::string& key) const {
+    if (const auto path = document_path(key)) {
+      const Node* node = snapshot_->find(*path);
+      return node == nullptr ? std::nullopt : std::optional(Wanted{node, {}, nullptr});
+    }
+    if (auto name = chunk_name(key)) {
+      const Node* node = snapshot_->find(name->path);
+      if (node != nullptr && node->is_array) {
+        const icechunk::ManifestUse* use = snapshot_->manifest_of(*node, name->index);
+        if (use == nullptr) return std::nullopt;
+        return Wanted{node, std::move(name->index), use};
+      }
+    }
+    // Icechunk has no other keys of chunks; that they are not there does not mean fill values.
+    const std::string_view last = std::string_view(key).substr(key.rfind('/') + 1);
+    for (std::size_t end = key.rfind('/'); end != std::string::npos && end > 0;
+         end = key.rfind('/', end - 1)) {
+      const Node* node = snapshot_->find(std::string_view(key).substr(0, end));
+      if (node != nullptr && node->is_array && !last.starts_with(".z"))
+        throw Error(ErrorCode::not_supported,
+                    "Icechunk keeps chunks under their default keys only (c/0/1): nothing can be "
+                    "found for an array with another chunk_key_encoding");
+    }
+    return std::nullopt;
+  }
+
+  /// Waits for the manifest.
+  std::optional<Place> place_of(const std::string& key) {
+    std::promise<PlaceOutcome> result;
+    locate(key, [&result](PlaceOutcome place) { result.set_value(std::move(place)); });
+    PlaceOutcome place = result.get_future().get();
+    if (const auto* error = std::get_if<std::exception_ptr>(&place)) std::rethrow_exception(*error);
+    return std::move(std::get<std::optional<Place>>(place));
+  }
+
+  /// What a chunk lies in is not there.
+  static Error gone(const ChunkPlace& chunk, const std::string& shown) {
+    if (chunk.kind == ChunkPlace::Kind::native)
+      return icechunk::removed("chunk file " + icechunk::base32(chunk.object));
+    return Error(ErrorCode::stale,
+                 shown + ", which the chunk lies in, is not there any more");
+  }
+
+  static void check_complete(std::uint64_t got, std::uint64_t wanted) {
+    if (got != wanted)
+      throw Error(ErrorCode::corrupt,
+                  "the file that the chunk lies in is shorter than the manifest says");
+  }
+
+  void start(const std::string& key, ByteRange range, ReadDone done) {
+    locate(key, [this, key, range, done = std::move(done)](PlaceOutcome found) {
+      if (const auto* error = std::get_if<std::exception_ptr>(&found)) return done(*error);
+      auto& place = std::get<std::optional<Place>>(found);
+      if (!place) return done(std::nullopt);
+      try {
+        if (place->length() > range.largest)
+          throw Error(ErrorCode::corrupt,
+                      fmt::format("it has {}, at most {} were expected",
+                                  format_size(place->length()), format_size(range.largest)));
+        const Clipped part = clipped(range, place->length());
+        if (place->is_here()) return done(copy_of(place->chunk.bytes, part));
+        if (part.length == 0) return done(Buffer());
+        fetch(key, *place, part, done);
+      } catch (Error& error) {
+        done(std::make_exception_ptr(error.at(where(key))));
+      }
+    });
+  }
+
+  void fetch(const std::string& key, const Place& place, const Clipped& part,
+             const ReadDone& done) {
+    const ByteRange range{place.chunk.offset + part.begin, part.length};
+    if (place.chunk.kind == ChunkPlace::Kind::native) {
+      objects_->read_async(
+          icechunk::chunk_key(place.chunk.object), range,
+          [this, key, place, part, done](ReadOutcome outcome) {
+            done(checked(key, place, part, std::move(outcome), {}));
+          });
+      return;
+    }
+    const VirtualPlaces::File file = outside_.find(place.chunk.file.location);
+    file.store->read_version_async(
+        file.key, range, {},
+        [this, key, place, part, shown = file.shown, done](auto got) {
+          ReadOutcome outcome;
+          if (auto* error = std::get_if<std::exception_ptr>(&got)) {
+            outcome = std::move(*error);
+          } else {
+            auto& read = std::get<VersionedRead>(got);
+            try {
+              if (read.bytes) outside_.check(place.chunk.file, shown, read);
+              outcome = std::move(read.bytes);
+            } catch (...) {
+              outcome = std::current_exception();
+            }
+          }
+          done(checked(key, place, part, std::move(outcome), shown));
+        });
+  }
+
+  /// What was read, if it is the chunk's part.
+  ReadOutcome checked(const std::string& key, const Place& place, const Clipped& part,
+                      ReadOutcome outcome, const std::string& shown) const {
+    try {
+      if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
+        std::rethrow_exception(*error);
+      const auto& bytes = std::get<std::optional<Buffer>>(outcome);
+      if (!bytes) throw gone(place.chunk, shown);
+      check_complete(bytes->size(), part.length);
+    } catch (Error& error) {
+      return std::make_exception_ptr(error.at(where(key)));
+    } catch (...) {
+      return std::current_exception();
+    }
+    return outcome;
+  }
+
+  std::mutex log_mutex_;  // of repository_
+  const std::unique_ptr<icechunk::Repository> repository_;
+  const std::string chosen_by_;
+  const std::shared_ptr<const icechunk::Snapshot> snapshot_;
+  const std::uint64_t memory_;
+  const std::shared_ptr<Store> objects_;
+  VirtualPlaces outside_;
+  const bool is_local_;
+  icechunk::ManifestCache manifests_;
+};
+
+}  // namespace
+
+std::shared_ptr<Store> open_icechunk_store(const IcechunkPlaces& places,
+                                           const IcechunkOptions& options, std::uint64_t memory) {
+  auto repository = icechunk::Repository::find(places.entry, options, memory / kPayloadShare);
+  if (repository == nullptr) return nullptr;
+  icechunk::Repository::Choice choice = repository->choose();
+  const std::string key = icechunk::snapshot_key(choice.snapshot);
+  // Expiration rewrites snapshots of version 1.
+  Store& holder = repository->version() == 1 ? *places.entry : *places.objects;
+  const auto bytes = holder.read(key, {0, UINT64_MAX, false, memory / kPayloadShare});
+  if (!bytes)
+    throw Error(ErrorCode::not_found,
+                "the repository has no snapshot " + icechunk::base32(choice.snapshot),
+                places.objects->url());
+  std::shared_ptr<const icechunk::Snapshot> snapshot;
+  try {
+    snapshot = icechunk::Snapshot::parse(bytes->span(), choice.snapshot, memory / kPayloadShare);
+  } catch (Error& error) {
+    throw error.at(places.objects->url() + "/" + key);
+  }
+  if (snapshot->nodes().empty())
+    throw Error(ErrorCode::not_found,
+                fmt::format("the Icechunk snapshot {} holds no group and no array: nothing had "
+                            "been written yet",
+                            icechunk::base32(choice.snapshot)),
+                places.objects->url());
+  return std::make_shared<IcechunkStore>(places, options, std::move(repository),
+                                         std::move(choice.words), std::move(snapshot), memory);
+}
+
+std::optional<IcechunkLog> icechunk_log(Store& store, std::size_t most) {
+  auto* const repository = dynamic_cast<IcechunkStore*>(&store);
+  if (repository == nullptr) return std::nullopt;
+  return repository->log(most);
+}
+
+}  // namespace batchfs
