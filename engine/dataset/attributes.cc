@@ -9,19 +9,23 @@
 namespace batchfs {
 
 Json decoded_attributes(const Variable& variable) {
+  return decoded_attributes(variable, variable.cf);
+}
+
+Json decoded_attributes(const Variable& variable, const CfDecoding& cf) {
   std::vector<std::string> stored{"_FillValue", "missing_value", "scale_factor",     "add_offset",
                                   "_Unsigned",  "coordinates",   "_ARRAY_DIMENSIONS"};
-  if (variable.cf.time != CfDecoding::Time::none) {
+  if (cf.time != CfDecoding::Time::none) {
     stored.insert(stored.end(), {"units", "dtype"});
-    if (variable.cf.time == CfDecoding::Time::datetime) stored.push_back("calendar");
+    if (cf.time == CfDecoding::Time::datetime) stored.push_back("calendar");
   }
-  if (variable.cf.to_bool) stored.push_back("dtype");
-  if (variable.strings != nullptr || variable.cf.joined_characters > 0)
+  if (cf.to_bool) stored.push_back("dtype");
+  if (variable.strings != nullptr || cf.joined_characters > 0)
     stored.push_back("_Encoding");
   Json attributes = Json::object();
   for (const auto& [key, value] : variable.attributes.items())
     if (std::find(stored.begin(), stored.end(), key) == stored.end())
-      attributes[key == "units" && !variable.cf.note.empty() ? "original_units" : key] = value;
+      attributes[key == "units" && !cf.note.empty() ? "original_units" : key] = value;
   return attributes;
 }
 

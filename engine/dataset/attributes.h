@@ -10,5 +10,8 @@ namespace batchfs {
 /// `encoding`. Of a time that is not decoded, since datetime64 cannot hold its calendar, `units` is
 /// called `original_units`: xarray must not decode the numbers either.
 Json decoded_attributes(const Variable& variable);
+/// For values that were decoded as `cf` says, which may not be the variable's own: see
+/// Dataset::Index.
+Json decoded_attributes(const Variable& variable, const CfDecoding& cf);
 
 }  // namespace batchfs

@@ -1,7 +1,6 @@
 #include "engine/dataset/cf.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "engine/dataset/cf_time.h"
 
 namespace batchfs {
 
@@ -149,7 +147,7 @@ DataType promote(const DataType& stored) {
 }
 
 /// Sets cf.time and what belongs to it from the `units` attribute. False when it is no time.
-bool decode_time(const Json& attributes, CfDecoding& cf) {
+bool decode_time(const Json& attributes, CfDecoding& cf, Times times) {
   const std::string units = text_attribute(attributes, "units");
   if (units.empty()) return false;
   if (const auto step = time_unit_nanoseconds(units)) {
@@ -167,14 +165,16 @@ bool decode_time(const Json& attributes, CfDecoding& cf) {
     return true;
   }
   if (units.find("since") == std::string::npos) return false;
-  std::string calendar = text_attribute(attributes, "calendar");
-  std::transform(calendar.begin(), calendar.end(), calendar.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string calendar = to_lower(text_attribute(attributes, "calendar"));
   const auto reference = parse_time_units(units, calendar);
-  if (!reference) {
-    if (is_time_units(units))
-      cf.note = fmt::format("times in units '{}', calendar '{}', which datetime64 cannot hold",
-                            units, calendar.empty() ? "standard" : calendar);
+  const bool held = reference && is_gregorian(reference->calendar);
+  if (!held || times == Times::numbers) {
+    if (reference || is_time_units(units))
+      cf.note = fmt::format("times in units '{}', calendar '{}', {}", units,
+                            calendar.empty() ? "standard" : calendar,
+                            held ? "outside of what datetime64[ns] holds (1677 to 2262)"
+                                 : "which datetime64 cannot hold");
+    cf.counts_from = reference;
     return false;
   }
   cf.time = CfDecoding::Time::datetime;
@@ -201,7 +201,7 @@ CfDecoding raw_decoding(const ArrayMetadata& array) {
   return cf;
 }
 
-CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters) {
+CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters, Times times) {
   CfDecoding cf = raw_decoding(array);
   const Json& attributes = array.attributes;
   DataType& stored = cf.stored;
@@ -278,7 +278,7 @@ CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters) {
   const bool packed = cf.has_scale || cf.has_offset;
 
   CfDecoding timed = cf;
-  const bool is_time = decode_time(attributes, timed);
+  const bool is_time = decode_time(attributes, timed, times);
   if (packed) {
     // With a fill value of NaN alone xarray keeps the stored float type.
     const bool keeps_type = any_fill && cf.masked.empty() && !is_time;
@@ -289,6 +289,7 @@ CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters) {
   }
   cf.decoded = cf.arithmetic;
   cf.note = timed.note;
+  cf.counts_from = timed.counts_from;
   if (is_time) {
     cf.time = timed.time;
     cf.decoded = timed.decoded;

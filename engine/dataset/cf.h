@@ -5,9 +5,11 @@
 
 #include <complex>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/dataset/cf_time.h"
 #include "engine/zarr/array_metadata.h"
 
 namespace batchfs {
@@ -39,9 +41,11 @@ struct CfDecoding {
   bool to_bool = false;
   /// |S1 arrays whose last dimension is joined into one string: that dimension's length, else 0.
   std::int64_t joined_characters = 0;
-  /// Why values are not what xarray would make of them (a calendar that datetime64 cannot hold):
-  /// naming units and calendar. The values are then as stored.
+  /// Why times are numbers where xarray has objects of cftime (a calendar that datetime64 cannot
+  /// hold, or dates outside of 1677 to 2262): naming units and calendar.
   std::string note;
+  /// Of such times: the numbers count from here.
+  std::optional<TimeReference> counts_from;
 
   /// Stored elements are the result, bit for bit.
   bool is_identity() const;
@@ -50,13 +54,16 @@ struct CfDecoding {
 /// Values as stored.
 CfDecoding raw_decoding(const ArrayMetadata& array);
 
+/// Times of a calendar that datetime64 has.
+enum class Times : std::uint8_t {
+  datetime,  // datetime64[ns]
+  numbers,   // with a note: what is done where some of them lie outside of 1677 to 2262
+};
+
 /// Values as xarray decodes them. Attributes that make no sense (a scale_factor that is not a
 /// number) throw invalid_argument naming the attribute. `joins_characters`: the last dimension of
 /// |S1 arrays is no dimension but the characters of a string.
-CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters = true);
-
-/// A proleptic Gregorian date as days since 1970-01-01, and back.
-std::int64_t days_from_civil(std::int64_t year, int month, int day);
-void civil_from_days(std::int64_t days, std::int64_t& year, int& month, int& day);
+CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters = true,
+                       Times times = Times::datetime);
 
 }  // namespace batchfs

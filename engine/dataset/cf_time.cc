@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "engine/base/strings.h"
-#include "engine/dataset/cf.h"
 
 namespace batchfs {
 
@@ -35,42 +34,7 @@ void skip_spaces(std::string_view& text) {
     text.remove_prefix(1);
 }
 
-/// Days since 1970-01-01 of a Julian calendar date.
-std::int64_t days_from_julian(std::int64_t year, int month, int day) {
-  const std::int64_t a = (14 - month) / 12, y = year + 4800 - a, m = month + 12 * a - 3;
-  const std::int64_t floor4 = y >= 0 ? y / 4 : (y - 3) / 4;
-  return day + (153 * m + 2) / 5 + 365 * y + floor4 - 32083 - 2440588;
-}
-
-int days_in_month(std::int64_t year, int month, bool julian) {
-  static constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  const bool leap = year % 4 == 0 && (julian || year % 100 != 0 || year % 400 == 0);
-  return kDays[month - 1] + (month == 2 && leap ? 1 : 0);
-}
-
 }  // namespace
-
-std::int64_t days_from_civil(std::int64_t year, int month, int day) {
-  // H. Hinnant, "chrono-compatible low-level date algorithms".
-  year -= month <= 2;
-  const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
-  const std::int64_t yoe = year - era * 400;
-  const std::int64_t doy = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
-}
-
-void civil_from_days(std::int64_t days, std::int64_t& year, int& month, int& day) {
-  // Whole eras of 400 years first: `days` may be as large as it can.
-  const std::int64_t eras = days / 146097, rest = days % 146097 + 719468;  // at least 573372
-  const std::int64_t era = eras + rest / 146097;
-  const std::int64_t doe = rest % 146097;
-  const std::int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-  const std::int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-  const std::int64_t mp = (5 * doy + 2) / 153;
-  day = static_cast<int>(doy - (153 * mp + 2) / 5 + 1);
-  month = static_cast<int>(mp < 10 ? mp + 3 : mp - 9);
-  year = yoe + era * 400 + (month <= 2);
-}
 
 std::optional<std::int64_t> time_unit_nanoseconds(const std::string& unit) {
   static constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
@@ -115,15 +79,19 @@ bool is_time_units(const std::string& units) {
 
 std::optional<TimeReference> parse_time_units(const std::string& units,
                                               const std::string& calendar) {
-  const bool standard = calendar.empty() || calendar == "standard" || calendar == "gregorian";
-  if (!standard && calendar != "proleptic_gregorian") return std::nullopt;
+  const std::optional<Calendar> known = parse_calendar(calendar);
+  if (!known) return std::nullopt;
   const std::size_t since = to_lower(units).find(" since ");
   if (since == std::string::npos) return std::nullopt;
   std::string unit = units.substr(0, since);
   unit.erase(
       std::remove_if(unit.begin(), unit.end(), [](unsigned char c) { return std::isspace(c); }),
       unit.end());
-  const auto step = time_unit_nanoseconds(unit);
+  auto step = time_unit_nanoseconds(unit);
+  // Months have a fixed length in one calendar.
+  if (!step && *known == Calendar::days_360 &&
+      (to_lower(unit) == "month" || to_lower(unit) == "months"))
+    step = 30 * 86400 * kNanosecondsPerSecond;
   if (!step) return std::nullopt;
   std::string_view text(units);
   text.remove_prefix(since + 7);
@@ -181,14 +149,11 @@ std::optional<TimeReference> parse_time_units(const std::string& units,
   if (!text.empty() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 ||
       second > 59)
     return std::nullopt;
-  const bool julian =
-      standard && (*year < 1582 || (*year == 1582 && (month < 10 || (month == 10 && day < 15))));
-  if (day > days_in_month(*year, static_cast<int>(month), julian)) return std::nullopt;
-  const std::int64_t days =
-      julian ? days_from_julian(*year, static_cast<int>(month), static_cast<int>(day))
-             : days_from_civil(*year, static_cast<int>(month), static_cast<int>(day));
+  const Date date{*year, static_cast<int>(month), static_cast<int>(day)};
+  if (!is_date(*known, date)) return std::nullopt;
+  const std::int64_t days = days_from_date(*known, date);
   return TimeReference{*step, days * 86400 + hour * 3600 + minute * 60 + second - shift,
-                       nanoseconds};
+                       nanoseconds, *known};
 }
 
 }  // namespace batchfs

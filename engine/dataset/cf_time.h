@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-namespace batchfs {
+#include "engine/dataset/calendar.h"
 
-inline constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+namespace batchfs {
 
 /// "hours", "Hour", "days" ...: nanoseconds in one. nullopt for anything else (months and years
 /// have no fixed length).
@@ -19,12 +19,13 @@ std::optional<std::int64_t> resolution_nanoseconds(const std::string& unit);
 
 struct TimeReference {
   std::int64_t step_ns;      // nanoseconds in one count
-  std::int64_t seconds;      // the reference date since 1970-01-01T00:00:00 UTC
+  std::int64_t seconds;      // the reference date since the calendar's 1970-01-01T00:00:00 UTC
   std::int64_t nanoseconds;  // fraction, 0 to 999,999,999
+  Calendar calendar = Calendar::standard;
 };
 
-/// nullopt when the units are no times, or the calendar ("" is standard) is one that datetime64
-/// cannot hold. Dates before 1582-10-15 are Julian in the standard calendar.
+/// nullopt when the units are no times, or the calendar ("" is standard) is none of CF's. Months
+/// are a unit in the calendar 360_day only.
 std::optional<TimeReference> parse_time_units(const std::string& units,
                                               const std::string& calendar);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/dataset/dataset.h"
-#include "engine/dataset/selection.h"
+#include "engine/dataset/positions.h"
 
 namespace batchfs {
 

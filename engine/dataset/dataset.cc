@@ -17,7 +17,7 @@ namespace batchfs {
 
 struct Dataset::Cache {
   std::mutex mutex;
-  std::map<std::string, NdArray> values;
+  std::map<std::string, Index> values;
 };
 
 std::vector<std::string> dimension_names(const ArrayMetadata& array) {
@@ -235,7 +235,7 @@ const Variable* Dataset::index_of(const std::string& dim) const {
   return variable->dims.size() == 1 && variable->dims.front() == dim ? variable : nullptr;
 }
 
-const NdArray& Dataset::index_values(const std::string& dim) const {
+const Dataset::Index& Dataset::index(const std::string& dim) const {
   const Variable* variable = index_of(dim);
   if (variable == nullptr) {
     const Variable* unread = find(dim);
@@ -251,7 +251,7 @@ const NdArray& Dataset::index_values(const std::string& dim) const {
     const auto it = cache_->values.find(dim);
     if (it != cache_->values.end()) return it->second;
   }
-  NdArray values = read_variable(*variable);  // without the lock: it may take round trips
+  Index values = read_index(*variable);  // without the lock: it may take round trips
   const std::lock_guard lock(cache_->mutex);
   return cache_->values.emplace(dim, std::move(values)).first->second;
 }
@@ -299,6 +299,31 @@ NdArray text_array(const std::vector<std::string>& strings, const Dims& shape,
   return result;
 }
 
+/// Elements as stored, in native byte order.
+NdArray read_stored(const Array& array, const Box& box) {
+  const Dims shape = box.shape;
+  NdArray stored{array.type(), shape,
+                 Buffer(static_cast<std::size_t>(element_count(shape)) * array.type().itemsize)};
+  stored.type.big_endian = false;
+  array.read(box, stored.data.data());
+  return stored;
+}
+
+NdArray decoded(const NdArray& stored, const CfDecoding& cf) {
+  NdArray result{
+      cf.decoded, stored.shape,
+      Buffer(static_cast<std::size_t>(element_count(stored.shape)) * cf.decoded.itemsize)};
+  Converter(cf, cf.decoded)
+      .convert(stored.shape, stored.data.data(), c_strides(stored.shape, stored.type.itemsize),
+               result.data.data(), c_strides(result.shape, result.type.itemsize));
+  return result;
+}
+
+/// Times that datetime64[ns] does not hold are left as numbers.
+bool are_far_times(const CfDecoding& cf, const Error& error) {
+  return cf.time == CfDecoding::Time::datetime && error.code() == ErrorCode::not_supported;
+}
+
 }  // namespace
 
 NdArray read_variable(const Variable& variable, Decode decode) {
@@ -307,11 +332,7 @@ NdArray read_variable(const Variable& variable, Decode decode) {
                 variable.name);
   if (variable.strings != nullptr)
     return text_array(variable.strings->read(), variable.shape, variable.name);
-  const Array& array = *variable.array;
-  const auto elements = static_cast<std::size_t>(element_count(array.shape()));
-  NdArray stored{array.type(), array.shape(), Buffer(elements * array.type().itemsize)};
-  stored.type.big_endian = false;
-  array.read(whole_box(array.shape()), stored.data.data());
+  NdArray stored = read_stored(*variable.array, whole_box(variable.array->shape()));
   if (decode == Decode::raw) return stored;
   const CfDecoding& cf = variable.cf;
   if (cf.joined_characters > 0 || cf.is_identity()) {
@@ -319,15 +340,48 @@ NdArray read_variable(const Variable& variable, Decode decode) {
     stored.shape = variable.shape;
     return stored;
   }
-  NdArray result{cf.decoded, variable.shape, Buffer(elements * cf.decoded.itemsize)};
   try {
-    Converter(cf, cf.decoded)
-        .convert(stored.shape, stored.data.data(), c_strides(stored.shape, stored.type.itemsize),
-                 result.data.data(), c_strides(result.shape, result.type.itemsize));
+    return decoded(stored, cf);
   } catch (Error& error) {
     throw error.at(variable.name);
   }
-  return result;
+}
+
+Dataset::Index read_index(const Variable& variable) {
+  if (variable.array == nullptr || variable.cf.time != CfDecoding::Time::datetime)
+    return {read_variable(variable), variable.cf};
+  const NdArray stored = read_stored(*variable.array, whole_box(variable.array->shape()));
+  try {
+    return {decoded(stored, variable.cf), variable.cf};
+  } catch (const Error& error) {
+    if (!are_far_times(variable.cf, error)) throw;
+  }
+  CfDecoding numbers = cf_decoding(*variable.metadata, false, Times::numbers);
+  return {decoded(stored, numbers), numbers};
+}
+
+CfDecoding settled_decoding(const Variable& variable) {
+  if (variable.array == nullptr || variable.cf.time != CfDecoding::Time::datetime ||
+      element_count(variable.shape) == 0)
+    return variable.cf;
+  const Dims shape = variable.array->shape();
+  Box box{Dims(shape.size(), 0), Dims(shape.size(), 1)};
+  for (int end = 0; end < 2; ++end) {
+    NdArray stored;
+    try {
+      stored = read_stored(*variable.array, box);
+    } catch (const Error&) {
+      return variable.cf;  // who reads the values says so
+    }
+    try {
+      decoded(stored, variable.cf);
+    } catch (const Error& error) {
+      if (!are_far_times(variable.cf, error)) throw;
+      return cf_decoding(*variable.metadata, false, Times::numbers);
+    }
+    for (std::size_t d = 0; d < shape.size(); ++d) box.start[d] = shape[d] - 1;
+  }
+  return variable.cf;
 }
 
 }  // namespace batchfs

@@ -35,77 +35,70 @@ bool take_two(std::string_view& text, std::string_view separators, int low, int 
 
 }  // namespace
 
-std::optional<DateRange> parse_date(const std::string& input) {
+std::optional<DateText> parse_date_text(const std::string& input) {
   std::string_view text(input);
   if (!text.empty() && (text.back() == 'Z' || text.back() == 'z')) text.remove_suffix(1);
-  std::int64_t year = 0;
+  DateText result;
   if (text.size() < 4 || text.front() == '-') return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + 4, year);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + 4, result.date.year);
   if (error != std::errc() || end != text.data() + 4) return std::nullopt;
   text.remove_prefix(4);
-  int month = 1, day = 1, hour = 0, minute = 0, second = 0;
-  std::int64_t fraction = 0;
-  int level = 0;  // how many of month, day, hour, minute, second were given
-  if (!text.empty()) {
-    if (!take_two(text, "-", 1, 12, month)) return std::nullopt;
-    level = 1;
+  int hour = 0, minute = 0, second = 0;
+  const struct {
+    std::string_view separators;
+    int low, high;
+    int* part;
+  } parts[] = {{"-", 1, 12, &result.date.month},
+               {"-", 1, 31, &result.date.day},
+               {"T t", 0, 23, &hour},
+               {":", 0, 59, &minute},
+               {":", 0, 59, &second}};
+  for (const auto& part : parts) {
+    if (text.empty()) break;
+    if (!take_two(text, part.separators, part.low, part.high, *part.part)) return std::nullopt;
+    ++result.level;
   }
-  if (!text.empty()) {
-    if (!take_two(text, "-", 1, 31, day)) return std::nullopt;
-    level = 2;
+  result.of_day = (hour * 3600 + minute * 60 + second) * kNanosecondsPerSecond;
+  if (text.empty()) return result;
+  if (text.size() < 2 || text[0] != '.' || text.size() > 10) return std::nullopt;
+  std::int64_t digit = kNanosecondsPerSecond / 10;
+  for (char c : text.substr(1)) {
+    if (c < '0' || c > '9') return std::nullopt;
+    result.of_day += (c - '0') * digit;
+    digit /= 10;
   }
-  if (!text.empty()) {
-    if (!take_two(text, "T t", 0, 23, hour)) return std::nullopt;
-    level = 3;
-  }
-  if (!text.empty()) {
-    if (!take_two(text, ":", 0, 59, minute)) return std::nullopt;
-    level = 4;
-  }
-  if (!text.empty()) {
-    if (!take_two(text, ":", 0, 59, second)) return std::nullopt;
-    level = 5;
-  }
-  if (!text.empty()) {
-    if (text.size() < 2 || text[0] != '.' || text.size() > 10) return std::nullopt;
-    std::int64_t digit = kNanosecondsPerSecond / 10;
-    for (char c : text.substr(1)) {
-      if (c < '0' || c > '9') return std::nullopt;
-      fraction += (c - '0') * digit;
-      digit /= 10;
-    }
-    level = 5;
-  }
-  std::int64_t y2 = year;
-  int m2 = month, d2 = day;
-  civil_from_days(days_from_civil(year, month, day), y2, m2, d2);
-  if (y2 != year || m2 != month || d2 != day) return std::nullopt;  // 30 February
-  const std::int64_t begin =
-      days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
-  std::int64_t next = begin;
-  switch (level) {
+  return result;
+}
+
+std::optional<DateRange> parse_date(const std::string& input, Calendar calendar) {
+  const std::optional<DateText> text = parse_date_text(input);
+  if (!text || !is_date(calendar, text->date)) return std::nullopt;
+  constexpr __int128 kDay = static_cast<__int128>(86400) * kNanosecondsPerSecond;
+  const Date& date = text->date;
+  const __int128 first = days_from_date(calendar, date) * kDay + text->of_day;
+  __int128 next = first + 1;
+  switch (text->level) {
     case 0:
-      next = days_from_civil(year + 1, 1, 1) * 86400;
+      next = days_from_date(calendar, {date.year + 1, 1, 1}) * kDay;
       break;
     case 1:
-      next = days_from_civil(month == 12 ? year + 1 : year, month == 12 ? 1 : month + 1, 1) * 86400;
+      next = days_from_date(calendar, date.month == 12 ? Date{date.year + 1, 1, 1}
+                                                       : Date{date.year, date.month + 1, 1}) *
+             kDay;
       break;
     case 2:
-      next = begin + 86400;
+      next = first + kDay;
       break;
     case 3:
-      next = begin + 3600;
+      next = first + kDay / 24;
       break;
     case 4:
-      next = begin + 60;
+      next = first + kDay / 1440;
       break;
     default:
       break;
   }
-  const __int128 first = static_cast<__int128>(begin) * kNanosecondsPerSecond + fraction;
-  const __int128 last =
-      level >= 5 ? first : static_cast<__int128>(next) * kNanosecondsPerSecond - 1;
-  return DateRange{first, last, std::min(level, 5)};
+  return DateRange{first, next - 1, text->level};
 }
 
 std::optional<std::int64_t> unit_nanoseconds(const DataType& type) {
@@ -148,21 +141,44 @@ std::string format_time(std::int64_t count, const DataType& type) {
   if (count == INT64_MIN) return "NaT";
   if (type.unit != "Y" && type.unit != "M" && !unit_nanoseconds(type)) return std::to_string(count);
   const __int128 time = *time_nanoseconds(count, type);
-  const __int128 whole = time / kNanosecondsPerSecond - (time % kNanosecondsPerSecond < 0 ? 1 : 0);
-  const auto rest = static_cast<std::int64_t>(time - whole * kNanosecondsPerSecond);
-  const auto days = static_cast<std::int64_t>(whole / 86400 - (whole % 86400 < 0 ? 1 : 0));
-  const auto of_day = static_cast<std::int64_t>(whole - static_cast<__int128>(days) * 86400);
-  std::int64_t year;
-  int month, day;
-  civil_from_days(days, year, month, day);
-  std::string text = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", year, month, day,
-                                 of_day / 3600, of_day / 60 % 60, of_day % 60);
-  if (rest != 0) {
-    std::string digits = fmt::format("{:09}", rest);
-    while (digits.back() == '0') digits.pop_back();
-    text += "." + digits;
+  // Nobody means a date so far away.
+  if (!moment_of(time)) return std::to_string(count);
+  return format_moment(Calendar::proleptic_gregorian, time);
+}
+
+std::optional<TimeAxis> TimeAxis::of(const Dataset::Index& index) {
+  const DataType& type = index.values.type;
+  TimeAxis axis(index);
+  if (type.kind == Kind::datetime) return axis;
+  if (!index.cf.counts_from || !(type.is_integer() || type.is_float())) return std::nullopt;
+  axis.calendar_ = index.cf.counts_from->calendar;
+  return axis;
+}
+
+std::optional<__int128> TimeAxis::nanoseconds(std::int64_t i) const {
+  const NdArray& values = index_->values;
+  if (values.type.kind == Kind::datetime)
+    return time_nanoseconds(label_count(values, i), values.type);
+  const TimeReference& from = *index_->cf.counts_from;
+  const __int128 origin =
+      static_cast<__int128>(from.seconds) * kNanosecondsPerSecond + from.nanoseconds;
+  if (values.type.is_integer() && values.type.itemsize == 8) {
+    if (values.type.kind == Kind::unsigned_int)
+      return origin + static_cast<__int128>(element<std::uint64_t>(values, i)) * from.step_ns;
+    const std::int64_t count = label_count(values, i);
+    if (count == INT64_MIN) return std::nullopt;
+    return origin + static_cast<__int128>(count) * from.step_ns;
   }
-  return text;
+  const long double time =
+      static_cast<long double>(label_number(values, i)) * static_cast<long double>(from.step_ns);
+  if (!(std::fabs(time) < 1e30L)) return std::nullopt;
+  const std::int64_t unit = from.step_ns < 1000 ? 1 : 1000;
+  return origin + static_cast<__int128>(std::roundl(time / unit)) * unit;
+}
+
+std::string TimeAxis::text(std::int64_t i) const {
+  if (index_->values.type.kind == Kind::datetime) return label_text(index_->values, i);
+  return format_moment(calendar_, nanoseconds(i));
 }
 
 double label_number(const NdArray& values, std::int64_t i) {
@@ -215,6 +231,11 @@ std::int64_t label_count(const NdArray& values, std::int64_t i) {
 std::string label_text(const NdArray& values, std::int64_t i) {
   const Json json = label_json(values, i);
   return json.is_string() ? json.get<std::string>() : json.dump();
+}
+
+std::string label_text(const Dataset::Index& index, std::int64_t i) {
+  const auto times = TimeAxis::of(index);
+  return times ? times->text(i) : label_text(index.values, i);
 }
 
 Json label_json(const NdArray& values, std::int64_t i) {

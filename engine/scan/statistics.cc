@@ -381,7 +381,7 @@ std::vector<std::string> vertical_dims(const Dataset& dataset) {
 std::string time_dim(const Dataset& dataset) {
   for (const auto& [dim, size] : dataset.dims())
     if (const Variable* index = dataset.index_of(dim);
-        index && index->cf.decoded.kind == Kind::datetime)
+        index && (index->cf.decoded.kind == Kind::datetime || index->cf.counts_from))
       return dim;
   for (const auto& [dim, size] : dataset.dims())
     if (dim == "time") return dim;

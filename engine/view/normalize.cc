@@ -180,7 +180,7 @@ class Lookup {
     const bool labelled = dataset_.index_of(axis.name) != nullptr;
     for (std::int64_t i = 0; i < axis.used->size(); ++i) {
       const std::int64_t position = (*axis.used)[i];
-      const std::string label = labelled ? label_text(dataset_.index_values(axis.name), position)
+      const std::string label = labelled ? label_text(dataset_.index(axis.name), position)
                                          : "#" + std::to_string(position);
       visit_used(a + 1, entry + position * axis.stride,
                  fmt::format("{}{}{}={}", place, place.empty() ? " at " : ", ", axis.name, label),

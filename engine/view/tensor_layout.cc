@@ -204,7 +204,7 @@ std::vector<std::string> labels_along(const TensorSource& tensor, const std::str
   std::vector<std::string> labels;
   for (std::int64_t i = 0; i < count; ++i) {
     if (index != nullptr) {
-      labels.push_back(label_text(dataset.index_values(dim), selected[i]));
+      labels.push_back(label_text(dataset.index(dim), selected[i]));
     } else if (window >= 0) {
       const std::int64_t size = sizes[static_cast<std::size_t>(window)];
       labels.push_back(std::to_string(

@@ -129,8 +129,14 @@ std::uint32_t View::use_variable(const std::string& name, const std::string& pat
     throw Error(ErrorCode::not_supported,
                 fmt::format("{}: '{}' is of type {}, which no tensor can hold", path, name,
                             variable->cf.decoded.name()));
-  const auto it = std::find(variables_.begin(), variables_.end(), variable);
+  const auto it = std::find_if(variables_.begin(), variables_.end(),
+                               [&](const Variable* used) { return used->name == name; });
   if (it != variables_.end()) return static_cast<std::uint32_t>(it - variables_.begin());
+  if (variable->cf.time == CfDecoding::Time::datetime) {
+    settled_.push_back(std::make_unique<Variable>(*variable));
+    settled_.back()->cf = settled_decoding(*variable);
+    variable = settled_.back().get();
+  }
   variables_.push_back(variable);
   return static_cast<std::uint32_t>(variables_.size() - 1);
 }
@@ -250,11 +256,12 @@ void View::collect_coordinates() {
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
     if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kMaxCoordinate) continue;
+    const Dataset::Index& labels = dataset_->index(dim);
     coordinates_.push_back({dim,
                             {dim},
-                            take(dataset_->index_values(dim), selected(dim)),
-                            index->cf.note,
-                            decoded_attributes(*index)});
+                            take(labels.values, selected(dim)),
+                            labels.cf.note,
+                            decoded_attributes(*index, labels.cf)});
   }
 }
 

@@ -153,6 +153,7 @@ class View {
   std::vector<WindowDim> window_dims_;
   std::vector<TensorSpec> tensors_;
   std::vector<const Variable*> variables_;
+  std::vector<std::unique_ptr<Variable>> settled_;  // times, as settled_decoding() has them
   Converters converters_;
   std::map<std::uint32_t, std::shared_ptr<const Normalization>> normalizations_;  // by variable
   std::vector<VariablePlacement> placements_;

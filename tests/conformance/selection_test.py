@@ -148,6 +148,96 @@ def in_a_view(batchfs, tmp_path, array, dim, written, expected):
     np.testing.assert_array_equal(ours, np.expand_dims(np.moveaxis(expected, axis, 0), 1 + axis), err_msg=str(view))
 
 
+# ---- steps, lists of ranges, parts of dates, the nearest label ----
+
+
+def wish(rng, dataset):
+    """As question()."""
+    name = pick(rng, "v", "v", "w")
+    array = dataset[name]
+    ask = pick(rng, "step", "ranges", "field", "nearest", "nearest list")
+    dim = "time" if ask == "field" else pick(rng, *[d for d in array.dims if d not in ("lon", *(["time"] if "n" in ask[:1] else []))])
+    if dim not in array.dims:
+        array, name = dataset.v, "v"
+    index = dataset.indexes[dim]
+
+    def ends():
+        i, j = sorted(rng.integers(0, len(index), 2))
+        return [str(np.datetime64(index[k], "s")) if dim == "time" else float(index[k]) for k in (i, j)]
+
+    if ask == "step":
+        (a, b), step = ends(), int(rng.integers(1, 6))
+        return (array, dim, f"{dim}={write(a)}:{write(b)}:step={step}", {"from": a, "to": b, "step": step},
+                lambda: array.sel({dim: slice(a, b, step)}))
+    if ask == "ranges":
+        both = [ends(), ends()]
+        order = dict.fromkeys(int(i) for a, b in both for i in np.arange(len(index))[index.slice_indexer(a, b)])
+        return (array, dim, f"{dim}=" + ",".join(f"{write(a)}:{write(b)}" for a, b in both),
+                [{"from": a, "to": b} for a, b in both], lambda: array.isel({dim: list(order)}))
+    if ask == "field":
+        field = pick(rng, "year", "month", "day", "hour", "minute", "weekday", "dayofyear", "season")
+        a, b = ends()
+        step = int(rng.integers(1, 3))
+        values = array.time.dt.season.values if field == "season" else getattr(index, field)
+        wanted = sorted({*np.asarray(values)[rng.integers(0, len(index), 2)].tolist()})
+
+        def passing():
+            part = array.sel(time=slice(a, b, step))
+            of = part.time.dt.season if field == "season" else getattr(part.time.dt, field)
+            return part.isel(time=np.flatnonzero(of.isin(wanted)))
+
+        return (array, dim, [f"time={a}:{b}:step={step}", f"time.{field}={','.join(map(str, wanted))}"],
+                {"from": a, "to": b, "step": step, field: wanted}, passing)
+    labels = [round(float(rng.uniform(index.min() - 50, index.max() + 50)), 1) for _ in range(1 if ask == "nearest" else 3)]
+    tolerance = pick(rng, None, 4.0, 60.0)
+    typed = f"{dim}={','.join(map(write, labels))}:nearest" + (f":tolerance={tolerance:g}" if tolerance else "")
+    chosen = labels if ask == "nearest list" else labels[0]
+    written = {"nearest": chosen, **({"tolerance": tolerance} if tolerance else {})}
+    ordered = array.sortby(dim)  # as pandas wants it
+    return array, dim, typed, written, lambda: ordered.sel({dim: chosen}, method="nearest", tolerance=tolerance)
+
+
+@pytest.mark.parametrize("seed", range(FIRST, LAST))
+def test_steps_ranges_parts_of_dates_and_the_nearest_are_xarrays(batchfs, tmp_path, seed):
+    rng = np.random.default_rng(5000 + seed)
+    dataset = make_store(rng, tmp_path / "s.zarr")
+    for _ in range(20):
+        array, dim, typed, written, ask = wish(rng, dataset)
+        expected = answer(ask)
+        typed = typed if isinstance(typed, list) else [typed]
+        options = [word for text in typed for word in ("--select", text)]
+        if expected is None:
+            line = batchfs.refusal("cat", tmp_path / "s.zarr", array.name, *options)
+            assert "--select " in line and dim in line, typed
+        else:
+            ours = batchfs.npy("cat", tmp_path / "s.zarr", array.name, *options)
+            np.testing.assert_array_equal(ours, expected, err_msg=str(typed))
+        if rng.random() < 0.3:
+            in_a_view(batchfs, tmp_path, array, dim, written, expected)
+
+
+def test_an_empty_selection_names_the_restriction(batchfs, tmp_path):
+    times = pd.date_range("2000-01-01", periods=40, freq="6h")
+    xr.Dataset({"v": (("time", "x"), np.zeros((40, 3)))}, {"time": times, "x": [1.0, 2.0, 5.0]}).to_zarr(
+        tmp_path / "s.zarr", zarr_format=2)
+    refused = lambda *typed: batchfs.refusal(  # noqa: E731
+        "cat", tmp_path / "s.zarr", "v", *[word for text in typed for word in ("--select", text)])
+    assert ("--select time.month=7: none of 40 times of 'time', from 2000-01-01T00:00:00 to 2000-01-10T18:00:00, has month 7"
+            in refused("time.month=7"))
+    line = refused("time=2000-01-02:2000-01-03", "time.hour=0,12", "time.weekday=5")
+    assert "none of 8 times of 'time', from 2000-01-02T00:00:00" in line and "has hour 0, 12 and weekday 5" in line
+    assert "no label of 'x' within 0.5 of '4'; the nearest is 5.0" in refused("x=4:nearest:tolerance=0.5")
+    assert "'x' holds no times" in refused("x.month=6")
+    assert "'months' is no field of a time; there are year, month" in refused("time.months=6")
+    assert "no dimension 'y'" in refused("y.month=6")
+    assert "from 1 to 12" in refused("time.month=13")
+    for select, words in (({"month": 13}, "select.time.month: '13' is no month"), ({"step": 0}, "select.time.step: "),
+                          ({"season": ["winter"]}, "select.time.season[0]: 'winter' is no season"),
+                          ({"hour": [3]}, "select.time: none of 40 times"), ({"months": [3]}, '"month": [6, 7, 8]')):
+        (tmp_path / "v.json").write_text(json.dumps({"select": {"time": select}, "window": {"x": 1}}))
+        assert words in batchfs.refusal("plan", tmp_path / "s.zarr", "--view", tmp_path / "v.json")
+
+
 # ---- circles ----
 
 

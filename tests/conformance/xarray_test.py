@@ -126,18 +126,39 @@ def test_timedeltas(batchfs, tmp_path, units, dtype):
     same(batchfs, tmp_path / "s.zarr", "lead", xr.open_zarr(tmp_path / "s.zarr", consolidated=False)["lead"].values)
 
 
-@pytest.mark.parametrize("calendar", ["noleap", "360_day", "all_leap", "julian", "365_day"])
-def test_other_calendars_stay_numbers(batchfs, tmp_path, calendar):
-    write(tmp_path / "s.zarr", 2, "t", np.arange(N), {"units": "days since 2000-01-01", "calendar": calendar}, None, ["t"])
+CALENDARS = ["noleap", "365_day", "all_leap", "366_day", "360_day", "julian"]
+
+
+@pytest.mark.parametrize("units, calendar, first", [
+    *[("days since 2000-01-01", calendar, 0) for calendar in CALENDARS],
+    ("days since 2300-01-01", "standard", 0), ("hours since 1500-01-01", "gregorian", 0),
+    ("days since 1500-01-01", "proleptic_gregorian", 0), ("days since 1970-01-01", "proleptic_gregorian", -200_000)])
+def test_times_that_xarray_has_as_objects_stay_numbers(batchfs, tmp_path, units, calendar, first):
+    write(tmp_path / "s.zarr", 2, "t", first + np.arange(N), {"units": units, "calendar": calendar}, None, ["t"])
+    assert xr.open_zarr(tmp_path / "s.zarr", consolidated=False).t.dtype == object
     got = batchfs.npy("cat", tmp_path / "s.zarr", "t")
-    assert got.dtype == np.int64 and got.tolist() == list(range(N))
+    assert got.dtype == np.int64 and got.tolist() == list(range(first, first + N))
     # Units and calendar are said where they are needed.
-    note = f"times in units 'days since 2000-01-01', calendar '{calendar}', which datetime64 cannot hold"
+    why = "which datetime64 cannot hold" if calendar in CALENDARS else (
+        "outside of what datetime64[ns] holds (1677 to 2262)")
+    note = f"times in units '{units}', calendar '{calendar}', {why}"
     assert note in batchfs.bytes("cat", tmp_path / "s.zarr", "t", "--format", "text").decode().splitlines()[1]
-    assert note in batchfs.refusal("cat", tmp_path / "s.zarr", "t", "--select", "t=2000-01-05")
     (tmp_path / "view.json").write_text('{"window": {"t": 1}, "variables": ["t"]}')
-    plan = json.loads(batchfs.bytes("plan", tmp_path / "s.zarr", "--view", tmp_path / "view.json", "--json"))
+    arguments = (tmp_path / "s.zarr", "--view", tmp_path / "view.json")
+    plan = json.loads(batchfs.bytes("plan", *arguments, "--json"))
     assert plan["coordinates"] == [{"name": "t", "dims": ["t"], "dtype": "int64", "size": N, "note": note}]
+    assert batchfs.npy("batch", *arguments, "--format", "npy").ravel().tolist() == [first]
+
+
+@pytest.mark.parametrize("units", ["days since 1500-01-01", "days since 0001-01-01", "hours since 1582-10-01", "days since 2300-01-01"])
+@pytest.mark.parametrize("calendar", ["standard", "proleptic_gregorian"])
+def test_times_that_begin_far_away_and_come_near(batchfs, tmp_path, units, calendar):
+    """The values decide, not the reference date."""
+    days = {"1500": 190_000, "0001": 730_000, "1582": 24 * 150_000, "2300": -60_000}[units.split()[2][:4]]
+    write(tmp_path / "s.zarr", 3, "t", days + np.arange(N), {"units": units, "calendar": calendar}, 0, ["t"])
+    expected = xr.open_zarr(tmp_path / "s.zarr", consolidated=False).t.values
+    assert expected.dtype == "M8[ns]"
+    same(batchfs, tmp_path / "s.zarr", "t", expected)
 
 
 def test_bool_char_and_stored_times(batchfs, tmp_path):

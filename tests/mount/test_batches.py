@@ -83,6 +83,16 @@ def test_the_zarr_format_opens_with_xarray(mounted, weather):
     assert np.array_equal(opened.latitude.values, xr.open_zarr(weather).latitude.values)
 
 
+def test_times_of_other_calendars_are_decoded_from_the_zarr_format(mount_at, tmp_path):
+    times = xr.date_range("2000-02-27", periods=8, freq="D", calendar="noleap", use_cftime=True)
+    xr.Dataset({"v": ("time", np.arange(8.0))}, {"time": times}).to_zarr(tmp_path / "s.zarr", zarr_format=2)
+    view = {"name": "v", "select": {"time": {"from": "2000-02-28"}}, "window": {"time": 2}, "batch": 3, "formats": ["zarr"]}
+    mnt = mount_at(tmp_path / "s.zarr", tmp_path / "mnt", {"v": view})
+    opened = xr.open_zarr(mnt / "views/v/epoch-0000/batch-000000.zarr")
+    assert opened.v.values.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert opened.time_start.values.tolist() == times[1::2][:3].tolist()
+
+
 @pytest.mark.parametrize("mode", ["r", "c"])
 def test_mapping(mounted, weather, mode):
     epoch = mounted / EPOCH

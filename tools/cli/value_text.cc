@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "engine/base/utf8.h"
-#include "engine/dataset/cf.h"
+#include "engine/dataset/calendar.h"
 #include "tools/cli/text.h"
 
 namespace batchfs {

@@ -58,19 +58,55 @@ Error no_array(const Hierarchy& hierarchy, const std::string& path, const std::s
                "there is no array '" + path + "'" + nearest_or_all(path, paths), url);
 }
 
-/// Each `--select D=SEL` by its dimension.
-std::map<std::string, Selector> parse_selections(const std::vector<std::string>& typed) {
-  std::map<std::string, Selector> selectors;
+/// `D=SEL` as typed.
+struct Selection {
+  std::string dim, text, where;
+};
+std::vector<Selection> split_selections(const std::vector<std::string>& typed) {
+  std::vector<Selection> selections;
   for (const std::string& text : typed) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
       throw UsageError{"--select takes DIMENSION=LABELS, not '" + text + "'"};
     }
-    const std::string where = "--select " + text;
-    if (!selectors.emplace(text.substr(0, equals), parse_selector(text.substr(equals + 1), where))
-             .second) {
-      throw UsageError{"--select names dimension '" + text.substr(0, equals) + "' twice"};
+    selections.push_back({text.substr(0, equals), text.substr(equals + 1), "--select " + text});
+    for (std::size_t i = 0; i + 1 < selections.size(); ++i) {
+      if (selections[i].dim == selections.back().dim)
+        throw UsageError{"--select names '" + selections[i].dim + "' twice"};
     }
+  }
+  return selections;
+}
+
+using NamedDims = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// Each selection by its dimension: `time.month=6` is one of "time", if no dimension has that name.
+std::map<std::string, Selector> parse_selections(const std::vector<Selection>& selections,
+                                                 const NamedDims& dims) {
+  std::vector<std::string> names;
+  for (const auto& [name, length] : dims) names.push_back(name);
+  const auto is_dim = [&names](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::map<std::string, Selector> selectors;
+  for (const auto& [name, text, where] : selections)
+    if (is_dim(name)) selectors.emplace(name, parse_selector(text, where));
+  for (const auto& [name, text, where] : selections) {
+    if (is_dim(name)) continue;
+    const std::size_t dot = name.rfind('.');
+    const std::string dim = name.substr(0, dot);
+    if (dot == std::string::npos || !is_dim(dim))
+      throw Error(ErrorCode::not_found,
+                  "the array has no dimension '" + dim + "'" + nearest_or_all(dim, names), where);
+    const auto field = parse_calendar_field(name.substr(dot + 1));
+    if (!field)
+      throw Error(ErrorCode::not_found,
+                  "'" + name.substr(dot + 1) + "' is no field of a time; there are " +
+                      calendar_field_names(),
+                  where);
+    Selector& selector = selectors[dim];
+    selector.fields.add(*field, text, where);
+    selector.where = selector.where.empty() ? where : selector.where + " " + where;
   }
   return selectors;
 }
@@ -85,19 +121,8 @@ Dataset dataset_of(const OpenedStore& opened, const std::string& path, const std
                  path.substr(0, path.size() - std::min(path.size(), name.size() + 1)), names);
 }
 
-using NamedDims = std::vector<std::pair<std::string, std::int64_t>>;
-
 std::vector<Positions> choose(const Dataset& dataset, const NamedDims& dims,
                               const std::map<std::string, Selector>& selectors) {
-  std::vector<std::string> names;
-  for (const auto& [name, length] : dims) names.push_back(name);
-  for (const auto& [name, selector] : selectors) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw Error(ErrorCode::not_found,
-                  "the array has no dimension '" + name + "'" + nearest_or_all(name, names),
-                  selector.where);
-    }
-  }
   std::vector<Positions> positions;
   for (const auto& [name, length] : dims) {
     const auto selector = selectors.find(name);
@@ -145,7 +170,7 @@ std::string heading(const std::string& path, const NamedDims& dims,
 
 void cat(const CatOptions& options, Output& output) {
   if (options.format == "npy") output.expect_binary("take --format text");
-  const std::map<std::string, Selector> selectors = parse_selections(options.select);
+  const std::vector<Selection> selections = split_selections(options.select);
   const std::string path = path_of(options.array);
   const OpenedStore opened = open_zarr(options.store);
   if (!opened.hierarchy->arrays.contains(path)) {
@@ -153,11 +178,12 @@ void cat(const CatOptions& options, Output& output) {
   }
   const std::string name = path.empty() ? "values" : path.substr(path.rfind('/') + 1);
   const Dataset dataset = dataset_of(opened, path, name);
-  const Variable& variable = dataset.variable(name);
+  Variable variable = dataset.variable(name);
   const Decode decode = options.decode == "raw" ? Decode::raw : Decode::cf;
+  if (decode == Decode::cf) variable.cf = settled_decoding(variable);
 
   const NamedDims dims = SelectedValues::dims_of(variable, decode);
-  std::vector<Positions> positions = choose(dataset, dims, selectors);
+  std::vector<Positions> positions = choose(dataset, dims, parse_selections(selections, dims));
   const std::vector<Positions> chosen = positions;
   const bool for_people = options.format == "text";
   const Dims elided = for_people ? shorten(positions) : Dims();
@@ -194,8 +220,8 @@ CommandAction setup_cat(CLI::App& app) {
       ->type_name("");
   app.add_option(
          "--select", options->select,
-         "select along dimension D by labels (time=2000-01-01:2000-01-31, level=500,850) or "
-         "positions (time=#0:#4); may be given once for each dimension")
+         "select along dimension D by labels (time=2000-01-01:2000-01-31, level=500,850), "
+         "positions (time=#0:#4) or parts of dates (time.month=6,7,8); may be given once for each")
       ->type_name("D=SEL")
       ->allow_extra_args(false);
   app.add_option("--decode", options->decode,

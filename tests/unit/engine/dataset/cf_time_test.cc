@@ -51,12 +51,26 @@ TEST_P(TimeUnits, AreReadAsCftimeReadsThem) {
 }
 INSTANTIATE_TEST_SUITE_P(Reference, TimeUnits, testing::ValuesIn(kCases));
 
-TEST(TimeUnits, OfOtherCalendarsAreTimesWithoutReference) {
-  for (const char* calendar :
-       {"noleap", "365_day", "360_day", "julian", "all_leap", "366_day", "nonsense"}) {
-    EXPECT_FALSE(parse_time_units("days since 2000-01-01", calendar)) << calendar;
-    EXPECT_TRUE(is_time_units("days since 2000-01-01"));
+// cftime.date2num(cftime.num2date(0, units, calendar), "seconds since 1970-01-01", calendar)
+TEST(TimeUnits, OfOtherCalendarsCountInThem) {
+  const struct {
+    const char *units, *calendar;
+    std::int64_t seconds;
+  } cases[] = {{"days since 2000-01-01", "noleap", 946080000},
+               {"days since 2000-01-01", "365_day", 946080000},
+               {"days since 2000-02-30", "360_day", 938217600},
+               {"days since 1850-03-01", "julian", -3781814400},
+               {"days since 1999-02-29", "all_leap", 922147200},
+               {"days since 2000-01-01", "366_day", 948672000}};
+  for (const auto& c : cases) {
+    const auto reference = parse_time_units(c.units, c.calendar);
+    ASSERT_TRUE(reference) << c.calendar;
+    EXPECT_EQ(reference->seconds, c.seconds) << c.units << " " << c.calendar;
   }
+  EXPECT_FALSE(parse_time_units("days since 2000-01-01", "nonsense"));
+  EXPECT_FALSE(parse_time_units("days since 2000-02-31", "360_day"));
+  EXPECT_FALSE(parse_time_units("months since 2000-01-01", "noleap"));
+  EXPECT_EQ(parse_time_units("months since 2000-01-01", "360_day")->step_ns, 30 * 86400 * kSecond);
 }
 
 TEST(TimeUnits, WhatIsNoTimeIsNone) {

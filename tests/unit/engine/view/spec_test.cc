@@ -45,7 +45,8 @@ TEST(ViewSpec, EveryKeyIsRead) {
   EXPECT_EQ(spec.name, "train");
   EXPECT_EQ(spec.variables, (std::vector<std::string>{"a", "b"}));
   ASSERT_EQ(spec.select.size(), 2u);
-  EXPECT_EQ(spec.select[0].second.values, (std::vector<std::string>{"500", "850"}));
+  ASSERT_EQ(spec.select[0].second.parts.size(), 2u);
+  EXPECT_EQ(spec.select[0].second.parts[1].value, "850");
   EXPECT_EQ(spec.select[1].second.where, "select.time");
   EXPECT_EQ(spec.window[0].stride, 2);
   EXPECT_TRUE(spec.window[0].wrap);

@@ -1,0 +1,422 @@
+#include "engine/dataset/index_lookup.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/dataset/circle.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr __int128 kSecond = kNanosecondsPerSecond;
+
+/// "6h", "30m", "1.5D": a number of a unit in nanoseconds; nullopt for anything else.
+std::optional<double> parse_duration(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, failed] = std::from_chars(text.data(), end, value);
+  DataType typed = make_type(Kind::timedelta, 8);
+  typed.unit = std::string(rest, end);
+  const auto unit = failed == std::errc() ? unit_nanoseconds(typed) : std::nullopt;
+  return unit ? std::optional(value * static_cast<double>(*unit)) : std::nullopt;
+}
+
+}  // namespace
+
+IndexLookup::IndexLookup(const Dataset& dataset, std::string dim, std::string where)
+    : dataset_(dataset),
+      dim_(std::move(dim)),
+      where_(std::move(where)),
+      size_(dataset.dim_size(dim_)) {}
+
+Error IndexLookup::error(ErrorCode code, const std::string& why) const {
+  return Error(code, fmt::format("{}: {}", where_.empty() ? dim_ : where_, why));
+}
+
+// ---- positions ----
+
+bool IndexLookup::is_position(const std::string& text) {
+  return !text.empty() && text.front() == '#';
+}
+
+std::int64_t IndexLookup::position_number(const std::string& text) const {
+  std::int64_t value = 0;
+  const char* begin = text.data() + 1;
+  const char* end = text.data() + text.size();
+  const auto [rest, failed] = std::from_chars(begin, end, value);
+  if (failed != std::errc() || rest != end || begin == end)
+    throw error(ErrorCode::invalid_argument, fmt::format("'{}' is no position; write '#3'", text));
+  return value < 0 ? value + size_ : value;
+}
+
+std::int64_t IndexLookup::position(const std::string& text) const {
+  const std::int64_t value = position_number(text);
+  if (value < 0 || value >= size_)
+    throw error(ErrorCode::not_found,
+                fmt::format("position '{}' is outside of '{}', which has {}", text, dim_, size_));
+  return value;
+}
+
+// ---- labels ----
+
+const Dataset::Index& IndexLookup::index() const {
+  try {
+    return dataset_.index(dim_);
+  } catch (const Error& cause) {
+    Error named = error(cause.code(), cause.why());
+    throw named.at(cause.where());
+  }
+}
+
+bool IndexLookup::is_text() const {
+  return values().type.kind == Kind::bytes || values().type.kind == Kind::unicode;
+}
+
+std::optional<TimeAxis> IndexLookup::times() const { return TimeAxis::of(index()); }
+
+bool IndexLookup::partial_date(const std::string& text) const {
+  const auto axis = times();
+  const auto parsed = axis ? parse_date(text, axis->calendar()) : std::nullopt;
+  return parsed && parsed->level < index_level();
+}
+
+/// How fine the index is, in DateRange's levels; daily and coarser data are of level 2.
+int IndexLookup::index_level() const {
+  int level = 2;
+  const auto axis = times();
+  for (std::int64_t i = 0; i < size_ && level < 5; ++i) {
+    const std::optional<__int128> time = axis->nanoseconds(i);
+    if (!time || *time % (86400 * kSecond) == 0) continue;
+    level = std::max(level, *time % (3600 * kSecond) == 0 ? 3
+                            : *time % (60 * kSecond) == 0 ? 4
+                                                          : 5);
+  }
+  return level;
+}
+
+template <class Test>
+IndexLookup::List IndexLookup::matching(Test&& test) const {
+  List found;
+  const auto axis = times();
+  for (std::int64_t i = 0; i < size_; ++i) {
+    const std::optional<__int128> time = axis->nanoseconds(i);
+    if (time && test(*time)) found.push_back(i);
+  }
+  return found;
+}
+
+/// What stands behind the number of a length of time, "6h" or "30m", in counts of the index.
+std::optional<double> IndexLookup::duration_unit(std::string_view unit) const {
+  DataType typed = make_type(Kind::timedelta, 8);
+  typed.unit = unit;
+  const std::optional<std::int64_t> nanoseconds = unit_nanoseconds(typed),
+                                    count = unit_nanoseconds(values().type);
+  if (values().type.kind != Kind::timedelta || !nanoseconds || !count) return std::nullopt;
+  return static_cast<double>(*nanoseconds) / static_cast<double>(*count);
+}
+
+double IndexLookup::parse_number(const std::string& text) const {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, failed] = std::from_chars(text.data(), end, value);
+  if (failed == std::errc())
+    if (const auto unit =
+            duration_unit(std::string_view(rest, static_cast<std::size_t>(end - rest))))
+      return value * *unit;
+  if (values().type.kind == Kind::timedelta && (failed != std::errc() || rest != end))
+    throw error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is no length of time; write 6h, 30m or 2D", text));
+  if (failed != std::errc() || rest != end) {
+    const std::string& note = index().cf.note;  // why times are numbers
+    throw error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is not a number, as '{}' needs{}{}{}", text, dim_,
+                            note.empty() ? "" : ": it holds ", note, meant_range(text)));
+  }
+  return value;
+}
+
+/// A float32 coordinate holds 0.1f, which is what a user means by 0.1.
+double IndexLookup::as_stored(double number) const {
+  const DataType& type = values().type;
+  if (!type.is_float() || type.itemsize == 8) return number;
+  return type.itemsize == 4 ? static_cast<double>(static_cast<float>(number))
+                            : static_cast<double>(static_cast<_Float16>(number));
+}
+
+DateRange IndexLookup::date(const std::string& text) const {
+  const Calendar calendar = times()->calendar();
+  if (const auto parsed = parse_date(text, calendar)) return *parsed;
+  throw error(
+      ErrorCode::invalid_argument,
+      parse_date_text(text)
+          ? fmt::format("'{}' is not a date of the calendar {}", text, calendar_name(calendar))
+          : fmt::format("'{}' is not a date; write 2000-01-31 or 2000-01-31T06:00{}", text,
+                        meant_range(text)));
+}
+
+IndexLookup::List IndexLookup::label(const std::string& text) const {
+  const NdArray& v = values();
+  List found;
+  if (is_time()) {
+    const DateRange wanted = date(text);
+    const bool range = partial_date(text);
+    found = matching([&](__int128 t) {
+      return range ? t >= wanted.first && t <= wanted.last : t == wanted.first;
+    });
+  } else if (is_text()) {
+    for (std::int64_t i = 0; i < size_; ++i)
+      if (label_text(v, i) == text) found.push_back(i);
+  } else {
+    const double wanted = as_stored(parse_number(text));
+    std::int64_t whole = 0;  // compared exactly: doubles hold no more than 53 bits
+    const auto [rest, failed] = std::from_chars(text.data(), text.data() + text.size(), whole);
+    const bool is_whole = failed == std::errc() && rest == text.data() + text.size() &&
+                          v.type.itemsize == 8 && v.type.kind == Kind::signed_int;
+    for (std::int64_t i = 0; i < size_; ++i)
+      if (is_whole ? label_count(v, i) == whole : label_number(v, i) == wanted) found.push_back(i);
+  }
+  if (found.empty())
+    throw error(ErrorCode::not_found, fmt::format("no '{}' in '{}', which {}{}", text, dim_,
+                                                  extent(), nearest_label(text)));
+  return found;
+}
+
+std::string IndexLookup::extent() const {
+  if (size_ == 0) return "goes from nothing to nothing";
+  return fmt::format("goes from {} to {}", label_text(index(), 0), label_text(index(), size_ - 1));
+}
+
+std::string IndexLookup::shown(std::int64_t position) const {
+  return dataset_.index_of(dim_) == nullptr ? fmt::format("#{}", position)
+                                            : label_text(index(), position);
+}
+
+std::function<double(std::int64_t)> IndexLookup::distance_from(const std::string& text) const {
+  if (const auto axis = times()) {
+    const __int128 wanted = date(text).first;
+    return [axis, wanted](std::int64_t i) {
+      const auto time = axis->nanoseconds(i);
+      return time ? std::fabs(static_cast<double>(*time - wanted)) : NAN;
+    };
+  }
+  const double wanted = as_stored(parse_number(text));
+  const double period = this->period().value_or(0);
+  return [&v = values(), wanted, period](std::int64_t i) {
+    const double straight = std::fabs(label_number(v, i) - wanted);
+    return period > 0 ? std::fabs(std::remainder(straight, period)) : straight;
+  };
+}
+
+/// "; the nearest is 500", or nothing.
+std::string IndexLookup::nearest_label(const std::string& text) const {
+  if (is_text()) {
+    constexpr std::int64_t kMaxCompared = 4096;
+    std::vector<std::string> labels;
+    for (std::int64_t i = 0; i < std::min(size_, kMaxCompared); ++i)
+      labels.push_back(label_text(values(), i));
+    return did_you_mean(text, labels);
+  }
+  const auto distance = distance_from(text);
+  std::int64_t nearest = -1;
+  double least = INFINITY;
+  for (std::int64_t i = 0; i < size_; ++i)
+    if (const double here = distance(i); here < least) {
+      nearest = i;
+      least = here;
+    }
+  return nearest < 0 ? "" : "; the nearest is " + label_text(index(), nearest);
+}
+
+std::int64_t IndexLookup::nearest(const std::string& text,
+                                  const std::optional<std::string>& tolerance) const {
+  if (is_position(text))
+    throw error(ErrorCode::invalid_argument,
+                fmt::format("\"nearest\" is for labels, and '{}' is a position", text));
+  if (is_text())
+    throw error(ErrorCode::invalid_argument,
+                fmt::format("'{}' holds text: \"nearest\" is for numbers and times", dim_));
+  const auto axis = times();
+  double most = INFINITY;
+  if (tolerance && axis) {
+    const auto duration = parse_duration(*tolerance);
+    if (!duration)
+      throw error(
+          ErrorCode::invalid_argument,
+          fmt::format("the tolerance '{}' is no length of time; write 6h, 30m or 2D", *tolerance));
+    most = *duration;
+  } else if (tolerance) {
+    most = parse_number(*tolerance);
+  }
+  if (!(most >= 0))
+    throw error(ErrorCode::invalid_argument,
+                fmt::format("the tolerance '{}' is less than 0", *tolerance));
+  const auto distance = distance_from(text);
+  // Of two as far away, also by rounding: the nearer one on the same side, else the larger one.
+  const auto above = [&](std::int64_t i) {
+    return axis ? *axis->nanoseconds(i) > date(text).first
+                : label_number(values(), i) > as_stored(parse_number(text));
+  };
+  const auto wins = [&](std::int64_t a, std::int64_t b) {
+    const bool larger = axis ? *axis->nanoseconds(a) > *axis->nanoseconds(b)
+                             : label_number(values(), a) > label_number(values(), b);
+    return above(a) && above(b) ? !larger : larger;
+  };
+  std::int64_t nearest = -1;
+  double least = INFINITY;
+  for (std::int64_t i = 0; i < size_; ++i) {
+    const double here = distance(i);
+    if (!(here < least || (here == least && nearest >= 0 && wins(i, nearest)))) continue;
+    nearest = i;
+    least = here;
+  }
+  if (nearest < 0)
+    throw error(ErrorCode::not_found, fmt::format("'{}' has no label next to '{}'", dim_, text));
+  if (least > most)
+    throw error(ErrorCode::not_found,
+                fmt::format("no label of '{}' within {} of '{}'; the nearest is {}", dim_,
+                            *tolerance, text, label_text(index(), nearest)));
+  return nearest;
+}
+
+// ---- ranges ----
+
+/// What lies in a range; throws when it is nothing.
+Positions IndexLookup::some(List found) const {
+  if (found.empty())
+    throw error(ErrorCode::not_found,
+                fmt::format("nothing of '{}' lies in this range; it {}", dim_, extent()));
+  return Positions::list(std::move(found));
+}
+
+/// The period of a cyclic coordinate.
+std::optional<double> IndexLookup::period() const {
+  const Variable* variable = dataset_.index_of(dim_);
+  return variable == nullptr ? std::nullopt : period_of(*variable, values());
+}
+
+/// From one position to another, going on at the beginning. The end is not included.
+Positions IndexLookup::positions_round(const SelectorPart& part) const {
+  const std::int64_t begin = position(*part.from), end = position_number(*part.to);
+  if (end < 0 || end > size_)
+    throw error(ErrorCode::not_found, fmt::format("position '{}' is outside of '{}', which has {}",
+                                                  *part.to, dim_, size_));
+  if (begin == end) throw error(ErrorCode::invalid_argument, "the range of positions is empty");
+  List positions;
+  for (std::int64_t i = begin; i != end; i = i + 1 == size_ && end != size_ ? 0 : i + 1)
+    positions.push_back(i);
+  return Positions::list(std::move(positions));
+}
+
+/// A range of numbers with `wrap`.
+Positions IndexLookup::circle_range(const SelectorPart& part) const {
+  const auto circle = period();
+  if (!circle)
+    throw error(
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "'{}' is not cyclic: \"wrap\" is for longitudes and other angles in degrees, and for "
+            "ranges of positions",
+            dim_));
+  const double from = parse_number(*part.from), to = parse_number(*part.to);
+  if (!(std::fabs(to - from) <= *circle))
+    throw error(ErrorCode::invalid_argument,
+                fmt::format("{} to {} is more than once round; the ends differ by at most {}",
+                            *part.from, *part.to, *circle));
+  return some(positions_on_circle(values(), *circle, from, to));
+}
+
+/// Throws if a range without `wrap` means something else on a circle than between two numbers.
+void IndexLookup::check_circle(const SelectorPart& part, double from, double to, bool descending,
+                               std::size_t found) const {
+  const auto circle = period();
+  if (!circle) return;
+  if (from > to && !descending)
+    throw error(ErrorCode::invalid_argument,
+                fmt::format("{} is more than {}, so this range of '{}' goes round; write {}, or "
+                            "the smaller one first for "
+                            "all between them",
+                            *part.from, *part.to, dim_, part.with_wrap));
+  const double low = std::min(from, to), high = std::max(from, to);
+  const auto round = positions_on_circle(values(), *circle, low, std::min(high, low + *circle));
+  if (round.size() > found)
+    throw error(ErrorCode::invalid_argument,
+                fmt::format("'{}' {}, so {} to {} goes over its end; write {}", dim_, extent(),
+                            *part.from, *part.to, part.with_wrap));
+}
+
+Positions IndexLookup::range_of_positions(const SelectorPart& part) const {
+  if ((part.from && !is_position(*part.from)) || (part.to && !is_position(*part.to)))
+    throw error(ErrorCode::invalid_argument, "a range is of labels or of positions, not of both");
+  if (part.wrap) return positions_round(part);
+  const std::int64_t begin =
+      part.from ? std::clamp<std::int64_t>(position_number(*part.from), 0, size_) : 0;
+  const std::int64_t end =
+      part.to ? std::clamp<std::int64_t>(position_number(*part.to), 0, size_) : size_;
+  if (end <= begin) throw error(ErrorCode::invalid_argument, "the range of positions is empty");
+  return Positions::range(begin, end - begin);
+}
+
+Positions IndexLookup::range(const SelectorPart& part) const {
+  if (part.wrap && (!part.from || !part.to))
+    throw error(ErrorCode::invalid_argument, "a range with \"wrap\" needs both ends");
+  if ((part.from && is_position(*part.from)) || (part.to && is_position(*part.to)))
+    return range_of_positions(part);
+  if (!part.from && !part.to) return Positions::range(0, size_);
+  if (part.wrap) return circle_range(part);
+  return some(is_time()   ? range_of_times(part)
+              : is_text() ? range_of_texts(part)
+                          : range_of_numbers(part));
+}
+
+IndexLookup::List IndexLookup::range_of_times(const SelectorPart& part) const {
+  std::optional<DateRange> from, to;
+  if (part.from) from = date(*part.from);
+  if (part.to) to = date(*part.to);
+  // Open ends follow the stored order, as below.
+  const auto axis = times();
+  const auto first = size_ > 1 ? axis->nanoseconds(0) : std::nullopt,
+             last = size_ > 1 ? axis->nanoseconds(size_ - 1) : first;
+  const bool descending = first && last && *last < *first;
+  if (from && to ? to->last < from->first : descending) std::swap(from, to);
+  return matching(
+      [&](__int128 t) { return (!from || t >= from->first) && (!to || t <= to->last); });
+}
+
+IndexLookup::List IndexLookup::range_of_texts(const SelectorPart& part) const {
+  List found;
+  std::optional<std::string> from = part.from, to = part.to;
+  if (from && to && *to < *from) std::swap(from, to);
+  for (std::int64_t i = 0; i < size_; ++i) {
+    const std::string text = label_text(values(), i);
+    if ((!from || text >= *from) && (!to || text <= *to)) found.push_back(i);
+  }
+  return found;
+}
+
+IndexLookup::List IndexLookup::range_of_numbers(const SelectorPart& part) const {
+  const NdArray& v = values();
+  List found;
+  double low = -INFINITY, high = INFINITY;
+  // Open ends follow the stored order: "500:" on a descending coordinate goes down from 500.
+  const bool descending = size_ > 1 && label_number(v, size_ - 1) < label_number(v, 0);
+  if (part.from) (descending && !part.to ? high : low) = parse_number(*part.from);
+  if (part.to) (descending && !part.from ? low : high) = parse_number(*part.to);
+  const double from = low, to = high;
+  if (low > high) std::swap(low, high);
+  low = as_stored(low);
+  high = as_stored(high);
+  for (std::int64_t i = 0; i < size_; ++i) {
+    const double number = label_number(v, i);
+    if (number >= low && number <= high) found.push_back(i);
+  }
+  if (part.from && part.to) check_circle(part, from, to, descending, found.size());
+  return found;
+}
+
+}  // namespace batchfs

@@ -1,0 +1,80 @@
+#pragma once
+// Looking labels and positions up in one dimension's index.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/dataset/dataset.h"
+#include "engine/dataset/labels.h"
+#include "engine/dataset/positions.h"
+#include "engine/dataset/selector.h"
+
+namespace batchfs {
+
+/// Refers to the dataset, which must outlive it. Errors begin with `where`, or with the dimension.
+class IndexLookup {
+ public:
+  using List = std::vector<std::int64_t>;
+
+  IndexLookup(const Dataset& dataset, std::string dim, std::string where);
+
+  /// "#3".
+  static bool is_position(const std::string& text);
+  /// "#-4": negative counts from the end. Throws not_found outside of the dimension.
+  std::int64_t position(const std::string& text) const;
+
+  /// Where a label is, at least once. Throws not_found with the nearest one.
+  List label(const std::string& text) const;
+  /// As in pandas: a date that is coarser than the index is a range, else it is one label.
+  bool partial_date(const std::string& text) const;
+  /// The position of the label next to `text`; of two as far away that of the larger. Throws
+  /// not_found beyond the tolerance.
+  std::int64_t nearest(const std::string& text, const std::optional<std::string>& tolerance) const;
+  /// The positions of a range's labels, before its step and fields. Throws when there are none.
+  Positions range(const SelectorPart& part) const;
+
+  /// "goes from 0 to 359".
+  std::string extent() const;
+  /// A label as messages show it; a position where there are no labels.
+  std::string shown(std::int64_t position) const;
+  std::int64_t size() const { return size_; }
+  [[nodiscard]] Error error(ErrorCode code, const std::string& why) const;
+
+ private:
+  const Dataset::Index& index() const;
+  const NdArray& values() const { return index().values; }
+  bool is_time() const { return times().has_value(); }
+  bool is_text() const;
+  std::optional<TimeAxis> times() const;
+  int index_level() const;
+  std::int64_t position_number(const std::string& text) const;
+  template <class Test>
+  List matching(Test&& test) const;
+  std::optional<double> duration_unit(std::string_view unit) const;
+  double parse_number(const std::string& text) const;
+  double as_stored(double number) const;
+  DateRange date(const std::string& text) const;
+  std::string nearest_label(const std::string& text) const;
+  /// How far away a label is from `text`; NaN for none.
+  std::function<double(std::int64_t)> distance_from(const std::string& text) const;
+  std::optional<double> period() const;
+  Positions some(List found) const;
+  Positions positions_round(const SelectorPart& part) const;
+  Positions circle_range(const SelectorPart& part) const;
+  void check_circle(const SelectorPart& part, double from, double to, bool descending,
+                    std::size_t found) const;
+  Positions range_of_positions(const SelectorPart& part) const;
+  List range_of_times(const SelectorPart& part) const;
+  List range_of_texts(const SelectorPart& part) const;
+  List range_of_numbers(const SelectorPart& part) const;
+
+  const Dataset& dataset_;
+  const std::string dim_, where_;
+  const std::int64_t size_;
+};
+
+}  // namespace batchfs
