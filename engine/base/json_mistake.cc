@@ -46,17 +46,19 @@ class Scanner {
     }
     skip_spaces();
     if (at_end()) return std::nullopt;
-    wrong(at_, is_comment() ? kComment : "the JSON has ended before this");
+    wrong(at_, is_comment() ? comment() : "the JSON has ended before this");
     return mistake_;
   }
 
  private:
-  static constexpr const char* kComment = "JSON has no comments";
-
   bool at_end() const { return at_ == text_.size(); }
   char here() const { return at_end() ? '\0' : text_[at_]; }
   bool starts(std::string_view word) const { return text_.substr(at_).starts_with(word); }
   bool is_comment() const { return starts("//") || starts("/*") || here() == '#'; }
+
+  const char* comment() const {
+    return here() == '#' ? "JSON has no comments with '#'" : "JSON has no comments";
+  }
 
   void skip_spaces() {
     while (!at_end() && (here() == ' ' || here() == '\t' || here() == '\n' || here() == '\r'))
@@ -80,7 +82,7 @@ class Scanner {
   bool wrong_start(const char* expected) {
     if (at_end())
       return open_.empty() ? wrong(at_, fmt::format("{} is missing", expected)) : unclosed();
-    if (is_comment()) return wrong(at_, kComment);
+    if (is_comment()) return wrong(at_, comment());
     if (here() == '\'') return wrong(at_, "JSON wants double quotes");
     if (starts("\xe2\x80\x9c") || starts("\xe2\x80\x9d") || starts("\xe2\x80\x98") ||
         starts("\xe2\x80\x99"))
@@ -215,7 +217,7 @@ class Scanner {
     if (here() == closing) return close();
     if (here() == '}' || here() == ']')
       return wrong(at_, fmt::format("'{}' closes a '{}'", here(), bracket));
-    if (is_comment()) return wrong(at_, kComment);
+    if (is_comment()) return wrong(at_, comment());
     if (here() != ',') {
       if (here() == ';') return wrong(at_, "values are separated by commas");
       if (here() == ':')

@@ -20,8 +20,7 @@ Json decoded_attributes(const Variable& variable, const CfDecoding& cf) {
     if (cf.time == CfDecoding::Time::datetime) stored.push_back("calendar");
   }
   if (cf.to_bool) stored.push_back("dtype");
-  if (variable.strings != nullptr || cf.joined_characters > 0)
-    stored.push_back("_Encoding");
+  if (variable.strings != nullptr || cf.joined_characters > 0) stored.push_back("_Encoding");
   Json attributes = Json::object();
   for (const auto& [key, value] : variable.attributes.items())
     if (std::find(stored.begin(), stored.end(), key) == stored.end())

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_comments.h"
 #include "engine/base/strings.h"
 #include "engine/view/order_spec.h"
 #include "engine/view/view_hints.h"
@@ -188,13 +189,15 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
                          const ViewOptions& options) {
   try {
     ViewSpec spec;
-    spec.document = parse_json(text, where, {.allow_nan = false, .unique_keys = true});
+    spec.document =
+        parse_json(without_comments(text, where), where, {.allow_nan = false, .unique_keys = true});
     const JsonRef root(spec.document, "");
     if (!root.is_object()) throw root.error("a view is a JSON object");
     allow_only(root,
-               {"name", "variables", "select", "window", "tensors", "batch", "order", "epochs",
-                "dtype", "normalize", "missing", "formats", "xbatcher"},
+               {"$schema", "name", "variables", "select", "window", "tensors", "batch", "order",
+                "epochs", "dtype", "normalize", "missing", "formats", "xbatcher"},
                view_hints::kView);
+    if (const auto schema = root.find("$schema")) schema->string();  // for editors
     const auto name_json = root.find("name");
     spec.name = name_json ? checked_name(*name_json, name_json->string()) : name;
     if (!is_file_name(spec.name))

@@ -65,10 +65,10 @@ inline constexpr KeyHint kView[] = {
     {"store", "the store is given to the command, not in the view"},
     {"path", "the store is given to the command, not in the view"},
     {"group", "name the group in the store's path: store.zarr/group"},
-    {"comment", "a view has no comments"},
-    {"_comment", "a view has no comments"},
-    {"//", "a view has no comments"},
-    {"description", "a view has no comments"},
+    {"comment", "comments of a view are // ... and /* ... */"},
+    {"_comment", "comments of a view are // ... and /* ... */"},
+    {"//", "comments of a view are // ... and /* ... */"},
+    {"description", "comments of a view are // ... and /* ... */"},
 };
 
 inline constexpr KeyHint kWindow[] = {

@@ -28,13 +28,29 @@ def said_of(fails, weather, tmp_path):
 @pytest.mark.parametrize("text, words", [
     ('{"window": {"time": 1}\n "batch": 4}', 'at line 2, column 2: a comma is missing before this: `^"batch": 4}`'),
     ('{"window": {"time": 1},}', 'column 23: there must be no comma before \'}\': `{"window": {"time": 1}^,}`'),
-    ('{"window": {"time": 1} // hours\n}', "JSON has no comments: `{\"window\": {\"time\": 1} ^// hours`"),
+    ('{"window": {"time": 1} # hours\n}', "JSON has no comments with '#': `{\"window\": {\"time\": 1} ^# hours`"),
+    ('{"window": {"time": 1} /* hours\n}', 'this comment is not closed: `{"window": {"time": 1} ^/* hours`'),
+    ('{ // hours\n"window": {"time": 1},}', 'line 2, column 22: there must be no comma before'),
     ('{"window": {"lon": {"size": 4, "wrap": True}}}', 'JSON writes true: `{"window": {"lon": {"size": 4, "wrap": ^True}}}`'),
     ("{'window': {'time': 1}}", "JSON wants double quotes: `{^'window': {'time': 1}}`"),
     ('{"select": {"level": None}}', "JSON writes null"),
 ])
 def test_the_line_that_is_not_json_is_quoted(said_of, text, words):
     assert words in said_of(text)
+
+
+def test_comments_and_a_schema_are_for_people_and_editors(batchfs, good, weather, tmp_path):
+    text = """{ // every hour
+      "$schema": "view.schema.json",
+      "window": {"time": 1}, /* one
+      by one */ "variables": ["t"]
+    }"""
+    (tmp_path / "view.json").write_text(text)
+    good("plan", weather, "--view", tmp_path / "view.json")
+    read = subprocess.run([PROGRAM, "plan", weather, "--view", "-"], input=text, capture_output=True, text=True)
+    assert read.returncode == 0, read.stderr
+    wrong = subprocess.run([PROGRAM, "plan", weather, "--view", "-"], input="{", capture_output=True, text=True)
+    assert wrong.returncode == 1 and "(standard input)" in wrong.stderr
 
 
 @pytest.mark.parametrize("change, words", [

@@ -136,29 +136,38 @@ OpenedStore open_zarr(const StoreOptions& options) {
   return opened;
 }
 
-std::string read_text_file(const std::string& path, const std::string& what) {
+namespace {
+
+Error read_failure(int error, const std::string& where) {
+  const ErrorCode code = error == ENOENT   ? ErrorCode::not_found
+                         : error == EACCES ? ErrorCode::access_denied
+                                           : ErrorCode::io;
+  return Error(code, describe_system_error(error), where);
+}
+
+}  // namespace
+
+std::string read_text(std::FILE* file, const std::string& where) {
   constexpr std::size_t kMaxFileBytes = 16 << 20;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
-                                                             std::fclose);
-  const std::string where = what.empty() ? path : what + " '" + path + "'";
-  const auto fail = [&where](int error) {
-    const ErrorCode code = error == ENOENT   ? ErrorCode::not_found
-                           : error == EACCES ? ErrorCode::access_denied
-                                             : ErrorCode::io;
-    return Error(code, describe_system_error(error), where);
-  };
-  if (file == nullptr) throw fail(errno);
   std::string text;
   char block[64 << 10];
   std::size_t n;
-  while ((n = std::fread(block, 1, sizeof block, file.get())) > 0) {
+  while ((n = std::fread(block, 1, sizeof block, file)) > 0) {
     text.append(block, n);
     if (text.size() > kMaxFileBytes) {
       throw Error(ErrorCode::invalid_argument, "larger than 16 MB: not a view file", where);
     }
   }
-  if (std::ferror(file.get()) != 0) throw fail(errno);
+  if (std::ferror(file) != 0) throw read_failure(errno, where);
   return text;
+}
+
+std::string read_text_file(const std::string& path, const std::string& what) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             std::fclose);
+  const std::string where = what.empty() ? path : what + " '" + path + "'";
+  if (file == nullptr) throw read_failure(errno, where);
+  return read_text(file.get(), where);
 }
 
 }  // namespace batchfs

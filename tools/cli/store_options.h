@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -43,6 +44,9 @@ struct OpenedStore {
   }
 };
 OpenedStore open_zarr(const StoreOptions& options);
+
+/// What is left of an open file. Throws as read_text_file; `where` names it in errors.
+std::string read_text(std::FILE* file, const std::string& where);
 
 /// A text file that the user named. Throws not_found, access_denied, io; invalid_argument past 16
 /// MiB. `what`, as "the view file", names it in errors.

@@ -25,6 +25,7 @@ std::shared_ptr<const View> load_view(const std::shared_ptr<const Dataset>& data
                                       const std::string& file, ViewOptions options = {},
                                       const CheckFile& check_file = {});
 
+/// The same with its store; `-` is standard input.
 OpenedView open_view(const StoreOptions& store, const std::string& file,
                      const ViewOptions& options = {});
 

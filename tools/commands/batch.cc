@@ -91,7 +91,9 @@ void batch(const BatchOptions& options, Output& output) {
 CommandAction setup_batch(CLI::App& app) {
   const auto options = std::make_shared<BatchOptions>();
   add_store_options(app, options->store);
-  app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
+  app.add_option("--view", options->view, "the view file; - is standard input")
+      ->required()
+      ->type_name("FILE");
   const auto number = [&app](const char* name, std::int64_t& value, std::int64_t low,
                              const char* help) {
     app.add_option(name, value, help)

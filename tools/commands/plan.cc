@@ -247,7 +247,9 @@ std::shared_ptr<const View> view_to_plan(const OpenedView& opened, const StoreOp
 CommandAction setup_plan(CLI::App& app) {
   const auto options = std::make_shared<PlanOptions>();
   add_store_options(app, options->store);
-  app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
+  app.add_option("--view", options->view, "the view file; - is standard input")
+      ->required()
+      ->type_name("FILE");
   app.add_option("--world", options->world, "the number of ranks that will read the view")
       ->type_name("W")
       ->check(CLI::Range(std::int64_t{1}, kMaxRanks));

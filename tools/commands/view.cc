@@ -10,6 +10,7 @@
 #include "tools/cli/store_options.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
+#include "tools/cli/view_schema.h"
 
 namespace batchfs {
 
@@ -18,6 +19,7 @@ namespace {
 struct ViewCommandOptions {
   StoreOptions store;
   std::string name = "train";
+  bool schema = false;
 };
 
 }  // namespace
@@ -25,6 +27,10 @@ struct ViewCommandOptions {
 CommandAction setup_view(CLI::App& app) {
   const auto options = std::make_shared<ViewCommandOptions>();
   add_store_options(app, options->store);
+  CLI::Option* const store = app.get_option("STORE")->required(false);
+  app.add_flag("--schema", options->schema,
+               "print the JSON schema of views, for editors; without a store")
+      ->excludes(store);
   app.add_option("--name", options->name,
                  "the view's name, a directory in the mount (default: train)")
       ->check([](const std::string& name) {
@@ -33,6 +39,8 @@ CommandAction setup_view(CLI::App& app) {
       })
       ->type_name("NAME");
   return [options](Output& output) {
+    if (options->schema) return output.write(std::string(view_schema()));
+    if (options->store.store.empty()) throw UsageError{"STORE is required, or --schema"};
     const OpenedStore opened = open_zarr(options->store);
     const Dataset dataset(opened.store, *opened.hierarchy);
     const StarterView starter = starter_view(dataset, options->name);

@@ -218,7 +218,9 @@ void warm(const WarmOptions& options, Output& output) {
 CommandAction setup_warm(CLI::App& app) {
   const auto options = std::make_shared<WarmOptions>();
   add_store_options(app, options->store);
-  app.add_option("--view", options->view, "the view file")->required()->type_name("FILE");
+  app.add_option("--view", options->view, "the view file; - is standard input")
+      ->required()
+      ->type_name("FILE");
   app.add_flag("--json", options->json, "write JSON, for programs");
   return [options](Output& output) { warm(*options, output); };
 }

@@ -20,7 +20,7 @@ TEST(JsonMistake, NamesWhatPeopleWriteFromHabit) {
       {"{\"a\": 1, // size\n\"b\": 2}",
        "line 1, column 10: JSON has no comments: `{\"a\": 1, ^// size`"},
       {"{\"a\": 1 /* size */}", "line 1, column 9: JSON has no comments: `{\"a\": 1 ^/* size */}`"},
-      {"# view\n{}", "line 1, column 1: JSON has no comments: `^# view`"},
+      {"# view\n{}", "line 1, column 1: JSON has no comments with '#': `^# view`"},
       {"{} // end", "line 1, column 4: JSON has no comments: `{} ^// end`"},
       {"{\"a\": True}", "line 1, column 7: JSON writes true: `{\"a\": ^True}`"},
       {"{\"a\": False}", "line 1, column 7: JSON writes false: `{\"a\": ^False}`"},

@@ -1,0 +1,204 @@
+#include "tools/cli/view_schema.h"
+
+namespace batchfs {
+
+std::string_view view_schema() {
+  return R"json({
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "title": "batchfs view",
+  "description": "The training batches of a Zarr store: see batchfs-view(5)",
+  "type": "object",
+  "properties": {
+    "$schema": {"type": "string", "description": "This schema, for editors"},
+    "name": {"$ref": "#/$defs/file_name", "description": "The view's directory in a mount"},
+    "variables": {"$ref": "#/$defs/names", "description": "Variables of the store; without \"tensors\", a tensor each"},
+    "select": {
+      "description": "The part of the store that the window slides over",
+      "type": "object",
+      "additionalProperties": {"$ref": "#/$defs/selector"}
+    },
+    "window": {
+      "description": "The dimensions of a sample that slide; others stay whole",
+      "type": "object",
+      "minProperties": 1,
+      "additionalProperties": {"anyOf": [{"$ref": "#/$defs/size"}, {"$ref": "#/$defs/window"}]}
+    },
+    "tensors": {
+      "description": "The tensors of a batch, by name",
+      "type": "object",
+      "minProperties": 1,
+      "propertyNames": {"$ref": "#/$defs/file_name"},
+      "additionalProperties": {"$ref": "#/$defs/tensor"}
+    },
+    "batch": {
+      "description": "Samples in a batch",
+      "anyOf": [
+        {"$ref": "#/$defs/batch_size"},
+        {
+          "type": "object",
+          "properties": {
+            "size": {"$ref": "#/$defs/batch_size"},
+            "remainder": {"enum": ["keep", "drop", "pad"], "description": "A last batch that is not full"}
+          },
+          "additionalProperties": false
+        }
+      ]
+    },
+    "order": {
+      "description": "The order of samples in an epoch",
+      "type": "object",
+      "properties": {
+        "shuffle": {"enum": ["none", "global", "block"]},
+        "seed": {"type": "integer", "minimum": 0, "maximum": 9223372036854775807},
+        "buffer": {"type": "integer", "minimum": 1, "maximum": 1048576, "description": "Groups of chunks in the shuffle buffer of \"block\""}
+      },
+      "additionalProperties": false
+    },
+    "epochs": {"type": "integer", "minimum": 1, "maximum": 1000000000},
+    "dtype": {"enum": ["float16", "bfloat16", "float32", "float64"], "description": "The type of tensors of floats"},
+    "normalize": {
+      "type": "object",
+      "required": ["method", "statistics"],
+      "properties": {
+        "method": {"enum": ["zscore", "minmax"]},
+        "statistics": {"type": ["string", "object"], "description": "A file of `batchfs statistics`, or its \"variables\""},
+        "variables": {"$ref": "#/$defs/strings"},
+        "except": {"$ref": "#/$defs/strings"}
+      },
+      "additionalProperties": false
+    },
+    "missing": {
+      "type": "object",
+      "properties": {
+        "nan": {"enum": ["keep", "fill", "skip"], "description": "What becomes of NaN, or of samples with one"},
+        "value": {"type": "number", "description": "In place of NaN, with \"fill\""}
+      },
+      "if": {"required": ["value"]},
+      "then": {"properties": {"nan": {"const": "fill"}}, "required": ["nan"]},
+      "additionalProperties": false
+    },
+    "formats": {
+      "description": "Files of each batch in a mount",
+      "type": "array",
+      "items": {"enum": ["npy", "safetensors", "npz", "zarr", "png"]},
+      "minItems": 1,
+      "uniqueItems": true
+    },
+    "xbatcher": {
+      "description": "The arguments of xbatcher.BatchGenerator, instead of \"window\"",
+      "type": "object",
+      "required": ["input_dims"],
+      "properties": {
+        "input_dims": {"allOf": [{"$ref": "#/$defs/sizes"}, {"minProperties": 1}]},
+        "input_overlap": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0, "maximum": 1099511627776}},
+        "batch_dims": {"$ref": "#/$defs/sizes"},
+        "concat_input_dims": {"type": "boolean"}
+      },
+      "additionalProperties": false
+    }
+  },
+  "additionalProperties": false,
+  "oneOf": [
+    {"required": ["window"]},
+    {"required": ["xbatcher"], "properties": {"batch": false, "tensors": false}}
+  ],
+  "$defs": {
+    "file_name": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[^/\\u0000]+$", "not": {"enum": [".", ".."]}},
+    "strings": {"type": "array", "items": {"type": "string"}},
+    "names": {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": true},
+    "size": {"type": "integer", "minimum": 1, "maximum": 1099511627776},
+    "sizes": {"type": "object", "additionalProperties": {"$ref": "#/$defs/size"}},
+    "batch_size": {"type": "integer", "minimum": 1, "maximum": 16777216},
+    "window": {
+      "type": "object",
+      "required": ["size"],
+      "properties": {
+        "size": {"$ref": "#/$defs/size"},
+        "stride": {"$ref": "#/$defs/size", "description": "From one window to the next; the size by default"},
+        "wrap": {"type": "boolean", "description": "The dimension is cyclic"},
+        "edge": {"enum": ["drop", "pad", "partial"], "description": "A last window that does not fit"},
+        "pad_value": {"type": "number"}
+      },
+      "additionalProperties": false
+    },
+    "tensor": {
+      "type": "object",
+      "required": ["variables"],
+      "properties": {
+        "variables": {"$ref": "#/$defs/names"},
+        "offsets": {
+          "type": "object",
+          "additionalProperties": {
+            "type": "array",
+            "items": {"type": "integer", "minimum": -1099511627776, "maximum": 1099511627776},
+            "minItems": 1
+          }
+        },
+        "stack": {"type": "string", "minLength": 1, "description": "The dimension that joins the variables"},
+        "dims": {"$ref": "#/$defs/names"}
+      },
+      "if": {"properties": {"variables": {"minItems": 2}}},
+      "then": {"required": ["stack"]},
+      "additionalProperties": false
+    },
+    "label": {"type": ["string", "number", "boolean"], "description": "A label, or a position as \"#3\""},
+    "selector": {
+      "anyOf": [
+        {"$ref": "#/$defs/selector_part"},
+        {"type": "array", "items": {"$ref": "#/$defs/selector_part"}, "minItems": 1}
+      ]
+    },
+    "selector_part": {
+      "anyOf": [{"$ref": "#/$defs/label"}, {"$ref": "#/$defs/range"}, {"$ref": "#/$defs/nearest"}]
+    },
+    "range": {
+      "type": "object",
+      "properties": {
+        "from": {"type": ["string", "number", "boolean", "null"], "description": "The first label, or position as \"#3\""},
+        "to": {"type": ["string", "number", "boolean", "null"], "description": "The last label, included; or a position, not included"},
+        "wrap": {"type": "boolean", "description": "Continue at the beginning of a cyclic coordinate"},
+        "step": {"type": "integer", "minimum": 1, "maximum": 1099511627776},
+        "year": {"$ref": "#/$defs/years"},
+        "month": {"$ref": "#/$defs/months"},
+        "day": {"$ref": "#/$defs/days"},
+        "hour": {"$ref": "#/$defs/hours"},
+        "minute": {"$ref": "#/$defs/minutes"},
+        "weekday": {"$ref": "#/$defs/weekdays"},
+        "dayofyear": {"$ref": "#/$defs/days_of_year"},
+        "season": {"$ref": "#/$defs/seasons"}
+      },
+      "additionalProperties": false
+    },
+    "nearest": {
+      "type": "object",
+      "required": ["nearest"],
+      "properties": {
+        "nearest": {
+          "anyOf": [{"$ref": "#/$defs/label"}, {"type": "array", "items": {"$ref": "#/$defs/label"}, "minItems": 1}]
+        },
+        "tolerance": {"type": ["string", "number"], "description": "How far away the label may be; \"6h\" for times"}
+      },
+      "additionalProperties": false
+    },
+    "year": {"type": "integer", "minimum": -1000000000, "maximum": 1000000000},
+    "years": {"anyOf": [{"$ref": "#/$defs/year"}, {"type": "array", "items": {"$ref": "#/$defs/year"}, "minItems": 1}]},
+    "month": {"type": "integer", "minimum": 1, "maximum": 12},
+    "months": {"anyOf": [{"$ref": "#/$defs/month"}, {"type": "array", "items": {"$ref": "#/$defs/month"}, "minItems": 1}]},
+    "day": {"type": "integer", "minimum": 1, "maximum": 31},
+    "days": {"anyOf": [{"$ref": "#/$defs/day"}, {"type": "array", "items": {"$ref": "#/$defs/day"}, "minItems": 1}]},
+    "hour": {"type": "integer", "minimum": 0, "maximum": 23},
+    "hours": {"anyOf": [{"$ref": "#/$defs/hour"}, {"type": "array", "items": {"$ref": "#/$defs/hour"}, "minItems": 1}]},
+    "minute": {"type": "integer", "minimum": 0, "maximum": 59},
+    "minutes": {"anyOf": [{"$ref": "#/$defs/minute"}, {"type": "array", "items": {"$ref": "#/$defs/minute"}, "minItems": 1}]},
+    "weekday": {"type": "integer", "minimum": 0, "maximum": 6, "description": "0 is Monday"},
+    "weekdays": {"anyOf": [{"$ref": "#/$defs/weekday"}, {"type": "array", "items": {"$ref": "#/$defs/weekday"}, "minItems": 1}]},
+    "day_of_year": {"type": "integer", "minimum": 1, "maximum": 366},
+    "days_of_year": {"anyOf": [{"$ref": "#/$defs/day_of_year"}, {"type": "array", "items": {"$ref": "#/$defs/day_of_year"}, "minItems": 1}]},
+    "season": {"enum": ["DJF", "MAM", "JJA", "SON"]},
+    "seasons": {"anyOf": [{"$ref": "#/$defs/season"}, {"type": "array", "items": {"$ref": "#/$defs/season"}, "minItems": 1}]}
+  }
+}
+)json";
+}
+
+}  // namespace batchfs
