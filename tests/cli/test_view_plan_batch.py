@@ -43,6 +43,22 @@ def expected(weather, samples):
     return np.stack([t[s:s + 2] for s in samples]), np.stack([q[s + 2:s + 3] for s in samples])
 
 
+def test_a_starter_view_of_a_shape_can_be_used(good, fails, weather, tmp_path):
+    opened = xr.open_zarr(weather)
+    starter = good("view", weather, "--patch", 2, "--time", 3, "--predict", 2)
+    (tmp_path / "v.json").write_bytes(starter)
+    plan = json.loads(good("plan", weather, "--view", tmp_path / "v.json", "--json"))
+    sizes = {tensor["name"]: dict(zip(tensor["dims"], tensor["shape"])) for tensor in plan["tensors"]}
+    patch = dict.fromkeys(list(opened.t.dims)[-2:], 2)
+    assert sizes["x"].items() >= {"time": 3, **patch}.items() and sizes["y"].items() >= {"time": 2, **patch}.items()
+    assert plan["samples"] % (opened.sizes["time"] - 4) == 0
+    tiles = json.loads(good("view", weather, "--patch", "chunk"))
+    largest = max(opened.data_vars.values(), key=lambda variable: variable.size)
+    assert [tiles["window"][d] for d in largest.dims[-2:]] == list(largest.encoding["chunks"][-2:])
+    assert "--patch takes a number" in fails(2, "view", weather, "--patch", "0")
+    assert "has 40" in fails(1, "view", weather, "--time", 40, "--predict", 1)
+
+
 def test_the_starter_view_can_be_used(good, weather, tmp_path):
     starter = good("view", weather, "--name", "mine")
     assert json.loads(starter)["name"] == "mine"
