@@ -2,6 +2,7 @@
 // Where the elements of a window go in a tensor, and the parts of chunks they come from.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,10 +25,26 @@ struct WindowDim {
 /// The place of a dimension among those of the windows; -1: no windows slide along it.
 int window_number(const std::vector<WindowDim>& windows, const std::string& dim);
 
-/// The windows of a view, numbered row-major over the starts of its window dimensions.
+/// The windows of a view, numbered row-major over the starts of its window dimensions. Start number
+/// n of a dimension lies at n * stride.
 struct WindowGrid {
+  /// Numbers of starts, ascending. Null: first, first + 1, ...
+  using Starts = std::shared_ptr<const std::vector<std::int64_t>>;
+
   std::vector<std::int64_t> first, counts,
-      strides;  // per window dimension: number of the first start, how many
+      strides;                       // per window dimension: number of the first start, how many
+  std::vector<Starts> allowed = {};  // per window dimension, where a restriction left some out
+
+  const std::vector<std::int64_t>* restricted(std::size_t w) const {
+    return allowed.empty() ? nullptr : allowed[w].get();
+  }
+  /// The number of the i-th start along a dimension, 0 <= i < counts[w].
+  std::int64_t number(std::size_t w, std::int64_t i) const {
+    const std::vector<std::int64_t>* list = restricted(w);
+    return list == nullptr ? first[w] + i : (*list)[static_cast<std::size_t>(i)];
+  }
+  /// Its position in the selection.
+  std::int64_t start(std::size_t w, std::int64_t i) const { return number(w, i) * strides[w]; }
 };
 
 /// How one array dimension of a variable lies in a tensor.

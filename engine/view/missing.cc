@@ -12,7 +12,9 @@ namespace {
 using Pairs = std::vector<std::pair<std::int64_t, std::size_t>>;
 
 Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indices,
-               std::int64_t first, std::int64_t count, std::int64_t stride) {
+               const WindowGrid& grid, std::size_t w) {
+  const std::int64_t first = grid.first[w], count = grid.counts[w], stride = grid.strides[w];
+  const std::vector<std::int64_t>* allowed = grid.restricted(w);
   const std::int64_t length = axis.selected.size();
   Pairs pairs;
   // Windows that hold position p of the selection, p possibly behind the end when the dimension is
@@ -22,7 +24,14 @@ Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indic
       // start + step <= p < start + step + size, where start = stride * j
       const std::int64_t low = p - step - axis.size + 1, high = p - step;
       if (high < 0) continue;
-      const std::int64_t from = std::max(first, low <= 0 ? 0 : (low + stride - 1) / stride);
+      const std::int64_t least = low <= 0 ? 0 : (low + stride - 1) / stride;
+      if (allowed != nullptr) {
+        for (auto j = std::lower_bound(allowed->begin(), allowed->end(), least);
+             j != allowed->end() && *j <= high / stride; ++j)
+          pairs.emplace_back(j - allowed->begin(), place);
+        continue;
+      }
+      const std::int64_t from = std::max(first, least);
       const std::int64_t to = std::min(first + count - 1, high / stride);
       for (std::int64_t j = from; j <= to; ++j) pairs.emplace_back(j - first, place);
     }
@@ -62,8 +71,7 @@ void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, Mi
     const AxisPlacement& axis = placement.axes[d];
     if (axis.window < 0) continue;
     const auto w = static_cast<std::size_t>(axis.window);
-    const Pairs pairs =
-        pairs_of(axis, box.indices[d], grid.first[w], grid.counts[w], grid.strides[w]);
+    const Pairs pairs = pairs_of(axis, box.indices[d], grid, w);
     std::vector<std::int64_t> windows;
     for (const auto& [window, place] : pairs)
       if (windows.empty() || windows.back() != window) windows.push_back(window);

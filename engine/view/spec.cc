@@ -195,7 +195,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     if (!root.is_object()) throw root.error("a view is a JSON object");
     allow_only(root,
                {"$schema", "name", "variables", "select", "window", "tensors", "batch", "order",
-                "epochs", "dtype", "normalize", "missing", "formats", "xbatcher"},
+                "epochs", "dtype", "normalize", "missing", "formats", "xbatcher", "samples"},
                view_hints::kView);
     if (const auto schema = root.find("$schema")) schema->string();  // for editors
     const auto name_json = root.find("name");
@@ -208,7 +208,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         spec.select.emplace_back(dim, parse_selector(selector));
     const auto xbatcher = root.find("xbatcher");
     if (xbatcher) {
-      for (const char* key : {"window", "batch", "tensors"})
+      for (const char* key : {"window", "batch", "tensors", "samples"})
         if (const auto other = root.find(key))
           throw other->error(fmt::format("a view has either \"xbatcher\" or \"{}\"", key));
       spec.xbatcher = parse_xbatcher(*xbatcher);
@@ -284,6 +284,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       if (spec.missing == ViewSpec::Missing::skip && xbatcher)
         throw missing->error("xbatcher's batches cannot be skipped; take \"window\"");
     }
+    if (const auto samples = root.find("samples")) spec.samples = parse_samples(*samples);
     if (const auto formats = root.find("formats")) {
       spec.formats = unique_strings(*formats);
       for (const JsonRef& format : formats->elements())

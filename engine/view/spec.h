@@ -10,6 +10,7 @@
 #include "engine/dataset/selection.h"
 #include "engine/view/normalize.h"
 #include "engine/view/order.h"
+#include "engine/view/sample_spec.h"
 
 namespace batchfs {
 
@@ -64,6 +65,7 @@ struct ViewSpec {
   std::optional<NormalizeSpec> normalize;
   Missing missing = Missing::keep;
   double fill_value = 0;
+  SampleSpec samples;
   std::vector<std::string> formats{"npy"};
   std::optional<XbatcherSpec> xbatcher;
   Json document;  // as written

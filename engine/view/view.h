@@ -22,6 +22,9 @@ namespace batchfs {
 class SampleIndex;
 struct ViewScan;
 
+/// Windows that are no samples: how many each restriction left out, in the order of application.
+using Dropped = std::vector<std::pair<std::string, std::int64_t>>;
+
 /// What all views have in common. There are two kinds, see view_kinds.h: views of windows, which
 /// may be shuffled, and those that give the batches of xbatcher.
 class View {
@@ -46,6 +49,12 @@ class View {
   /// Batches of a rank; with remainder "pad" the same for each, the last may repeat samples.
   std::int64_t rank_batches(std::int64_t rank, std::int64_t world) const;
   std::int64_t epochs() const { return spec_.epochs; }
+
+  /// Windows before restrictions; without those in dropped() they are the samples.
+  virtual std::int64_t windows() const { return samples(); }
+  virtual Dropped dropped() const { return {}; }
+  /// What a user should know about the samples, one line each.
+  virtual std::vector<std::string> warnings() const { return {}; }
 
   /// Windows with missing values are no samples ("missing": "skip"), and which those are is not
   /// known yet: until with_samples() says so, samples() counts every window and there are no plans.

@@ -142,6 +142,14 @@ inline constexpr KeyHint kTensor[] = {
     {"normalize", "it is one for all tensors: it stands beside \"tensors\""},
 };
 
+inline constexpr KeyHint kSamples[] = {
+    {"size", "write \"batch\": {\"size\": 32}"},
+    {"count", "write \"batch\": {\"size\": 32}"},
+    {"frequency", "write \"spacing\": {\"time\": \"6h\"}"},
+    {"freq", "write \"spacing\": {\"time\": \"6h\"}"},
+    {"step", "write \"spacing\": {\"time\": \"6h\"}"},
+};
+
 inline constexpr KeyHint kMissing[] = {
     {"fill_value", "write \"nan\": \"fill\", \"value\": 0"},
     {"fill", "write \"nan\": \"fill\", \"value\": 0"},

@@ -11,12 +11,15 @@
 #include "engine/view/chunk_groups.h"
 #include "engine/view/epoch_order.h"
 #include "engine/view/missing.h"
+#include "engine/view/restrictions.h"
 #include "engine/view/tensor_layout.h"
 #include "engine/view/view_kinds.h"
 
 namespace batchfs {
 
 namespace {
+
+const std::vector<std::int64_t> kNoOffset{0};
 
 class WindowView final : public View {
  public:
@@ -108,6 +111,18 @@ class WindowView final : public View {
   std::shared_ptr<const View> with_samples(
       std::shared_ptr<const SampleIndex> index) const override {
     return with(spec_, true, std::move(index));
+  }
+
+  std::int64_t windows() const override { return all_windows_; }
+
+  Dropped dropped() const override {
+    Dropped all = dropped_;
+    if (index_ != nullptr) all.emplace_back("missing", windows_ - samples_);
+    return all;
+  }
+
+  std::vector<std::string> warnings() const override {
+    return gap_warnings(restricted_view(), grid_);
   }
 
   const Order* order() const override { return &spec_.order; }
@@ -214,7 +229,7 @@ class WindowView final : public View {
   void starts_of(std::int64_t sample, std::int64_t* starts) const override {
     std::int64_t number = index_ != nullptr ? index_->window(sample) : sample;
     for (std::size_t w = grid_.counts.size(); w-- > 0;) {
-      starts[w] = (grid_.first[w] + number % grid_.counts[w]) * grid_.strides[w];
+      starts[w] = grid_.start(w, number % grid_.counts[w]);
       number /= grid_.counts[w];
     }
   }
@@ -350,8 +365,40 @@ class WindowView final : public View {
                                                                                          << 60)
         throw Error(ErrorCode::not_supported, "the view has more than 2^60 samples");
     }
-    windows_ = samples_;
+    all_windows_ = samples_;
+    dropped_ = restrict_windows(restricted_view(), grid_);
+    windows_ = samples_ = count_windows(grid_);
     check_batches();
+  }
+
+  /// What the samples need along each window dimension.
+  std::vector<Reach> reaches() const {
+    std::vector<Reach> result;
+    for (const WindowDim& window : window_dims_) {
+      std::optional<Reach> reach;
+      for (const TensorDefinition& tensor : definitions_) {
+        if (std::none_of(
+                tensor.variables.begin(), tensor.variables.end(), [&](const std::string& name) {
+                  const Variable* variable = dataset_->find(name);
+                  return variable != nullptr &&
+                         std::count(variable->dims.begin(), variable->dims.end(), window.name) > 0;
+                }))
+          continue;
+        const auto* steps = tensor.offsets_along(window.name);
+        const auto [least, most] = steps != nullptr
+                                       ? std::minmax_element(steps->begin(), steps->end())
+                                       : std::pair(kNoOffset.begin(), kNoOffset.begin());
+        const Reach here{*least, *most + window.size};
+        reach = reach ? Reach{std::min(reach->begin, here.begin), std::max(reach->end, here.end)}
+                      : here;
+      }
+      result.push_back(reach.value_or(Reach{0, window.size}));
+    }
+    return result;
+  }
+
+  RestrictedView restricted_view() const {
+    return {*dataset_, spec_.samples, selected_, window_dims_, reaches()};
   }
 
   void check_batches() const {
@@ -439,7 +486,9 @@ class WindowView final : public View {
   Dims sizes_;                                       // of the windows
   bool has_partial_ = false;
   std::int64_t samples_ = 1;
-  std::int64_t windows_ = 1;  // samples and skipped positions
+  std::int64_t windows_ = 1;      // of the grid: samples and skipped ones
+  std::int64_t all_windows_ = 1;  // before restrictions
+  Dropped dropped_;               // by restrictions of the grid
   bool samples_known_ = false;
   std::shared_ptr<const SampleIndex> index_;  // null: every window is a sample
   ChunkGroups groups_;

@@ -187,6 +187,7 @@ void resolve_views(const MountOptions& options, const OpenedStore& opened, Engin
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   check_files(views, engine.memory_files(), engine.budget().limit());
   warn_of_memory(views, engine.budget().limit(), log);
+  warn_of_samples(views, log);
 }
 
 /// How often the mount shows that it is alive: three times in the time that the supervisor waits.

@@ -133,6 +133,10 @@ std::string cluster_text(const ClusterPlan& plan) {
 Json plan_json(const View& view, const ViewCost& cost, std::uint64_t memory,
                const std::optional<ScanCost>& scan, const std::optional<ClusterPlan>& cluster) {
   Json json = view.schema();
+  json["windows"] = view.windows();
+  json["dropped"] = Json::object();
+  for (const auto& [restriction, count] : view.dropped()) json["dropped"][restriction] = count;
+  json["warnings"] = view.warnings();
   if (scan)
     json["scan"] = {{"chunks", scan->chunks},
                     {"decoded_bytes", static_cast<std::int64_t>(scan->decoded_bytes)}};
@@ -172,6 +176,15 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
                                 scan ? "at most " : "", counted(view.samples(), "sample"), of_epoch,
                                 counted(view.batches(), "batch", "batches"),
                                 count_text(view.batch_size()), counted(view.epochs(), "epoch"));
+  if (const Dropped dropped = view.dropped(); !dropped.empty()) {
+    std::vector<std::string> parts;
+    for (const auto& [restriction, count] : dropped)
+      parts.push_back(fmt::format("{} by {}", count_text(count), restriction));
+    out += fmt::format("Of {}, not samples: {}\n\n", counted(view.windows(), "window"),
+                       join(parts, ", "));
+  }
+  for (const std::string& warning : view.warnings())
+    out += fmt::format("Warning: {}\n\n", printable(warning));
   Table tensors({"tensor", "type", "dimensions", "shape of a full batch"});
   for (const TensorSpec& tensor : view.tensors()) {
     tensors.add({printable(tensor.name), tensor.type.name(), printable(join(tensor.dims, ", ")),

@@ -86,6 +86,7 @@ void serve(const ServeOptions& options, StartReport& report) {
   handoff::HostDelivery host(engine);
   check_handed_over(views, host);
   warn_of_memory(views, engine.budget().limit(), log);
+  warn_of_samples(views, log);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
   ending.serving();  // the socket is to be removed at the end
   const handoff::HandoffServer server({.views = views, .deliveries = gpus.before(host)},

@@ -79,6 +79,12 @@ void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::
       log.warning("view " + view->name() + ": " + *line);
 }
 
+void warn_of_samples(const std::vector<std::shared_ptr<const View>>& views, Log& log) {
+  for (const auto& view : views)
+    for (const std::string& line : view->warnings())
+      log.warning("view " + view->name() + ": " + line);
+}
+
 bool is_stderr_read(bool foreground) {
   return foreground || is_journal(STDERR_FILENO, std::getenv("JOURNAL_STREAM"));
 }

@@ -42,6 +42,9 @@ void check_handed_over(const std::vector<std::shared_ptr<const View>>& views,
 void warn_of_memory(const std::vector<std::shared_ptr<const View>>& views, std::uint64_t budget,
                     Log& log);
 
+/// Logs what a view says of its samples: windows that reach across missing dates.
+void warn_of_samples(const std::vector<std::shared_ptr<const View>>& views, Log& log);
+
 /// Is what a daemon writes to standard error read by anyone: a terminal in the foreground, or the
 /// system's journal?
 bool is_stderr_read(bool foreground);
