@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "engine/view/missing.h"
+
 namespace batchfs {
 
 namespace {
@@ -42,6 +44,13 @@ std::string sample_key(Store& store, const std::string& snapshot_id, const View&
     const std::string& path = variable->array->metadata().path;
     if (const auto state = store.state(path)) states[path] = *state;
   }
+  // Labels decide which starts are left, and no state of theirs is known.
+  std::uint64_t starts = 0;
+  const ViewScan scan = view.scan();
+  for (std::size_t w = 0; w < scan.grid.counts.size(); ++w)
+    if (const std::vector<std::int64_t>* list = scan.grid.restricted(w))
+      starts = XXH3_64bits_withSeed(list->data(), list->size() * sizeof list->front(), starts);
+  if (starts != 0) json["starts"] = starts;
   // However the user came to it.
   std::error_code error;
   const std::string place =

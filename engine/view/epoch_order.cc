@@ -10,8 +10,8 @@ EpochOrder::EpochOrder(const Order& order, ChunkGroups groups, Sizes sizes,
   if (order_.shuffle != Order::Shuffle::block) return;
   if (order_.home)
     home_ = std::make_unique<HomeOrder>(order_, groups_, sizes_.batch_size, kept_.get());
-  else if (kept_ != nullptr)
-    skipping_ = std::make_unique<SkippingBlockOrder>(order_, groups_, *kept_);
+  else if (kept_ != nullptr || groups_.is_uneven())
+    skipping_ = std::make_unique<SkippingBlockOrder>(order_, groups_, kept_.get());
 }
 
 std::int64_t EpochOrder::sample(std::int64_t i, std::int64_t epoch) const {

@@ -33,8 +33,9 @@ class EpochOrder {
   const ChunkGroups groups_;
   const Sizes sizes_;
   const std::shared_ptr<const SampleIndex> kept_;
-  std::unique_ptr<const HomeOrder> home_;               // null: without "home"
-  std::unique_ptr<const SkippingBlockOrder> skipping_;  // null: no block order that skips windows
+  std::unique_ptr<const HomeOrder> home_;  // null: without "home"
+  std::unique_ptr<const SkippingBlockOrder>
+      skipping_;  // null: no block order of groups that differ
 };
 
 }  // namespace batchfs

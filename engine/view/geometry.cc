@@ -35,8 +35,8 @@ void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64
   };
   if (axis.window < 0) return add_positions(0, length, 0);
   std::int64_t window_offset = 0;
-  for (std::int64_t step : axis.offsets) {
-    std::int64_t first = row.starts[static_cast<std::size_t>(axis.window)] + step;
+  for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
+    std::int64_t first = axis.first(o, row.starts[static_cast<std::size_t>(axis.window)]);
     if (axis.wrap) first = ((first % length) + length) % length;
     std::int64_t offset = window_offset;
     for (std::int64_t left = axis.wrap ? axis.size : std::min(axis.size, length - first);
@@ -56,8 +56,7 @@ void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& ro
     const AxisPlacement& axis = placement.axes[d];
     if (axis.window < 0 || axis.wrap) continue;
     for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
-      const std::int64_t first =
-          row.starts[static_cast<std::size_t>(axis.window)] + axis.offsets[o];
+      const std::int64_t first = axis.first(o, row.starts[static_cast<std::size_t>(axis.window)]);
       const std::int64_t inside = std::min(axis.size, axis.selected.size() - first);
       if (inside == axis.size) continue;
       // Across the whole of the other dimensions: what overlaps is padding twice.

@@ -10,6 +10,7 @@
 #include "engine/dataset/dataset.h"
 #include "engine/dataset/selection.h"
 #include "engine/view/batch_plan.h"
+#include "engine/view/label_offsets.h"
 #include "engine/zarr/chunk_grid.h"
 
 namespace batchfs {
@@ -54,8 +55,15 @@ struct AxisPlacement {
   std::int64_t size = 1;                 // window length
   bool wrap = false;                     // else what lies behind the end is padding
   std::vector<std::int64_t> offsets{0};  // steps from the window's start, one entry each
+  std::shared_ptr<const LabelOffsets> by_label;  // in place of `offsets`, which has as many
   std::int64_t stride =
       0;  // bytes in the tensor from one position to the next; 0: dropped dimension
+
+  /// Where the window of an offset begins, of the sample at `start`. Precondition: the view has
+  /// such a sample.
+  std::int64_t first(std::size_t offset, std::int64_t start) const {
+    return by_label != nullptr ? by_label->first(offset, start) : start + offsets[offset];
+  }
 
   /// Positions in the tensor.
   std::int64_t extent() const {

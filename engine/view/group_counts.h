@@ -1,24 +1,27 @@
 #pragma once
-// How many samples come before each group of a sequence of groups, where windows may be skipped.
+// How many samples come before each group of a sequence of groups, where windows may be skipped
+// and groups may differ in size.
 
 #include <cstdint>
 #include <functional>
 #include <utility>
 #include <vector>
 
+#include "engine/view/order.h"
 #include "engine/view/sample_index.h"
 
 namespace batchfs {
 
-/// Immutable, thread-safe. Takes 8 bytes for 16 groups where windows are skipped, else nothing.
+/// Immutable, thread-safe. Takes 8 bytes for 16 groups, unless all have the same number of samples.
 class GroupCounts {
  public:
   /// The number of the k-th group of the sequence.
   using GroupAt = std::function<std::int64_t(std::int64_t)>;
 
-  /// `by_place`: which windows are samples, by their places (ChunkGroups::sample); null: all are.
-  /// It must outlive this object, and so must what `at` refers to.
-  GroupCounts(std::int64_t groups, std::int64_t group_windows, const SampleIndex* by_place,
+  /// A sequence of `count` of the groups. `by_place`: which windows are samples, by their places
+  /// (ChunkGroups::sample); null: all are. Both must outlive this object, and so must what `at`
+  /// refers to.
+  GroupCounts(std::int64_t count, const ChunkGroups& groups, const SampleIndex* by_place,
               GroupAt at);
 
   /// Samples before the k-th group, 0 <= k <= groups.
@@ -31,10 +34,16 @@ class GroupCounts {
  private:
   static constexpr std::int64_t kStep = 16;
 
+  /// Samples before a place.
+  std::int64_t samples_before(std::int64_t place) const {
+    return by_place_ == nullptr ? place : by_place_->samples_before(place);
+  }
   std::int64_t samples_of(std::int64_t k) const;
 
-  std::int64_t groups_, group_windows_;
+  std::int64_t count_;
+  const ChunkGroups* groups_;
   const SampleIndex* by_place_;
+  std::int64_t group_samples_;  // of each group; 0: they differ
   GroupAt at_;
   std::vector<std::int64_t> counts_;  // before every kStep-th group, and before the end
 };

@@ -20,20 +20,19 @@ HomeOrder::HomeOrder(const Order& order, ChunkGroups groups, std::int64_t batch_
       groups_(std::move(groups)),
       batch_size_(batch_size),
       by_place_(kept ? std::optional(samples_by_place(*kept, groups_)) : std::nullopt),
+      even_(kept == nullptr && !groups_.is_uneven()),
       samples_(kept ? kept->samples() : groups_.samples()),
-      group_windows_(groups_.group_samples()),
       group_count_(groups_.count()),
       lane_groups_(group_count_ / order.lanes),
       deal_(group_count_, order.seed, 0, kDealStream),
-      dealt_(group_count_, group_windows_, by_place(),
-             [this](std::int64_t k) { return deal_(k); }) {
+      dealt_(group_count_, groups_, by_place(), [this](std::int64_t k) { return deal_(k); }) {
   cut_lanes();
 }
 
 void HomeOrder::cut_lanes() {
   const std::int64_t lanes = order_.lanes;
-  if (!by_place_) {
-    lane_batches_ = lane_groups_ * group_windows_ / batch_size_;
+  if (even_) {
+    lane_batches_ = lane_groups_ * groups_.group_samples() / batch_size_;
   } else if (lane_groups_ > 0) {
     std::int64_t least = samples_;
     for (std::int64_t l = 0; l < lanes; ++l)
@@ -56,20 +55,19 @@ std::shared_ptr<const HomeOrder::Lane> HomeOrder::make_lane(std::int64_t lane,
                                                             std::int64_t pass) const {
   const std::int64_t samples = lane_batches_ * batch_size_, first = lane * lane_groups_;
   const std::int64_t whole =
-      by_place_ ? whole_[static_cast<std::size_t>(lane)] : samples / group_windows_;
+      even_ ? samples / groups_.group_samples() : whole_[static_cast<std::size_t>(lane)];
   const bool cut = samples > dealt_.before(first + whole) - dealt_.before(first);
   const Permutation inside(whole, order_.seed, static_cast<std::uint64_t>(pass),
                            kFirstLaneStream + static_cast<std::uint64_t>(lane));
   const std::int64_t count = whole + (cut ? 1 : 0);
   return std::make_shared<const Lane>(Lane{
-      count,
-      GroupCounts(count, group_windows_, by_place(), [this, first, whole, inside](std::int64_t k) {
+      count, GroupCounts(count, groups_, by_place(), [this, first, whole, inside](std::int64_t k) {
         return deal_(first + (k < whole ? inside(k) : whole));
       })});
 }
 
 std::shared_ptr<const HomeOrder::Lane> HomeOrder::lane(std::int64_t lane, std::int64_t pass) const {
-  if (!by_place_) return make_lane(lane, pass);
+  if (even_) return make_lane(lane, pass);
   const std::lock_guard lock(mutex_);
   auto known = std::find_if(passes_.begin(), passes_.end(),
                             [pass](const auto& each) { return each.first == pass; });
@@ -103,16 +101,16 @@ std::int64_t HomeOrder::place_of_rest(std::int64_t i) const {
   i -= outside;
   if (lane_batches_ == 0) return dealt_.place(i);
   const std::int64_t cut = lane_batches_ * batch_size_;
-  const std::int64_t end = lane_groups_ * group_windows_ - cut;  // if nothing is skipped
-  const std::int64_t ends = by_place_ ? ends_before_.back() : order_.lanes * end;
+  const std::int64_t end = even_ ? lane_groups_ * groups_.group_samples() - cut : 0;
+  const std::int64_t ends = even_ ? order_.lanes * end : ends_before_.back();
   if (i >= ends) return dealt_.place(dealt_.before(order_.lanes * lane_groups_) + i - ends);
   std::int64_t lane = 0, before = 0;
-  if (by_place_) {
-    lane = std::upper_bound(ends_before_.begin(), ends_before_.end(), i) - ends_before_.begin() - 1;
-    before = ends_before_[static_cast<std::size_t>(lane)];
-  } else {
+  if (even_) {
     lane = i / end;
     before = lane * end;
+  } else {
+    lane = std::upper_bound(ends_before_.begin(), ends_before_.end(), i) - ends_before_.begin() - 1;
+    before = ends_before_[static_cast<std::size_t>(lane)];
   }
   return dealt_.place(dealt_.before(lane * lane_groups_) + cut + i - before);
 }

@@ -50,13 +50,14 @@ class HomeOrder {
   const ChunkGroups groups_;
   const std::int64_t batch_size_;
   const std::optional<SampleIndex> by_place_;  // nothing: every window is a sample
-  const std::int64_t samples_, group_windows_, group_count_;
+  const bool even_;                            // groups have the same number of samples
+  const std::int64_t samples_, group_count_;
   const std::int64_t lane_groups_;  // groups dealt to each lane
   const Permutation deal_;          // lane l has the groups deal_(l * lane_groups_ + j)
   const GroupCounts dealt_;         // of all groups as deal_ orders them
   std::int64_t lane_batches_ = 0;   // whole batches of groups in each lane
   std::int64_t rest_batches_ = 0;   // of other samples, in each lane, behind them
-  // Where windows are skipped, per lane: groups that it has whole, and samples that the ends of
+  // Where groups differ in size, per lane: groups that it has whole, and samples that the ends of
   // lanes before it leave.
   std::vector<std::int64_t> whole_, ends_before_;
 

@@ -11,6 +11,43 @@ namespace {
 /// holds.
 using Pairs = std::vector<std::pair<std::int64_t, std::size_t>>;
 
+/// Calls `found(position of the selection, place in the list)` for each index that is selected.
+template <class Found>
+void find_positions(const AxisPlacement& axis, const std::vector<std::int64_t>& indices,
+                    Found&& found) {
+  if (axis.selected.is_range()) {
+    for (std::size_t i = 0; i < indices.size(); ++i) found(indices[i] - axis.selected[0], i);
+    return;
+  }
+  for (std::int64_t p = 0; p < axis.selected.size(); ++p) {
+    const auto it = std::lower_bound(indices.begin(), indices.end(), axis.selected[p]);
+    if (it != indices.end() && *it == axis.selected[p])
+      found(p, static_cast<std::size_t>(it - indices.begin()));
+  }
+}
+
+/// Where the windows of a sample begin at labels. Such a dimension is no circle.
+Pairs pairs_by_label(const AxisPlacement& axis, const std::vector<std::int64_t>& indices,
+                     const WindowGrid& grid, std::size_t w) {
+  Pairs pairs;
+  find_positions(axis, indices, [&](std::int64_t p, std::size_t place) {
+    for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
+      // Windows begin later from start to start: the first one that reaches p, and those after it.
+      std::int64_t low = 0, high = grid.counts[w];
+      while (low < high) {
+        const std::int64_t middle = low + (high - low) / 2;
+        if (axis.first(o, grid.start(w, middle)) + axis.size > p)
+          high = middle;
+        else
+          low = middle + 1;
+      }
+      for (; low < grid.counts[w] && axis.first(o, grid.start(w, low)) <= p; ++low)
+        pairs.emplace_back(low, place);
+    }
+  });
+  return pairs;
+}
+
 Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indices,
                const WindowGrid& grid, std::size_t w) {
   const std::int64_t first = grid.first[w], count = grid.counts[w], stride = grid.strides[w];
@@ -48,17 +85,7 @@ Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indic
     for (std::int64_t q = p - turns_back * length; q < length + most + axis.size; q += length)
       add(q, place);
   };
-  if (axis.selected.is_range()) {
-    for (std::size_t i = 0; i < indices.size(); ++i) add_position(indices[i] - axis.selected[0], i);
-  } else {
-    for (std::int64_t p = 0; p < length; ++p) {
-      const auto it = std::lower_bound(indices.begin(), indices.end(), axis.selected[p]);
-      if (it != indices.end() && *it == axis.selected[p])
-        add_position(p, static_cast<std::size_t>(it - indices.begin()));
-    }
-  }
-  std::sort(pairs.begin(), pairs.end());
-  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  find_positions(axis, indices, add_position);
   return pairs;
 }
 
@@ -71,7 +98,10 @@ void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, Mi
     const AxisPlacement& axis = placement.axes[d];
     if (axis.window < 0) continue;
     const auto w = static_cast<std::size_t>(axis.window);
-    const Pairs pairs = pairs_of(axis, box.indices[d], grid, w);
+    Pairs pairs = axis.by_label != nullptr ? pairs_by_label(axis, box.indices[d], grid, w)
+                                           : pairs_of(axis, box.indices[d], grid, w);
+    std::sort(pairs.begin(), pairs.end());
+    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
     std::vector<std::int64_t> windows;
     for (const auto& [window, place] : pairs)
       if (windows.empty() || windows.back() != window) windows.push_back(window);

@@ -22,7 +22,7 @@ std::int64_t outside_groups(std::int64_t k, const std::vector<ChunkGroups::Axis>
     choices.clear();
     std::int64_t count = 1;
     for (std::size_t a = 0; a < axes.size(); ++a) {
-      const std::int64_t inside = axes[a].whole() * axes[a].group;
+      const std::int64_t inside = axes[a].inside();
       choices.push_back(a < outside    ? inside
                         : a == outside ? axes[a].positions - inside
                                        : axes[a].positions);
@@ -39,7 +39,7 @@ std::int64_t outside_groups(std::int64_t k, const std::vector<ChunkGroups::Axis>
       if (a < outside)
         position += axes[a].lead;
       else if (a == outside && position >= axes[a].lead)
-        position += axes[a].whole() * axes[a].group;
+        position += axes[a].inside();
       sample += step * position;
       step *= axes[a].positions;
     }
@@ -47,7 +47,61 @@ std::int64_t outside_groups(std::int64_t k, const std::vector<ChunkGroups::Axis>
   }
 }
 
+/// The sample at a place in groups of several sizes.
+std::int64_t sample_of_uneven(std::int64_t place, const std::vector<ChunkGroups::Axis>& axes,
+                              std::int64_t in_groups) {
+  std::vector<std::int64_t> first, sizes;  // of the group, along each axis
+  std::int64_t rest = in_groups, size = 1;
+  for (const ChunkGroups::Axis& axis : axes) {
+    rest /= axis.inside();
+    const std::int64_t group = axis.number(place / (size * rest));
+    place -= axis.begin(group) * size * rest;
+    first.push_back(axis.lead + axis.begin(group));
+    sizes.push_back(axis.size(group));
+    size *= sizes.back();
+  }
+  std::int64_t sample = 0, step = 1;
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    sample += step * (first[a] + place % sizes[a]);
+    place /= sizes[a];
+    step *= axes[a].positions;
+  }
+  return sample;
+}
+
 }  // namespace
+
+std::int64_t ChunkGroups::Axis::number(std::int64_t position) const {
+  if (bounds.empty()) return position / group;
+  return std::upper_bound(bounds.begin(), bounds.end(), position) - bounds.begin() - 1;
+}
+
+bool ChunkGroups::is_uneven() const {
+  return std::any_of(axes.begin(), axes.end(),
+                     [](const Axis& axis) { return !axis.bounds.empty(); });
+}
+
+std::int64_t ChunkGroups::in_groups() const {
+  std::int64_t samples = 1;
+  for (const Axis& axis : axes) samples *= axis.inside();
+  return samples;
+}
+
+std::int64_t ChunkGroups::begin(std::int64_t group) const {
+  if (!is_uneven()) return group * group_samples();
+  std::int64_t rest = in_groups(), behind = count();  // of the axes behind this one
+  if (group == behind) return rest;
+  std::int64_t place = 0, size = 1;
+  for (const Axis& axis : axes) {
+    rest /= axis.inside();
+    behind /= axis.whole();
+    const std::int64_t number = group / behind;
+    group %= behind;
+    place += size * axis.begin(number) * rest;
+    size *= axis.size(number);
+  }
+  return place;
+}
 
 std::int64_t ChunkGroups::group_samples() const {
   std::int64_t samples = 1;
@@ -68,8 +122,9 @@ std::int64_t ChunkGroups::samples() const {
 }
 
 std::int64_t ChunkGroups::sample(std::int64_t place) const {
-  const std::int64_t per_group = group_samples(), in_groups = count() * per_group;
-  if (place >= in_groups) return outside_groups(place - in_groups, axes);
+  if (place >= in_groups()) return outside_groups(place - in_groups(), axes);
+  if (is_uneven()) return sample_of_uneven(place, axes, in_groups());
+  const std::int64_t per_group = group_samples();
   std::int64_t group = place / per_group, member = place % per_group;
   std::int64_t sample = 0, step = 1;
   for (std::size_t a = axes.size(); a-- > 0;) {

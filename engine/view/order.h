@@ -24,18 +24,43 @@ class Permutation {
 
 /// Which samples share chunks: along each window dimension, `group` successive positions begin in
 /// the same chunk; `lead` positions come before the first whole group. Positions after the last one
-/// are a tail.
+/// are a tail. Where restrictions leave out starts, groups differ in length, and each position is
+/// in one.
 struct ChunkGroups {
   struct Axis {
     std::int64_t positions = 1;
     std::int64_t lead = 0;
     std::int64_t group = 1;
-    std::int64_t whole() const { return (positions - lead) / group; }
+    /// Where each group begins, and the end of the last, where they are not all of `group`
+    /// positions; `lead` is then 0.
+    std::vector<std::int64_t> bounds = {};
+
+    /// Groups; whole ones where all are equally long.
+    std::int64_t whole() const {
+      return bounds.empty() ? (positions - lead) / group
+                            : static_cast<std::int64_t>(bounds.size()) - 1;
+    }
+    /// Positions in groups.
+    std::int64_t inside() const { return bounds.empty() ? whole() * group : positions; }
+    /// Counted from `lead`.
+    std::int64_t begin(std::int64_t number) const {
+      return bounds.empty() ? number * group : bounds[static_cast<std::size_t>(number)];
+    }
+    std::int64_t size(std::int64_t number) const {
+      return bounds.empty() ? group : begin(number + 1) - begin(number);
+    }
+    /// The group of a position, which counts from `lead`.
+    std::int64_t number(std::int64_t position) const;
   };
   std::vector<Axis> axes;  // slowest first, as samples are numbered
 
-  /// Samples of one group: one per position in it along every axis.
+  bool is_uneven() const;
+  /// Samples of one group: one per position in it along every axis. Precondition: !is_uneven().
   std::int64_t group_samples() const;
+  /// Samples of all groups.
+  std::int64_t in_groups() const;
+  /// The place of a group's first sample; in_groups() for count().
+  std::int64_t begin(std::int64_t group) const;
   /// How many whole groups there are.
   std::int64_t count() const;
   std::int64_t samples() const;
@@ -55,7 +80,8 @@ struct Order {
   std::int64_t lanes = 1;   // parts of the order that batches come from in turn, see lanes.h
   bool home = false;        // block: a group is in the same lane in every epoch, see home_order.h
 
-  /// The sample at position i of an epoch, without lanes.
+  /// The sample at position i of an epoch, without lanes. Precondition: groups are not uneven;
+  /// those have SkippingBlockOrder.
   std::int64_t sample(std::int64_t i, std::int64_t samples, std::int64_t epoch,
                       const ChunkGroups& groups) const;
 };

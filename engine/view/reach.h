@@ -1,17 +1,40 @@
 #pragma once
 // The positions that a sample needs along a window dimension, and counts over such stretches.
 
-#include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/view/label_offsets.h"
+#include "engine/view/spec.h"
+
 namespace batchfs {
 
-/// From the start of a window: a sample needs [start + begin, start + end) in all its tensors.
+/// What the tensors of a sample need along one window dimension.
 struct Reach {
-  std::int64_t begin = 0, end = 1;
+  /// Windows that begin at labels.
+  struct Labelled {
+    std::string restriction;  // that leaves out starts without these labels: "offsets", "reserve"
+    std::string path;         // in the view's file
+    std::shared_ptr<const LabelOffsets> labels;
+  };
+
+  std::int64_t size = 1;  // of a window
+  std::int64_t begin = 0,
+               end = 0;  // from the start, of windows at numbers of positions; 0, 0: none
+  std::vector<Labelled> labelled;
+
+  /// The footprint of the window at `start`: the first position and the end of all its windows.
+  /// Precondition: its labels exist.
+  std::pair<std::int64_t, std::int64_t> footprint(std::int64_t start) const;
 };
+
+/// Along a dimension, from the tensors that have it and from the numbers of "reserve".
+Reach reach_of(const std::string& dim, std::int64_t size,
+               const std::vector<TensorDefinition>& tensors, const std::vector<OffsetList>& reserve,
+               const Dataset& dataset);
 
 /// How many marked positions a stretch holds, in constant time. On a circle stretches may begin
 /// before position 0 and pass over the end, also several times; elsewhere what lies outside counts

@@ -23,7 +23,8 @@ struct RestrictedView {
   const SampleSpec& spec;
   const std::map<std::string, Positions>& selected;  // by dimension
   const std::vector<WindowDim>& windows;
-  std::vector<Reach> reaches;                        // per window dimension
+  std::vector<Reach> reaches;  // per window dimension
+  TimeAxes& times;
 };
 
 /// The product of a grid's counts.

@@ -7,9 +7,18 @@
 #include <vector>
 
 #include "engine/base/json.h"
+#include "engine/dataset/selector.h"
 #include "engine/view/duration.h"
 
 namespace batchfs {
+
+/// Offsets along a dimension: numbers of positions, or durations, of which one list is empty.
+struct OffsetList {
+  std::string dim;
+  std::vector<std::int64_t> steps;
+  std::vector<Duration> durations;
+  std::string path;  // in the file, for messages
+};
 
 struct SampleSpec {
   /// A window whose labels along the dimension are not `step` apart is no sample.
@@ -19,7 +28,21 @@ struct SampleSpec {
     std::string path;  // in the file, for messages
   };
 
+  /// A window is a sample only if labels along the dimension are like this.
+  struct Where {
+    struct Field {
+      CalendarField field;
+      std::vector<std::int64_t> values;  // ascending
+    };
+    std::string dim;
+    std::vector<Field> fields;         // each must be fulfilled
+    std::optional<Selector> selector;  // and this
+    bool footprint = false;            // of every label in the footprint; else of the start's
+    std::string path;
+  };
+
   std::vector<Spacing> spacing;
+  std::vector<Where> where;
 
   const Spacing* spacing_along(const std::string& dim) const {
     for (const Spacing& each : spacing)
@@ -30,5 +53,9 @@ struct SampleSpec {
 
 /// The value of "samples". Throws invalid_argument with the JSON path.
 SampleSpec parse_samples(const JsonRef& json);
+
+/// A list of numbers or of durations along `dim`: an element of a tensor's "offsets", or of
+/// "reserve". Throws invalid_argument with the JSON path.
+OffsetList parse_offsets(const std::string& dim, const JsonRef& json);
 
 }  // namespace batchfs

@@ -15,8 +15,8 @@ SampleIndex samples_by_place(const SampleIndex& kept, const ChunkGroups& groups)
   const std::int64_t windows = kept.windows();
   std::vector<std::uint64_t> words((static_cast<std::size_t>(windows) + 63) / 64);
   // Along the last axis places and windows go on together: one division per run of them.
-  const std::int64_t run = groups.axes.back().group;
-  const std::int64_t in_groups = groups.count() * groups.group_samples();
+  const std::int64_t run = groups.is_uneven() ? 1 : groups.axes.back().group;
+  const std::int64_t in_groups = groups.in_groups();
   for (std::int64_t place = 0; place < windows;) {
     const std::int64_t length = place < in_groups ? run : 1;
     const std::int64_t first = groups.sample(place);
@@ -28,17 +28,15 @@ SampleIndex samples_by_place(const SampleIndex& kept, const ChunkGroups& groups)
 }
 
 SkippingBlockOrder::SkippingBlockOrder(const Order& order, ChunkGroups groups,
-                                       const SampleIndex& kept)
+                                       const SampleIndex* kept)
     : order_(order),
       groups_(std::move(groups)),
-      by_place_(samples_by_place(kept, groups_)),
-      group_windows_(groups_.group_samples()),
+      by_place_(kept ? std::optional(samples_by_place(*kept, groups_)) : std::nullopt),
       group_count_(groups_.count()),
-      in_groups_(by_place_.samples_before(group_count_ * group_windows_)) {}
+      in_groups_(samples_before(groups_.in_groups())) {}
 
 std::int64_t SkippingBlockOrder::samples_of(std::int64_t group) const {
-  return by_place_.samples_before((group + 1) * group_windows_) -
-         by_place_.samples_before(group * group_windows_);
+  return samples_before(groups_.begin(group + 1)) - samples_before(groups_.begin(group));
 }
 
 std::shared_ptr<const SkippingBlockOrder::Counts> SkippingBlockOrder::counts(
@@ -81,9 +79,9 @@ std::pair<std::int64_t, std::int64_t> SkippingBlockOrder::group_of(
 std::int64_t SkippingBlockOrder::window(std::int64_t i, std::int64_t epoch) const {
   const auto e = static_cast<std::uint64_t>(epoch);
   if (i >= in_groups_) {
-    const std::int64_t rest = by_place_.samples() - in_groups_;
+    const std::int64_t rest = samples_before(groups_.samples()) - in_groups_;
     return groups_.sample(
-        by_place_.window(in_groups_ + Permutation(rest, order_.seed, e, 1)(i - in_groups_)));
+        place_of(in_groups_ + Permutation(rest, order_.seed, e, 1)(i - in_groups_)));
   }
   const Permutation groups(group_count_, order_.seed, e);
   const std::shared_ptr<const Counts> known = counts(epoch, groups);
@@ -94,8 +92,7 @@ std::int64_t SkippingBlockOrder::window(std::int64_t i, std::int64_t epoch) cons
   const std::int64_t mixed = begin + Permutation(end - begin, order_.seed, e,
                                                  2 + static_cast<std::uint64_t>(run))(i - begin);
   const auto [group, first] = group_of(mixed, *known, groups);
-  return groups_.sample(
-      by_place_.window(by_place_.samples_before(groups(group) * group_windows_) + (mixed - first)));
+  return groups_.sample(place_of(samples_before(groups_.begin(groups(group))) + (mixed - first)));
 }
 
 }  // namespace batchfs

@@ -40,6 +40,22 @@ std::string choice(const JsonRef& json, std::initializer_list<std::string_view> 
                   advice.empty() ? did_you_mean(text, names) : fmt::format(": {}", advice)));
 }
 
+/// A number of positions, or a duration for later.
+void parse_length(const JsonRef& json, std::int64_t& positions, std::optional<Duration>& duration,
+                  std::string& path) {
+  path = json.path();
+  if (!json.is_string()) {
+    positions = json.integer(1, kMaxSteps);
+    return;
+  }
+  duration = parse_duration(json.string());
+  if (!duration)
+    throw json.error(fmt::format(
+        "expected a whole number, or a length of time as 24h; '{}' is neither", json.string()));
+  if (duration->months <= 0 && duration->nanoseconds <= 0)
+    throw json.error(fmt::format("'{}' is not more than 0", json.string()));
+}
+
 /// `pad_value`: what the dimensions say of it, once.
 std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>& pad_value) {
   std::vector<WindowSpec> window;
@@ -48,9 +64,12 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
     WindowSpec spec{dim};
     if (value.is_object()) {
       allow_only(value, {"size", "stride", "wrap", "edge", "pad_value"}, view_hints::kWindow);
-      spec.size = value.at("size").integer(1, kMaxSteps);
+      parse_length(value.at("size"), spec.size, spec.size_duration, spec.size_path);
       spec.stride = spec.size;
-      if (const auto stride = value.find("stride")) spec.stride = stride->integer(1, kMaxSteps);
+      if (const auto stride = value.find("stride")) {
+        spec.has_stride = true;
+        parse_length(*stride, spec.stride, spec.stride_duration, spec.stride_path);
+      }
       if (const auto wrap = value.find("wrap")) spec.wrap = wrap->boolean();
       if (const auto edge = value.find("edge")) {
         const std::string name = choice(*edge, {"drop", "pad", "partial"});
@@ -69,7 +88,8 @@ std::vector<WindowSpec> parse_window(const JsonRef& json, std::optional<double>&
         pad_value = pad->number();
       }
     } else {
-      spec.size = spec.stride = value.integer(1, kMaxSteps);
+      parse_length(value, spec.size, spec.size_duration, spec.size_path);
+      spec.stride = spec.size;
     }
     window.push_back(spec);
   }
@@ -96,11 +116,11 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
   tensor.variables = unique_strings(json.at("variables"));
   if (const auto offsets = json.find("offsets"))
     for (const auto& [dim, list] : offsets->members()) {
-      std::vector<std::int64_t> steps;
-      for (const JsonRef& step : list.elements())
-        steps.push_back(step.integer(-kMaxSteps, kMaxSteps));
-      if (steps.empty()) throw list.error("the list is empty");
-      tensor.offsets.emplace_back(dim, std::move(steps));
+      OffsetList parsed = parse_offsets(dim, list);
+      if (parsed.durations.empty())
+        tensor.offsets.emplace_back(dim, std::move(parsed.steps));
+      else
+        tensor.durations.push_back(std::move(parsed));
     }
   if (const auto stack = json.find("stack")) {
     tensor.stack = stack->string();
@@ -193,10 +213,11 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         parse_json(without_comments(text, where), where, {.allow_nan = false, .unique_keys = true});
     const JsonRef root(spec.document, "");
     if (!root.is_object()) throw root.error("a view is a JSON object");
-    allow_only(root,
-               {"$schema", "name", "variables", "select", "window", "tensors", "batch", "order",
-                "epochs", "dtype", "normalize", "missing", "formats", "xbatcher", "samples"},
-               view_hints::kView);
+    allow_only(
+        root,
+        {"$schema", "name", "variables", "select", "window", "tensors", "batch", "order", "epochs",
+         "dtype", "normalize", "missing", "formats", "xbatcher", "samples", "reserve"},
+        view_hints::kView);
     if (const auto schema = root.find("$schema")) schema->string();  // for editors
     const auto name_json = root.find("name");
     spec.name = name_json ? checked_name(*name_json, name_json->string()) : name;
@@ -208,7 +229,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         spec.select.emplace_back(dim, parse_selector(selector));
     const auto xbatcher = root.find("xbatcher");
     if (xbatcher) {
-      for (const char* key : {"window", "batch", "tensors", "samples"})
+      for (const char* key : {"window", "batch", "tensors", "samples", "reserve"})
         if (const auto other = root.find(key))
           throw other->error(fmt::format("a view has either \"xbatcher\" or \"{}\"", key));
       spec.xbatcher = parse_xbatcher(*xbatcher);
@@ -285,6 +306,11 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         throw missing->error("xbatcher's batches cannot be skipped; take \"window\"");
     }
     if (const auto samples = root.find("samples")) spec.samples = parse_samples(*samples);
+    if (const auto reserve = root.find("reserve")) {
+      for (const auto& [dim, list] : reserve->members())
+        spec.reserve.push_back(parse_offsets(dim, list));
+      if (spec.reserve.empty()) throw reserve->error("name at least one dimension");
+    }
     if (const auto formats = root.find("formats")) {
       spec.formats = unique_strings(*formats);
       for (const JsonRef& format : formats->elements())

@@ -2,6 +2,7 @@
 // A view file as written: its keys, checked for type and spelling, not yet looked up in a dataset.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,12 +23,21 @@ struct WindowSpec {
   std::int64_t size = 1, stride = 1;
   bool wrap = false;
   Edge edge = Edge::drop;
+  /// In place of the numbers until resolve_window_durations().
+  std::optional<Duration> size_duration, stride_duration;
+  bool has_stride = false;             // else it is the size
+  std::string size_path, stride_path;  // in the file, for messages
 };
+
+class LabelOffsets;
 
 struct TensorDefinition {
   std::string name;
   std::vector<std::string> variables;
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> offsets;  // by dim
+  std::vector<OffsetList> durations;  // offsets that are durations
+  /// The same, once they can be looked up; `offsets` then has as many zeros along the dimension.
+  std::vector<std::pair<std::string, std::shared_ptr<const LabelOffsets>>> by_label;
   std::optional<std::string> stack;
   std::optional<std::vector<std::string>> dims;
   std::string path;  // in the file, for messages
@@ -36,6 +46,12 @@ struct TensorDefinition {
   const std::vector<std::int64_t>* offsets_along(const std::string& dim) const {
     for (const auto& [along, steps] : offsets)
       if (along == dim) return &steps;
+    return nullptr;
+  }
+  /// Those that are durations; null: there are none along the dimension.
+  std::shared_ptr<const LabelOffsets> by_label_along(const std::string& dim) const {
+    for (const auto& [along, labels] : by_label)
+      if (along == dim) return labels;
     return nullptr;
   }
 };
@@ -66,6 +82,7 @@ struct ViewSpec {
   Missing missing = Missing::keep;
   double fill_value = 0;
   SampleSpec samples;
+  std::vector<OffsetList> reserve;  // windows are counted as if these offsets existed
   std::vector<std::string> formats{"npy"};
   std::optional<XbatcherSpec> xbatcher;
   Json document;  // as written

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/view/time_axis.h"
 #include "engine/view/view.h"
 
 namespace batchfs {
@@ -33,6 +34,17 @@ std::string sample_dim(const Dataset& dataset) {
   for (const std::string& candidate : largest->dims)
     if (candidate == "time" || candidate == "init_time" || candidate == "date") dim = candidate;
   return dim;
+}
+
+/// The step of regular times along the dimension. If the coordinate cannot be read, the starter
+/// view is written without it: reading the view then reports why.
+std::optional<Duration> regular_step(const Dataset& dataset, const std::string& dim) {
+  if (!has_time_axis(dataset, dim)) return std::nullopt;
+  try {
+    return TimeAxis(dataset, dim, Positions::range(0, dataset.dim_size(dim)), dim).regular_step();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 using Window = std::vector<std::pair<std::string, std::int64_t>>;
@@ -132,14 +144,15 @@ StarterView starter_view(const Dataset& dataset, const std::string& name,
   Json variables = Json::array(), windows = Json::object();
   for (const Variable* variable : chosen) variables.push_back(variable->name);
   for (const auto& [along, size] : window) windows[along] = size;
-  result.view = {{"name", name},
-                 {"variables", std::move(variables)},
-                 {"window", std::move(windows)},
-                 {"batch", {{"size", samples}, {"remainder", "keep"}}},
-                 {"order", {{"shuffle", "global"}, {"seed", 0}}},
-                 {"epochs", 1},
-                 {"dtype", "float32"},
-                 {"formats", {"npy"}}};
+  result.view = {
+      {"name", name}, {"variables", std::move(variables)}, {"window", std::move(windows)}};
+  if (const auto step = regular_step(dataset, dim))
+    result.view["samples"] = {{"spacing", {{dim, duration_text(*step)}}}};
+  result.view.update(Json{{"batch", {{"size", samples}, {"remainder", "keep"}}},
+                          {"order", {{"shuffle", "global"}, {"seed", 0}}},
+                          {"epochs", 1},
+                          {"dtype", "float32"},
+                          {"formats", {"npy"}}});
   return result;
 }
 

@@ -170,6 +170,7 @@ class Layouter {
       axis.size = sizes_[static_cast<std::size_t>(axis.window)];
       axis.wrap = tensor_.windows[static_cast<std::size_t>(axis.window)].wrap;
       if (const auto* steps = definition_.offsets_along(dim)) axis.offsets = *steps;
+      axis.by_label = definition_.by_label_along(dim);
     }
     const auto in_stack = std::find(joined.begin(), joined.end(), dim);
     if (in_stack != joined.end()) {
@@ -200,11 +201,16 @@ std::vector<std::string> labels_along(const TensorSource& tensor, const std::str
   const int window = window_number(tensor.windows, dim);
   const Variable* index = window < 0 ? dataset.index_of(dim) : nullptr;
   const std::vector<std::int64_t>* steps = tensor.definition.offsets_along(dim);
+  const auto by_label = tensor.definition.by_label_along(dim);
   const Positions& selected = tensor.selected.at(dim);
   std::vector<std::string> labels;
   for (std::int64_t i = 0; i < count; ++i) {
     if (index != nullptr) {
       labels.push_back(label_text(dataset.index(dim), selected[i]));
+    } else if (by_label != nullptr) {
+      const std::int64_t size = sizes[static_cast<std::size_t>(window)];
+      labels.push_back(duration_text(by_label->durations()[static_cast<std::size_t>(i / size)]));
+      if (size > 1) labels.back() += fmt::format("+{}", i % size);
     } else if (window >= 0) {
       const std::int64_t size = sizes[static_cast<std::size_t>(window)];
       labels.push_back(std::to_string(

@@ -31,12 +31,12 @@ TimeAxis::TimeAxis(const Dataset& dataset, const std::string& dim, const Positio
                    const std::string& path) {
   const Variable* index = dataset.index_of(dim);
   if (!has_time_axis(dataset, dim))
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("{}: '{}' has no coordinate of times{}", path, dim,
-                    index == nullptr ? "" : fmt::format(": it is {}{}{}", index->cf.decoded.name(),
-                                                        index->cf.note.empty() ? "" : ", ",
-                                                        index->cf.note)));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: '{}' has no coordinate of times{}", path, dim,
+                            index == nullptr
+                                ? ""
+                                : fmt::format(": it is {}{}{}", index->cf.decoded.name(),
+                                              index->cf.note.empty() ? "" : ", ", index->cf.note)));
   const NdArray& values = dataset.index_values(dim);
   type_ = values.type;
   calendar_ = type_.kind == Kind::datetime;
@@ -82,8 +82,7 @@ TimeAxis::Candidates TimeAxis::months_after(std::int64_t time, std::int64_t mont
   };
   const auto month_of = [](std::int64_t index) {  // since January of year 0
     const std::int64_t year = floor_div(index, 12), next = floor_div(index + 1, 12);
-    const std::int64_t days =
-        days_from_civil(year, static_cast<int>(index - year * 12) + 1, 1);
+    const std::int64_t days = days_from_civil(year, static_cast<int>(index - year * 12) + 1, 1);
     return Month{days,
                  days_from_civil(next, static_cast<int>(index + 1 - next * 12) + 1, 1) - days};
   };
@@ -185,8 +184,7 @@ std::optional<Duration> TimeAxis::regular_step() const {
 
 std::optional<std::int64_t> TimeAxis::first_unordered() const {
   for (std::int64_t i = 0; i < size(); ++i)
-    if (is_missing(i) ||
-        (i > 0 && (descending_ ? at(i) >= at(i - 1) : at(i) <= at(i - 1))))
+    if (is_missing(i) || (i > 0 && (descending_ ? at(i) >= at(i - 1) : at(i) <= at(i - 1))))
       return i;
   return std::nullopt;
 }
@@ -214,6 +212,13 @@ std::int64_t TimeAxis::find(std::int64_t i, const Duration& duration, std::int64
   for (std::size_t k = 0; k < found.count; ++k)
     if (const std::int64_t position = position_of(found.times[k]); position >= 0) return position;
   return -1;
+}
+
+std::shared_ptr<const TimeAxis> TimeAxes::along(const std::string& dim, const std::string& path) {
+  std::shared_ptr<const TimeAxis>& axis = axes_[dim];
+  if (axis == nullptr)
+    axis = std::make_shared<const TimeAxis>(dataset_, dim, selected_.at(dim), path);
+  return axis;
 }
 
 TimeAxis::Date TimeAxis::date(std::int64_t i) const {

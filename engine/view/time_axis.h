@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -78,6 +80,21 @@ class TimeAxis {
   std::int64_t unit_ = 1;            // nanoseconds, at most one second
   bool calendar_ = true;             // times, not lengths of time
   bool descending_ = false;
+};
+
+/// The axes of a view, each made when it is first asked for. For one thread.
+class TimeAxes {
+ public:
+  /// Both outlive it. `selected` is by dimension.
+  TimeAxes(const Dataset& dataset, const std::map<std::string, Positions>& selected)
+      : dataset_(dataset), selected_(selected) {}
+  /// Throws as TimeAxis does.
+  std::shared_ptr<const TimeAxis> along(const std::string& dim, const std::string& path);
+
+ private:
+  const Dataset& dataset_;
+  const std::map<std::string, Positions>& selected_;
+  std::map<std::string, std::shared_ptr<const TimeAxis>> axes_;
 };
 
 }  // namespace batchfs

@@ -13,19 +13,19 @@
 #include "engine/view/missing.h"
 #include "engine/view/restrictions.h"
 #include "engine/view/tensor_layout.h"
+#include "engine/view/time_windows.h"
 #include "engine/view/view_kinds.h"
 
 namespace batchfs {
 
 namespace {
 
-const std::vector<std::int64_t> kNoOffset{0};
-
 class WindowView final : public View {
  public:
   WindowView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
       : View(std::move(dataset), std::move(spec)) {
-    for (const WindowSpec& window : spec_.window) {
+    TimeAxes times(*dataset_, selected_);
+    for (WindowSpec& window : spec_.window) {
       try {
         dataset_->dim_size(window.dim);
       } catch (const Error& error) {
@@ -37,13 +37,14 @@ class WindowView final : public View {
             fmt::format("window.{}: \"select\" takes one position of it, which drops the dimension",
                         window.dim));
       if (window.wrap) check_circle(window.dim);
+      resolve_durations(window, spec_.samples, times);
       window_dims_.push_back(
           {window.dim, window.size, window.wrap, window.edge != WindowSpec::Edge::drop});
       sizes_.push_back(window.size);
       has_partial_ = has_partial_ || window.edge == WindowSpec::Edge::partial;
     }
-    define_tensors();
-    count_positions();
+    define_tensors(times);
+    count_positions(times);
     for (std::uint32_t t = 0; t < definitions_.size(); ++t) add_tensor(t);
     check_zarr_names();
     groups_ = chunk_groups(windowed_variables(), spec_.span);
@@ -122,7 +123,8 @@ class WindowView final : public View {
   }
 
   std::vector<std::string> warnings() const override {
-    return gap_warnings(restricted_view(), grid_);
+    TimeAxes times(*dataset_, selected_);
+    return gap_warnings(restricted_view(times), grid_);
   }
 
   const Order* order() const override { return &spec_.order; }
@@ -144,11 +146,13 @@ class WindowView final : public View {
     }
     const std::int64_t groups =
         spec_.order.home ? groups_.count() / spec_.order.lanes : groups_.count();
-    const std::int64_t windows = std::min(spec_.order.buffer, groups) * groups_.group_samples();
-    // Of windows that are skipped, as many in a run as elsewhere.
+    const std::int64_t runs = std::min(spec_.order.buffer, groups);
+    if (!index_ && !groups_.is_uneven()) return runs * groups_.group_samples();
+    // Of windows that are skipped, as many in a run as elsewhere; of groups, those of mean size.
     const double kept = static_cast<double>(samples_) / static_cast<double>(windows_);
-    return std::max<std::int64_t>(
-        1, index_ ? std::llround(static_cast<double>(windows) * kept) : windows);
+    const double size =
+        static_cast<double>(groups_.in_groups()) / static_cast<double>(groups_.count());
+    return std::max<std::int64_t>(1, std::llround(static_cast<double>(runs) * size * kept));
   }
 
   std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const override {
@@ -305,7 +309,7 @@ class WindowView final : public View {
                                 tensor.name));
   }
 
-  void define_tensors() {
+  void define_tensors(TimeAxes& times) {
     definitions_ = spec_.tensors;
     if (definitions_.empty()) {
       std::vector<std::string> dims;
@@ -314,15 +318,19 @@ class WindowView final : public View {
           spec_.variables ? *spec_.variables : default_variables(dims);
       for (std::size_t i = 0; i < names.size(); ++i) {
         const std::string path = fmt::format("variables[{}]", i);
-        definitions_.push_back({names[i], {names[i]}, {}, std::nullopt, std::nullopt, path});
+        definitions_.push_back({.name = names[i], .variables = {names[i]}, .path = path});
       }
     } else if (spec_.variables) {
       // The tensors name the variables used; an unknown name here is an error all the same.
       for (std::size_t i = 0; i < spec_.variables->size(); ++i)
         find_variable((*spec_.variables)[i], fmt::format("variables[{}]", i));
     }
-    for (const TensorDefinition& tensor : definitions_) {
+    for (TensorDefinition& tensor : definitions_) {
       check_tensor_name(tensor.name, tensor.path);
+      for (const OffsetList& list : tensor.durations) {
+        tensor.by_label.emplace_back(list.dim, resolve_offsets(list, window_dims_, times));
+        tensor.offsets.emplace_back(list.dim, std::vector<std::int64_t>(list.durations.size()));
+      }
       for (const auto& [dim, steps] : tensor.offsets) {
         if (window_number(window_dims_, dim) < 0)
           throw Error(ErrorCode::invalid_argument,
@@ -332,12 +340,19 @@ class WindowView final : public View {
     }
   }
 
-  void count_positions() {
+  void count_positions(TimeAxes& times) {
+    reaches_ = resolve_reaches(definitions_, spec_.reserve, window_dims_, *dataset_, times);
     samples_ = 1;
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
       const WindowSpec& window = spec_.window[w];
       const std::int64_t length = selected(window.dim).size();
-      const auto [least, most] = offset_range(window.dim);
+      auto [least, most] = offset_range(window.dim);
+      for (const OffsetList& list : spec_.reserve)
+        if (list.dim == window.dim)
+          for (const std::int64_t step : list.steps) {
+            least = std::min(least, step);
+            most = std::max(most, step);
+          }
       std::int64_t first = 0, last = -1;  // numbers of the window's starts
       if (window.wrap) {
         last = length > 0 ? (length - 1) / window.stride : -1;
@@ -366,39 +381,13 @@ class WindowView final : public View {
         throw Error(ErrorCode::not_supported, "the view has more than 2^60 samples");
     }
     all_windows_ = samples_;
-    dropped_ = restrict_windows(restricted_view(), grid_);
+    dropped_ = restrict_windows(restricted_view(times), grid_);
     windows_ = samples_ = count_windows(grid_);
     check_batches();
   }
 
-  /// What the samples need along each window dimension.
-  std::vector<Reach> reaches() const {
-    std::vector<Reach> result;
-    for (const WindowDim& window : window_dims_) {
-      std::optional<Reach> reach;
-      for (const TensorDefinition& tensor : definitions_) {
-        if (std::none_of(
-                tensor.variables.begin(), tensor.variables.end(), [&](const std::string& name) {
-                  const Variable* variable = dataset_->find(name);
-                  return variable != nullptr &&
-                         std::count(variable->dims.begin(), variable->dims.end(), window.name) > 0;
-                }))
-          continue;
-        const auto* steps = tensor.offsets_along(window.name);
-        const auto [least, most] = steps != nullptr
-                                       ? std::minmax_element(steps->begin(), steps->end())
-                                       : std::pair(kNoOffset.begin(), kNoOffset.begin());
-        const Reach here{*least, *most + window.size};
-        reach = reach ? Reach{std::min(reach->begin, here.begin), std::max(reach->end, here.end)}
-                      : here;
-      }
-      result.push_back(reach.value_or(Reach{0, window.size}));
-    }
-    return result;
-  }
-
-  RestrictedView restricted_view() const {
-    return {*dataset_, spec_.samples, selected_, window_dims_, reaches()};
+  RestrictedView restricted_view(TimeAxes& times) const {
+    return {*dataset_, spec_.samples, selected_, window_dims_, reaches_, times};
   }
 
   void check_batches() const {
@@ -430,8 +419,12 @@ class WindowView final : public View {
       if (spec_.window[w].edge == WindowSpec::Edge::partial) sizes[w] = 1;
     for (const Row& row : rows(0, batch))  // without a shuffle, so that epochs do not differ
       for (std::size_t w = 0; w < sizes_.size(); ++w) {
-        const std::int64_t least = offset_range(window_dims_[w].name).first;
-        const std::int64_t inside = selected(window_dims_[w].name).size() - row.starts[w] - least;
+        std::int64_t first = row.starts[w] + offset_range(window_dims_[w].name).first;
+        for (const Reach::Labelled& each : reaches_[w].labelled)
+          for (std::size_t o = 0; o < each.labels->size(); ++o)
+            if (each.restriction == "offsets")
+              first = std::min(first, each.labels->first(o, row.starts[w]));
+        const std::int64_t inside = selected(window_dims_[w].name).size() - first;
         sizes[w] = std::max(sizes[w], std::min(sizes_[w], inside));
       }
     return sizes;
@@ -481,6 +474,7 @@ class WindowView final : public View {
 
   std::vector<TensorDefinition> definitions_;
   WindowGrid grid_;                                  // of the windows' starts
+  std::vector<Reach> reaches_;                       // per window dimension
   std::vector<std::vector<std::uint32_t>> numbers_;  // of the variables of each tensor
   std::vector<std::int64_t> sample_bytes_;           // per tensor
   Dims sizes_;                                       // of the windows

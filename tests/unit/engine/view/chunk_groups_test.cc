@@ -80,6 +80,26 @@ TEST(ChunkGroups, WithoutBordersToMeetBeginAnywhere) {
   expect(times.axis(), 3, 0, 3);  // fewer than a chunk has: one group
 }
 
+TEST(ChunkGroups, OfTheStartsThatAreLeft) {
+  const auto starts = [](std::vector<std::int64_t> numbers) {
+    const auto count = static_cast<std::int64_t>(numbers.size());
+    return WindowGrid{
+        {0}, {count}, {2}, {std::make_shared<std::vector<std::int64_t>>(std::move(numbers))}};
+  };
+  // Positions 0, 2 and 6; 8; 18 and 22; 48: in chunks 0, 1, 2 and 6 of 8.
+  const ChunkGroups::Axis uneven =
+      Times(chunks_of_8_and_2(), starts({0, 1, 3, 4, 9, 11, 24})).axis();
+  EXPECT_EQ(uneven.positions, 7);
+  EXPECT_EQ(uneven.bounds, (std::vector<std::int64_t>{0, 3, 4, 6, 7}));
+  // Two in each chunk.
+  const ChunkGroups::Axis even = Times(chunks_of_8_and_2(), starts({0, 3, 4, 5, 40, 42})).axis();
+  EXPECT_TRUE(even.bounds.empty());
+  expect(even, 6, 0, 2);
+  Times shifted(chunks_of_8_and_2(), starts({0, 1, 2, 3}));
+  shifted.selected.insert_or_assign("time", Positions::range(4, 96));  // 4, 6, 8, 10
+  expect(shifted.axis(), 4, 0, 2);
+}
+
 TEST(ChunkGroups, AsManyAreMixedAsDecodeTo128Megabytes) {
   MemoryData data;
   data.declare("v", "<f4", {"time", "y", "x"}, {5000, 721, 1440}, {1, 721, 1440});

@@ -32,8 +32,8 @@ TEST(Duration, OtherTextsAreNone) {
 }
 
 TEST(Duration, IsWrittenInTheLargestUnit) {
-  for (const char* text : {"6h", "-6h", "1d", "7d", "1mo", "1y", "18mo", "-1y", "90min", "1s",
-                           "250ms", "1ns"})
+  for (const char* text :
+       {"6h", "-6h", "1d", "7d", "1mo", "1y", "18mo", "-1y", "90min", "1s", "250ms", "1ns"})
     EXPECT_EQ(duration_text(*parse_duration(text)), text);
   EXPECT_EQ(duration_text(*parse_duration("24h")), "1d");
   EXPECT_EQ(duration_text(*parse_duration("12mo")), "1y");
@@ -42,9 +42,13 @@ TEST(Duration, IsWrittenInTheLargestUnit) {
 
 TEST(Duration, AMistakeNamesItsPlace) {
   const Json number = 6, text = "6q";
-  EXPECT_THAT(error_of([&] { read_duration({number, "a.b"}); }).why(),
+  EXPECT_THAT(error_of([&] {
+                read_duration({number, "a.b"});
+              }).why(),
               HasSubstr("a.b: expected a length of time"));
-  EXPECT_THAT(error_of([&] { read_duration({text, "a.b"}); }).why(),
+  EXPECT_THAT(error_of([&] {
+                read_duration({text, "a.b"});
+              }).why(),
               HasSubstr("a.b: '6q' is no length of time; write 6h"));
 }
 

@@ -70,6 +70,19 @@ TEST(Missing, EveryWindowThatHoldsAMissingValue) {
           }
 }
 
+TEST(Missing, OfTheStartsThatAreLeft) {
+  // Windows of 3 at 0, 4, 10 and 12 of a stride of 2.
+  const WindowGrid grid{
+      {0},
+      {4},
+      {2},
+      {std::make_shared<std::vector<std::int64_t>>(std::vector<std::int64_t>{0, 2, 5, 6})}};
+  VariablePlacement placement;
+  placement.axes = {axis(Positions::range(0, 20), 3, false, {0})};
+  EXPECT_EQ(marked(placement, grid, {{{3, 12}}, {1, 1}}), (std::set<std::int64_t>{2, 3}));
+  EXPECT_EQ(marked(placement, grid, {{{3, 6}}, {1, 1}}), (std::set<std::int64_t>{1}));
+}
+
 TEST(Missing, WindowDimensionsThatTheVariableLacks) {
   // Windows (a: 2, b: 3, c: 2); the variable has c and b, in this order, and a dimension in no
   // window.

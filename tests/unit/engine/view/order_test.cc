@@ -147,5 +147,23 @@ TEST(Order, BlockOfManySamplesDoesNotOverflow) {
   EXPECT_EQ(seen.size(), 1000u);
 }
 
+TEST(ChunkGroups, OfSeveralSizes) {
+  // Of 7 positions in groups of 2, 1 and 4 and 5 in pairs behind a lead: every sample once, group
+  // by group.
+  const ChunkGroups groups{{{7, 0, 1, {0, 2, 3, 7}}, {5, 1, 2}}};
+  EXPECT_TRUE(groups.is_uneven());
+  EXPECT_EQ(groups.count(), 6);
+  EXPECT_EQ(groups.in_groups(), 28);
+  List places;
+  for (std::int64_t g = 0; g <= 6; ++g) places.push_back(groups.begin(g));
+  EXPECT_EQ(places, (List{0, 4, 8, 10, 12, 20, 28}));
+  List samples;
+  for (std::int64_t place = 0; place < 35; ++place) samples.push_back(groups.sample(place));
+  EXPECT_EQ(List(samples.begin(), samples.begin() + 12),
+            (List{1, 2, 6, 7, 3, 4, 8, 9, 11, 12, 13, 14}));
+  EXPECT_EQ(List(samples.begin() + 28, samples.end()), (List{0, 5, 10, 15, 20, 25, 30}));
+  EXPECT_EQ(sorted(samples), counting(35));
+}
+
 }  // namespace order_test
 }  // namespace batchfs

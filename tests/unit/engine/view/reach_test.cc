@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/engine/dataset/memory_data.h"
+
 namespace batchfs {
 namespace reach_test {
 
@@ -23,6 +25,24 @@ TEST(MarkedCounts, CountAsASearchDoes) {
 }
 
 TEST(MarkedCounts, OfNothing) { EXPECT_EQ(MarkedCounts({}, true).count(-3, 5), 0); }
+
+TEST(Reach, IsThatOfTheTensorsWithTheDimension) {
+  const auto dataset = MemoryData()
+                           .declare("v", "<f4", {"time", "x"}, {9, 3}, {4, 3})
+                           .declare("m", "<f4", {"x"}, {3}, {3})
+                           .dataset();
+  const TensorDefinition v{
+      .name = "v", .variables = {"v"}, .offsets = {{"time", {3, 1, 2}}}, .path = "tensors.v"};
+  const TensorDefinition m{.name = "m", .variables = {"m"}, .path = "tensors.m"};
+  const Reach reach = reach_of("time", 2, {v, m}, {}, *dataset);
+  EXPECT_EQ(reach.footprint(10), (std::pair<std::int64_t, std::int64_t>{11, 15}));
+  const Reach longer = reach_of("time", 2, {v, m}, {{"time", {-4, 9}, {}, "reserve"}}, *dataset);
+  EXPECT_EQ(longer.footprint(10), (std::pair<std::int64_t, std::int64_t>{6, 21}));
+  EXPECT_EQ(reach_of("x", 1, {v, m}, {}, *dataset).footprint(2),
+            (std::pair<std::int64_t, std::int64_t>{2, 3}));
+  EXPECT_EQ(reach_of("time", 2, {m}, {}, *dataset).footprint(4),
+            (std::pair<std::int64_t, std::int64_t>{4, 6}));
+}
 
 }  // namespace reach_test
 }  // namespace batchfs

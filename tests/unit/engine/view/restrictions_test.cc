@@ -67,7 +67,7 @@ TEST_F(RestrictionsTest, WithoutSpacingAWarning) {
 TEST_F(RestrictionsTest, OfNothingNamesTheRestriction) {
   const Error error =
       error_of([&] { view(R"({"spacing": {"time": "3h"}})", R"({"size": 2, "stride": 1})"); });
-  EXPECT_THAT(error.why(), HasSubstr("samples.spacing.time: no sample is left: each of 7 windows"));
+  EXPECT_THAT(error.why(), HasSubstr("samples.spacing.time: no sample is left: of 7 windows"));
   EXPECT_THAT(error.why(), HasSubstr("2000-01-01T00:00:00 and 2000-01-01T06:00:00"));
 }
 
@@ -77,8 +77,8 @@ TEST_F(RestrictionsTest, ABillionSamplesNeedNoMemoryOfTheirOwn) {
   for (std::int32_t i = 0; i < 100'000; ++i) times.push_back(6 * (i + i / 1000));
   big.declare("v", "<f4", {"time", "y", "x"}, {100'000, 100, 100}, {10, 100, 100})
       .index("time", "<i4", times, {{"units", "hours since 1900-01-01"}});
-  const auto view = parse_view(
-      big.dataset(), R"({"window": {"time": {"size": 4, "stride": 1}, "y": 1, "x": 1},
+  const auto view =
+      parse_view(big.dataset(), R"({"window": {"time": {"size": 4, "stride": 1}, "y": 1, "x": 1},
                          "samples": {"spacing": {"time": "6h"}}, "order": {"shuffle": "global"}})");
   EXPECT_EQ(view->samples(), (99'997 - 99 * 3) * INT64_C(10'000));
   const Dims start = view->window_starts(0, 123'456'789).at(0);

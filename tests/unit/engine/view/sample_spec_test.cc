@@ -29,5 +29,44 @@ TEST(SampleSpec, Spacing) {
   EXPECT_THAT(refusal(R"({"frequency": "6h"})"), HasSubstr("write \"spacing\""));
 }
 
+TEST(SampleSpec, Where) {
+  const SampleSpec spec = parse(R"({"where": {
+      "time": {"month": [8, 6, 6], "season": ["SON"], "from": "2000", "of": "footprint"},
+      "x": [1, 2], "y": {"to": 3}}})");
+  ASSERT_EQ(spec.where.size(), 3u);
+  const SampleSpec::Where& time = spec.where[0];
+  ASSERT_EQ(time.fields.size(), 2u);
+  EXPECT_EQ(time.fields[0].field, CalendarField::month);
+  EXPECT_EQ(time.fields[0].values, (std::vector<std::int64_t>{6, 8}));
+  EXPECT_EQ(time.fields[1].values, (std::vector<std::int64_t>{9, 10, 11}));
+  EXPECT_EQ(time.selector->from, "2000");
+  EXPECT_TRUE(time.footprint);
+  EXPECT_FALSE(spec.where[1].footprint);
+  EXPECT_EQ(spec.where[1].selector->values.size(), 2u);
+  EXPECT_EQ(spec.where[2].path, "samples.where.y");
+  for (const SampleSpec::Where& each :
+       parse(R"({"where": {"of": "footprint", "x": 1, "y": {"to": 3}}})").where)
+    EXPECT_TRUE(each.footprint);
+  EXPECT_THAT(refusal(R"({"where": {"time": {"hour": [24]}}})"),
+              HasSubstr("samples.where.time.hour[0]: 24 is too large"));
+  EXPECT_THAT(refusal(R"({"where": {"time": {"mont": [2]}}})"), HasSubstr("did you mean 'month'"));
+  EXPECT_THAT(refusal(R"({"where": {"time": {"of": "start"}}})"),
+              HasSubstr("name a field of the calendar"));
+}
+
+TEST(SampleSpec, OffsetsAreOfOneKind) {
+  const auto offsets = [](const std::string& text) {
+    const Json json = parse_json(text, "");
+    return parse_offsets("time", {json, "o"});
+  };
+  EXPECT_EQ(offsets("[-1, 0]").steps, (std::vector<std::int64_t>{-1, 0}));
+  EXPECT_EQ(offsets(R"(["-6h", "1mo"])").durations.size(), 2u);
+  EXPECT_THAT(error_of([&] { offsets(R"([1, "6h"])"); }).why(), HasSubstr("o[1]: \"6h\" is a"));
+  EXPECT_THAT(error_of([&] { offsets("[]"); }).why(), HasSubstr("o: the list is empty"));
+  std::string many = "[\"1h\"";
+  for (int i = 0; i < 1024; ++i) many += ",\"1h\"";
+  EXPECT_THAT(error_of([&] { offsets(many + "]"); }).why(), HasSubstr("1025 lengths of time"));
+}
+
 }  // namespace sample_spec_test
 }  // namespace batchfs

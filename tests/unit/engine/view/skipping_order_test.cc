@@ -21,7 +21,7 @@ SampleIndex index_of(std::int64_t windows, const std::function<bool(std::int64_t
 List expected(const Order& order, const ChunkGroups& groups, const SampleIndex& kept,
               std::int64_t epoch) {
   const auto e = static_cast<std::uint64_t>(epoch);
-  const std::int64_t per_group = groups.group_samples(), count = groups.count();
+  const std::int64_t count = groups.count();
   const auto left = [&](std::int64_t from, std::int64_t to) {
     List list;
     for (std::int64_t place = from; place < to; ++place)
@@ -42,13 +42,13 @@ List expected(const Order& order, const ChunkGroups& groups, const SampleIndex& 
     List run;
     for (const std::int64_t end = std::min(count, k + std::min(order.buffer, count)); k < end;
          ++k) {
-      const List more = left(group(k) * per_group, (group(k) + 1) * per_group);
+      const List more = left(groups.begin(group(k)), groups.begin(group(k) + 1));
       run.insert(run.end(), more.begin(), more.end());
     }
     run = mixed(run, stream);
     all.insert(all.end(), run.begin(), run.end());
   }
-  const List rest = mixed(left(count * per_group, groups.samples()), 1);
+  const List rest = mixed(left(groups.in_groups(), groups.samples()), 1);
   all.insert(all.end(), rest.begin(), rest.end());
   return all;
 }
@@ -57,7 +57,10 @@ TEST(SkippingOrder, GroupsStayTogetherWhateverIsLeftOfThem) {
   const std::vector<ChunkGroups> shapes = {{{{200, 0, 1}}},
                                            {{{203, 3, 20}}},
                                            {{{12, 1, 3}, {19, 0, 5}}},
-                                           {{{9, 0, 9}, {23, 2, 7}, {3, 1, 1}}}};
+                                           {{{9, 0, 9}, {23, 2, 7}, {3, 1, 1}}},
+                                           {{{90, 0, 1, {0, 10, 40, 41, 90}}}},
+                                           {{{12, 0, 3, {0, 3, 12}}, {19, 1, 5}}},
+                                           {{{20, 3, 4}, {9, 0, 1, {0, 2, 3, 9}}}}};
   const std::vector<std::function<bool(std::int64_t)>> skips = {
       [](std::int64_t) { return false; }, [](std::int64_t i) { return i % 3 == 0; },
       [](std::int64_t i) { return i / 20 % 4 != 1; },  // whole groups
@@ -68,7 +71,7 @@ TEST(SkippingOrder, GroupsStayTogetherWhateverIsLeftOfThem) {
         for (std::int64_t epoch : {0, 5}) {
           const SampleIndex kept = index_of(groups.samples(), skipped);
           const Order order{Order::Shuffle::block, 11, window};
-          const SkippingBlockOrder skipping(order, groups, kept);
+          const SkippingBlockOrder skipping(order, groups, &kept);
           List actual;
           for (std::int64_t i = 0; i < kept.samples(); ++i)
             actual.push_back(skipping.window(i, epoch));
@@ -83,11 +86,12 @@ TEST(SkippingOrder, GroupsStayTogetherWhateverIsLeftOfThem) {
 TEST(SkippingOrder, WithNothingSkippedIsTheBlockOrder) {
   const ChunkGroups groups{{{20, 3, 4}, {3, 0, 3}}};
   const Order order{Order::Shuffle::block, 4, 2};
-  const SkippingBlockOrder skipping(order, groups,
-                                    index_of(60, [](std::int64_t) { return false; }));
+  const SampleIndex kept = index_of(60, [](std::int64_t) { return false; });
+  const SkippingBlockOrder skipping(order, groups, &kept), all(order, groups, nullptr);
   for (std::int64_t epoch = 0; epoch < 7; ++epoch)  // more than are remembered
     for (std::int64_t i = 0; i < 60; ++i)
-      ASSERT_EQ(skipping.window(i, epoch), order.sample(i, 60, epoch, groups));
+      for (const auto* each : {&skipping, &all})
+        ASSERT_EQ(each->window(i, epoch), order.sample(i, 60, epoch, groups));
 }
 
 }  // namespace skipping_order_test

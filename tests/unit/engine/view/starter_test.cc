@@ -41,6 +41,21 @@ TEST(StarterView, SamplesAlongTheFirstDimensionWithoutTime) {
   EXPECT_EQ(starter["batch"]["size"], 7);
 }
 
+TEST(StarterView, HasTheSpacingOfRegularTimes) {
+  const auto with = [](const std::vector<std::int32_t>& hours) {
+    MemoryData data;
+    data.declare("t", "<f4", {"time"}, {static_cast<std::int64_t>(hours.size())}, {1})
+        .index("time", "<i4", hours, {{"units", "hours since 2000-01-01"}});
+    const auto dataset = data.dataset();
+    const Json view = starter_view(*dataset, "v").view;
+    parse_view(dataset, view.dump());
+    return view.value("samples", Json());
+  };
+  EXPECT_EQ(with({0, 6, 12}), parse_json(R"({"spacing": {"time": "6h"}})", ""));
+  EXPECT_EQ(with({0, 6, 18}), Json());
+  EXPECT_EQ(with({0}), Json());
+}
+
 TEST(StarterView, OfNothingSaysWhatToDo) {
   MemoryData data;
   data.index<double>("x", "<f8", {1, 2})

@@ -54,7 +54,11 @@ struct Tensors {
 TensorDefinition definition(std::vector<std::string> variables,
                             std::optional<std::string> stack = {},
                             std::optional<std::vector<std::string>> dims = {}) {
-  return {"x", std::move(variables), {}, std::move(stack), std::move(dims), "tensors.x"};
+  return {.name = "x",
+          .variables = std::move(variables),
+          .stack = std::move(stack),
+          .dims = std::move(dims),
+          .path = "tensors.x"};
 }
 
 /// Bytes from one position of each of a variable's dimensions to the next.

@@ -81,7 +81,7 @@ TEST(TimeAxis, FindsLabelsByDuration) {
   const Times months(kMonths, kDays);
   EXPECT_EQ(months.axis.find(3, duration("-2mo")), 1);
   EXPECT_EQ(months.axis.find(3, duration("9mo")), -1);
-  EXPECT_EQ(Times({30, 58}, kDays).axis.find(0, duration("1mo")), 1);  // the last days
+  EXPECT_EQ(Times({30, 58}, kDays).axis.find(0, duration("1mo")), 1);      // the last days
   EXPECT_EQ(Times({58, 86, 89}, kDays).axis.find(0, duration("1mo")), 1);  // rather the same day
 }
 
@@ -125,8 +125,7 @@ TEST(TimeAxis, TakesStoredTimesOfAnyUnit) {
   const auto hours = MemoryData().index<std::int64_t>("time", "<M8[h]", {0, 6, 12}).dataset();
   EXPECT_EQ(TimeAxis(*hours, "time", Positions::range(0, 3), "p").regular_step(), duration("6h"));
   const auto months = MemoryData().index<std::int64_t>("time", "<M8[M]", {0, 1, 2, 3}).dataset();
-  EXPECT_EQ(TimeAxis(*months, "time", Positions::range(0, 4), "p").regular_step(),
-            duration("1mo"));
+  EXPECT_EQ(TimeAxis(*months, "time", Positions::range(0, 4), "p").regular_step(), duration("1mo"));
 }
 
 TEST(TimeAxis, TimesAtTheEndsOfTheirTypeDoNotOverflow) {
@@ -146,10 +145,8 @@ TEST(TimeAxis, TimesAtTheEndsOfTheirTypeDoNotOverflow) {
 }
 
 TEST(TimeAxis, OtherCoordinatesAreRefused) {
-  const auto dataset = MemoryData()
-                           .index<double>("x", "<f8", {1, 2})
-                           .declare("v", "<f4", {"y"}, {3}, {3})
-                           .dataset();
+  const auto dataset =
+      MemoryData().index<double>("x", "<f8", {1, 2}).declare("v", "<f4", {"y"}, {3}, {3}).dataset();
   EXPECT_FALSE(has_time_axis(*dataset, "x"));
   EXPECT_FALSE(has_time_axis(*dataset, "y"));
   EXPECT_THAT(
