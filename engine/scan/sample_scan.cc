@@ -8,6 +8,7 @@
 #include "engine/base/strings.h"
 #include "engine/scan/sweep.h"
 #include "engine/view/missing.h"
+#include "engine/view/reached.h"
 
 namespace batchfs {
 
@@ -16,10 +17,11 @@ namespace {
 /// Integers, booleans and times have no NaN.
 bool may_miss(const Variable& variable) { return variable.cf.decoded.is_float(); }
 
-std::vector<const Positions*> selected_of(const View& view, const Variable& variable) {
-  std::vector<const Positions*> selected;
-  for (const std::string& dim : variable.dims) selected.push_back(&view.selected(dim));
-  return selected;
+/// Per dimension of a variable.
+std::vector<const Positions*> pointers(const std::vector<Positions>& positions) {
+  std::vector<const Positions*> result;
+  for (const Positions& each : positions) result.push_back(&each);
+  return result;
 }
 
 /// Where values of a piece are missing, seen along the dimensions that are in a window.
@@ -62,12 +64,15 @@ MissingBox missing_of(const Sweep::Piece& piece, const double* values,
 
 ScanCost scan_cost(const View& view) {
   ScanCost cost;
-  for (const Variable* variable : view.variables()) {
-    if (!may_miss(*variable)) continue;
-    const std::int64_t chunks = touched_chunks(*variable, selected_of(view, *variable));
+  const ViewScan scan = view.scan();
+  for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
+    const Variable& variable = *view.variables()[v];
+    if (!may_miss(variable)) continue;
+    const std::vector<Positions> reached = reached_positions(scan, v);
+    const std::int64_t chunks = touched_chunks(variable, pointers(reached));
     cost.chunks += chunks;
     cost.decoded_bytes +=
-        static_cast<double>(chunks) * static_cast<double>(variable->array->chunk_bytes());
+        static_cast<double>(chunks) * static_cast<double>(variable.array->chunk_bytes());
   }
   return cost;
 }
@@ -98,7 +103,8 @@ SampleIndex scan_samples(Engine& engine, const View& view,
     for (const VariablePlacement* placement : placements)
       for (std::size_t d = 0; d < in_window.size(); ++d)
         in_window[d] = placement->axes[d].window >= 0;
-    const Sweep sweep(variable, selected_of(view, variable));
+    const std::vector<Positions> reached = reached_positions(scan, v);
+    const Sweep sweep(variable, pointers(reached));
     sweep.read(
         engine,
         [&](std::int64_t, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values) {

@@ -7,6 +7,7 @@
 
 #include "engine/base/counted.h"
 #include "engine/dataset/labels.h"
+#include "engine/view/view_limits.h"
 #include "engine/view/where.h"
 
 namespace batchfs {
@@ -124,6 +125,7 @@ void restrict_where(const RestrictedView& view, WindowGrid& grid) {
   for (const SampleSpec::Where& where : view.spec.where) {
     const std::size_t w = window_of(view, where.dim, where.path);
     const Positions& selected = view.selected.at(where.dim);
+    check_restricted_length(view.dataset, where.dim, where.path);
     std::shared_ptr<const TimeAxis> times;
     if (!where.fields.empty()) {
       times = view.times.along(where.dim, where.path);
@@ -209,12 +211,10 @@ std::vector<std::string> gap_warnings(const RestrictedView& view, const WindowGr
     if (is_short) continue;
     const TimeAxis& times = *view.times.along(dim, dim);
     const std::optional<Duration> step = times.common_step();
-    const std::string advice =
-        fmt::format("; \"samples\": {{\"spacing\": {{\"{}\": \"{}\"}}}} leaves them out", dim,
-                    step ? duration_text(*step) : "6h");
     if (!step) {
       if (times.size() > 2)
-        warnings.push_back(fmt::format("{}: the times have no regular step{}", dim, advice));
+        warnings.push_back(fmt::format(
+            "{}: the times have no common step: samples of one size cover different times", dim));
       continue;
     }
     const MarkedCounts gaps = gaps_of(times, *step, false);
@@ -224,9 +224,10 @@ std::vector<std::string> gap_warnings(const RestrictedView& view, const WindowGr
       across += is_shifted(gaps, reach, grid.start(w, i)) ? 1 : 0;
     if (across == 0) continue;
     warnings.push_back(fmt::format(
-        "{}: {}: {} across one{}", dim, counted(gaps.all(), "gap"),
+        "{}: {}: {} across one; \"samples\": {{\"spacing\": {{\"{}\": \"{}\"}}}} leaves them out",
+        dim, counted(gaps.all(), "gap"),
         counted(across * (count_windows(grid) / grid.counts[w]), "sample reaches", "samples reach"),
-        advice));
+        dim, duration_text(*step)));
   }
   return warnings;
 }

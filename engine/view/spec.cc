@@ -9,13 +9,12 @@
 #include "engine/base/strings.h"
 #include "engine/view/order_spec.h"
 #include "engine/view/view_hints.h"
+#include "engine/view/view_limits.h"
 
 namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kMaxSteps = INT64_C(1) << 40;
-constexpr std::int64_t kMaxPadded = INT64_C(1) << 31;
 /// Plans and provenance list every sample of a batch.
 constexpr std::int64_t kMaxBatch = INT64_C(1) << 24;
 

@@ -7,6 +7,7 @@
 #include "engine/dataset/cf.h"
 #include "engine/dataset/cf_time.h"
 #include "engine/dataset/labels.h"
+#include "engine/view/view_limits.h"
 
 namespace batchfs {
 
@@ -37,6 +38,7 @@ TimeAxis::TimeAxis(const Dataset& dataset, const std::string& dim, const Positio
                                 ? ""
                                 : fmt::format(": it is {}{}{}", index->cf.decoded.name(),
                                               index->cf.note.empty() ? "" : ", ", index->cf.note)));
+  check_restricted_length(dataset, dim, path);
   const NdArray& values = dataset.index_values(dim);
   type_ = values.type;
   calendar_ = type_.kind == Kind::datetime;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/view/view_limits.h"
+
 namespace batchfs {
 
 namespace {
@@ -51,6 +53,16 @@ void resolve_durations(WindowSpec& window, const SampleSpec& samples, TimeAxes& 
         positions_of(*window.stride_duration, window.stride_path, window.dim, samples, times);
   else if (!window.has_stride)
     window.stride = window.size;
+  // As numbers are checked when they are read.
+  const std::int64_t most = window.edge == WindowSpec::Edge::drop ? kMaxSteps : kMaxPadded;
+  if (window.size_duration && window.size > most)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: '{}' is {} positions; the most is {}", window.size_path,
+                            duration_text(*window.size_duration), window.size, most));
+  if (window.stride_duration && window.stride > kMaxSteps)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: '{}' is {} positions; the most is {}", window.stride_path,
+                            duration_text(*window.stride_duration), window.stride, kMaxSteps));
 }
 
 std::shared_ptr<const LabelOffsets> resolve_offsets(const OffsetList& offsets,

@@ -408,6 +408,25 @@ def test_padded_windows_at_labels(batchfs, tmp_path):
     assert u.tolist() == [row for row in expected if -1 not in row] + over[:1]
 
 
+def test_plan_and_scan_count_the_chunks_that_samples_touch(batchfs, tmp_path):
+    times = pd.date_range("2000-01-01", periods=400, freq="1D").values.astype("M8[ns]")
+    values = np.zeros((400, 2), "f4")
+    values[np.arange(0, 400, 25)] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        xr.Dataset({"a": (("time", "x"), values)}, {"time": times}).to_zarr(
+            tmp_path / "s.zarr", zarr_format=2, encoding={"a": {"chunks": (10, 2)}})
+    view = {"window": {"time": {"size": 2, "stride": 1}}, "batch": 1000, "samples": {"where": {"time": {"month": [7]}}},
+            "tensors": {"u": {"variables": ["a"], "offsets": {"time": ["-3d", "0h"]}}}, "missing": {"nan": "skip"}}
+    july = np.flatnonzero(pd.DatetimeIndex(times).month == 7)
+    held = {p for s in july for o in (-3, 0) for p in (s + o, s + o + 1)}
+    run = Run(batchfs, tmp_path, tmp_path / "s.zarr", view)
+    plan = run.plan()
+    assert plan["chunks"] == len({p // 10 for p in held})
+    missing = sum(any(np.isnan(values[s + o + i, 0]) for o in (-3, 0) for i in (0, 1)) for s in july)
+    assert plan["dropped"]["missing"] == missing > 0 and plan["samples"] == len(july) - missing
+
+
 def test_channels_are_named_after_durations(batchfs, tmp_path):
     times = pd.date_range("2000-01-01", periods=12, freq="6h").values.astype("M8[ns]")
     view = {"window": {"time": 1}, "tensors": {"u": {"variables": ["a"], "offsets": {"time": ["-12h", "0h"]},
@@ -479,6 +498,7 @@ def test_mistakes_in_samples(batchfs, tmp_path, samples, message):
     ({"reserve": {"time": ["100d"]}}, "reserve.time: no sample is left: of 19 windows"),
     ({"size": "5h"}, "window.time.size: '5h' is not a multiple of 6h, the step of 'time'"),
     ({"size": "-6h"}, "window.time.size: '-6h' is not more than 0"),
+    ({"size": "6"}, "window.time.size: expected a whole number, or a length of time as 24h; '6' is neither"),
     ({"size": "1mo"}, "window.time.size: '1mo' is not a multiple of 6h, the step of 'time'"),
     ({"size": "12h", "gap": True}, "window.time.size: '12h' needs labels that are one step apart, and after "
                                    "2000-01-02T00:00:00 'time' continues with 2000-01-02T12:00:00; give the step: "

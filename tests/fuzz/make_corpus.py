@@ -63,6 +63,11 @@ def views():
         ({"variables": ["t"], "xbatcher": {"input_dims": {"time": 5, "latitude": 3}, "input_overlap": {"time": 2},
                                            "batch_dims": {"time": 10}, "concat_input_dims": True}}, ""),
         ({"window": {"time": 1}, "variables": ["q"], "missing": {"nan": "skip"}, "order": {"shuffle": "global", "seed": 1}}, ""),
+        ({"window": {"time": {"size": "3h", "stride": 1}, "latitude": 1}, "reserve": {"time": ["-2h", "5h"]}, "batch": 9,
+          "tensors": {"x": {"variables": ["t"], "offsets": {"time": ["-1h", "0h"]}}}, "order": {"shuffle": "block"},
+          "samples": {"spacing": {"time": "1h"}, "where": {"of": "footprint", "time": {
+              "month": [1], "hour": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], "season": ["DJF"], "from": "#1"},
+              "latitude": {"from": 10, "to": 50}}}}, ""),
     ]:
         put("view", json.dumps(view).encode() + b"\0" + statistics.encode())
 

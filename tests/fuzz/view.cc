@@ -35,6 +35,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto parsed = View::parse(shared, json, "view", "view.json", options);
     const auto view = parsed->needs_scan() ? parsed->with_samples(nullptr) : parsed;
     must(view->samples() > 0 && view->batches() >= 0);
+    std::int64_t left = view->windows();
+    for (const auto& [restriction, count] : view->dropped()) left -= count;
+    must(left == view->samples());
+    view->warnings();
     view->schema();
     view->resolved();
     if (view->batches() == 0 || view->batch_size() > 64)

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "engine/scan/sweep.h"
+#include "engine/view/reached.h"
 #include "engine/view/shuffle_quality.h"
 #include "tools/planning/box_union.h"
 
@@ -218,8 +219,13 @@ ViewCost estimate_cost(const View& view) {
     if (sums[v].ratio.unreadable()) cost.unreadable.push_back(*sums[v].ratio.unreadable());
     if (sums[v].ratio.all_missing())
       cost.absent.push_back({variables[v]->name, has_no_objects(array)});
+    // xbatcher's views have no order of their own, and leave nothing out.
+    std::vector<Positions> reached;
+    if (view.order() != nullptr)
+      reached = reached_positions(view.scan(), static_cast<std::uint32_t>(v));
     std::vector<const Positions*> selected;
-    for (const std::string& dim : variables[v]->dims) selected.push_back(&view.selected(dim));
+    for (std::size_t d = 0; d < variables[v]->dims.size(); ++d)
+      selected.push_back(reached.empty() ? &view.selected(variables[v]->dims[d]) : &reached[d]);
     const std::int64_t view_chunks = touched_chunks(*variables[v], selected);
     cost.view_chunks += view_chunks;
     cost.view_bytes += static_cast<double>(view_chunks) * chunk_bytes;

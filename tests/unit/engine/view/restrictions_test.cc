@@ -71,6 +71,14 @@ TEST_F(RestrictionsTest, OfNothingNamesTheRestriction) {
   EXPECT_THAT(error.why(), HasSubstr("2000-01-01T00:00:00 and 2000-01-01T06:00:00"));
 }
 
+TEST_F(RestrictionsTest, ADimensionThatIsTooLongIsRefused) {
+  const auto endless =
+      MemoryData().declare("v", "<f4", {"x"}, {INT64_C(1) << 40}, {1 << 20}).dataset();
+  const Error error = error_of(
+      [&] { parse_view(endless, R"({"window": {"x": 1}, "samples": {"where": {"x": ["#1"]}}})"); });
+  EXPECT_THAT(error.why(), HasSubstr("samples.where.x: 'x' has 1099511627776 positions"));
+}
+
 TEST_F(RestrictionsTest, ABillionSamplesNeedNoMemoryOfTheirOwn) {
   MemoryData big;
   std::vector<std::int32_t> times;

@@ -44,6 +44,12 @@ TEST_F(TimeWindowsTest, ADurationNeedsAStepThatDividesIt) {
   EXPECT_THAT(refusal(gap, R"("window": {"time": {"size": 1, "stride": "12h"}})"),
               HasSubstr("window.time.stride: '12h' needs labels that are one step apart, and after "
                         "2000-01-01T12:00:00 'time' continues with 2000-01-02T00:00:00"));
+  EXPECT_THAT(refusal({0, 1}, R"("window": {"time": {"size": "290y", "stride": 1, "edge": "pad"}},
+                                 "samples": {"spacing": {"time": "1y"}})"),
+              HasSubstr("no sample is left"));
+  EXPECT_THAT(refusal({0, 1}, R"("window": {"time": {"size": "100000h", "edge": "pad"}},
+                                 "samples": {"spacing": {"time": "1us"}})"),
+              HasSubstr("window.time.size: '100000h' is 360000000000000 positions; the most is"));
   EXPECT_THAT(refusal({0}, R"("window": {"time": "6h"})"), HasSubstr("fewer than two labels"));
 }
 
@@ -60,11 +66,12 @@ TEST_F(TimeWindowsTest, OffsetsByLabel) {
 }
 
 TEST_F(TimeWindowsTest, ReserveCountsAsOffsets) {
-  const char* const tensors = R"(, "tensors": {"x": {"variables": ["v"], "offsets": {"time": [1]}}})";
-  EXPECT_EQ(view(regular, std::string(R"("window": {"time": 1}, "reserve": {"time": [-1, 3]})") +
-                              tensors)
-                ->samples(),
-            4);
+  const char* const tensors =
+      R"(, "tensors": {"x": {"variables": ["v"], "offsets": {"time": [1]}}})";
+  EXPECT_EQ(
+      view(regular, std::string(R"("window": {"time": 1}, "reserve": {"time": [-1, 3]})") + tensors)
+          ->samples(),
+      4);
   const auto v =
       view(gap, R"("window": {"time": 1}, "reserve": {"time": ["-6h", "6h"]}, "batch": 9)");
   EXPECT_EQ(v->dropped(), (Dropped{{"reserve", 4}}));

@@ -13,10 +13,10 @@ using testing::HasSubstr;
 /// The positions of a selection that fulfil a condition, of every 20 days from 1970-01-01 06:00 and
 /// of a NaT.
 std::vector<std::int64_t> fulfilled(const std::string& condition, const Positions& selected) {
-  const auto dataset = MemoryData()
-                           .index<std::int64_t>("time", "<M8[h]",
-                                                {6, 486, 966, 1446, 1926, INT64_MIN, 2886})
-                           .dataset();
+  const auto dataset =
+      MemoryData()
+          .index<std::int64_t>("time", "<M8[h]", {6, 486, 966, 1446, 1926, INT64_MIN, 2886})
+          .dataset();
   const Json json = parse_json(R"({"where": {"time": )" + condition + "}}", "");
   const SampleSpec spec = parse_samples({json, "samples"});
   const TimeAxis times(*dataset, "time", selected, "p");
@@ -52,9 +52,10 @@ TEST(Where, SelectorsAndBoth) {
 }
 
 TEST(Where, WhatTheDimensionLacksIsAnError) {
-  EXPECT_THAT(
-      error_of([] { fulfilled(R"({"from": "1980", "to": "1990"})", Positions::range(0, 7)); }).why(),
-      HasSubstr("samples.where.time: nothing of 'time'"));
+  EXPECT_THAT(error_of([] {
+                fulfilled(R"({"from": "1980", "to": "1990"})", Positions::range(0, 7));
+              }).why(),
+              HasSubstr("samples.where.time: nothing of 'time'"));
 }
 
 }  // namespace where_test
