@@ -4,7 +4,7 @@
 
 namespace batchfs {
 
-LabelOffsets::LabelOffsets(std::shared_ptr<const TimeAxis> times, std::vector<Duration> durations)
+LabelOffsets::LabelOffsets(std::shared_ptr<const TimeSteps> times, std::vector<Duration> durations)
     : times_(std::move(times)), durations_(std::move(durations)), steps_(durations_.size()) {
   const std::int64_t last = times_->size() - 1;
   if (last < 0) return;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/view/time_axis.h"
+#include "engine/view/time_steps.h"
 
 namespace batchfs {
 
@@ -14,11 +14,11 @@ namespace batchfs {
 class LabelOffsets {
  public:
   /// Precondition: no label of `times` is unordered.
-  LabelOffsets(std::shared_ptr<const TimeAxis> times, std::vector<Duration> durations);
+  LabelOffsets(std::shared_ptr<const TimeSteps> times, std::vector<Duration> durations);
 
   const std::vector<Duration>& durations() const { return durations_; }
   std::size_t size() const { return durations_.size(); }
-  const TimeAxis& times() const { return *times_; }
+  const TimeSteps& times() const { return *times_; }
 
   /// The position of the label that is the o-th duration after that of `start`; -1 without one.
   /// Over ascending starts, positions ascend.
@@ -27,7 +27,7 @@ class LabelOffsets {
   }
 
  private:
-  std::shared_ptr<const TimeAxis> times_;
+  std::shared_ptr<const TimeSteps> times_;
   std::vector<Duration> durations_;
   std::vector<std::int64_t> steps_;  // the distance of most labels in positions: tried first
 };

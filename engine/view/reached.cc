@@ -12,7 +12,8 @@ constexpr std::size_t kMaxOffsets = 64;
 /// Counts, for each position, the windows that begin there less those that end there.
 class Cover {
  public:
-  explicit Cover(std::int64_t length) : length_(length), change_(static_cast<std::size_t>(length) + 1) {}
+  explicit Cover(std::int64_t length)
+      : length_(length), change_(static_cast<std::size_t>(length) + 1) {}
 
   /// Position `first` and those after it; on a circle those behind the end are at its beginning.
   void add(std::int64_t first, std::int64_t count, bool circle) {
@@ -71,7 +72,8 @@ std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t var
   std::vector<Positions> reached;
   for (std::size_t d = 0; !placements.empty() && d < placements.front()->axes.size(); ++d) {
     const AxisPlacement& first = placements.front()->axes[d];
-    if (first.window < 0 || scan.grid.restricted(static_cast<std::size_t>(first.window)) == nullptr) {
+    if (first.window < 0 ||
+        scan.grid.restricted(static_cast<std::size_t>(first.window)) == nullptr) {
       reached.push_back(first.selected);
       continue;
     }

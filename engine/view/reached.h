@@ -1,6 +1,6 @@
 #pragma once
-// The positions of a variable that the samples of a view hold: what a scan reads, and what costs are
-// estimated from.
+// The positions of a variable that the samples of a view hold: what a scan reads, and what costs
+// are estimated from.
 
 #include <cstdint>
 #include <vector>

@@ -29,7 +29,7 @@ void keep_starts(WindowGrid& grid, std::size_t w, Keep&& keep) {
 }
 
 /// Counts of the labels that do not follow the one before them by `step`.
-MarkedCounts gaps_of(const TimeAxis& times, const Duration& step, bool circle) {
+MarkedCounts gaps_of(const TimeSteps& times, const Duration& step, bool circle) {
   std::vector<bool> marked(static_cast<std::size_t>(times.size()));
   for (std::int64_t i = circle ? 0 : 1; i < times.size(); ++i)
     marked[static_cast<std::size_t>(i)] =
@@ -105,7 +105,7 @@ void restrict_labels(const RestrictedView& view, const std::string& restriction,
 void restrict_spacing(const RestrictedView& view, WindowGrid& grid) {
   for (const SampleSpec::Spacing& spacing : view.spec.spacing) {
     const std::size_t w = window_of(view, spacing.dim, spacing.path);
-    const TimeAxis& times = *view.times.along(spacing.dim, spacing.path);
+    const TimeSteps& times = *view.times.along(spacing.dim, spacing.path);
     const std::int64_t before = grid.counts[w];
     const MarkedCounts gaps = gaps_of(times, spacing.step, view.windows[w].wrap);
     if (gaps.all() == 0) continue;
@@ -126,16 +126,7 @@ void restrict_where(const RestrictedView& view, WindowGrid& grid) {
     const std::size_t w = window_of(view, where.dim, where.path);
     const Positions& selected = view.selected.at(where.dim);
     check_restricted_length(view.dataset, where.dim, where.path);
-    std::shared_ptr<const TimeAxis> times;
-    if (!where.fields.empty()) {
-      times = view.times.along(where.dim, where.path);
-      if (!times->has_calendar())
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{}: '{}' holds lengths of time, which have no calendar",
-                                where.path, where.dim));
-    }
-    const std::vector<bool> rejected =
-        rejected_positions(where, view.dataset, selected, times.get());
+    const std::vector<bool> rejected = rejected_positions(where, view.dataset, selected);
     const std::int64_t before = grid.counts[w], first = grid.start(w, 0);
     if (where.footprint) {
       const MarkedCounts counts(rejected, view.windows[w].wrap);
@@ -149,14 +140,13 @@ void restrict_where(const RestrictedView& view, WindowGrid& grid) {
     }
     if (grid.counts[w] > 0) continue;
     const bool labelled = view.dataset.index_of(where.dim) != nullptr;
-    throw nothing_left(
-        where.path, before,
-        fmt::format("along '{}' none {} is like this{}", where.dim,
-                    where.footprint ? "with its footprint" : "with its start",
-                    labelled ? fmt::format("; the first begins at {}",
-                                           label_text(view.dataset.index_values(where.dim),
-                                                      selected[first]))
-                             : ""));
+    throw nothing_left(where.path, before,
+                       fmt::format("along '{}' none {} is like this{}", where.dim,
+                                   where.footprint ? "with its footprint" : "with its start",
+                                   labelled ? fmt::format("; the first begins at {}",
+                                                          label_text(view.dataset.index(where.dim),
+                                                                     selected[first]))
+                                            : ""));
   }
 }
 
@@ -202,14 +192,14 @@ std::vector<std::string> gap_warnings(const RestrictedView& view, const WindowGr
   for (std::size_t w = 0; w < view.windows.size(); ++w) {
     const std::string& dim = view.windows[w].name;
     const Reach& reach = view.reaches[w];
-    if (view.windows[w].wrap || view.spec.spacing_along(dim) || !has_time_axis(view.dataset, dim) ||
+    if (view.windows[w].wrap || view.spec.spacing_along(dim) || !has_times(view.dataset, dim) ||
         view.dataset.dim_size(dim) > kMaxChecked)
       continue;
     const bool is_short =
         std::max<std::int64_t>(reach.end, 1) - std::min<std::int64_t>(reach.begin, 0) < 2 &&
         reach.size < 2;
     if (is_short) continue;
-    const TimeAxis& times = *view.times.along(dim, dim);
+    const TimeSteps& times = *view.times.along(dim, dim);
     const std::optional<Duration> step = times.common_step();
     if (!step) {
       if (times.size() > 2)

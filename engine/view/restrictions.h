@@ -24,7 +24,7 @@ struct RestrictedView {
   const std::map<std::string, Positions>& selected;  // by dimension
   const std::vector<WindowDim>& windows;
   std::vector<Reach> reaches;  // per window dimension
-  TimeAxes& times;
+  TimeStepsByDim& times;
 };
 
 /// The product of a grid's counts.

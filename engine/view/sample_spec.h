@@ -30,14 +30,9 @@ struct SampleSpec {
 
   /// A window is a sample only if labels along the dimension are like this.
   struct Where {
-    struct Field {
-      CalendarField field;
-      std::vector<std::int64_t> values;  // ascending
-    };
     std::string dim;
-    std::vector<Field> fields;         // each must be fulfilled
-    std::optional<Selector> selector;  // and this
-    bool footprint = false;            // of every label in the footprint; else of the start's
+    Selector selector;
+    bool footprint = false;  // every label in the footprint; else that of the start
     std::string path;
   };
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/view/time_axis.h"
+#include "engine/view/time_steps.h"
 #include "engine/view/view.h"
 
 namespace batchfs {
@@ -39,9 +39,9 @@ std::string sample_dim(const Dataset& dataset) {
 /// The step of regular times along the dimension. If the coordinate cannot be read, the starter
 /// view is written without it: reading the view then reports why.
 std::optional<Duration> regular_step(const Dataset& dataset, const std::string& dim) {
-  if (!has_time_axis(dataset, dim)) return std::nullopt;
+  if (!has_times(dataset, dim)) return std::nullopt;
   try {
-    return TimeAxis(dataset, dim, Positions::range(0, dataset.dim_size(dim)), dim).regular_step();
+    return TimeSteps(dataset, dim, Positions::range(0, dataset.dim_size(dim)), dim).regular_step();
   } catch (const Error&) {
     return std::nullopt;
   }

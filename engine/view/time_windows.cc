@@ -11,8 +11,8 @@ namespace batchfs {
 namespace {
 
 Duration step_of(const std::string& path, const std::string& dim, const std::string& text,
-                 const SampleSpec& samples, TimeAxes& axes) {
-  const TimeAxis& times = *axes.along(dim, path);
+                 const SampleSpec& samples, TimeStepsByDim& axes) {
+  const TimeSteps& times = *axes.along(dim, path);
   if (const SampleSpec::Spacing* spacing = samples.spacing_along(dim)) return spacing->step;
   if (const auto step = times.regular_step()) return *step;
   const auto fail = [&](const std::string& why) {
@@ -30,7 +30,7 @@ Duration step_of(const std::string& path, const std::string& dim, const std::str
 }
 
 std::int64_t positions_of(const Duration& duration, const std::string& path, const std::string& dim,
-                          const SampleSpec& samples, TimeAxes& axes) {
+                          const SampleSpec& samples, TimeStepsByDim& axes) {
   const std::string text = duration_text(duration);
   const Duration step = step_of(path, dim, text, samples, axes);
   const bool same_kind = (step.months != 0) == (duration.months != 0);
@@ -45,7 +45,7 @@ std::int64_t positions_of(const Duration& duration, const std::string& path, con
 
 }  // namespace
 
-void resolve_durations(WindowSpec& window, const SampleSpec& samples, TimeAxes& times) {
+void resolve_durations(WindowSpec& window, const SampleSpec& samples, TimeStepsByDim& times) {
   if (window.size_duration)
     window.size = positions_of(*window.size_duration, window.size_path, window.dim, samples, times);
   if (window.stride_duration)
@@ -67,7 +67,7 @@ void resolve_durations(WindowSpec& window, const SampleSpec& samples, TimeAxes& 
 
 std::shared_ptr<const LabelOffsets> resolve_offsets(const OffsetList& offsets,
                                                     const std::vector<WindowDim>& windows,
-                                                    TimeAxes& times) {
+                                                    TimeStepsByDim& times) {
   const int window = window_number(windows, offsets.dim);
   if (window < 0)
     throw Error(ErrorCode::invalid_argument,
@@ -88,7 +88,7 @@ std::shared_ptr<const LabelOffsets> resolve_offsets(const OffsetList& offsets,
 std::vector<Reach> resolve_reaches(const std::vector<TensorDefinition>& tensors,
                                    const std::vector<OffsetList>& reserve,
                                    const std::vector<WindowDim>& windows, const Dataset& dataset,
-                                   TimeAxes& times) {
+                                   TimeStepsByDim& times) {
   std::vector<Reach> reaches;
   for (const WindowDim& window : windows)
     reaches.push_back(reach_of(window.name, window.size, tensors, reserve, dataset));

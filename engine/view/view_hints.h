@@ -150,18 +150,6 @@ inline constexpr KeyHint kSamples[] = {
     {"step", "write \"spacing\": {\"time\": \"6h\"}"},
 };
 
-inline constexpr KeyHint kWhere[] = {
-    {"months", "write \"month\": [6, 7, 8]"},
-    {"hours", "write \"hour\": [0, 12]"},
-    {"days", "write \"day\": [1, 15]"},
-    {"years", "write \"year\": [2000, 2001]"},
-    {"dayofweek", "write \"weekday\": Monday is 0"},
-    {"doy", "write \"dayofyear\": [1, 2]"},
-    {"start", "the first label of a range is \"from\""},
-    {"stop", "the last label of a range is \"to\", included"},
-    {"end", "the last label of a range is \"to\", included"},
-};
-
 inline constexpr KeyHint kMissing[] = {
     {"fill_value", "write \"nan\": \"fill\", \"value\": 0"},
     {"fill", "write \"nan\": \"fill\", \"value\": 0"},

@@ -6,13 +6,12 @@
 #include "engine/dataset/dataset.h"
 #include "engine/dataset/positions.h"
 #include "engine/view/sample_spec.h"
-#include "engine/view/time_axis.h"
 
 namespace batchfs {
 
-/// For each position of the selection, whether its label does not fulfil `where`. `times` are the
-/// labels of the selection; null unless `where` has fields of the calendar. Throws as select().
+/// For each position of the selection, whether `where` does not select its label. Throws as
+/// select().
 std::vector<bool> rejected_positions(const SampleSpec::Where& where, const Dataset& dataset,
-                                     const Positions& selected, const TimeAxis* times);
+                                     const Positions& selected);
 
 }  // namespace batchfs

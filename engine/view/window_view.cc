@@ -24,7 +24,7 @@ class WindowView final : public View {
  public:
   WindowView(std::shared_ptr<const Dataset> dataset, ViewSpec spec)
       : View(std::move(dataset), std::move(spec)) {
-    TimeAxes times(*dataset_, selected_);
+    TimeStepsByDim times(*dataset_, selected_);
     for (WindowSpec& window : spec_.window) {
       try {
         dataset_->dim_size(window.dim);
@@ -123,7 +123,7 @@ class WindowView final : public View {
   }
 
   std::vector<std::string> warnings() const override {
-    TimeAxes times(*dataset_, selected_);
+    TimeStepsByDim times(*dataset_, selected_);
     return gap_warnings(restricted_view(times), grid_);
   }
 
@@ -309,7 +309,7 @@ class WindowView final : public View {
                                 tensor.name));
   }
 
-  void define_tensors(TimeAxes& times) {
+  void define_tensors(TimeStepsByDim& times) {
     definitions_ = spec_.tensors;
     if (definitions_.empty()) {
       std::vector<std::string> dims;
@@ -340,7 +340,7 @@ class WindowView final : public View {
     }
   }
 
-  void count_positions(TimeAxes& times) {
+  void count_positions(TimeStepsByDim& times) {
     reaches_ = resolve_reaches(definitions_, spec_.reserve, window_dims_, *dataset_, times);
     samples_ = 1;
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
@@ -386,7 +386,7 @@ class WindowView final : public View {
     check_batches();
   }
 
-  RestrictedView restricted_view(TimeAxes& times) const {
+  RestrictedView restricted_view(TimeStepsByDim& times) const {
     return {*dataset_, spec_.samples, selected_, window_dims_, reaches_, times};
   }
 

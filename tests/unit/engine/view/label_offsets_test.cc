@@ -22,8 +22,8 @@ LabelOffsets offsets_of(const std::vector<std::int32_t>& hours,
   std::vector<Duration> durations;
   for (const char* text : texts) durations.push_back(*parse_duration(text));
   return LabelOffsets(
-      std::make_shared<TimeAxis>(*dataset, "time",
-                                 Positions::range(0, static_cast<std::int64_t>(hours.size())), "p"),
+      std::make_shared<TimeSteps>(
+          *dataset, "time", Positions::range(0, static_cast<std::int64_t>(hours.size())), "p"),
       durations);
 }
 

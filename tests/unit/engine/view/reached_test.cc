@@ -29,15 +29,16 @@ TEST(Reached, IsWhatTheBatchesHold) {
                            .index<std::int32_t>("time", "<i4", {0, 6, 12, 18, 36, 42, 48, 66},
                                                 {{"units", "hours since 2000-01-01"}})
                            .dataset();
-  for (const char* rest :
-       {R"("window": {"time": {"size": 2, "stride": 1}}, "samples": {"spacing": {"time": "6h"}})",
-        R"("window": {"time": {"size": 2, "stride": 1, "wrap": true}, "x": 1},
+  for (
+      const char* rest :
+      {R"("window": {"time": {"size": 2, "stride": 1}}, "samples": {"spacing": {"time": "6h"}})",
+       R"("window": {"time": {"size": 2, "stride": 1, "wrap": true}, "x": 1},
            "samples": {"where": {"time": ["#7"]}})",
-        R"("window": {"time": 1}, "samples": {"where": {"time": {"hour": [0, 18]}}},
+       R"("window": {"time": 1}, "samples": {"where": {"time": {"hour": [0, 18]}}},
            "select": {"time": ["#6", "#3", "#1"]})",
-        R"("window": {"time": 1}, "tensors": {"a": {"variables": ["v"], "offsets": {"time": ["-12h"]}},
+       R"("window": {"time": 1}, "tensors": {"a": {"variables": ["v"], "offsets": {"time": ["-12h"]}},
            "b": {"variables": ["v"]}})",
-        R"("window": {"time": {"size": 3, "edge": "pad"}}, "samples": {"where": {"time": ["#6"]}})"}) {
+       R"("window": {"time": {"size": 3, "edge": "pad"}}, "samples": {"where": {"time": ["#6"]}})"}) {
     const auto view = parse_view(dataset, std::string("{") + rest + "}");
     const std::vector<Positions> reached = reached_positions(view->scan(), 0);
     ASSERT_EQ(reached.size(), 2u);
@@ -56,9 +57,10 @@ TEST(Reached, OfManyOffsetsIsNoLessThanTheBatchesHold) {
           .dataset();
   std::string offsets = "0";
   for (int i = 1; i < 80; ++i) offsets += "," + std::to_string(2 * i);
-  const auto view = parse_view(
-      dataset, R"({"window": {"time": 1}, "samples": {"where": {"time": ["#3", "#230"]}},
-                   "tensors": {"a": {"variables": ["v"], "offsets": {"time": [)" + offsets + "]}}}}");
+  const auto view =
+      parse_view(dataset, R"({"window": {"time": 1}, "samples": {"where": {"time": ["#3", "#230"]}},
+                   "tensors": {"a": {"variables": ["v"], "offsets": {"time": [)" +
+                              offsets + "]}}}}");
   const std::vector<Positions> reached = reached_positions(view->scan(), 0);
   EXPECT_EQ(reached[0].size(), 159 * 2);
 }

@@ -35,14 +35,12 @@ TEST(SampleSpec, Where) {
       "x": [1, 2], "y": {"to": 3}}})");
   ASSERT_EQ(spec.where.size(), 3u);
   const SampleSpec::Where& time = spec.where[0];
-  ASSERT_EQ(time.fields.size(), 2u);
-  EXPECT_EQ(time.fields[0].field, CalendarField::month);
-  EXPECT_EQ(time.fields[0].values, (std::vector<std::int64_t>{6, 8}));
-  EXPECT_EQ(time.fields[1].values, (std::vector<std::int64_t>{9, 10, 11}));
-  EXPECT_EQ(time.selector->from, "2000");
+  ASSERT_EQ(time.selector.parts.size(), 1u);
+  EXPECT_EQ(time.selector.parts[0].fields.text(), "month 8, 6, 6 and season SON");
+  EXPECT_EQ(time.selector.parts[0].from, "2000");
   EXPECT_TRUE(time.footprint);
   EXPECT_FALSE(spec.where[1].footprint);
-  EXPECT_EQ(spec.where[1].selector->values.size(), 2u);
+  EXPECT_EQ(spec.where[1].selector.parts.size(), 2u);
   EXPECT_EQ(spec.where[2].path, "samples.where.y");
   for (const SampleSpec::Where& each :
        parse(R"({"where": {"of": "footprint", "x": 1, "y": {"to": 3}}})").where)

@@ -19,10 +19,8 @@ std::vector<std::int64_t> fulfilled(const std::string& condition, const Position
           .dataset();
   const Json json = parse_json(R"({"where": {"time": )" + condition + "}}", "");
   const SampleSpec spec = parse_samples({json, "samples"});
-  const TimeAxis times(*dataset, "time", selected, "p");
   std::vector<std::int64_t> result;
-  const std::vector<bool> rejected =
-      rejected_positions(spec.where.at(0), *dataset, selected, &times);
+  const std::vector<bool> rejected = rejected_positions(spec.where.at(0), *dataset, selected);
   for (std::size_t i = 0; i < rejected.size(); ++i)
     if (!rejected[i]) result.push_back(static_cast<std::int64_t>(i));
   return result;

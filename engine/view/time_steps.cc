@@ -1,4 +1,4 @@
-#include "engine/view/time_axis.h"
+#include "engine/view/time_steps.h"
 
 #include <algorithm>
 
@@ -19,7 +19,7 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b <
 
 }  // namespace
 
-bool has_time_axis(const Dataset& dataset, const std::string& dim) {
+bool has_times(const Dataset& dataset, const std::string& dim) {
   const Variable* index = dataset.index_of(dim);
   if (index == nullptr) return false;
   const DataType& type = index->cf.decoded;
@@ -28,10 +28,10 @@ bool has_time_axis(const Dataset& dataset, const std::string& dim) {
          (type.kind == Kind::datetime && (type.unit == "Y" || type.unit == "M"));
 }
 
-TimeAxis::TimeAxis(const Dataset& dataset, const std::string& dim, const Positions& positions,
-                   const std::string& path) {
+TimeSteps::TimeSteps(const Dataset& dataset, const std::string& dim, const Positions& positions,
+                     const std::string& path) {
   const Variable* index = dataset.index_of(dim);
-  if (!has_time_axis(dataset, dim))
+  if (!has_times(dataset, dim))
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{}: '{}' has no coordinate of times{}", path, dim,
                             index == nullptr
@@ -63,7 +63,7 @@ TimeAxis::TimeAxis(const Dataset& dataset, const std::string& dim, const Positio
   descending_ = times_.size() > 1 && times_.back() < times_.front();
 }
 
-std::string TimeAxis::label(std::int64_t i) const {
+std::string TimeSteps::label(std::int64_t i) const {
   if (is_missing(i)) return "NaT";
   if (!calendar_) {
     std::int64_t nanoseconds = 0;
@@ -77,7 +77,7 @@ std::string TimeAxis::label(std::int64_t i) const {
   return format_time(at(i), type);
 }
 
-TimeAxis::Candidates TimeAxis::months_after(std::int64_t time, std::int64_t months) const {
+TimeSteps::Candidates TimeSteps::months_after(std::int64_t time, std::int64_t months) const {
   const std::int64_t day_units = kDaySeconds * (kNanosecondsPerSecond / unit_);
   struct Month {
     std::int64_t days, length;  // first day since 1970, number of days
@@ -108,7 +108,7 @@ TimeAxis::Candidates TimeAxis::months_after(std::int64_t time, std::int64_t mont
   return result;
 }
 
-bool TimeAxis::follows(std::int64_t i, std::int64_t j, const Duration& step) const {
+bool TimeSteps::follows(std::int64_t i, std::int64_t j, const Duration& step) const {
   if (is_missing(i) || is_missing(j)) return false;
   if (step.months == 0) {
     std::int64_t distance;
@@ -121,7 +121,7 @@ bool TimeAxis::follows(std::int64_t i, std::int64_t j, const Duration& step) con
          found.times.begin() + found.count;
 }
 
-std::optional<Duration> TimeAxis::step_between(std::int64_t i, std::int64_t j) const {
+std::optional<Duration> TimeSteps::step_between(std::int64_t i, std::int64_t j) const {
   std::int64_t distance;
   if (is_missing(i) || is_missing(j) || __builtin_sub_overflow(at(j), at(i), &distance) ||
       __builtin_mul_overflow(distance, unit_, &distance) || distance == 0 || distance == INT64_MIN)
@@ -129,13 +129,13 @@ std::optional<Duration> TimeAxis::step_between(std::int64_t i, std::int64_t j) c
   return Duration{.nanoseconds = distance};
 }
 
-std::optional<std::int64_t> TimeAxis::first_irregular(const Duration& step) const {
+std::optional<std::int64_t> TimeSteps::first_irregular(const Duration& step) const {
   for (std::int64_t i = 1; i < size(); ++i)
     if (!follows(i - 1, i, step)) return i;
   return std::nullopt;
 }
 
-std::optional<Duration> TimeAxis::calendar_step() const {
+std::optional<Duration> TimeSteps::calendar_step() const {
   if (!calendar_ || size() < 2) return std::nullopt;
   // The most frequent distance in months, by majority vote.
   const auto months_between = [&](std::int64_t i) -> std::int64_t {
@@ -157,7 +157,7 @@ std::optional<Duration> TimeAxis::calendar_step() const {
   return Duration{.months = candidate};
 }
 
-std::optional<Duration> TimeAxis::common_step() const {
+std::optional<Duration> TimeSteps::common_step() const {
   std::optional<Duration> candidate;
   std::int64_t votes = 0;
   for (std::int64_t i = 1; i < size(); ++i) {
@@ -179,26 +179,26 @@ std::optional<Duration> TimeAxis::common_step() const {
   return fixed ? candidate : std::nullopt;
 }
 
-std::optional<Duration> TimeAxis::regular_step() const {
+std::optional<Duration> TimeSteps::regular_step() const {
   const std::optional<Duration> step = common_step();
   return step && !first_irregular(*step) ? step : std::nullopt;
 }
 
-std::optional<std::int64_t> TimeAxis::first_unordered() const {
+std::optional<std::int64_t> TimeSteps::first_unordered() const {
   for (std::int64_t i = 0; i < size(); ++i)
     if (is_missing(i) || (i > 0 && (descending_ ? at(i) >= at(i - 1) : at(i) <= at(i - 1))))
       return i;
   return std::nullopt;
 }
 
-std::int64_t TimeAxis::search(std::int64_t time) const {
+std::int64_t TimeSteps::search(std::int64_t time) const {
   const auto found = descending_
                          ? std::lower_bound(times_.begin(), times_.end(), time, std::greater<>())
                          : std::lower_bound(times_.begin(), times_.end(), time);
   return found != times_.end() && *found == time ? found - times_.begin() : -1;
 }
 
-std::int64_t TimeAxis::find(std::int64_t i, const Duration& duration, std::int64_t hint) const {
+std::int64_t TimeSteps::find(std::int64_t i, const Duration& duration, std::int64_t hint) const {
   const auto position_of = [&](std::int64_t time) {
     return hint >= 0 && hint < size() && at(hint) == time ? hint : search(time);
   };
@@ -216,14 +216,15 @@ std::int64_t TimeAxis::find(std::int64_t i, const Duration& duration, std::int64
   return -1;
 }
 
-std::shared_ptr<const TimeAxis> TimeAxes::along(const std::string& dim, const std::string& path) {
-  std::shared_ptr<const TimeAxis>& axis = axes_[dim];
+std::shared_ptr<const TimeSteps> TimeStepsByDim::along(const std::string& dim,
+                                                       const std::string& path) {
+  std::shared_ptr<const TimeSteps>& axis = axes_[dim];
   if (axis == nullptr)
-    axis = std::make_shared<const TimeAxis>(dataset_, dim, selected_.at(dim), path);
+    axis = std::make_shared<const TimeSteps>(dataset_, dim, selected_.at(dim), path);
   return axis;
 }
 
-TimeAxis::Date TimeAxis::date(std::int64_t i) const {
+TimeSteps::Date TimeSteps::date(std::int64_t i) const {
   const std::int64_t second_units = kNanosecondsPerSecond / unit_;
   const std::int64_t seconds = floor_div(at(i), second_units),
                      days = floor_div(seconds, kDaySeconds), of_day = seconds - days * kDaySeconds;

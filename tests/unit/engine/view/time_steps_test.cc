@@ -1,11 +1,11 @@
-#include "engine/view/time_axis.h"
+#include "engine/view/time_steps.h"
 
 #include <gmock/gmock.h>
 
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {
-namespace time_axis_test {
+namespace time_steps_test {
 
 using testing::HasSubstr;
 
@@ -25,7 +25,7 @@ struct Times {
     return step ? duration_text(*step) : "none";
   }
   std::shared_ptr<const Dataset> dataset;
-  TimeAxis axis;
+  TimeSteps axis;
 };
 
 const char* const kDays = "days since 2001-01-01";
@@ -34,7 +34,7 @@ const std::vector<std::int32_t> kMonths = {0, 31, 59, 90, 120, 151, 181, 212, 24
 
 Duration duration(const char* text) { return *parse_duration(text); }
 
-TEST(TimeAxis, FindsTheStep) {
+TEST(TimeSteps, FindsTheStep) {
   EXPECT_EQ(Times({0, 6, 12, 18}).regular(), "6h");
   EXPECT_EQ(Times({18, 12, 6, 0}).regular(), "-6h");
   EXPECT_EQ(Times({0, 6, 12, 24, 30}).regular(), "none");
@@ -50,7 +50,7 @@ TEST(TimeAxis, FindsTheStep) {
   EXPECT_EQ(Times({181, 212, 243}, kDays).regular(), "1mo");  // July and August have 31 days
 }
 
-TEST(TimeAxis, MonthsFollowByTheirBeginEndAndMiddle) {
+TEST(TimeSteps, MonthsFollowByTheirBeginEndAndMiddle) {
   // 31 January, 28 February, 31 March, 30 April 2001.
   const Times ends({30, 58, 89, 119}, kDays);
   EXPECT_EQ(ends.regular(), "1mo");
@@ -64,7 +64,7 @@ TEST(TimeAxis, MonthsFollowByTheirBeginEndAndMiddle) {
   EXPECT_FALSE(thirtieth.axis.follows(0, 2, duration("2mo")));
 }
 
-TEST(TimeAxis, FindsLabelsByDuration) {
+TEST(TimeSteps, FindsLabelsByDuration) {
   const Times times({0, 6, 12, 24, 30});
   EXPECT_EQ(times.axis.find(0, duration("6h")), 1);
   EXPECT_EQ(times.axis.find(1, duration("-6h")), 0);
@@ -85,17 +85,17 @@ TEST(TimeAxis, FindsLabelsByDuration) {
   EXPECT_EQ(Times({58, 86, 89}, kDays).axis.find(0, duration("1mo")), 1);  // rather the same day
 }
 
-TEST(TimeAxis, KnowsWhatIsOutOfOrder) {
+TEST(TimeSteps, KnowsWhatIsOutOfOrder) {
   EXPECT_EQ(Times({0, 6, 12}).axis.first_unordered(), std::nullopt);
   EXPECT_EQ(Times({12, 6, 0}).axis.first_unordered(), std::nullopt);
   EXPECT_EQ(Times({0, 6, 6, 12}).axis.first_unordered(), 2);
   EXPECT_EQ(Times({0, 12, 6, 18}).axis.first_unordered(), 2);
 }
 
-TEST(TimeAxis, KnowsTheCalendar) {
+TEST(TimeSteps, KnowsTheCalendar) {
   const Times times({0, 59 * 24 + 6, -1}, "hours since 2000-01-01");
-  const TimeAxis::Date first = times.axis.date(0), leap = times.axis.date(1),
-                       before = times.axis.date(2);
+  const TimeSteps::Date first = times.axis.date(0), leap = times.axis.date(1),
+                        before = times.axis.date(2);
   EXPECT_EQ(first.year, 2000);
   EXPECT_EQ(first.weekday, 5);  // a Saturday
   EXPECT_EQ(first.day_of_year, 1);
@@ -109,12 +109,12 @@ TEST(TimeAxis, KnowsTheCalendar) {
   EXPECT_EQ(times.axis.label(1), "2000-02-29T06:00:00");
 }
 
-TEST(TimeAxis, TakesStoredTimesOfAnyUnit) {
+TEST(TimeSteps, TakesStoredTimesOfAnyUnit) {
   for (const char* type : {"<M8[ns]", "<M8[us]", "<M8[ms]", "<M8[s]", "<M8[m]", "<M8[h]", "<M8[D]",
                            "<M8[25us]", "<M8[M]"}) {
     const auto dataset =
         MemoryData().index<std::int64_t>("time", type, {0, 1, 2, INT64_MIN, 4}).dataset();
-    const TimeAxis axis(*dataset, "time", Positions::range(0, 5), "p");
+    const TimeSteps axis(*dataset, "time", Positions::range(0, 5), "p");
     EXPECT_TRUE(axis.common_step().has_value() == false || !axis.is_missing(0)) << type;
     EXPECT_TRUE(axis.is_missing(3)) << type;
     EXPECT_FALSE(axis.follows(2, 3, duration("1h"))) << type;
@@ -123,17 +123,18 @@ TEST(TimeAxis, TakesStoredTimesOfAnyUnit) {
     EXPECT_EQ(axis.date(0).year, 1970) << type;
   }
   const auto hours = MemoryData().index<std::int64_t>("time", "<M8[h]", {0, 6, 12}).dataset();
-  EXPECT_EQ(TimeAxis(*hours, "time", Positions::range(0, 3), "p").regular_step(), duration("6h"));
+  EXPECT_EQ(TimeSteps(*hours, "time", Positions::range(0, 3), "p").regular_step(), duration("6h"));
   const auto months = MemoryData().index<std::int64_t>("time", "<M8[M]", {0, 1, 2, 3}).dataset();
-  EXPECT_EQ(TimeAxis(*months, "time", Positions::range(0, 4), "p").regular_step(), duration("1mo"));
+  EXPECT_EQ(TimeSteps(*months, "time", Positions::range(0, 4), "p").regular_step(),
+            duration("1mo"));
 }
 
-TEST(TimeAxis, TimesAtTheEndsOfTheirTypeDoNotOverflow) {
+TEST(TimeSteps, TimesAtTheEndsOfTheirTypeDoNotOverflow) {
   const auto dataset =
       MemoryData()
           .index<std::int64_t>("time", "<M8[s]", {INT64_MIN + 1, -1, 0, INT64_MAX - 1, INT64_MAX})
           .dataset();
-  const TimeAxis axis(*dataset, "time", Positions::range(0, 5), "p");
+  const TimeSteps axis(*dataset, "time", Positions::range(0, 5), "p");
   for (const char* text : {"1s", "-1s", "1mo", "-1mo", "100000y", "-100000y", "290y"})
     for (std::int64_t i = 0; i < 5; ++i) {
       axis.find(i, duration(text));
@@ -144,15 +145,16 @@ TEST(TimeAxis, TimesAtTheEndsOfTheirTypeDoNotOverflow) {
   EXPECT_EQ(axis.common_step(), std::nullopt);
 }
 
-TEST(TimeAxis, OtherCoordinatesAreRefused) {
+TEST(TimeSteps, OtherCoordinatesAreRefused) {
   const auto dataset =
       MemoryData().index<double>("x", "<f8", {1, 2}).declare("v", "<f4", {"y"}, {3}, {3}).dataset();
-  EXPECT_FALSE(has_time_axis(*dataset, "x"));
-  EXPECT_FALSE(has_time_axis(*dataset, "y"));
-  EXPECT_THAT(
-      error_of([&] { TimeAxis(*dataset, "x", Positions::range(0, 2), "samples.spacing.x"); }).why(),
-      HasSubstr("samples.spacing.x: 'x' has no coordinate of times: it is float64"));
+  EXPECT_FALSE(has_times(*dataset, "x"));
+  EXPECT_FALSE(has_times(*dataset, "y"));
+  EXPECT_THAT(error_of([&] {
+                TimeSteps(*dataset, "x", Positions::range(0, 2), "samples.spacing.x");
+              }).why(),
+              HasSubstr("samples.spacing.x: 'x' has no coordinate of times: it is float64"));
 }
 
-}  // namespace time_axis_test
+}  // namespace time_steps_test
 }  // namespace batchfs

@@ -17,21 +17,20 @@
 namespace batchfs {
 
 /// Has the dimension a coordinate of times (datetime64), or of lengths of time (timedelta64)?
-bool has_time_axis(const Dataset& dataset, const std::string& dim);
+bool has_times(const Dataset& dataset, const std::string& dim);
 
 /// Immutable, thread-safe. 8 bytes a position.
-class TimeAxis {
+class TimeSteps {
  public:
   /// The labels at `positions` of the dimension's coordinate. Throws invalid_argument, with `path`
   /// in front, if they are no times.
-  TimeAxis(const Dataset& dataset, const std::string& dim, const Positions& positions,
-           const std::string& path);
+  TimeSteps(const Dataset& dataset, const std::string& dim, const Positions& positions,
+            const std::string& path);
 
   std::int64_t size() const { return static_cast<std::int64_t>(times_.size()); }
   /// For messages: "2000-01-01T06:00:00".
   std::string label(std::int64_t i) const;
   bool is_missing(std::int64_t i) const { return at(i) == INT64_MIN; }  // NaT
-  bool has_calendar() const { return calendar_; }
 
   /// Is label `j` exactly one step after label `i`? NaT is after nothing. A step of months leads to
   /// the same day and time, or to the last day of a month where that day does not exist, as
@@ -53,7 +52,7 @@ class TimeAxis {
   /// `hint` first. Precondition: no label is unordered.
   std::int64_t find(std::int64_t i, const Duration& duration, std::int64_t hint = -1) const;
 
-  /// Of a label that is not NaT. Precondition: has_calendar().
+  /// Of a label that is a time and not NaT.
   struct Date {
     std::int64_t year;
     int month, day, hour, minute;
@@ -83,18 +82,18 @@ class TimeAxis {
 };
 
 /// The axes of a view, each made when it is first asked for. For one thread.
-class TimeAxes {
+class TimeStepsByDim {
  public:
   /// Both outlive it. `selected` is by dimension.
-  TimeAxes(const Dataset& dataset, const std::map<std::string, Positions>& selected)
+  TimeStepsByDim(const Dataset& dataset, const std::map<std::string, Positions>& selected)
       : dataset_(dataset), selected_(selected) {}
-  /// Throws as TimeAxis does.
-  std::shared_ptr<const TimeAxis> along(const std::string& dim, const std::string& path);
+  /// Throws as TimeSteps does.
+  std::shared_ptr<const TimeSteps> along(const std::string& dim, const std::string& path);
 
  private:
   const Dataset& dataset_;
   const std::map<std::string, Positions>& selected_;
-  std::map<std::string, std::shared_ptr<const TimeAxis>> axes_;
+  std::map<std::string, std::shared_ptr<const TimeSteps>> axes_;
 };
 
 }  // namespace batchfs
