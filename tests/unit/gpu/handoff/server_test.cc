@@ -33,7 +33,7 @@ TEST(HandoffServer, SaysWhatAViewHolds) {
   client.hello("v");
   const Received received = client.expect(MessageType::welcome);
   const auto welcome = received.as<WelcomeMessage>();
-  EXPECT_EQ(welcome.header.version, 1);
+  EXPECT_EQ(welcome.header.version, 2);
   EXPECT_EQ(welcome.mode, Mode::shm);
   EXPECT_EQ(welcome.samples, 40);
   EXPECT_EQ(welcome.batch_size, 4);
@@ -76,9 +76,15 @@ TEST(HandoffServer, StreamsBatchesInOrderWithTheirMemory) {
     EXPECT_EQ(message.samples, 4);
     EXPECT_EQ(message.stream, 1u);
     ASSERT_EQ(message.dim_count, 3u);
-    EXPECT_EQ(batch.as<std::int64_t>(batch.bytes.size() - 24), 4);  // sample, time, x
-    EXPECT_EQ(batch.as<std::int64_t>(batch.bytes.size() - 16), 1);
-    EXPECT_EQ(batch.as<std::int64_t>(batch.bytes.size() - 8), 6);
+    // Of four samples number and start, one behind the other, behind a record of eight bytes.
+    const std::size_t windows = batch.bytes.size() - 2 * 4 * 8;
+    for (std::size_t i = 0; i < 8; ++i)
+      EXPECT_EQ(batch.as<std::int64_t>(windows + 8 * i),
+                4 * number + static_cast<std::int64_t>(i % 4));
+    const std::size_t dims = windows - sizeof(WindowsRecord) - 3 * 8;
+    EXPECT_EQ(batch.as<std::int64_t>(dims), 4);  // sample, time, x
+    EXPECT_EQ(batch.as<std::int64_t>(dims + 8), 1);
+    EXPECT_EQ(batch.as<std::int64_t>(dims + 16), 6);
     const auto values = values_of(batch);
     ASSERT_EQ(values.size(), 24u);
     for (std::size_t row = 0; row < 4; ++row)

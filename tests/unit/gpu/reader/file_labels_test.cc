@@ -39,7 +39,8 @@ TEST(FileLabels, CoordinatesAreNpyFiles) {
   for (const std::int32_t value : {5, 6, 7})
     file.append(reinterpret_cast<const char*>(&value), sizeof value);
   files.write("coords/x.npy", file);
-  const auto values = file_coordinates(files.root, schema())->values(0);
+  const auto coordinates = file_coordinates(files.root, schema());
+  const auto values = coordinates->values(0);
   ASSERT_EQ(values.size(), 12u);
   std::int32_t last;
   std::memcpy(&last, values.data() + 8, sizeof last);
