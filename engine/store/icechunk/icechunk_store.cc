@@ -65,8 +65,8 @@ struct Clipped {
 };
 
 Clipped clipped(const ByteRange& range, std::uint64_t size) {
-  const std::uint64_t begin = range.from_end ? size - std::min(range.length, size)
-                                             : std::min(range.offset, size);
+  const std::uint64_t begin =
+      range.from_end ? size - std::min(range.length, size) : std::min(range.offset, size);
   return {begin, std::min(range.length, size - begin)};
 }
 
@@ -144,8 +144,7 @@ class IcechunkStore final : public Store {
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
     std::promise<ReadOutcome> result;
-    start(key, range,
-          [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
+    start(key, range, [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
     ReadOutcome outcome = result.get_future().get();
     if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
       std::rethrow_exception(*error);
@@ -207,23 +206,24 @@ class IcechunkStore final : public Store {
     }
     if (!wanted) return done(std::nullopt);
     if (wanted->use == nullptr) return done(Place{nullptr, {.bytes = wanted->node->document}});
-    manifests_.get(wanted->use->id, [this, key, wanted = std::move(*wanted),
-                                     done = std::move(done)](
-                                        icechunk::ManifestCache::Outcome outcome) {
-      if (const auto* error = std::get_if<std::exception_ptr>(&outcome)) return done(*error);
-      PlaceOutcome place;
-      try {
-        auto& manifest = std::get<std::shared_ptr<const Manifest>>(outcome);
-        const auto chunk = manifest->find(wanted.node->id, wanted.index);
-        if (chunk) {
-          check_chunk(*chunk);
-          place = Place{std::move(manifest), *chunk};
-        }
-      } catch (Error& error) {
-        place = std::make_exception_ptr(error.at(where(key)));
-      }
-      done(std::move(place));
-    });
+    manifests_.get(wanted->use->id,
+                   [this, key, wanted = std::move(*wanted),
+                    done = std::move(done)](icechunk::ManifestCache::Outcome outcome) {
+                     if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
+                       return done(*error);
+                     PlaceOutcome place;
+                     try {
+                       auto& manifest = std::get<std::shared_ptr<const Manifest>>(outcome);
+                       const auto chunk = manifest->find(wanted.node->id, wanted.index);
+                       if (chunk) {
+                         check_chunk(*chunk);
+                         place = Place{std::move(manifest), *chunk};
+                       }
+                     } catch (Error& error) {
+                       place = std::make_exception_ptr(error.at(where(key)));
+                     }
+                     done(std::move(place));
+                   });
   }
 
   static void check_chunk(const ChunkPlace& chunk) {
@@ -276,8 +276,7 @@ class IcechunkStore final : public Store {
   static Error gone(const ChunkPlace& chunk, const std::string& shown) {
     if (chunk.kind == ChunkPlace::Kind::native)
       return icechunk::removed("chunk file " + icechunk::base32(chunk.object));
-    return Error(ErrorCode::stale,
-                 shown + ", which the chunk lies in, is not there any more");
+    return Error(ErrorCode::stale, shown + ", which the chunk lies in, is not there any more");
   }
 
   static void check_complete(std::uint64_t got, std::uint64_t wanted) {
@@ -310,31 +309,30 @@ class IcechunkStore final : public Store {
              const ReadDone& done) {
     const ByteRange range{place.chunk.offset + part.begin, part.length};
     if (place.chunk.kind == ChunkPlace::Kind::native) {
-      objects_->read_async(
-          icechunk::chunk_key(place.chunk.object), range,
-          [this, key, place, part, done](ReadOutcome outcome) {
-            done(checked(key, place, part, std::move(outcome), {}));
-          });
+      objects_->read_async(icechunk::chunk_key(place.chunk.object), range,
+                           [this, key, place, part, done](ReadOutcome outcome) {
+                             done(checked(key, place, part, std::move(outcome), {}));
+                           });
       return;
     }
     const VirtualPlaces::File file = outside_.find(place.chunk.file.location);
-    file.store->read_version_async(
-        file.key, range, {},
-        [this, key, place, part, shown = file.shown, done](auto got) {
-          ReadOutcome outcome;
-          if (auto* error = std::get_if<std::exception_ptr>(&got)) {
-            outcome = std::move(*error);
-          } else {
-            auto& read = std::get<VersionedRead>(got);
-            try {
-              if (read.bytes) outside_.check(place.chunk.file, shown, read);
-              outcome = std::move(read.bytes);
-            } catch (...) {
-              outcome = std::current_exception();
-            }
-          }
-          done(checked(key, place, part, std::move(outcome), shown));
-        });
+    file.store->read_version_async(file.key, range, {},
+                                   [this, key, place, part, shown = file.shown, done](auto got) {
+                                     ReadOutcome outcome;
+                                     if (auto* error = std::get_if<std::exception_ptr>(&got)) {
+                                       outcome = std::move(*error);
+                                     } else {
+                                       auto& read = std::get<VersionedRead>(got);
+                                       try {
+                                         if (read.bytes)
+                                           outside_.check(place.chunk.file, shown, read);
+                                         outcome = std::move(read.bytes);
+                                       } catch (...) {
+                                         outcome = std::current_exception();
+                                       }
+                                     }
+                                     done(checked(key, place, part, std::move(outcome), shown));
+                                   });
   }
 
   /// What was read, if it is the chunk's part.

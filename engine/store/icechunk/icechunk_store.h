@@ -40,8 +40,8 @@ struct IcechunkLog {
     std::uint64_t time;  // microseconds since 1970
     std::string message;
   };
-  std::vector<Snapshot> history;                             // from the one that is shown back
-  bool complete = true;                                      // else there are older ones
+  std::vector<Snapshot> history;                              // from the one that is shown back
+  bool complete = true;                                       // else there are older ones
   std::vector<std::pair<std::string, std::string>> branches;  // name and id
   std::vector<std::pair<std::string, std::string>> tags;
 };

@@ -16,8 +16,8 @@ constexpr std::uint64_t kSupposedBytes = 1 << 20;
 
 }  // namespace
 
-ManifestCache::ManifestCache(std::shared_ptr<Store> store,
-                             std::shared_ptr<const Snapshot> snapshot, Limits limits)
+ManifestCache::ManifestCache(std::shared_ptr<Store> store, std::shared_ptr<const Snapshot> snapshot,
+                             Limits limits)
     : snapshot_(std::move(snapshot)), limits_(limits), store_(std::move(store)) {}
 
 ManifestCache::~ManifestCache() { decoder_.stop(); }
@@ -98,8 +98,7 @@ void ManifestCache::arrived(const ObjectId& id, ReadOutcome outcome) {
     const std::lock_guard lock(decoding_);
     result = Manifest::parse(bytes->span(), id, limits_.payload, limits_.memory);
   } catch (Error& error) {
-    result =
-        std::make_exception_ptr(error.at(store_->url() + "/" + manifest_key(id)));
+    result = std::make_exception_ptr(error.at(store_->url() + "/" + manifest_key(id)));
   } catch (...) {
     result = std::current_exception();
   }
@@ -138,8 +137,8 @@ void ManifestCache::finish(const ObjectId& id, Outcome outcome) {
 
 std::vector<Store::Counter> ManifestCache::counters() const {
   const std::lock_guard lock(mutex_);
-  return {{"manifests_loaded", loaded_}, {"manifests_evicted", evicted_},
-          {"manifest_memory", memory_}};
+  return {
+      {"manifests_loaded", loaded_}, {"manifests_evicted", evicted_}, {"manifest_memory", memory_}};
 }
 
 }  // namespace batchfs::icechunk

@@ -64,10 +64,10 @@ class ManifestCache {
 
   mutable std::mutex mutex_;  // guards what follows; never held while calling out
   std::map<ObjectId, Entry> entries_;
-  std::list<ObjectId> used_;         // loaded ones, the latest first
-  std::uint64_t memory_ = 0;         // of these
-  std::deque<ObjectId> to_load_;     // waiting for room for their files
-  std::uint64_t loading_ = 0;        // bytes of files under way
+  std::list<ObjectId> used_;      // loaded ones, the latest first
+  std::uint64_t memory_ = 0;      // of these
+  std::deque<ObjectId> to_load_;  // waiting for room for their files
+  std::uint64_t loading_ = 0;     // bytes of files under way
   int loads_ = 0;
 
   TimerThread decoder_;

@@ -74,8 +74,7 @@ class Locations {
   }
 
   std::string decompress(Bytes compressed) {
-    if (!has_dictionary_)
-      throw corrupt("the manifest has compressed locations and no dictionary");
+    if (!has_dictionary_) throw corrupt("the manifest has compressed locations and no dictionary");
     std::string text(kMaxDecompressed, '\0');
     const std::size_t size = ZSTD_decompressDCtx(context_.get(), text.data(), text.size(),
                                                  compressed.data(), compressed.size());
@@ -234,8 +233,7 @@ class Manifest::Parser {
   }
 
   Record file_record(std::uint32_t file, std::uint64_t offset, std::uint64_t length) {
-    if (length >> kLengthBits != 0)
-      return wide_record({Tag::in_file, file, {}, offset, length});
+    if (length >> kLengthBits != 0) return wide_record({Tag::in_file, file, {}, offset, length});
     Record record{head(Tag::in_file, length), {}};
     put(record, 0, file);
     put(record, 8, offset);

@@ -126,14 +126,14 @@ Repository::Repository(std::shared_ptr<Store> entry, const IcechunkOptions& opti
     : entry_(std::move(entry)), options_(options), memory_(memory) {}
 
 std::unique_ptr<Repository> Repository::find(std::shared_ptr<Store> entry,
-                                             const IcechunkOptions& options,
-                                             std::uint64_t memory) {
+                                             const IcechunkOptions& options, std::uint64_t memory) {
   const int chosen = !options.branch.empty() + !options.tag.empty() + !options.snapshot.empty();
   if (chosen > 1)
     throw Error(ErrorCode::invalid_argument, "give one of --branch, --tag and --snapshot");
   if (options.as_of && (!options.tag.empty() || !options.snapshot.empty()))
-    throw Error(ErrorCode::invalid_argument, "--as-of goes with a branch, not with --tag or "
-                                             "--snapshot");
+    throw Error(ErrorCode::invalid_argument,
+                "--as-of goes with a branch, not with --tag or "
+                "--snapshot");
   const std::string branch = options.branch.empty() ? kMain : options.branch;
   check_name(branch);
   Reading repo(*entry, kEntry, memory);
@@ -193,8 +193,7 @@ void Repository::open_entry(const Buffer& bytes) {
     for (std::uint32_t i = 0; i < tables.size(); ++i) {
       const auto index = tables[i].number<std::uint32_t>(kRefSnapshot, 0);
       if (index >= ids.size())
-        throw Error(ErrorCode::corrupt,
-                    "a branch or tag names none of the repository's snapshots");
+        throw Error(ErrorCode::corrupt, "a branch or tag names none of the repository's snapshots");
       refs.push_back({std::string(tables[i].text(kRefName)), ids[index]});
       claims.take(refs.back().name.size());
     }
@@ -241,9 +240,8 @@ Error Repository::no_ref(const char* kind, const std::string& name,
                          const std::vector<Ref>& refs) const {
   std::vector<std::string> names;
   for (const Ref& ref : refs) names.push_back(ref.name);
-  return Error(ErrorCode::not_found,
-               fmt::format("the repository has no {} '{}'{}", kind, printable(name),
-                           nearest_or_all(name, names)));
+  return Error(ErrorCode::not_found, fmt::format("the repository has no {} '{}'{}", kind,
+                                                 printable(name), nearest_or_all(name, names)));
 }
 
 Repository::Choice Repository::choose_old() {
@@ -289,13 +287,11 @@ Commit Repository::commit(const ObjectId& id) {
         std::lower_bound(commits_.begin(), commits_.end(), id,
                          [](const Commit& commit, const ObjectId& i) { return commit.id < i; });
     if (it != commits_.end() && it->id == id) return *it;
-  } else if (const auto bytes =
-                 entry_->read(snapshot_key(id), {0, UINT64_MAX, false, memory_})) {
+  } else if (const auto bytes = entry_->read(snapshot_key(id), {0, UINT64_MAX, false, memory_})) {
     const auto snapshot = Snapshot::parse(bytes->span(), id, memory_);
     return {id, snapshot->parent(), snapshot->written_at(), std::string(snapshot->message())};
   }
-  throw Error(ErrorCode::not_found,
-              fmt::format("the repository has no snapshot {}", base32(id)));
+  throw Error(ErrorCode::not_found, fmt::format("the repository has no snapshot {}", base32(id)));
 }
 
 std::vector<Commit> Repository::history(const ObjectId& from, std::size_t most) {
@@ -308,9 +304,7 @@ std::vector<Commit> Repository::history(const ObjectId& from, std::size_t most) 
   return commits;
 }
 
-std::vector<Ref> Repository::branches() {
-  return version() == 2 ? branches_ : old_refs("branch.");
-}
+std::vector<Ref> Repository::branches() { return version() == 2 ? branches_ : old_refs("branch."); }
 std::vector<Ref> Repository::tags() { return version() == 2 ? tags_ : old_refs("tag."); }
 
 /// Those that a listing shows; none where nothing can be listed.

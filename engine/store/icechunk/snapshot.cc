@@ -34,8 +34,8 @@ Id id_of(Bytes bytes, const char* what) {
 
 std::string_view checked_path(std::string_view path) {
   if (!path.starts_with('/') || (path.size() > 1 && !is_key(path.substr(1))))
-    throw Error(ErrorCode::corrupt,
-                fmt::format("'{}' is no path of a node", printable(std::string(path.substr(0, 200)))));
+    throw Error(ErrorCode::corrupt, fmt::format("'{}' is no path of a node",
+                                                printable(std::string(path.substr(0, 200)))));
   return path.substr(1);
 }
 
@@ -50,8 +50,7 @@ std::shared_ptr<const Snapshot> Snapshot::parse(Bytes bytes, const ObjectId& id,
   claims.take(s.file_.payload.size());
   const FlatTable root = s.file_.root();
   s.id_ = id_of<ObjectId>(root.structure(kId, sizeof(ObjectId)), "a snapshot without its id");
-  if (s.id_ != id)
-    throw Error(ErrorCode::corrupt, "the file holds the snapshot " + base32(s.id_));
+  if (s.id_ != id) throw Error(ErrorCode::corrupt, "the file holds the snapshot " + base32(s.id_));
   if (root.has(kParent))
     s.parent_ = id_of<ObjectId>(root.structure(kParent, sizeof(ObjectId)), "a parent without id");
   s.written_at_ = root.number<std::uint64_t>(kWrittenAt, 0);

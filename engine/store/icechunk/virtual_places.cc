@@ -86,9 +86,7 @@ std::string_view without_quotes(std::string_view etag) {
 
 VirtualPlaces::VirtualPlaces(std::shared_ptr<Store> own, const IcechunkOptions& options,
                              std::vector<std::pair<std::string, std::string>> containers, Open open)
-    : containers_(std::move(containers)),
-      open_(std::move(open)),
-      checks_(options.virtual_checks) {
+    : containers_(std::move(containers)), open_(std::move(open)), checks_(options.virtual_checks) {
   for (const std::string& text : options.virtual_places) {
     const std::size_t equals = text.find('=');
     const std::string prefix = normal_url(with_slash(text.substr(0, equals)));
@@ -113,8 +111,7 @@ std::string VirtualPlaces::absolute(std::string_view location) const {
   const std::size_t slash = std::min(relative.find('/'), relative.size());
   for (const auto& [name, url] : containers_)
     if (!name.empty() && name == relative.substr(0, slash))
-      return with_slash(url) +
-             std::string(relative.substr(std::min(slash + 1, relative.size())));
+      return with_slash(url) + std::string(relative.substr(std::min(slash + 1, relative.size())));
   throw Error(ErrorCode::corrupt,
               fmt::format("the chunk lies in the container '{}', which the repository's "
                           "configuration does not have",
@@ -137,9 +134,8 @@ VirtualPlaces::File VirtualPlaces::find(std::string_view text) {
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });
   if (has_control || !is_utf8(text) || text.find("://") == std::string_view::npos)
-    throw Error(ErrorCode::corrupt,
-                fmt::format("the manifest names a file '{}', which is no URL",
-                            printable(std::string(text.substr(0, 200)))));
+    throw Error(ErrorCode::corrupt, fmt::format("the manifest names a file '{}', which is no URL",
+                                                printable(std::string(text.substr(0, 200)))));
   const std::string location = normal_url(absolute(text));
   const bool is_file = location.starts_with(kFile);
   for (Place& place : places_) {
@@ -177,8 +173,7 @@ void VirtualPlaces::check(const icechunk::VirtualFile& file, const std::string& 
     throw Error(ErrorCode::stale,
                 fmt::format("{} has changed since it was referred to: on {:%Y-%m-%d %H:%M:%S} UTC; "
                             "{}",
-                            shown, fmt::gmtime(static_cast<std::time_t>(*read.modified)),
-                            kAnyway));
+                            shown, fmt::gmtime(static_cast<std::time_t>(*read.modified)), kAnyway));
 }
 
 std::vector<std::pair<std::string, std::string>> virtual_containers(icechunk::Bytes config) {

@@ -12,15 +12,15 @@ using icechunk::FlexValue;
 TEST(FlexValue, ReadsAMap) {
   // One map with one text, byte by byte: key at 0, text at 3, keys vector at 6, values at 10.
   std::string out("k\0\1v\0\1", 6);
-  out += '\6';            // 6: key 0 lies 6 before
-  out += '\1';            // 7: offset to the keys: 7 - 1 = 6
-  out += '\1';            // 8: width of the keys
-  out += '\1';            // 9: number of values
-  out += '\7';            // 10: value 0 lies 7 before: 3
-  out += char{5 << 2};    // 11: its type, a text
-  out += '\2';            // 12: the root lies 2 before: 10
-  out += char{9 << 2};    // 13: a map
-  out += '\1';            // 14: the width of the root
+  out += '\6';          // 6: key 0 lies 6 before
+  out += '\1';          // 7: offset to the keys: 7 - 1 = 6
+  out += '\1';          // 8: width of the keys
+  out += '\1';          // 9: number of values
+  out += '\7';          // 10: value 0 lies 7 before: 3
+  out += char{5 << 2};  // 11: its type, a text
+  out += '\2';          // 12: the root lies 2 before: 10
+  out += char{9 << 2};  // 13: a map
+  out += '\1';          // 14: the width of the root
   const FlexValue root = FlexValue::root(bytes_of(out));
   ASSERT_TRUE(root.is_map());
   ASSERT_EQ(root.members().size(), 1u);

@@ -60,9 +60,11 @@ inline Fields manifest_use(char id, const std::vector<std::uint32_t>& extents) {
   return {{0, flat_struct(raw_id(id))}, {1, flat_vector(u32s(extents), 8)}};
 }
 inline std::string snapshot_file(char id, const std::vector<Fields>& nodes, Fields more = {}) {
-  Fields root{{0, flat_struct(raw_id(id))}, {2, flat_tables(nodes)}, {4, flat_text("a message")},
+  Fields root{{0, flat_struct(raw_id(id))},
+              {2, flat_tables(nodes)},
+              {4, flat_text("a message")},
               {3, flat_number<std::uint64_t>(1'700'000'000'000'000)}};
-  root.merge(more);
+  for (auto& [number, field] : more) root[number] = field;
   return ice_file(1, FlatBuilder::file(root));
 }
 
@@ -89,7 +91,7 @@ inline Fields array_refs(char node, const std::vector<Fields>& refs) {
 }
 inline std::string manifest_file(char id, const std::vector<Fields>& arrays, Fields more = {}) {
   Fields root{{0, flat_struct(raw_id(id))}, {1, flat_tables(arrays)}};
-  root.merge(more);
+  for (auto& [number, field] : more) root[number] = field;
   return ice_file(2, FlatBuilder::file(root));
 }
 

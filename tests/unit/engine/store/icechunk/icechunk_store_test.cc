@@ -23,13 +23,12 @@ std::shared_ptr<MemoryStore> repository(bool local) {
   store->set("snapshots/" + base32(object_id('s')),
              snapshot_file('s', {group_node('r', "/", "{root}"),
                                  array_node('a', "/g/a", "{a}", {manifest_use('m', {0, 9})})}));
-  store->set("manifests/" + base32(object_id('m')),
-             manifest_file('m', {array_refs('a', {inline_ref({0}, "inline"),
-                                                  native_ref({1}, 'c', 2, 5),
-                                                  native_ref({2}, 'x', 0, 5),
-                                                  native_ref({3}, 'c', 100, 5),
-                                                  native_ref({4}, 'c', 0, 0),
-                                                  file_ref({5}, "s3://bucket/f", 1, 3)})}));
+  store->set(
+      "manifests/" + base32(object_id('m')),
+      manifest_file('m', {array_refs('a', {inline_ref({0}, "inline"), native_ref({1}, 'c', 2, 5),
+                                           native_ref({2}, 'x', 0, 5), native_ref({3}, 'c', 100, 5),
+                                           native_ref({4}, 'c', 0, 0),
+                                           file_ref({5}, "s3://bucket/f", 1, 3)})}));
   store->set("chunks/" + base32(object_id('c')), "0123456789");
   return store;
 }

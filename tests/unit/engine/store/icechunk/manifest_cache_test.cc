@@ -30,9 +30,8 @@ std::shared_ptr<const icechunk::Snapshot> snapshot() {
 
 std::shared_ptr<const Manifest> get(ManifestCache& cache, char id) {
   std::promise<ManifestCache::Outcome> result;
-  cache.get(object_id(id), [&result](ManifestCache::Outcome outcome) {
-    result.set_value(std::move(outcome));
-  });
+  cache.get(object_id(id),
+            [&result](ManifestCache::Outcome outcome) { result.set_value(std::move(outcome)); });
   ManifestCache::Outcome outcome = result.get_future().get();
   if (auto* error = std::get_if<std::exception_ptr>(&outcome)) std::rethrow_exception(*error);
   return std::get<std::shared_ptr<const Manifest>>(outcome);

@@ -26,8 +26,7 @@ std::string with(const std::vector<Fields>& refs) {
 
 TEST(ManifestParser, RefusesWhatContradictsItself) {
   EXPECT_THAT(refusal(manifest_file('n', {})), HasSubstr("another manifest"));
-  EXPECT_THAT(refusal(with({inline_ref({1}, "x"), inline_ref({0}, "y")})),
-              HasSubstr("not sorted"));
+  EXPECT_THAT(refusal(with({inline_ref({1}, "x"), inline_ref({0}, "y")})), HasSubstr("not sorted"));
   EXPECT_THAT(refusal(with({inline_ref({1}, "x"), inline_ref({1}, "y")})),
               HasSubstr("two references for one chunk"));
   EXPECT_THAT(refusal(with({inline_ref({1}, "x"), inline_ref({1, 2}, "y")})),
@@ -80,18 +79,17 @@ TEST(ManifestParser, DecompressesLocationsWithTheDictionary) {
                                       bomb_text.size(), dictionary.data(), dictionary.size(), 3));
   ZSTD_freeCCtx(context);
   const auto ref = [](const std::string& bytes) {
-    return Fields{{0, flat_vector(u32s({0}), 4)},
-                  {3, flat_number<std::uint64_t>(5)},
-                  {8, flat_text(bytes)}};
+    return Fields{
+        {0, flat_vector(u32s({0}), 4)}, {3, flat_number<std::uint64_t>(5)}, {8, flat_text(bytes)}};
   };
   const std::string good =
       manifest_file('m', {array_refs('a', {ref(compressed)})}, {{2, flat_text(dictionary)}});
   const auto manifest = Manifest::parse(bytes_of(good), object_id('m'), 1 << 20, 1 << 20);
   EXPECT_EQ(manifest->find(node_id('a'), std::vector<std::uint32_t>{0})->file.location, location);
   EXPECT_THAT(refusal(with({ref(compressed)})), HasSubstr("no dictionary"));
-  EXPECT_THAT(refusal(manifest_file('m', {array_refs('a', {ref(bomb)})},
-                                    {{2, flat_text(dictionary)}})),
-              HasSubstr("cannot be decompressed"));
+  EXPECT_THAT(
+      refusal(manifest_file('m', {array_refs('a', {ref(bomb)})}, {{2, flat_text(dictionary)}})),
+      HasSubstr("cannot be decompressed"));
 }
 
 TEST(ManifestParser, EndsWellWhereverAManifestIsCutOrFlipped) {

@@ -22,12 +22,12 @@ std::optional<ChunkPlace> find(const Manifest& manifest, char node,
 TEST(IcechunkManifest, FindsChunksOfEveryKind) {
   const std::uint64_t far = std::uint64_t{5} << 32;
   const auto manifest = parse(manifest_file(
-      'm', {array_refs('b', {native_ref({0, 3}, 'c', 10, 20), native_ref({0, 4}, 'd', far, 21),
-                             inline_ref({7, 1}, "here"),
-                             file_ref({7, 2}, "s3://bucket/x", far, 30, 1234),
-                             file_ref({9, 0}, "s3://bucket/x", 0, std::uint64_t{3} << 30, 1234)}),
-            array_refs('a', {inline_ref({}, "scalar")}),
-            array_refs('o', {inline_ref({0}, "old")})}));
+      'm',
+      {array_refs('b',
+                  {native_ref({0, 3}, 'c', 10, 20), native_ref({0, 4}, 'd', far, 21),
+                   inline_ref({7, 1}, "here"), file_ref({7, 2}, "s3://bucket/x", far, 30, 1234),
+                   file_ref({9, 0}, "s3://bucket/x", 0, std::uint64_t{3} << 30, 1234)}),
+       array_refs('a', {inline_ref({}, "scalar")}), array_refs('o', {inline_ref({0}, "old")})}));
   const auto native = find(*manifest, 'b', {0, 3});
   ASSERT_TRUE(native);
   EXPECT_EQ(native->kind, ChunkPlace::Kind::native);
@@ -64,9 +64,9 @@ TEST(IcechunkManifest, AReferenceTakesAtMost24Bytes) {
 }
 
 TEST(IcechunkManifest, AGridOfMoreThan32Bits) {
-  const auto manifest = parse(manifest_file(
-      'm', {array_refs('a', {native_ref({0, 0, 7}, 'c', 1, 9),
-                             native_ref({1'000'000, 1'000'000, 0}, 'c', 2, 9)})}));
+  const auto manifest = parse(
+      manifest_file('m', {array_refs('a', {native_ref({0, 0, 7}, 'c', 1, 9),
+                                           native_ref({1'000'000, 1'000'000, 0}, 'c', 2, 9)})}));
   EXPECT_EQ(find(*manifest, 'a', {1'000'000, 1'000'000, 0})->offset, 2u);
   EXPECT_FALSE(find(*manifest, 'a', {1'000'000, 0, 0}));
 }

@@ -15,11 +15,11 @@ using testing::HasSubstr;
 
 std::shared_ptr<MemoryStore> version_2(Fields more = {}) {
   const auto store = std::make_shared<MemoryStore>();
-  store->set("repo", repo_file({ref_of("dev", 2), ref_of("main", 1)}, {ref_of("it works!", 0)},
-                               {snapshot_info('a', -1, 100, "first"),
-                                snapshot_info('b', 0, 200, "second"),
-                                snapshot_info('c', 1, 300, "third")},
-                               {"gone"}, std::move(more)));
+  store->set("repo",
+             repo_file({ref_of("dev", 2), ref_of("main", 1)}, {ref_of("it works!", 0)},
+                       {snapshot_info('a', -1, 100, "first"), snapshot_info('b', 0, 200, "second"),
+                        snapshot_info('c', 1, 300, "third")},
+                       {"gone"}, std::move(more)));
   return store;
 }
 

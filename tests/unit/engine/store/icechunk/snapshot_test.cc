@@ -25,12 +25,12 @@ std::string refusal(const std::string& file, std::uint64_t memory = 1 << 20) {
 
 // Old writers did not sort nodes, and '-' sorts before '/'.
 std::string example() {
-  return snapshot_file('s', {array_node('a', "/a/b", "{b}",
-                                        {manifest_use('m', {0, 2, 0, 3}),
-                                         manifest_use('n', {2, 9, 0, 3})}),
-                             group_node('g', "/a", "{a}"), group_node('r', "/", "{}"),
-                             array_node('c', "/a-b", "{-}", {manifest_use('o', {})}),
-                             array_node('d', "/zero", "{0}", {manifest_use('p', {0, 1})})});
+  return snapshot_file(
+      's', {array_node('a', "/a/b", "{b}",
+                       {manifest_use('m', {0, 2, 0, 3}), manifest_use('n', {2, 9, 0, 3})}),
+            group_node('g', "/a", "{a}"), group_node('r', "/", "{}"),
+            array_node('c', "/a-b", "{-}", {manifest_use('o', {})}),
+            array_node('d', "/zero", "{0}", {manifest_use('p', {0, 1})})});
 }
 
 TEST(IcechunkSnapshot, FindsNodesInAnyOrder) {

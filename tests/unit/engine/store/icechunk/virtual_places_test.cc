@@ -67,8 +67,8 @@ TEST(VirtualPlaces, RefusesPathsThatLeadElsewhere) {
 }
 
 TEST(VirtualPlaces, RefusesWhatIsNoPrefix) {
-  for (const char* wrong : {"s3://", "*", "s3://*/", "file://", "file:///", "/data", "", "s3:///",
-                            "s3://bucket/="})
+  for (const char* wrong :
+       {"s3://", "*", "s3://*/", "file://", "file:///", "/data", "", "s3:///", "s3://bucket/="})
     EXPECT_THROW(Places({wrong}), Error) << wrong;
 }
 
