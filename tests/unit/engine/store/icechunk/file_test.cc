@@ -7,7 +7,7 @@
 #include "tests/unit/engine/store/icechunk/icechunk_files.h"
 
 namespace batchfs {
-namespace icechunk_file_test {
+namespace file_test {
 
 using icechunk::FileType;
 using icechunk::open_file;
@@ -65,5 +65,5 @@ TEST(IcechunkFile, ABombIsRefusedWithinItsMemory) {
               HasSubstr("give more with --memory"));
 }
 
-}  // namespace icechunk_file_test
+}  // namespace file_test
 }  // namespace batchfs

@@ -5,7 +5,7 @@
 #include "tests/unit/engine/store/icechunk/icechunk_files.h"
 
 namespace batchfs {
-namespace icechunk_manifest_test {
+namespace manifest_test {
 
 using icechunk::ChunkPlace;
 using icechunk::Manifest;
@@ -71,5 +71,5 @@ TEST(IcechunkManifest, AGridOfMoreThan32Bits) {
   EXPECT_FALSE(find(*manifest, 'a', {1'000'000, 0, 0}));
 }
 
-}  // namespace icechunk_manifest_test
+}  // namespace manifest_test
 }  // namespace batchfs

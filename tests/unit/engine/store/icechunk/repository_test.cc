@@ -7,7 +7,7 @@
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
-namespace icechunk_repository_test {
+namespace repository_test {
 
 using icechunk::base32;
 using icechunk::Repository;
@@ -131,5 +131,5 @@ TEST(IcechunkRepository, RefusesWhatContradictsItself) {
   EXPECT_THAT(chosen(version_2(offline), {}), HasSubstr("offline: being moved"));
 }
 
-}  // namespace icechunk_repository_test
+}  // namespace repository_test
 }  // namespace batchfs

@@ -6,7 +6,7 @@
 #include "tests/unit/engine/store/icechunk/icechunk_files.h"
 
 namespace batchfs {
-namespace icechunk_snapshot_test {
+namespace snapshot_test {
 
 using icechunk::Snapshot;
 using testing::HasSubstr;
@@ -90,5 +90,5 @@ TEST(IcechunkSnapshot, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal(file, file.size() + 100), HasSubstr("--memory"));
 }
 
-}  // namespace icechunk_snapshot_test
+}  // namespace snapshot_test
 }  // namespace batchfs
