@@ -6,11 +6,14 @@ package that the project pins writes version 1; version 2 is tested with the rea
 """
 
 import datetime
+import functools
 import hashlib
+import http.server
 import json
 import pathlib
 import shutil
 import subprocess
+import threading
 import time
 
 import numpy as np
@@ -238,6 +241,20 @@ def test_batches_are_those_of_a_plain_store_with_the_same_values(batchfs, made, 
         ours, theirs = (batchfs.bytes("batch", store, "--view", view, "--batch", batch) for store in
                         (folder, tmp_path / "plain.zarr"))
         assert ours == theirs
+
+
+def test_over_http_where_nothing_can_be_listed(batchfs, made):
+    folder, _, seen = made
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}"
+            check(batchfs, url, [], seen[1][2])
+            check(batchfs, url, ["--tag", "it works!"], seen[0][2])
+            assert "no branch 'x'" in batchfs.refusal("inspect", url, "--branch", "x")
+        finally:
+            server.shutdown()
 
 
 def test_a_missing_chunk_file_is_an_error(batchfs, made, tmp_path):
