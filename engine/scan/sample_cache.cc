@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "engine/view/missing.h"
+#include "engine/view/samples/missing.h"
 
 namespace batchfs {
 

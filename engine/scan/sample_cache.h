@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/view/sample_index.h"
+#include "engine/view/samples/sample_index.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

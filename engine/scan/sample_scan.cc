@@ -7,8 +7,8 @@
 
 #include "engine/base/strings.h"
 #include "engine/scan/sweep.h"
-#include "engine/view/missing.h"
-#include "engine/view/reached.h"
+#include "engine/view/samples/missing.h"
+#include "engine/view/samples/reached.h"
 
 namespace batchfs {
 

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "engine/pipeline/engine.h"
-#include "engine/view/sample_index.h"
+#include "engine/view/samples/sample_index.h"
 
 namespace batchfs {
 

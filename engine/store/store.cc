@@ -133,6 +133,9 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& con
   const std::string place = is_repository ? url.substr(kIcechunk.size()) : url;
   if (place.empty()) throw Error(ErrorCode::invalid_argument, "the store's path is empty");
   std::shared_ptr<Store> store = open_plain_store(place, config);
+  const bool asked =
+      is_repository || config.icechunk.names_a_version() || !config.icechunk.pinned.empty();
+  if (!asked && !store->is_local()) return store;  // see find_repository()
   if (auto repository = open_repository(store, place, config)) return repository;
   if (is_repository)
     throw Error(ErrorCode::not_found,
@@ -144,6 +147,12 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& con
                 "this is not",
                 store->url());
   return store;
+}
+
+std::shared_ptr<Store> find_repository(std::shared_ptr<Store> store, const std::string& url,
+                                       const StoreConfig& config) {
+  if (store->is_local() || store->revision()) return nullptr;  // open_store() has looked
+  return open_repository(std::move(store), url, config);
 }
 
 void ListingMemory::add(const Store::Entry& entry, const std::string& where) {

@@ -10,7 +10,7 @@
 #include "engine/dataset/dataset.h"
 #include "engine/dataset/selection.h"
 #include "engine/view/batch_plan.h"
-#include "engine/view/label_offsets.h"
+#include "engine/view/samples/label_offsets.h"
 #include "engine/zarr/chunk_grid.h"
 
 namespace batchfs {

@@ -7,7 +7,7 @@
 
 #include "engine/base/json_comments.h"
 #include "engine/base/strings.h"
-#include "engine/view/order_spec.h"
+#include "engine/view/order/order_spec.h"
 #include "engine/view/view_hints.h"
 #include "engine/view/view_limits.h"
 

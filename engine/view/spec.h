@@ -10,8 +10,8 @@
 
 #include "engine/dataset/selection.h"
 #include "engine/view/normalize.h"
-#include "engine/view/order.h"
-#include "engine/view/sample_spec.h"
+#include "engine/view/order/order.h"
+#include "engine/view/samples/sample_spec.h"
 
 namespace batchfs {
 

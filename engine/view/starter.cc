@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/view/time_steps.h"
+#include "engine/view/samples/time_steps.h"
 #include "engine/view/view.h"
 
 namespace batchfs {

@@ -10,8 +10,8 @@
 #include "engine/base/strings.h"
 #include "engine/dataset/attributes.h"
 #include "engine/dataset/labels.h"
-#include "engine/view/missing.h"
-#include "engine/view/order_spec.h"
+#include "engine/view/order/order_spec.h"
+#include "engine/view/samples/missing.h"
 #include "engine/view/view_kinds.h"
 
 namespace batchfs {

@@ -8,12 +8,12 @@
 
 #include "engine/dataset/circle.h"
 #include "engine/dataset/labels.h"
-#include "engine/view/chunk_groups.h"
-#include "engine/view/epoch_order.h"
-#include "engine/view/missing.h"
-#include "engine/view/restrictions.h"
+#include "engine/view/order/chunk_groups.h"
+#include "engine/view/order/epoch_order.h"
+#include "engine/view/samples/missing.h"
+#include "engine/view/samples/restrictions.h"
+#include "engine/view/samples/time_windows.h"
 #include "engine/view/tensor_layout.h"
-#include "engine/view/time_windows.h"
 #include "engine/view/view_kinds.h"
 
 namespace batchfs {

@@ -60,6 +60,10 @@ TAKEN = [
     {**W, "dtype": "float16", "missing": {"nan": "fill", "value": 0}, "formats": ["npy", "zarr"]},
     {"xbatcher": {"input_dims": {"time": 4}, "input_overlap": {"time": 1}}},
     {"window": {"time": {"size": 7, "edge": "pad", "pad_value": 1}}},
+    {**W, "order": {"shuffle": "block", "lanes": 2, "span": {"time": 1}, "home": True}, "epochs": {"count": 3, "samples": 50}},
+    {**W, "samples": {"spacing": {"time": "24h"}, "where": {"time": {"month": [5, 6], "of": "footprint"}, "of": "start"}}},
+    {**W, "samples": {"where": {"time": [{"from": "2000-05-20"}, "2000-06-03"]}}, "reserve": {"time": ["-1d", "2d"]}},
+    {"window": {"time": {"size": "2d", "stride": "1d"}}, "tensors": {"x": {"variables": ["t"], "offsets": {"time": ["-24h", "0h"]}}}},
 ]
 REFUSED = [
     {},
@@ -100,6 +104,16 @@ REFUSED = [
     {"xbatcher": {"input_dims": {}}},
     {"xbatcher": {"input_dims": {"time": 4}}, "batch": 3},
     {**W, "normalize": {"method": "zscore"}},
+    {**W, "order": {"shuffle": "global", "lanes": 2, "home": True}},
+    {**W, "order": {"lanes": 0}},
+    {**W, "epochs": {"samples": 0}},
+    {**W, "samples": {"spacing": {"time": 6}}},
+    {**W, "samples": {"spacing": {"time": "6 hours"}}},
+    {**W, "samples": {"where": {"time": {"of": "footprint"}}}},
+    {**W, "samples": {"where": {"time": {"of": "end", "month": 5}}}},
+    {**W, "samples": {"where": {"time": {"mont": 5}}}},
+    {**W, "reserve": {"time": ["-1d", 2]}},
+    {"window": {"time": "a day"}},
     {**W, "normalize": {"method": "robust", "statistics": {}}},
 ]
 

@@ -6,7 +6,7 @@
 #include "engine/base/strings.h"
 #include "engine/scan/sample_cache.h"
 #include "engine/scan/sample_scan.h"
-#include "engine/view/missing.h"
+#include "engine/view/samples/missing.h"
 #include "tools/cli/progress.h"
 
 namespace batchfs {

@@ -10,6 +10,7 @@
 #include "engine/base/buffer_pool.h"
 #include "engine/base/strings.h"
 #include "engine/base/system_error.h"
+#include "engine/store/icechunk/icechunk_store.h"
 #include "tools/cli/repository_options.h"
 
 namespace batchfs {
@@ -109,6 +110,23 @@ std::uint64_t pooled_of(std::uint64_t memory) {
       {kMinPooled, std::min(memory / 8, kMany), std::min(memory / 16, kMax)});
 }
 
+/// The hierarchy of a store, or of the repository that it turns out to be.
+std::shared_ptr<const Hierarchy> read_hierarchy(std::shared_ptr<Store>& store,
+                                                const std::string& url, const StoreConfig& config) {
+  const auto read = [&] {
+    return std::make_shared<const Hierarchy>(open_hierarchy(*store, config.memory));
+  };
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_supported && error.code() != ErrorCode::not_found) throw;
+    auto repository = find_repository(store, url, config);
+    if (repository == nullptr) throw;
+    store = std::move(repository);
+  }
+  return read();
+}
+
 OpenedStore open_zarr(const StoreOptions& options) {
   OpenedStore opened;
   const std::uint64_t memory = options.memory != 0 ? options.memory : default_memory_budget();
@@ -120,7 +138,7 @@ OpenedStore open_zarr(const StoreOptions& options) {
   config.version_memory = std::max(memory / kVersionsShare, kMinVersionMemory);
   try {
     opened.store = open_store(options.store, config);
-    opened.hierarchy = std::make_shared<const Hierarchy>(open_hierarchy(*opened.store, memory));
+    opened.hierarchy = read_hierarchy(opened.store, options.store, config);
   } catch (const Error& error) {
     // A place inside the store names itself.
     const std::string url = opened.store != nullptr ? opened.store->url() : options.store;

@@ -21,7 +21,7 @@ std::string_view view_schema() {
       "description": "The dimensions of a sample that slide; others stay whole",
       "type": "object",
       "minProperties": 1,
-      "additionalProperties": {"anyOf": [{"$ref": "#/$defs/size"}, {"$ref": "#/$defs/window"}]}
+      "additionalProperties": {"anyOf": [{"$ref": "#/$defs/length"}, {"$ref": "#/$defs/window"}]}
     },
     "tensors": {
       "description": "The tensors of a batch, by name",
@@ -50,11 +50,61 @@ std::string_view view_schema() {
       "properties": {
         "shuffle": {"enum": ["none", "global", "block"]},
         "seed": {"type": "integer", "minimum": 0, "maximum": 9223372036854775807},
-        "buffer": {"type": "integer", "minimum": 1, "maximum": 1048576, "description": "Groups of chunks in the shuffle buffer of \"block\""}
+        "buffer": {"type": "integer", "minimum": 1, "maximum": 1048576, "description": "Groups of chunks in the shuffle buffer of \"block\""},
+        "lanes": {"type": "integer", "minimum": 1, "maximum": 1048576, "description": "Parts of the order that batches come from in turn: the largest number of ranks"},
+        "span": {
+          "description": "Chunks of a group along a dimension, with \"block\"",
+          "type": "object",
+          "additionalProperties": {"$ref": "#/$defs/size"}
+        },
+        "home": {"type": "boolean", "description": "Each lane has the same chunks in every epoch"}
+      },
+      "if": {"required": ["home"], "properties": {"home": {"const": true}}},
+      "then": {"required": ["lanes", "shuffle"], "properties": {"shuffle": {"const": "block"}}},
+      "additionalProperties": false
+    },
+    "epochs": {
+      "anyOf": [
+        {"$ref": "#/$defs/epoch_count"},
+        {
+          "type": "object",
+          "properties": {
+            "count": {"$ref": "#/$defs/epoch_count"},
+            "samples": {"type": "integer", "minimum": 1, "maximum": 1152921504606846976, "description": "Samples in an epoch; by default each once"}
+          },
+          "additionalProperties": false
+        }
+      ]
+    },
+    "samples": {
+      "description": "Which windows are samples",
+      "type": "object",
+      "properties": {
+        "spacing": {
+          "description": "The step of times: a window across a missing date is no sample",
+          "type": "object",
+          "minProperties": 1,
+          "additionalProperties": {"$ref": "#/$defs/duration"}
+        },
+        "where": {
+          "description": "Labels that a window's start must have, by dimension",
+          "type": "object",
+          "properties": {"of": {"$ref": "#/$defs/of"}},
+          "additionalProperties": {
+            "anyOf": [
+              {"$ref": "#/$defs/selector"},
+              {"allOf": [{"$ref": "#/$defs/range_keys"}, {"minProperties": 1, "not": {"required": ["of"], "maxProperties": 1}}], "unevaluatedProperties": false, "properties": {"of": {"$ref": "#/$defs/of"}}}
+            ]
+          }
+        }
       },
       "additionalProperties": false
     },
-    "epochs": {"type": "integer", "minimum": 1, "maximum": 1000000000},
+    "reserve": {
+      "description": "Offsets that samples leave room for, by dimension",
+      "type": "object",
+      "additionalProperties": {"$ref": "#/$defs/offsets"}
+    },
     "dtype": {"enum": ["float16", "bfloat16", "float32", "float64"], "description": "The type of tensors of floats"},
     "normalize": {
       "type": "object",
@@ -107,14 +157,24 @@ std::string_view view_schema() {
     "strings": {"type": "array", "items": {"type": "string"}},
     "names": {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": true},
     "size": {"type": "integer", "minimum": 1, "maximum": 1099511627776},
+    "duration": {"type": "string", "pattern": "^[+-]?[0-9]+ ?(y|mo|w|W|d|D|h|min|m|s|ms|us|ns)$", "description": "A length of time: \"6h\", \"1mo\""},
+    "length": {"anyOf": [{"$ref": "#/$defs/size"}, {"$ref": "#/$defs/duration"}]},
+    "offsets": {
+      "anyOf": [
+        {"type": "array", "items": {"type": "integer", "minimum": -1099511627776, "maximum": 1099511627776}, "minItems": 1},
+        {"type": "array", "items": {"$ref": "#/$defs/duration"}, "minItems": 1, "maxItems": 1024}
+      ]
+    },
+    "of": {"enum": ["start", "footprint"], "description": "Which labels of a window"},
+    "epoch_count": {"type": "integer", "minimum": 1, "maximum": 1000000000},
     "sizes": {"type": "object", "additionalProperties": {"$ref": "#/$defs/size"}},
     "batch_size": {"type": "integer", "minimum": 1, "maximum": 16777216},
     "window": {
       "type": "object",
       "required": ["size"],
       "properties": {
-        "size": {"$ref": "#/$defs/size"},
-        "stride": {"$ref": "#/$defs/size", "description": "From one window to the next; the size by default"},
+        "size": {"$ref": "#/$defs/length"},
+        "stride": {"$ref": "#/$defs/length", "description": "From one window to the next; the size by default"},
         "wrap": {"type": "boolean", "description": "The dimension is cyclic"},
         "edge": {"enum": ["drop", "pad", "partial"], "description": "A last window that does not fit"},
         "pad_value": {"type": "number"}
@@ -128,11 +188,7 @@ std::string_view view_schema() {
         "variables": {"$ref": "#/$defs/names"},
         "offsets": {
           "type": "object",
-          "additionalProperties": {
-            "type": "array",
-            "items": {"type": "integer", "minimum": -1099511627776, "maximum": 1099511627776},
-            "minItems": 1
-          }
+          "additionalProperties": {"$ref": "#/$defs/offsets"}
         },
         "stack": {"type": "string", "minLength": 1, "description": "The dimension that joins the variables"},
         "dims": {"$ref": "#/$defs/names"}
@@ -151,7 +207,8 @@ std::string_view view_schema() {
     "selector_part": {
       "anyOf": [{"$ref": "#/$defs/label"}, {"$ref": "#/$defs/range"}, {"$ref": "#/$defs/nearest"}]
     },
-    "range": {
+    "range": {"$ref": "#/$defs/range_keys", "unevaluatedProperties": false},
+    "range_keys": {
       "type": "object",
       "properties": {
         "from": {"type": ["string", "number", "boolean", "null"], "description": "The first label, or position as \"#3\""},
@@ -166,8 +223,7 @@ std::string_view view_schema() {
         "weekday": {"$ref": "#/$defs/weekdays"},
         "dayofyear": {"$ref": "#/$defs/days_of_year"},
         "season": {"$ref": "#/$defs/seasons"}
-      },
-      "additionalProperties": false
+      }
     },
     "nearest": {
       "type": "object",

@@ -7,7 +7,7 @@
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/scan/sample_scan.h"
-#include "engine/view/shuffle_quality.h"
+#include "engine/view/order/shuffle_quality.h"
 #include "tools/cli/command.h"
 #include "tools/cli/samples.h"
 #include "tools/cli/text.h"

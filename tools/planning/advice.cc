@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "engine/view/shuffle_quality.h"
+#include "engine/view/order/shuffle_quality.h"
 #include "tools/cli/text.h"
 
 namespace batchfs {

@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "engine/scan/sweep.h"
-#include "engine/view/reached.h"
-#include "engine/view/shuffle_quality.h"
+#include "engine/view/order/shuffle_quality.h"
+#include "engine/view/samples/reached.h"
 #include "tools/planning/box_union.h"
 
 namespace batchfs {

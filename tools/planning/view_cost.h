@@ -45,7 +45,7 @@ struct ViewCost {
   std::vector<std::optional<double>> stored_chunk_bytes;
   double memory_need = 0;  // a batch being read, one ahead, and the chunks of one
 
-  std::optional<double> shuffle_quality;  // see engine/view/shuffle_quality.h
+  std::optional<double> shuffle_quality;  // see engine/view/order/shuffle_quality.h
 
   /// The dimension along which chunks are used worst: how much of a chunk's length a batch takes.
   struct Waste {

@@ -33,6 +33,12 @@ struct IcechunkPlaces {
 std::shared_ptr<Store> open_icechunk_store(const IcechunkPlaces& places,
                                            const IcechunkOptions& options, std::uint64_t memory);
 
+/// The repository at a remote `url` that open_store() opened as `store`, which holds no Zarr
+/// metadata: only then is it looked for, since the question takes a round trip. nullptr where there
+/// is none. Throws as open_icechunk_store().
+std::shared_ptr<Store> find_repository(std::shared_ptr<Store> store, const std::string& url,
+                                       const StoreConfig& config);
+
 /// The history of a repository, for people.
 struct IcechunkLog {
   struct Snapshot {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/log.h"
-#include "engine/view/missing.h"
+#include "engine/view/samples/missing.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
 namespace batchfs {

@@ -1,0 +1,121 @@
+#include "engine/view/order/chunk_groups.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace batchfs {
+
+namespace {
+
+/// Makes groups along an axis `span` chunks long.
+void extend(ChunkGroups::Axis& axis, const std::string& dim, std::int64_t span) {
+  if (span == 1) return;
+  const bool uneven = !axis.bounds.empty();
+  const std::int64_t most =
+      std::max<std::int64_t>(1, uneven ? axis.whole() / 2 : axis.positions / 2 / axis.group);
+  if (span > most)
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("order.span.{}: groups of {} chunks are longer than half of the {} windows "
+                    "along '{}', {} write at most {}",
+                    dim, span, axis.positions, dim,
+                    uneven ? fmt::format("which lie in {} chunks;", axis.whole())
+                           : fmt::format("of which {} share a chunk;", axis.group),
+                    most));
+  axis.group *= span;
+  if (!uneven) return;
+  std::vector<std::int64_t> bounds;
+  for (std::size_t g = 0; g + 1 < axis.bounds.size(); g += static_cast<std::size_t>(span))
+    bounds.push_back(axis.bounds[g]);
+  bounds.push_back(axis.positions);
+  axis.bounds = std::move(bounds);
+}
+
+/// The longest chunk that a variable has along a dimension.
+std::int64_t longest_chunk(const WindowedVariables& view, const std::string& dim) {
+  std::int64_t chunk = 1;
+  for (const Variable* variable : view.variables)
+    for (std::size_t d = 0; d < variable->dims.size(); ++d)
+      if (variable->dims[d] == dim)
+        chunk = std::max(chunk, variable->array->grid().chunk_shape()[d]);
+  return chunk;
+}
+
+/// Where starts are left out: those that begin in one chunk, as many as there are.
+ChunkGroups::Axis restricted_axis(const WindowedVariables& view, std::size_t w,
+                                  std::int64_t chunk) {
+  const Positions& selected = view.selected.at(view.windows[w].name);
+  ChunkGroups::Axis axis{view.grid.counts[w], 0, 1};
+  std::int64_t last = -1;
+  for (std::int64_t i = 0; i < axis.positions; ++i) {
+    const std::int64_t in = selected[view.grid.start(w, i)] / chunk;
+    if (i == 0 || in != last) axis.bounds.push_back(i);
+    last = in;
+  }
+  axis.bounds.push_back(axis.positions);
+  return axis;
+}
+
+/// Groups that all have the same size need no list of their bounds.
+ChunkGroups::Axis evened(ChunkGroups::Axis axis) {
+  const std::int64_t size = axis.size(0);
+  for (std::int64_t g = 1; g < axis.whole(); ++g)
+    if (axis.size(g) != size) return axis;
+  return {axis.positions, 0, size};
+}
+
+}  // namespace
+
+ChunkGroups chunk_groups(const WindowedVariables& view,
+                         const std::vector<std::pair<std::string, std::int64_t>>& span) {
+  ChunkGroups groups;
+  for (std::size_t w = 0; w < view.windows.size(); ++w) {
+    const std::string& dim = view.windows[w].name;
+    const Positions& selected = view.selected.at(dim);
+    const std::int64_t stride = view.grid.strides[w], count = view.grid.counts[w];
+    const std::int64_t chunk = longest_chunk(view, dim);
+    ChunkGroups::Axis axis{count, 0, std::max<std::int64_t>(1, chunk / stride)};
+    const bool restricted = view.grid.restricted(w) != nullptr;
+    if (restricted) {
+      axis = restricted_axis(view, w, chunk);
+    } else {
+      if (chunk % stride == 0 && selected.is_range()) {
+        const std::int64_t at = selected[view.grid.first[w] * stride] % chunk;
+        axis.lead = std::min(((chunk - at) % chunk + stride - 1) / stride, count);
+      }
+      if (axis.whole() == 0) axis = {count, 0, count};  // no border of a chunk on either side
+    }
+    for (const auto& [along, chunks] : span)
+      if (along == dim) extend(axis, dim, chunks);
+    groups.axes.push_back(restricted ? evened(std::move(axis)) : std::move(axis));
+  }
+  return groups;
+}
+
+std::int64_t default_mixing(const WindowedVariables& view, const ChunkGroups& groups) {
+  constexpr double kBytes = 128 << 20;
+  double bytes = 0;
+  for (const Variable* variable : view.variables) {
+    double chunks = 1;
+    for (std::size_t d = 0; d < variable->dims.size(); ++d) {
+      const std::int64_t chunk =
+          std::max<std::int64_t>(1, variable->array->grid().chunk_shape()[d]);
+      const int window = window_number(view.windows, variable->dims[d]);
+      const auto w = static_cast<std::size_t>(window);
+      std::int64_t span = 0;  // of a group, in positions
+      if (window < 0)
+        span = view.selected.at(variable->dims[d]).size();
+      else if (view.grid.restricted(w) != nullptr)
+        span = std::max(longest_chunk(view, variable->dims[d]),
+                        view.grid.start(w, groups.axes[w].size(0) - 1) - view.grid.start(w, 0));
+      else
+        span = groups.axes[w].group * view.grid.strides[w];
+      chunks *= static_cast<double>((span + chunk - 1) / chunk);
+    }
+    bytes += chunks * static_cast<double>(variable->array->chunk_bytes());
+  }
+  return static_cast<std::int64_t>(std::clamp(kBytes / std::max(bytes, 1.0), 1.0, 1024.0));
+}
+
+}  // namespace batchfs

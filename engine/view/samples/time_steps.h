@@ -1,0 +1,99 @@
+#pragma once
+// The times along a dimension of a view: their steps, the label that lies a duration after another,
+// and fields of the calendar.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/dataset/dataset.h"
+#include "engine/dataset/positions.h"
+#include "engine/view/samples/duration.h"
+
+namespace batchfs {
+
+/// Has the dimension a coordinate of times (datetime64), or of lengths of time (timedelta64)?
+bool has_times(const Dataset& dataset, const std::string& dim);
+
+/// Immutable, thread-safe. 8 bytes a position.
+class TimeSteps {
+ public:
+  /// The labels at `positions` of the dimension's coordinate. Throws invalid_argument, with `path`
+  /// in front, if they are no times.
+  TimeSteps(const Dataset& dataset, const std::string& dim, const Positions& positions,
+            const std::string& path);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(times_.size()); }
+  /// For messages: "2000-01-01T06:00:00".
+  std::string label(std::int64_t i) const;
+  bool is_missing(std::int64_t i) const { return at(i) == INT64_MIN; }  // NaT
+
+  /// Is label `j` exactly one step after label `i`? NaT is after nothing. A step of months leads to
+  /// the same day and time, or to the last day of a month where that day does not exist, as
+  /// pandas.DateOffset; from the last day of a month also to the last day, and from its exact
+  /// middle to the exact middle.
+  bool follows(std::int64_t i, std::int64_t j, const Duration& step) const;
+
+  /// The step from each label to the next one, if it is one and the same.
+  std::optional<Duration> regular_step() const;
+  /// The step that leads from more than half of the labels to the next; nullopt without one.
+  std::optional<Duration> common_step() const;
+  /// The first label that does not follow the one before by `step`; nullopt if all do.
+  std::optional<std::int64_t> first_irregular(const Duration& step) const;
+
+  /// The first label that is not greater (ascending) or not smaller (descending) than the one
+  /// before, or NaT; nullopt if every label occurs once and in order.
+  std::optional<std::int64_t> first_unordered() const;
+  /// The position of the label that is `duration` after label `i`; -1 if there is none. Looks at
+  /// `hint` first. Precondition: no label is unordered.
+  std::int64_t find(std::int64_t i, const Duration& duration, std::int64_t hint = -1) const;
+
+  /// Of a label that is a time and not NaT.
+  struct Date {
+    std::int64_t year;
+    int month, day, hour, minute;
+    int weekday;      // Monday is 0
+    int day_of_year;  // from 1
+  };
+  Date date(std::int64_t i) const;
+
+ private:
+  /// Times that count as so many months after another.
+  struct Candidates {
+    std::array<std::int64_t, 3> times;
+    std::size_t count = 0;
+  };
+  std::int64_t at(std::int64_t i) const { return times_[static_cast<std::size_t>(i)]; }
+  /// The step between two labels; nullopt for a difference that no Duration holds.
+  std::optional<Duration> step_between(std::int64_t i, std::int64_t j) const;
+  Candidates months_after(std::int64_t time, std::int64_t months) const;
+  std::optional<Duration> calendar_step() const;
+  std::int64_t search(std::int64_t time) const;  // -1: not there
+
+  DataType type_;                    // of the labels
+  std::vector<std::int64_t> times_;  // counts of `unit_`; INT64_MIN is NaT
+  std::int64_t unit_ = 1;            // nanoseconds, at most one second
+  bool calendar_ = true;             // times, not lengths of time
+  bool descending_ = false;
+};
+
+/// The axes of a view, each made when it is first asked for. For one thread.
+class TimeStepsByDim {
+ public:
+  /// Both outlive it. `selected` is by dimension.
+  TimeStepsByDim(const Dataset& dataset, const std::map<std::string, Positions>& selected)
+      : dataset_(dataset), selected_(selected) {}
+  /// Throws as TimeSteps does.
+  std::shared_ptr<const TimeSteps> along(const std::string& dim, const std::string& path);
+
+ private:
+  const Dataset& dataset_;
+  const std::map<std::string, Positions>& selected_;
+  std::map<std::string, std::shared_ptr<const TimeSteps>> axes_;
+};
+
+}  // namespace batchfs
