@@ -20,4 +20,4 @@ from ._dataset import Dataset, open
 from ._errors import Error, InvalidArgument, NoMemory, NotFound, NotSupported
 
 __all__ = ["Batch", "Dataset", "Error", "InvalidArgument", "NoMemory", "NotFound", "NotSupported", "Tensor", "open"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
