@@ -123,7 +123,9 @@ void CalendarTest::add(CalendarField field, const JsonRef& values) {
       text = std::to_string(*value);
       value = field_value(field, text);
     } else {
-      text = one.value().dump(-1, ' ', false, Json::error_handler_t::replace);
+      text = one.value().is_string()
+                 ? one.string()
+                 : one.value().dump(-1, ' ', false, Json::error_handler_t::replace);
     }
     if (!value) throw one.error(wrong_value(field, text));
     condition.ranges.emplace_back(*value, *value);

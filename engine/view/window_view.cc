@@ -147,7 +147,8 @@ class WindowView final : public View {
     const std::int64_t groups =
         spec_.order.home ? groups_.count() / spec_.order.lanes : groups_.count();
     const std::int64_t runs = std::min(spec_.order.buffer, groups);
-    if (!index_ && !groups_.is_uneven()) return runs * groups_.group_samples();
+    if (!index_ && !groups_.is_uneven())
+      return std::max<std::int64_t>(1, runs * groups_.group_samples());
     // Of windows that are skipped, as many in a run as elsewhere; of groups, those of mean size.
     const double kept = static_cast<double>(samples_) / static_cast<double>(windows_);
     const double size =

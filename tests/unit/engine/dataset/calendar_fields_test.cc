@@ -61,7 +61,7 @@ TEST(CalendarTest, WhatAFieldNeverIsNamesItsPlace) {
   } json[] = {
       {"month", 13, "select.time.month: '13' is no month: it is a whole number from 1 to 12"},
       {"month", {6, 0}, "select.time.month[1]: '0' is no month"},
-      {"month", "June", "select.time.month: '\"June\"' is no month"},
+      {"month", "June", "select.time.month: 'June' is no month"},
       {"month", Json::array(), "select.time.month: the list is empty"},
       {"hour", 24, "from 0 to 23"},
       {"weekday", 7, "from 0 to 6, Monday to Sunday"},
