@@ -23,8 +23,7 @@ Json decoded_attributes(const Variable& variable, const CfDecoding& cf) {
   if (variable.strings != nullptr || cf.joined_characters > 0) stored.push_back("_Encoding");
   Json attributes = Json::object();
   for (const auto& [key, value] : variable.attributes.items())
-    if (std::find(stored.begin(), stored.end(), key) == stored.end())
-      attributes[key == "units" && !cf.note.empty() ? "original_units" : key] = value;
+    if (std::find(stored.begin(), stored.end(), key) == stored.end()) attributes[key] = value;
   return attributes;
 }
 

@@ -7,8 +7,8 @@ namespace batchfs {
 
 /// The attributes that describe a variable's decoded values: without those that say how values are
 /// stored (_FillValue, scale_factor, units of times that are decoded), which xarray keeps in
-/// `encoding`. Of a time that is not decoded, since datetime64 cannot hold its calendar, `units` is
-/// called `original_units`: xarray must not decode the numbers either.
+/// `encoding`. Times that are numbers, since datetime64 cannot hold them, keep units and calendar:
+/// xarray decodes them to objects of cftime.
 Json decoded_attributes(const Variable& variable);
 /// For values that were decoded as `cf` says, which may not be the variable's own: see
 /// Dataset::Index.

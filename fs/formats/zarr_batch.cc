@@ -164,11 +164,6 @@ std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& vi
   for (const View::Coordinate& coordinate : coordinates) {
     Json attributes = coordinate.attributes;
     const std::string dtype = stored_type(coordinate.values.type, attributes);
-    // Times that are numbers go with what they count, so that readers decode them.
-    if (!coordinate.note.empty())
-      for (const char* key : {"units", "calendar"})
-        if (const auto it = coordinate.attributes.find(key); it != coordinate.attributes.end())
-          attributes[key] = *it;
     add_array(files, metadata, coordinate.name, dtype, coordinate.values.shape, coordinate.dims,
               attributes);
     const NdArray& values = coordinate.values;

@@ -147,7 +147,7 @@ def test_times_that_xarray_has_as_objects_stay_numbers(batchfs, tmp_path, units,
     arguments = (tmp_path / "s.zarr", "--view", tmp_path / "view.json")
     plan = json.loads(batchfs.bytes("plan", *arguments, "--json"))
     assert plan["coordinates"] == [{"name": "t", "dims": ["t"], "dtype": "int64", "size": N, "note": note,
-                                    "attributes": {"original_units": units, "calendar": calendar}}]
+                                    "attributes": {"units": units, "calendar": calendar}}]
     assert batchfs.npy("batch", *arguments, "--format", "npy").ravel().tolist() == [first]
 
 

@@ -93,7 +93,7 @@ def test_a_c_program_is_built_with_the_packaged_library(unpacked, libraries, tmp
 def test_cmake_finds_the_packaged_library(unpacked, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(use LANGUAGES C)\n"
-        "find_package(batchfs_reader 0.1 REQUIRED)\n"
+        "find_package(batchfs_reader 0.2 REQUIRED)\n"
         "get_target_property(header batchfs::reader INTERFACE_INCLUDE_DIRECTORIES)\n"
         'if(NOT EXISTS "${header}/batchfs_reader.h")\n  message(FATAL_ERROR "no header in ${header}")\nendif()\n')
     done = subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={unpacked}/usr"],

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -185,12 +186,17 @@ def test_variables_keep_their_attributes(opened, weather):
     assert opened("stacked")[0].xarray().y.attrs == weather[1].u.attrs
 
 
-def test_times_that_datetime64_cannot_hold_are_numbers(opened):
+def test_times_that_datetime64_cannot_hold_are_numbers_as_labels(opened, monkeypatch):
     data = opened("noleap")
     assert data.schema["coordinates"][0]["note"].count("noleap")
+    assert data[1].labels["day"].tolist() == [2, 3]
+    day = data[1].xarray().day_start
+    assert [str(time) for time in day.values] == ["2001-03-01 00:00:00", "2001-03-02 00:00:00"]
+    assert day.attrs == {} and day.dt.calendar == "noleap"
+    monkeypatch.setitem(sys.modules, "cftime", None)
     day = data[1].xarray().day_start
     assert day.values.tolist() == [2, 3]
-    assert day.attrs == {"original_units": "days since 2001-02-27", "calendar": "noleap"}
+    assert day.attrs == {"units": "days since 2001-02-27", "calendar": "noleap"}
 
 
 def test_a_dataset_is_not_a_copy(opened):

@@ -257,7 +257,8 @@ class Batch:
         Its coordinates are, along `sample`, `labels` (as NAME_start, where windows are longer than one position), and
         along every other dimension `coords`. xarray.open_zarr of the mount's batch-NNNNNN.zarr gives an equal one. Where
         tensors disagree about a dimension's length, each has its own, as "x_time". Of normalized values the attribute
-        `units` is called `original_units`.
+        `units` is called `original_units`. Times that datetime64 does not hold are objects of cftime where that is
+        installed, else numbers.
         """
         return dataset_of(self)
 

@@ -28,7 +28,23 @@ def dataset_of(batch: Batch) -> Any:
             if stored == stacks[name] and stored in tensor.coords and dim not in coordinates:
                 coordinates[dim] = ((dim,), tensor.coords[stored], {})
     variables = {name: (dims[name], tensor.numpy(), attributes[name]) for name, tensor in batch.items()}
-    return xarray.Dataset(variables, coordinates)
+    return xarray.Dataset({name: _decoded(name, *parts) for name, parts in variables.items()},
+                          {name: _decoded(name, *parts) for name, parts in coordinates.items()})
+
+
+def _decoded(name: str, dims: tuple[str, ...], values: np.ndarray, attributes: dict[str, Any]) -> Any:
+    """A variable. Times that are numbers, since datetime64 does not hold them, become objects of cftime where that is
+    installed, as xarray.open_zarr decodes them."""
+    import xarray
+
+    variable = xarray.Variable(dims, values, attributes)
+    if " since " not in str(attributes.get("units", "")):
+        return variable
+    try:
+        import cftime  # noqa: F401
+    except ImportError:
+        return variable
+    return xarray.conventions.decode_cf_variable(name, variable).load()
 
 
 def _coordinates_of(batch: Batch) -> _Coordinates:

@@ -29,9 +29,9 @@ TEST(Attributes, ThoseOfTheEncodingAreLeftOut) {
   EXPECT_EQ(decoded("|i1", {{"dtype", "bool"}, {"flag", "f"}}), Json({{"flag", "f"}}));
 }
 
-TEST(Attributes, UnitsOfTimesThatAreNotDecodedHaveAnotherName) {
+TEST(Attributes, TimesThatAreNotDecodedKeepWhatTheyCount) {
   EXPECT_EQ(decoded("<i4", {{"units", "days since 2000-01-01"}, {"calendar", "360_day"}}),
-            Json({{"original_units", "days since 2000-01-01"}, {"calendar", "360_day"}}));
+            Json({{"units", "days since 2000-01-01"}, {"calendar", "360_day"}}));
 }
 
 }  // namespace attributes_test
