@@ -88,7 +88,9 @@ TimeSteps::Candidates TimeSteps::months_after(std::int64_t time, std::int64_t mo
     return Month{days,
                  days_from_civil(next, static_cast<int>(index + 1 - next * 12) + 1, 1) - days};
   };
-  const std::int64_t days = floor_div(time, day_units), of_day = time - days * day_units;
+  // Of times near the least number, the beginning of the day is none.
+  const std::int64_t days = floor_div(time, day_units);
+  const std::int64_t of_day = (time % day_units + day_units) % day_units;
   std::int64_t year;
   int month, day;
   civil_from_days(days, year, month, day);
@@ -227,7 +229,8 @@ std::shared_ptr<const TimeSteps> TimeStepsByDim::along(const std::string& dim,
 TimeSteps::Date TimeSteps::date(std::int64_t i) const {
   const std::int64_t second_units = kNanosecondsPerSecond / unit_;
   const std::int64_t seconds = floor_div(at(i), second_units),
-                     days = floor_div(seconds, kDaySeconds), of_day = seconds - days * kDaySeconds;
+                     days = floor_div(seconds, kDaySeconds);
+  const std::int64_t of_day = (seconds % kDaySeconds + kDaySeconds) % kDaySeconds;
   Date date;
   civil_from_days(days, date.year, date.month, date.day);
   date.hour = static_cast<int>(of_day / 3600);
