@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for watching.py; importlib mode does not
+sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for the modules beside this file; importlib mode does not
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 

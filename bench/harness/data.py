@@ -140,6 +140,39 @@ def recipe():
     return hashlib.sha256(pathlib.Path(__file__).read_bytes()).digest()
 
 
+def make_repository(store):
+    """An Icechunk repository with a commit of the same arrays, chunk for chunk. Returns its path; makes it unless it
+    exists."""
+    import asyncio
+
+    import icechunk
+    from zarr.core.buffer import cpu
+
+    store = pathlib.Path(store)
+    path = store.with_suffix(".icechunk")
+    if path.exists():
+        return path
+    print(f"making {path.name}", flush=True)
+    temporary = store.parent / f".{path.name}-{os.getpid()}"
+    shutil.rmtree(temporary, ignore_errors=True)
+    session = icechunk.Repository.create(icechunk.local_filesystem_storage(str(temporary))).writable_session("main")
+
+    async def copy():
+        files = [file for file in store.rglob("*") if file.is_file()]
+        for file in sorted(files, key=lambda file: (file.name != "zarr.json", file)):  # an array, then its chunks
+            content = file.read_bytes()
+            if file.name == "zarr.json":
+                document = json.loads(content)
+                document.pop("consolidated_metadata", None)
+                content = json.dumps(document).encode()
+            await session.store.set(str(file.relative_to(store)), cpu.Buffer.from_bytes(content))
+
+    asyncio.run(copy())
+    session.commit("the arrays")
+    os.rename(temporary, path)
+    return path
+
+
 def stored_bytes(path):
     return sum(file.stat().st_size for file in pathlib.Path(path).rglob("*") if file.is_file())
 

@@ -18,7 +18,11 @@ class Contender:
 
 def chosen(contenders, names):
     """Those asked for with --peers."""
-    return [contender for contender in contenders if names is None or contender.name in names]
+    found = [contender for contender in contenders if names is None or contender.name in names]
+    if not found:
+        sys.exit(f"--peers: none of {', '.join(names)} takes part here; there are "
+                 f"{', '.join(contender.name for contender in contenders)}")
+    return found
 
 
 def verified(contenders, expected=None, show=print):

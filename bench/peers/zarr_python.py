@@ -20,7 +20,12 @@ def use(pipeline):
 
 
 def opened(store):
-    """A store for zarr: a path, or obstore's HTTP client."""
+    """A store for zarr: a path, obstore's HTTP client, or after "icechunk:" what the main branch of a repository holds."""
+    if store.startswith("icechunk:"):
+        import icechunk
+        place = store.removeprefix("icechunk:")
+        storage = icechunk.http_storage(place) if place.startswith("http") else icechunk.local_filesystem_storage(place)
+        return icechunk.Repository.open(storage).readonly_session("main").store
     if not store.startswith("http"):
         return store
     import obstore.store

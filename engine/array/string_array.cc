@@ -1,7 +1,6 @@
 #include "engine/array/string_array.h"
 
 #include <algorithm>
-#include <cstring>
 #include <deque>
 #include <future>
 
@@ -9,7 +8,7 @@
 
 #include "engine/array/array_presence.h"
 #include "engine/base/error.h"
-#include "engine/base/utf8.h"
+#include "engine/store/cloud/crypto.h"
 
 namespace batchfs {
 
@@ -41,23 +40,20 @@ StringArray::StringArray(std::shared_ptr<Store> store,
       metadata_(std::move(metadata)),
       grid_(metadata_->shape, metadata_->chunk_shape) {
   const std::vector<CodecSpec>& specs = metadata_->codecs;
-  const auto refuse = [](const std::string& why) {
-    return Error(ErrorCode::not_supported, "strings of any length " + why);
+  const bool is_text = metadata_->type.kind == Kind::variable_string;
+  const auto refuse = [is_text](const std::string& why) {
+    return Error(ErrorCode::not_supported,
+                 (is_text ? "strings of any length " : "bytes of any length ") + why);
   };
   if (!metadata_->unsupported.empty())
     throw Error(ErrorCode::not_supported, metadata_->unsupported);
-  if (metadata_->type.kind != Kind::variable_string)
-    throw Error(ErrorCode::internal, "not an array of strings");
-  if (specs.empty() || specs.front().name != "vlen-utf8")
-    throw refuse(specs.empty()
-                     ? "without a codec are not supported"
-                     : fmt::format("under the codec '{}' are not supported", specs.front().name));
+  if (!metadata_->type.is_variable()) throw Error(ErrorCode::internal, "not an array of strings");
+  if (specs.empty()) throw refuse("without a codec are not supported");
+  form_ = make_string_form(specs.front(), metadata_->type.kind);
   ChunkLayout bytes{{1}, make_type(Kind::unsigned_int, 1), {std::byte{0}}, true};
   for (std::size_t i = specs.size(); i-- > 1;) {
     const CodecFactory factory = find_codec(specs[i].name);
-    if (factory == nullptr)
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("the codec '{}' is not supported", specs[i].name));
+    if (factory == nullptr) throw unknown_codec(specs[i].name);
     if (codec_stage(specs[i].name) != CodecStage::bytes)
       throw refuse(fmt::format("with the codec '{}' are not supported", specs[i].name));
     codecs_.push_back(factory(JsonRef(specs[i].configuration, specs[i].name), bytes));
@@ -68,8 +64,9 @@ StringArray::StringArray(std::shared_ptr<Store> store,
 
 std::string StringArray::fill() const {
   const Json& fill = metadata_->fill_value_json;
-  return fill.is_string() && fill != "0" ? fill.get<std::string>()
-                                         : std::string();  // writers say 0, too
+  if (!fill.is_string() || fill == "0") return {};  // writers say 0, too
+  const std::string text = fill.get<std::string>();
+  return metadata_->type.kind == Kind::variable_bytes ? from_base64(text) : text;
 }
 
 std::vector<std::string> StringArray::decode(const Buffer& stored) const {
@@ -80,29 +77,7 @@ std::vector<std::string> StringArray::decode(const Buffer& stored) const {
     decoded = std::move(next);
     bytes = decoded.span();
   }
-  const auto take_number = [&bytes] {
-    std::uint32_t number = 0;
-    if (bytes.size() < sizeof number)
-      throw Error(ErrorCode::corrupt, "the chunk of strings is truncated");
-    std::memcpy(&number, bytes.data(), sizeof number);
-    bytes = bytes.subspan(sizeof number);
-    return number;
-  };
-  const std::int64_t expected = element_count(grid_.chunk_shape());
-  const std::uint32_t count = take_number();
-  if (count != expected)
-    throw Error(ErrorCode::corrupt,
-                fmt::format("the chunk has {} strings, {} were expected", count, expected));
-  std::vector<std::string> strings;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t length = take_number();
-    if (length > bytes.size()) throw Error(ErrorCode::corrupt, "the chunk of strings is truncated");
-    strings.emplace_back(reinterpret_cast<const char*>(bytes.data()), length);
-    if (!is_utf8(strings.back()))
-      throw Error(ErrorCode::corrupt, "a string of the chunk is not UTF-8");
-    bytes = bytes.subspan(length);
-  }
-  return strings;
+  return form_->decode(bytes, element_count(grid_.chunk_shape()));
 }
 
 std::vector<std::string> StringArray::read() const {

@@ -1,15 +1,15 @@
 #pragma once
-// An array of strings of any length: v2 "|O" with the filter vlen-utf8, v3 "string" with the codec
-// of that name.
+// An array of strings, or bytes, of any length: v2 "|O" with a filter of string_form.h, v3 "string"
+// and "variable_length_bytes".
 //
 // Such elements have no place of their own in a chunk, so the array is read as a whole. It serves
-// for labels and for looking at it; batches cannot hold it. Source: numcodecs.vlen, zarr-extensions
-// "string" and "vlen-utf8".
+// for labels and for looking at it; batches cannot hold it.
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/array/string_form.h"
 #include "engine/codec/codec.h"
 #include "engine/store/store.h"
 #include "engine/zarr/array_metadata.h"
@@ -23,8 +23,8 @@ class StringArray {
   /// Throws not_supported by name for what else the metadata asks for.
   StringArray(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> metadata);
 
-  /// All elements in C order, UTF-8. Blocking. Throws corrupt naming the chunk, not_supported for
-  /// more than fits sensibly into memory.
+  /// All elements in C order, strings in UTF-8. Blocking. Throws corrupt naming the chunk,
+  /// not_supported for more than fits sensibly into memory.
   std::vector<std::string> read() const;
 
   /// Chunks of more bytes than this, stored or decoded, are not read.
@@ -38,6 +38,7 @@ class StringArray {
   const std::shared_ptr<Store> store_;
   const std::shared_ptr<const ArrayMetadata> metadata_;
   const ChunkGrid grid_;
+  std::unique_ptr<const StringForm> form_;
   std::vector<std::unique_ptr<Codec>> codecs_;  // of bytes, in decode order
 };
 

@@ -87,6 +87,25 @@ void copy_strided(const Dims& shape, std::size_t itemsize, const std::byte* src,
                });
 }
 
+void repeat_strided(const Dims& shape, std::size_t itemsize, std::byte* out, const Dims& strides,
+                    const Repeat& repeat) {
+  // One dimension after the other: what is there so far is copied along the next.
+  Dims box = shape, there = strides;
+  for (std::size_t d = repeat.counts.size(); d-- > 0;) {
+    const auto with = [](std::int64_t first, const Dims& rest) {
+      Dims all{first};
+      for (const std::int64_t value : rest) all.push_back(value);
+      return all;
+    };
+    const std::int64_t count = repeat.counts[d], stride = repeat.strides[d];
+    if (count > 1)
+      copy_strided(with(count - 1, box), itemsize, out, with(0, there), out + stride,
+                   with(stride, there));
+    box = with(count, box);
+    there = with(stride, there);
+  }
+}
+
 void fill_strided(const Dims& shape, std::size_t itemsize, const std::byte* element, std::byte* dst,
                   const Dims& dst_strides) {
   for_each_run(shape, 0, Dims(shape.size()), static_cast<std::int64_t>(itemsize), dst_strides,

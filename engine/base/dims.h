@@ -130,6 +130,18 @@ void for_each_run(const Dims& shape, std::int64_t src_itemsize, const Dims& src_
 void copy_strided(const Dims& shape, std::size_t itemsize, const std::byte* src,
                   const Dims& src_strides, std::byte* dst, const Dims& dst_strides);
 
+/// More places of a strided box: `counts[d]` of them along each further dimension, `strides[d]`
+/// bytes from one to the next, the first where the box itself is.
+struct Repeat {
+  Dims counts, strides;
+
+  friend bool operator==(const Repeat&, const Repeat&) = default;
+};
+
+/// Copies a box of elements of `itemsize` bytes to its other places. Strides are in bytes.
+void repeat_strided(const Dims& shape, std::size_t itemsize, std::byte* out, const Dims& strides,
+                    const Repeat& repeat);
+
 /// Writes one element to every place of a strided box. Strides are in bytes.
 void fill_strided(const Dims& shape, std::size_t itemsize, const std::byte* element, std::byte* dst,
                   const Dims& dst_strides);

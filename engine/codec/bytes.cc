@@ -47,8 +47,12 @@ std::unique_ptr<Codec> make_bytes(const JsonRef& configuration, ChunkLayout& lay
   if (layout.type.is_variable())
     throw Error(ErrorCode::not_supported,
                 "variable-length values under the codec 'bytes' are not supported");
-  // Structured types carry the order of each field.
-  layout.type.big_endian = big && layout.type.itemsize > 1;
+  // In v2 the fields of structured types have orders of their own.
+  if (layout.type.kind == Kind::structured) {
+    if (configuration.find("endian")) set_byte_order(layout.type, big);
+  } else {
+    layout.type.big_endian = big && layout.type.itemsize > 1;
+  }
   layout.serialized = true;
   const bool swap = layout.type.kind == Kind::structured || layout.type.big_endian;
   return std::make_unique<BytesCodec>(layout.type, swap);

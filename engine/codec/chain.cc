@@ -114,9 +114,7 @@ CodecChain::CodecChain(const std::vector<CodecSpec>& specs, ChunkLayout layout)
   std::vector<std::unique_ptr<Codec>> encode_order;
   for (const CodecSpec& spec : specs) {
     const CodecFactory factory = find_codec(spec.name);
-    if (factory == nullptr)
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("the codec '{}' is not supported", spec.name));
+    if (factory == nullptr) throw unknown_codec(spec.name);
     check_order(spec.name, at.serialized);
     encode_order.push_back(factory(JsonRef(spec.configuration, spec.name), at));
   }

@@ -84,12 +84,17 @@ using CodecFactory = std::unique_ptr<Codec> (*)(const JsonRef& configuration, Ch
 /// nullptr when there is no codec of that name.
 CodecFactory find_codec(std::string_view name);
 
+/// not_supported, by name, for a codec that find_codec() does not have: with the reason and what to
+/// do, where that is known.
+Error unknown_codec(std::string_view name);
+
 /// What a codec takes and gives when it encodes (v3 core, "Codecs").
 enum class CodecStage {
   array,       // arrays to arrays
   filter,      // the same; in v2 the filters come behind the making of bytes
   serializer,  // arrays to bytes: one in every chain
   bytes,       // bytes to bytes
+  values,      // values to bytes: in v3 as a serializer, in v2 behind the making of bytes
 };
 CodecStage codec_stage(std::string_view name);
 

@@ -7,6 +7,7 @@ namespace batchfs {
 
 // From arrays to bytes.
 std::unique_ptr<Codec> make_bytes(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_n5_default(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_sharding(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_transpose(const JsonRef& configuration, ChunkLayout& layout);
 
@@ -19,18 +20,26 @@ std::unique_ptr<Codec> make_lzma(const JsonRef& configuration, ChunkLayout& layo
 std::unique_ptr<Codec> make_zlib(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_zstd(const JsonRef& configuration, ChunkLayout& layout);
 
+// By libraries that a build may be without (optional/).
+std::unique_ptr<Codec> make_grib(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_zfpy(const JsonRef& configuration, ChunkLayout& layout);
+
 // Checksums.
 std::unique_ptr<Codec> make_adler32(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_crc32(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_crc32c(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_fletcher32(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_jenkins_lookup3(const JsonRef& configuration, ChunkLayout& layout);
 
 // numcodecs' filters: bytes seen as elements of a configured type.
 std::unique_ptr<Codec> make_astype(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_bitround(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_categorize(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_delta(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_fixedscaleoffset(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_packbits(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_quantize(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_record_member(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_shuffle(const JsonRef& configuration, ChunkLayout& layout);
 
 }  // namespace batchfs

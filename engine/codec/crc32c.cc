@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "engine/codec/checksum_codec.h"
 #include "engine/codec/codecs.h"
 
 namespace batchfs {
@@ -64,33 +65,13 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
   return ~crc_portable(~0u, bytes.data(), bytes.size());
 }
 
-class Crc32cCodec final : public Codec {
- public:
-  std::string_view name() const override { return "crc32c"; }
-  std::optional<std::uint64_t> encoded_size(std::uint64_t decoded) const override {
-    return decoded + 4;
-  }
-  bool in_place() const override { return true; }
-
-  std::size_t decode(std::span<const std::byte> in, std::span<std::byte> out) const override {
-    if (in.size() < 4 || in.size() - 4 > out.size())
-      throw Error(ErrorCode::corrupt,
-                  "data and checksum have " + std::to_string(in.size()) + " bytes");
-    const std::span<const std::byte> data = in.first(in.size() - 4);
-    std::uint32_t stored = 0;
-    std::memcpy(&stored, in.data() + data.size(), 4);
-    if (crc32c(data) != stored)
-      throw Error(ErrorCode::corrupt, "the crc32c checksum does not match");
-    if (out.data() != data.data() && !data.empty())
-      std::memcpy(out.data(), data.data(), data.size());
-    return data.size();
-  }
-};
-
 }  // namespace
 
-std::unique_ptr<Codec> make_crc32c(const JsonRef&, ChunkLayout&) {
-  return std::make_unique<Crc32cCodec>();
+std::unique_ptr<Codec> make_crc32c(const JsonRef& configuration, ChunkLayout&) {
+  return make_checksum_codec(
+      "crc32c",
+      [](std::span<const std::byte> data, std::uint32_t stored) { return crc32c(data) == stored; },
+      checksum_location(configuration, ChecksumAt::end));  // numcodecs' alone has a location
 }
 
 }  // namespace batchfs

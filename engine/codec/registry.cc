@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include <fmt/format.h>
+
 #include "engine/codec/codecs.h"
+#include "engine/zarr/refused_codecs.h"
 
 namespace batchfs {
 
@@ -20,19 +23,26 @@ constexpr KnownCodec kCodecs[] = {
     {"blosc", make_blosc, CodecStage::bytes},
     {"bytes", make_bytes, CodecStage::serializer},
     {"bz2", make_bz2, CodecStage::bytes},
+    {"categorize", make_categorize, CodecStage::filter},
     {"crc32", make_crc32, CodecStage::bytes},
     {"crc32c", make_crc32c, CodecStage::bytes},
     {"delta", make_delta, CodecStage::filter},
     {"endian", make_bytes, CodecStage::serializer},  // before the final v3 specification
     {"fixedscaleoffset", make_fixedscaleoffset, CodecStage::filter},
+    {"fletcher32", make_fletcher32, CodecStage::bytes},
+    {"grib", make_grib, CodecStage::values},
     {"gzip", make_gzip, CodecStage::bytes},
+    {"jenkins_lookup3", make_jenkins_lookup3, CodecStage::bytes},
     {"lz4", make_lz4, CodecStage::bytes},
     {"lzma", make_lzma, CodecStage::bytes},
+    {"n5_default", make_n5_default, CodecStage::serializer},
     {"packbits", make_packbits, CodecStage::filter},
     {"quantize", make_quantize, CodecStage::filter},
+    {"record_member", make_record_member, CodecStage::filter},
     {"sharding_indexed", make_sharding, CodecStage::serializer},
     {"shuffle", make_shuffle, CodecStage::bytes},
     {"transpose", make_transpose, CodecStage::array},
+    {"zfpy", make_zfpy, CodecStage::values},
     {"zlib", make_zlib, CodecStage::bytes},
     {"zstd", make_zstd, CodecStage::bytes},
 };
@@ -54,6 +64,11 @@ CodecStage codec_stage(std::string_view name) {
   const KnownCodec* entry = find(name);
   if (entry == nullptr) throw Error(ErrorCode::internal, "the stage of an unknown codec");
   return entry->stage;
+}
+
+Error unknown_codec(std::string_view name) {
+  return Error(ErrorCode::not_supported,
+               fmt::format("the codec '{}' is not supported{}", name, refused_codec_advice(name)));
 }
 
 std::vector<std::string> codec_names() {

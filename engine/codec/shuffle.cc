@@ -38,7 +38,8 @@ class ShuffleCodec final : public Codec {
 
 std::unique_ptr<Codec> make_shuffle(const JsonRef& configuration, ChunkLayout&) {
   std::int64_t itemsize = 4;  // numcodecs' default
-  if (const auto given = configuration.find("elementsize")) itemsize = given->integer(1, 1 << 20);
+  if (const auto given = configuration.find("elementsize"); given && !given->is_null())
+    itemsize = given->integer(1, 1 << 20);
   return std::make_unique<ShuffleCodec>(static_cast<std::size_t>(itemsize));
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/rounding.h"
 #include "engine/base/strings.h"
 
 namespace batchfs {
@@ -15,20 +16,17 @@ constexpr __int128 kNanosecondsPerDay = static_cast<__int128>(86400) * kNanoseco
 constexpr std::int64_t kFirstGregorianDay = -141427;  // 1582-10-15
 constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-
 /// Days since 1970-01-01 (Gregorian) of a Julian date.
 std::int64_t days_from_julian(std::int64_t year, int month, int day) {
   const std::int64_t a = (14 - month) / 12, y = year + 4800 - a, m = month + 12 * a - 3;
-  return day + (153 * m + 2) / 5 + 365 * y + floor_divide(y, 4) - 32083 - 2440588;
+  return day + (153 * m + 2) / 5 + 365 * y + floor_divide<std::int64_t>(y, 4) - 32083 - 2440588;
 }
 
 /// The inverse, as in E. G. Richards, "Calendars" (2013), for any day.
 Date julian_from_days(std::int64_t days) {
   const std::int64_t since = days + 2440588 + 32082;  // days since -4800-03-01
-  const std::int64_t cycle = floor_divide(since, 1461), of_cycle = since - cycle * 1461;
+  const std::int64_t cycle = floor_divide<std::int64_t>(since, 1461),
+                     of_cycle = since - cycle * 1461;
   const std::int64_t of_years = std::min<std::int64_t>(of_cycle / 365, 3);
   const std::int64_t of_year = of_cycle - of_years * 365;
   const std::int64_t m = (5 * of_year + 2) / 153;
@@ -148,7 +146,7 @@ std::int64_t days_from_date(Calendar calendar, const Date& date) {
 Date date_from_days(Calendar calendar, std::int64_t days) {
   Date date;
   if (has_equal_years(calendar)) {
-    const std::int64_t years = floor_divide(days, year_length(calendar));
+    const std::int64_t years = floor_divide<std::int64_t>(days, year_length(calendar));
     std::int64_t rest = days - years * year_length(calendar);
     date.year = 1970 + years;
     for (date.month = 1; rest >= days_in_month(calendar, date.year, date.month); ++date.month)

@@ -48,6 +48,12 @@ std::optional<std::int64_t> attribute_count(const Json& value) {
   return static_cast<std::int64_t>(*number);
 }
 
+/// xarray takes the fill value of v2 metadata as the one that marks missing values. In an OME-Zarr
+/// image it is the value of chunks that were not written, and 0 is as good as any other.
+bool fill_value_is_missing(const ArrayMetadata& array) {
+  return array.zarr_format == 2 && !array.fill_value_json.is_null() && array.axes.empty();
+}
+
 /// The fill value of v2 metadata as a number.
 std::optional<double> stored_number(const ArrayMetadata& array) {
   const DataType& type = array.type;
@@ -94,7 +100,7 @@ std::vector<std::complex<double>> masked_complex_numbers(const ArrayMetadata& ar
   };
   const DataType part = make_type(Kind::floating, array.type.itemsize / 2);
   const auto fill = array.attributes.find("_FillValue");
-  if (array.zarr_format == 2 && !array.fill_value_json.is_null()) {
+  if (fill_value_is_missing(array)) {
     const std::byte* p = array.fill_value.data();
     const auto as = [p](auto zero) {
       decltype(zero) parts[2];
@@ -251,7 +257,7 @@ CfDecoding cf_decoding(const ArrayMetadata& array, bool joins_characters, Times 
       cf.masked.push_back(*value);
   };
   const auto fill = attributes.find("_FillValue");
-  if (array.zarr_format == 2 && !array.fill_value_json.is_null()) {
+  if (fill_value_is_missing(array)) {
     add_fill(stored_number(array), stored_count(array),
              true);  // Zarr's fill value stands for netCDF's
   } else if (fill != attributes.end()) {

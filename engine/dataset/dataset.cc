@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <list>
 #include <map>
 #include <mutex>
 #include <set>
@@ -11,7 +12,9 @@
 
 #include "engine/base/strings.h"
 #include "engine/base/utf8.h"
+#include "engine/dataset/axis_coordinates.h"
 #include "engine/dataset/converter.h"
+#include "engine/dataset/fields.h"
 
 namespace batchfs {
 
@@ -49,8 +52,11 @@ std::vector<std::string> dimension_names(const ArrayMetadata& array) {
         for (const char* name : {"dimrefs", "dimension_references"})
           if (const auto refs = it->find(name); refs != it->end()) references = &*refs;
       }
-  if (references != nullptr && take(*references))
+  if (references != nullptr && take(*references)) {
     for (std::string& name : names) name = name.substr(name.rfind('/') + 1);
+  } else if (array.axes.size() == rank) {
+    for (std::size_t d = 0; d < rank; ++d) names[d] = array.axes[d].name;
+  }
   return names;
 }
 
@@ -73,6 +79,23 @@ NamedArrays arrays_of(const Hierarchy& hierarchy, const std::string& path) {
     if (name.find('/') == std::string::npos) arrays.emplace(std::move(name), &metadata);
   }
   return arrays;
+}
+
+/// The fields of structured arrays beside them, where no array has their name; `fields` holds them.
+void add_fields(NamedArrays& arrays, const std::optional<std::set<std::string>>& only,
+                std::list<ArrayMetadata>& fields) {
+  constexpr std::uint64_t kMaxMemory = 256 << 20;  // each has a copy of its array's metadata
+  NamedArrays found;
+  std::uint64_t memory = 0;
+  for (const auto& [name, metadata] : arrays) {
+    if (memory > kMaxMemory) break;
+    for (auto& [ending, field] : field_variables(*metadata)) {
+      if (only && !only->contains(name + ending)) continue;
+      memory += memory_of(field);
+      found.emplace(name + ending, &fields.emplace_back(std::move(field)));
+    }
+  }
+  arrays.merge(found);
 }
 
 /// NCZarr's own attributes.
@@ -114,8 +137,9 @@ std::set<std::string> dims_of_values(const NamedArrays& arrays) {
 }  // namespace
 
 Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path,
-                 const std::optional<std::set<std::string>>& only)
-    : cache_(std::make_unique<Cache>()) {
+                 const std::optional<std::set<std::string>>& only,
+                 const std::map<std::string, std::string>& more)
+    : path_(path), memory_limit_(hierarchy.memory_limit), cache_(std::make_unique<Cache>()) {
   if (const auto group = hierarchy.groups.find(path); group != hierarchy.groups.end())
     attributes_ = group->second.attributes;
   for (const auto& [key, why] : hierarchy.problems) {  // "group/t2m/.zarray"
@@ -124,7 +148,10 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
         (path.empty() || key.starts_with(path + "/")))
       problems_.emplace(key.substr(begin, slash - begin), why);
   }
-  const NamedArrays arrays = arrays_of(hierarchy, path);
+  NamedArrays arrays = arrays_of(hierarchy, path);
+  for (const auto& [name, place] : more) arrays.insert_or_assign(name, &hierarchy.array(place));
+  std::list<ArrayMetadata> fields;
+  add_fields(arrays, only, fields);
   const std::map<std::string, Json> of_bounds = bounds_attributes(arrays);
   const std::set<std::string> of_values = dims_of_values(arrays);
   // Can the last dimension of a character array be joined?
@@ -140,7 +167,7 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
   };
   note_coordinates(attributes_);
   for (const auto& [name, stored] : arrays) {
-    if (only && !only->contains(name)) continue;
+    if (only && !only->contains(name) && !more.contains(name)) continue;
     const auto own = std::make_shared<ArrayMetadata>(*stored);
     if (const auto missing = of_bounds.find(name); missing != of_bounds.end())
       for (const auto& [key, value] : missing->second.items())
@@ -184,6 +211,7 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
   // xarray puts data variables before coordinates, and dimensions in the order they appear.
   std::stable_partition(variables_.begin(), variables_.end(),
                         [](const Variable& variable) { return !variable.is_coordinate; });
+  separate_single_dims(variables_, more);
   std::map<std::string, std::pair<std::int64_t, std::string>> sizes;
   for (const Variable& variable : variables_)
     for (std::size_t d = 0; d < variable.dims.size(); ++d) {
@@ -198,6 +226,9 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
                         it->second.first, it->second.second, variable.shape[d], variable.name));
       }
     }
+  for (Variable& coordinate :
+       axis_coordinates(variables_, [&](const std::string& name) { return arrays.contains(name); }))
+    variables_.push_back(std::move(coordinate));
 }
 
 Dataset::~Dataset() = default;
@@ -299,6 +330,26 @@ NdArray text_array(const std::vector<std::string>& strings, const Dims& shape,
   return result;
 }
 
+/// Bytes of any length as numpy's fixed-length ones.
+NdArray bytes_array(const std::vector<std::string>& strings, const Dims& shape,
+                    const std::string& name) {
+  constexpr std::uint64_t kMaxBytes = UINT64_C(1) << 30;
+  std::size_t longest = 1;
+  for (const std::string& string : strings) longest = std::max(longest, string.size());
+  if (longest * std::max<std::size_t>(strings.size(), 1) > kMaxBytes)
+    throw Error(ErrorCode::not_supported,
+                fmt::format("{} byte strings, the longest of {} bytes, are more than 1 GB",
+                            strings.size(), longest),
+                name);
+  NdArray result{make_type(Kind::bytes, static_cast<std::uint32_t>(longest)), shape,
+                 Buffer(strings.size() * longest)};
+  if (result.data.size() > 0) std::memset(result.data.data(), 0, result.data.size());
+  for (std::size_t i = 0; i < strings.size(); ++i)
+    if (!strings[i].empty())
+      std::memcpy(result.data.data() + i * longest, strings[i].data(), strings[i].size());
+  return result;
+}
+
 /// Elements as stored, in native byte order.
 NdArray read_stored(const Array& array, const Box& box) {
   const Dims shape = box.shape;
@@ -330,8 +381,14 @@ NdArray read_variable(const Variable& variable, Decode decode) {
   if (!variable.is_readable())
     throw Error(ErrorCode::not_supported, "values cannot be read: " + variable.unsupported,
                 variable.name);
-  if (variable.strings != nullptr)
-    return text_array(variable.strings->read(), variable.shape, variable.name);
+  if (variable.strings != nullptr) {
+    const bool is_text = variable.metadata->type.kind == Kind::variable_string;
+    return (is_text ? text_array : bytes_array)(variable.strings->read(), variable.shape,
+                                                variable.name);
+  }
+  if (variable.axis != nullptr && variable.axis->labels != nullptr)
+    return text_array(*variable.axis->labels, variable.shape, variable.name);
+  if (variable.axis != nullptr) return axis_values(variable);
   NdArray stored = read_stored(*variable.array, whole_box(variable.array->shape()));
   if (decode == Decode::raw) return stored;
   const CfDecoding& cf = variable.cf;

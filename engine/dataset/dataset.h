@@ -1,7 +1,8 @@
 #pragma once
 // A Zarr group as xarray sees it: named dimensions, coordinates, data variables.
 // Source: xarray's Zarr backend (dimension names: v3 dimension_names, v2 _ARRAY_DIMENSIONS, NCZarr
-// dimrefs, else dim_0...), CF Conventions section 5 (coordinates).
+// dimrefs, else dim_0...), CF Conventions section 5 (coordinates). Where an array has no names,
+// those of its axes (OME-Zarr).
 
 #include <map>
 #include <memory>
@@ -31,6 +32,8 @@ struct Variable {
   std::shared_ptr<const Array> array;  // null when values cannot be read: `unsupported` says why
   std::shared_ptr<const StringArray>
       strings;  // in place of `array`, where the elements are strings of any length
+  std::shared_ptr<const ArrayAxis>
+      axis;  // in place of `array`, where the values follow from the metadata of an image
   std::string unsupported;
   std::vector<std::string> dims;  // one per dimension of `shape`
   Dims shape;                     // the array's, less a joined character dimension
@@ -38,18 +41,25 @@ struct Variable {
   bool is_coordinate = false;
   Json attributes = Json::object();  // without dimension and encoding attributes
 
-  bool is_readable() const { return array != nullptr || strings != nullptr; }
+  bool is_readable() const { return array != nullptr || strings != nullptr || axis != nullptr; }
 };
 
 /// Immutable after construction, but for lazily read coordinate values (thread-safe).
 class Dataset {
  public:
   /// The group at `path` of an opened store. A store whose root is an array gives a dataset of that
-  /// one variable, named "values". With `only`, of its arrays only those of these names.
+  /// one variable, named "values". With `only`, of its arrays only those of these names. `more` are
+  /// arrays of other groups, path by name, beside them. A dimension of length 1 of one of these,
+  /// "labels/cells:0", which has another length elsewhere, is one of its own, "labels/cells:c".
+  /// Dimensions of images have the coordinates that the axes of their arrays give, unless the group
+  /// has an array of the name.
   Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path = "",
-          const std::optional<std::set<std::string>>& only = std::nullopt);
+          const std::optional<std::set<std::string>>& only = std::nullopt,
+          const std::map<std::string, std::string>& more = {});
   ~Dataset();
 
+  /// Of the group.
+  const std::string& path() const { return path_; }
   const std::vector<Variable>& variables() const { return variables_; }
   /// Throws not_found with the nearest name.
   const Variable& variable(const std::string& name) const;
@@ -61,6 +71,9 @@ class Dataset {
   std::int64_t dim_size(const std::string& dim) const;
 
   const Json& attributes() const { return attributes_; }
+
+  /// Bytes that whoever reads it may take, in all: --memory.
+  std::uint64_t memory_limit() const { return memory_limit_; }
 
   /// The index coordinate of a dimension (the 1-d variable of its name); nullptr when there is
   /// none.
@@ -78,6 +91,8 @@ class Dataset {
   void load_index_values() const;
 
  private:
+  const std::string path_;
+  const std::uint64_t memory_limit_;
   std::vector<Variable> variables_;
   std::vector<std::pair<std::string, std::int64_t>> dims_;
   Json attributes_ = Json::object();

@@ -37,7 +37,8 @@ std::uint64_t checksum(const std::string& key, std::span<const std::uint64_t> wo
 
 std::string sample_key(Store& store, const std::string& snapshot_id, const View& view) {
   Json json = view.resolved();
-  for (const char* key : {"name", "batch", "order", "epochs", "dtype", "normalize", "formats"})
+  for (const char* key :
+       {"name", "batch", "order", "epochs", "dtype", "normalize", "formats", "split"})
     json.erase(key);
   Json states = Json::object();
   for (const Variable* variable : view.variables()) {

@@ -15,9 +15,10 @@ struct ScanCost {
 };
 ScanCost scan_cost(const View& view);
 
-/// Reads every selected value of the view's variables once and finds the windows without NaN.
-/// `view` must have "missing": "skip". Blocks; not for workers of the engine. Throws what reading
-/// throws, and no_memory where the bits for all windows do not fit into the engine's budget.
+/// Reads every selected value of the view's variables once and finds the windows without NaN, or
+/// with at most the share of them that the view allows. `view` must have "missing": "skip". Blocks;
+/// not for workers of the engine. Throws what reading throws, and no_memory where the bits or
+/// counts of all windows do not fit into the engine's budget.
 SampleIndex scan_samples(
     Engine& engine, const View& view,
     const std::function<void(std::int64_t done, std::int64_t all)>& progress = {});

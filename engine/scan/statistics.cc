@@ -6,11 +6,14 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <span>
 
 #include <fmt/format.h>
 
 #include "engine/dataset/labels.h"
 #include "engine/scan/sweep.h"
+#include "engine/view/samples/reached.h"
+#include "engine/view/split/part_mask.h"
 
 namespace batchfs {
 
@@ -69,13 +72,19 @@ void for_each_block(const std::vector<Offsets>& axes, const double* values, cons
 /// One variable on its way. use() is thread-safe.
 class VariablePass {
  public:
-  VariablePass(const Variable& variable, const View& view, const std::vector<std::string>& per,
-               const std::string& tendency)
-      : variable_(variable),
-        sweep_(variable, selection(variable, view), tendency_axis(variable, per, tendency)) {
+  VariablePass(const View& view, std::uint32_t number, const PartMask& part,
+               const std::vector<std::string>& per, const std::string& tendency)
+      : variable_(*view.variables()[number]),
+        mask_(part.of(variable_.dims)),
+        reached_(positions_along(view, number, per)),
+        sweep_(variable_, pointers(reached_), tendency_axis(variable_, per, tendency)) {
+    const Variable& variable = variable_;
     result_.name = variable.name;
     tendency_axis_ = tendency_axis(variable, per, tendency);
-    if (tendency_axis_ != Sweep::kNone) result_.tendency_dim = tendency;
+    if (tendency_axis_ != Sweep::kNone) {
+      result_.tendency_dim = tendency;
+      find_jumps(view.selected(tendency));
+    }
     for (std::size_t d = 0; d < variable.dims.size(); ++d) {
       if (std::find(per.begin(), per.end(), variable.dims[d]) == per.end()) continue;
       const Positions& positions = view.selected(variable.dims[d]);
@@ -103,9 +112,11 @@ class VariablePass {
   void use(std::int64_t number, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values) {
     Slot mine;
     mine.piece = piece;
+    const std::int64_t blanked = mask_.is_whole() ? 0 : blank_others(piece, values);
     mine.values = std::move(values);
     for_each_entry(piece, [&](std::int64_t entry, const std::vector<Offsets>& axes) {
       mine.parts.push_back({entry, moments(axes, data(mine), nullptr)});
+      mine.parts.back().moments.nan -= blanked;
       if (tendency_axis_ != Sweep::kNone) add_tendencies(entry, axes, mine);
     });
     bool joins_before = false, joins_behind = false;
@@ -141,10 +152,51 @@ class VariablePass {
     bool has_border = false;
   };
 
-  static std::vector<const Positions*> selection(const Variable& variable, const View& view) {
-    std::vector<const Positions*> positions;
-    for (const std::string& dim : variable.dims) positions.push_back(&view.selected(dim));
+  /// What samples reach, but everything selected along dimensions that keep numbers of their own:
+  /// each has a number.
+  static std::vector<Positions> positions_along(const View& view, std::uint32_t number,
+                                                const std::vector<std::string>& per) {
+    std::vector<Positions> positions = positions_to_read(view, number);
+    const std::vector<std::string>& dims = view.variables()[number]->dims;
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      if (std::find(per.begin(), per.end(), dims[d]) != per.end())
+        positions[d] = view.selected(dims[d]);
     return positions;
+  }
+
+  /// Where positions along the tendency's dimension do not follow the one before them in the
+  /// selection: between them lie some that no sample reaches.
+  void find_jumps(const Positions& selected) {
+    const std::vector<std::int64_t>& indices = sweep_.indices(tendency_axis_);
+    jumps_.assign(indices.size(), false);
+    if (selected.is_range()) {
+      for (std::size_t i = 1; i < indices.size(); ++i) jumps_[i] = indices[i] != indices[i - 1] + 1;
+      return;
+    }
+    std::vector<std::int64_t> all;
+    for (std::int64_t i = 0; i < selected.size(); ++i) all.push_back(selected[i]);
+    std::sort(all.begin(), all.end());
+    for (std::size_t i = 1; i < indices.size(); ++i)
+      jumps_[i] = *std::upper_bound(all.begin(), all.end(), indices[i - 1]) != indices[i];
+  }
+  /// Of the first position of a piece, or another one.
+  bool is_jump(const Sweep::Piece& piece, std::size_t place = 0) const {
+    return jumps_[static_cast<std::size_t>(piece.axes[tendency_axis_].first) + place];
+  }
+
+  /// Sets elements of other parts of the view's split to NaN, in a copy; gives their number in each
+  /// entry, which is the same in all.
+  std::int64_t blank_others(const Sweep::Piece& piece,
+                            std::shared_ptr<const Buffer>& values) const {
+    auto copy = std::make_shared<Buffer>(values->size());
+    std::memcpy(copy->data(), values->data(), values->size());
+    std::vector<std::span<const std::int64_t>> indices;
+    for (const Sweep::Axis& axis : piece.axes) indices.emplace_back(axis.indices);
+    std::int64_t blanked = mask_.blank(piece.box, indices, reinterpret_cast<double*>(copy->data()));
+    for (const std::size_t k : kept_)
+      blanked /= static_cast<std::int64_t>(piece.axes[k].indices.size());
+    values = std::move(copy);
+    return blanked;
   }
 
   static std::size_t tendency_axis(const Variable& variable, const std::vector<std::string>& per,
@@ -216,8 +268,9 @@ class VariablePass {
     }
     axes[tendency_axis_] = {0};
     for (std::size_t i = 1; i < steps.size(); ++i)
-      slot.tendencies.push_back(
-          {entry, moments(axes, data(slot) + steps[i], data(slot) + steps[i - 1])});
+      if (!is_jump(slot.piece, i))
+        slot.tendencies.push_back(
+            {entry, moments(axes, data(slot) + steps[i], data(slot) + steps[i - 1])});
   }
 
   /// Does this piece go on along the tendency's dimension where the one before it ends?
@@ -244,10 +297,11 @@ class VariablePass {
     });
     std::vector<Part> border;
     std::size_t i = 0;
-    for_each_entry(mine->piece, [&](std::int64_t entry, const std::vector<Offsets>& axes) {
-      border.push_back({entry, difference_moments(one_step(axes), data(*mine) + first, from[i++],
-                                                  data(*before) + last)});
-    });
+    if (!is_jump(mine->piece))
+      for_each_entry(mine->piece, [&](std::int64_t entry, const std::vector<Offsets>& axes) {
+        border.push_back({entry, difference_moments(one_step(axes), data(*mine) + first, from[i++],
+                                                    data(*before) + last)});
+      });
     const std::lock_guard lock(mutex_);
     Slot& slot = slots_.at(number);
     slot.border = std::move(border);
@@ -315,8 +369,11 @@ class VariablePass {
   }
 
   const Variable& variable_;
+  const VariableMask mask_;
+  const std::vector<Positions> reached_;  // per dimension
   const Sweep sweep_;
   std::size_t tendency_axis_ = Sweep::kNone;
+  std::vector<bool> jumps_;        // per distinct index along the tendency's dimension
   std::vector<std::size_t> kept_;  // dimensions of the array
   std::vector<const Positions*> kept_positions_;
   std::int64_t entries_ = 1;
@@ -394,13 +451,21 @@ std::vector<VariableStatistics> compute_statistics(Engine& engine, const Dataset
                                                    const StatisticsProgress& progress) {
   const std::vector<std::string> per = options.per ? *options.per : vertical_dims(dataset);
   const std::string tendency = options.tendency ? *options.tendency : time_dim(dataset);
+  const PartMask part(view);
+  for (const std::string& dim : part.dims())
+    if (std::count(per.begin(), per.end(), dim) > 0)
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("no numbers for each '{0}': the parts of the view's split differ along it",
+                      dim));
   for (const std::string& dim : per) dataset.dim_size(dim);
   if (!tendency.empty()) dataset.dim_size(tendency);
   std::vector<std::unique_ptr<VariablePass>> passes;
   std::int64_t all = 0, before = 0;
-  for (const Variable* variable : view.variables()) {
-    if (!variable->cf.decoded.is_float() && !variable->cf.decoded.is_integer()) continue;
-    passes.push_back(std::make_unique<VariablePass>(*variable, view, per, tendency));
+  for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
+    const DataType& type = view.variables()[v]->cf.decoded;
+    if (!type.is_float() && !type.is_integer()) continue;
+    passes.push_back(std::make_unique<VariablePass>(view, v, part, per, tendency));
     all += passes.back()->sweep().pieces();
   }
   std::vector<VariableStatistics> results;

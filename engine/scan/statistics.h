@@ -1,6 +1,6 @@
 #pragma once
 // Statistics of what a view selects: each selected element once, whatever the windows are, as it is
-// decoded.
+// decoded, but for positions that restrictions ("samples") keep every sample from.
 //
 // Chunks are read once, in parallel. Parts are put together in the order of the chunks, so that the
 // result depends on the store and the selection alone, to the last bit.
@@ -19,7 +19,7 @@ struct StatisticsOptions {
   /// Dimensions that keep numbers of their own for each position. Default: vertical_dims().
   std::optional<std::vector<std::string>> per;
   /// The dimension of the tendencies: differences between neighbouring selected positions, in
-  /// stored order. Empty: none. Default: time_dim().
+  /// stored order, where samples reach both. Empty: none. Default: time_dim().
   std::optional<std::string> tendency;
 };
 

@@ -125,7 +125,7 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress) const
                              ArrayReads::Purpose::scan);
   };
 
-  std::int64_t next = 0;
+  std::int64_t next = 0, reported = 0;
   std::unique_lock lock(state->mutex);
   for (;;) {
     const bool begins = !state->error && next < pieces_ && next - state->done < at_once;
@@ -142,12 +142,15 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress) const
       }
       continue;
     }
+    if (state->done != reported) {  // pieces may also end while progress() runs
+      reported = state->done;
+      lock.unlock();
+      if (progress) progress(reported);
+      lock.lock();
+      continue;
+    }
     if (state->running == 0) break;
     state->changed.wait(lock);
-    const std::int64_t done = state->done;
-    lock.unlock();
-    if (progress) progress(done);
-    lock.lock();
   }
   if (state->error) std::rethrow_exception(state->error);
 }

@@ -11,6 +11,13 @@
 
 namespace batchfs {
 
+/// Per dimension of a variable, as the functions below take them.
+inline std::vector<const Positions*> pointers(const std::vector<Positions>& positions) {
+  std::vector<const Positions*> result;
+  for (const Positions& each : positions) result.push_back(&each);
+  return result;
+}
+
 /// How many chunks of a variable hold something of a selection, given per dimension of the array.
 /// Throws not_supported past 2^63.
 std::int64_t touched_chunks(const Variable& variable,
@@ -49,7 +56,8 @@ class Sweep {
   /// any order, but a piece is begun only when all that come much before it are done.
   using Use = std::function<void(std::int64_t number, const Piece& piece,
                                  std::shared_ptr<const Buffer> values)>;
-  /// Called from the thread that called read().
+  /// Called from the thread that called read(), with growing numbers, the last of them pieces()
+  /// where nothing fails.
   using Progress = std::function<void(std::int64_t pieces_done)>;
   /// Reads all pieces, decoded. Waits for the end; throws the first error. Not for workers of this
   /// engine.

@@ -13,6 +13,7 @@
 #include "engine/scan/shard_members.h"
 #include "engine/scan/verify_form.h"
 #include "engine/scan/verify_slots.h"
+#include "engine/view/samples/reached.h"
 
 namespace batchfs {
 
@@ -395,10 +396,14 @@ class Scan {
 
 }  // namespace
 
-VerifyTarget selected_chunks(const Variable& variable, const View& view) {
+VerifyTarget selected_chunks(const View& view, std::uint32_t number) {
+  const Variable& variable = *view.variables()[number];
+  // The view is one part of a split; the others reach the rest.
+  const std::vector<Positions> reached =
+      view.split() ? positions_selected(view, number) : positions_to_read(view, number);
   VerifyTarget target{variable.metadata, ChunkSelection(variable.array->grid().counts().size())};
   for (std::size_t d = 0; d < variable.dims.size(); ++d) {
-    const Positions& positions = view.selected(variable.dims[d]);
+    const Positions& positions = reached[d];
     const std::int64_t length = variable.array->grid().chunk_shape()[d];
     std::vector<std::int64_t> chunks;
     if (positions.is_range()) {

@@ -27,8 +27,8 @@ struct VerifyTarget {
   std::optional<ChunkSelection> chunks;
 };
 
-/// The chunks that a view selects of a variable.
-VerifyTarget selected_chunks(const Variable& variable, const View& view);
+/// The chunks of a variable, a number in View::variables(), that the samples of a view reach.
+VerifyTarget selected_chunks(const View& view, std::uint32_t variable);
 
 struct VerifyOptions {
   int threads = 0;           // 0: one per core

@@ -15,9 +15,6 @@ VerifyForm::VerifyForm(const std::shared_ptr<Store>& store, const VerifyTarget& 
   if (!array.unsupported.empty()) throw Error(ErrorCode::not_supported, array.unsupported);
   objects = grid = ChunkGrid(array.shape, array.chunk_shape);
   if (array.type.is_variable()) {
-    if (array.type.kind != Kind::variable_string)
-      throw Error(ErrorCode::not_supported,
-                  "elements of any length other than strings are not supported");
     strings = std::make_unique<const StringArray>(store, metadata);
   } else {
     const ChunkLayout layout{array.chunk_shape, array.type, array.fill_value};

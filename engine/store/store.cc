@@ -2,17 +2,23 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include "engine/base/budget.h"
 #include "engine/base/limits.h"
 #include "engine/store/cache/disk_cache.h"
 #include "engine/store/cloud/cloud_store.h"
 #include "engine/store/cloud/http_store.h"
+#include "engine/store/decompression.h"
 #include "engine/store/icechunk/icechunk_store.h"
 #include "engine/store/local/local.h"
 #include "engine/store/object_versions.h"
+#include "engine/store/references/parquet_references.h"
+#include "engine/store/references/reference_json.h"
+#include "engine/store/references/reference_store.h"
 #include "engine/store/store_kind.h"
 #include "engine/store/uri.h"
 #include "engine/store/zip/zip_store.h"
@@ -29,20 +35,29 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-std::shared_ptr<Store> open_remote_store(const std::string& scheme, const std::string& url,
-                                         const StoreConfig& config) {
+/// A file that holds a store is an object of the place that it is in.
+struct ObjectUrl {
+  std::string folder, name;  // no name: it cannot be an object
+};
+
+/// What follows '?' in an address belongs to every request; in the name of an object it is a
+/// character as any other.
+ObjectUrl split_object_url(const std::string& scheme, const std::string& url) {
   const bool is_web = scheme == "http" || scheme == "https";
-  // An archive is an object of the place that holds it. What follows '?' in an address belongs to
-  // every request; in the name of an object it is a character as any other.
   const bool has_query = is_web || scheme.starts_with("az") || scheme.starts_with("abfs");
   const std::size_t end = has_query ? std::min(url.find_first_of("?#"), url.size()) : url.size();
   const std::size_t slash = url.rfind('/', end);
-  const std::string place = url.substr(0, end);
-  if (place.ends_with(".zip") && slash > scheme.size() + 2) {
-    const std::string name = place.substr(slash + 1);
-    return open_zip_store(open_remote_store(scheme, url.substr(0, slash) + url.substr(end), config),
-                          is_web ? percent_decode(name) : name, config.memory);
-  }
+  if (slash == std::string::npos || slash <= scheme.size() + 2) return {};
+  const std::string name = url.substr(slash + 1, end - std::min(end, slash + 1));
+  return {url.substr(0, slash) + url.substr(end), is_web ? percent_decode(name) : name};
+}
+
+std::shared_ptr<Store> open_remote_store(const std::string& scheme, const std::string& url,
+                                         const StoreConfig& config) {
+  const bool is_web = scheme == "http" || scheme == "https";
+  if (const ObjectUrl parts = split_object_url(scheme, url); parts.name.ends_with(".zip"))
+    return open_zip_store(open_remote_store(scheme, parts.folder, config), parts.name,
+                          config.memory);
   CloudStore opened =
       is_web ? CloudStore{open_http_store(url, config), ""} : open_cloud_store(url, config);
   if (config.cache_dir.empty()) return opened.store;
@@ -102,7 +117,103 @@ std::shared_ptr<Store> open_plain_store(const std::string& url, const StoreConfi
       path, {.follow_links = config.follow_links, .versions = version_options(config)});
 }
 
-constexpr std::string_view kIcechunk = "icechunk+";
+/// Opens a place outside of a store that refers to it: with nothing of what the user said for the
+/// store itself that names a server, or who asks it.
+std::function<std::shared_ptr<Store>(const std::string&)> opener_outside(
+    const StoreConfig& config) {
+  StoreConfig outside = config;
+  outside.cache_dir.clear();
+  outside.versions.reset();
+  outside.endpoint.clear();
+  outside.region.clear();
+  outside.profile.clear();
+  outside.redirects = outside.revalidate = false;
+  return [outside](const std::string& place) { return open_plain_store(place, outside); };
+}
+
+constexpr std::string_view kIcechunk = "icechunk+", kReference = "reference::";
+
+std::uint64_t memory_of(const StoreConfig& config) {
+  return config.memory != 0 ? config.memory : default_memory_budget();
+}
+
+/// Does a file of this name hold the JSON of a reference set, perhaps compressed?
+bool is_json_name(std::string_view name) {
+  constexpr std::string_view kEndings[] = {".json", ".json.gz", ".json.zst", ".json.zstd"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [name](std::string_view ending) { return name.ends_with(ending); });
+}
+
+/// The set in a JSON text: half of the memory is for the text, half for what it says.
+std::shared_ptr<Store> open_json_set(Buffer bytes, std::shared_ptr<Store> folder,
+                                     const std::string& name, const StoreConfig& config) {
+  const std::string url = folder->url() + "/" + name;
+  try {
+    if (compression_of(bytes.span()) != FileCompression::none)
+      bytes = decompress_file(bytes.span(), memory_of(config) / 2);
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    auto table = references::parse_reference_json(text, memory_of(config) / 2);
+    return references::open_reference_store(
+        url,
+        references::references_of(
+            std::move(table), fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())), url),
+        {std::move(folder), opener_outside(config), config.outside});
+  } catch (Error& error) {
+    throw error.at(url);
+  }
+}
+
+/// The set of Parquet files in a folder; nullptr where there is none.
+std::shared_ptr<Store> open_parquet_set(std::shared_ptr<Store> folder, const StoreConfig& config) {
+  const ByteRange whole{0, UINT64_MAX, false, memory_of(config) / 2};
+  const std::optional<Buffer> bytes = folder->read(".zmetadata", whole);
+  if (!bytes) return nullptr;
+  const std::string url = folder->url();
+  try {
+    auto set = references::open_parquet_references(
+        folder, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, memory_of(config));
+    if (set == nullptr) return nullptr;
+    return references::open_reference_store(
+        url, std::move(set), {std::move(folder), opener_outside(config), config.outside});
+  } catch (Error& error) {
+    throw error.at(url);
+  }
+}
+
+/// The reference set whose file `url` names; nullptr for what cannot be one.
+std::shared_ptr<Store> open_reference_file(const std::string& url, const StoreConfig& config) {
+  const ByteRange whole{0, UINT64_MAX, false, memory_of(config) / 2};
+  const std::size_t colon = url.find("://");
+  const std::string scheme = colon == std::string::npos ? "" : url.substr(0, colon);
+  if (!scheme.empty() && scheme != "file") {
+    const ObjectUrl parts = split_object_url(scheme, url);
+    if (!is_json_name(parts.name)) return nullptr;
+    auto folder = open_remote_store(scheme, parts.folder, config);
+    std::optional<Buffer> bytes = folder->read(parts.name, whole);
+    return bytes ? open_json_set(std::move(*bytes), std::move(folder), parts.name, config)
+                 : nullptr;
+  }
+  const std::filesystem::path file = scheme.empty() ? url : url.substr(colon + 3);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return nullptr;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  const std::string name = file.filename().string();
+  // This file is the user's word, and may be a link to anywhere.
+  const auto holder = open_local_store(folder, {.follow_links = true});
+  const auto head = holder->read(name, {0, kKindBytes});
+  if (!head) return nullptr;
+  const std::string_view text(reinterpret_cast<const char*>(head->data()), head->size());
+  const bool is_compressed = compression_of(head->span()) != FileCompression::none;
+  if (kind_of_file(head->span()) != StoreKind::kerchunk_json &&
+      !(is_json_name(name) && (is_compressed || references::may_be_reference_json(text))))
+    return nullptr;
+  std::optional<Buffer> bytes = holder->read(name, whole);
+  if (!bytes) return nullptr;
+  return open_json_set(std::move(*bytes),
+                       open_local_store(folder, {.follow_links = config.follow_links,
+                                                 .versions = version_options(config)}),
+                       name, config);
+}
 
 /// nullptr where there is none.
 std::shared_ptr<Store> open_repository(std::shared_ptr<Store> objects, const std::string& url,
@@ -112,27 +223,42 @@ std::shared_ptr<Store> open_repository(std::shared_ptr<Store> objects, const std
   fresh.cache_dir.clear();
   fresh.versions.reset();
   fresh.revalidate = true;
-  // Of what the user said for the repository, nothing that names a server or who asks it.
-  StoreConfig outside = fresh;
-  outside.endpoint.clear();
-  outside.region.clear();
-  outside.profile.clear();
-  outside.redirects = outside.revalidate = false;
-  const auto open = [outside](const std::string& place) {
-    return open_plain_store(place, outside);
-  };
   auto entry = is_archive ? objects : open_plain_store(url, fresh);
-  return open_icechunk_store({std::move(entry), std::move(objects), open}, config.icechunk,
-                             config.memory != 0 ? config.memory : default_memory_budget());
+  return open_icechunk_store(
+      {std::move(entry), std::move(objects), opener_outside(config), config.outside},
+      config.icechunk, memory_of(config));
+}
+
+void refuse_versions(const StoreConfig& config, const Store& store) {
+  if (config.icechunk.names_a_version())
+    throw Error(ErrorCode::invalid_argument,
+                "--branch, --tag, --snapshot and --as-of are for Icechunk repositories, which "
+                "this is not",
+                store.url());
 }
 
 }  // namespace
 
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config) {
-  const bool is_repository = url.starts_with(kIcechunk);
-  const std::string place = is_repository ? url.substr(kIcechunk.size()) : url;
+  const bool is_repository = url.starts_with(kIcechunk), is_set = url.starts_with(kReference);
+  const std::string place = url.substr(is_repository ? kIcechunk.size()
+                                       : is_set      ? kReference.size()
+                                                     : 0);
   if (place.empty()) throw Error(ErrorCode::invalid_argument, "the store's path is empty");
+  if (!is_repository) {
+    if (auto set = open_reference_file(place, config)) {
+      refuse_versions(config, *set);
+      return set;
+    }
+  }
   std::shared_ptr<Store> store = open_plain_store(place, config);
+  if (is_set) {
+    if (auto set = open_parquet_set(store, config)) return set;
+    throw Error(ErrorCode::not_found,
+                "no reference set: neither a JSON file nor a folder whose .zmetadata has "
+                "record_size",
+                store->url());
+  }
   const bool asked =
       is_repository || config.icechunk.names_a_version() || !config.icechunk.pinned.empty();
   if (!asked && !store->is_local()) return store;  // see find_repository()
@@ -141,18 +267,16 @@ std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& con
     throw Error(ErrorCode::not_found,
                 "no Icechunk repository: neither repo nor refs/branch.main/ref.json is there",
                 store->url());
-  if (config.icechunk.names_a_version())
-    throw Error(ErrorCode::invalid_argument,
-                "--branch, --tag, --snapshot and --as-of are for Icechunk repositories, which "
-                "this is not",
-                store->url());
+  refuse_versions(config, *store);
   return store;
 }
 
 std::shared_ptr<Store> find_repository(std::shared_ptr<Store> store, const std::string& url,
                                        const StoreConfig& config) {
-  if (store->is_local() || store->revision()) return nullptr;  // open_store() has looked
-  return open_repository(std::move(store), url, config);
+  if (store->revision()) return nullptr;
+  if (!store->is_local())  // open_store() has looked there
+    if (auto repository = open_repository(store, url, config)) return repository;
+  return open_parquet_set(store, config);
 }
 
 void ListingMemory::add(const Store::Entry& entry, const std::string& where) {

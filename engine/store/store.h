@@ -18,6 +18,7 @@
 #include "engine/base/buffer.h"
 #include "engine/base/error.h"
 #include "engine/store/icechunk/options.h"
+#include "engine/store/virtual/virtual_options.h"
 
 namespace batchfs {
 
@@ -137,6 +138,9 @@ class Store {
   /// nullopt: a store without a history.
   virtual std::optional<Revision> revision() const { return std::nullopt; }
 
+  /// Names all that the store holds where that is fixed and metadata do not tell it; else empty.
+  virtual std::string content_id() const { return {}; }
+
   /// Bytes of the memory budget that the store may take while it is open.
   virtual std::uint64_t held_memory() const { return 0; }
 };
@@ -174,12 +178,20 @@ struct StoreConfig {
   std::uint64_t version_memory = 0;  // bytes for the versions of objects that were read; 0: 64 MiB
   std::shared_ptr<VersionTable> versions;  // of a session, for these; null: of the store's own
   IcechunkOptions icechunk;                // of what is an Icechunk repository
+  VirtualOptions outside;                  // of what refers to files outside of it
 };
 
 /// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip
-/// archive or an Icechunk repository; `icechunk+URL` insists on the latter. Throws not_found when
-/// nothing is there, access_denied, invalid_argument, not_supported.
+/// archive, an Icechunk repository, or a kerchunk reference set (its .json file);
+/// `icechunk+URL` and `reference::URL` insist on these. Throws not_found when nothing is there,
+/// access_denied, invalid_argument, not_supported.
 std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config = {});
+
+/// The repository at a remote `url`, or the reference set of Parquet files, that open_store()
+/// opened as `store`, which holds no Zarr metadata: only then is it looked for, since the question
+/// takes a round trip. nullptr where there is none. Throws as open_store().
+std::shared_ptr<Store> find_repository(std::shared_ptr<Store> store, const std::string& url,
+                                       const StoreConfig& config);
 
 /// The memory of one listing, counted: of all entries together at most kMaxListing bytes.
 class ListingMemory {

@@ -33,18 +33,10 @@ constexpr std::pair<std::string_view, StoreKind> kKindMagic[] = {
 };
 
 constexpr std::pair<std::string_view, StoreKind> kEndings[] = {
-    {".nc", StoreKind::hdf5},
-    {".nc4", StoreKind::hdf5},
-    {".h5", StoreKind::hdf5},
-    {".hdf5", StoreKind::hdf5},
-    {".grib", StoreKind::grib},
-    {".grb", StoreKind::grib},
-    {".grib2", StoreKind::grib},
-    {".grb2", StoreKind::grib},
-    {".tif", StoreKind::tiff},
+    {".nc", StoreKind::hdf5},    {".nc4", StoreKind::hdf5},  {".h5", StoreKind::hdf5},
+    {".hdf5", StoreKind::hdf5},  {".grib", StoreKind::grib}, {".grb", StoreKind::grib},
+    {".grib2", StoreKind::grib}, {".grb2", StoreKind::grib}, {".tif", StoreKind::tiff},
     {".tiff", StoreKind::tiff},
-    {".json", StoreKind::kerchunk_json},
-    {".parq", StoreKind::kerchunk_parquet},
 };
 
 /// What the kind is called, and how to get at its values.
@@ -55,11 +47,9 @@ std::pair<std::string_view, std::string_view> words(StoreKind kind) {
       return {"an Icechunk repository without a branch main, or from before Icechunk 0.1.3",
               "name a branch with --branch, or write it again with a newer Icechunk"};
     case StoreKind::kerchunk_json:
-      return {"a kerchunk reference set (JSON)",
-              "open it with xarray's engine \"kerchunk\" and write a Zarr copy with to_zarr()"};
+      return {"a kerchunk reference set (JSON)", "name the file itself as the store"};
     case StoreKind::kerchunk_parquet:
-      return {"a kerchunk reference set (Parquet)",
-              "open it with xarray's engine \"kerchunk\" and write a Zarr copy with to_zarr()"};
+      return {"a kerchunk reference set (Parquet)", "name its folder as the store"};
     case StoreKind::n5:
       return {"an N5 store", "write a Zarr copy of it"};
     case StoreKind::zarr_v1:

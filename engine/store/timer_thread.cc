@@ -11,13 +11,11 @@ using Clock = std::chrono::steady_clock;
 }  // namespace
 
 void TimerThread::post(std::int64_t time, std::function<void()> work) noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopping_) return;
-    items_.push({time, ++posted_, std::move(work)});
-    if (items_.top().number != posted_) return;  // the thread wakes early enough as it is
-  }
-  changed_.notify_one();
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return;
+  items_.push({time, ++posted_, std::move(work)});
+  if (items_.top().number != posted_) return;  // the thread wakes early enough as it is
+  changed_.notify_one();                       // within the lock: the work may end this object
 }
 
 void TimerThread::stop() {

@@ -2,7 +2,9 @@
 // What a batch consists of: its tensors, the chunks that it needs, and where their elements go.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,10 @@ struct TensorSpec {
   std::vector<std::string> dims;    // "sample" first (xbatcher views: as xbatcher names them)
   Dims shape;                       // of a full batch
   std::array<std::byte, 16> pad{};  // an element for positions outside the selection
-  int stack_axis = -1;              // the axis that "stack" made, of dims
+  /// Of all samples, in their order, where the values are given with the samples and not read from
+  /// the store: `dims` is then "sample" alone.
+  std::shared_ptr<const std::vector<std::byte>> values;
+  int stack_axis = -1;  // the axis that "stack" made, of dims
   std::vector<std::string>
       channels;  // what lies along it: "t2m", "temperature_500"; empty when there are too many
 };
@@ -25,9 +30,10 @@ struct TensorSpec {
 /// One box of one chunk and where its elements go.
 struct Part {
   std::uint32_t tensor = 0;
-  Box source;               // chunk coordinates
-  std::int64_t offset = 0;  // bytes from the tensor's start
-  Dims strides;             // bytes in the tensor, one per array dimension
+  std::int32_t repeat = -1;  // more places of the box, in BatchPlan::repeats; -1: none
+  Box source;                // chunk coordinates
+  std::int64_t offset = 0;   // bytes from the tensor's start
+  Dims strides;              // bytes in the tensor, one per array dimension
 };
 
 /// Elements that lie outside the selection: they are the tensor's `pad`.
@@ -36,6 +42,13 @@ struct Padding {
   std::int64_t offset = 0;  // bytes from the tensor's start
   Dims shape;
   Dims strides;  // bytes in the tensor
+};
+
+/// One element of TensorSpec::values.
+struct GivenValue {
+  std::uint32_t tensor = 0;
+  std::int64_t offset = 0;  // bytes from the tensor's start
+  std::int64_t sample = 0;
 };
 
 /// Everything a batch takes from one chunk.
@@ -50,7 +63,9 @@ struct BatchPlan {
   std::vector<Dims> shapes;           // of each tensor in this batch
   std::vector<ChunkUse> chunks;  // each (variable, chunk) once, in the order they are first needed
   std::vector<Part> parts;
+  std::vector<Repeat> repeats;
   std::vector<Padding> paddings;
+  std::vector<GivenValue> given;
 };
 
 }  // namespace batchfs

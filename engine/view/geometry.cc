@@ -1,5 +1,7 @@
 #include "engine/view/geometry.h"
 
+#include <algorithm>
+
 namespace batchfs {
 
 int window_number(const std::vector<WindowDim>& windows, const std::string& dim) {
@@ -52,8 +54,12 @@ void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64
 }
 
 void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& row) {
-  for (std::size_t d = 0; d < placement.axes.size(); ++d) {
-    const AxisPlacement& axis = placement.axes[d];
+  const std::size_t rank = placement.axes.size();
+  const auto axis_at = [&](std::size_t d) -> const AxisPlacement& {
+    return d < rank ? placement.axes[d] : placement.repeated[d - rank];
+  };
+  for (std::size_t d = 0; d < rank + placement.repeated.size(); ++d) {
+    const AxisPlacement& axis = axis_at(d);
     if (axis.window < 0 || axis.wrap) continue;
     for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
       const std::int64_t first = axis.first(o, row.starts[static_cast<std::size_t>(axis.window)]);
@@ -61,9 +67,9 @@ void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& ro
       if (inside == axis.size) continue;
       // Across the whole of the other dimensions: what overlaps is padding twice.
       Padding padding{placement.tensor, row.offsets[placement.tensor] + placement.base, {}, {}};
-      for (const AxisPlacement& other : placement.axes) {
-        padding.shape.push_back(other.extent());
-        padding.strides.push_back(other.stride);
+      for (std::size_t k = 0; k < rank + placement.repeated.size(); ++k) {
+        padding.shape.push_back(axis_at(k).extent());
+        padding.strides.push_back(axis_at(k).stride);
       }
       padding.shape[d] = axis.size - inside;
       padding.offset += (static_cast<std::int64_t>(o) * axis.size + inside) * axis.stride;
@@ -73,7 +79,7 @@ void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& ro
 }
 
 bool PlanBuilder::merge(Part& part, const Part& next) {
-  if (part.tensor != next.tensor) return false;
+  if (part.tensor != next.tensor || part.repeat != next.repeat) return false;
   int joined = -1;
   for (std::size_t d = 0; d < part.source.shape.size(); ++d) {
     if (part.source.start[d] == next.source.start[d] &&
@@ -100,6 +106,51 @@ bool PlanBuilder::merge(Part& part, const Part& next) {
   return true;
 }
 
+void VariablePlacement::repeat_along(AxisPlacement axis) {
+  if (axes.size() + repeated.size() >= kMaxDims)
+    throw Error(ErrorCode::not_supported, "too many dimensions");
+  repeated.push_back(std::move(axis));
+}
+
+std::vector<std::pair<std::int64_t, std::int32_t>> PlanBuilder::repeats_of(
+    const VariablePlacement& placement, const Row& row) {
+  if (placement.repeated.empty()) return {{0, -1}};
+  std::vector<std::pair<std::int64_t, Repeat>> places{{0, {}}};
+  for (const AxisPlacement& axis : placement.repeated) {
+    // Positions of the tensor that follow one another: all, but for those that are padding.
+    std::vector<std::pair<std::int64_t, std::int64_t>> runs;  // first, and how many
+    if (axis.window < 0 || axis.wrap) {
+      runs.emplace_back(0, axis.extent());
+    } else {
+      const std::int64_t start = row.starts[static_cast<std::size_t>(axis.window)];
+      for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
+        const std::int64_t inside =
+            std::clamp<std::int64_t>(axis.selected.size() - axis.first(o, start), 0, axis.size);
+        const std::int64_t first = static_cast<std::int64_t>(o) * axis.size;
+        if (!runs.empty() && runs.back().first + runs.back().second == first)
+          runs.back().second += inside;
+        else if (inside > 0)
+          runs.emplace_back(first, inside);
+      }
+    }
+    std::vector<std::pair<std::int64_t, Repeat>> longer;
+    for (const auto& [offset, repeat] : places)
+      for (const auto& [first, count] : runs) {
+        longer.emplace_back(offset + first * axis.stride, repeat);
+        longer.back().second.counts.push_back(count);
+        longer.back().second.strides.push_back(axis.stride);
+      }
+    places = std::move(longer);
+  }
+  std::vector<std::pair<std::int64_t, std::int32_t>> result;
+  for (const auto& [offset, repeat] : places) {
+    const auto known = std::find(repeats_.begin(), repeats_.end(), repeat);
+    result.emplace_back(offset, static_cast<std::int32_t>(known - repeats_.begin()));
+    if (known == repeats_.end()) repeats_.push_back(repeat);
+  }
+  return result;
+}
+
 void PlanBuilder::add(const VariablePlacement& placement, const Row& row) {
   const ChunkGrid& grid = variables_[placement.variable]->array->grid();
   const std::size_t rank = placement.axes.size();
@@ -110,10 +161,19 @@ void PlanBuilder::add(const VariablePlacement& placement, const Row& row) {
     if (runs_[d].empty()) return;
   }
   const std::int64_t base = row.offsets[placement.tensor] + placement.base;
+  for (const auto& [offset, repeat] : repeats_of(placement, row))
+    add_parts(placement, base + offset, repeat);
+}
+
+void PlanBuilder::add_parts(const VariablePlacement& placement, std::int64_t base,
+                            std::int32_t repeat) {
+  const ChunkGrid& grid = variables_[placement.variable]->array->grid();
+  const std::size_t rank = placement.axes.size();
   Dims at(rank);
   for (;;) {
     Part part;
     part.tensor = placement.tensor;
+    part.repeat = repeat;
     part.offset = base;
     std::int64_t chunk = 0;
     for (std::size_t d = 0; d < rank; ++d) {
@@ -152,6 +212,7 @@ void PlanBuilder::add(const VariablePlacement& placement, const Row& row) {
 
 void PlanBuilder::finish(BatchPlan& plan) {
   plan.paddings = std::move(paddings_);
+  plan.repeats = std::move(repeats_);
   for (Group& group : groups_) {
     plan.chunks.push_back({group.variable, group.chunk,
                            static_cast<std::uint32_t>(plan.parts.size()),

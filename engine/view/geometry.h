@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/dataset/dataset.h"
@@ -44,6 +45,12 @@ struct WindowGrid {
     const std::vector<std::int64_t>* list = restricted(w);
     return list == nullptr ? first[w] + i : (*list)[static_cast<std::size_t>(i)];
   }
+  /// Leaves only these numbers of starts along a dimension, ascending.
+  void keep(std::size_t w, Starts numbers) {
+    allowed.resize(counts.size());
+    counts[w] = static_cast<std::int64_t>(numbers->size());
+    allowed[w] = std::move(numbers);
+  }
   /// Its position in the selection.
   std::int64_t start(std::size_t w, std::int64_t i) const { return number(w, i) * strides[w]; }
 };
@@ -77,6 +84,12 @@ struct VariablePlacement {
   std::uint32_t variable = 0;       // index into View::variables()
   std::int64_t base = 0;            // bytes from the sample's start
   std::vector<AxisPlacement> axes;  // array order
+  /// Dimensions of the tensor that the variable lacks: its values are the same at all of their
+  /// positions.
+  std::vector<AxisPlacement> repeated;
+
+  /// Throws not_supported where a box of the variable would have too many dimensions.
+  void repeat_along(AxisPlacement axis);
 };
 
 /// One window and where its sample begins in each tensor.
@@ -110,6 +123,11 @@ class PlanBuilder {
   static void add_runs(const AxisPlacement& axis, const Row& row, std::int64_t chunk_length,
                        std::vector<Run>& runs);
   void add_paddings(const VariablePlacement& placement, const Row& row);
+  /// The places along the dimensions that the placement repeats, each once: where its first box
+  /// goes, in bytes from the sample's, and the others from there.
+  std::vector<std::pair<std::int64_t, std::int32_t>> repeats_of(const VariablePlacement& placement,
+                                                                const Row& row);
+  void add_parts(const VariablePlacement& placement, std::int64_t base, std::int32_t repeat);
   static bool merge(Part& part, const Part& next);
 
   const std::vector<const Variable*>& variables_;
@@ -117,6 +135,7 @@ class PlanBuilder {
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>
       by_chunk_;                        // hash of (variable, chunk)
   std::vector<std::vector<Run>> runs_;  // per dimension, reused
+  std::vector<Repeat> repeats_;         // distinct
   std::vector<Padding> paddings_;
 };
 

@@ -10,6 +10,7 @@
 #include "engine/view/order/order_spec.h"
 #include "engine/view/view_hints.h"
 #include "engine/view/view_limits.h"
+#include "engine/zarr/ome/level.h"
 
 namespace batchfs {
 
@@ -111,7 +112,7 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
   TensorDefinition tensor;
   tensor.name = checked_name(json, name);
   tensor.path = json.path();
-  allow_only(json, {"variables", "offsets", "stack", "dims"}, view_hints::kTensor);
+  allow_only(json, {"variables", "offsets", "stack", "dims", "broadcast"}, view_hints::kTensor);
   tensor.variables = unique_strings(json.at("variables"));
   if (const auto offsets = json.find("offsets"))
     for (const auto& [dim, list] : offsets->members()) {
@@ -126,6 +127,7 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
     if (tensor.stack->empty()) throw stack->error("the name is empty");
   }
   if (const auto dims = json.find("dims")) tensor.dims = unique_strings(*dims);
+  if (const auto broadcast = json.find("broadcast")) tensor.broadcast = broadcast->boolean();
   if (tensor.variables.size() > 1 && !tensor.stack)
     throw json.error(
         "several variables in one tensor need \"stack\": the name of the dimension that joins "
@@ -212,14 +214,20 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         parse_json(without_comments(text, where), where, {.allow_nan = false, .unique_keys = true});
     const JsonRef root(spec.document, "");
     if (!root.is_object()) throw root.error("a view is a JSON object");
-    allow_only(
-        root,
-        {"$schema", "name", "variables", "select", "window", "tensors", "batch", "order", "epochs",
-         "dtype", "normalize", "missing", "formats", "xbatcher", "samples", "reserve"},
-        view_hints::kView);
+    allow_only(root,
+               {"$schema", "name", "group", "level", "variables", "select", "window", "tensors",
+                "batch", "order", "epochs", "dtype", "normalize", "missing", "formats", "xbatcher",
+                "samples", "reserve", "split"},
+               view_hints::kView);
     if (const auto schema = root.find("$schema")) schema->string();  // for editors
+    if (const auto group = root.find("group")) group->string();  // who opens the store chooses it
+    if (const auto level = root.find("level")) parse_level(*level);  // the same
+    if (options.level) spec.document["level"] = *options.level;
     const auto name_json = root.find("name");
-    spec.name = name_json ? checked_name(*name_json, name_json->string()) : name;
+    const ChosenPart chosen = choose_part(root, options.part, options.first_part);
+    spec.split = chosen.split, spec.part = chosen.part;
+    const auto of_part = [&](const char* key) { return find_of_part(root, chosen, key); };
+    spec.name = (name_json ? checked_name(*name_json, name_json->string()) : name) + chosen.suffix;
     if (!is_file_name(spec.name))
       throw root.error(fmt::format("'{}' cannot be a view's name", spec.name));
     if (const auto variables = root.find("variables")) spec.variables = unique_strings(*variables);
@@ -228,7 +236,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         spec.select.emplace_back(dim, parse_selector(selector));
     const auto xbatcher = root.find("xbatcher");
     if (xbatcher) {
-      for (const char* key : {"window", "batch", "tensors", "samples", "reserve"})
+      for (const char* key : {"window", "batch", "tensors", "samples", "reserve", "split"})
         if (const auto other = root.find(key))
           throw other->error(fmt::format("a view has either \"xbatcher\" or \"{}\"", key));
       spec.xbatcher = parse_xbatcher(*xbatcher);
@@ -240,7 +248,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         spec.tensors.push_back(parse_tensor(tensor, definition));
       if (spec.tensors.empty()) throw tensors->error("name at least one tensor");
     }
-    if (const auto batch = root.find("batch")) {
+    if (const auto batch = of_part("batch")) {
       if (batch->is_object()) {
         allow_only(*batch, {"size", "remainder"}, view_hints::kBatch);
         if (const auto size = batch->find("size")) spec.batch_size = size->integer(1, kMaxBatch);
@@ -255,7 +263,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         spec.batch_size = batch->integer(1, kMaxBatch);
       }
     }
-    if (const auto order = root.find("order")) {
+    if (const auto order = of_part("order")) {
       if (order->is_string())
         throw order->error(
             fmt::format("expected an object; write {{\"shuffle\": {}}}", order->value().dump()));
@@ -276,7 +284,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
         throw order->error("xbatcher's batches have their own order; leave \"shuffle\" out");
       parse_lanes(*order, spec);
     }
-    if (const auto epochs = root.find("epochs")) parse_epochs(*epochs, spec);
+    if (const auto epochs = of_part("epochs")) parse_epochs(*epochs, spec);
     if (const auto dtype = root.find("dtype"); dtype && !options.as_decoded) {
       const std::string value =
           choice(*dtype, {"float16", "bfloat16", "float32", "float64"}, view_hints::kTypes);
@@ -284,11 +292,11 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     }
     if (const auto normalize = root.find("normalize"); normalize && !options.as_decoded)
       spec.normalize = parse_normalize(*normalize, options.read_file);
-    if (const auto missing = root.find("missing"); missing && !options.as_decoded) {
+    if (const auto missing = of_part("missing"); missing && !options.as_decoded) {
       if (missing->is_string())
         throw missing->error(
             fmt::format("expected an object; write {{\"nan\": {}}}", missing->value().dump()));
-      allow_only(*missing, {"nan", "value"}, view_hints::kMissing);
+      allow_only(*missing, {"nan", "value", "at_most", "variables"}, view_hints::kMissing);
       if (const auto nan = missing->find("nan")) {
         const std::string value =
             choice(*nan, {"keep", "fill", "skip"}, view_hints::kMissingValues);
@@ -301,10 +309,18 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
           throw value->error("it goes with \"nan\": \"fill\"");
         spec.fill_value = value->number();
       }
+      spec.skip = parse_skip_rule(*missing, spec.missing == ViewSpec::Missing::skip);
       if (spec.missing == ViewSpec::Missing::skip && xbatcher)
         throw missing->error("xbatcher's batches cannot be skipped; take \"window\"");
     }
-    if (const auto samples = root.find("samples")) spec.samples = parse_samples(*samples);
+    if (const auto samples = root.find("samples")) {
+      spec.samples = parse_samples(*samples);
+      spec.list = parse_list(*samples, options.file_path);
+      if (spec.list && spec.split)
+        throw samples->at("list").error(
+            "a list has no \"split\"; give a view of its own to the list of each part");
+      spec.weights = parse_weights(*samples, options.file_path);
+    }
     if (const auto reserve = root.find("reserve")) {
       for (const auto& [dim, list] : reserve->members())
         spec.reserve.push_back(parse_offsets(dim, list));

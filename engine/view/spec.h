@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "engine/dataset/selection.h"
+#include "engine/view/list/list_spec.h"
+#include "engine/view/list/weights.h"
 #include "engine/view/normalize.h"
 #include "engine/view/order/order.h"
 #include "engine/view/samples/sample_spec.h"
+#include "engine/view/samples/skip_rule.h"
+#include "engine/view/split/split_spec.h"
 
 namespace batchfs {
 
@@ -40,7 +44,8 @@ struct TensorDefinition {
   std::vector<std::pair<std::string, std::shared_ptr<const LabelOffsets>>> by_label;
   std::optional<std::string> stack;
   std::optional<std::vector<std::string>> dims;
-  std::string path;  // in the file, for messages
+  bool broadcast = false;  // variables are repeated along dimensions of the tensor that they lack
+  std::string path;        // in the file, for messages
 
   /// The steps given along a dimension; null: none are.
   const std::vector<std::int64_t>* offsets_along(const std::string& dim) const {
@@ -81,8 +86,13 @@ struct ViewSpec {
   std::optional<NormalizeSpec> normalize;
   Missing missing = Missing::keep;
   double fill_value = 0;
+  SkipRule skip;  // with Missing::skip
   SampleSpec samples;
-  std::vector<OffsetList> reserve;  // windows are counted as if these offsets existed
+  std::optional<ListSpec> list;        // the samples one by one
+  std::optional<WeightsSpec> weights;  // how often each is drawn
+  std::vector<OffsetList> reserve;     // windows are counted as if these offsets existed
+  std::optional<SplitSpec> split;
+  SplitPart part;  // with a split
   std::vector<std::string> formats{"npy"};
   std::optional<XbatcherSpec> xbatcher;
   Json document;  // as written
@@ -91,8 +101,13 @@ struct ViewSpec {
 /// What a view needs beside its own text.
 struct ViewOptions {
   ReadFile read_file;  // empty: files cannot be named
+  FilePath file_path;  // the same, for files that are read piece by piece
   bool as_decoded =
       false;  // leave "normalize", "missing" and "dtype" unread: for making the statistics
+  /// The level of an image that its dataset is of: what "level" and --level came to.
+  std::optional<std::int64_t> level = {};
+  std::optional<std::string> part = {};  // of its split
+  bool first_part = false;               // where `part` names none
 };
 
 /// Throws invalid_argument with the JSON path, or not_supported.

@@ -71,30 +71,56 @@ class Layouter {
                [&](const auto& variable) { return contains(kept_dims(*variable.second), dim); });
   }
 
+  /// Dimensions that the tensor can have: those of the first variable or, where the others are
+  /// repeated, of any of them and of the windows.
+  std::vector<std::string> possible_dims() const {
+    std::vector<std::string> dims = first_dims_;
+    if (!definition_.broadcast) return dims;
+    const auto add = [&](const std::string& dim) {
+      if (!contains(dims, dim)) dims.push_back(dim);
+    };
+    for (const auto& [number, variable] : tensor_.variables)
+      for (const std::string& dim : kept_dims(*variable)) add(dim);
+    for (const WindowDim& window : tensor_.windows) add(window.name);
+    return dims;
+  }
+
   /// The tensor's own dimensions, by their stored names.
   void order_dims() {
     const std::string& first = tensor_.variables.front().second->name;
+    const std::vector<std::string> possible = possible_dims();
     if (definition_.dims) {
       dims_ = *definition_.dims;
-      if (contains(dims_, "sample") && !contains(first_dims_, "sample"))
+      if (contains(dims_, "sample") && !contains(possible, "sample"))
         throw failure("\"dims\" leaves out \"sample\"");
       for (const std::string& dim : dims_)
-        if (!is_stack(dim) && !contains(first_dims_, dim))
-          throw failure(fmt::format("dims: '{}' has no dimension '{}'{}", first, dim,
-                                    did_you_mean(dim, first_dims_)));
+        if (!is_stack(dim) && !contains(possible, dim))
+          throw failure(definition_.broadcast
+                            ? fmt::format("dims: '{}' is a dimension neither of its variables nor "
+                                          "of \"window\"{}",
+                                          dim, did_you_mean(dim, possible))
+                            : fmt::format("dims: '{}' has no dimension '{}'{}", first, dim,
+                                          did_you_mean(dim, possible)));
       if (definition_.stack && !contains(dims_, *definition_.stack))
         throw failure(fmt::format("dims: the stack '{}' is missing", *definition_.stack));
-      if (!definition_.stack && dims_.size() != first_dims_.size())
+      if (!definition_.stack &&
+          !std::all_of(first_dims_.begin(), first_dims_.end(),
+                       [&](const std::string& dim) { return contains(dims_, dim); }))
         throw failure(
             fmt::format("dims: name every dimension of '{}': {}", first, join(first_dims_, ", ")));
     } else {
       if (definition_.stack) dims_.push_back(*definition_.stack);
-      for (const std::string& dim : first_dims_)
-        if (!is_joined(dim)) dims_.push_back(dim);
+      for (const auto& [number, variable] : tensor_.variables) {
+        for (const std::string& dim : kept_dims(*variable))
+          if (!is_joined(dim) && !contains(dims_, dim)) dims_.push_back(dim);
+        if (!definition_.broadcast) break;
+      }
     }
-    if (definition_.stack && contains(first_dims_, *definition_.stack) &&
+    if (definition_.stack && contains(possible, *definition_.stack) &&
         !is_joined(*definition_.stack))
-      throw failure(fmt::format("stack: '{}' is a dimension of '{}'", *definition_.stack, first));
+      throw failure(fmt::format(
+          "stack: '{}' is a dimension of {}", *definition_.stack,
+          contains(first_dims_, *definition_.stack) ? fmt::format("'{}'", first) : "the tensor"));
   }
 
   /// Joined dimensions of each variable, in the first variable's order, and how many channels they
@@ -108,9 +134,11 @@ class Layouter {
       for (const std::string& dim : own)
         if (is_joined(dim) && !contains(mine, dim)) mine.push_back(dim);
       for (const std::string& dim : dims_)
-        if (!is_stack(dim) && !contains(own, dim))
+        if (!is_stack(dim) && !contains(own, dim) && !definition_.broadcast)
           throw failure(
-              fmt::format("'{}' has no dimension '{}', which the tensor has", variable->name, dim));
+              fmt::format("'{}' has no dimension '{}', which the tensor has; "
+                          "\"broadcast\": true repeats it along such dimensions",
+                          variable->name, dim));
       std::int64_t count = 1;
       for (const std::string& dim : mine)
         if (__builtin_mul_overflow(count, extent(tensor_, dim, sizes_), &count)) throw too_large();
@@ -154,9 +182,19 @@ class Layouter {
       VariablePlacement placement{tensor_.number,
                                   number,
                                   definition_.stack ? channel * stride_of(*definition_.stack) : 0,
+                                  {},
                                   {}};
       for (const std::string& dim : variable->dims)
         placement.axes.push_back(axis(dim, layout_.joined[v]));
+      const std::vector<std::string> own = kept_dims(*variable);
+      for (const std::string& dim : dims_)
+        if (!is_stack(dim) && !contains(own, dim)) {
+          try {
+            placement.repeat_along(axis(dim, {}));
+          } catch (const Error& error) {
+            throw failure(fmt::format("'{}': {}", variable->name, error.why()));
+          }
+        }
       channel += channels_[v];
       layout_.placements.push_back(std::move(placement));
     }

@@ -97,6 +97,10 @@ const Variable& View::find_variable(const std::string& name, const std::string& 
 
 ViewScan View::scan() const { throw Error(ErrorCode::internal, "this view skips nothing"); }
 
+void View::visit_windows(const UseWindows&) const {
+  throw Error(ErrorCode::internal, "this view has no windows");
+}
+
 std::shared_ptr<const View> View::with_samples(std::shared_ptr<const SampleIndex>) const {
   throw Error(ErrorCode::internal, "this view skips nothing");
 }
@@ -229,7 +233,7 @@ std::vector<std::string> View::default_variables(const std::vector<std::string>&
   if (names.empty())
     throw Error(ErrorCode::not_found,
                 fmt::format("no variable has the dimensions {}; there are {}", join(dims, ", "),
-                            others.empty() ? "no variables here: name a group of the store"
+                            others.empty() ? "no variables here: name a \"group\" of the store"
                                            : join(others, ", ")));
   return names;
 }
@@ -279,12 +283,25 @@ BatchPlan View::plan(std::int64_t epoch, std::int64_t batch) const {
   for (const Row& row : rows(epoch, batch))
     for (const VariablePlacement& placement : placements_) builder.add(placement, row);
   builder.finish(plan);
+  add_given(plan);
   return plan;
+}
+
+void View::add_given(BatchPlan& plan) const {
+  for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
+    if (tensors_[t].values == nullptr) continue;
+    std::int64_t offset = 0;
+    for (const std::int64_t sample : plan.samples) {
+      plan.given.push_back({t, offset, sample});
+      offset += tensors_[t].type.itemsize;
+    }
+  }
 }
 
 Json View::resolved() const {
   Json view = spec_.document;
   view["name"] = spec_.name;
+  if (!dataset_->path().empty()) view["group"] = dataset_->path();
   if (!view.contains("variables") && !view.contains("tensors")) {
     Json names = Json::array();
     for (const Variable* variable : variables_) names.push_back(variable->name);
@@ -313,9 +330,15 @@ Json View::resolved() const {
     }
     view["normalize"]["statistics"] = std::move(statistics);
   }
+  // With digests: a file that changed is another view.
+  if (spec_.list) view["samples"]["list"] = file_json(spec_.list->file);
+  if (spec_.weights && !spec_.weights->file.name.empty())
+    view["samples"]["weights"] = file_json(spec_.weights->file);
   view["epochs"] = epochs_json(spec_);
   view["missing"] = {{"nan", missing_name(spec_.missing)}};
   if (spec_.missing == ViewSpec::Missing::fill) view["missing"]["value"] = spec_.fill_value;
+  if (spec_.missing == ViewSpec::Missing::skip) add_to_json(spec_.skip, view["missing"]);
+  if (spec_.split) view["split"] = split_json(view["split"], spec_.part);
   view["formats"] = spec_.formats;
   return view;
 }

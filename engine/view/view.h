@@ -4,6 +4,7 @@
 //
 // File format: batchfs-view(5).
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +21,7 @@
 namespace batchfs {
 
 class SampleIndex;
+struct RestrictedView;
 struct ViewScan;
 
 /// Windows that are no samples: how many each restriction left out, in the order of application.
@@ -38,6 +40,7 @@ class View {
   virtual ~View() = default;
 
   const std::string& name() const { return spec_.name; }
+  const std::shared_ptr<const Dataset>& dataset() const { return dataset_; }
   const std::vector<TensorSpec>& tensors() const { return tensors_; }
   const std::vector<std::string>& formats() const { return spec_.formats; }
   virtual std::int64_t samples() const = 0;
@@ -55,6 +58,14 @@ class View {
   virtual Dropped dropped() const { return {}; }
   /// What a user should know about the samples, one line each.
   virtual std::vector<std::string> warnings() const { return {}; }
+
+  /// The split that the view is a part of; nullopt: none.
+  const std::optional<SplitSpec>& split() const { return spec_.split; }
+  const SplitPart& part() const { return spec_.part; }
+  /// Calls `use` with what restricts the view's windows, before missing values do; not for views
+  /// without windows.
+  using UseWindows = std::function<void(const RestrictedView& view, const ViewScan& scan)>;
+  virtual void visit_windows(const UseWindows& use) const;
 
   /// Windows with missing values are no samples ("missing": "skip"), and which those are is not
   /// known yet: until with_samples() says so, samples() counts every window and there are no plans.
@@ -134,6 +145,8 @@ class View {
   /// Writes where the window of a sample begins, a position per window dimension.
   virtual void starts_of(std::int64_t sample, std::int64_t* starts) const = 0;
 
+  /// Adds the values that are given with the plan's samples.
+  void add_given(BatchPlan& plan) const;
   /// Throws when files of the view's formats cannot have this name in them.
   void check_tensor_name(const std::string& name, const std::string& path) const;
   /// Throws not_found with `path` and the nearest name.

@@ -14,6 +14,9 @@ inline constexpr KeyHint kView[] = {
     {"remainder", "write \"batch\": {\"size\": 32, \"remainder\": \"drop\"}"},
     {"shuffle", "write \"order\": {\"shuffle\": \"global\", \"seed\": 0}"},
     {"seed", "write \"order\": {\"shuffle\": \"global\", \"seed\": 0}"},
+    {"train_test_split",
+     "write \"split\": {\"blocks\": {\"time\": \"30d\"}, \"fractions\": "
+     "{\"train\": 0.8, \"val\": 0.2}}"},
     {"sampler", "write \"order\": {\"shuffle\": \"global\", \"seed\": 0}"},
     {"num_workers", "there are no workers; --threads of the command sets how many threads decode"},
     {"workers", "there are no workers; --threads of the command sets how many threads decode"},
@@ -131,6 +134,8 @@ inline constexpr KeyHint kEpochs[] = {
 inline constexpr KeyHint kTensor[] = {
     {"vars", "write \"variables\""},
     {"channels", "variables are joined with \"stack\": \"channel\""},
+    {"repeat", "write \"broadcast\": true"},
+    {"expand", "write \"broadcast\": true"},
     {"lag", "write \"offsets\": {\"time\": [-1]}"},
     {"lags", "write \"offsets\": {\"time\": [-1, 0]}"},
     {"lead", "write \"offsets\": {\"time\": [1]}"},
@@ -148,12 +153,32 @@ inline constexpr KeyHint kSamples[] = {
     {"frequency", "write \"spacing\": {\"time\": \"6h\"}"},
     {"freq", "write \"spacing\": {\"time\": \"6h\"}"},
     {"step", "write \"spacing\": {\"time\": \"6h\"}"},
+    {"filter", "write \"where\", or \"mask\" for a variable of the store"},
+    {"region", "write \"mask\": {\"variable\": \"land_sea_mask\"}"},
+};
+
+inline constexpr KeyHint kSplit[] = {
+    {"train", "write \"parts\": {\"train\": \"rest\"}, or \"fractions\": {\"train\": 0.8}"},
+    {"val", "write \"parts\": {\"val\": [{\"time\": {\"from\": \"2016\"}}]}"},
+    {"test", "write \"parts\": {\"test\": [{\"time\": {\"from\": \"2016\"}}]}"},
+    {"test_size", "write \"fractions\": {\"train\": 0.8, \"test\": 0.2}"},
+    {"train_size", "write \"fractions\": {\"train\": 0.8, \"test\": 0.2}"},
+    {"random_state", "write \"seed\""},
+    {"n_splits", "write \"folds\""},
+    {"k", "write \"folds\""},
+    {"buffer", "write \"gap\""},
+    {"embargo", "write \"gap\""},
+    {"regions", "write \"parts\""},
+    {"shuffle", "write \"draw\": \"permute\" or \"hash\""},
 };
 
 inline constexpr KeyHint kMissing[] = {
     {"fill_value", "write \"nan\": \"fill\", \"value\": 0"},
     {"fill", "write \"nan\": \"fill\", \"value\": 0"},
     {"skip", "write \"nan\": \"skip\""},
+    {"fraction", "write \"at_most\": the share of NaN that a sample may have"},
+    {"threshold", "write \"at_most\": the share of NaN that a sample may have"},
+    {"tensors", "write \"variables\": they may name tensors"},
     {"drop", "write \"nan\": \"skip\""},
 };
 

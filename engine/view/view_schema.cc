@@ -45,6 +45,7 @@ Json View::attributes_of(std::uint32_t tensor) const {
       if (const auto it = own.find(name); it != own.end() && *it == value) both[name] = value;
     shared = std::move(both);
   }
+  if (shared.is_null()) return Json::object();
   if (!normalized || !shared.contains("units")) return shared;
   Json renamed = Json::object();
   for (const auto& [name, value] : shared.items())
@@ -53,7 +54,7 @@ Json View::attributes_of(std::uint32_t tensor) const {
 }
 
 /// A variable of a tensor: its name, the dimensions that went into the stack with their lengths,
-/// slowest first, and the steps of those that have offsets.
+/// slowest first, and the offsets of those that have some: numbers, or durations as text.
 Json View::variable_json(const VariablePlacement& placement, const TensorSpec& tensor) const {
   const Variable& variable = *variables_[placement.variable];
   Json result{{"name", variable.name}};
@@ -61,7 +62,13 @@ Json View::variable_json(const VariablePlacement& placement, const TensorSpec& t
   Json offsets = Json::object();
   for (std::size_t d = 0; d < placement.axes.size(); ++d) {
     const AxisPlacement& axis = placement.axes[d];
-    if (axis.offsets != std::vector<std::int64_t>{0}) offsets[variable.dims[d]] = axis.offsets;
+    if (axis.by_label != nullptr) {
+      Json& texts = offsets[variable.dims[d]] = Json::array();
+      for (const Duration& duration : axis.by_label->durations())
+        texts.push_back(duration_text(duration));
+    } else if (axis.offsets != std::vector<std::int64_t>{0}) {
+      offsets[variable.dims[d]] = axis.offsets;
+    }
     const auto own =
         std::find(tensor.dims.begin(), tensor.dims.end(), tensor_dim(variable.dims[d]));
     const bool in_stack =

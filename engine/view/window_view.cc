@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 
-#include "engine/dataset/circle.h"
-#include "engine/dataset/labels.h"
+#include "engine/view/allowed_windows.h"
+#include "engine/view/batch_coordinates.h"
+#include "engine/view/list/list_groups.h"
+#include "engine/view/list/listed_samples.h"
+#include "engine/view/list/weighted_order.h"
 #include "engine/view/order/chunk_groups.h"
 #include "engine/view/order/epoch_order.h"
 #include "engine/view/samples/missing.h"
@@ -15,6 +17,8 @@
 #include "engine/view/samples/time_windows.h"
 #include "engine/view/tensor_layout.h"
 #include "engine/view/view_kinds.h"
+#include "engine/view/view_limits.h"
+#include "engine/view/window_checks.h"
 
 namespace batchfs {
 
@@ -36,7 +40,7 @@ class WindowView final : public View {
             ErrorCode::invalid_argument,
             fmt::format("window.{}: \"select\" takes one position of it, which drops the dimension",
                         window.dim));
-      if (window.wrap) check_circle(window.dim);
+      if (window.wrap) check_circle(*dataset_, window.dim, selected(window.dim));
       resolve_durations(window, spec_.samples, times);
       window_dims_.push_back(
           {window.dim, window.size, window.wrap, window.edge != WindowSpec::Edge::drop});
@@ -46,9 +50,10 @@ class WindowView final : public View {
     define_tensors(times);
     count_positions(times);
     for (std::uint32_t t = 0; t < definitions_.size(); ++t) add_tensor(t);
-    check_zarr_names();
-    groups_ = chunk_groups(windowed_variables(), spec_.span);
-    if (spec_.order.buffer == 0) spec_.order.buffer = default_mixing(windowed_variables(), groups_);
+    if (list_ != nullptr) add_labels();
+    check_zarr_names(spec_.formats, tensors_);
+    checked_ = checked_placements(spec_.skip, tensors_, variables_, placements_);
+    define_groups();
     define_order();
     check_normalized_names();
     collect_coordinates();
@@ -69,7 +74,8 @@ class WindowView final : public View {
     std::vector<Dims> result;
     const Dims sizes = sizes_of(batch);
     for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
-      result.push_back(sizes == sizes_ ? tensors_[t].shape : lay_out(source(t), sizes).spec.shape);
+      const bool full = sizes == sizes_ || tensors_[t].values != nullptr;
+      result.push_back(full ? tensors_[t].shape : lay_out(source(t), sizes).spec.shape);
       result.back()[0] = rows_of(batch);
     }
     return result;
@@ -83,7 +89,7 @@ class WindowView final : public View {
     plan.samples = batch_samples(epoch, batch);
     plan.shapes = shapes(batch);
     std::vector<TensorLayout> layouts;
-    for (std::uint32_t t = 0; t < tensors_.size(); ++t)
+    for (std::uint32_t t = 0; t < definitions_.size(); ++t)
       layouts.push_back(lay_out(source(t), sizes));
     PlanBuilder builder(variables_);
     std::int64_t r = 0;
@@ -94,6 +100,7 @@ class WindowView final : public View {
       ++r;
     }
     builder.finish(plan);
+    add_given(plan);
     return plan;
   }
 
@@ -105,7 +112,10 @@ class WindowView final : public View {
     ViewScan result;
     result.windows = windows_;
     result.grid = grid_;
+    result.chosen = allowed_;
     result.placements = &placements_;
+    result.checked = spec_.skip.names.empty() ? nullptr : &checked_;
+    result.at_most = spec_.skip.at_most;
     return result;
   }
 
@@ -118,13 +128,21 @@ class WindowView final : public View {
 
   Dropped dropped() const override {
     Dropped all = dropped_;
-    if (index_ != nullptr) all.emplace_back("missing", windows_ - samples_);
+    if (index_ != allowed_) all.emplace_back("missing", allowed() - samples_);
     return all;
   }
 
   std::vector<std::string> warnings() const override {
+    if (list_ != nullptr) return list_warnings(spec_);
     TimeStepsByDim times(*dataset_, selected_);
-    return gap_warnings(restricted_view(times), grid_);
+    std::vector<std::string> lines = gap_warnings(restricted_view(times), grid_);
+    lines.insert(lines.end(), part_warnings_.begin(), part_warnings_.end());
+    return lines;
+  }
+
+  void visit_windows(const UseWindows& use) const override {
+    TimeStepsByDim times(*dataset_, selected_);
+    use(restricted_view(times), scan());
   }
 
   const Order* order() const override { return &spec_.order; }
@@ -132,7 +150,7 @@ class WindowView final : public View {
   std::shared_ptr<const View> with_order(const Order& order) const override {
     ViewSpec spec = spec_;
     spec.order = order;
-    return with(std::move(spec), samples_known_, index_);
+    return with(std::move(spec), samples_known_, index_ == allowed_ ? nullptr : index_);
   }
 
   std::int64_t mixed_samples() const override {
@@ -161,59 +179,12 @@ class WindowView final : public View {
       throw Error(ErrorCode::internal, "the samples of this view are not known yet");
     std::vector<std::int64_t> numbers;
     for (std::int64_t i = 0; i < rows_of(batch); ++i)
-      numbers.push_back(order_->sample((batch * spec_.batch_size + i) % epoch_samples(), epoch));
+      numbers.push_back(sample_at((batch * spec_.batch_size + i) % epoch_samples(), epoch));
     return numbers;
   }
 
   std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const override {
-    std::vector<Coordinate> result;
-    auto taken = [&](const std::string& name) {
-      return std::any_of(tensors_.begin(), tensors_.end(),
-                         [&](const TensorSpec& t) { return t.name == name; }) ||
-             std::any_of(result.begin(), result.end(),
-                         [&](const Coordinate& c) { return c.name == name; });
-    };
-    for (std::size_t w = 0; w < window_dims_.size(); ++w) {
-      const Coordinate* index = index_coordinate(window_dims_[w].name);
-      // Along the samples: the label of each window's first position, or the position itself.
-      const std::string name =
-          window_dims_[w].size == 1 && !is_tensor_dim(tensor_dim(window_dims_[w].name))
-              ? window_dims_[w].name
-              : window_dims_[w].name + "_start";
-      if (taken(name) || is_tensor_dim(name)) continue;
-      const std::vector<Row> all = rows(epoch, batch);
-      const DataType type = index != nullptr ? index->values.type : make_type(Kind::signed_int, 8);
-      const std::size_t itemsize = type.itemsize;
-      NdArray values{type, {static_cast<std::int64_t>(all.size())}, Buffer(all.size() * itemsize)};
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        const std::int64_t start = all[i].starts[w];
-        const std::int64_t position = selected(window_dims_[w].name)[start];
-        const auto* label = index != nullptr ? index->values.data.data() +
-                                                   static_cast<std::size_t>(start) * itemsize
-                                             : reinterpret_cast<const std::byte*>(&position);
-        std::memcpy(values.data.data() + i * itemsize, label, itemsize);
-      }
-      result.push_back({name,
-                        {"sample"},
-                        std::move(values),
-                        index != nullptr ? index->note : "",
-                        index != nullptr ? index->attributes : Json::object()});
-    }
-    for (const Coordinate& coordinate : coordinates_) {
-      const bool is_window =
-          std::any_of(window_dims_.begin(), window_dims_.end(),
-                      [&](const WindowDim& w) { return w.name == coordinate.name; });
-      const std::string name = tensor_dim(coordinate.name);
-      if (is_window || taken(name) || !is_tensor_dim(name)) continue;
-      Buffer copy(coordinate.values.data.size());
-      if (copy.size() > 0) std::memcpy(copy.data(), coordinate.values.data.data(), copy.size());
-      result.push_back({name,
-                        {name},
-                        NdArray{coordinate.values.type, coordinate.values.shape, std::move(copy)},
-                        coordinate.note,
-                        coordinate.attributes});
-    }
-    return result;
+    return coordinates_of_batch(*this, epoch, batch);
   }
 
  protected:
@@ -222,7 +193,7 @@ class WindowView final : public View {
     std::int64_t r = 0;
     for (const std::int64_t number : batch_samples(epoch, batch)) {
       Row row;
-      row.starts.resize(grid_.counts.size());
+      row.starts.resize(window_dims_.size());
       starts_of(number, row.starts.begin());
       for (std::int64_t bytes : sample_bytes_) row.offsets.push_back(r * bytes);
       result.push_back(std::move(row));
@@ -232,6 +203,7 @@ class WindowView final : public View {
   }
 
   void starts_of(std::int64_t sample, std::int64_t* starts) const override {
+    if (list_ != nullptr) return list_->starts(sample, starts);
     std::int64_t number = index_ != nullptr ? index_->window(sample) : sample;
     for (std::size_t w = grid_.counts.size(); w-- > 0;) {
       starts[w] = grid_.start(w, number % grid_.counts[w]);
@@ -240,24 +212,6 @@ class WindowView final : public View {
   }
 
  private:
-  /// Throws where windows that wrap would join the two edges of a region.
-  void check_circle(const std::string& dim) const {
-    const Variable* index = dataset_->index_of(dim);
-    const Positions& positions = selected(dim);
-    if (index == nullptr || positions.size() == 0) return;
-    const NdArray& values = dataset_->index_values(dim);
-    const auto period = period_of(*index, values);
-    if (!period || covers_circle(values, *period, positions)) return;
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format(
-            "window.{0}.wrap: the values of '{0}', {1} to {2}, are a part of the circle, so "
-            "that a window over their end would join two places that are not neighbours; "
-            "leave \"wrap\" out",
-            dim, label_text(values, positions[0]),
-            label_text(values, positions[positions.size() - 1])));
-  }
-
   /// The same dataset, another specification of it.
   std::shared_ptr<const View> with(ViewSpec spec, bool samples_known,
                                    std::shared_ptr<const SampleIndex> index) const {
@@ -266,17 +220,16 @@ class WindowView final : public View {
     if (index == nullptr) return view;
     if (index->windows() != windows_)
       throw Error(ErrorCode::internal, "the samples are those of another view");
-    view->samples_ = index->samples();
-    if (view->samples_ == 0)
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("missing: \"skip\" leaves no sample: each of the {} windows holds a NaN",
-                      windows_));
+    view->index_ = in_both(view->allowed_, index);
+    view->samples_ = view->index_->samples();
+    if (view->samples_ == 0) throw nothing_left(spec_.skip, allowed());
     view->check_batches();
-    view->index_ = std::move(index);
     view->define_order();
     return view;
   }
+
+  /// Windows that restrictions leave, with or without missing values.
+  std::int64_t allowed() const { return allowed_ != nullptr ? allowed_->samples() : windows_; }
 
   std::int64_t rows_of(std::int64_t batch) const {
     if (spec_.remainder == ViewSpec::Remainder::pad) return spec_.batch_size;
@@ -284,30 +237,48 @@ class WindowView final : public View {
         0, std::min(spec_.batch_size, epoch_samples() - batch * spec_.batch_size));
   }
 
+  void define_groups() {
+    const WindowedVariables view = windowed_variables();
+    if (list_ == nullptr) {
+      groups_ = chunk_groups(view, spec_.span);
+    } else if (spec_.order.shuffle == Order::Shuffle::block && !spec_.weights) {
+      SequenceGroups rows = group_sequence(
+          GroupNumbers(view, spec_.span), samples_, window_dims_.size(),
+          [this](std::int64_t row, std::int64_t* starts) { list_->starts(row, starts); });
+      groups_ = std::move(rows.groups);
+      places_ = std::move(rows.places);
+    } else {
+      groups_.axes.push_back({samples_, 0, samples_});
+    }
+    if (spec_.order.buffer == 0)
+      spec_.order.buffer =
+          list_ != nullptr ? default_list_mixing(view, spec_.span) : default_mixing(view, groups_);
+  }
+
   void define_order() {
+    if (spec_.weights) return define_draws();
     order_ = std::make_unique<EpochOrder>(
         spec_.order, groups_, EpochOrder::Sizes{samples_, epoch_samples(), spec_.batch_size},
         index_);
   }
 
-  /// `dim` as tensors call it.
-  bool is_tensor_dim(const std::string& dim) const {
-    return std::any_of(tensors_.begin(), tensors_.end(), [&](const TensorSpec& t) {
-      return std::find(t.dims.begin() + 1, t.dims.end(), dim) != t.dims.end();
-    });
+  void define_draws() {
+    auto draws = sample_draws(
+        spec_, listing_view(), list_.get(), samples_,
+        [this](std::int64_t sample, std::int64_t* starts) { starts_of(sample, starts); });
+    draws_ = std::make_unique<WeightedOrder>(
+        spec_.order, EpochOrder::Sizes{samples_, epoch_samples(), spec_.batch_size},
+        std::move(draws), [this](std::int64_t count, const auto& sample) {
+          return group_sequence(
+              GroupNumbers(windowed_variables(), spec_.span), count, window_dims_.size(),
+              [&](std::int64_t i, std::int64_t* starts) { starts_of(sample(i), starts); });
+        });
   }
 
-  /// In a Zarr batch an array that is named as a dimension is the dimension's coordinate.
-  void check_zarr_names() const {
-    if (std::find(spec_.formats.begin(), spec_.formats.end(), "zarr") == spec_.formats.end())
-      return;
-    for (const TensorSpec& tensor : tensors_)
-      if (tensor.name == "sample" || is_tensor_dim(tensor.name))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("tensors: '{}' is also the name of a dimension, which the format "
-                                "\"zarr\" cannot have; give "
-                                "the tensor another name in \"tensors\"",
-                                tensor.name));
+  std::int64_t sample_at(std::int64_t i, std::int64_t epoch) const {
+    if (draws_ != nullptr) return draws_->sample(i, epoch);
+    const std::int64_t found = order_->sample(i, epoch);
+    return places_.empty() ? found : places_[static_cast<std::size_t>(found)];
   }
 
   void define_tensors(TimeStepsByDim& times) {
@@ -343,37 +314,13 @@ class WindowView final : public View {
 
   void count_positions(TimeStepsByDim& times) {
     reaches_ = resolve_reaches(definitions_, spec_.reserve, window_dims_, *dataset_, times);
+    if (spec_.list) return take_list();
     samples_ = 1;
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
       const WindowSpec& window = spec_.window[w];
       const std::int64_t length = selected(window.dim).size();
-      auto [least, most] = offset_range(window.dim);
-      for (const OffsetList& list : spec_.reserve)
-        if (list.dim == window.dim)
-          for (const std::int64_t step : list.steps) {
-            least = std::min(least, step);
-            most = std::max(most, step);
-          }
-      std::int64_t first = 0, last = -1;  // numbers of the window's starts
-      if (window.wrap) {
-        last = length > 0 ? (length - 1) / window.stride : -1;
-      } else {
-        first = (-least + window.stride - 1) / window.stride;
-        const std::int64_t room = length - window.size - most;
-        last = room >= 0 ? room / window.stride : -1;
-        if (window.edge != WindowSpec::Edge::drop) {
-          // One more when something is left behind the last whole window, and every offset of it
-          // begins inside.
-          const std::int64_t next = std::max(first, last + 1);
-          const bool left = last < first || last * window.stride < room;
-          if (left && next * window.stride + most < length) last = next;
-        }
-      }
-      if (last < first)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("window.{}: no window of {} fits: the selection has {} positions{}",
-                                window.dim, window.size, length,
-                                least != 0 || most != 0 ? " and the offsets need more" : ""));
+      const auto [least, most] = reserved_range(window.dim);
+      const auto [first, last] = start_numbers(window, length, least, most);
       grid_.first.push_back(first);
       grid_.counts.push_back(last - first + 1);
       grid_.strides.push_back(window.stride);
@@ -383,8 +330,27 @@ class WindowView final : public View {
     }
     all_windows_ = samples_;
     dropped_ = restrict_windows(restricted_view(times), grid_);
-    windows_ = samples_ = count_windows(grid_);
+    AllowedWindows left = keep_allowed(spec_, restricted_view(times), grid_);
+    dropped_.insert(dropped_.end(), left.dropped.begin(), left.dropped.end());
+    part_warnings_ = std::move(left.warnings);
+    index_ = allowed_ = std::move(left.index);
+    windows_ = count_windows(grid_);
+    samples_ = allowed();
     check_batches();
+  }
+
+  void take_list() {
+    list_ = listed_samples(spec_, listing_view());
+    grid_ = grid_of(*list_);
+    all_windows_ = windows_ = samples_ = list_->rows();
+    check_batches();
+  }
+
+  ListingView listing_view() const {
+    ListingView view{*dataset_, selected_, window_dims_, reaches_, {}};
+    for (const WindowDim& window : window_dims_)
+      view.offsets.push_back(reserved_range(window.name));
+    return view;
   }
 
   RestrictedView restricted_view(TimeStepsByDim& times) const {
@@ -408,6 +374,18 @@ class WindowView final : public View {
         least = std::min(least, *std::min_element(steps->begin(), steps->end()));
         most = std::max(most, *std::max_element(steps->begin(), steps->end()));
       }
+    return {least, most};
+  }
+
+  /// The same, with the steps of "reserve".
+  std::pair<std::int64_t, std::int64_t> reserved_range(const std::string& dim) const {
+    auto [least, most] = offset_range(dim);
+    for (const OffsetList& list : spec_.reserve)
+      if (list.dim == dim)
+        for (const std::int64_t step : list.steps) {
+          least = std::min(least, step);
+          most = std::max(most, step);
+        }
     return {least, most};
   }
 
@@ -450,6 +428,21 @@ class WindowView final : public View {
     tensors_.push_back(std::move(layout.spec));
   }
 
+  void add_labels() {
+    for (TensorSpec& tensor : label_tensors(spec_, *list_)) {
+      for (const auto& [name, path] : spec_.list->labels)
+        if (name == tensor.name) check_tensor_name(name, path);
+      for (const TensorSpec& other : tensors_)
+        if (other.name == tensor.name)
+          throw Error(ErrorCode::invalid_argument,
+                      fmt::format("samples.labels: there is a tensor '{}' already; give the column "
+                                  "another name",
+                                  tensor.name));
+      sample_bytes_.push_back(tensor.type.itemsize);
+      tensors_.push_back(std::move(tensor));
+    }
+  }
+
   /// What a tensor is laid out from. Throws unless its variables are of one type.
   TensorSource source(std::uint32_t t) const {
     const TensorDefinition& tensor = definitions_[t];
@@ -481,13 +474,18 @@ class WindowView final : public View {
   Dims sizes_;                                       // of the windows
   bool has_partial_ = false;
   std::int64_t samples_ = 1;
-  std::int64_t windows_ = 1;      // of the grid: samples and skipped ones
-  std::int64_t all_windows_ = 1;  // before restrictions
-  Dropped dropped_;               // by restrictions of the grid
+  std::int64_t windows_ = 1, all_windows_ = 1;  // of the grid; before restrictions
+  Dropped dropped_;                             // by restrictions of the grid
+  std::vector<std::string> part_warnings_;
   bool samples_known_ = false;
-  std::shared_ptr<const SampleIndex> index_;  // null: every window is a sample
+  std::shared_ptr<const SampleIndex> index_;    // null: every window is a sample
+  std::shared_ptr<const SampleIndex> allowed_;  // by joint restrictions; null: every window
+  std::vector<VariablePlacement> checked_;      // whose missing values count, where not all do
   ChunkGroups groups_;
-  std::unique_ptr<const EpochOrder> order_;
+  std::unique_ptr<const EpochOrder> order_;     // null with weights
+  std::shared_ptr<const SampleList> list_;      // null: the windows of the grid
+  std::vector<std::uint32_t> places_;           // of a list in the block order: rows by chunk
+  std::unique_ptr<const WeightedOrder> draws_;  // null without weights
 };
 
 }  // namespace

@@ -249,6 +249,11 @@ class XbatcherView final : public View {
     const std::string suffix = x_.concat_input_dims ? "_input" : "";
     TensorSpec spec{variable.name, type, {}, {}};
     std::vector<std::string> order;  // of the dimensions inside a patch
+    // xarray stacks, and repeats along what is missing of the stacked dimensions, the variables
+    // that have one of them. Concatenated patches all do.
+    const bool has_stacked =
+        x_.concat_input_dims || std::any_of(others_.begin(), others_.end(),
+                                            [&](const auto& dim) { return contains(own, dim); });
     if (stacks()) {
       if (contains(own, "sample"))
         throw Error(ErrorCode::not_supported,
@@ -256,22 +261,18 @@ class XbatcherView final : public View {
                                 "it stacks; take \"window\" "
                                 "in place of \"xbatcher\"",
                                 variable.name));
-      for (const std::string& dim : others_)
-        if (!contains(own, dim))
-          throw Error(
-              ErrorCode::not_supported,
-              fmt::format(
-                  "variables: '{}' lacks the dimension '{}', which xbatcher would repeat it along",
-                  variable.name, dim));
       std::int64_t stacked = 1;
       for (const std::string& dim : others_) {
+        if (!has_stacked) break;
         order.push_back(dim);
         if (__builtin_mul_overflow(stacked, extent(dim), &stacked))
           throw Error(ErrorCode::not_supported,
                       fmt::format("'{}' has more than 2^63 stacked samples", variable.name));
       }
-      spec.dims.push_back("sample");
-      spec.shape.push_back(stacked);
+      if (has_stacked) {
+        spec.dims.push_back("sample");
+        spec.shape.push_back(stacked);
+      }
       for (const auto& [dim, size] : x_.input_dims) {
         if (!contains(own, dim)) continue;
         order.push_back(dim);
@@ -294,16 +295,19 @@ class XbatcherView final : public View {
     const Dims strides = c_strides(inner, type.itemsize);
     patch_bytes_.push_back(element_count(inner) * type.itemsize);
     const auto t = static_cast<std::uint32_t>(tensors_.size());
-    VariablePlacement placement{t, v, 0, {}};
-    for (const std::string& dim : variable.dims) {
+    const auto axis_along = [&](const std::string& dim) {
       AxisPlacement axis;
       axis.selected = selected(dim);
       axis.window = sliced_number(dim);
       if (axis.window >= 0) axis.size = sliced_[static_cast<std::size_t>(axis.window)].size;
       for (std::size_t d = 0; d < order.size(); ++d)
         if (order[d] == dim) axis.stride = strides[d];
-      placement.axes.push_back(std::move(axis));
-    }
+      return axis;
+    };
+    VariablePlacement placement{t, v, 0, {}, {}};
+    for (const std::string& dim : variable.dims) placement.axes.push_back(axis_along(dim));
+    for (const std::string& dim : order)
+      if (!contains(own, dim)) placement.repeat_along(axis_along(dim));
     placements_.push_back(std::move(placement));
     add_converter(t, v, type);
     patch_shapes_.push_back(spec.shape);

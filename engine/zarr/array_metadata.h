@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/dims.h"
+#include "engine/zarr/array_axis.h"
 #include "engine/zarr/data_type.h"
 
 namespace batchfs {
@@ -39,6 +40,8 @@ struct ArrayMetadata {
   std::vector<CodecSpec> codecs;
   ChunkKeyEncoding key_encoding;
   std::vector<std::optional<std::string>> dimension_names;  // v3 only; empty when absent
+  /// As the group's metadata says (OME-Zarr); empty where it says nothing.
+  std::vector<ArrayAxis> axes;
   Json attributes = Json::object();
   Json document;  // as stored (v2: .zarray)
   /// Why values of this array cannot be read, naming the feature; empty when they can be. Metadata

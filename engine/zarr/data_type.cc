@@ -7,12 +7,11 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/zarr/refused_codecs.h"
 
 namespace batchfs {
 
 namespace {
-
-constexpr std::uint32_t kMaxItem = 1 << 20;
 
 char kind_letter(Kind kind) {
   switch (kind) {
@@ -68,12 +67,6 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-bool is_time_unit(std::string_view unit) {
-  static constexpr std::array kUnits = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",
-                                        "ms", "us", "μs", "ns", "ps", "fs", "as"};
-  return std::find(kUnits.begin(), kUnits.end(), unit) != kUnits.end();
-}
-
 void check_numeric_size(Kind kind, std::uint32_t size, const std::string& name) {
   const auto allowed = [&](std::initializer_list<std::uint32_t> sizes) {
     return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
@@ -98,7 +91,7 @@ void check_numeric_size(Kind kind, std::uint32_t size, const std::string& name) 
       ok = allowed({8});
       break;
     default:
-      ok = size <= kMaxItem;
+      ok = size <= kMaxItemBytes;
   }
   if (!ok)
     throw Error(ErrorCode::not_supported, fmt::format("the data type '{}' is not supported", name));
@@ -183,7 +176,7 @@ DataType parse_typestr(const std::string& text, const std::string& shown) {
   }
   check_numeric_size(type.kind, size, shown);
   if (type.kind == Kind::unicode) {
-    if (size > kMaxItem / 4)
+    if (size > kMaxItemBytes / 4)
       throw Error(ErrorCode::not_supported, "strings of more than 1 MB are not supported");
     size *= 4;
   }
@@ -208,7 +201,7 @@ DataType parse_v2_field(const JsonRef& dtype, int depth) {
 }
 
 DataType parse_structured(const JsonRef& fields, int depth) {
-  if (depth > 16)
+  if (depth > kMaxTypeDepth)
     throw fields.error("structured types nested this deep are not supported",
                        ErrorCode::not_supported);
   DataType type;
@@ -232,15 +225,15 @@ DataType parse_structured(const JsonRef& fields, int depth) {
       else
         lengths = {parts[2]};
       for (const JsonRef& length : lengths) {
-        field.shape.push_back(length.integer(0, kMaxItem));
+        field.shape.push_back(length.integer(0, kMaxItemBytes));
         size *= static_cast<std::uint64_t>(field.shape.back());
-        if (size > kMaxItem)
+        if (size > kMaxItemBytes)
           throw element.error("fields of more than 1 MB are not supported",
                               ErrorCode::not_supported);
       }
     }
     offset += size;
-    if (offset > kMaxItem)
+    if (offset > kMaxItemBytes)
       throw element.error("elements of more than 1 MB are not supported", ErrorCode::not_supported);
     type.fields.push_back(std::move(field));
   }
@@ -250,16 +243,19 @@ DataType parse_structured(const JsonRef& fields, int depth) {
   return type;
 }
 
-/// The `length_bytes` of the extension types of fixed length.
-std::uint32_t parse_length(const JsonRef& configuration) {
-  const JsonRef length = configuration.at("length_bytes");
-  const std::int64_t bytes = length.integer(0, kMaxItem);
-  if (bytes == 0)
-    throw length.error("elements of no bytes are not supported", ErrorCode::not_supported);
-  return static_cast<std::uint32_t>(bytes);
+}  // namespace
+
+bool is_time_unit(std::string_view unit) {
+  static constexpr std::array kUnits = {"Y",  "M",  "W",  "D",  "h",  "m",  "s",
+                                        "ms", "us", "μs", "ns", "ps", "fs", "as"};
+  return std::find(kUnits.begin(), kUnits.end(), unit) != kUnits.end();
 }
 
-}  // namespace
+std::uint32_t Field::bytes() const {
+  std::uint32_t size = type.itemsize;
+  for (const std::int64_t length : shape) size *= static_cast<std::uint32_t>(length);
+  return size;
+}
 
 bool operator==(const DataType& a, const DataType& b) {
   if (a.kind != b.kind || a.itemsize != b.itemsize || a.big_endian != b.big_endian ||
@@ -320,6 +316,23 @@ std::string DataType::npy_descr() const {
   return text + "]";
 }
 
+Json v2_descr(const DataType& type) {
+  if (type.kind == Kind::bfloat16)
+    throw Error(ErrorCode::not_supported, "Zarr format 2 has no bfloat16");
+  if (type.kind != Kind::structured) {
+    std::string text = native_typestr(type);
+    if (type.big_endian && text[0] == '<') text[0] = '>';
+    return text;
+  }
+  Json descr = Json::array();
+  for (const Field& field : type.fields) {
+    Json entry = Json::array({field.name, v2_descr(field.type)});
+    if (!field.shape.empty()) entry.push_back(field.shape);
+    descr.push_back(std::move(entry));
+  }
+  return descr;
+}
+
 DataType make_type(Kind kind, std::uint32_t itemsize) {
   DataType type;
   type.kind = kind;
@@ -362,105 +375,16 @@ DataType parse_numpy_type(const std::string& name) {
 
 DataType parse_v2_type(const JsonRef& dtype, const std::string& object_codec) {
   if (dtype.is_string() && (dtype.string() == "|O" || dtype.string() == "O")) {
-    if (object_codec == "vlen-utf8") return make_type(Kind::variable_string, 0);
+    if (object_codec == "vlen-utf8" || object_codec == "json2" || object_codec == "categorize")
+      return make_type(Kind::variable_string, 0);
     if (object_codec == "vlen-bytes") return make_type(Kind::variable_bytes, 0);
     throw dtype.error(object_codec.empty()
                           ? "object arrays without an object codec are not supported"
-                          : "object arrays coded by '" + object_codec + "' are not supported",
+                          : "object arrays coded by '" + object_codec + "' are not supported" +
+                                refused_codec_advice(object_codec),
                       ErrorCode::not_supported);
   }
   return parse_v2_field(dtype, 0);
-}
-
-DataType parse_v3_type(const JsonRef& data_type) {
-  std::string name;
-  Json configuration = Json::object();
-  if (data_type.is_string()) {
-    name = data_type.string();
-  } else {
-    name = data_type.at("name").string();
-    if (const auto found = data_type.find("configuration")) configuration = found->value();
-  }
-  const JsonRef config(configuration, data_type.path() + ".configuration");
-  static constexpr std::string_view kCore[] = {
-      "bool",   "int8",   "int16",   "int32",   "int64",   "uint8",     "uint16",
-      "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"};
-  if (std::find(std::begin(kCore), std::end(kCore), name) != std::end(kCore))
-    return parse_numpy_type(name);
-  if (name.size() > 1 && name[0] == 'r') {
-    if (const auto bits = parse_exact_number(name.substr(1));
-        bits && *bits % 8 == 0 && *bits > 0 && *bits / 8 <= kMaxItem)
-      return make_type(Kind::raw, static_cast<std::uint32_t>(*bits / 8));
-  }
-  if (name == "numpy.datetime64" || name == "numpy.timedelta64") {
-    DataType type = make_type(name == "numpy.datetime64" ? Kind::datetime : Kind::timedelta, 8);
-    type.unit = config.at("unit").string();
-    type.multiplier = static_cast<std::int32_t>(config.at("scale_factor").integer(1, INT32_MAX));
-    if (type.unit != "generic" && !is_time_unit(type.unit))
-      throw config.at("unit").error("unknown time unit");
-    if (type.unit == "μs") type.unit = "us";
-    return type;
-  }
-  if (name == "fixed_length_utf32") {
-    const std::uint32_t length = parse_length(config);
-    if (length % 4 != 0) throw config.at("length_bytes").error("not a multiple of 4");
-    return make_type(Kind::unicode, length);
-  }
-  if (name == "null_terminated_bytes") return make_type(Kind::bytes, parse_length(config));
-  if (name == "raw_bytes") return make_type(Kind::raw, parse_length(config));
-  if (name == "string" || name == "str") return make_type(Kind::variable_string, 0);
-  if (name == "variable_length_bytes" || name == "bytes") return make_type(Kind::variable_bytes, 0);
-  throw data_type.error(fmt::format("the data type '{}' is not supported", name),
-                        ErrorCode::not_supported);
-}
-
-void swap_bytes(const DataType& type, std::byte* data, std::size_t elements) {
-  auto swap_words = [](std::byte* p, std::size_t words, std::size_t size) {
-    switch (size) {
-      case 2:
-        for (std::size_t i = 0; i < words; ++i) std::swap(p[2 * i], p[2 * i + 1]);
-        return;
-      case 4:
-        for (std::size_t i = 0; i < words; ++i) {
-          std::uint32_t v;
-          __builtin_memcpy(&v, p + 4 * i, 4);
-          v = __builtin_bswap32(v);
-          __builtin_memcpy(p + 4 * i, &v, 4);
-        }
-        return;
-      case 8:
-        for (std::size_t i = 0; i < words; ++i) {
-          std::uint64_t v;
-          __builtin_memcpy(&v, p + 8 * i, 8);
-          v = __builtin_bswap64(v);
-          __builtin_memcpy(p + 8 * i, &v, 8);
-        }
-        return;
-      default:
-        return;
-    }
-  };
-  switch (type.kind) {
-    case Kind::bytes:
-    case Kind::raw:
-    case Kind::boolean:
-      return;
-    case Kind::unicode:
-      return swap_words(data, elements * (type.itemsize / 4), 4);
-    case Kind::complex:
-      return swap_words(data, elements * 2, type.itemsize / 2);
-    case Kind::structured:
-      for (std::size_t i = 0; i < elements; ++i)
-        for (const Field& field : type.fields) {
-          if (!field.type.big_endian && field.type.kind != Kind::structured) continue;
-          std::size_t count = 1;
-          for (std::int64_t n : field.shape) count *= static_cast<std::size_t>(n);
-          swap_bytes(field.type, data + i * type.itemsize + field.offset, count);
-        }
-      return;
-    default:
-      return swap_words(data, elements, type.itemsize);
-  }
 }
 
 }  // namespace batchfs

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/json.h"
@@ -26,6 +27,11 @@ enum class Kind : std::uint8_t {
   variable_string,  // v2 |O with vlen-utf8, v3 string
   variable_bytes,   // v2 |O with vlen-bytes, v3 variable_length_bytes
 };
+
+/// Of one element. Limits the memory that a hostile data type takes.
+inline constexpr std::uint32_t kMaxItemBytes = 1 << 20;
+/// Structured types in structured types.
+inline constexpr int kMaxTypeDepth = 16;
 
 struct Field;
 
@@ -56,7 +62,12 @@ struct Field {
   DataType type;
   std::vector<std::int64_t> shape;  // sub-array shape, empty for scalars
   std::uint32_t offset = 0;         // bytes from the element's start; fields are packed
+
+  std::uint32_t bytes() const;
 };
+
+/// Is this a unit of numpy's times? "generic" is none.
+bool is_time_unit(std::string_view unit);
 
 /// The common types, native order.
 DataType make_type(Kind kind, std::uint32_t itemsize);
@@ -69,12 +80,18 @@ DataType datetime_ns();
 /// Throws invalid_argument.
 DataType parse_numpy_type(const std::string& name);
 
+/// The v2 `dtype` of a type of fixed size, with its byte orders. Throws not_supported for bfloat16.
+Json v2_descr(const DataType& type);
+
 /// A v2 `dtype`: a typestr or a list of fields. Object types ("|O") are resolved by the filters
 /// (`object_codec`: the first filter's id, "vlen-utf8", ...). Throws not_supported by name.
 DataType parse_v2_type(const JsonRef& dtype, const std::string& object_codec);
 
 /// A v3 `data_type`: a name or {name, configuration}. Byte order comes from the bytes codec.
 DataType parse_v3_type(const JsonRef& data_type);
+
+/// Sets the byte order of a type and of all its fields.
+void set_byte_order(DataType& type, bool big_endian);
 
 /// Reverses the bytes of every word (elements, complex parts, UCS-4 characters, fields) in place.
 void swap_bytes(const DataType& type, std::byte* data, std::size_t elements);

@@ -13,10 +13,27 @@ namespace batchfs {
 DocumentReader::DocumentReader(Store& store, MetadataMemory& memory)
     : store_(store), memory_(memory), largest_(std::min(kMaxDocument, memory.left())) {}
 
-void DocumentReader::ask_ahead(const std::string& key) {
+void DocumentReader::ask_ahead(const std::string& key) { ask_range_ahead(key, {0, largest_ + 1}); }
+
+void DocumentReader::ask_head_ahead(const std::string& key, std::uint64_t bytes) {
+  ask_range_ahead(key, {0, bytes});
+}
+
+Buffer DocumentReader::head(const std::string& key) {
+  const auto asked = asked_.extract(key);
+  if (!asked) return {};
+  try {
+    std::optional<Buffer> bytes = asked.mapped().get();
+    return bytes ? std::move(*bytes) : Buffer();
+  } catch (const Error&) {  // servers answer anything for what they do not have
+    return {};
+  }
+}
+
+void DocumentReader::ask_range_ahead(const std::string& key, ByteRange range) {
   const auto promise = std::make_shared<std::promise<std::optional<Buffer>>>();
   asked_[key] = promise->get_future();
-  store_.read_async(key, {0, largest_ + 1}, [promise](ReadOutcome outcome) {
+  store_.read_async(key, range, [promise](ReadOutcome outcome) {
     if (auto* error = std::get_if<std::exception_ptr>(&outcome))
       promise->set_exception(*error);
     else

@@ -22,6 +22,10 @@ class DocumentReader {
 
   /// Starts to read a document that is likely to be wanted: several then take one round trip.
   void ask_ahead(const std::string& key);
+  /// The same for the first bytes of an object that is no document, for head().
+  void ask_head_ahead(const std::string& key, std::uint64_t bytes);
+  /// These bytes; empty where there are none, whatever the reason.
+  Buffer head(const std::string& key);
 
   /// nullopt where the store has none. Throws corrupt for what is no JSON, not_supported for one
   /// that is too long, no_memory where it does not fit in the memory that is left.
@@ -38,6 +42,7 @@ class DocumentReader {
   std::string digest() const;
 
  private:
+  void ask_range_ahead(const std::string& key, ByteRange range);
   void add_to_digest(std::string_view text);
 
   Store& store_;

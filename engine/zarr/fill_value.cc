@@ -1,6 +1,7 @@
 // Fill values. Sources: Zarr v2 specification "Fill value encoding", v3 core "Fill value", the data
 // type extensions. Writers have been sloppy: numbers as strings, floats on integers, 0 for strings.
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -117,6 +118,17 @@ void store_unicode(std::vector<std::byte>& out, const JsonRef& fill) {
   if (!points.empty()) std::memcpy(out.data(), points.data(), points.size() * sizeof points[0]);
 }
 
+/// {"x": 1.5, "y": ...}: v3 extension "struct".
+void store_fields(std::vector<std::byte>& out, const DataType& type, const JsonRef& fill) {
+  for (const Field& field : type.fields) {
+    if (!field.shape.empty())
+      throw fill.error("fill values of fields that are arrays are not supported",
+                       ErrorCode::not_supported);
+    const std::vector<std::byte> value = parse_fill_value(field.type, fill.at(field.name));
+    std::copy(value.begin(), value.end(), out.begin() + field.offset);
+  }
+}
+
 }  // namespace
 
 std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fill) {
@@ -176,9 +188,11 @@ std::vector<std::byte> parse_fill_value(const DataType& type, const JsonRef& fil
           out[i] = static_cast<std::byte>(bytes[i].integer(0, 255));
         return out;
       }
-      if (json.is_object())
-        throw fill.error("fill values given field by field are not supported",
-                         ErrorCode::not_supported);
+      if (json.is_object()) {
+        if (type.kind != Kind::structured) throw fill.error("fields, but the type has none");
+        store_fields(out, type, fill);
+        return out;
+      }
       const std::string text = fill.string();
       const std::string bytes = decode_base64(fill, text);
       if (bytes.size() > out.size()) throw fill.error("longer than the data type");

@@ -12,19 +12,20 @@
 #include "engine/store/store_kind.h"
 #include "engine/zarr/document_reader.h"
 #include "engine/zarr/metadata_memory.h"
+#include "engine/zarr/named_nodes.h"
+#include "engine/zarr/node_path.h"
+#include "engine/zarr/ome/read_ome.h"
 
 namespace batchfs {
 
 namespace {
 
-/// Of the reason that a problem gives: it may quote what a store holds.
-constexpr std::size_t kMaxReason = 1000;
 /// What a node of the maps takes beside its contents.
 constexpr std::uint64_t kNodeMemory = 96;
-
-std::string join_path(const std::string& parent, const std::string& name) {
-  return parent.empty() ? name : parent + "/" + name;
-}
+/// By which an Icechunk repository is known, of version 2 and 1.
+constexpr const char *kRepository = "repo", *kMainBranch = "refs/branch.main/ref.json";
+/// Of the former.
+constexpr std::uint64_t kSignBytes = 64;
 
 /// Throws invalid_argument, not_supported.
 void check_node_path(const std::string& path) {
@@ -48,12 +49,13 @@ class Opener {
       : store_(store), memory_(std::max(memory, kFreeMetadata)), reader_(store, memory_) {}
 
   Hierarchy open() {
-    if (!store_.is_local())
-      for (const char* key : {"zarr.json", ".zmetadata"}) reader_.ask_ahead(key);
+    if (!store_.is_local() && !store_.revision()) ask_ahead();
     if (auto root = reader_.probe("zarr.json"))
       open_v3(std::move(*root));
     else if (auto consolidated = reader_.probe(".zmetadata"))
       open_consolidated_v2(std::move(*consolidated));
+    else if (is_repository())
+      throw unread_kind(StoreKind::icechunk, store_.url());
     else if (store_.can_list())
       walk("", true);
     else
@@ -66,13 +68,31 @@ class Opener {
                          ? join_path(path, array.zarr_format == 3 ? "zarr.json" : ".zarray")
                      : result_.zarr_format == 3 ? "zarr.json"
                                                 : ".zmetadata";
+    read_ome(result_, memory_);
     result_.revision = store_.revision();
-    result_.snapshot_id = result_.revision ? result_.revision->id : reader_.digest();
+    result_.snapshot_id = first_nonempty({result_.revision ? result_.revision->id : std::string(),
+                                          store_.content_id(), reader_.digest()});
     result_.memory = memory_.used();
     return std::move(result_);
   }
 
  private:
+  /// All that tells what a remote store is, in one round trip.
+  void ask_ahead() {
+    for (const char* key : {"zarr.json", ".zmetadata", kMainBranch}) reader_.ask_ahead(key);
+    reader_.ask_head_ahead(kRepository, kSignBytes);
+    if (store_.can_list()) return;
+    for (const char* key : {".zarray", ".zattrs", ".zgroup"}) reader_.ask_ahead(key);
+  }
+
+  /// Of a remote store; the others are listed.
+  bool is_repository() {
+    if (kind_of_file(reader_.head(kRepository).span()) == StoreKind::icechunk) return true;
+    if (store_.is_local() || store_.revision()) return false;
+    const auto branch = reader_.probe(kMainBranch);
+    return branch && branch->is_object() && branch->contains("snapshot");
+  }
+
   [[noreturn]] void refuse() {
     if (reader_.refusal()) throw *reader_.refusal();
     if (!result_.problems.empty())
@@ -95,14 +115,9 @@ class Opener {
   /// Only once it is clear that this is not a Zarr store: requests that a good one does not cost.
   std::optional<StoreKind> kind_by_probing() {
     if (const auto kind = kind_of_name(store_.url())) return kind;
-    const auto has = [this](const char* key, std::string_view member) {
-      const auto document = reader_.probe(key);
-      return document && document->is_object() && document->contains(member);
-    };
-    if (has("refs/branch.main/ref.json", "snapshot")) return StoreKind::icechunk;
-    if (has("attributes.json", "n5")) return StoreKind::n5;
-    const auto head = store_.read("repo", {0, kKindBytes});
-    return head ? kind_of_file(head->span()) : std::nullopt;
+    const auto attributes = reader_.probe("attributes.json");
+    if (attributes && attributes->is_object() && attributes->contains("n5")) return StoreKind::n5;
+    return std::nullopt;
   }
 
   /// Runs `body`; an error in one node is a problem of that node, not of the store.
@@ -119,8 +134,7 @@ class Opener {
   }
 
   void add_problem(std::string key, std::string why) {
-    for (std::string* text : {&key, &why})
-      if (text->size() > kMaxReason) *text = text->substr(0, kMaxReason) + "...";
+    for (std::string* text : {&key, &why}) *text = short_reason(std::move(*text));
     memory_.claim(2 * sizeof key + key.size() + why.size() + kNodeMemory);
     result_.problems.emplace_back(std::move(key), std::move(why));
   }
@@ -169,8 +183,10 @@ class Opener {
       }
       return;
     }
-    if (!store_.can_list()) refuse_group();
-    walk("", false);
+    if (store_.can_list())
+      walk("", false);
+    else
+      result_.complete = false;
   }
 
   /// null: there are none.
@@ -264,17 +280,10 @@ class Opener {
       Json attributes = reader_.probe(".zattrs").value_or(Json::object());
       add_array("", parse_array_v2("", *array, std::move(attributes), ".zarray"));
     } else if (reader_.probe(".zgroup")) {
-      refuse_group();
+      const Json attributes = reader_.probe(".zattrs").value_or(Json::object());
+      add_group({"", checked_attributes(JsonRef(attributes, ".zattrs"))});
+      result_.complete = false;
     }
-  }
-
-  /// Names of arrays below a group are in consolidated metadata, or in a listing.
-  [[noreturn]] void refuse_group() {
-    throw Error(ErrorCode::not_supported,
-                "a group without consolidated metadata, on a server that cannot list: what is in "
-                "it cannot be found; "
-                "consolidate it (zarr.consolidate_metadata), or open one array by its own URL",
-                store_.url());
   }
 
   // ---- listing ----
@@ -450,7 +459,10 @@ std::vector<std::string> Hierarchy::children(const std::string& group_path) cons
 
 Hierarchy open_hierarchy(Store& store, std::uint64_t memory) {
   try {
-    return Opener(store, memory).open();
+    Hierarchy hierarchy = Opener(store, memory).open();
+    hierarchy.memory_limit = memory;
+    find_nodes(store, hierarchy, {}, memory);
+    return hierarchy;
   } catch (Error& error) {
     throw error.at(store.url());
   }

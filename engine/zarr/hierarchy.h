@@ -10,6 +10,7 @@
 #include "engine/base/budget.h"
 #include "engine/store/store.h"
 #include "engine/zarr/array_metadata.h"
+#include "engine/zarr/ome/metadata.h"
 
 namespace batchfs {
 
@@ -25,6 +26,10 @@ struct Hierarchy {
   bool consolidated = false;                    // read from consolidated metadata
   std::map<std::string, Group> groups;          // by path
   std::map<std::string, ArrayMetadata> arrays;  // by path
+  /// Of a server that cannot list, without consolidated metadata: there may be more nodes, which
+  /// find_nodes() finds by their paths.
+  bool complete = true;
+  OmeMetadata ome;
   /// Metadata that could not be used: key and reason. Shown by inspect, logged by the mount.
   std::vector<std::pair<std::string, std::string>> problems;
   /// Names this snapshot of the store: its own id of it, else a digest of all metadata read.
@@ -33,6 +38,8 @@ struct Hierarchy {
   std::optional<Store::Revision> revision;
   /// Bytes of memory that all this takes, estimated.
   std::uint64_t memory = 0;
+  /// What the reader was given for it and for what is read by it: --memory.
+  std::uint64_t memory_limit = default_memory_budget();
 
   /// Why there is nothing at `path`, when there is something that could not be used; else empty.
   std::string problem_of(const std::string& path) const;
@@ -43,7 +50,8 @@ struct Hierarchy {
 };
 
 /// Reads the metadata of a store: v3 zarr.json (with inline consolidated metadata when it has it),
-/// else v2 .zmetadata, else .zgroup/.zarray found by listing. The store's root may itself be an
+/// else v2 .zmetadata, else .zgroup/.zarray found by listing; where the store cannot list, the root
+/// and what its metadata names (see find_nodes()). The store's root may itself be an
 /// array (path ""). A v2 array or group inside a directory that has no .zgroup makes implicit
 /// groups. Throws not_found when the place holds no Zarr store; not_supported for pre-final v3
 /// layouts; no_memory when reading it takes more than `memory` bytes. Limits: engine/base/limits.h.

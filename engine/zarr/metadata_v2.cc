@@ -33,9 +33,16 @@ ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs,
     if (!zattrs.is_object()) throw Error(ErrorCode::invalid_argument, ".zattrs is not an object");
     array.attributes = std::move(zattrs);
     array.shape = parse_dims(root.at("shape"), 0);
-    array.chunk_shape = parse_dims(root.at("chunks"), 1);
+    array.chunk_shape = parse_dims(root.at("chunks"), 0);
     if (array.chunk_shape.size() != array.shape.size())
       throw root.at("chunks").error("as many lengths as dimensions are needed");
+    for (std::size_t d = 0; d < array.shape.size(); ++d) {
+      if (array.chunk_shape[d] != 0) continue;
+      // kerchunk and VirtualiZarr write so for a dimension without elements.
+      if (array.shape[d] != 0)
+        throw root.at("chunks").elements()[d].error("0 is too small, the least is 1");
+      array.chunk_shape[d] = 1;
+    }
     std::vector<JsonRef> filters;
     if (const auto found = root.find("filters"); found && !found->is_null())
       filters = found->elements();
@@ -54,8 +61,6 @@ ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs,
       array.unsupported = error.what();
     }
     if (!array.unsupported.empty()) return array;
-    if (array.type.kind == Kind::variable_bytes)
-      array.unsupported = "byte strings of any length are not supported";
     if (const auto fill = root.find("fill_value")) {
       array.fill_value_json = fill->value();
       array.fill_value = parse_fill_value(array.type, *fill);
@@ -70,7 +75,9 @@ ArrayMetadata parse_array_v2(const std::string& path, Json zarray, Json zattrs,
       array.codecs.push_back({"transpose", {{"order", reversed}}});
     }
     // The first filter of strings makes bytes of them.
-    if (!array.type.is_variable())
+    if (array.type.kind == Kind::structured)
+      array.codecs.push_back({"bytes"});
+    else if (!array.type.is_variable())
       array.codecs.push_back({"bytes", {{"endian", array.type.big_endian ? "big" : "little"}}});
     for (const JsonRef& filter : filters) array.codecs.push_back(numcodecs_spec(filter));
     if (const auto compressor = root.find("compressor"); compressor && !compressor->is_null())

@@ -127,13 +127,12 @@ ArrayMetadata parse_array_v3(const std::string& path, Json document, const std::
             {plain_codec_name(extension.name), std::move(extension.configuration)});
       }
       if (array.codecs.empty()) throw codecs.error("a list with at least one codec is needed");
-      array.type.big_endian = array.type.itemsize > 1 && has_big_endian(codecs.value());
+      array.type.big_endian = array.type.itemsize > 1 && array.type.kind != Kind::structured &&
+                              has_big_endian(codecs.value());
       const JsonRef fill = root.at("fill_value");
       array.fill_value_json = fill.value();
       if (fill.is_null() && !array.type.is_variable()) throw fill.error("null is no fill value");
       array.fill_value = parse_fill_value(array.type, fill);
-      if (array.type.kind == Kind::variable_bytes)
-        array.unsupported = "byte strings of any length are not supported";
     } catch (const Error& error) {
       if (error.code() != ErrorCode::not_supported) throw;
       array.unsupported = error.what();

@@ -22,6 +22,7 @@
 #include "fs/fuse/fuse_log.h"
 #include "fs/fuse/new_session.h"
 #include "fs/fuse/readahead.h"
+#include "fs/fuse/send_reply.h"
 #include "fs/fuse/unmount.h"
 #include "fs/open_table.h"
 #include "fs/opens.h"
@@ -127,24 +128,7 @@ struct FuseSession::Impl {
     }
     if (self.replaying)
       return static_cast<ssize_t>(parts[0].iov_len + (count == 2 ? parts[1].iov_len : 0));
-    return self.send(fd, parts, count);
-  }
-
-  /// An answer that does not reach the kernel would leave its reader waiting for ever.
-  ssize_t send(int fd, const iovec* parts, int count) const {
-    const ssize_t written = ::writev(fd, parts, count);
-    const fuse_abi::OutHeader& header = *static_cast<const fuse_abi::OutHeader*>(parts[0].iov_base);
-    const int cause = errno;
-    // ENOENT: the kernel wants no answer any more.
-    if (written >= 0 || cause == ENOENT || header.unique == 0 || has_session_ended(fd))
-      return written;
-    const fuse_abi::OutHeader refusal{sizeof refusal, -EIO, header.unique};
-    if (::write(fd, &refusal, sizeof refusal) < 0 && errno != ENOENT && !has_session_ended(fd)) {
-      log.error(fmt::format("the kernel takes no answers: {}", std::strerror(errno)));
-      ::_exit(1);  // the next daemon gets the requests
-    }
-    errno = cause;
-    return written;
+    return send_reply(fd, parts, count, self.log);
   }
 
   /// Lets libfuse see the INIT request that the session's first daemon answered. The kernel has its

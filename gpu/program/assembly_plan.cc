@@ -5,13 +5,15 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/round_up.h"
+#include "engine/base/rounding.h"
 
 namespace batchfs::gpu {
 
 namespace {
 
 constexpr std::size_t kMaxGathers = 1 << 22;
+/// Bytes of values that are given with the samples: all of a view lie in the constants area.
+constexpr std::size_t kMaxGiven = 16 << 20;
 constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 30;  // of one row
 
 Number number_of_type(const DataType& type) {
@@ -50,6 +52,12 @@ AssemblyTables::AssemblyTables(const View& view) {
     pads_.emplace_back(add(tensor.pad.data(), tensor.pad.size()),
                        static_cast<std::uint32_t>(conversions_.size()));
     conversions_.push_back(copies);
+    if (tensor.values != nullptr && tensor.values->size() > kMaxGiven)
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("the GPU does not take labels of {} bytes", tensor.values->size()),
+                  tensor.name);
+    given_.push_back(tensor.values == nullptr ? 0
+                                              : add(tensor.values->data(), tensor.values->size()));
   }
   for (const auto& [pair, converter] : view.converters()) {
     try {
@@ -184,6 +192,34 @@ void GatherPlan::add_box(Gather row, std::vector<GatherDim> dims) {
   slices_ += gather_slices(row.elements);
 }
 
+namespace {
+
+/// Puts the other places of a part before its own dimensions, where the chunk has one element for
+/// all of them. The kernel writes in the order of the result: the fastest dimension is the last.
+void add_repeats(const Repeat& repeat, Dims& shape, GatherPlan::Place& source,
+                 GatherPlan::Place& target, Dims& entries) {
+  struct Axis {
+    std::int64_t count, source, target, entry;
+  };
+  std::vector<Axis> axes;
+  for (std::size_t d = 0; d < repeat.counts.size(); ++d)
+    axes.push_back({repeat.counts[d], 0, repeat.strides[d], 0});
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    axes.push_back({shape[d], source.strides.empty() ? 0 : source.strides[d], target.strides[d],
+                    entries.empty() ? 0 : entries[d]});
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return a.target > b.target; });
+  shape = source.strides = target.strides = entries = {};
+  for (const Axis& axis : axes) {
+    shape.push_back(axis.count);
+    source.strides.push_back(axis.source);
+    target.strides.push_back(axis.target);
+    entries.push_back(axis.entry);
+  }
+}
+
+}  // namespace
+
 void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
              const BatchPlan& batch, const ChunkUse& use, const DecodedPlace* chunk,
              std::span<const std::uint64_t> tensors) {
@@ -201,18 +237,23 @@ void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
         entry += static_cast<std::uint64_t>(
             (index[d] * grid.chunk_shape()[d] + part.source.start[d]) * entries[d]);
     }
-    const GatherPlan::Place target{tensors[part.tensor] + static_cast<std::uint64_t>(part.offset),
-                                   part.strides};
-    const std::uint32_t conversion = tables.conversion(part.tensor, use.variable);
-    if (chunk == nullptr) {
-      plan.add_fill(conversion, part.source.shape, tables.fill_value(use.variable), target, entry,
-                    entries);
-      continue;
+    Dims shape = part.source.shape;
+    GatherPlan::Place target{tensors[part.tensor] + static_cast<std::uint64_t>(part.offset),
+                             part.strides};
+    GatherPlan::Place source;
+    if (chunk != nullptr) {
+      source = {chunk->offset, chunk->form->strides};
+      for (std::size_t d = 0; d < index.size(); ++d)
+        source.offset += static_cast<std::uint64_t>(part.source.start[d] * source.strides[d]);
     }
-    GatherPlan::Place source{chunk->offset, chunk->form->strides};
-    for (std::size_t d = 0; d < index.size(); ++d)
-      source.offset += static_cast<std::uint64_t>(part.source.start[d] * source.strides[d]);
-    plan.add(conversion, part.source.shape, source, chunk->form->swap, target, entry, entries);
+    if (part.repeat >= 0)
+      add_repeats(batch.repeats[static_cast<std::size_t>(part.repeat)], shape, source, target,
+                  entries);
+    const std::uint32_t conversion = tables.conversion(part.tensor, use.variable);
+    if (chunk == nullptr)
+      plan.add_fill(conversion, shape, tables.fill_value(use.variable), target, entry, entries);
+    else
+      plan.add(conversion, shape, source, chunk->form->swap, target, entry, entries);
   }
 }
 
@@ -223,6 +264,17 @@ void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPla
         tables.pad_conversion(padding.tensor), padding.shape, tables.pad(padding.tensor),
         {tensors[padding.tensor] + static_cast<std::uint64_t>(padding.offset), padding.strides}, 0,
         {});
+}
+
+void add_given(GatherPlan& plan, const View& view, const AssemblyTables& tables,
+               const BatchPlan& batch, std::span<const std::uint64_t> tensors) {
+  for (const GivenValue& value : batch.given) {
+    const auto itemsize = static_cast<std::int64_t>(view.tensors()[value.tensor].type.itemsize);
+    plan.add_fill(tables.pad_conversion(value.tensor), {1},
+                  tables.given(value.tensor) + static_cast<std::uint64_t>(value.sample * itemsize),
+                  {tensors[value.tensor] + static_cast<std::uint64_t>(value.offset), {itemsize}}, 0,
+                  {});
+  }
 }
 
 void GatherPlan::clear() { *this = GatherPlan(); }

@@ -37,6 +37,8 @@ class AssemblyTables {
   /// copies it.
   std::uint64_t pad(std::uint32_t tensor) const { return pads_.at(tensor).first; }
   std::uint32_t pad_conversion(std::uint32_t tensor) const { return pads_.at(tensor).second; }
+  /// Where the values of a tensor lie that are given with the samples.
+  std::uint64_t given(std::uint32_t tensor) const { return given_.at(tensor); }
 
  private:
   std::uint64_t add(const void* data, std::size_t size);
@@ -47,6 +49,7 @@ class AssemblyTables {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> rows_;
   std::vector<std::uint64_t> fills_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> pads_;
+  std::vector<std::uint64_t> given_;  // per tensor; 0: none are
   std::map<const Normalization*, std::pair<std::uint64_t, std::uint64_t>> normalizations_;
 };
 
@@ -92,5 +95,9 @@ void add_use(GatherPlan& plan, const View& view, const AssemblyTables& tables,
 /// What a batch has outside of the selection.
 void add_paddings(GatherPlan& plan, const AssemblyTables& tables, const BatchPlan& batch,
                   std::span<const std::uint64_t> tensors);
+
+/// The values that are given with the samples.
+void add_given(GatherPlan& plan, const View& view, const AssemblyTables& tables,
+               const BatchPlan& batch, std::span<const std::uint64_t> tensors);
 
 }  // namespace batchfs::gpu

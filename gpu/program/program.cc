@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "engine/base/error.h"
-#include "engine/base/round_up.h"
+#include "engine/base/rounding.h"
 
 namespace batchfs::gpu {
 

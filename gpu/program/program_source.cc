@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/round_up.h"
+#include "engine/base/rounding.h"
 
 namespace batchfs::gpu {
 
@@ -130,6 +130,7 @@ bool ProgramSource::begin(std::uint64_t place, std::uint32_t slot,
   std::shared_ptr<ProgramPart> part = new_part(batch);
   try {
     add_paddings(part->gathers, tables_, planned.plan, tensors);
+    add_given(part->gathers, *view_, tables_, planned.plan, tensors);
     for (const ChunkUse& use : planned.plan.chunks) {
       const Key key{use.variable, use.chunk};
       StagedChunk staged;

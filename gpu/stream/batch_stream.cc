@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/round_up.h"
+#include "engine/base/rounding.h"
 #include "engine/base/strings.h"
 #include "gpu/stream/cuda_devices.h"
 #include "gpu/stream/device_runner.h"

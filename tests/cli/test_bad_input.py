@@ -75,7 +75,6 @@ def test_plan_batch_and_mount_of_what_is_no_store(fails, tmp_path):
     ("air.nc", b"CDF\x01" + bytes(100), "a NetCDF file"),
     ("gfs.grb2", b"GRIB" + bytes(100), "a GRIB file"),
     ("scene.tif", b"II*\0" + bytes(100), "a TIFF file"),
-    ("refs.json", b'{"version": 1, "refs": {".zgroup": "{}"}}', "a kerchunk reference set (JSON)"),
     ("store.zarr", b"PK\x03\x04" + bytes(100), "a zip archive"),
 ])
 def test_other_files_are_refused_by_name(fails, tmp_path, name, contents, words):
@@ -88,8 +87,6 @@ OLD_ICECHUNK = "an Icechunk repository without a branch main, or from before Ice
 
 
 @pytest.mark.parametrize("files, words", [
-    ({".zmetadata": json.dumps({"record_size": 10, "metadata": {".zgroup": {"zarr_format": 2}, "x/.zarray": V2}}), "x/refs.0.parq": "PAR1"},
-     "a kerchunk reference set (Parquet)"),
     ({"refs/branch.main/ref.json": '{"snapshot": "A"}', "snapshots/A": "", "manifests/A": ""}, OLD_ICECHUNK),
     ({"attributes.json": '{"n5": "2.0.0"}'}, "an N5 store"),
     ({"meta": "{}", "attrs": "{}", "0.0": ""}, "a store of Zarr format 1"),
@@ -126,8 +123,7 @@ VIRTUAL = pathlib.Path(__file__).resolve().parents[2].parent / "shared/fixtures/
 @pytest.mark.skipif(not VIRTUAL.exists(), reason="the fixtures of virtual stores are not here")
 @pytest.mark.parametrize("path, words", [
     ("neuroglancer/virtual_ref.icechunk", OLD_ICECHUNK),
-    ("kerchunk/air.json", "a kerchunk reference set (JSON)"), ("kerchunk/hrrr.wrfsfcf.subset.json", "a kerchunk reference set (JSON)"),
-    ("titiler-xarray/reference.json", "a kerchunk reference set (JSON)"), ("kerchunk/air.nc", "a NetCDF-4 or HDF5 file"),
+    ("kerchunk/air.nc", "a NetCDF-4 or HDF5 file"),
     ("kerchunk/tinygrib.grb2", "a GRIB file"), ("titiler-xarray/observation_1.nc", "a NetCDF-4 or HDF5 file"),
 ])
 def test_real_stores_of_other_kinds(fails, path, words):

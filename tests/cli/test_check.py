@@ -325,6 +325,22 @@ def test_a_view_checks_what_it_selects(tmp_path):
     assert (found["chunks"], found["missing_chunks"]) == (1, 1)
 
 
+def test_a_view_checks_what_its_samples_reach(tmp_path):
+    path = tmp_path / "v.zarr"
+    group = zarr.open_group(path, mode="w", zarr_format=2)
+    array = group.create_array("a", shape=(40, 30), chunks=(10, 10), dtype="f4", compressors=None)
+    array[...] = VALUES
+    array.attrs["_ARRAY_DIMENSIONS"] = ["time", "x"]
+    (path / "a/1.0").write_bytes(b"")
+    view = {"window": {"time": 2}, "samples": {"where": {"time": [{"from": "#0", "to": "#9"}, {"from": "#19", "to": "#30"}]}}}
+    (tmp_path / "view.json").write_text(json.dumps(view))
+    found = check(path, "--view", tmp_path / "view.json")
+    assert found["chunks"] == 2 * 3  # windows begin at even positions: 0 to 9 and 20 to 29 are reached
+    view["samples"]["where"]["time"].append("#18")
+    (tmp_path / "view.json").write_text(json.dumps(view))
+    only(check(path, "--view", tmp_path / "view.json", exit_code=1), array="a", chunk="1.0")
+
+
 # ---- places ----
 
 def test_a_zip(made, tmp_path):

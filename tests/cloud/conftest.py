@@ -1,5 +1,7 @@
 """Object storage servers of the tests, and the program run as on a machine that knows no credentials."""
 
+import io
+import json
 import os
 import pathlib
 import socket
@@ -14,6 +16,11 @@ import zarr
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # whatever way pytest imports the tests
 
 from cloud_servers import ODD_NAME  # noqa: E402
+
+try:
+    import icechunk
+except ImportError:
+    icechunk = None
 
 
 @pytest.fixture
@@ -103,4 +110,32 @@ def stores(tmp_path_factory):
                                 chunks=(5, 5), shards=(10, 20))
     assert sharded.shards == (10, 20)
     made["sharded.zarr"] = folder / "sharded.zarr"
+    if icechunk is not None:
+        repository = icechunk.Repository.create(icechunk.local_filesystem_storage(str(folder / "repository")))
+        for number in range(2):
+            session = repository.writable_session("main")
+            zarr.create_array(session.store, name="values", data=np.arange(60, dtype="f4").reshape(12, 5) + number,
+                              chunks=(5, 5), dimension_names=["time", "x"], overwrite=True)
+            snapshot = session.commit(f"commit {number}")
+            repository.create_tag(f"v{number}", snapshot_id=snapshot)
+        made["repository"] = folder / "repository"
     return made
+
+
+@pytest.fixture
+def check_repository(stores):
+    """check_repository(run, url): an Icechunk repository's branches and tags are read below `url`."""
+    if "repository" not in stores:
+        pytest.skip("tools/dependencies test installs the icechunk package")
+
+    def check(run, url, end=""):
+        place = f"{url}/repository{end}"
+        for options, number in ((), 1), (("--branch", "main"), 1), (("--tag", "v0"), 0):
+            values = np.load(io.BytesIO(run("cat", place, "values", "--decode", "raw", *options)))
+            assert np.array_equal(values, np.arange(60, dtype="f4").reshape(12, 5) + number)
+        log = json.loads(run("inspect", place, "--log", "--json"))
+        assert [one["message"] for one in log["history"]][:2] == ["commit 1", "commit 0"]
+        assert set(log["tags"]) == {"v0", "v1"}
+        assert np.load(io.BytesIO(run("cat", f"icechunk+{place}", "values", "--select", "time=#11"))).sum() == 290
+
+    return check

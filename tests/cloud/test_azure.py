@@ -110,6 +110,11 @@ def test_reads_what_zarr_python_wrote(cloud, right, stores):
         assert told["store"] == store(name)
 
 
+def test_an_icechunk_repository(check_repository, cloud, right):
+    variables, end = right
+    check_repository(lambda *arguments: cloud(*arguments, **variables), f"az://{CONTAINER}/some data", end)
+
+
 def test_the_last_bytes_of_shards(cloud, right, stores):
     variables, end = right
     assert np.array_equal(load(cloud("cat", store("sharded.zarr") + end, "/", **variables)),

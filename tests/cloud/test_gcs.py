@@ -55,6 +55,10 @@ def test_reads_what_zarr_python_wrote(cloud, emulator, stores):
     check_reading(cloud, stores, STORAGE_EMULATOR_HOST=emulator)
 
 
+def test_an_icechunk_repository(check_repository, cloud, emulator):
+    check_repository(lambda *arguments: cloud(*arguments, STORAGE_EMULATOR_HOST=emulator), f"gs://{BUCKET}/some data")
+
+
 class Google(Handler):
     """The JSON API's reading half and the token service (RFC 7523, RFC 6749)."""
 

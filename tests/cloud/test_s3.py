@@ -87,6 +87,10 @@ def test_reads_shards(cloud, reader, stores):
                           zarr.open_array(stores["sharded.zarr"], mode="r")[...])
 
 
+def test_an_icechunk_repository(check_repository, cloud, reader):
+    check_repository(lambda *arguments: cloud(*arguments, **reader), f"s3://{BUCKET}/some data")
+
+
 def test_a_batch(cloud, reader, stores, tmp_path):
     view = tmp_path / "view.json"
     view.write_text(json.dumps({"name": "v", "variables": ["values"], "window": {"time": 1}, "batch": {"size": 4}}))
@@ -164,3 +168,24 @@ def test_many_entries_come_in_pages(cloud, moto, reader, tmp_path):
     moto.enforce(True)
     told = json.loads(cloud("inspect", f"s3://{BUCKET}/wide.zarr", "--json", **reader))
     assert list(told["arrays"]) == ["zz"]
+
+
+def test_a_reference_set(cloud, cloud_fails, moto, reader):
+    """Names of objects are taken as they are written; what lies beside the set's folder needs leave."""
+    values = np.arange(20, dtype="<i4")
+    array = json.dumps({"zarr_format": 2, "shape": [20], "chunks": [10], "dtype": "<i4", "fill_value": None, "order": "C",
+                        "compressor": None, "filters": None})
+    refs = {".zgroup": '{"zarr_format": 2}', "a/.zarray": array, "a/0": ["odd%20name #1?.bin", 4, 40], "a/1": ["odd%20name #1?.bin", 44, 40],
+            "b/.zarray": array, "b/0": ["../others/o.bin", 0, 40], "b/1": [f"s3://{BUCKET}/others/o.bin", 40, 40]}
+    moto.enforce(False)
+    s3 = moto.client("s3")
+    for key, data in (("sets/r.json", json.dumps({"version": 1, "refs": refs}).encode()),
+                      ("sets/odd%20name #1?.bin", b"head" + values.tobytes()), ("others/o.bin", values.tobytes())):
+        s3.put_object(Bucket=BUCKET, Key=key, Body=data)
+    moto.enforce(True)
+    place = f"s3://{BUCKET}/sets/r.json"
+    assert np.array_equal(load(cloud("cat", place, "a", "--decode", "raw", **reader)), values)
+    assert f"--virtual s3://{BUCKET}/others/" in cloud_fails("cat", place, "b", **reader)
+    allowed = ["--virtual", f"s3://{BUCKET}/others/"]
+    assert np.array_equal(load(cloud("cat", place, "b", "--decode", "raw", *allowed, **reader)), values)
+    assert "not a Zarr store" in cloud_fails("inspect", f"s3://{BUCKET}/sets/none.json", **reader)

@@ -4,10 +4,12 @@ import io
 import os
 import pathlib
 import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for brute_force.py; importlib mode does not
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from sparse_array import sparse_store
 
 T, X = 61, 10
 CHUNKS = (6, 4)
@@ -14,17 +15,6 @@ MISSING = rng.random((T, X)) < 0.03
 MISSING[12:24, 4:8] = True  # whole chunks
 WINDOW = {"x": {"size": 1, "stride": 1}, "time": {"size": 2, "stride": 1}}  # x is the slowest
 COUNTS = (X, T - 1)
-
-
-def sparse_store(path, shape, chunks):
-    """An array of which only the metadata is stored."""
-    (path / "t").mkdir(parents=True)
-    (path / ".zgroup").write_text('{"zarr_format": 2}')
-    (path / "t" / ".zarray").write_text(json.dumps(
-        {"zarr_format": 2, "shape": shape, "chunks": chunks, "dtype": "<f4", "compressor": None, "fill_value": 0,
-         "filters": None, "order": "C"}))
-    (path / "t" / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["time", "x"]}')
-    return path
 
 
 @pytest.fixture(scope="module")

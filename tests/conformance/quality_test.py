@@ -5,19 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from sparse_array import sparse_store
 
 rng = np.random.default_rng(4)
-
-
-def sparse_store(path, shape, chunks):
-    """An array of which only the metadata is stored."""
-    (path / "t").mkdir(parents=True)
-    (path / ".zgroup").write_text('{"zarr_format": 2}')
-    (path / "t" / ".zarray").write_text(json.dumps(
-        {"zarr_format": 2, "shape": shape, "chunks": chunks, "dtype": "<f4", "compressor": None, "fill_value": 0,
-         "filters": None, "order": "C"}))
-    (path / "t" / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["time", "x"]}')
-    return path
 
 
 def plan(batchfs, folder, shape, chunks, view, *options):

@@ -27,7 +27,8 @@ def store(tmp_path_factory):
     dims = ("time", "level", "latitude", "longitude")
     xr.Dataset({name: (dims, np.zeros(shape, "f4")) for name in ("t", "q")},
                {"time": pd.date_range("2000-05-20", periods=40, freq="D"), "level": [200, 500, 850],
-                "latitude": [60.0, 50, 40, 30], "longitude": np.arange(8) * 45.0}).to_zarr(path, zarr_format=2)
+                "latitude": [60.0, 50, 40, 30], "longitude": np.arange(8) * 45.0,
+                "time_mask": ("time", np.ones(40, "i1"))}).to_zarr(path, zarr_format=2)
     return path
 
 
@@ -48,14 +49,17 @@ def test_the_starter_view_is_taken(batchfs, schema, store):
 W = {"window": {"time": 1}}
 TAKEN = [
     W,
+    {"window": {"time": "1d"}},
     {"window": {"time": {"size": 4, "stride": 2}, "longitude": {"size": 2, "wrap": True}}, "batch": 3},
     {"$schema": "view.schema.json", **W},
+    {**W, "group": "/"},
     {**W, "select": {"level": 500, "longitude": {"from": 315, "to": 45, "wrap": True}}},
     {**W, "select": {"level": [500, 850], "time": {"from": "#0", "to": "#-4", "step": 2}}},
     {**W, "select": {"time": [{"from": "2000-05-20", "to": "2000-05-25"}, "2000-06-01", {"month": 6, "weekday": [0, 1]}]}},
     {**W, "select": {"time": {"season": ["MAM"], "hour": 0}, "latitude": {"nearest": 51, "tolerance": 2}}},
     {**W, "select": {"latitude": {"nearest": [51, 41]}}},
     {**W, "tensors": {"x": {"variables": ["t", "q"], "stack": "channel", "offsets": {"time": [0, 1]}}}},
+    {**W, "tensors": {"x": {"variables": ["q"], "broadcast": True}}},
     {**W, "batch": {"size": 2, "remainder": "pad"}, "order": {"shuffle": "block", "seed": 3, "buffer": 2}, "epochs": 4},
     {**W, "dtype": "float16", "missing": {"nan": "fill", "value": 0}, "formats": ["npy", "zarr"]},
     {"xbatcher": {"input_dims": {"time": 4}, "input_overlap": {"time": 1}}},
@@ -63,7 +67,19 @@ TAKEN = [
     {**W, "order": {"shuffle": "block", "lanes": 2, "span": {"time": 1}, "home": True}, "epochs": {"count": 3, "samples": 50}},
     {**W, "samples": {"spacing": {"time": "24h"}, "where": {"time": {"month": [5, 6], "of": "footprint"}, "of": "start"}}},
     {**W, "samples": {"where": {"time": [{"from": "2000-05-20"}, "2000-06-03"]}}, "reserve": {"time": ["-1d", "2d"]}},
+    {**W, "missing": {"nan": "skip", "at_most": 0.5, "variables": ["t"]}},
+    {**W, "samples": {"mask": {"variable": "time_mask", "above": 0.5, "below": 2, "fraction": [0.5, 1]}}},
+    {**W, "samples": {"mask": {"variable": "time_mask", "at": "center"}, "weights": {"variable": "time_mask"}}},
+    {**W, "samples": {"list": "rows.csv", "labels": ["w"], "anchor": "center", "snap": "nearest", "tolerance": {"time": "1d"},
+                      "weights": {"column": "w"}}},
+    {**W, "samples": {"list": {"file": "rows.csv"}}},
     {"window": {"time": {"size": "2d", "stride": "1d"}}, "tensors": {"x": {"variables": ["t"], "offsets": {"time": ["-24h", "0h"]}}}},
+    {**W, "split": {"parts": {"train": "rest", "val": [{"time": {"from": "2000-06-10"}}]}, "gap": {"time": "2d"}}},
+    {**W, "split": {"parts": {"a": [{"time": ["2000-05-20", "#4"]}], "b": "rest"}, "gap": {"time": 0},
+                    "with": {"b": {"order": {"shuffle": "global"}, "batch": 4, "epochs": 2, "missing": {"nan": "keep"}}}}},
+    {**W, "split": {"blocks": {"time": "5d"}, "fractions": {"train": 0.75, "val": 0.25}, "seed": 3, "draw": "permute", "part": "val"}},
+    {**W, "split": {"blocks": {"time": 4}, "folds": 2, "draw": "hash"}},
+    {**W, "split": {"groups": {"time": "day"}, "folds": 2, "seed": 1}},
 ]
 REFUSED = [
     {},
@@ -79,6 +95,15 @@ REFUSED = [
     {**W, "order": {"shuffle": True}},
     {**W, "order": {"seed": -1}},
     {**W, "variables": []},
+    {**W, "group": 1},
+    {**W, "level": -1},
+    {**W, "level": "0"},
+    {**W, "level": 0.5},
+    {**W, "level": {}},
+    {**W, "level": {"resolution": {}}},
+    {**W, "level": {"resolution": {"x": 0}}},
+    {**W, "level": {"resolution": {"x": "um"}}},
+    {**W, "level": {"resolution": {"x": "1 um"}, "of": 3}},
     {**W, "variables": ["t", "t"]},
     {**W, "name": "a/b"},
     {**W, "name": ""},
@@ -100,6 +125,7 @@ REFUSED = [
     {**W, "tensors": {}},
     {**W, "tensors": {"x": {"variables": ["t", "q"]}}},
     {**W, "tensors": {"x": {"variables": ["t"], "offsets": {"time": []}}}},
+    {**W, "tensors": {"x": {"variables": ["t"], "broadcast": "time"}}},
     {**W, "xbatcher": {"input_dims": {"time": 4}}},
     {"xbatcher": {"input_dims": {}}},
     {"xbatcher": {"input_dims": {"time": 4}}, "batch": 3},
@@ -109,18 +135,52 @@ REFUSED = [
     {**W, "epochs": {"samples": 0}},
     {**W, "samples": {"spacing": {"time": 6}}},
     {**W, "samples": {"spacing": {"time": "6 hours"}}},
+    {**W, "samples": {"spacing": {"time": "6 h"}}},
     {**W, "samples": {"where": {"time": {"of": "footprint"}}}},
     {**W, "samples": {"where": {"time": {"of": "end", "month": 5}}}},
     {**W, "samples": {"where": {"time": {"mont": 5}}}},
+    {**W, "missing": {"nan": "skip", "at_most": 2}},
+    {**W, "missing": {"at_most": 0.5}},
+    {**W, "missing": {"nan": "skip", "variables": []}},
+    {**W, "samples": {"mask": "time_mask"}},
+    {**W, "samples": {"mask": {}}},
+    {**W, "samples": {"mask": {"variable": "time_mask", "fraction": [0, 1], "at": "center"}}},
+    {**W, "samples": {"mask": {"variable": "time_mask", "fraction": 1}}},
+    {**W, "samples": {"labels": ["w"]}},
+    {**W, "samples": {"snap": "nearest"}},
+    {**W, "samples": {"list": "rows.csv", "tolerance": 1}},
+    {**W, "samples": {"list": "rows.csv", "where": {"time": {"month": 5}}}},
+    {**W, "samples": {"list": "rows.csv", "anchor": "end"}},
+    {**W, "samples": {"weights": {}}},
+    {**W, "samples": {"weights": {"column": "w", "variable": "time_mask"}, "list": "rows.csv"}},
     {**W, "reserve": {"time": ["-1d", 2]}},
     {"window": {"time": "a day"}},
     {**W, "normalize": {"method": "robust", "statistics": {}}},
+    {**W, "split": {}},
+    {**W, "split": {"parts": {}}},
+    {**W, "split": {"parts": {"train": "others", "val": [{"time": "2000-06"}]}}},
+    {**W, "split": {"parts": {"train": "rest", "val": {"time": "2000-06"}}}},
+    {**W, "split": {"parts": {"train": "rest", "val": [{}]}}},
+    {**W, "split": {"parts": {"train": "rest", "val": [{"time": "2000-06"}]}, "seed": 1}},
+    {**W, "split": {"parts": {"train": "rest", "val": [{"time": "2000-06"}]}, "blocks": {"time": 4}, "folds": 2}},
+    {**W, "split": {"blocks": {"time": 4}}},
+    {**W, "split": {"blocks": {"time": 0}, "folds": 2}},
+    {**W, "split": {"blocks": {"time": 4}, "folds": 1}},
+    {**W, "split": {"blocks": {"time": 4}, "folds": 2, "fractions": {"a": 1}}},
+    {**W, "split": {"blocks": {"time": 4}, "fractions": {"a": 1.5, "b": -0.5}}},
+    {**W, "split": {"blocks": {"time": 4}, "folds": 2, "draw": "random"}},
+    {**W, "split": {"groups": {"time": "week"}, "folds": 2}},
+    {**W, "split": {"groups": {"time": "month"}, "folds": 2, "draw": "permute"}},
+    {**W, "split": {"blocks": {"time": 4}, "folds": 2, "gap": {"time": -1}}},
+    {**W, "split": {"blocks": {"time": 4}, "folds": 2, "with": {"val": {"dtype": "float32"}}}},
+    {"xbatcher": {"input_dims": {"time": 4}}, "split": {"blocks": {"time": 4}, "folds": 2}},
 ]
 
 
 @pytest.mark.parametrize("view", TAKEN, ids=json.dumps)
 def test_both_take(batchfs, schema, store, tmp_path, view):
     (tmp_path / "v.json").write_text(json.dumps(view))
+    (tmp_path / "rows.csv").write_text("time,w\n2000-05-21,1\n#7,0.5\n")
     batchfs.bytes("plan", store, "--view", tmp_path / "v.json")
     schema.validate(view)
 

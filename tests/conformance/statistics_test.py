@@ -107,6 +107,39 @@ def test_of_the_selection(batchfs, store, tmp_path, select):
         check(entry["tendency"], np.diff(variable.values.astype("f8"), axis=variable.dims.index("time")), axes)
 
 
+@pytest.mark.parametrize("size, of, hours", [(1, "start", [0, 6]), (2, "start", [0, 6]), (3, "footprint", [0, 6, 12])])
+@pytest.mark.parametrize("select", [None, ["#0", "#1", "#2", "#4", "#5", "#8", "#9", "#10", "#11", "#12", "#13", "#28"]],
+                         ids=["all", "listed"])
+def test_of_the_positions_that_samples_reach(batchfs, store, tmp_path, size, of, hours, select):
+    path, ds = store
+    view = {"variables": ["msl", "q", "series", "mask"], "window": {"time": {"size": size, "stride": 1}},
+            "samples": {"where": {"time": {"hour": hours, "of": of}}}}
+    selected = np.arange(T)
+    if select:
+        view["select"] = {"time": select}
+        selected = np.array([int(position[1:]) for position in select])
+    fits = np.isin(ds.time.dt.hour.values[selected], hours)
+    windows = [range(s, s + size) for s in range(len(selected) - size + 1)]
+    kept = [w for w in windows if (fits[w[0]] if of == "start" else fits[list(w)].all())]
+    reached = sorted({i for w in kept for i in w})
+    assert len(reached) < len(selected)
+    found = statistics(batchfs, tmp_path, path, view)["variables"]
+    for name, entry in found.items():
+        dims = ds[name].dims
+        axes = tuple(i for i, d in enumerate(dims) if d != "level")
+        if "time" not in dims:
+            check(entry, ds[name].values, axes)
+            continue
+        time = dims.index("time")
+        values = np.take(ds[name].values, selected[reached], time)
+        check(entry, values, axes)
+        # Between neighbours of the selection only.
+        follows = np.flatnonzero(np.diff(reached) == 1)
+        check(entry["tendency"], np.take(np.diff(values.astype("f8"), axis=time), follows, time), axes)
+    by_time = statistics(batchfs, tmp_path, path, view, "--per", "time")["variables"]["msl"]
+    check(by_time, ds.msl.values[selected], (1, 2))  # each position that is kept has its number
+
+
 @pytest.mark.parametrize("per", [["none"], ["lat"], ["level", "lon"], ["lat", "lon"], ["time"]], ids="+".join)
 def test_dimensions_that_are_kept(batchfs, store, tmp_path, per):
     path, ds = store

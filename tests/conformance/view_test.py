@@ -221,12 +221,10 @@ XBATCHER = [
 ]
 
 
-@pytest.mark.parametrize("variables", [["t2m"], ["q"], ["t2m", "msl"]], ids="+".join)
+@pytest.mark.parametrize("variables", [["t2m"], ["q"], ["t2m", "msl"], ["mask", "q", "t2m"]], ids="+".join)
 @pytest.mark.parametrize("form", XBATCHER, ids=lambda form: json.dumps(form))
 def test_xbatcher(batchfs, store, tmp_path, form, variables):
     path, ds = store
-    if "level" in form["input_dims"] and variables != ["q"]:
-        pytest.skip("no level")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         generator = xbatcher.BatchGenerator(ds[variables], **form)

@@ -27,7 +27,7 @@ def order_of_the_page():
     """The functions permute and block."""
     escapes = {r"\-": "-", r"\(ha": "^", r"\(dq": '"', r"\e": "\\", r"\&": ""}
     blocks = re.findall(r"^\.Bd -literal.*\n((?s:.*?))^\.Ed$", PAGE.read_text(), re.M)
-    (code,) = [block for block in blocks if "def " in block]
+    (code,) = [block for block in blocks if "def permute" in block]
     names = {}
     exec(re.sub(r"\\(-|\(ha|\(dq|e|&)", lambda found: escapes[found.group()], code), names)
     return names["permute"], names["block"]

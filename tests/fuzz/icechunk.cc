@@ -2,26 +2,13 @@
 // the repository's files one after the other: key, NUL, size (32 bits), bytes.
 
 #include "engine/store/icechunk/icechunk_store.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/read_all.h"
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
 namespace {
 
 constexpr std::uint64_t kMemory = 16 << 20;
-
-void read_all(Store& store, const std::string& key) {
-  attempt([&] {
-    const auto size = store.size(key);
-    if (!size || *size > (64 << 10)) return;
-    const auto whole = store.read(key);
-    must(whole && whole->size() == *size);
-    std::vector<std::byte> part(std::min<std::uint64_t>(*size, 100));
-    const auto got = store.read_into(key, *size - part.size(), part);
-    must(got && got->bytes == part.size());
-    must(std::equal(part.begin(), part.end(), whole->data() + (*size - part.size())));
-  });
-}
 
 void walk(Store& store, const std::string& prefix, int depth) {
   const std::string begin = prefix.empty() ? "" : prefix + "/";
@@ -53,8 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   attempt([&] {
     const auto open = [parent](const std::string&) { return parent; };
-    const auto store = open_icechunk_store({parent, parent, open},
-                                           {.virtual_places = {"s3://example-archive/"}}, kMemory);
+    const auto store = open_icechunk_store(
+        {parent, parent, open, {.places = {"s3://example-archive/"}}}, {}, kMemory);
     if (store == nullptr) return;
     icechunk_log(*store, 100);
     walk(*store, "", 0);

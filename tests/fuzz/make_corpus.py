@@ -1,6 +1,7 @@
 """Writes what fuzzing starts from, tests/fuzz/corpus: small good inputs of every kind, made by the libraries that
 write such data. Run again when a target's input changes: python3 tests/fuzz/make_corpus.py"""
 
+import gzip
 import io
 import json
 import pathlib
@@ -11,6 +12,8 @@ import zipfile
 import icechunk
 import numcodecs
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import xarray as xr
 import zarr
 
@@ -68,8 +71,20 @@ def views():
           "samples": {"spacing": {"time": "1h"}, "where": {"of": "footprint", "time": {
               "month": [1], "hour": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], "season": ["DJF"], "from": "#1"},
               "latitude": {"from": 10, "to": 50}}}}, ""),
+        ({"window": {"time": {"size": 3, "edge": "pad"}}, "tensors": {
+            "x": {"variables": ["q", "orography"], "stack": "c", "broadcast": True, "dims": ["latitude", "c", "time"],
+                  "offsets": {"time": [0, 1]}}}, "dtype": "float32"}, ""),
+        ({"window": {"time": {"size": 2, "stride": 1}, "latitude": {"size": 1}}, "batch": 5, "order": {"shuffle": "global"},
+          "split": {"parts": {"train": "rest", "val": [{"time": {"from": "2000-01-01T09"}, "latitude": [60, 50]}]},
+                    "gap": {"time": "2h", "latitude": 1}, "with": {"train": {"batch": 3}}}}, ""),
+        ({"window": {"time": {"size": 3, "stride": 1}}, "missing": {"nan": "skip"},
+          "split": {"blocks": {"time": "5h"}, "fractions": {"a": 0.75, "b": 0.25}, "seed": 1, "gap": {"time": 1}}}, ""),
+        ({"window": {"latitude": 1, "time": {"size": 2, "wrap": True}},
+          "split": {"groups": {"time": "day", "latitude": "value"}, "folds": 2, "part": "fold-1-val"}}, ""),
     ]:
         put("view", json.dumps(view).encode() + b"\0" + statistics.encode())
+    put("view", b"# as YAML\nwindow:\n  time: {size: 0x2, stride: 3h}\nselect: {time: {from: 2000-01-01, to: '#9'}}\n"
+                b"tensors:\n  x: &a {variables: [t, \"q\"], stack: c}\n  y: *a\nbatch: 3\n\0")
 
 
 def values():
@@ -126,6 +141,37 @@ def codecs():
         zarr.create_array(store, shape=(32, 64), chunks=(32, 64), dtype="<i4", serializer=codec, filters=None,
                           compressors=None, fill_value=0)[...] = STEPS.reshape(32, 64) * (np.arange(32)[:, None] < 20)
         coded(number, store["c/0/0"].to_bytes())
+    coded(21, numcodecs.Fletcher32().encode(BYTES))
+    coded(22, numcodecs.JenkinsLookup3(initval=3).encode(BYTES))
+    coded(23, numcodecs.Categorize(["a", "bc"], "<U2").encode(np.array(["a", "bc", "", "d"] * 512, "<U2")).tobytes())
+    coded(24, np.array([(i, 2 * i) for i in range(2048)], [("x", "<i2"), ("y", "<i4")]).tobytes())
+    from numcodecs.zfpy import ZFPY
+    field = np.sin(np.arange(2048, dtype="f4") / 50).reshape(32, 64)
+    for options in ({"mode": 4, "tolerance": 1e-3}, {"mode": 3, "precision": 12}, {"mode": 2, "rate": 4}):
+        coded(25, ZFPY(**options).encode(field))
+
+    def texts(number, data, count):
+        put("codec", struct.pack("<BHH", number, 0, count) + bytes(data))
+
+    words = np.array(["", "a", "h\u00e9llo"], object)
+    texts(26, numcodecs.VLenUTF8().encode(words), 3)
+    texts(27, numcodecs.VLenBytes().encode(np.array([b"", b"a", b"\xff\0"], object)), 3)
+    texts(28, numcodecs.JSON().encode(words), 3)
+    texts(29, b"\1\2\0", 3)
+    import eccodes
+    field = np.sin(np.arange(16) / 5)
+    for sample, packings in (("regular_ll_sfc_grib2", ("grid_simple", "grid_complex_spatial_differencing", "grid_jpeg", "grid_ccsds", "grid_ieee")), ("regular_ll_sfc_grib1", ("grid_simple",))):
+        for packing in packings:
+            message = eccodes.codes_grib_new_from_samples(sample)
+            eccodes.codes_set(message, "Ni", 4)
+            eccodes.codes_set(message, "Nj", 4)
+            eccodes.codes_set_values(message, field)
+            eccodes.codes_set(message, "packingType", packing)
+            texts(30, eccodes.codes_get_message(message), 16)
+            eccodes.codes_release(message)
+    for rows, columns in ((32, 64), (10, 3)):
+        block = STEPS[:rows * columns].astype(">i4").reshape(rows, columns).tobytes("F")
+        coded(31, struct.pack(">HHII", 0, 2, rows, columns) + bytes(numcodecs.Zstd().encode(block)))
 
 
 def chunks_for_the_gpu():
@@ -193,6 +239,28 @@ def repositories():
                                       checksum="tag", validate_container=False)
         made.create_tag("t", snapshot_id=session.commit("one"))
         put("icechunk", repository(pathlib.Path(folder)))
+
+
+def reference_sets():
+    plain = json.dumps({
+        "version": 1, "templates": {"u": "x", "f": "{{c}}.nc"},
+        "gen": [{"key": "g/{{i}}", "url": "{{u}}.nc", "offset": "{{(i + 1) * 8 // 2}}", "length": "4",
+                 "dimensions": {"i": {"start": 0, "stop": 3, "step": 1}}}],
+        "refs": {".zgroup": {"zarr_format": 2}, "a/.zarray": "{}", "a/0.0": ["{{f(c='y')}}", 10, 20], "a/0.1": ["x.nc"],
+                 "a/1.0": "base64:AAEC", "b/c/0/1": ["s3://example-archive/x.nc", 1, 2], "b/c/2/0": ["/etc/x", 1, 2]}}).encode()
+    put("references", b"\0" + plain)
+    put("references", b"\0" + json.dumps({"metadata": {"a/.zarray": {"shape": [4, 4], "chunks": [2, 2]}, ".zgroup": {}},
+                                          "record_size": 10}).encode())
+    rows = {"path": ["x.nc", "x.nc", None, "y.nc"], "offset": [1, 2, 0, 0], "size": [3, 4, 0, 0], "raw": [None, None, b"abc", None]}
+    table = pyarrow.table({"path": pyarrow.array(rows["path"]), "offset": pyarrow.array(rows["offset"], pyarrow.int64()),
+                           "size": pyarrow.array(rows["size"], pyarrow.int64()), "raw": pyarrow.array(rows["raw"], pyarrow.binary())})
+    for options in ({"compression": "snappy"}, {"compression": "zstd", "use_dictionary": False, "data_page_version": "2.0"},
+                    {"compression": "none", "row_group_size": 2}, {"compression": "gzip", "write_statistics": False}):
+        file = io.BytesIO()
+        pyarrow.parquet.write_table(table, file, store_schema=False, **options)
+        put("references", b"\1" + file.getvalue())
+    put("references", b"\0" + gzip.compress(plain, mtime=0))
+    put("references", b"\0" + bytes(numcodecs.Zstd().encode(plain)))
 
 
 def answers():
@@ -279,7 +347,7 @@ def inits():
 if __name__ == "__main__":
     for seed in CORPUS.glob("*/[0-9][0-9]"):
         seed.unlink()
-    for make in (metadata, values, views, codecs, chunks_for_the_gpu, shard_indexes, zips, repositories, answers, messages, inits):
+    for make in (metadata, values, views, codecs, chunks_for_the_gpu, shard_indexes, zips, repositories, reference_sets, answers, messages, inits):
         make()
     put("program", bytes(100))
     put("program", struct.pack("<BBB10B", 2, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0) + struct.pack("<QQQIxxxx", 0, 64, 128, 0) + bytes(64))

@@ -1,6 +1,7 @@
 // View files, for a dataset that is always the same; what they name is a file of statistics.
 
 #include "engine/view/view.h"
+#include "engine/base/yaml.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
@@ -31,8 +32,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string statistics = input.text();
   ViewOptions options;
   options.read_file = [&](const std::string&) { return statistics; };
+  options.first_part = true;
   attempt([&] {
-    const auto parsed = View::parse(shared, json, "view", "view.json", options);
+    // As JSON, or what it is as YAML.
+    const bool is_yaml = json.starts_with('#');
+    const std::string text = is_yaml ? json_of_yaml(json, "view.yaml") : json;
+    const auto parsed = View::parse(shared, text, "view", "view.json", options);
     const auto view = parsed->needs_scan() ? parsed->with_samples(nullptr) : parsed;
     must(view->samples() > 0 && view->batches() >= 0);
     std::int64_t left = view->windows();
@@ -57,6 +62,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         for (std::size_t d = 0; d < part.source.shape.size(); ++d) {
           if (part.source.shape[d] == 0) return;
           (part.strides[d] < 0 ? low : high) += (part.source.shape[d] - 1) * part.strides[d];
+        }
+        if (part.repeat >= 0) {
+          const Repeat& repeat = plan.repeats.at(static_cast<std::size_t>(part.repeat));
+          for (std::size_t d = 0; d < repeat.counts.size(); ++d) {
+            must(repeat.counts[d] > 0);
+            high += (repeat.counts[d] - 1) * repeat.strides[d];
+          }
         }
         must(low >= 0 && high <= bytes);
       }

@@ -1,7 +1,7 @@
 // Zip archives: directory, listings, and every member that is small.
 
 #include "engine/store/zip/zip_store.h"
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/read_all.h"
 #include "tests/unit/engine/store/memory_store.h"
 
 namespace batchfs {
@@ -15,16 +15,7 @@ void walk(Store& store, const std::string& prefix, int depth) {
       if (depth < 8) walk(store, key, depth + 1);
       continue;
     }
-    attempt([&] {
-      const auto size = store.size(key);
-      if (!size || *size > (64 << 10)) return;
-      const auto whole = store.read(key);
-      must(whole && whole->size() == *size);
-      std::vector<std::byte> part(std::min<std::uint64_t>(*size, 100));
-      const auto got = store.read_into(key, *size - part.size(), part);
-      must(got && got->bytes == part.size());
-      must(std::equal(part.begin(), part.end(), whole->data() + (*size - part.size())));
-    });
+    read_all(store, key);
   }
 }
 

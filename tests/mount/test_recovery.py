@@ -167,6 +167,39 @@ def test_kills_at_random_moments_under_readers(mount, readers, good, mode):
     ends_with(good, directory, pid)
 
 
+@pytest.mark.parametrize("stdin_goes", [True, False], ids=["closed", "open"])
+def test_a_view_from_standard_input_outlives_the_daemon(store, batchfs, good, tmp_path, stdin_goes):
+    """It is read once, before anything is forked; --replace brings its own."""
+    directory = tmp_path / "mnt"
+    directory.mkdir()
+    (tmp_path / "stats.json").write_text(json.dumps({"variables": {"t": {"mean": 280, "std": 10}}}))
+    view = "name: piped\nwindow: {time: 1}\nvariables: [t]\nbatch: 6\nnormalize: {method: zscore, statistics: stats.json}\n"
+    (tmp_path / "view.yaml").write_text(view)
+    expected = good("batch", store, "--view", tmp_path / "view.yaml", "--batch", 3)
+
+    def run(*options):
+        if stdin_goes:
+            good("mount", store, directory, "--view", "-", *options, input=view.encode(), cwd=tmp_path)
+        else:
+            with open(tmp_path / "view.yaml") as file:
+                good("mount", store, directory, "--view", "-", *options, stdin=file, cwd=tmp_path)
+
+    run()
+    try:
+        name = directory / "views/piped/epoch-0000/batch-000003.npy"
+        assert name.read_bytes() == expected
+        for _ in range(2):
+            kill(directory)
+            assert name.read_bytes() == expected
+        run("--replace")
+        kill(directory)
+        assert name.read_bytes() == expected
+        assert b"standard input" in batchfs("mount", store, directory, "--view", "-", "--view", "-").stderr
+        ends_with(good, directory, serving_pid(directory))
+    finally:
+        batchfs("umount", "--lazy", directory)
+
+
 @pytest.mark.says("death-open")
 @pytest.mark.parametrize("mode", MODES)
 def test_open_files_go_on(mount, expected, good, store, mode):

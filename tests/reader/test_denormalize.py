@@ -118,3 +118,22 @@ def test_what_is_not_normalized_is_unchanged(servers):
 def test_units_of_normalized_values_have_another_name(servers):
     dataset = batchfs.open(servers["zscore"].socket, "one")[0].xarray()
     assert dataset.t.attrs == {"original_units": "K"}
+
+
+def test_statistics_along_times_that_are_looked_up(tmp_path):
+    """Where a window begins is not known from its position then."""
+    times = np.array("2000-01-01", "M8[ns]") + np.delete(np.arange(12), 5) * np.timedelta64(6, "h")
+    xr.Dataset({"t": (("time", "x"), np.ones((11, 2), "f4"))}, {"time": times}).to_zarr(tmp_path / "s.zarr", zarr_format=2)
+    statistics = {"t": {"mean": list(range(11)), "std": [1] * 11, "dims": ["time"]}}
+    view = {"window": {"time": 1}, "normalize": {"method": "zscore", "statistics": statistics}, "formats": ["npy"]}
+    tensors = {"hours": {"x": {"variables": ["t"], "offsets": {"time": ["0h", "12h"]}}},
+               "two": {"x": {"variables": ["t"], "offsets": {"time": [0, 2]}}}}
+    server = Server(tmp_path / "s.zarr", tmp_path, {name: view | {"name": name, "tensors": of} for name, of in tensors.items()})
+    try:
+        batch = batchfs.open(server.socket, "two")[0]
+        assert np.array_equal(batch["x"].denormalize(), np.ones(batch["x"].shape))
+        batch = batchfs.open(server.socket, "hours")[0]
+        with pytest.raises(batchfs.NotSupported, match="'t' is normalized along 'time', where its offsets are lengths of time"):
+            batch["x"].denormalize()
+    finally:
+        server.stop()

@@ -100,7 +100,7 @@ std::optional<std::int64_t> parse_time_of_day(std::string_view whole) {
   return seconds * kMicrosecondsPerSecond + micro;
 }
 
-void add_repository_options(CLI::App& app, IcechunkOptions& options) {
+void add_repository_options(CLI::App& app, IcechunkOptions& options, VirtualOptions& outside) {
   const std::string group = "Icechunk repositories";
   app.add_option("--branch", options.branch,
                  "read the newest snapshot of this branch (default: main)")
@@ -122,20 +122,21 @@ void add_repository_options(CLI::App& app, IcechunkOptions& options) {
                                        "read what the branch held at this time (UTC)")
       ->type_name("TIME")
       ->group(group);
-  app.add_option("--virtual", options.virtual_places,
-                 "chunks may lie outside of the repository below this URL; PREFIX=URL reads URL in "
-                 "its place")
+  const std::string others = "Chunks in other files";
+  app.add_option("--virtual", outside.places,
+                 "chunks of a repository or reference set may lie outside of it below this URL; "
+                 "PREFIX=URL reads URL in its place")
       ->type_name("PREFIX[=URL]")
       ->take_all()
       ->allow_extra_args(false)
-      ->group(group);
+      ->group(others);
   app.add_option_function<std::string>(
          "--virtual-checks,--virtual_checks",
-         [&options](const std::string& word) { options.virtual_checks = word == "on"; },
-         "compare ETags and times of files outside of the repository (default: on)")
+         [&outside](const std::string& word) { outside.checks = word == "on"; },
+         "compare ETags and times of files outside of an Icechunk repository (default: on)")
       ->check(CLI::IsMember({"on", "off"}).description(""))
       ->type_name("on|off")
-      ->group(group);
+      ->group(others);
 }
 
 }  // namespace batchfs

@@ -8,11 +8,12 @@
 #include <CLI/CLI.hpp>
 
 #include "engine/store/icechunk/options.h"
+#include "engine/store/virtual/virtual_options.h"
 
 namespace batchfs {
 
-/// `options` must outlive the parsing.
-void add_repository_options(CLI::App& app, IcechunkOptions& options);
+/// `options` and `outside` must outlive the parsing.
+void add_repository_options(CLI::App& app, IcechunkOptions& options, VirtualOptions& outside);
 
 /// "2024-05-01", "2024-05-01T12:30", "2024-05-01T12:30:15.5Z", "2024-05-01T14:30+02:00": UTC unless
 /// it says otherwise, microseconds since 1970. nullopt for anything else.

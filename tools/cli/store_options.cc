@@ -10,7 +10,9 @@
 #include "engine/base/buffer_pool.h"
 #include "engine/base/strings.h"
 #include "engine/base/system_error.h"
-#include "engine/store/icechunk/icechunk_store.h"
+#include "tools/cli/consolidated_above.h"
+#include "tools/cli/groups.h"
+#include "tools/cli/named_arrays.h"
 #include "tools/cli/repository_options.h"
 
 namespace batchfs {
@@ -34,7 +36,7 @@ void add_store_options(CLI::App& app, StoreOptions& options) {
   app.add_option(
          "STORE", options.store,
          "the store: a directory or a .zip (path or file://), http(s)://, s3://, gs://, az://; a "
-         "Zarr store or an Icechunk repository")
+         "Zarr store, an Icechunk repository or a kerchunk reference set (its .json or folder)")
       ->required()
       ->type_name("");
   add_engine_options(app, options);
@@ -53,7 +55,22 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
   app.add_flag("--follow-links,--follow_links", options.config.follow_links,
                "follow symbolic links that lead out of the store")
       ->group("Local stores");
-  add_repository_options(app, options.config.icechunk);
+  app.add_option("--group", options.group,
+                 "read this group of the store (default: the root; a view may name its own)")
+      ->type_name("PATH")
+      ->group("Groups");
+  app.add_option("--array", options.arrays,
+                 "look for this array or group, a path from the group: where a web server cannot "
+                 "list and the metadata is not consolidated; may be given several times")
+      ->type_name("PATH")
+      ->allow_extra_args(false)
+      ->group("Groups");
+  app.add_option("--level", options.level,
+                 "take this level of an OME-Zarr image: its number, or the one nearest to a "
+                 "resolution, x=0.5um (a view may name its own)")
+      ->type_name("N|AXIS=DISTANCE")
+      ->group("Groups");
+  add_repository_options(app, options.config.icechunk, options.config.outside);
   app.add_option("--cache-dir", options.config.cache_dir, "cache fetched objects in this directory")
       ->type_name("DIR")
       ->group(remote);
@@ -116,15 +133,51 @@ std::shared_ptr<const Hierarchy> read_hierarchy(std::shared_ptr<Store>& store,
   const auto read = [&] {
     return std::make_shared<const Hierarchy>(open_hierarchy(*store, config.memory));
   };
+  const auto from_above = [&]() -> std::shared_ptr<const Hierarchy> {
+    if (store->can_list()) return nullptr;
+    auto above = hierarchy_from_above(url, config.memory, [&config](const std::string& place) {
+      return open_store(place, config);
+    });
+    return above ? std::make_shared<const Hierarchy>(std::move(*above)) : nullptr;
+  };
   try {
-    return read();
+    auto hierarchy = read();
+    if (hierarchy->complete || !hierarchy->ome.empty()) return hierarchy;
+    auto above = from_above();
+    return above != nullptr ? above : hierarchy;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_supported && error.code() != ErrorCode::not_found) throw;
-    auto repository = find_repository(store, url, config);
-    if (repository == nullptr) throw;
-    store = std::move(repository);
+    // A repository is not supported as a Zarr store; where nothing is found, it is none.
+    const bool may_be_repository = error.code() == ErrorCode::not_supported;
+    if (!may_be_repository)
+      if (auto above = from_above()) return above;
+    if (auto repository = find_repository(store, url, config))
+      store = std::move(repository);
+    else if (auto above = may_be_repository ? from_above() : nullptr)
+      return above;
+    else
+      throw;
   }
   return read();
+}
+
+/// Of --array. What is not there is an error whatever the store.
+void find_arrays(OpenedStore& opened, const std::vector<std::string>& typed) {
+  std::vector<std::string> paths;
+  for (const std::string& name : typed) {
+    const std::string path = without_slashes(name);
+    paths.push_back(opened.group.empty() ? path : opened.group + "/" + path);
+  }
+  if (!paths.empty()) find_named(opened, paths);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
+    if (opened.hierarchy->arrays.contains(path) || opened.hierarchy->groups.contains(path))
+      continue;
+    const std::string problem = opened.hierarchy->problem_of(path);
+    throw Error(problem.empty() ? ErrorCode::not_found : ErrorCode::corrupt,
+                problem.empty() ? "there is no array or group '" + path + "'" : problem,
+                "--array " + typed[i]);
+  }
 }
 
 OpenedStore open_zarr(const StoreOptions& options) {
@@ -151,6 +204,13 @@ OpenedStore open_zarr(const StoreOptions& options) {
                 "the store '" + (error.where().empty() ? url : error.where()) + "'");
   }
   ::malloc_trim(0);  // of what parsing took
+  if (!options.level.empty()) opened.level = parse_level(options.level, "--level");
+  opened.memory = memory;
+  if (!options.group.empty() && !opened.hierarchy->complete)
+    find_named(opened, {without_slashes(options.group)});
+  if (!options.group.empty())
+    opened.group = find_group(*opened.hierarchy, options.group, "--group " + options.group);
+  find_arrays(opened, options.arrays);
   return opened;
 }
 

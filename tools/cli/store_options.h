@@ -5,20 +5,26 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "engine/base/limits.h"
 #include "engine/store/store.h"
 #include "engine/zarr/hierarchy.h"
+#include "engine/zarr/ome/level.h"
 
 namespace batchfs {
 
 struct StoreOptions {
   std::string store;
-  std::uint64_t memory = 0;  // bytes; 0: half of what the machine or the container has
-  int threads = 0;           // 0: one per core
+  std::string group;                // as typed; empty: the root
+  std::vector<std::string> arrays;  // of --array: paths from the group
+  std::string level;                // of an OME-Zarr image, as typed; empty: not chosen
+  std::uint64_t memory = 0;         // bytes; 0: half of what the machine or the container has
+  int threads = 0;                  // 0: one per core
   StoreConfig config;
 };
 
@@ -34,9 +40,12 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& name, std::uint64
 struct OpenedStore {
   std::shared_ptr<Store> store;
   std::shared_ptr<const Hierarchy> hierarchy;
+  std::string group;                 // of --group: a path of the hierarchy
+  std::optional<LevelChoice> level;  // of --level
   /// Bytes for an engine: --memory, or its default, less what the process keeps of freed buffers
   /// beyond kMinPooled.
   std::uint64_t budget = 0;
+  std::uint64_t memory = 0;  // bytes that its metadata may take
   /// Bytes of the memory budget that the metadata takes as long as it is open: what it takes beyond
   /// kFreeMetadata; and what the store itself may take.
   std::uint64_t held_memory() const {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "engine/base/rounding.h"
 #include "engine/base/utf8.h"
 #include "engine/dataset/calendar.h"
 #include "tools/cli/text.h"
@@ -90,10 +91,6 @@ void append_padded(std::string& out, std::int64_t value, std::size_t digits) {
   out += text;
 }
 
-__int128 floor_divide(__int128 a, __int128 b) {
-  return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-}
-
 /// Dates farther away than this are given as counts: nobody means them.
 constexpr std::int64_t kMaxYears = 1'000'000'000;
 
@@ -118,7 +115,7 @@ void append_datetime(std::string& out, const DataType& type, std::int64_t count)
   if (type.unit == "Y" && is_near(value, 1))
     return append_padded(out, 1970 + static_cast<std::int64_t>(value), 4);
   if (type.unit == "M" && is_near(value, 12)) {
-    const auto years = static_cast<std::int64_t>(floor_divide(value, 12));
+    const auto years = static_cast<std::int64_t>(floor_divide<__int128>(value, 12));
     append_padded(out, 1970 + years, 4);
     out += '-';
     return append_padded(out, static_cast<std::int64_t>(value) - years * 12 + 1, 2);

@@ -3,10 +3,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/view/view.h"
+#include "tools/cli/groups.h"
 #include "tools/cli/store_options.h"
+#include "tools/cli/view_text.h"
 
 namespace batchfs {
 
@@ -19,13 +23,28 @@ struct OpenedView {
 /// May throw for a file that must not be read.
 using CheckFile = std::function<void(const std::string& path)>;
 
-/// Reads and resolves a view file. Its name, when the file gives none, is that of the file.
-/// `check_file` is asked of each file that the view names.
-std::shared_ptr<const View> load_view(const std::shared_ptr<const Dataset>& dataset,
-                                      const std::string& file, ViewOptions options = {},
-                                      const CheckFile& check_file = {});
+/// `--part NAME`, for a view with "split".
+void add_part_option(CLI::App& app, std::optional<std::string>& part);
 
-/// The same with its store; `-` is standard input.
+/// Reads and resolves a view, see read_view_text(): one view, or those of the parts of its split.
+/// Their name, when the file gives none, is that of the file. `check_file` is asked of each file
+/// that the view names.
+std::vector<std::shared_ptr<const View>> load_parts(GroupDatasets& datasets,
+                                                    const std::string& file,
+                                                    const CheckFile& check_file = {},
+                                                    const std::optional<StandardInput>& input = {});
+
+/// The views of a file and its store, as load_parts().
+struct OpenedViews {
+  OpenedStore opened;
+  std::shared_ptr<const Dataset> dataset;
+  std::vector<std::shared_ptr<const View>> views;
+};
+/// With `part` only that one.
+OpenedViews open_parts(const StoreOptions& store, const std::string& file,
+                       const std::optional<std::string>& part = {});
+
+/// The same of the one view that `options` asks for.
 OpenedView open_view(const StoreOptions& store, const std::string& file,
                      const ViewOptions& options = {});
 

@@ -11,6 +11,11 @@ std::string_view view_schema() {
   "properties": {
     "$schema": {"type": "string", "description": "This schema, for editors"},
     "name": {"$ref": "#/$defs/file_name", "description": "The view's directory in a mount"},
+    "group": {"type": "string", "description": "The group of the store that variables are in; the root by default"},
+    "level": {
+      "description": "The level of an OME-Zarr image: its number, or the one nearest to a resolution",
+      "anyOf": [{"type": "integer", "minimum": 0, "maximum": 1048576}, {"$ref": "#/$defs/level"}]
+    },
     "variables": {"$ref": "#/$defs/names", "description": "Variables of the store; without \"tensors\", a tensor each"},
     "select": {
       "description": "The part of the store that the window slides over",
@@ -96,14 +101,132 @@ std::string_view view_schema() {
               {"allOf": [{"$ref": "#/$defs/range_keys"}, {"minProperties": 1, "not": {"required": ["of"], "maxProperties": 1}}], "unevaluatedProperties": false, "properties": {"of": {"$ref": "#/$defs/of"}}}
             ]
           }
+        },
+        "mask": {
+          "description": "Windows whose footprint holds enough marked cells of a variable",
+          "type": "object",
+          "required": ["variable"],
+          "properties": {
+            "variable": {"type": "string", "description": "Over dimensions of the window; a cell that is not 0 is marked"},
+            "above": {"type": "number", "description": "A cell is marked if its value is more"},
+            "below": {"type": "number", "description": "A cell is marked if its value is less"},
+            "fraction": {
+              "description": "The least and the most share of marked cells; [1, 1] by default",
+              "type": "array",
+              "items": {"type": "number", "minimum": 0, "maximum": 1},
+              "minItems": 2,
+              "maxItems": 2
+            },
+            "at": {"enum": ["center"], "description": "Only the cell in the middle of the window"}
+          },
+          "not": {"required": ["fraction", "at"]},
+          "additionalProperties": false
+        },
+        "list": {"$ref": "#/$defs/file", "description": "A .npy or .csv file with a row for each sample"},
+        "labels": {"$ref": "#/$defs/names", "description": "Columns of a .csv list that become tensors"},
+        "anchor": {"enum": ["start", "center"], "description": "What of a window the list names"},
+        "snap": {"enum": ["exact", "nearest"], "description": "Which labels stand for those of the list"},
+        "tolerance": {
+          "description": "How far away the nearest label may be",
+          "anyOf": [
+            {"$ref": "#/$defs/tolerance"},
+            {"type": "object", "additionalProperties": {"$ref": "#/$defs/tolerance"}}
+          ]
+        },
+        "weights": {
+          "description": "How often each sample is drawn: a .npy file, a column of the list, or a variable of the store",
+          "anyOf": [
+            {"$ref": "#/$defs/file"},
+            {"type": "object", "required": ["column"], "properties": {"column": {"type": "string"}}, "additionalProperties": false},
+            {"type": "object", "required": ["variable"], "properties": {"variable": {"type": "string"}}, "additionalProperties": false}
+          ]
         }
       },
+      "dependentSchemas": {
+        "list": {"properties": {"spacing": false, "where": false, "mask": false}},
+        "tolerance": {"required": ["snap"], "properties": {"snap": {"const": "nearest"}}}
+      },
+      "dependentRequired": {"labels": ["list"], "anchor": ["list"], "snap": ["list"], "tolerance": ["list"]},
       "additionalProperties": false
     },
     "reserve": {
       "description": "Offsets that samples leave room for, by dimension",
       "type": "object",
       "additionalProperties": {"$ref": "#/$defs/offsets"}
+    },
+    "split": {
+      "description": "Parts that share no position: a view each",
+      "type": "object",
+      "properties": {
+        "parts": {
+          "description": "The regions of each part, or \"rest\"",
+          "type": "object",
+          "minProperties": 1,
+          "maxProperties": 100,
+          "additionalProperties": {
+            "anyOf": [
+              {"const": "rest"},
+              {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 1000,
+                "items": {"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/selector"}}
+              }
+            ]
+          }
+        },
+        "blocks": {
+          "description": "Lengths of blocks that parts are drawn from",
+          "type": "object",
+          "minProperties": 1,
+          "additionalProperties": {"$ref": "#/$defs/length"}
+        },
+        "groups": {
+          "description": "Coordinates whose equal values stay together",
+          "type": "object",
+          "minProperties": 1,
+          "additionalProperties": {"enum": ["value", "year", "month", "day", "season"]}
+        },
+        "fractions": {
+          "description": "Of the blocks, for each part; they add up to 1",
+          "type": "object",
+          "minProperties": 1,
+          "maxProperties": 100,
+          "additionalProperties": {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+        },
+        "folds": {"type": "integer", "minimum": 2, "maximum": 100, "description": "For cross-validation"},
+        "draw": {"enum": ["permute", "hash"], "description": "\"hash\": by the labels of a block alone"},
+        "seed": {"type": "integer", "minimum": 0, "maximum": 9223372036854775807},
+        "gap": {
+          "description": "Distance that samples of two parts keep",
+          "type": "object",
+          "minProperties": 1,
+          "additionalProperties": {"anyOf": [{"type": "integer", "minimum": 0, "maximum": 1099511627776}, {"$ref": "#/$defs/duration"}]}
+        },
+        "with": {
+          "description": "Keys that differ in a part",
+          "type": "object",
+          "additionalProperties": {
+            "type": "object",
+            "properties": {
+              "order": {"$ref": "#/properties/order"},
+              "batch": {"$ref": "#/properties/batch"},
+              "epochs": {"$ref": "#/properties/epochs"},
+              "missing": {"$ref": "#/properties/missing"}
+            },
+            "additionalProperties": false
+          }
+        },
+        "part": {"type": "string", "description": "This part alone, under the view's own name"}
+      },
+      "oneOf": [
+        {"required": ["parts"], "properties": {"blocks": false, "groups": false, "fractions": false, "folds": false, "draw": false, "seed": false}},
+        {"required": ["blocks", "fractions"], "properties": {"parts": false, "groups": false, "folds": false}},
+        {"required": ["blocks", "folds"], "properties": {"parts": false, "groups": false, "fractions": false}},
+        {"required": ["groups", "fractions"], "properties": {"parts": false, "blocks": false, "folds": false, "draw": {"const": "hash"}}},
+        {"required": ["groups", "folds"], "properties": {"parts": false, "blocks": false, "fractions": false, "draw": {"const": "hash"}}}
+      ],
+      "additionalProperties": false
     },
     "dtype": {"enum": ["float16", "bfloat16", "float32", "float64"], "description": "The type of tensors of floats"},
     "normalize": {
@@ -121,10 +244,14 @@ std::string_view view_schema() {
       "type": "object",
       "properties": {
         "nan": {"enum": ["keep", "fill", "skip"], "description": "What becomes of NaN, or of samples with one"},
-        "value": {"type": "number", "description": "In place of NaN, with \"fill\""}
+        "value": {"type": "number", "description": "In place of NaN, with \"fill\""},
+        "at_most": {"type": "number", "minimum": 0, "maximum": 1, "description": "The share of NaN that a sample may have, with \"skip\""},
+        "variables": {"$ref": "#/$defs/names", "description": "Tensors or variables whose NaN count, with \"skip\""}
       },
-      "if": {"required": ["value"]},
-      "then": {"properties": {"nan": {"const": "fill"}}, "required": ["nan"]},
+      "allOf": [
+        {"if": {"required": ["value"]}, "then": {"properties": {"nan": {"const": "fill"}}, "required": ["nan"]}},
+        {"if": {"anyOf": [{"required": ["at_most"]}, {"required": ["variables"]}]}, "then": {"properties": {"nan": {"const": "skip"}}, "required": ["nan"]}}
+      ],
       "additionalProperties": false
     },
     "formats": {
@@ -150,14 +277,29 @@ std::string_view view_schema() {
   "additionalProperties": false,
   "oneOf": [
     {"required": ["window"]},
-    {"required": ["xbatcher"], "properties": {"batch": false, "tensors": false}}
+    {"required": ["xbatcher"], "properties": {"batch": false, "tensors": false, "split": false}}
   ],
   "$defs": {
     "file_name": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[^/\\u0000]+$", "not": {"enum": [".", ".."]}},
+    "file": {
+      "anyOf": [
+        {"type": "string", "minLength": 1},
+        {
+          "type": "object",
+          "required": ["file"],
+          "properties": {
+            "file": {"type": "string", "minLength": 1, "description": "Its name, relative to the view's file"},
+            "digest": {"type": "string", "description": "What the file must be, as view.json of a mount has it"}
+          },
+          "additionalProperties": false
+        }
+      ]
+    },
+    "tolerance": {"type": ["string", "number"]},
     "strings": {"type": "array", "items": {"type": "string"}},
     "names": {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": true},
     "size": {"type": "integer", "minimum": 1, "maximum": 1099511627776},
-    "duration": {"type": "string", "pattern": "^[+-]?[0-9]+ ?(y|mo|w|W|d|D|h|min|m|s|ms|us|ns)$", "description": "A length of time: \"6h\", \"1mo\""},
+    "duration": {"type": "string", "pattern": "^[+-]?[0-9]+(y|mo|w|W|d|D|h|min|m|s|ms|us|ns)$", "description": "A length of time: \"6h\", \"1mo\""},
     "length": {"anyOf": [{"$ref": "#/$defs/size"}, {"$ref": "#/$defs/duration"}]},
     "offsets": {
       "anyOf": [
@@ -169,6 +311,24 @@ std::string_view view_schema() {
     "epoch_count": {"type": "integer", "minimum": 1, "maximum": 1000000000},
     "sizes": {"type": "object", "additionalProperties": {"$ref": "#/$defs/size"}},
     "batch_size": {"type": "integer", "minimum": 1, "maximum": 16777216},
+    "level": {
+      "type": "object",
+      "required": ["resolution"],
+      "properties": {
+        "resolution": {
+          "description": "The distance of pixels by axis, as \"0.5 um\"",
+          "type": "object",
+          "minProperties": 1,
+          "additionalProperties": {
+            "anyOf": [
+              {"type": "number", "exclusiveMinimum": 0},
+              {"type": "string", "pattern": "^[0-9.]+([eE][+-]?[0-9]+)? *[^ 0-9]*$"}
+            ]
+          }
+        }
+      },
+      "additionalProperties": false
+    },
     "window": {
       "type": "object",
       "required": ["size"],
@@ -191,7 +351,8 @@ std::string_view view_schema() {
           "additionalProperties": {"$ref": "#/$defs/offsets"}
         },
         "stack": {"type": "string", "minLength": 1, "description": "The dimension that joins the variables"},
-        "dims": {"$ref": "#/$defs/names"}
+        "dims": {"$ref": "#/$defs/names"},
+        "broadcast": {"type": "boolean", "description": "Repeat variables along dimensions that they lack"}
       },
       "if": {"properties": {"variables": {"minItems": 2}}},
       "then": {"required": ["stack"]},

@@ -15,6 +15,7 @@ namespace {
 
 struct BatchOptions {
   StoreOptions store;
+  std::optional<std::string> part;
   std::string view, format = "npy", tensor;
   std::int64_t epoch = 0, batch = 0, rank = 0, world = 1;
 };
@@ -59,7 +60,7 @@ void batch(const BatchOptions& options, Output& output) {
     throw UsageError{"--tensor goes with --format npy: " + options.format + " holds all tensors"};
   }
   if (options.format != "json") output.expect_binary("use --format json for the provenance");
-  const OpenedView opened = open_view(options.store, options.view);
+  const OpenedView opened = open_view(options.store, options.view, {.part = options.part});
   Log log;
   Engine engine({.threads = options.store.threads,
                  .memory = opened.opened.budget,
@@ -94,6 +95,7 @@ CommandAction setup_batch(CLI::App& app) {
   app.add_option("--view", options->view, "the view file; - is standard input")
       ->required()
       ->type_name("FILE");
+  add_part_option(app, options->part);
   const auto number = [&app](const char* name, std::int64_t& value, std::int64_t low,
                              const char* help) {
     app.add_option(name, value, help)

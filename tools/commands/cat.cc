@@ -6,7 +6,11 @@
 
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
+#include "engine/dataset/fields.h"
 #include "tools/cli/command.h"
+#include "tools/cli/groups.h"
+#include "tools/cli/levels.h"
+#include "tools/cli/named_arrays.h"
 #include "tools/cli/selected_values.h"
 #include "tools/cli/store_options.h"
 #include "tools/cli/text.h"
@@ -56,6 +60,21 @@ Error no_array(const Hierarchy& hierarchy, const std::string& path, const std::s
   }
   return Error(ErrorCode::not_found,
                "there is no array '" + path + "'" + nearest_or_all(path, paths), url);
+}
+
+/// With --level: "image" stands for the level's array.
+std::string path_of_level(const OpenedStore& opened, const std::string& path) {
+  const std::string group = parent_group(path);
+  const std::string name = path.substr(group.empty() ? 0 : group.size() + 1);
+  if (name != kLevelVariable)
+    throw UsageError{"with --level, ARRAY is " + std::string(kLevelVariable) + ", not '" + path +
+                     "'"};
+  const std::string where = "--level";
+  try {
+    return level_arrays(*opened.hierarchy, group, {}, *opened.level).at(kLevelVariable);
+  } catch (Error& error) {
+    throw error.at(where);
+  }
 }
 
 /// `D=SEL` as typed.
@@ -114,7 +133,11 @@ std::map<std::string, Selector> parse_selections(const std::vector<Selection>& s
 /// The array as a variable among the coordinates of its own dimensions: other arrays of the group
 /// need not fit together with it.
 Dataset dataset_of(const OpenedStore& opened, const std::string& path, const std::string& name) {
-  const std::vector<std::string> dims = dimension_names(opened.hierarchy->array(path));
+  const Hierarchy& hierarchy = *opened.hierarchy;
+  const ArrayMetadata* of_field =
+      hierarchy.arrays.contains(path) ? nullptr : array_of_field(hierarchy, path);
+  const std::vector<std::string> dims =
+      dimension_names(of_field != nullptr ? *of_field : hierarchy.array(path));
   std::set<std::string> names(dims.begin(), dims.end());
   names.insert(name);
   return Dataset(opened.store, *opened.hierarchy,
@@ -171,9 +194,14 @@ std::string heading(const std::string& path, const NamedDims& dims,
 void cat(const CatOptions& options, Output& output) {
   if (options.format == "npy") output.expect_binary("take --format text");
   const std::vector<Selection> selections = split_selections(options.select);
-  const std::string path = path_of(options.array);
-  const OpenedStore opened = open_zarr(options.store);
-  if (!opened.hierarchy->arrays.contains(path)) {
+  const std::string typed = path_of(options.array);
+  OpenedStore opened = open_zarr(options.store);
+  std::string path =
+      opened.group.empty() || typed.empty() ? opened.group + typed : opened.group + "/" + typed;
+  find_named(opened, {path});
+  if (opened.level) path = path_of_level(opened, path);
+  if (!opened.hierarchy->arrays.contains(path) &&
+      array_of_field(*opened.hierarchy, path) == nullptr) {
     throw no_array(*opened.hierarchy, path, opened.store->url());
   }
   const std::string name = path.empty() ? "values" : path.substr(path.rfind('/') + 1);

@@ -164,10 +164,11 @@ OpenedStore open_store(const MountOptions& options, const Supervised& supervisor
 }
 
 std::vector<std::shared_ptr<const View>> read_views(const MountOptions& options,
-                                                    const std::shared_ptr<const Dataset>& dataset) {
-  return load_views(dataset, options.views, [&](const std::string& file) {
-    check_apart(options, "a statistics file", file);
-  });
+                                                    GroupDatasets& datasets) {
+  return load_views(
+      datasets, options.views,
+      [&](const std::string& file) { check_apart(options, "a statistics file", file); },
+      options.input);
 }
 
 Engine::Options engine_options(const MountOptions& options, const Supervised& supervisor,
@@ -244,9 +245,10 @@ void serve(const MountOptions& options, const Supervised& supervisor, StartRepor
   if (!supervisor.before.empty()) log.warning("the daemon before this one " + supervisor.before);
   const LogLevelSignal log_level(log);
 
-  const OpenedStore opened = open_store(options, supervisor, log);
-  const auto dataset = open_dataset(opened, !options.views.empty(), log);
-  auto views = read_views(options, dataset);
+  OpenedStore opened = open_store(options, supervisor, log);
+  GroupDatasets datasets(opened);
+  auto views = read_views(options, datasets);
+  const auto dataset = described_dataset(opened, datasets, log);
   Engine engine(engine_options(options, supervisor, opened), log);
   resolve_views(options, opened, engine, log, views);
   const HandOff handoff(options, views, engine, log);
@@ -309,7 +311,10 @@ CommandAction setup_mount(CLI::App& app) {
     mount.directory =
         check_directory(mount.directory, mount.replace || StoredDescriptors::are_there());
     check_apart(mount);
-    for (std::string& view : mount.views) view = std::filesystem::absolute(view).string();
+    // Read once, here: each daemon of this mount is a fork of this process.
+    mount.input = read_standard_input(mount.views);
+    for (std::string& view : mount.views)
+      if (view != "-") view = std::filesystem::absolute(view).string();
     if (!mount.foreground)
       return run_in_background([&](StartReport& report) { serve_supervised(mount, report); },
                                descriptors_in(mount.views));

@@ -14,6 +14,7 @@
 #include "tools/cli/view_options.h"
 #include "tools/planning/advice.h"
 #include "tools/planning/node_cost.h"
+#include "tools/planning/split_plan.h"
 #include "tools/planning/view_cost.h"
 #include "tools/service/serving.h"
 
@@ -23,6 +24,7 @@ namespace {
 
 struct PlanOptions {
   StoreOptions store;
+  std::optional<std::string> part;
   std::string view;
   std::int64_t world = 0, nodes = 0;  // 0: not given
   bool json = false;
@@ -242,17 +244,61 @@ std::string plan_text(const View& view, const ViewCost& cost, std::uint64_t memo
 }
 
 /// The view with its samples, or with every window as one; `scan` then says what it takes to tell.
-std::shared_ptr<const View> view_to_plan(const OpenedView& opened, const StoreOptions& options,
+std::shared_ptr<const View> view_to_plan(const std::shared_ptr<const View>& view,
+                                         const OpenedStore& opened, const StoreOptions& options,
                                          std::optional<ScanCost>& scan) {
-  if (const auto known = known_samples(opened.view, opened.opened, options)) return known;
-  const ScanCost cost = scan_cost(*opened.view);
+  if (const auto known = known_samples(view, opened, options)) return known;
+  const ScanCost cost = scan_cost(*view);
   if (cost.decoded_bytes <= kCheapScanBytes && cost.chunks <= kCheapScanChunks) {
     Log log;
     Engine engine({.threads = options.threads, .memory = options.memory, .prefetch = false}, log);
-    return find_samples(opened.view, opened.opened, options, engine, log);
+    return find_samples(view, opened, options, engine, log);
   }
   scan = cost;
-  return opened.view->with_samples(nullptr);
+  return view->with_samples(nullptr);
+}
+
+/// What is shown of one view.
+struct Planned {
+  Planned(const std::shared_ptr<const View>& parsed, const OpenedStore& opened,
+          const PlanOptions& options, std::uint64_t budget)
+      : memory(budget), view(view_to_plan(parsed, opened, options.store, scan)) {
+    check_files({view}, MemoryFiles(), memory);
+    cost = estimate_cost(*view);
+    cluster = plan_cluster(*view, cost, options);
+    if (cluster && view->order() != nullptr)
+      cost.lanes = static_cast<double>(cluster->cluster.lanes_of_node(view->order()->lanes));
+  }
+  Json json() const { return plan_json(*view, cost, memory, scan, cluster); }
+  std::string text() const { return plan_text(*view, cost, memory, scan, cluster); }
+
+  const std::uint64_t memory;
+  std::optional<ScanCost> scan;
+  const std::shared_ptr<const View> view;
+  ViewCost cost;
+  std::optional<ClusterPlan> cluster;
+};
+
+/// All parts of a split: in JSON the plan of each.
+std::string plan_split(const OpenedViews& opened, const PlanOptions& options,
+                       std::uint64_t memory) {
+  std::vector<std::shared_ptr<const View>> views;
+  Json plans = Json::object();
+  bool scanned = true;
+  for (const auto& parsed : opened.views) {
+    if (options.json) {
+      const Planned planned(parsed, opened.opened, options, memory);
+      plans[planned.view->part().name] = planned.json();
+      views.push_back(planned.view);
+      continue;
+    }
+    std::optional<ScanCost> scan;
+    views.push_back(view_to_plan(parsed, opened.opened, options.store, scan));
+    scanned = scanned && !scan;
+  }
+  const SplitPlan plan = plan_parts(views);
+  return options.json ? json_text(split_json(plan, std::move(plans))) + "\n"
+                      : split_text(plan, scanned);
 }
 
 }  // namespace
@@ -263,6 +309,7 @@ CommandAction setup_plan(CLI::App& app) {
   app.add_option("--view", options->view, "the view file; - is standard input")
       ->required()
       ->type_name("FILE");
+  add_part_option(app, options->part);
   app.add_option("--world", options->world, "the number of ranks that will read the view")
       ->type_name("W")
       ->check(CLI::Range(std::int64_t{1}, kMaxRanks));
@@ -277,18 +324,15 @@ CommandAction setup_plan(CLI::App& app) {
                            : fmt::format("--nodes {} is more than --world {}: a node has at least "
                                          "one rank",
                                          options->nodes, options->world)};
-    const OpenedView opened = open_view(options->store, options->view);
     const std::uint64_t memory =
         options->store.memory != 0 ? options->store.memory : default_memory_budget();
-    std::optional<ScanCost> scan;
-    const std::shared_ptr<const View> view = view_to_plan(opened, options->store, scan);
-    check_files({view}, MemoryFiles(), memory);
-    ViewCost cost = estimate_cost(*view);
-    const std::optional<ClusterPlan> cluster = plan_cluster(*view, cost, *options);
-    if (cluster && view->order() != nullptr)
-      cost.lanes = static_cast<double>(cluster->cluster.lanes_of_node(view->order()->lanes));
-    output.write(options->json ? json_text(plan_json(*view, cost, memory, scan, cluster)) + "\n"
-                               : plan_text(*view, cost, memory, scan, cluster));
+    const OpenedViews opened = open_parts(options->store, options->view, options->part);
+    if (opened.views.size() > 1) {
+      output.write(plan_split(opened, *options, memory));
+      return;
+    }
+    const Planned planned(opened.views.front(), opened.opened, *options, memory);
+    output.write(options->json ? json_text(planned.json()) + "\n" : planned.text());
   };
 }
 

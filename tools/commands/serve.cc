@@ -24,7 +24,8 @@ namespace {
 struct ServeOptions {
   StoreOptions store;
   GpuOptions gpu;
-  std::vector<std::string> views;  // files
+  std::vector<std::string> views;  // files, and "-"
+  std::optional<StandardInput> input;
   std::string socket;
   TimeOptions time;
   bool background = false;
@@ -73,8 +74,9 @@ void serve(const ServeOptions& options, StartReport& report) {
   raise_file_limit();
   StoreOptions store = options.store;
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
-  const OpenedStore opened = open_zarr(store);
-  auto views = load_views(open_dataset(opened, true, log), options.views);
+  OpenedStore opened = open_zarr(store);
+  GroupDatasets datasets(opened);
+  auto views = load_views(datasets, options.views, {}, options.input);
   Engine engine({.threads = options.store.threads,
                  .memory = opened.budget,
                  .wait = options.time.wait,
@@ -103,7 +105,8 @@ CommandAction setup_serve(CLI::App& app) {
   add_store_options(app, options->store);
   add_gpu_options(app, options->gpu);
   app.add_option("--view", options->views,
-                 "serve the batches of this view; may be given several times")
+                 "serve the batches of this view; - reads it from standard input; may be given "
+                 "several times")
       ->required()
       ->type_name("FILE")
       ->allow_extra_args(false);
@@ -116,7 +119,9 @@ CommandAction setup_serve(CLI::App& app) {
   return [options](Output&) {
     options->store.store = absolute_store(options->store.store);
     options->socket = std::filesystem::absolute(options->socket).string();
-    for (std::string& view : options->views) view = std::filesystem::absolute(view).string();
+    options->input = read_standard_input(options->views);
+    for (std::string& view : options->views)
+      if (view != "-") view = std::filesystem::absolute(view).string();
     if (options->background)
       return run_in_background([&options](StartReport& report) { serve(*options, report); },
                                descriptors_in(options->views));

@@ -25,6 +25,7 @@ namespace {
 
 struct StatisticsCommandOptions {
   StoreOptions store;
+  std::optional<std::string> part;
   std::string view, file, tendency;
   std::vector<std::string> per;
   bool json = false;
@@ -79,7 +80,8 @@ std::string table_text(const std::vector<VariableStatistics>& statistics, const 
 }
 
 void statistics(const StatisticsCommandOptions& options, Output& output) {
-  const OpenedView opened = open_view(options.store, options.view, {.as_decoded = true});
+  const OpenedView opened = open_view(
+      options.store, options.view, {.as_decoded = true, .part = options.part, .first_part = true});
   StatisticsOptions asked;
   const bool none = options.per == std::vector<std::string>{"none"};
   if (!options.per.empty()) asked.per = none ? std::vector<std::string>{} : options.per;
@@ -111,9 +113,10 @@ CommandAction setup_statistics(CLI::App& app) {
   const auto options = std::make_shared<StatisticsCommandOptions>();
   add_store_options(app, options->store);
   app.add_option("--view", options->view,
-                 "the view file; only its selection and variables are used")
+                 "the view file; only its selection, variables and samples are used")
       ->required()
       ->type_name("FILE");
+  add_part_option(app, options->part);
   app.add_option("-o,--output", options->file, "write JSON for \"normalize\" to this file")
       ->type_name("FILE");
   app.add_flag("--json", options->json, "write the JSON to standard output, for programs");

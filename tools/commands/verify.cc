@@ -5,6 +5,7 @@
 #include "engine/base/strings.h"
 #include "engine/scan/verify.h"
 #include "tools/cli/command.h"
+#include "tools/cli/groups.h"
 #include "tools/cli/interruption.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/text.h"
@@ -107,17 +108,21 @@ std::string verify_store(const VerifyCommandOptions& options, const VerifyOption
     const OpenedStore opened = open_zarr(direct);
     store = opened.store;
     for (const auto& [key, why] : opened.hierarchy->problems) {
+      if (!is_in_group(key, opened.group)) continue;
       collector.find({"", "", key, damage::kMetadata, why});
       collector.not_checked(key, why);
     }
     for (const auto& [path, array] : opened.hierarchy->arrays)
-      targets.push_back(
-          {std::shared_ptr<const ArrayMetadata>(opened.hierarchy, &array), std::nullopt});
+      if (is_in_group(path, opened.group))
+        targets.push_back(
+            {std::shared_ptr<const ArrayMetadata>(opened.hierarchy, &array), std::nullopt});
   } else {
-    const OpenedView opened = open_view(direct, options.view, {.as_decoded = true});
+    // All parts of a split have one selection.
+    const OpenedView opened =
+        open_view(direct, options.view, {.as_decoded = true, .first_part = true});
     store = opened.opened.store;
-    for (const Variable* variable : opened.view->variables())
-      targets.push_back(selected_chunks(*variable, *opened.view));
+    for (std::uint32_t v = 0; v < opened.view->variables().size(); ++v)
+      targets.push_back(selected_chunks(*opened.view, v));
   }
   interruption.guard();  // opening may hang: until here a signal ends the process
   verify_arrays(store, targets, asked, collector);

@@ -1,13 +1,18 @@
 // batchfs view: a starter view for a store.
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/view/image_starter.h"
 #include "engine/view/shaped_starter.h"
 #include "tools/cli/command.h"
+#include "tools/cli/groups.h"
+#include "tools/cli/levels.h"
+#include "tools/cli/named_arrays.h"
 #include "tools/cli/store_options.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
@@ -38,6 +43,52 @@ void read_patch(const std::string& text, StarterShape& shape) {
       shape.patch > kMaxPatch)
     throw UsageError{"--patch takes a number of positions from 1 to " + std::to_string(kMaxPatch) +
                      ", or chunk, not '" + text + "'"};
+}
+
+/// The view with a key behind its name.
+Json with_key(const Json& view, const std::string& added, const Json& its_value) {
+  Json result = Json::object();
+  for (const auto& [key, value] : view.items()) {
+    if (key != "name" && !result.contains(added)) result[added] = its_value;
+    result[key] = value;
+  }
+  return result;
+}
+
+/// Of an image's starter view in a shape: all channels are in a sample.
+void keep_channels(const Variable& image, const StarterShape& shape, Json& window) {
+  const std::vector<ArrayAxis>& axes = image.metadata->axes;
+  const bool has_time = std::any_of(axes.begin(), axes.end(), [](const ArrayAxis& axis) {
+    return axis.type == ArrayAxis::Type::time;
+  });
+  if ((shape.time > 0 || shape.predict > 0) && !has_time)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the image has no axis of time; leave {} out",
+                            shape.time > 0 ? "--time" : "--predict"));
+  for (std::size_t d = 0; d < axes.size() && window.size() > 1; ++d)
+    if (axes[d].type == ArrayAxis::Type::channel) window.erase(image.dims[d]);
+}
+
+StarterView make_starter(const OpenedStore& opened, const ViewCommandOptions& options) {
+  const OmeMetadata& ome = opened.hierarchy->ome;
+  if (!ome.images.contains(opened.group) && !opened.level) {
+    const Dataset dataset(opened.store, *opened.hierarchy, opened.group);
+    if (dataset.variables().empty() && !ome.images.empty()) ome.image(opened.group);  // names some
+    if (dataset.variables().empty() && !opened.hierarchy->complete)
+      throw Error(ErrorCode::not_found,
+                  "no array of the group is known; " + naming_advice(*opened.hierarchy));
+    return options.has_shape() ? shaped_starter_view(dataset, options.name, options.shape)
+                               : starter_view(dataset, options.name);
+  }
+  const LevelChoice choice = opened.level.value_or(LevelChoice{});
+  const auto level = static_cast<std::int64_t>(choose_level(ome.image(opened.group), choice));
+  const Dataset dataset(opened.store, *opened.hierarchy, opened.group, std::set<std::string>(),
+                        level_arrays(*opened.hierarchy, opened.group, {}, choice));
+  if (!options.has_shape()) return image_starter_view(dataset, kLevelVariable, level, options.name);
+  StarterView starter = shaped_starter_view(dataset, options.name, options.shape);
+  keep_channels(dataset.variable(kLevelVariable), options.shape, starter.view["window"]);
+  starter.view = with_key(starter.view, "level", level);
+  return starter;
 }
 
 }  // namespace
@@ -75,10 +126,7 @@ CommandAction setup_view(CLI::App& app) {
     if (options->store.store.empty()) throw UsageError{"STORE is required, or --schema"};
     read_patch(options->patch, options->shape);
     const OpenedStore opened = open_zarr(options->store);
-    const Dataset dataset(opened.store, *opened.hierarchy);
-    const StarterView starter = options->has_shape()
-                                    ? shaped_starter_view(dataset, options->name, options->shape)
-                                    : starter_view(dataset, options->name);
+    StarterView starter = make_starter(opened, *options);
     if (!starter.reduced.empty()) {
       std::fputs(fmt::format("batchfs: a batch of everything would take {}; the view has {}. Edit "
                              "it as memory allows; "
@@ -88,6 +136,7 @@ CommandAction setup_view(CLI::App& app) {
                      .c_str(),
                  stderr);
     }
+    if (!opened.group.empty()) starter.view = with_key(starter.view, "group", opened.group);
     output.write(json_text(starter.view) + "\n");
   };
 }

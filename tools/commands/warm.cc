@@ -23,6 +23,7 @@ namespace {
 
 struct WarmOptions {
   StoreOptions store;
+  std::optional<std::string> part;
   std::string view;
   bool json = false;
 };
@@ -147,7 +148,7 @@ void warm(const WarmOptions& options, Output& output) {
     const std::lock_guard lock(mutex);
     warning = line;
   };
-  const OpenedView opened = open_view(with, options.view);
+  const OpenedView opened = open_view(with, options.view, {.part = options.part});
   const Store& store = *opened.opened.store;
   if (store.is_local())
     throw Error(ErrorCode::invalid_argument,
@@ -221,6 +222,7 @@ CommandAction setup_warm(CLI::App& app) {
   app.add_option("--view", options->view, "the view file; - is standard input")
       ->required()
       ->type_name("FILE");
+  add_part_option(app, options->part);
   app.add_flag("--json", options->json, "write JSON, for programs");
   return [options](Output& output) { warm(*options, output); };
 }

@@ -219,14 +219,8 @@ ViewCost estimate_cost(const View& view) {
     if (sums[v].ratio.unreadable()) cost.unreadable.push_back(*sums[v].ratio.unreadable());
     if (sums[v].ratio.all_missing())
       cost.absent.push_back({variables[v]->name, has_no_objects(array)});
-    // xbatcher's views have no order of their own, and leave nothing out.
-    std::vector<Positions> reached;
-    if (view.order() != nullptr)
-      reached = reached_positions(view.scan(), static_cast<std::uint32_t>(v));
-    std::vector<const Positions*> selected;
-    for (std::size_t d = 0; d < variables[v]->dims.size(); ++d)
-      selected.push_back(reached.empty() ? &view.selected(variables[v]->dims[d]) : &reached[d]);
-    const std::int64_t view_chunks = touched_chunks(*variables[v], selected);
+    const std::vector<Positions> reached = positions_to_read(view, static_cast<std::uint32_t>(v));
+    const std::int64_t view_chunks = touched_chunks(*variables[v], pointers(reached));
     cost.view_chunks += view_chunks;
     cost.view_bytes += static_cast<double>(view_chunks) * chunk_bytes;
     find_waste(*variables[v], sums[v], cost.waste);

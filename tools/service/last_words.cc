@@ -24,7 +24,7 @@ struct Words {
 /// Of the whole process, as its terminate handler is.
 std::array<Words, 4> words;
 std::terminate_handler otherwise = nullptr;
-int code = 1;
+int exit_status = 1;
 std::atomic<bool> ending = false;
 
 bool is_out_of_memory() {
@@ -44,7 +44,7 @@ bool is_out_of_memory() {
 [[noreturn]] void terminate() {
   if (!is_out_of_memory()) {
     otherwise();
-    ::_exit(code);  // unreachable: a terminate handler does not return
+    ::_exit(exit_status);  // unreachable: a terminate handler does not return
   }
   while (ending.exchange(true)) ::pause();  // another thread writes them
   std::signal(SIGPIPE, SIG_IGN);
@@ -55,13 +55,13 @@ bool is_out_of_memory() {
       [[maybe_unused]] const ssize_t n = ::write(descriptor, each.text.data(), each.size);
     }
   }
-  ::_exit(code);
+  ::_exit(exit_status);
 }
 
 }  // namespace
 
 void end_with_last_words(int exit_code) {
-  code = exit_code;
+  exit_status = exit_code;
   otherwise = std::set_terminate(terminate);
 }
 

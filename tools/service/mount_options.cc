@@ -59,7 +59,8 @@ std::vector<std::string> long_names(const CLI::App& app) {
 
 void add_mount_options(CLI::App& app, MountOptions& options) {
   app.add_option("--view", options.views,
-                 "show the batches of this view; may be given several times")
+                 "show the batches of this view; - reads it from standard input; may be given "
+                 "several times")
       ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_flag("-f,--foreground", options.foreground,
@@ -176,7 +177,8 @@ void check_apart(const MountOptions& options, const char* what, const std::strin
 void check_apart(const MountOptions& options) {
   check_apart(options, "the store", options.store.store);
   check_apart(options, "the cache directory", options.store.config.cache_dir);
-  for (const std::string& view : options.views) check_apart(options, "a view", view);
+  for (const std::string& view : options.views)
+    if (view != "-") check_apart(options, "a view", view);
 }
 
 }  // namespace batchfs

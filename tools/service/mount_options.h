@@ -1,6 +1,7 @@
 #pragma once
 // What `batchfs mount` was asked for.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ struct MountOptions {
   StoreOptions store;
   GpuOptions gpu;
   std::string directory;
-  std::vector<std::string> views;  // files
+  std::vector<std::string> views;      // files, and "-"
+  std::optional<StandardInput> input;  // what "-" is
   TimeOptions time;
   bool foreground = false;
   bool no_passthrough = false;

@@ -22,28 +22,29 @@ std::string absolute_store(const std::string& store) {
              : store;
 }
 
-std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const Dataset>& dataset,
+std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
                                                     const std::vector<std::string>& files,
-                                                    const CheckFile& check_file) {
+                                                    const CheckFile& check_file,
+                                                    const std::optional<StandardInput>& input) {
   std::vector<std::shared_ptr<const View>> views;
   std::set<std::string> names;
   for (const std::string& file : files) {
-    views.push_back(load_view(dataset, file, {}, check_file));
-    if (!names.insert(views.back()->name()).second) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          "two views have the name '" + views.back()->name() + "'; give one another \"name\"",
-          file);
+    for (auto& view : load_parts(datasets, file, check_file, input)) {
+      if (!names.insert(view->name()).second)
+        throw Error(ErrorCode::invalid_argument,
+                    "two views have the name '" + view->name() + "'; give one another \"name\"",
+                    file);
+      views.push_back(std::move(view));
     }
   }
   return views;
 }
 
-std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_views, Log& log) {
+std::shared_ptr<const Dataset> described_dataset(const OpenedStore& opened, GroupDatasets& datasets,
+                                                 Log& log) {
   try {
-    return std::make_shared<const Dataset>(opened.store, *opened.hierarchy);
+    return datasets.chosen();
   } catch (const Error& error) {
-    if (has_views) throw;
     log.warning(std::string("the arrays do not form a dataset, so views are not possible: ") +
                 error.what());
     return std::make_shared<const Dataset>(opened.store, Hierarchy{});

@@ -2,6 +2,7 @@
 // What `mount` and `serve` have in common: both open a store, resolve views and hand batches over.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,15 +19,16 @@ namespace batchfs {
 /// Relative paths are made absolute: a daemon has no working directory.
 std::string absolute_store(const std::string& store);
 
-/// The store as views see it. Without views it is only described, so arrays whose dimensions do not
-/// fit together are no reason to refuse the mount: it shows them, without saying how they belong
-/// together.
-std::shared_ptr<const Dataset> open_dataset(const OpenedStore& opened, bool has_views, Log& log);
+/// The store's chosen group, as it is described. Arrays whose dimensions do not fit together are no
+/// reason to refuse a mount: it shows them, without saying how they belong together.
+std::shared_ptr<const Dataset> described_dataset(const OpenedStore& opened, GroupDatasets& datasets,
+                                                 Log& log);
 
 /// Throws invalid_argument when two have the same name.
-std::vector<std::shared_ptr<const View>> load_views(const std::shared_ptr<const Dataset>& dataset,
+std::vector<std::shared_ptr<const View>> load_views(GroupDatasets& datasets,
                                                     const std::vector<std::string>& files,
-                                                    const CheckFile& check_file = {});
+                                                    const CheckFile& check_file = {},
+                                                    const std::optional<StandardInput>& input = {});
 
 /// For views whose batches are files. Throws no_memory when a batch of one of them is larger than
 /// the budget, which no reader could ever have, and not_supported when a format cannot hold a

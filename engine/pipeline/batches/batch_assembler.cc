@@ -41,19 +41,30 @@ void lay_out(const View& view, const BatchPlan& plan, const BatchLayout& layout,
     fill_strided(padding.shape, tensor.type.itemsize, tensor.pad.data(),
                  start_of(padding.tensor) + padding.offset, padding.strides);
   }
+  assembly.repeats = plan.repeats;
+  for (const GivenValue& value : plan.given) {
+    const TensorSpec& tensor = view.tensors()[value.tensor];
+    const std::size_t itemsize = tensor.type.itemsize;
+    std::memcpy(start_of(value.tensor) + value.offset,
+                tensor.values->data() + static_cast<std::size_t>(value.sample) * itemsize,
+                itemsize);
+  }
   for (const ChunkUse& use : plan.chunks) {
     assembly.uses.push_back({view.variables()[use.variable]->array, use.chunk,
                              static_cast<std::uint32_t>(assembly.parts.size()), use.part_count});
     for (std::uint32_t i = use.first_part; i < use.first_part + use.part_count; ++i) {
       const Part& part = plan.parts[i];
-      assembly.parts.push_back({part.source, start_of(part.tensor) + part.offset, part.strides,
-                                &view.converter(part.tensor, use.variable)});
+      assembly.parts.push_back(
+          {part.source, start_of(part.tensor) + part.offset, part.strides,
+           &view.converter(part.tensor, use.variable),
+           part.repeat < 0 ? nullptr : &assembly.repeats[static_cast<std::size_t>(part.repeat)]});
     }
   }
 }
 
 /// Whether all chunks of the view's arrays fit into `memory`, and the view takes them again: in
-/// this epoch, as windows that overlap do, or in the next.
+/// the next epoch, or in this one, as windows that overlap do. In order, the latter are soon after
+/// one another: batches take these chunks from each other, or next_use() knows of it.
 bool reuses_chunks_that_fit(const View& view, std::int64_t epoch, const Assembly& assembly,
                             std::uint64_t memory) {
   std::set<const Array*> arrays;
@@ -64,6 +75,7 @@ bool reuses_chunks_that_fit(const View& view, std::int64_t epoch, const Assembly
              static_cast<double>(array.grid().chunk_count());
   if (all > static_cast<double>(memory)) return false;
   if (epoch + 1 < view.epochs()) return true;
+  if (view.order() == nullptr || view.order()->shuffle == Order::Shuffle::none) return false;
   double taken = 0;
   for (const Assembly::Use& use : assembly.uses)
     for (const Assembly::Part& part : assembly.parts_of(use))

@@ -30,6 +30,17 @@ class Assembly {
     std::byte* out = nullptr;              // where its first element goes
     Dims strides;                          // bytes at `out`, one per array dimension
     const Converter* converter = nullptr;  // null: elements as they are in memory
+    const Repeat* repeat = nullptr;        // more places at `out`, one of `repeats`; null: none
+
+    /// Bytes of an element of an array at `out`.
+    std::size_t result_itemsize(std::size_t itemsize) const {
+      return converter != nullptr ? converter->result_itemsize() : itemsize;
+    }
+    /// Copies what is at `out` to its other places.
+    void copy_to_repeats(std::size_t itemsize) const {
+      if (repeat != nullptr)
+        repeat_strided(source.shape, result_itemsize(itemsize), out, strides, *repeat);
+    }
   };
   struct Use {
     std::shared_ptr<const Array> array;
@@ -39,6 +50,7 @@ class Assembly {
 
   std::vector<Use> uses;
   std::vector<Part> parts;
+  std::vector<Repeat> repeats;
   /// Owns what the parts point into, and the converters.
   std::shared_ptr<void> memory;
   /// Decoded chunks may be found in `memory` by others as long as it lives (a batch; not a short

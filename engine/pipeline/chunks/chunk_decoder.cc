@@ -61,6 +61,7 @@ void gather(const ChunkConsumer& consumer, const DecodedChunk& chunk) {
                               array_index(array, consumer.use->chunk, part.source.start));
     else
       copy_strided(part.source.shape, itemsize, source, chunk.strides, part.out, part.strides);
+    part.copy_to_repeats(itemsize);
   }
 }
 
@@ -195,6 +196,7 @@ ChunkDecoder::Result ChunkDecoder::decode(const Array& array, std::int64_t numbe
     for (const Assembly::Part& part : parts.subspan(1))
       copy_strided(box.shape, array.type().itemsize, first.out, first.strides, part.out,
                    part.strides);
+    for (const Assembly::Part& part : parts) part.copy_to_repeats(array.type().itemsize);
     if (raw) {
       DecodedChunk decoded{box, first.out, first.strides, consumer.assembly->memory,
                            object_missing};

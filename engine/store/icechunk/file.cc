@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include <fmt/format.h>
-#include <zstd.h>
 
 #include "engine/base/strings.h"
+#include "engine/store/decompression.h"
 
 namespace batchfs::icechunk {
 
@@ -48,42 +47,6 @@ Error too_large(std::uint64_t largest) {
                            format_size(largest)));
 }
 
-/// One frame to the end. Old writers leave out its decompressed size.
-Buffer decompress(Bytes in, std::uint64_t largest) {
-  const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
-                                                                        ZSTD_freeDCtx);
-  if (context == nullptr) throw Error(ErrorCode::no_memory, "no memory for the zstd decoder");
-  const unsigned long long told = ZSTD_getFrameContentSize(in.data(), in.size());
-  const bool is_told = told != ZSTD_CONTENTSIZE_UNKNOWN && told != ZSTD_CONTENTSIZE_ERROR;
-  if (is_told && told > largest) throw too_large(largest);
-  // Told or not, memory is taken as bytes come: a damaged frame may tell anything.
-  constexpr std::uint64_t kFirst = 64 << 10, kMaxRatio = 64;
-  const std::uint64_t likely = is_told ? std::min<std::uint64_t>(told, in.size() * kMaxRatio) : 0;
-  Buffer out(std::min(std::max({likely, kFirst, std::uint64_t{in.size()} * 4}), largest));
-  std::size_t done = 0;
-  ZSTD_inBuffer from{in.data(), in.size(), 0};
-  for (;;) {
-    ZSTD_outBuffer to{out.data(), out.size(), done};
-    const std::size_t left = ZSTD_decompressStream(context.get(), &to, &from);
-    if (ZSTD_isError(left) != 0)
-      throw Error(ErrorCode::corrupt, fmt::format("zstd: {}", ZSTD_getErrorName(left)));
-    const bool moved = to.pos != done;
-    done = to.pos;
-    if (left == 0) break;
-    if (done == out.size()) {
-      if (out.size() >= largest) throw too_large(largest);
-      Buffer more(std::min<std::uint64_t>(std::uint64_t{out.size()} * 2, largest));
-      std::memcpy(more.data(), out.data(), done);
-      out = std::move(more);
-    } else if (from.pos == from.size && !moved) {
-      throw Error(ErrorCode::corrupt, "the file is cut short");
-    }
-  }
-  if (from.pos != from.size) throw Error(ErrorCode::corrupt, "bytes after the compressed data");
-  out.truncate(done);
-  return out;
-}
-
 }  // namespace
 
 bool has_magic(Bytes head) {
@@ -111,7 +74,7 @@ File open_file(Bytes bytes, FileType type, std::uint64_t largest) {
   const Bytes payload = bytes.subspan(kHeaderBytes);
   File file{version, {}};
   if (compression == 1) {
-    file.payload = decompress(payload, largest);
+    file.payload = decompress_zstd_frame(payload, largest);
   } else if (compression == 0) {
     if (payload.size() > largest) throw too_large(largest);
     file.payload = Buffer(payload.size());

@@ -17,6 +17,8 @@ namespace batchfs::icechunk {
 enum class FileType : std::uint8_t { snapshot = 1, manifest = 2, repository = 6 };
 
 inline constexpr std::size_t kHeaderBytes = 39;
+/// Dimensions of an array; its metadata allows fewer.
+inline constexpr std::uint32_t kMaxRank = 1024;
 
 /// A file, decompressed.
 struct File {

@@ -9,10 +9,11 @@
 #include <xxhash.h>
 
 #include "engine/base/strings.h"
+#include "engine/store/icechunk/flex_value.h"
 #include "engine/store/icechunk/manifest_cache.h"
 #include "engine/store/icechunk/repository.h"
 #include "engine/store/icechunk/snapshot.h"
-#include "engine/store/icechunk/virtual_places.h"
+#include "engine/store/virtual/virtual_places.h"
 
 namespace batchfs {
 
@@ -26,6 +27,9 @@ using icechunk::Node;
 constexpr std::uint64_t kManifestsShare = 4, kPayloadShare = 2;
 /// What a reference takes, decoded.
 constexpr std::uint64_t kReferenceBytes = 24;
+/// What is fetched before anybody asks.
+constexpr std::size_t kManifestsAhead = 32;
+constexpr std::uint64_t kManifestBytesAhead = 4 << 20;
 
 constexpr std::string_view kDocument = "zarr.json";
 
@@ -76,25 +80,62 @@ Buffer copy_of(icechunk::Bytes bytes, const Clipped& part) {
   return copy;
 }
 
+/// The prefixes for virtual chunks that a repository's configuration names: name (or empty) and
+/// URL. Throws corrupt.
+std::vector<std::pair<std::string, std::string>> virtual_containers(icechunk::Bytes config) {
+  std::vector<std::pair<std::string, std::string>> found;
+  if (config.empty()) return found;
+  const auto containers = icechunk::FlexValue::root(config).find("virtual_chunk_containers");
+  if (!containers) return found;
+  for (const auto& [key, container] : containers->members()) {
+    const auto text = [&member = container](std::string_view name) {
+      const auto value = member.find(name);
+      return value ? std::string(value->text().value_or("")) : std::string();
+    };
+    std::string url = text("url_prefix");
+    // Old configurations have a few that are no URLs.
+    if (url.find("://") != std::string::npos) found.emplace_back(text("name"), std::move(url));
+  }
+  return found;
+}
+
 class IcechunkStore final : public Store {
  public:
-  IcechunkStore(const IcechunkPlaces& places, const IcechunkOptions& options,
-                std::unique_ptr<icechunk::Repository> repository, std::string chosen_by,
-                std::shared_ptr<const icechunk::Snapshot> snapshot, std::uint64_t memory)
+  IcechunkStore(const IcechunkPlaces& places, std::unique_ptr<icechunk::Repository> repository,
+                std::string chosen_by, std::shared_ptr<const icechunk::Snapshot> snapshot,
+                std::uint64_t memory)
       : repository_(std::move(repository)),
         chosen_by_(std::move(chosen_by)),
         snapshot_(std::move(snapshot)),
         memory_(memory),
         objects_(places.objects),
-        outside_(objects_, options, virtual_containers(repository_->config()), places.open),
+        outside_(objects_, places.outside,
+                 {.containers = virtual_containers(repository_->config())}, places.open),
         is_local_(objects_->is_local() && outside_.are_local()),
         manifests_(objects_, snapshot_, {memory / kPayloadShare, memory / kManifestsShare}) {}
 
   std::string url() const override { return objects_->url(); }
   bool is_local() const override { return is_local_; }
   bool is_fixed() const override { return true; }
-  void stop() override { objects_->stop(); }
+  void stop() override { outside_.stop(); }  // its own place is one of them
   std::optional<Speed> speed() const override { return objects_->speed(); }
+
+  /// Starts to fetch the smallest manifests, those of coordinates among them: a round trip less
+  /// for each that is wanted.
+  void fetch_manifests_ahead() {
+    if (objects_->is_local()) return;
+    std::vector<icechunk::Snapshot::ManifestFile> files = snapshot_->manifest_files();
+    std::sort(files.begin(), files.end(),
+              [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < std::min(files.size(), kManifestsAhead); ++i) {
+      bytes += files[i].bytes;
+      if (files[i].bytes == 0 || bytes > kManifestBytesAhead) break;
+      manifests_.get(files[i].id, [](const icechunk::ManifestCache::Outcome&) {
+        // Who wants it gets the error.
+      });
+    }
+  }
 
   std::vector<Counter> counters() const override {
     std::vector<Counter> all = objects_->counters();
@@ -169,7 +210,7 @@ class IcechunkStore final : public Store {
         const auto got =
             objects_->read_into(icechunk::chunk_key(place->chunk.object),
                                 place->chunk.offset + part.begin, out.first(part.length));
-        if (!got) throw gone(place->chunk, {});
+        if (!got) throw gone(place->chunk);
         check_complete(got->bytes, part.length);
       } else {
         const std::optional<Buffer> bytes = read(key, {part.begin, part.length});
@@ -272,17 +313,12 @@ class IcechunkStore final : public Store {
     return std::move(std::get<std::optional<Place>>(place));
   }
 
-  /// What a chunk lies in is not there.
-  static Error gone(const ChunkPlace& chunk, const std::string& shown) {
-    if (chunk.kind == ChunkPlace::Kind::native)
-      return icechunk::removed("chunk file " + icechunk::base32(chunk.object));
-    return Error(ErrorCode::stale, shown + ", which the chunk lies in, is not there any more");
+  static Error gone(const ChunkPlace& chunk) {
+    return icechunk::removed("chunk file " + icechunk::base32(chunk.object));
   }
 
-  static void check_complete(std::uint64_t got, std::uint64_t wanted) {
-    if (got != wanted)
-      throw Error(ErrorCode::corrupt,
-                  "the file that the chunk lies in is shorter than the manifest says");
+  void check_complete(std::uint64_t got, std::uint64_t wanted) const {
+    if (got != wanted) throw outside_.too_short();
   }
 
   void start(const std::string& key, ByteRange range, ReadDone done) {
@@ -308,41 +344,23 @@ class IcechunkStore final : public Store {
   void fetch(const std::string& key, const Place& place, const Clipped& part,
              const ReadDone& done) {
     const ByteRange range{place.chunk.offset + part.begin, part.length};
-    if (place.chunk.kind == ChunkPlace::Kind::native) {
-      objects_->read_async(icechunk::chunk_key(place.chunk.object), range,
-                           [this, key, place, part, done](ReadOutcome outcome) {
-                             done(checked(key, place, part, std::move(outcome), {}));
-                           });
-      return;
-    }
-    const VirtualPlaces::File file = outside_.find(place.chunk.file.location);
-    file.store->read_version_async(file.key, range, {},
-                                   [this, key, place, part, shown = file.shown, done](auto got) {
-                                     ReadOutcome outcome;
-                                     if (auto* error = std::get_if<std::exception_ptr>(&got)) {
-                                       outcome = std::move(*error);
-                                     } else {
-                                       auto& read = std::get<VersionedRead>(got);
-                                       try {
-                                         if (read.bytes)
-                                           outside_.check(place.chunk.file, shown, read);
-                                         outcome = std::move(read.bytes);
-                                       } catch (...) {
-                                         outcome = std::current_exception();
-                                       }
-                                     }
-                                     done(checked(key, place, part, std::move(outcome), shown));
-                                   });
+    const auto finish = [this, key, place, part, done](ReadOutcome outcome) {
+      done(checked(key, place, part, std::move(outcome)));
+    };
+    if (place.chunk.kind == ChunkPlace::Kind::native)
+      objects_->read_async(icechunk::chunk_key(place.chunk.object), range, finish);
+    else
+      outside_.read_async(place.chunk.file, range, finish);
   }
 
   /// What was read, if it is the chunk's part.
   ReadOutcome checked(const std::string& key, const Place& place, const Clipped& part,
-                      ReadOutcome outcome, const std::string& shown) const {
+                      ReadOutcome outcome) const {
     try {
       if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
         std::rethrow_exception(*error);
       const auto& bytes = std::get<std::optional<Buffer>>(outcome);
-      if (!bytes) throw gone(place.chunk, shown);
+      if (!bytes) throw gone(place.chunk);
       check_complete(bytes->size(), part.length);
     } catch (Error& error) {
       return std::make_exception_ptr(error.at(where(key)));
@@ -390,8 +408,10 @@ std::shared_ptr<Store> open_icechunk_store(const IcechunkPlaces& places,
                             "been written yet",
                             icechunk::base32(choice.snapshot)),
                 places.objects->url());
-  return std::make_shared<IcechunkStore>(places, options, std::move(repository),
-                                         std::move(choice.words), std::move(snapshot), memory);
+  auto store = std::make_shared<IcechunkStore>(
+      places, std::move(repository), std::move(choice.words), std::move(snapshot), memory);
+  store->fetch_manifests_ahead();
+  return store;
 }
 
 std::optional<IcechunkLog> icechunk_log(Store& store, std::size_t most) {

@@ -15,6 +15,7 @@
 
 #include "engine/store/icechunk/options.h"
 #include "engine/store/store.h"
+#include "engine/store/virtual/virtual_options.h"
 
 namespace batchfs {
 
@@ -25,6 +26,7 @@ struct IcechunkPlaces {
   std::shared_ptr<Store> objects;
   /// Opens a place outside of the repository that the user allowed to read.
   std::function<std::shared_ptr<Store>(const std::string& url)> open;
+  VirtualOptions outside = {};
 };
 
 /// nullptr where there is no repository. `memory`: bytes of the budget. Throws not_found for a
@@ -32,12 +34,6 @@ struct IcechunkPlaces {
 /// throws.
 std::shared_ptr<Store> open_icechunk_store(const IcechunkPlaces& places,
                                            const IcechunkOptions& options, std::uint64_t memory);
-
-/// The repository at a remote `url` that open_store() opened as `store`, which holds no Zarr
-/// metadata: only then is it looked for, since the question takes a round trip. nullptr where there
-/// is none. Throws as open_icechunk_store().
-std::shared_ptr<Store> find_repository(std::shared_ptr<Store> store, const std::string& url,
-                                       const StoreConfig& config);
 
 /// The history of a repository, for people.
 struct IcechunkLog {

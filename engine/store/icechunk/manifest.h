@@ -16,15 +16,9 @@
 
 #include "engine/store/icechunk/file.h"
 #include "engine/store/icechunk/object_id.h"
+#include "engine/store/virtual/virtual_file.h"
 
 namespace batchfs::icechunk {
-
-/// A file outside the repository that chunks lie in, as it was when it was referred to.
-struct VirtualFile {
-  std::string_view location;  // a URL
-  std::string_view etag;      // empty: not known
-  std::uint32_t modified;     // seconds since 1970, not before its last change; 0: not known
-};
 
 /// Where a chunk lies.
 struct ChunkPlace {

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
-#include "engine/store/icechunk/claims.h"
 #include "engine/store/icechunk/manifest.h"
+#include "engine/store/virtual/claims.h"
 
 namespace batchfs::icechunk {
 

@@ -10,7 +10,7 @@
 #include "engine/base/json.h"
 #include "engine/base/printable.h"
 #include "engine/base/strings.h"
-#include "engine/store/icechunk/claims.h"
+#include "engine/store/virtual/claims.h"
 
 namespace batchfs::icechunk {
 

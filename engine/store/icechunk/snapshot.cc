@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "engine/base/printable.h"
-#include "engine/store/icechunk/claims.h"
 #include "engine/store/little_endian.h"
+#include "engine/store/virtual/claims.h"
 
 namespace batchfs::icechunk {
 

@@ -32,17 +32,7 @@ void extend(ChunkGroups::Axis& axis, const std::string& dim, std::int64_t span) 
   axis.bounds = std::move(bounds);
 }
 
-/// The longest chunk that a variable has along a dimension.
-std::int64_t longest_chunk(const WindowedVariables& view, const std::string& dim) {
-  std::int64_t chunk = 1;
-  for (const Variable* variable : view.variables)
-    for (std::size_t d = 0; d < variable->dims.size(); ++d)
-      if (variable->dims[d] == dim)
-        chunk = std::max(chunk, variable->array->grid().chunk_shape()[d]);
-  return chunk;
-}
-
-/// Where starts are left out: those that begin in one chunk, as many as there are.
+/// Where starts are left out: a group holds the starts that begin in one chunk, so its size varies.
 ChunkGroups::Axis restricted_axis(const WindowedVariables& view, std::size_t w,
                                   std::int64_t chunk) {
   const Positions& selected = view.selected.at(view.windows[w].name);
@@ -66,6 +56,15 @@ ChunkGroups::Axis evened(ChunkGroups::Axis axis) {
 }
 
 }  // namespace
+
+std::int64_t longest_chunk(const WindowedVariables& view, const std::string& dim) {
+  std::int64_t chunk = 1;
+  for (const Variable* variable : view.variables)
+    for (std::size_t d = 0; d < variable->dims.size(); ++d)
+      if (variable->dims[d] == dim)
+        chunk = std::max(chunk, variable->array->grid().chunk_shape()[d]);
+  return chunk;
+}
 
 ChunkGroups chunk_groups(const WindowedVariables& view,
                          const std::vector<std::pair<std::string, std::int64_t>>& span) {

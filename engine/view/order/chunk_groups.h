@@ -21,6 +21,9 @@ struct WindowedVariables {
   const WindowGrid& grid;  // over `windows`
 };
 
+/// The longest chunk that a variable has along a dimension.
+std::int64_t longest_chunk(const WindowedVariables& view, const std::string& dim);
+
 /// By the longest chunks that a variable has along each window dimension. Where starts do not meet
 /// the borders of chunks, because of the stride or of what is selected, the groups are as long,
 /// wherever they begin.

@@ -8,13 +8,6 @@ namespace {
 
 constexpr std::uint64_t kGolden = UINT64_C(0x9e3779b97f4a7c15);
 
-/// The finaliser of splitmix64 (S. Vigna).
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return x ^ (x >> 31);
-}
-
 /// Sample number k of those that belong to no whole group.
 std::int64_t outside_groups(std::int64_t k, const std::vector<ChunkGroups::Axis>& axes) {
   std::vector<std::int64_t> choices;
@@ -70,6 +63,12 @@ std::int64_t sample_of_uneven(std::int64_t place, const std::vector<ChunkGroups:
 }
 
 }  // namespace
+
+std::uint64_t mix_bits(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return x ^ (x >> 31);
+}
 
 std::int64_t ChunkGroups::Axis::number(std::int64_t position) const {
   if (bounds.empty()) return position / group;
@@ -141,9 +140,10 @@ Permutation::Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t ep
                          std::uint64_t stream)
     : size_(static_cast<std::uint64_t>(size)), half_bits_(1) {
   while (half_bits_ < 31 && (std::uint64_t{1} << (2 * half_bits_)) < size_) ++half_bits_;
-  const std::uint64_t state = mix(mix(mix(seed + kGolden) + epoch + kGolden) + stream + kGolden);
+  const std::uint64_t state =
+      mix_bits(mix_bits(mix_bits(seed + kGolden) + epoch + kGolden) + stream + kGolden);
   for (int r = 0; r < kRounds; ++r)
-    keys_[r] = mix(state + static_cast<std::uint64_t>(r + 1) * kGolden);
+    keys_[r] = mix_bits(state + static_cast<std::uint64_t>(r + 1) * kGolden);
 }
 
 std::int64_t Permutation::operator()(std::int64_t i) const {
@@ -152,7 +152,7 @@ std::int64_t Permutation::operator()(std::int64_t i) const {
   do {
     std::uint64_t left = x >> half_bits_, right = x & mask;
     for (std::uint64_t key : keys_) {
-      const std::uint64_t next = left ^ (mix(right + key) & mask);
+      const std::uint64_t next = left ^ (mix_bits(right + key) & mask);
       left = right;
       right = next;
     }
@@ -162,7 +162,7 @@ std::int64_t Permutation::operator()(std::int64_t i) const {
 }
 
 std::uint64_t lane_seed(std::uint64_t seed, std::int64_t lane) {
-  return mix(seed + static_cast<std::uint64_t>(lane + 1) * kGolden);
+  return mix_bits(seed + static_cast<std::uint64_t>(lane + 1) * kGolden);
 }
 
 std::int64_t Order::sample(std::int64_t i, std::int64_t samples, std::int64_t epoch,

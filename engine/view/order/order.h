@@ -7,6 +7,9 @@
 
 namespace batchfs {
 
+/// The finaliser of splitmix64 (S. Vigna).
+std::uint64_t mix_bits(std::uint64_t x);
+
 /// A pseudo-random permutation of [0, size), chosen by three numbers. A balanced Feistel network of
 /// six rounds over the smallest even number of bits that holds `size`, walked until it lands inside
 /// (M. Luby, C. Rackoff 1988; J. Black, P. Rogaway 2002, "cycle walking").

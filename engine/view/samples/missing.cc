@@ -89,11 +89,12 @@ Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indic
   return pairs;
 }
 
-}  // namespace
-
-void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, MissingBox box,
-                  MissingMarks& marks) {
-  // One dimension after the other: from missing indices to the windows, along it, that hold one.
+/// One dimension after the other: from missing indices to the windows, along it, that hold one.
+/// Bytes tell whether a window holds any, wider elements how many.
+template <class Element>
+void replace_by_windows(const VariablePlacement& placement, const WindowGrid& grid,
+                        MissingBoxOf<Element>& box) {
+  constexpr bool kCounts = sizeof(Element) > 1;
   for (std::size_t d = 0; d < placement.axes.size(); ++d) {
     const AxisPlacement& axis = placement.axes[d];
     if (axis.window < 0) continue;
@@ -101,26 +102,38 @@ void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, Mi
     Pairs pairs = axis.by_label != nullptr ? pairs_by_label(axis, box.indices[d], grid, w)
                                            : pairs_of(axis, box.indices[d], grid, w);
     std::sort(pairs.begin(), pairs.end());
-    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+    if (!kCounts) pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
     std::vector<std::int64_t> windows;
     for (const auto& [window, place] : pairs)
       if (windows.empty() || windows.back() != window) windows.push_back(window);
     std::size_t outer = 1, inner = 1;
     for (std::size_t k = 0; k < d; ++k) outer *= box.indices[k].size();
     for (std::size_t k = d + 1; k < box.indices.size(); ++k) inner *= box.indices[k].size();
-    std::vector<std::uint8_t> result(outer * windows.size() * inner);
+    std::vector<Element> result(outer * windows.size() * inner);
     for (std::size_t o = 0; o < outer; ++o) {
       std::size_t at = 0;
       for (const auto& [window, place] : pairs) {
         if (windows[at] != window) ++at;
-        const std::uint8_t* from = box.missing.data() + (o * box.indices[d].size() + place) * inner;
-        std::uint8_t* to = result.data() + (o * windows.size() + at) * inner;
-        for (std::size_t i = 0; i < inner; ++i) to[i] |= from[i];
+        const Element* from = box.missing.data() + (o * box.indices[d].size() + place) * inner;
+        Element* to = result.data() + (o * windows.size() + at) * inner;
+        for (std::size_t i = 0; i < inner; ++i) {
+          if constexpr (kCounts)
+            to[i] += from[i];
+          else
+            to[i] |= from[i];
+        }
       }
     }
     box.indices[d] = std::move(windows);
     box.missing = std::move(result);
   }
+}
+
+/// Calls `enter(window, element)` for each window that holds a missing value.
+template <class Element, class Enter>
+void for_each_window(const VariablePlacement& placement, const WindowGrid& grid,
+                     MissingBoxOf<Element> box, Enter&& enter) {
+  replace_by_windows(placement, grid, box);
 
   // Window dimensions that the variable lacks: every window along them.
   const std::size_t dims = grid.counts.size();
@@ -129,11 +142,11 @@ void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, Mi
   std::vector<bool> has(dims);
   for (const AxisPlacement& axis : placement.axes)
     if (axis.window >= 0) has[static_cast<std::size_t>(axis.window)] = true;
-  auto mark_all = [&](auto&& self, std::size_t w, std::int64_t number) -> void {
-    if (w == dims) return marks.mark(number);
-    if (has[w]) return self(self, w + 1, number);
+  auto enter_all = [&](auto&& self, std::size_t w, std::int64_t number, Element element) -> void {
+    if (w == dims) return enter(number, element);
+    if (has[w]) return self(self, w + 1, number, element);
     for (std::int64_t j = 0; j < grid.counts[w]; ++j)
-      self(self, w + 1, number + j * number_strides[w]);
+      self(self, w + 1, number + j * number_strides[w], element);
   };
   for (std::size_t i = 0; i < box.missing.size(); ++i) {
     if (box.missing[i] == 0) continue;
@@ -145,8 +158,22 @@ void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, Mi
       const int w = placement.axes[d].window;
       if (w >= 0) number += box.indices[d][at] * number_strides[static_cast<std::size_t>(w)];
     }
-    mark_all(mark_all, 0, number);
+    enter_all(enter_all, 0, number, box.missing[i]);
   }
+}
+
+}  // namespace
+
+void mark_windows(const VariablePlacement& placement, const WindowGrid& grid, MissingBox box,
+                  MissingMarks& marks) {
+  for_each_window(placement, grid, std::move(box),
+                  [&](std::int64_t window, std::uint8_t) { marks.mark(window); });
+}
+
+void count_missing(const VariablePlacement& placement, const WindowGrid& grid, CountedBox box,
+                   MissingCounts& counts) {
+  for_each_window(placement, grid, std::move(box),
+                  [&](std::int64_t window, std::uint32_t values) { counts.add(window, values); });
 }
 
 }  // namespace batchfs

@@ -85,4 +85,16 @@ std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t var
   return reached;
 }
 
+std::vector<Positions> positions_to_read(const View& view, std::uint32_t variable) {
+  return view.order() != nullptr ? reached_positions(view.scan(), variable)
+                                 : positions_selected(view, variable);
+}
+
+std::vector<Positions> positions_selected(const View& view, std::uint32_t variable) {
+  std::vector<Positions> selected;
+  for (const std::string& dim : view.variables()[variable]->dims)
+    selected.push_back(view.selected(dim));
+  return selected;
+}
+
 }  // namespace batchfs

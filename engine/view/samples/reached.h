@@ -7,11 +7,19 @@
 
 #include "engine/dataset/positions.h"
 #include "engine/view/samples/missing.h"
+#include "engine/view/view.h"
 
 namespace batchfs {
 
 /// Per dimension of the array, a subset of `selected`: less than that where restrictions leave out
 /// starts.
 std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t variable);
+
+/// The same of any view, by the number of the variable in View::variables(): xbatcher's views leave
+/// nothing of the selection out.
+std::vector<Positions> positions_to_read(const View& view, std::uint32_t variable);
+
+/// Everything that the view selects, per dimension of the array.
+std::vector<Positions> positions_selected(const View& view, std::uint32_t variable);
 
 }  // namespace batchfs

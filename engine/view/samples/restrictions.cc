@@ -21,11 +21,7 @@ void keep_starts(WindowGrid& grid, std::size_t w, Keep&& keep) {
   for (std::int64_t i = 0; i < grid.counts[w]; ++i)
     if (const std::int64_t number = grid.number(w, i); keep(number * grid.strides[w]))
       left->push_back(number);
-  const auto count = static_cast<std::int64_t>(left->size());
-  if (count == grid.counts[w]) return;
-  grid.allowed.resize(grid.counts.size());
-  grid.counts[w] = count;
-  grid.allowed[w] = std::move(left);
+  if (static_cast<std::int64_t>(left->size()) < grid.counts[w]) grid.keep(w, std::move(left));
 }
 
 /// Counts of the labels that do not follow the one before them by `step`.

@@ -46,7 +46,10 @@ std::vector<SampleSpec::Where> parse_where(const JsonRef& json) {
 
 SampleSpec parse_samples(const JsonRef& json) {
   SampleSpec spec;
-  allow_only(json, {"spacing", "where"}, view_hints::kSamples);
+  allow_only(
+      json,
+      {"spacing", "where", "mask", "list", "labels", "anchor", "snap", "tolerance", "weights"},
+      view_hints::kSamples);
   if (const auto spacing = json.find("spacing")) {
     for (const auto& [dim, step] : spacing->members()) {
       spec.spacing.push_back({dim, read_duration(step), step.path()});
@@ -56,6 +59,7 @@ SampleSpec parse_samples(const JsonRef& json) {
     if (spec.spacing.empty()) throw spacing->error("name at least one dimension");
   }
   if (const auto where = json.find("where")) spec.where = parse_where(*where);
+  if (const auto mask = json.find("mask")) spec.mask = parse_mask(*mask);
   return spec;
 }
 

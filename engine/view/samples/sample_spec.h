@@ -9,6 +9,7 @@
 #include "engine/base/json.h"
 #include "engine/dataset/selector.h"
 #include "engine/view/samples/duration.h"
+#include "engine/view/samples/mask.h"
 
 namespace batchfs {
 
@@ -38,6 +39,7 @@ struct SampleSpec {
 
   std::vector<Spacing> spacing;
   std::vector<Where> where;
+  std::optional<MaskSpec> mask;
 
   const Spacing* spacing_along(const std::string& dim) const {
     for (const Spacing& each : spacing)

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/rounding.h"
 #include "engine/dataset/cf.h"
 #include "engine/dataset/cf_time.h"
 #include "engine/dataset/labels.h"
@@ -14,8 +15,6 @@ namespace batchfs {
 namespace {
 
 constexpr std::int64_t kDaySeconds = 86400;
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 }  // namespace
 
@@ -83,13 +82,14 @@ TimeSteps::Candidates TimeSteps::months_after(std::int64_t time, std::int64_t mo
     std::int64_t days, length;  // first day since 1970, number of days
   };
   const auto month_of = [](std::int64_t index) {  // since January of year 0
-    const std::int64_t year = floor_div(index, 12), next = floor_div(index + 1, 12);
+    const std::int64_t year = floor_divide<std::int64_t>(index, 12),
+                       next = floor_divide<std::int64_t>(index + 1, 12);
     const std::int64_t days = days_from_civil(year, static_cast<int>(index - year * 12) + 1, 1);
     return Month{days,
                  days_from_civil(next, static_cast<int>(index + 1 - next * 12) + 1, 1) - days};
   };
   // Of times near the least number, the beginning of the day is none.
-  const std::int64_t days = floor_div(time, day_units);
+  const std::int64_t days = floor_divide(time, day_units);
   const std::int64_t of_day = (time % day_units + day_units) % day_units;
   std::int64_t year;
   int month, day;
@@ -142,8 +142,7 @@ std::optional<Duration> TimeSteps::calendar_step() const {
   // The most frequent distance in months, by majority vote.
   const auto months_between = [&](std::int64_t i) -> std::int64_t {
     if (is_missing(i - 1) || is_missing(i)) return 0;
-    const Date a = date(i - 1), b = date(i);
-    const std::int64_t months = (b.year - a.year) * 12 + b.month - a.month;
+    const std::int64_t months = month(i) - month(i - 1);
     return follows(i - 1, i, {.months = months}) ? months : 0;
   };
   std::int64_t candidate = 0, votes = 0;
@@ -226,18 +225,12 @@ std::shared_ptr<const TimeSteps> TimeStepsByDim::along(const std::string& dim,
   return axis;
 }
 
-TimeSteps::Date TimeSteps::date(std::int64_t i) const {
-  const std::int64_t second_units = kNanosecondsPerSecond / unit_;
-  const std::int64_t seconds = floor_div(at(i), second_units),
-                     days = floor_div(seconds, kDaySeconds);
-  const std::int64_t of_day = (seconds % kDaySeconds + kDaySeconds) % kDaySeconds;
-  Date date;
-  civil_from_days(days, date.year, date.month, date.day);
-  date.hour = static_cast<int>(of_day / 3600);
-  date.minute = static_cast<int>(of_day / 60 % 60);
-  date.weekday = static_cast<int>((days % 7 + 7 + 3) % 7);  // 1970-01-01 was a Thursday
-  date.day_of_year = static_cast<int>(days - days_from_civil(date.year, 1, 1)) + 1;
-  return date;
+std::int64_t TimeSteps::month(std::int64_t i) const {
+  std::int64_t year;
+  int month, day;
+  civil_from_days(floor_divide(at(i), kDaySeconds * (kNanosecondsPerSecond / unit_)), year, month,
+                  day);
+  return year * 12 + month;
 }
 
 }  // namespace batchfs

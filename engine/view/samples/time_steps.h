@@ -1,6 +1,6 @@
 #pragma once
-// The times along a dimension of a view: their steps, the label that lies a duration after another,
-// and fields of the calendar.
+// The times along a dimension of a view: their steps, and the label that lies a duration after
+// another.
 
 #include <array>
 #include <cstdint>
@@ -52,15 +52,6 @@ class TimeSteps {
   /// `hint` first. Precondition: no label is unordered.
   std::int64_t find(std::int64_t i, const Duration& duration, std::int64_t hint = -1) const;
 
-  /// Of a label that is a time and not NaT.
-  struct Date {
-    std::int64_t year;
-    int month, day, hour, minute;
-    int weekday;      // Monday is 0
-    int day_of_year;  // from 1
-  };
-  Date date(std::int64_t i) const;
-
  private:
   /// Times that count as so many months after another.
   struct Candidates {
@@ -70,6 +61,8 @@ class TimeSteps {
   std::int64_t at(std::int64_t i) const { return times_[static_cast<std::size_t>(i)]; }
   /// The step between two labels; nullopt for a difference that no Duration holds.
   std::optional<Duration> step_between(std::int64_t i, std::int64_t j) const;
+  /// Months since year 0 of a label that is a time and not NaT.
+  std::int64_t month(std::int64_t i) const;
   Candidates months_after(std::int64_t time, std::int64_t months) const;
   std::optional<Duration> calendar_step() const;
   std::int64_t search(std::int64_t time) const;  // -1: not there

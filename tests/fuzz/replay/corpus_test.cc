@@ -14,8 +14,8 @@
 extern "C" {
 using FuzzTarget = int(const std::uint8_t*, std::size_t);
 FuzzTarget fuzz_answers, fuzz_codec, fuzz_fuse_init, fuzz_gpu_decode, fuzz_handoff_reader,
-    fuzz_handoff_server, fuzz_icechunk, fuzz_metadata, fuzz_program, fuzz_shard_index, fuzz_values,
-    fuzz_view, fuzz_zip;
+    fuzz_handoff_server, fuzz_icechunk, fuzz_metadata, fuzz_program, fuzz_references,
+    fuzz_shard_index, fuzz_values, fuzz_view, fuzz_zip;
 }
 
 namespace batchfs {
@@ -31,6 +31,7 @@ const std::map<std::string, FuzzTarget*> kTargets = {
     {"icechunk", fuzz_icechunk},
     {"metadata", fuzz_metadata},
     {"program", fuzz_program},
+    {"references", fuzz_references},
     {"shard_index", fuzz_shard_index},
     {"values", fuzz_values},
     {"view", fuzz_view},

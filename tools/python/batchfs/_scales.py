@@ -82,6 +82,9 @@ def _placed(labels: Labels, entry: dict[str, Any], variable: dict[str, Any], num
                                    "cannot be undone here")
             window = info.windows[windows[dim]]
             offsets = variable.get("offsets", {}).get(dim, [0])
+            if isinstance(offsets[0], str):
+                raise NotSupported(f"'{variable['name']}' is normalized along '{dim}', where its offsets are lengths of "
+                                   "time: it cannot be undone here")
             steps = np.concatenate([offset + np.arange(window["size"]) for offset in offsets])
             position = labels.starts[:, windows[dim], None] + steps
             length = info.length(window)

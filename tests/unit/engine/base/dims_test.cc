@@ -64,6 +64,19 @@ TEST(Dims, RefusesToGrowPastItsCapacity) {
   EXPECT_THROW(dims.push_back(1), Error);
 }
 
+TEST(Dims, RepeatsABoxAlongFurtherDimensions) {
+  // Two elements, at 0 and 4 of (2, 3, 4), repeated along the first and the last dimension.
+  std::vector<std::int16_t> values(24, -1);
+  values[0] = 7;
+  values[4] = 8;
+  const Repeat repeat{{2, 3}, {24, 2}};
+  repeat_strided({2}, 2, reinterpret_cast<std::byte*>(values.data()), {8}, repeat);
+  EXPECT_EQ(values, (std::vector<std::int16_t>{7, 7, 7, -1, 8, 8, 8, -1, -1, -1, -1, -1,  //
+                                               7, 7, 7, -1, 8, 8, 8, -1, -1, -1, -1, -1}));
+  repeat_strided({1}, 2, reinterpret_cast<std::byte*>(values.data() + 5), {2}, {{}, {}});
+  EXPECT_EQ(values[6], 8) << "nowhere else";
+}
+
 TEST(Dims, FillsAStridedBox) {
   std::vector<std::int16_t> values(12);
   const std::int16_t element = -3;

@@ -369,10 +369,11 @@ TEST(Blosc, ItemsNeedNotDivideTheFrame) {
       EXPECT_EQ(decode_range(*codec, frame, whole.size(), offset, length),
                 slice(whole, offset, offset + length))
           << offset;
-      if (const auto sparse = filled(*codec, frame, frame.size(), offset, length))
+      if (const auto sparse = filled(*codec, frame, frame.size(), offset, length)) {
         EXPECT_EQ(decode_range(*codec, *sparse, whole.size(), offset, length),
                   slice(whole, offset, offset + length))
             << offset;
+      }
     }
     EXPECT_FALSE(filled(*codec, frame, frame.size(), 380, 4));  // it takes the whole
     EXPECT_TRUE(filled(*codec, frame, frame.size(), 5, 10));

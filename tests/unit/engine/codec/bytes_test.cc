@@ -69,7 +69,7 @@ TEST(BytesCodec, FieldsOfStructuresHaveTheirOwnOrder) {
   const Json dtype = parse_json(
       R"([["a", "<i2"], ["b", ">i4", [2]], ["c", [["d", ">f8"], ["e", "|S2"]]]])", "test");
   const DataType type = parse_v2_type(JsonRef(dtype, "dtype"), "");
-  const auto codec = make_codec("bytes", R"({"endian": "little"})", type);
+  const auto codec = make_codec("bytes", "{}", type);  // as of format 2
   // np.array([(1, [2, 3], (4.5, b"xy"))] * 2, [("a", "<i2"), ("b", ">i4", 2), ("c", [("d", ">f8"),
   // ("e", "S2")])])
   const Bytes stored =
@@ -79,6 +79,12 @@ TEST(BytesCodec, FieldsOfStructuresHaveTheirOwnOrder) {
   const Bytes native =
       hex("01000200000003000000000000000000124078790100020000000300000000000000000012407879");
   EXPECT_EQ(decode(*codec, stored, stored.size()), native);
+  // Of format 3, where the codec has one order for all fields.
+  EXPECT_EQ(decode(*make_codec("bytes", R"({"endian": "little"})", type), native, native.size()),
+            native);
+  const Bytes big =
+      hex("00010000000200000003401200000000000078790001000000020000000340120000000000007879");
+  EXPECT_EQ(decode(*make_codec("bytes", R"({"endian": "big"})", type), big, big.size()), native);
 }
 
 TEST(BytesCodec, RefusesTooMuchAndPartsOfElements) {

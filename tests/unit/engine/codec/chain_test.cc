@@ -200,9 +200,9 @@ TEST(CodecChain, DecodesElementsWhereTheCodecHasRanges) {
 }
 
 TEST(CodecChain, RefusesUnknownCodecsByName) {
-  EXPECT_EQ(refusal(R"([{"name": "zfpy"}])"), "the codec 'zfpy' is not supported");
-  EXPECT_EQ(refusal(R"([{"name": "bytes"}, {"name": "pickle"}])"),
-            "the codec 'pickle' is not supported");
+  EXPECT_EQ(refusal(R"([{"name": "other"}])"), "the codec 'other' is not supported");
+  EXPECT_THAT(refusal(R"([{"name": "bytes"}, {"name": "pickle"}])"),
+              testing::StartsWith("the codec 'pickle' is not supported: to decode it is to run"));
 }
 
 TEST(CodecChain, ChecksTheOrderOfCodecs) {

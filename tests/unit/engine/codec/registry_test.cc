@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace batchfs {
@@ -15,8 +16,16 @@ TEST(Registry, KnowsEveryCodecByItsName) {
 }
 
 TEST(Registry, HasNothingForOtherNames) {
-  for (const char* name : {"", "Blosc", "zfpy", "pickle", "numcodecs.zlib", "bytes ", "vlen-array"})
+  for (const char* name :
+       {"", "Blosc", "pcodec", "pickle", "numcodecs.zlib", "bytes ", "vlen-array"})
     EXPECT_EQ(find_codec(name), nullptr) << name;
+}
+
+TEST(Registry, SaysWhyACodecIsRefused) {
+  EXPECT_THAT(
+      unknown_codec("pcodec").what(),
+      testing::StartsWith("the codec 'pcodec' is not supported: its only decoder is a Rust"));
+  EXPECT_STREQ(unknown_codec("something").what(), "the codec 'something' is not supported");
 }
 
 TEST(Registry, KnowsWhatCodecsTakeAndGive) {
@@ -24,6 +33,7 @@ TEST(Registry, KnowsWhatCodecsTakeAndGive) {
   EXPECT_EQ(codec_stage("delta"), CodecStage::filter);
   EXPECT_EQ(codec_stage("sharding_indexed"), CodecStage::serializer);
   EXPECT_EQ(codec_stage("shuffle"), CodecStage::bytes);
+  EXPECT_EQ(codec_stage("zfpy"), CodecStage::values);
 }
 
 }  // namespace registry_test

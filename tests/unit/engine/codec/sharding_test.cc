@@ -205,8 +205,8 @@ TEST(Sharding, RefusesConfigurationsThatCannotBe) {
   EXPECT_EQ(sharding_refusal(R"({"chunk_shape": [2, 3], "codecs": [{"name": "bytes"}],
                                  "index_codecs": [{"name": "bytes"}, {"name": "zstd"}]})"),
             "sharding_indexed: compressed shard indexes are not supported");
-  EXPECT_EQ(sharding_refusal(R"({"chunk_shape": [2, 3], "codecs": [{"name": "zfpy"}]})"),
-            "the codec 'zfpy' is not supported");
+  EXPECT_EQ(sharding_refusal(R"({"chunk_shape": [2, 3], "codecs": [{"name": "other"}]})"),
+            "the codec 'other' is not supported");
 }
 
 TEST(Sharding, RefusesMoreInnerChunksThanAnIndexCanHold) {

@@ -90,6 +90,21 @@ TEST_P(EngineTest, DecodesOnceWhatFitsIntoMemoryAlsoWhereBatchesTakeWholeChunks)
   }
 }
 
+// What comes again does so at once: chunks are decoded straight into batches, not kept and copied.
+TEST_P(EngineTest, KeepsFewChunksOfAnEpochInOrder) {
+  FakeData data(40, 1, 6, kWholeChunks);
+  data.store->asynchronous = GetParam();
+  Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+  const auto view = data.view(
+      R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["v"]},
+          "y": {"variables": ["v"], "offsets": {"time": [1]}}}, "batch": 4})");
+  std::vector<std::shared_ptr<const Batch>> held;
+  for (std::int64_t b = 0; b < view->batches(); ++b)
+    held.push_back(engine.open(BatchRequest{view, &kRaw, 0, b}));
+  EXPECT_EQ(engine.counters().chunks_decoded.load(), 40u);
+  EXPECT_LE(engine.state().cache_bytes, 10u * 6 * 4);  // at most one between two batches
+}
+
 TEST_P(EngineTest, ReadsOfPlainChunksOnlyWhatBatchesNeed) {
   Engine engine({.threads = 2, .memory = 64 << 20}, log_);
   const auto view = data_.view(R"({"window": {"time": {"size": 2, "stride": 1}}, "batch": 3})");

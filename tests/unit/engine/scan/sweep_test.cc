@@ -1,8 +1,11 @@
 #include "engine/scan/sweep.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -52,6 +55,35 @@ TEST(Sweep, EverySelectedElementIsInOnePiece) {
   EXPECT_EQ(seen, wanted);
   EXPECT_EQ(last, 3);
   EXPECT_EQ(data.store->reads, 3);  // each chunk once
+}
+
+TEST(Sweep, PiecesThatEndWhileProgressRunsAreReported) {
+  const FakeData data(4, 3, 5);
+  const Positions times = Positions::range(0, 12), xs = Positions::range(0, 5);
+  const Sweep sweep(data.dataset->variable("v"), {&times, &xs});
+  Log log;
+  Engine engine({.threads = 2, .memory = 1 << 20, .prefetch = false}, log);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int used = 0;
+  std::vector<std::int64_t> reported;
+  sweep.read(
+      engine,
+      [&](std::int64_t, const Sweep::Piece&, std::shared_ptr<const Buffer>) {
+        const std::lock_guard lock(mutex);
+        ++used;
+        changed.notify_all();
+      },
+      [&](std::int64_t done) {
+        reported.push_back(done);
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return used == 4; });
+        // The last piece is counted just after it was used.
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      });
+  EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
+  ASSERT_FALSE(reported.empty());
+  EXPECT_EQ(reported.back(), 4);
 }
 
 TEST(Sweep, TouchedChunksAreItsPieces) {

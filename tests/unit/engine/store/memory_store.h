@@ -13,7 +13,7 @@
 
 namespace batchfs {
 
-class MemoryStore final : public Store {
+class MemoryStore : public Store {
  public:
   struct Read {
     std::string key;

@@ -50,8 +50,6 @@ TEST(StoreKindTest, DirectoriesAreToldByTheirNames) {
 
 TEST(StoreKindTest, UrlsAreToldByTheirEnding) {
   EXPECT_EQ(kind_of_name("https://example.org/air.NC?token=1"), StoreKind::hdf5);
-  EXPECT_EQ(kind_of_name("s3://bucket/refs.json"), StoreKind::kerchunk_json);
-  EXPECT_EQ(kind_of_name("s3://bucket/refs.parq"), StoreKind::kerchunk_parquet);
   EXPECT_EQ(kind_of_name("s3://bucket/gfs.grib2"), StoreKind::grib);
   EXPECT_EQ(kind_of_name("s3://bucket/store.zarr"), std::nullopt);
 }

@@ -51,13 +51,22 @@ inline std::vector<std::vector<std::int64_t>> assembled(
           offset += at[d] * part.strides[d];
         }
         EXPECT_EQ(offset % itemsize, 0);
-        const auto to = static_cast<std::size_t>(offset / itemsize);
-        if (offset < 0 || to >= tensor.size()) {
-          ADD_FAILURE() << "byte " << offset << " is outside of the tensor";
-          return tensors;
+        const Repeat repeat =
+            part.repeat < 0 ? Repeat{} : plan.repeats.at(static_cast<std::size_t>(part.repeat));
+        for (std::int64_t again = 0; again < element_count(repeat.counts); ++again) {
+          std::int64_t place = offset, left = again;
+          for (std::size_t d = 0; d < repeat.counts.size(); ++d) {
+            place += left % repeat.counts[d] * repeat.strides[d];
+            left /= repeat.counts[d];
+          }
+          const auto to = static_cast<std::size_t>(place / itemsize);
+          if (place < 0 || to >= tensor.size()) {
+            ADD_FAILURE() << "byte " << place << " is outside of the tensor";
+            return tensors;
+          }
+          EXPECT_EQ(tensor[to], -1) << "written twice";
+          tensor[to] = element + (first == base.end() ? 0 : first->second);
         }
-        EXPECT_EQ(tensor[to], -1) << "written twice";
-        tensor[to] = element + (first == base.end() ? 0 : first->second);
       }
     }
   }

@@ -72,6 +72,43 @@ TEST(Geometry, AWindowOverTheEndOfACircleIsTwoRuns) {
   EXPECT_EQ(plan.parts[1].offset, 24);
 }
 
+TEST(Geometry, ARepeatedVariableIsOnePartForAllOfItsPlaces) {
+  MemoryData data;
+  data.declare("v", "<i4", {"t", "y", "x"}, {8, 3, 4}, {4, 3, 4})
+      .declare("m", "<i4", {"y", "x"}, {3, 4}, {3, 4});
+  const auto v = parse_view(data.dataset(), R"({"window": {"t": 4}, "batch": 2,
+    "tensors": {"x": {"variables": ["v", "m"], "stack": "c", "broadcast": true}}})");
+  const std::vector<std::int64_t> x = assembled(*v, 0, 0, {{"m", 1000}})[0];
+  for (std::size_t sample = 0; sample < 2; ++sample)
+    for (std::size_t t = 0; t < 4; ++t)
+      for (std::size_t i = 0; i < 12; ++i) {
+        EXPECT_EQ(x[((sample * 2 + 0) * 4 + t) * 12 + i],
+                  static_cast<std::int64_t>((sample * 4 + t) * 12 + i));
+        EXPECT_EQ(x[((sample * 2 + 1) * 4 + t) * 12 + i], 1000 + static_cast<std::int64_t>(i));
+      }
+  const BatchPlan plan = v->plan(0, 0);
+  ASSERT_EQ(plan.chunks.size(), 3u);
+  ASSERT_EQ(plan.chunks[1].part_count, 2u) << "the chunk of m: a part for each sample";
+  ASSERT_EQ(plan.repeats.size(), 1u);
+  EXPECT_EQ(plan.repeats[0].counts, (Dims{4}));
+  EXPECT_EQ(plan.parts[plan.chunks[0].first_part].repeat, -1);
+}
+
+TEST(Geometry, ARepeatedVariableIsPaddedWhereTheOthersAre) {
+  MemoryData data;
+  data.declare("v", "<i4", {"t", "x"}, {7, 2}, {4, 2}).declare("m", "<i4", {"x"}, {2}, {2});
+  const auto v = parse_view(data.dataset(), R"({"window": {"t": {"size": 3, "edge": "pad"}},
+    "tensors": {"x": {"variables": ["m", "v"], "stack": "c", "dims": ["t", "c"], "broadcast": true,
+                      "offsets": {"t": [-1, 0]}}}})");
+  const BatchPlan plan = v->plan(0, v->batches() - 1);  // from 6 on: 5 to 7, 6 to 8, and 7 is not
+  std::int64_t padded = 0;
+  for (const Padding& padding : plan.paddings) padded += element_count(padding.shape);
+  EXPECT_EQ(padded, (1 + 2) * 2 * 2);
+  ASSERT_EQ(plan.repeats.size(), 2u);
+  EXPECT_EQ(plan.repeats[0].counts, (Dims{2}));
+  EXPECT_EQ(plan.repeats[1].counts, (Dims{1}));
+}
+
 TEST(Geometry, EveryWindowOfEveryGridIsExact) {
   // assembled() checks that each element of the batch is written once, from inside its chunk.
   for (const Shape& chunks :

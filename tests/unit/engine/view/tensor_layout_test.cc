@@ -146,6 +146,45 @@ TEST(TensorLayout, AStackJoinsInTheOrderOfTheFirstVariableThenWhatOnlyTheOtherHa
               ElementsAre(ElementsAre("lat", "lon"), ElementsAre("lat", "lon", "level")));
 }
 
+TEST(TensorLayout, BroadcastRepeatsAVariableAlongWhatItLacks) {
+  const Tensors tensors({{"time", 2, false}});
+  TensorDefinition x = definition({"m", "a", "b"}, "c");
+  x.broadcast = true;
+  x.offsets = {{"time", {0, 2}}};
+  const TensorLayout layout = tensors.layout(x);
+  // As without broadcast, levels join the stack; the window's dimension does not.
+  EXPECT_THAT(layout.spec.dims, ElementsAre("sample", "c", "lat", "lon", "time"));
+  EXPECT_EQ(layout.spec.shape, (Dims{10, 1 + 1 + 2, 3, 4, 4}));
+  EXPECT_THAT(tensors.channels(x), ElementsAre("m", "a", "b_500", "b_850"));
+  ASSERT_EQ(layout.placements.size(), 3u);
+  EXPECT_THAT(strides(layout.placements[0]), ElementsAre(64, 16));
+  ASSERT_EQ(layout.placements[0].repeated.size(), 1u);
+  const AxisPlacement& time = layout.placements[0].repeated[0];
+  EXPECT_EQ(time.window, 0);
+  EXPECT_EQ(time.stride, 4);
+  EXPECT_EQ(time.extent(), 4);
+  EXPECT_TRUE(layout.placements[1].repeated.empty());
+}
+
+TEST(TensorLayout, BroadcastTakesAnyDimensionOfItsVariablesAndWindows) {
+  const Tensors tensors({{"time", 2, false}});
+  TensorDefinition x = definition({"m"}, {}, {{"lat", "time", "lon"}});
+  x.broadcast = true;
+  EXPECT_EQ(tensors.layout(x).spec.shape, (Dims{10, 3, 2, 4}));
+  TensorDefinition levels = definition({"m", "b"}, "c", {{"c", "level"}});
+  levels.broadcast = true;
+  EXPECT_EQ(tensors.layout(levels).spec.shape, (Dims{10, 12 + 24, 2}));
+  EXPECT_EQ(tensors.layout(levels).placements[0].repeated.size(), 1u);
+  x.dims = {{"lat", "lon", "level"}};
+  EXPECT_EQ(tensors.refusal(x),
+            "tensors.x: dims: 'level' is a dimension neither of its variables nor of \"window\"");
+  x.dims = {{"lat", "time"}};
+  EXPECT_EQ(tensors.refusal(x), "tensors.x: dims: name every dimension of 'm': lat, lon");
+  TensorDefinition clash = definition({"m", "a"}, "time");
+  clash.broadcast = true;
+  EXPECT_EQ(tensors.refusal(clash), "tensors.x: stack: 'time' is a dimension of the tensor");
+}
+
 TEST(TensorLayout, ChannelsAreNamedByLabelsAndSteps) {
   const Tensors tensors({{"time", 2, false}});
   EXPECT_THAT(tensors.channels(definition({"m", "b"}, "c", {{"c", "lat", "lon"}})),

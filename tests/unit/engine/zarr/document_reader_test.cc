@@ -29,6 +29,19 @@ TEST_F(Documents, ThatWereAskedForAheadAreTheSame) {
   EXPECT_EQ(reader.document("a"), Json(1));
 }
 
+TEST_F(Documents, FirstBytesThatWereAskedForAheadAreNoDocument) {
+  store.set("a", "ICE is no JSON");
+  DocumentReader reader(store, memory);
+  const std::string before = reader.digest();
+  reader.ask_head_ahead("a", 3);
+  reader.ask_head_ahead("b", 3);
+  const Buffer head = reader.head("a");
+  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(head.data()), head.size()), "ICE");
+  EXPECT_EQ(reader.head("b").size(), 0u);
+  EXPECT_EQ(reader.head("never asked for").size(), 0u);
+  EXPECT_EQ(reader.digest(), before);
+}
+
 /// A server that answers with an error where it has nothing.
 class Refusing final : public Store {
  public:
@@ -58,6 +71,8 @@ TEST_F(Documents, ARefusalIsNoErrorWhereADocumentIsProbed) {
     ASSERT_TRUE(reader.refusal());
     EXPECT_EQ(reader.refusal()->code(), code);
     EXPECT_EQ(reader.refusal()->where(), "a") << "the first";
+    reader.ask_head_ahead("c", 3);
+    EXPECT_EQ(reader.head("c").size(), 0u);
     EXPECT_THROW(reader.document("a"), Error);
   }
   Refusing broken(ErrorCode::io);

@@ -192,8 +192,12 @@ TEST(FillValue, OfAWrongTypeIsRefused) {
   EXPECT_EQ(fill_of(make_type(Kind::raw, 2), "[1, 2, 3]"), "fill_value: longer than the data type");
   EXPECT_EQ(fill_of(make_type(Kind::raw, 2), "[256]"),
             "fill_value[0]: 256 is too large, the most is 255");
-  EXPECT_EQ(fill_of(v2(R"([["a", "<i2"]])"), R"({"a": 1})"),
-            "fill_value: fill values given field by field are not supported");
+  EXPECT_EQ(fill_of(v2(R"([["a", "<i2"], ["b", "<i2"]])"), R"({"a": 1})"),
+            "fill_value: the key 'b' is missing");
+  EXPECT_EQ(fill_of(v2(R"([["a", "<i2", [2]]])"), R"({"a": 1})"),
+            "fill_value: fill values of fields that are arrays are not supported");
+  EXPECT_EQ(fill_of(make_type(Kind::raw, 2), R"({"a": 1})"),
+            "fill_value: fields, but the type has none");
 }
 
 }  // namespace fill_value_test

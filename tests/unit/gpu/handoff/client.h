@@ -58,6 +58,12 @@ class Served {
   std::unique_ptr<HandoffServer> server;
 };
 
+/// Nothing is held for any reader.
+inline bool is_idle(const HandoffServer& server) {
+  const auto now = server.statistics();
+  return now.readers == 0 && now.leases == 0 && now.bytes == 0;
+}
+
 struct Received {
   std::vector<std::byte> bytes;
   std::vector<Descriptor> descriptors;

@@ -3,6 +3,8 @@
 
 #include "gpu/kernels/assembly.cuh"
 
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include <fmt/format.h>
@@ -93,6 +95,7 @@ std::vector<std::vector<std::byte>> gathered(const View& view, const AssemblyTab
             begins);
   }
   add_paddings(gathers, tables, plan, begins);
+  add_given(gathers, view, tables, plan, begins);
   std::vector<std::uint64_t> memory(total / 8 + 1, 0xcdcdcdcdcdcdcdcd);
   AssemblyWork work;
   work.chunks = chunks.data();
@@ -117,10 +120,10 @@ std::string hex(const std::byte* at, std::size_t size) {
 
 /// Compares the view's first batch, its last, and some between; how many those are. What differs
 /// from one batch to the next of a view is where its windows lie.
-int compare(const MemoryData& data, const std::string& json) {
+int compare(const MemoryData& data, const std::string& json, const ViewOptions& options = {}) {
   Log log;
   Engine engine({.threads = 1, .memory = 64 << 20, .prefetch = false}, log);
-  const auto view = View::parse(data.dataset(), json, "v", "test");
+  const auto view = View::parse(data.dataset(), json, "v", "test", options);
   const AssemblyTables tables(*view);
   constexpr std::int64_t kMaxChecked = 12;
   const std::int64_t last = view->batches() - 1, count = std::min(view->batches(), kMaxChecked);
@@ -214,6 +217,31 @@ TEST(Assembly, RandomViewsGiveTheEnginesBytes) {
     }
   }
   EXPECT_GT(batches, 1000);
+}
+
+TEST(Assembly, LabelsOfListedSamplesAreTheEngines) {
+  std::mt19937 random(3);
+  RandomData made(random);
+  made.add("a", "<f4", {"time", "y"}, {12, 9}, {5, 4}, Json::object(), nullptr);
+  const std::string path = testing::TempDir() + "assembly_test_rows.csv";
+  std::ofstream file(path);
+  file << "time,y,kind,rain\n";
+  for (int row = 0; row < 23; ++row)
+    file << "#" << random() % 12 << ",#" << random() % 8 << "," << row * 3 - 5 << "," << row * 0.37
+         << "\n";
+  file.close();
+  const ViewOptions options{.file_path = [&](const std::string&) { return path; }};
+  for (const char* dtype : {"float64", "float32", "float16", "bfloat16"}) {
+    Json view = {{"variables", {"a"}},
+                 {"window", {{"time", 1}, {"y", 2}}},
+                 {"batch", 4},
+                 {"dtype", dtype},
+                 {"formats", {"safetensors"}},
+                 {"order", {{"shuffle", "block"}}},
+                 {"samples", {{"list", "rows.csv"}, {"labels", {"kind", "rain"}}}}};
+    EXPECT_EQ(compare(made.data, view.dump(), options), 6);
+  }
+  std::filesystem::remove(path);
 }
 
 }  // namespace assembly_test

@@ -219,6 +219,41 @@ TEST(ProgramSource, RoomForFewChunksIsUsedAgainAndAgain) {
   expect_engines_batches(view, result);
 }
 
+TEST(ProgramSource, AStaticVariableIsRepeatedAndDecodedOnce) {
+  for (const char* coding : {"raw", "zstd"}) {
+    MemoryData data = coded_data(20, 2, 20, 30);
+    const Json zarray = {{"zarr_format", 2},
+                         {"shape", {20, 30}},
+                         {"chunks", {20, 30}},
+                         {"dtype", ">f4"},
+                         {"compressor", compressor_of(coding)},
+                         {"order", "C"},
+                         {"filters", nullptr},
+                         {"fill_value", 1.5},
+                         {"dimension_separator", "."}};
+    for (const char* name : {"mask", "absent"})
+      data.hierarchy.arrays[name] = parse_array_v2(
+          name, zarray, {{"_ARRAY_DIMENSIONS", {"y", "x"}}, {"scale_factor", 2.0}}, name);
+    const auto values = make_data(Data::packed, 20 * 30 * 4, 7);
+    data.store->objects["mask/0.0"] = encoded(coding, std::string(values.begin(), values.end()));
+    const auto view = View::parse(data.dataset(), R"({
+      "window": {"time": {"size": 3, "stride": 2, "edge": "pad"}, "x": {"size": 20, "stride": 15, "wrap": true}},
+      "batch": 4, "dtype": "float32",
+      "normalize": {"method": "zscore", "statistics": {
+          "mask": {"dims": ["y"], "mean": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+                   "std": [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5]}},
+          "variables": ["mask"]},
+      "tensors": {"x": {"variables": ["v2", "mask", "absent"], "stack": "channel", "broadcast": true,
+                        "offsets": {"time": [0, 1]}},
+                  "y": {"variables": ["mask"], "broadcast": true, "dims": ["y", "time", "x"]}}})",
+                                  "v", "test");
+    Epoch result;
+    run(view, 64 << 10, 1 << 20, result);
+    expect_engines_batches(view, result);
+    EXPECT_EQ(result.counters.chunks_on_gpu, 9 + 1u) << "those of v2 that are there, and the mask";
+  }
+}
+
 TEST(ProgramSource, RemoteStoresAreFetchedAhead) {
   MemoryData data = coded_data(20, 2, 20, 30);
   const auto dataset =

@@ -19,10 +19,14 @@ TEST(RepositoryOptions, ReadsTimes) {
     EXPECT_FALSE(parse_time_of_day(wrong)) << wrong;
 }
 
-IcechunkOptions parse(std::vector<std::string> arguments) {
+struct Parsed : IcechunkOptions {
+  VirtualOptions outside;
+};
+
+Parsed parse(std::vector<std::string> arguments) {
   CLI::App app;
-  IcechunkOptions options;
-  add_repository_options(app, options);
+  Parsed options;
+  add_repository_options(app, options, options.outside);
   std::reverse(arguments.begin(), arguments.end());
   app.parse(arguments);
   return options;
@@ -36,10 +40,10 @@ TEST(RepositoryOptions, TakeOneVersion) {
 }
 
 TEST(RepositoryOptions, TakeSeveralPlaces) {
-  const IcechunkOptions options =
+  const Parsed options =
       parse({"--virtual", "s3://a/", "--virtual", "s3://b/=/copy", "--virtual-checks", "off"});
-  EXPECT_EQ(options.virtual_places, (std::vector<std::string>{"s3://a/", "s3://b/=/copy"}));
-  EXPECT_FALSE(options.virtual_checks);
+  EXPECT_EQ(options.outside.places, (std::vector<std::string>{"s3://a/", "s3://b/=/copy"}));
+  EXPECT_FALSE(options.outside.checks);
 }
 
 }  // namespace repository_options_test

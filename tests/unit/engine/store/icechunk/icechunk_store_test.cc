@@ -33,14 +33,16 @@ std::shared_ptr<MemoryStore> repository(bool local) {
   return store;
 }
 
-std::shared_ptr<Store> open(const std::shared_ptr<MemoryStore>& in, IcechunkOptions options = {}) {
+std::shared_ptr<Store> open(const std::shared_ptr<MemoryStore>& in, IcechunkOptions options = {},
+                            VirtualOptions virtual_options = {}) {
   return open_icechunk_store({in, in,
                               [in](const std::string&) {
                                 const auto outside = std::make_shared<MemoryStore>();
                                 outside->local = in->local;
                                 outside->set("f", "abcdef");
                                 return outside;
-                              }},
+                              },
+                              std::move(virtual_options)},
                              options, kMemory);
 }
 
@@ -110,7 +112,7 @@ TEST_P(IcechunkStores, WhatIsReferredToAndNotThereIsAnError) {
 }
 
 TEST_P(IcechunkStores, ReadsFilesOutsideThatAreAllowed) {
-  const auto store = open(repository(GetParam()), {.virtual_places = {"s3://bucket/"}});
+  const auto store = open(repository(GetParam()), {}, {.places = {"s3://bucket/"}});
   EXPECT_FALSE(store->is_local());
   EXPECT_EQ(text(*store, "g/a/c/5"), "bcd");
   EXPECT_EQ(text_async(*store, "g/a/c/5", {1, 1}), "c");

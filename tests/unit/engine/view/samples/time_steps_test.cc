@@ -92,21 +92,10 @@ TEST(TimeSteps, KnowsWhatIsOutOfOrder) {
   EXPECT_EQ(Times({0, 12, 6, 18}).axis.first_unordered(), 2);
 }
 
-TEST(TimeSteps, KnowsTheCalendar) {
+TEST(TimeSteps, LabelsAreDates) {
   const Times times({0, 59 * 24 + 6, -1}, "hours since 2000-01-01");
-  const TimeSteps::Date first = times.axis.date(0), leap = times.axis.date(1),
-                        before = times.axis.date(2);
-  EXPECT_EQ(first.year, 2000);
-  EXPECT_EQ(first.weekday, 5);  // a Saturday
-  EXPECT_EQ(first.day_of_year, 1);
-  EXPECT_EQ(leap.month, 2);
-  EXPECT_EQ(leap.day, 29);
-  EXPECT_EQ(leap.hour, 6);
-  EXPECT_EQ(leap.day_of_year, 60);
-  EXPECT_EQ(before.year, 1999);
-  EXPECT_EQ(before.hour, 23);
-  EXPECT_EQ(before.day_of_year, 365);
   EXPECT_EQ(times.axis.label(1), "2000-02-29T06:00:00");
+  EXPECT_EQ(times.axis.label(2), "1999-12-31T23:00:00");
 }
 
 TEST(TimeSteps, TakesStoredTimesOfAnyUnit) {
@@ -120,7 +109,7 @@ TEST(TimeSteps, TakesStoredTimesOfAnyUnit) {
     EXPECT_FALSE(axis.follows(2, 3, duration("1h"))) << type;
     EXPECT_FALSE(axis.follows(3, 4, duration("1h"))) << type;
     EXPECT_EQ(axis.first_unordered(), 3) << type;
-    EXPECT_EQ(axis.date(0).year, 1970) << type;
+    EXPECT_TRUE(axis.label(0).starts_with("1970-01-01")) << type;
   }
   const auto hours = MemoryData().index<std::int64_t>("time", "<M8[h]", {0, 6, 12}).dataset();
   EXPECT_EQ(TimeSteps(*hours, "time", Positions::range(0, 3), "p").regular_step(), duration("6h"));

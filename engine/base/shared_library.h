@@ -1,0 +1,29 @@
+#pragma once
+// Libraries that batchfs loads when something first needs them: what they cost at a program's
+// start, and that they are installed at all, concerns only those who use them.
+
+#include <string>
+
+namespace batchfs {
+
+/// Stays loaded as long as the process. Thread-safe.
+class SharedLibrary {
+ public:
+  /// `file` as dlopen() takes it, "libzfp.so.1". Throws not_supported with `use` ("the codec
+  /// 'zfpy'") where it cannot be loaded.
+  SharedLibrary(const std::string& file, const std::string& use);
+
+  /// Throws not_supported for a library that lacks it.
+  template <class Function>
+  void find(Function*& function, const char* name) const {
+    function = reinterpret_cast<Function*>(symbol(name));
+  }
+
+ private:
+  void* symbol(const char* name) const;
+
+  const std::string file_;
+  void* const handle_;
+};
+
+}  // namespace batchfs

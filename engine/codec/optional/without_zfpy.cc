@@ -1,0 +1,13 @@
+// What a build without zfp has in place of zfpy.cc.
+
+#include "engine/codec/codecs.h"
+
+namespace batchfs {
+
+std::unique_ptr<Codec> make_zfpy(const JsonRef&, ChunkLayout&) {
+  throw Error(ErrorCode::not_supported,
+              "the codec 'zfpy' is not supported: this batchfs was built without zfp "
+              "(BATCHFS_ZFP)");
+}
+
+}  // namespace batchfs

@@ -1,0 +1,88 @@
+#include "engine/store/references/location.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "engine/base/error.h"
+#include "engine/base/printable.h"
+#include "engine/base/strings.h"
+#include "engine/store/uri.h"
+#include "engine/store/virtual/virtual_places.h"
+
+namespace batchfs::references {
+
+namespace {
+
+constexpr std::array kSchemes = {"file", "http", "https", "s3",   "s3a",  "gs",
+                                 "gcs",  "az",   "azure", "abfs", "abfss"};
+constexpr std::size_t kMostFolders = 64;
+
+bool is_web(std::string_view scheme) { return scheme == "http" || scheme == "https"; }
+
+std::string normal_path(const std::string& path) {
+  return std::filesystem::path(path).lexically_normal().string();
+}
+
+/// Schemes of one service have one name.
+std::string_view usual(std::string_view scheme) {
+  if (scheme == "s3a") return "s3";
+  if (scheme == "gcs") return "gs";
+  return scheme;
+}
+
+}  // namespace
+
+std::string absolute_location(std::string_view file, const std::string& place) {
+  const auto refuse = [file](const char* why) {
+    // What follows may be a secret.
+    const std::string_view shown = file.substr(0, std::min<std::size_t>(file.find('?'), 200));
+    return Error(ErrorCode::not_supported,
+                 fmt::format("the chunk lies in '{}', {}", printable(shown), why));
+  };
+  const std::size_t colon = file.find("://");
+  if (file.substr(0, colon).find("::") != std::string_view::npos)
+    throw refuse("a chain of file systems, which batchfs does not read");
+  if (file.starts_with("data:")) throw refuse("a data URL, which batchfs does not read");
+  if (colon != std::string_view::npos) {
+    const std::string scheme = to_lower(std::string(file.substr(0, colon)));
+    if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end())
+      throw refuse("a file system that batchfs does not know");
+    if (is_web(scheme) && file.find('?') != std::string_view::npos)
+      throw refuse("an address with a query, which batchfs does not read");
+    return std::string(usual(scheme)) + std::string(file.substr(colon));
+  }
+  if (file.starts_with('/')) return "file://" + std::string(file);
+  const std::size_t begin = place.find("://") + 3;
+  const std::size_t path = std::min(place.find('/', begin), place.size());
+  std::string relative(file);
+  if (is_web(place.substr(0, begin - 3))) relative = percent_encode(relative, "/");
+  return place.substr(0, path) + normal_path(place.substr(path) + "/" + relative);
+}
+
+void CommonFolders::add(const std::string& location) {
+  const std::string authority = authority_of(location);
+  std::string folder = location.substr(0, location.rfind('/') + 1);
+  if (folder.size() < authority.size()) return;
+  const auto found = std::find_if(folders_.begin(), folders_.end(),
+                                  [&](const auto& one) { return one.first == authority; });
+  if (found == folders_.end()) {
+    if (folders_.size() < kMostFolders) folders_.emplace_back(authority, std::move(folder));
+    return;
+  }
+  std::string& common = found->second;
+  const auto end = std::mismatch(common.begin(), common.end(), folder.begin(), folder.end()).first;
+  const std::size_t slash = common.rfind('/', static_cast<std::size_t>(end - common.begin()));
+  if (end != common.end()) common.resize(slash + 1);
+}
+
+std::vector<std::pair<std::string, std::string>> CommonFolders::take() {
+  std::vector<std::pair<std::string, std::string>> taken;
+  for (auto& [authority, folder] : folders_)
+    if (folder != "file:///") taken.emplace_back("", std::move(folder));
+  return taken;
+}
+
+}  // namespace batchfs::references

@@ -1,0 +1,48 @@
+#pragma once
+// Reading small Parquet files with a flat schema of numbers and texts: what kerchunk, fsspec and
+// VirtualiZarr write references in. No Parquet library is at hand on the systems that batchfs is
+// built for; this reads what those writers (fastparquet, pyarrow) make, and refuses the rest by
+// name.
+//
+// Source: apache/parquet-format (parquet.thrift, Encodings.md, Compression.md): data pages v1 and
+// v2, PLAIN and dictionary encodings, definition levels as RLE; uncompressed, Snappy, gzip, zstd.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/store/virtual/claims.h"
+
+namespace batchfs::references {
+
+struct ParquetColumn {
+  static constexpr std::uint32_t kNull = UINT32_MAX;
+
+  std::string name;
+  bool is_text = false;
+  std::vector<std::int64_t> numbers;  // by row; 0 for null
+  std::vector<std::uint32_t> which;   // of texts, by row; kNull
+  std::vector<std::uint64_t> ends;    // of each text in `bytes`
+  std::string bytes;
+
+  std::string_view text(std::uint32_t number) const {
+    const std::uint64_t begin = number == 0 ? 0 : ends[number - 1];
+    return std::string_view(bytes).substr(begin, ends[number] - begin);
+  }
+};
+
+struct ParquetTable {
+  std::uint64_t rows = 0;
+  std::vector<ParquetColumn> columns;  // those that were wanted and are there
+  /// nullptr where there is none.
+  const ParquetColumn* find(std::string_view name) const;
+};
+
+/// Reads the columns `wanted`. Throws corrupt, not_supported, no_memory beyond what `claims` allow,
+/// and corrupt for more than `most_rows`. A page takes no more than `page` bytes.
+ParquetTable read_parquet(std::span<const std::byte> file, std::span<const std::string_view> wanted,
+                          std::uint64_t most_rows, std::uint64_t page, Claims& claims);
+
+}  // namespace batchfs::references

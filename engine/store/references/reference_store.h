@@ -1,0 +1,65 @@
+#pragma once
+// A reference set (kerchunk, VirtualiZarr) as a store: keys of a Zarr store, and where their bytes
+// lie in other files (NetCDF, HDF5, Zarr stores).
+//
+// A key that the set does not have is missing. A key whose file is not there, or is shorter, is an
+// Error, never missing. Files are read below the set's own folder, and where the user allowed it:
+// see VirtualPlaces.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "engine/store/references/reference_table.h"
+#include "engine/store/store.h"
+#include "engine/store/virtual/virtual_options.h"
+
+namespace batchfs::references {
+
+/// Where the keys of a set come from. Thread-safe.
+class References {
+ public:
+  struct Found {
+    Target target;
+    std::shared_ptr<const void> holder;  // of what `target` views; null: this
+  };
+  using Outcome = std::variant<std::optional<Found>, std::exception_ptr>;
+  using Done = std::function<void(Outcome)>;
+
+  virtual ~References() = default;
+  /// `done` is called once, possibly before this returns.
+  virtual void find(const std::string& key, Done done) = 0;
+  virtual std::vector<Store::Entry> list(const std::string& prefix) = 0;
+  virtual bool can_list() const { return true; }
+  /// Names the whole contents; empty where that is not known.
+  virtual std::string digest() const { return {}; }
+  /// Bytes of the memory budget.
+  virtual std::uint64_t memory() const = 0;
+  virtual std::vector<Store::Counter> counters() const { return {}; }
+  /// Prefixes of files, for a refusal to propose.
+  virtual std::vector<std::pair<std::string, std::string>> folders(const std::string&) const {
+    return {};
+  }
+};
+
+/// All in memory, as a JSON set is.
+std::shared_ptr<References> references_of(std::shared_ptr<const ReferenceTable> table,
+                                          std::string digest, const std::string& where);
+
+struct ReferencePlaces {
+  /// The folder of the set: relative names begin there.
+  std::shared_ptr<Store> own;
+  /// Opens a place outside of it that the user allowed to read.
+  std::function<std::shared_ptr<Store>(const std::string& url)> open;
+  VirtualOptions outside;
+};
+
+/// `url` is the set's own.
+std::shared_ptr<Store> open_reference_store(std::string url, std::shared_ptr<References> references,
+                                            const ReferencePlaces& places);
+
+}  // namespace batchfs::references

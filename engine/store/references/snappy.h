@@ -1,0 +1,14 @@
+#pragma once
+// Snappy's raw format, as Parquet uses it for pages.
+//
+// Source: google/snappy format_description.txt.
+
+#include <cstddef>
+#include <span>
+
+namespace batchfs::references {
+
+/// Decodes `in`, which must give exactly `out`. Throws corrupt.
+void decode_snappy(std::span<const std::byte> in, std::span<std::byte> out);
+
+}  // namespace batchfs::references

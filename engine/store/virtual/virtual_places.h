@@ -1,0 +1,97 @@
+#pragma once
+// Files outside of a store that its chunks lie in, and which of them may be read.
+//
+// What a store refers to is its writer's word. So it is read only where that is the store's own
+// place, or below a prefix that the user allowed. A store for such a prefix gets nothing of what
+// the user said for the referring store (endpoint, region, profile), and nothing of what that store
+// says (endpoints, headers): servers other than the prefix's own are read where the user names
+// them, as PREFIX=URL.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/store/store.h"
+#include "engine/store/virtual/virtual_file.h"
+#include "engine/store/virtual/virtual_options.h"
+
+namespace batchfs {
+
+class VirtualPlaces {
+ public:
+  using Open = std::function<std::shared_ptr<Store>(const std::string& url)>;
+
+  /// How the referring store spells and names things.
+  struct Manner {
+    std::string whole = "repository";  // messages say "outside of the repository"
+    std::string list = "manifest";     // and "as the manifest says"
+    /// Locations are percent-encoded; else, but for web addresses, each character is itself.
+    bool encoded = true;
+    /// Prefixes that the store names itself: name (or empty) and URL. A refusal proposes them.
+    std::vector<std::pair<std::string, std::string>> containers = {};
+  };
+
+  /// `own` is the referring store's place. `open` opens a prefix that was allowed. Throws
+  /// invalid_argument for options that are no prefixes.
+  VirtualPlaces(std::shared_ptr<Store> own, const VirtualOptions& options, Manner manner,
+                Open open);
+
+  /// Are all files that may be read on this machine?
+  bool are_local() const { return are_local_; }
+
+  struct File {
+    std::shared_ptr<Store> store;
+    std::string key;
+    std::string shown;  // its URL, without secrets
+  };
+  /// Throws access_denied, naming the option, for what is not allowed; invalid_argument for what
+  /// cannot be a file; and what opening throws.
+  File find(std::string_view location);
+
+  /// Reads exactly `range`, which is not from the end. A file that is not there, shorter, or
+  /// another one than was referred to is an Error. `done` is called once, possibly before this
+  /// returns.
+  void read_async(const VirtualFile& file, ByteRange range, ReadDone done);
+
+  /// Throws stale when a file is not, as far as can be told, the one that was referred to.
+  void check(const VirtualFile& file, const std::string& shown,
+             const Store::VersionedRead& read) const;
+
+  /// As Store::stop(), for the stores that were opened.
+  void stop();
+
+  /// What a referring store says of a file that is not there, or that ends too early.
+  static Error gone(const std::string& shown);
+  Error too_short() const;
+
+ private:
+  struct Place {
+    std::string prefix;  // ends in '/'
+    std::string url;     // that is read for it
+    std::shared_ptr<Store> store;
+  };
+
+  std::string absolute(std::string_view location) const;
+  std::string normal(const std::string& location) const;
+  Error denied(const std::string& location) const;
+
+  const Manner manner_;
+  const Open open_;
+  const bool checks_;
+  bool are_local_ = true;
+  std::mutex mutex_;           // guards the stores of places_
+  std::vector<Place> places_;  // longest prefix first
+};
+
+/// A store's place, as locations name it; ends in '/'.
+std::string place_of_store(const Store& store);
+
+/// "s3://bucket/" of "s3://bucket/a/b"; empty for what is no URL.
+std::string authority_of(const std::string& url);
+
+}  // namespace batchfs

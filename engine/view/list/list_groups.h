@@ -1,0 +1,51 @@
+#pragma once
+// Which listed samples begin in the same chunks: what the order "block" keeps together.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/view/order/chunk_groups.h"
+#include "engine/view/order/order.h"
+
+namespace batchfs {
+
+/// Groups of a sequence of samples, by the chunks that their windows begin in.
+struct SequenceGroups {
+  ChunkGroups groups;                 // one axis, over places
+  std::vector<std::uint32_t> places;  // which of the sequence is at each place
+};
+
+/// Numbers the groups of starts, row-major over the chunks along each window dimension.
+class GroupNumbers {
+ public:
+  /// `span` as in chunk_groups().
+  GroupNumbers(const WindowedVariables& view,
+               const std::vector<std::pair<std::string, std::int64_t>>& span);
+  std::int64_t of(const std::int64_t* starts) const;
+  std::int64_t count() const { return count_; }
+
+ private:
+  struct Axis {
+    const Positions* selected;
+    std::int64_t length;  // of a group, in positions of the store
+    std::int64_t step;    // of the number
+  };
+  std::vector<Axis> axes_;
+  std::int64_t count_ = 1;
+};
+
+/// Sorts the samples of a sequence by their groups, those of a group in the order of the sequence.
+/// `starts_of(i, starts)` writes where the i-th begins. Throws not_supported from 2^32 samples on.
+/// Takes 4 bytes for each, and 8 for each group; twice as many while it sorts.
+SequenceGroups group_sequence(
+    const GroupNumbers& numbers, std::int64_t samples, std::size_t dims,
+    const std::function<void(std::int64_t i, std::int64_t* starts)>& starts_of);
+
+/// As default_mixing(), of groups of starts in one chunk.
+std::int64_t default_list_mixing(const WindowedVariables& view,
+                                 const std::vector<std::pair<std::string, std::int64_t>>& span);
+
+}  // namespace batchfs

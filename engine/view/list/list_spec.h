@@ -1,0 +1,52 @@
+#pragma once
+// "list" of a view's samples, and the keys that go with it, as written.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/json.h"
+
+namespace batchfs {
+
+class SampleList;
+
+/// Where a file lies that a view names. Throws for one that must not be read.
+using FilePath = std::function<std::string(const std::string& name)>;
+
+/// A file that a view names: as text, or {"file": NAME, "digest": "xxh3:..."}.
+struct FileSpec {
+  std::string name;    // as written
+  std::string place;   // where it lies
+  std::string digest;  // what it must be, and is once it was read; empty: any
+  std::string path;    // in the view, for messages
+};
+
+/// Throws invalid_argument with the JSON path, also where `file_path` is empty: files cannot be
+/// named.
+FileSpec parse_file(const JsonRef& json, const FilePath& file_path);
+/// As parse_file() reads it, with the digest.
+Json file_json(const FileSpec& file);
+/// Throws invalid_argument if a file is not what its view says.
+void check_digest(const FileSpec& file, const std::string& digest);
+
+struct ListSpec {
+  FileSpec file;
+  bool is_csv = false;
+  bool center = false;   // rows name the middle of the window, not its start
+  bool nearest = false;  // labels need not be those of the coordinate
+  std::vector<std::pair<std::string, std::string>> tolerance;  // by dimension; "": all others
+  std::string tolerance_path;
+  std::vector<std::pair<std::string, std::string>>
+      labels;  // columns that become tensors, and their paths
+  /// Once it was read, for copies of the view.
+  std::shared_ptr<const SampleList> rows;
+};
+
+/// Reads "list" and the keys that go with it. nullopt without "list"; then throws for those others.
+std::optional<ListSpec> parse_list(const JsonRef& samples, const FilePath& file_path);
+
+}  // namespace batchfs

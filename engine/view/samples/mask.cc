@@ -1,0 +1,286 @@
+#include "engine/view/samples/mask.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/base/counted.h"
+#include "engine/base/strings.h"
+#include "engine/view/samples/restrictions.h"
+#include "engine/view/samples/window_values.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr std::int64_t kMaxMaskedWindows = INT64_C(1) << 33;  // 1 GiB of bits
+
+/// Numbers over the positions, and then over the starts, of the mask's dimensions.
+struct Cells {
+  Dims shape;
+  std::vector<std::uint32_t> counts;  // C order
+};
+
+/// Marked cells: 1, else 0.
+Cells read_cells(const MaskSpec& mask, const WindowValues& values) {
+  Cells cells;
+  std::int64_t size = 1;
+  for (const WindowValues::Axis& axis : values.axes) {
+    cells.shape.push_back(axis.selected->size());
+    if (__builtin_mul_overflow(size, axis.selected->size(), &size) || size > INT64_C(1) << 27)
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("{}: the selection has more than 134,217,728 cells", mask.path));
+  }
+  cells.counts.reserve(static_cast<std::size_t>(size));
+  const auto marked = [&](double value) {
+    if (std::isnan(value)) return false;
+    if (!mask.above && !mask.below) return value != 0;
+    return (!mask.above || value > *mask.above) && (!mask.below || value < *mask.below);
+  };
+  auto look = [&](auto&& self, std::size_t d, std::int64_t place) -> void {
+    if (d == values.axes.size()) {
+      cells.counts.push_back(marked(values.at(place)) ? 1 : 0);
+      return;
+    }
+    for (std::int64_t p = 0; p < cells.shape[d]; ++p)
+      self(self, d + 1, place + values.offset(d, p));
+  };
+  look(look, 0, 0);
+  return cells;
+}
+
+/// Positions [begin, end) along a dimension, for each start.
+using MaskStretches = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+/// How many positions of a stretch there are: those outside are none, but on a circle.
+std::int64_t length_of(std::pair<std::int64_t, std::int64_t> stretch, std::int64_t size,
+                       bool circle) {
+  if (circle) return stretch.second - stretch.first;
+  return std::max<std::int64_t>(
+      0, std::min(stretch.second, size) - std::max<std::int64_t>(stretch.first, 0));
+}
+
+/// Replaces the positions of dimension `d` by starts: the sums over their stretches.
+void add_up(Cells& cells, std::size_t d, const MaskStretches& stretches, bool circle) {
+  const std::int64_t size = cells.shape[d];
+  std::size_t outer = 1, inner = 1;
+  for (std::size_t k = 0; k < d; ++k) outer *= static_cast<std::size_t>(cells.shape[k]);
+  for (std::size_t k = d + 1; k < cells.shape.size(); ++k)
+    inner *= static_cast<std::size_t>(cells.shape[k]);
+  std::vector<std::uint32_t> result(outer * stretches.size() * inner);
+  std::vector<std::uint32_t> before((static_cast<std::size_t>(size) + 1) * inner);  // sums
+  for (std::size_t o = 0; o < outer; ++o) {
+    const std::uint32_t* from = cells.counts.data() + o * static_cast<std::size_t>(size) * inner;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(size) * inner; ++i)
+      before[i + inner] = before[i] + from[i];
+    const auto sum = [&](std::int64_t position, std::size_t i) -> std::int64_t {
+      std::int64_t turns = 0;
+      if (circle) {
+        turns = position / size - (position % size < 0 ? 1 : 0);
+        position -= turns * size;
+      } else {
+        position = std::clamp<std::int64_t>(position, 0, size);
+      }
+      return turns * std::int64_t{before[static_cast<std::size_t>(size) * inner + i]} +
+             before[static_cast<std::size_t>(position) * inner + i];
+    };
+    for (std::size_t s = 0; s < stretches.size(); ++s)
+      for (std::size_t i = 0; i < inner; ++i)
+        result[(o * stretches.size() + s) * inner + i] =
+            static_cast<std::uint32_t>(sum(stretches[s].second, i) - sum(stretches[s].first, i));
+  }
+  cells.shape[d] = static_cast<std::int64_t>(stretches.size());
+  cells.counts = std::move(result);
+}
+
+/// What the mask is asked about along a dimension: the footprint, or the middle.
+MaskStretches stretches_of(const MaskSpec& mask, const RestrictedView& view, const WindowGrid& grid,
+                           std::size_t w) {
+  MaskStretches result;
+  for (std::int64_t i = 0; i < grid.counts[w]; ++i) {
+    const std::int64_t start = grid.start(w, i), middle = start + view.windows[w].size / 2;
+    result.push_back(mask.center ? std::pair(middle, middle + 1)
+                                 : view.reaches[w].footprint(start));
+  }
+  return result;
+}
+
+/// A share in messages.
+std::string share_text(const MaskSpec& mask) {
+  if (mask.center) return "the cell in the middle is not marked";
+  return fmt::format("the share of marked cells is not {}",
+                     mask.least == mask.most
+                         ? fmt::format("{}", mask.least)
+                         : fmt::format("between {} and {}", mask.least, mask.most));
+}
+
+/// The windows of a grid whose starts passed.
+std::shared_ptr<const SampleIndex> masked_windows(const MaskedStarts& mask,
+                                                  const WindowGrid& grid) {
+  const std::int64_t windows = count_windows(grid);
+  if (windows > kMaxMaskedWindows)
+    throw Error(ErrorCode::not_supported,
+                "samples.mask: more than 2^33 windows; take a larger stride");
+  std::vector<std::uint64_t> words((static_cast<std::size_t>(windows) + 63) / 64);
+  const std::size_t dims = grid.counts.size();
+  Dims strides(dims, 0);  // in mask.passed
+  std::int64_t stride = 1;
+  for (std::size_t k = mask.windows.size(); k-- > 0;) {
+    strides[mask.windows[k]] = stride;
+    stride *= grid.counts[mask.windows[k]];
+  }
+  std::int64_t number = 0;
+  auto enter = [&](auto&& self, std::size_t w, std::int64_t place) -> void {
+    if (w == dims) {
+      if (mask.passed[static_cast<std::size_t>(place)])
+        words[static_cast<std::size_t>(number / 64)] |= std::uint64_t{1} << (number % 64);
+      ++number;
+      return;
+    }
+    for (std::int64_t i = 0; i < grid.counts[w]; ++i) self(self, w + 1, place + i * strides[w]);
+  };
+  enter(enter, 0, 0);
+  return std::make_shared<const SampleIndex>(std::move(words), windows);
+}
+
+/// Leaves out starts along the one dimension of a mask.
+void keep_passed(const MaskedStarts& mask, WindowGrid& grid) {
+  const std::size_t w = mask.windows.front();
+  auto left = std::make_shared<std::vector<std::int64_t>>();
+  for (std::int64_t i = 0; i < grid.counts[w]; ++i)
+    if (mask.passed[static_cast<std::size_t>(i)]) left->push_back(grid.number(w, i));
+  const auto count = static_cast<std::int64_t>(left->size());
+  if (count == grid.counts[w]) return;
+  grid.allowed.resize(grid.counts.size());
+  grid.counts[w] = count;
+  grid.allowed[w] = std::move(left);
+}
+
+}  // namespace
+
+MaskSpec parse_mask(const JsonRef& json) {
+  if (!json.is_object())
+    throw json.error(
+        fmt::format("expected an object; write {{\"variable\": {}}}", json.value().dump()));
+  json.allow_only({"variable", "above", "below", "fraction", "at"});
+  MaskSpec mask;
+  mask.path = json.path();
+  mask.variable = json.at("variable").string();
+  if (const auto above = json.find("above")) mask.above = above->number();
+  if (const auto below = json.find("below")) {
+    mask.below = below->number();
+    if (mask.above && *mask.above >= *mask.below)
+      throw below->error(fmt::format("{} is not more than \"above\", {}: no value is between them",
+                                     *mask.below, *mask.above));
+  }
+  const auto fraction = json.find("fraction");
+  if (fraction) {
+    const std::vector<JsonRef> ends =
+        fraction->is_array() ? fraction->elements() : std::vector<JsonRef>{};
+    if (ends.size() != 2)
+      throw fraction->error("expected a list of two shares, as [0.1, 1]: the least and the most");
+    mask.least = ends[0].number();
+    mask.most = ends[1].number();
+    for (const JsonRef& end : ends)
+      if (!(end.number() >= 0 && end.number() <= 1))
+        throw end.error(fmt::format("{} is no share: it is between 0 and 1", end.value().dump()));
+    if (mask.least > mask.most)
+      throw fraction->error(
+          fmt::format("the least share, {}, is more than the most, {}", mask.least, mask.most));
+  }
+  if (const auto at = json.find("at")) {
+    if (at->string() != "center")
+      throw at->error(fmt::format("'{}' is not center{}", at->string(),
+                                  did_you_mean(at->string(), {"center"})));
+    if (fraction) throw at->error("one cell has no \"fraction\"; leave one of them out");
+    mask.center = true;
+  }
+  return mask;
+}
+
+MaskedStarts masked_starts(const MaskSpec& mask, const RestrictedView& view,
+                           const WindowGrid& grid) {
+  const WindowValues values = read_window_values(
+      view.dataset, mask.variable, mask.path + ".variable", view.windows, view.selected);
+  Cells cells = read_cells(mask, values);
+  const std::int64_t size = static_cast<std::int64_t>(cells.counts.size());
+  const std::int64_t marked = std::count(cells.counts.begin(), cells.counts.end(), 1U);
+  std::vector<std::vector<std::int64_t>> lengths;  // of stretches, per dimension of the mask
+  double most = 1;
+  std::int64_t starts = 1;
+  for (std::size_t d = 0; d < values.axes.size(); ++d) {
+    const std::size_t w = values.axes[d].window;
+    const MaskStretches stretches = stretches_of(mask, view, grid, w);
+    const bool circle = view.windows[w].wrap;
+    std::vector<std::int64_t>& here = lengths.emplace_back();
+    for (const auto& stretch : stretches)
+      here.push_back(length_of(stretch, cells.shape[d], circle));
+    most *= static_cast<double>(*std::max_element(here.begin(), here.end()));
+    if (most > static_cast<double>(UINT32_MAX))
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("{}: a footprint has more than 4294967295 cells", mask.path));
+    if (__builtin_mul_overflow(starts, grid.counts[w], &starts) || starts > kMaxMaskedWindows)
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("{}: the mask is asked about more than 2^33 windows; take a larger "
+                              "stride",
+                              mask.path));
+    add_up(cells, d, stretches, circle);
+  }
+  // By the order of the window's dimensions, whatever that of the variable's is.
+  std::vector<std::size_t> order(values.axes.size());
+  for (std::size_t d = 0; d < order.size(); ++d) order[d] = d;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return values.axes[a].window < values.axes[b].window;
+  });
+  const Dims strides = c_strides(cells.shape, 1);
+  MaskedStarts result;
+  for (const std::size_t d : order) result.windows.push_back(values.axes[d].window);
+  result.passed.reserve(static_cast<std::size_t>(starts));
+  std::int64_t passed = 0;
+  auto test = [&](auto&& self, std::size_t k, std::int64_t place, std::int64_t length) -> void {
+    if (k == order.size()) {
+      const double share = static_cast<double>(cells.counts[static_cast<std::size_t>(place)]) /
+                           static_cast<double>(std::max<std::int64_t>(length, 1));
+      result.passed.push_back(share >= mask.least && share <= mask.most);
+      passed += result.passed.back() ? 1 : 0;
+      return;
+    }
+    const std::size_t d = order[k];
+    for (std::int64_t i = 0; i < cells.shape[d]; ++i)
+      self(self, k + 1, place + i * strides[d], length * lengths[d][static_cast<std::size_t>(i)]);
+  };
+  test(test, 0, 0, 1);
+  if (passed == 0)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: no sample is left: of {} {}; '{}' marks {} of {}", mask.path,
+                            counted(count_windows(grid), "window"), share_text(mask), mask.variable,
+                            marked, counted(size, "cell")));
+  return result;
+}
+
+std::shared_ptr<const SampleIndex> restrict_by_mask(MaskSpec& mask, const RestrictedView& view,
+                                                    WindowGrid& grid, Dropped& dropped) {
+  if (mask.starts == nullptr)
+    mask.starts = std::make_shared<const MaskedStarts>(masked_starts(mask, view, grid));
+  const std::int64_t before = count_windows(grid);
+  if (mask.starts->windows.size() == 1) {
+    keep_passed(*mask.starts, grid);
+    dropped.emplace_back("mask", before - count_windows(grid));
+    return nullptr;
+  }
+  if (mask.index == nullptr) mask.index = masked_windows(*mask.starts, grid);
+  dropped.emplace_back("mask", before - mask.index->samples());
+  return mask.index;
+}
+
+std::shared_ptr<const SampleIndex> in_both(const std::shared_ptr<const SampleIndex>& a,
+                                           const std::shared_ptr<const SampleIndex>& b) {
+  if (a == nullptr || b == nullptr || a == b) return a == nullptr ? b : a;
+  std::vector<std::uint64_t> words(a->words().begin(), a->words().end());
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] &= b->words()[i];
+  return std::make_shared<const SampleIndex>(std::move(words), a->windows());
+}
+
+}  // namespace batchfs

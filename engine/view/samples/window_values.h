@@ -1,0 +1,42 @@
+#pragma once
+// A variable of the store over window dimensions, whose values say something of the windows: a
+// mask, weights.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/dataset/dataset.h"
+#include "engine/dataset/positions.h"
+#include "engine/view/geometry.h"
+
+namespace batchfs {
+
+struct WindowValues {
+  /// One dimension of the variable.
+  struct Axis {
+    std::size_t window;         // number of the window dimension
+    const Positions* selected;  // the view's
+    std::int64_t step;          // elements from one index to the next
+  };
+
+  NdArray values;
+  std::vector<Axis> axes;
+
+  /// The place in `values` of position `p` of the selection along an axis, to be added up.
+  std::int64_t offset(std::size_t axis, std::int64_t p) const {
+    return (*axes[axis].selected)[p] * axes[axis].step;
+  }
+  /// The value at a place; NaN where it is missing.
+  double at(std::int64_t place) const;
+};
+
+/// Reads the variable, blocking. Throws not_found for an unknown name, invalid_argument for a
+/// variable with other dimensions than those of `windows`, with none, or not of numbers or
+/// booleans, not_supported for too many values; `path` is in front.
+WindowValues read_window_values(const Dataset& dataset, const std::string& name,
+                                const std::string& path, const std::vector<WindowDim>& windows,
+                                const std::map<std::string, Positions>& selected);
+
+}  // namespace batchfs

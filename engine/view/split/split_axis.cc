@@ -1,0 +1,271 @@
+#include "engine/view/split/split_axis.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "engine/base/rounding.h"
+#include "engine/dataset/labels.h"
+#include "engine/view/samples/where.h"
+#include "engine/view/view_limits.h"
+
+namespace batchfs {
+
+namespace {
+
+using Run = std::pair<std::int64_t, std::int64_t>;  // of positions: first, end
+
+std::size_t window_of_split(const RestrictedView& view, const std::string& dim,
+                            const std::string& path) {
+  const int number = window_number(view.windows, dim);
+  if (number >= 0) return static_cast<std::size_t>(number);
+  std::vector<std::string> names;
+  for (const WindowDim& window : view.windows) names.push_back(window.name);
+  throw Error(ErrorCode::invalid_argument, fmt::format("{}: '{}' is no dimension of \"window\"{}",
+                                                       path, dim, nearest_or_all(dim, names)));
+}
+
+/// The positions of the selection that a region holds along a dimension.
+std::vector<Run> runs_of(const RestrictedView& view, const std::string& dim,
+                         const Selector& selector, const std::string& path) {
+  const Positions& selected = view.selected.at(dim);
+  const Positions found = select(view.dataset, dim, selector);
+  std::vector<Run> runs;
+  if (selected.is_range() && found.is_range()) {
+    const std::int64_t first = std::max<std::int64_t>(found[0] - selected[0], 0);
+    const std::int64_t end = std::min(found[0] - selected[0] + found.size(), selected.size());
+    if (first < end) runs.emplace_back(first, end);
+  } else {
+    const std::vector<bool> rejected =
+        rejected_positions({dim, selector, false, path}, view.dataset, selected);
+    for (std::int64_t p = 0; p < selected.size(); ++p) {
+      if (rejected[static_cast<std::size_t>(p)]) continue;
+      if (runs.empty() || runs.back().second != p) runs.emplace_back(p, p);
+      ++runs.back().second;
+    }
+  }
+  if (runs.empty())
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{}.{}: \"select\" has none of these labels: it has {} to {}", path, dim,
+                    position_text(view, dim, 0), position_text(view, dim, selected.size() - 1)));
+  return runs;
+}
+
+SplitAxis axis_of_regions(const RestrictedView& view, const SplitSpec& split, std::size_t w) {
+  const std::string& dim = view.windows[w].name;
+  const std::int64_t length = view.selected.at(dim).size();
+  std::vector<std::optional<std::vector<Run>>> runs;  // of each region; nullopt: all positions
+  std::vector<std::int64_t> begins{0, length};
+  for (const SplitSpec::Part& part : split.parts)
+    for (const SplitSpec::Region& region : part.regions) {
+      runs.emplace_back();
+      for (const auto& [name, selector] : region.box) {
+        if (name != dim) continue;
+        check_restricted_length(view.dataset, dim, region.path + "." + dim);
+        runs.back() = runs_of(view, dim, selector, region.path);
+        for (const auto& [first, end] : *runs.back()) {
+          begins.push_back(first);
+          begins.push_back(end);
+        }
+      }
+    }
+  std::sort(begins.begin(), begins.end());
+  begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+  SplitAxis axis{.dim = dim, .window = w, .begins = std::move(begins)};
+  axis.words = (runs.size() + 63) / 64;
+  axis.regions.resize(static_cast<std::size_t>(axis.cells()) * axis.words);
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    for (const auto& [first, end] : runs[r].value_or(std::vector<Run>{{0, length}}))
+      for (auto cell = static_cast<std::size_t>(axis.cell_of(first));
+           static_cast<std::int64_t>(cell) < axis.cells() && axis.begins[cell] < end; ++cell)
+        axis.regions[cell * axis.words + r / 64] |= std::uint64_t{1} << (r % 64);
+  return axis;
+}
+
+/// Classes from a key for each position, numbered in the order of their first position.
+template <class Key>
+class Classes {
+ public:
+  Classes(SplitAxis& axis, bool texts) : axis_(axis), texts_(texts) { axis_.begins.clear(); }
+
+  template <class Text>
+  void add(std::int64_t position, const Key& key, Text&& text) {
+    if (!axis_.begins.empty() && key == last_) return;
+    const auto [found, is_new] = numbers_.try_emplace(key, axis_.class_count);
+    if (is_new) {
+      ++axis_.class_count;
+      if (texts_) axis_.texts.push_back(text());
+    }
+    axis_.begins.push_back(position);
+    axis_.classes.push_back(found->second);
+    last_ = key;
+  }
+
+ private:
+  SplitAxis& axis_;
+  const bool texts_;
+  std::map<Key, std::int32_t> numbers_;
+  Key last_{};
+};
+
+std::int64_t month_of(__int128 time, Calendar calendar) {
+  const Moment moment = moment_of(time).value_or(Moment{});
+  return (calendar_field(CalendarField::year, calendar, moment) - 1970) * 12 +
+         calendar_field(CalendarField::month, calendar, moment) - 1;
+}
+
+SplitAxis axis_of_blocks(const RestrictedView& view, const SplitSpec& split,
+                         const SplitSpec::Length& block) {
+  const std::string& dim = block.dim;
+  SplitAxis axis{.dim = dim, .window = window_of_split(view, dim, block.path)};
+  check_restricted_length(view.dataset, dim, block.path);
+  const std::int64_t length = view.selected.at(dim).size();
+  if (block.duration) {
+    const std::vector<__int128> times = times_along(view, dim, block.path);
+    const Calendar calendar = TimeAxis::of(view.dataset.index(dim))->calendar();
+    Classes<std::int64_t> classes(axis, split.by_hash);
+    for (std::int64_t p = 0; p < length; ++p) {
+      const __int128 time = times[static_cast<std::size_t>(p)];
+      const std::int64_t number =
+          block.duration->months != 0
+              ? floor_divide(month_of(time, calendar), block.duration->months)
+              : static_cast<std::int64_t>(
+                    floor_divide<__int128>(time, block.duration->nanoseconds));
+      classes.add(p, number, [&] { return std::to_string(number); });
+    }
+  } else {
+    for (std::int64_t first = 0; first < length; first += block.positions) {
+      axis.begins.push_back(first);
+      axis.classes.push_back(axis.class_count++);
+      if (split.by_hash) axis.texts.push_back(position_text(view, dim, first));
+    }
+  }
+  axis.begins.push_back(length);
+  return axis;
+}
+
+std::string field_text(CalendarField field, std::int64_t value) {
+  constexpr const char* kSeasons[] = {"DJF", "MAM", "JJA", "SON"};
+  return field == CalendarField::season ? kSeasons[value] : std::to_string(value);
+}
+
+SplitAxis axis_of_group(const RestrictedView& view, const SplitSpec::Group& group) {
+  const auto fail = [&](const std::string& why) {
+    return Error(ErrorCode::invalid_argument, fmt::format("{}: {}", group.path, why));
+  };
+  const Variable* variable = view.dataset.find(group.variable);
+  if (variable == nullptr) {
+    std::vector<std::string> names;
+    for (const Variable& each : view.dataset.variables()) names.push_back(each.name);
+    throw fail(fmt::format("no coordinate or variable '{}'{}", group.variable,
+                           did_you_mean(group.variable, names)));
+  }
+  if (variable->dims.size() != 1)
+    throw fail(
+        fmt::format("'{}' has {} dimensions; groups need one along a dimension of \"window\"",
+                    group.variable, variable->dims.size()));
+  if (!variable->is_readable())
+    throw fail(fmt::format("'{}' cannot be read: {}", group.variable, variable->unsupported));
+  const std::string& dim = variable->dims.front();
+  SplitAxis axis{.dim = dim, .window = window_of_split(view, dim, group.path)};
+  check_restricted_length(view.dataset, dim, group.path);
+  const Positions& selected = view.selected.at(dim);
+  const bool is_index = view.dataset.index_of(dim) == variable;
+  const Dataset::Index own = is_index ? Dataset::Index{} : read_index(*variable);
+  const Dataset::Index& index = is_index ? view.dataset.index(dim) : own;
+  if (group.field) {
+    const auto times = TimeAxis::of(index);
+    if (!times) throw fail(fmt::format("'{}' holds no dates", group.variable));
+    Classes<std::int64_t> classes(axis, true);
+    for (std::int64_t p = 0; p < selected.size(); ++p) {
+      const auto time = times->nanoseconds(selected[p]);
+      const auto moment = time ? moment_of(*time) : std::nullopt;
+      if (!moment)
+        throw fail(fmt::format("'{}' has no date at position {}", group.variable, selected[p]));
+      const std::int64_t value = calendar_field(*group.field, times->calendar(), *moment);
+      classes.add(p, value, [&] { return field_text(*group.field, value); });
+    }
+  } else {
+    // By text: NaN equals NaN, and -0 equals 0 where both are written so.
+    const std::size_t itemsize = index.values.type.itemsize;
+    Classes<std::string> classes(axis, true);
+    std::unordered_map<std::string, std::string> texts;  // of the bytes of a value
+    for (std::int64_t p = 0; p < selected.size(); ++p) {
+      const auto* value = reinterpret_cast<const char*>(index.values.data.data()) +
+                          static_cast<std::size_t>(selected[p]) * itemsize;
+      const auto [found, is_new] = texts.try_emplace(std::string(value, itemsize));
+      if (is_new) found->second = label_text(index, selected[p]);
+      classes.add(p, found->second, [&] { return found->second; });
+    }
+  }
+  axis.begins.push_back(selected.size());
+  return axis;
+}
+
+}  // namespace
+
+std::int64_t SplitAxis::cell_of(std::int64_t position) const {
+  return std::upper_bound(begins.begin(), begins.end() - 1, position) - begins.begin() - 1;
+}
+
+std::string position_text(const RestrictedView& view, const std::string& dim,
+                          std::int64_t position) {
+  const std::int64_t stored = view.selected.at(dim)[position];
+  return view.dataset.index_of(dim) != nullptr ? label_text(view.dataset.index(dim), stored)
+                                               : fmt::format("#{}", stored);
+}
+
+std::vector<__int128> times_along(const RestrictedView& view, const std::string& dim,
+                                  const std::string& path) {
+  const auto axis =
+      view.dataset.index_of(dim) != nullptr ? TimeAxis::of(view.dataset.index(dim)) : std::nullopt;
+  if (!axis)
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{}: '{}' has no coordinate of times; write a number of positions", path, dim));
+  const Positions& selected = view.selected.at(dim);
+  std::vector<__int128> times;
+  times.reserve(static_cast<std::size_t>(selected.size()));
+  for (std::int64_t p = 0; p < selected.size(); ++p) {
+    const auto time = axis->nanoseconds(selected[p]);
+    if (!time || !moment_of(*time))
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: '{}' has no time at position {}", path, dim, selected[p]));
+    times.push_back(*time);
+  }
+  return times;
+}
+
+std::vector<SplitAxis> split_axes(const RestrictedView& view, const SplitSpec& split) {
+  std::vector<SplitAxis> axes;
+  const auto add = [&](SplitAxis axis, const std::string& path) {
+    for (const SplitAxis& other : axes)
+      if (other.window == axis.window)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{}: '{}' is cut twice", path, axis.dim));
+    axes.push_back(std::move(axis));
+  };
+  if (split.is_drawn()) {
+    for (const SplitSpec::Length& block : split.blocks)
+      add(axis_of_blocks(view, split, block), block.path);
+    for (const SplitSpec::Group& group : split.groups) add(axis_of_group(view, group), group.path);
+  } else {
+    std::set<std::size_t> named;
+    for (const SplitSpec::Part& part : split.parts)
+      for (const SplitSpec::Region& region : part.regions)
+        for (const auto& [dim, selector] : region.box)
+          named.insert(window_of_split(view, dim, region.path + "." + dim));
+    for (const std::size_t w : named) add(axis_of_regions(view, split, w), split.path);
+  }
+  for (const SplitSpec::Length& gap : split.gap) window_of_split(view, gap.dim, gap.path);
+  std::sort(axes.begin(), axes.end(),
+            [](const SplitAxis& a, const SplitAxis& b) { return a.window < b.window; });
+  return axes;
+}
+
+}  // namespace batchfs

@@ -1,0 +1,30 @@
+#pragma once
+// What must hold for the windows of a view and the names of its tensors.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/dataset/dataset.h"
+#include "engine/dataset/positions.h"
+#include "engine/view/batch_plan.h"
+#include "engine/view/spec.h"
+
+namespace batchfs {
+
+/// Throws where windows that wrap would join the two edges of a region.
+void check_circle(const Dataset& dataset, const std::string& dim, const Positions& positions);
+
+/// The numbers of the first and the last window along a dimension of `length` positions, where
+/// offsets add `least` (0 or less) to `most` (0 or more) positions. Start number n lies at n times
+/// the stride. Throws invalid_argument where no window fits.
+std::pair<std::int64_t, std::int64_t> start_numbers(const WindowSpec& window, std::int64_t length,
+                                                    std::int64_t least, std::int64_t most);
+
+/// Throws for a tensor with a name that an array of a Zarr batch cannot have: that of a dimension
+/// is the dimension's coordinate.
+void check_zarr_names(const std::vector<std::string>& formats,
+                      const std::vector<TensorSpec>& tensors);
+
+}  // namespace batchfs

@@ -1,0 +1,39 @@
+#include "engine/zarr/refused_codecs.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace batchfs {
+
+namespace {
+
+/// Of several, the first whose name the store's begins with.
+struct RefusedCodec {
+  std::string_view name, advice;
+};
+
+constexpr RefusedCodec kRefused[] = {
+    {"fill_hdf_strings", "it makes up strings for ids of an HDF5 heap; leave the array out"},
+    {"gribberish",
+     "make the references with kerchunk's scan_grib, whose codec 'grib' batchfs reads"},
+    {"imagecodecs_", "write the array again with a codec of Zarr, as zstd"},
+    {"msgpack2", "write the array again with vlen-utf8 or vlen-bytes"},
+    {"n5_", "write the array again as Zarr"},
+    {"pcodec",
+     "its only decoder is a Rust library; write the array again with another codec, as zstd"},
+    {"pickle",
+     "to decode it is to run code that the store holds; write the array again with vlen-utf8"},
+    {"szip", "write the data again with another filter, as zlib (nccopy -d 4, h5repack -f GZIP=4)"},
+    {"vlen-array", "lists of any length fit no array; write them padded"},
+};
+
+}  // namespace
+
+std::string refused_codec_advice(std::string_view name) {
+  const auto refused =
+      std::find_if(std::begin(kRefused), std::end(kRefused),
+                   [name](const RefusedCodec& entry) { return name.starts_with(entry.name); });
+  return refused == std::end(kRefused) ? "" : ": " + std::string(refused->advice);
+}
+
+}  // namespace batchfs

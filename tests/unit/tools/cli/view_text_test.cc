@@ -1,0 +1,59 @@
+#include "tools/cli/view_text.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+
+#include "engine/base/error.h"
+
+namespace batchfs {
+namespace view_text_test {
+
+struct ViewTextTest : testing::Test {
+  ViewTextTest() { std::filesystem::create_directories(folder); }
+  ~ViewTextTest() override { std::filesystem::remove_all(folder); }
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("batchfs-view-text-" + std::to_string(::getpid()));
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder / name) << text;
+    return folder / name;
+  }
+};
+
+TEST_F(ViewTextTest, AFilesNameSaysWhatItHolds) {
+  for (const char* name : {"a.yaml", "a.yml", "a.YAML"}) {
+    const ViewText view = read_view_text(write(name, "window: {time: 1}"));
+    EXPECT_EQ(view.json, R"({"window":{"time":1}})");
+    EXPECT_EQ(view.name, "a");
+    EXPECT_EQ(view.folder, folder);
+    EXPECT_EQ(view.where, "the view file '" + (folder / name).string() + "'");
+  }
+  EXPECT_EQ(read_view_text(write("a.json", "window: {time: 1}")).json, "window: {time: 1}");
+  EXPECT_EQ(read_view_text(write("a.yaml.json", "{ /* */ }")).json, "{ /* */ }");
+  EXPECT_THROW(read_view_text(folder / "no.yaml"), Error);
+}
+
+TEST_F(ViewTextTest, StandardInputIsReadBeforeAndByItsFirstCharacter) {
+  const auto read = [&](const std::string& text) {
+    return read_view_text("-", StandardInput{text, folder});
+  };
+  EXPECT_EQ(read(" \n// x\n{\"a\": 1}").json, " \n// x\n{\"a\": 1}");
+  EXPECT_EQ(read("\xef\xbb\xbf{}").json, "\xef\xbb\xbf{}");
+  EXPECT_EQ(read("# x\na: 1").json, R"({"a":1})");
+  EXPECT_EQ(read("").json, "") << "which the parser of JSON refuses";
+  EXPECT_EQ(read("a: 1").name, "view");
+  EXPECT_EQ(read("a: 1").where, "standard input");
+  EXPECT_EQ(read("a: 1").folder, folder);
+}
+
+TEST(StandardInput, IsForOneView) {
+  EXPECT_FALSE(read_standard_input({"a.json", "./-"}));
+  EXPECT_THROW(read_standard_input({"-", "a.json", "-"}), Error);
+}
+
+}  // namespace view_text_test
+}  // namespace batchfs

@@ -1,0 +1,73 @@
+#pragma once
+// Groups of a store, and the datasets that they are.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/dataset/dataset.h"
+#include "engine/zarr/hierarchy.h"
+#include "engine/zarr/node_path.h"
+#include "tools/cli/store_options.h"
+
+namespace batchfs {
+
+/// A path without slashes at its ends.
+std::string without_slashes(std::string path);
+
+/// The path of a group as it was typed: "/model/hist/" is "model/hist", "/" the root. Throws
+/// not_found with the nearest group, `where` as the place.
+std::string find_group(const Hierarchy& hierarchy, const std::string& typed,
+                       const std::string& where);
+
+/// Is the node at `path` the group, or below it?
+bool is_in_group(const std::string& path, const std::string& group);
+
+/// The datasets of a store, each made once: views of one group share its chunks.
+class GroupDatasets {
+ public:
+  /// The store outlives it. Where its hierarchy is not complete, it becomes another one as views
+  /// name more arrays.
+  explicit GroupDatasets(OpenedStore& opened) : opened_(opened) {}
+
+  /// Of --group, or the root; of an image of several levels, that of --level or the first.
+  std::shared_ptr<const Dataset> chosen();
+  /// Of the group that a view names by its key "group", else the chosen one, with the arrays of
+  /// other groups that it names, "model/hist:tas". Where arrays of the group do not fit together,
+  /// it has those that the view names alone. `json` is the view's text. Throws not_found,
+  /// invalid_argument, and what a Dataset throws.
+  std::shared_ptr<const Dataset> of_view(const std::string& json, const std::string& where) {
+    return choose(json, where).dataset;
+  }
+  /// The same, and the level of an OME-Zarr image that the view's "level" or --level chose: the
+  /// dataset then has its array as the variable "image", and no other that the view does not name.
+  struct Chosen {
+    std::shared_ptr<const Dataset> dataset;
+    std::optional<std::int64_t> level;
+  };
+  Chosen choose(const std::string& json, const std::string& where);
+
+ private:
+  /// Paths by name.
+  using Arrays = std::map<std::string, std::string>;
+
+  /// Looks for nodes that a view names.
+  void find(const std::vector<std::string>& paths);
+  std::shared_ptr<const Dataset> of(const std::string& group);
+  std::shared_ptr<const Dataset> of_named(const std::string& group,
+                                          const std::set<std::string>& named);
+  Chosen of_level(const std::string& group, const std::set<std::string>& named, Arrays others,
+                  const LevelChoice& choice);
+  std::shared_ptr<const Dataset> with_others(const std::string& group,
+                                             const std::set<std::string>& named,
+                                             const Arrays& others);
+
+  OpenedStore& opened_;
+  std::map<std::string, std::shared_ptr<const Dataset>> datasets_;
+};
+
+}  // namespace batchfs
