@@ -1,5 +1,6 @@
 """What the tests of the program share: the program, and small stores made by zarr-python and xarray."""
 
+import http.server
 import os
 import pathlib
 import subprocess
@@ -12,12 +13,15 @@ import xarray as xr
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))  # for the modules beside this file; importlib mode does not
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+# Five connections at a time are the default: what opens more waits a second for each.
+http.server.ThreadingHTTPServer.request_queue_size = 128
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "says(tags): tests these sentences of batchfs-semantics(7)")
     config.addinivalue_line("markers", "smoke: part of `tools/test quick`")
+    config.addinivalue_line("markers", "long: not part of `tools/test quick`")
     config.addinivalue_line("markers", "not_sanitized(why): is nothing for a program that was built with sanitizers")
 
 

@@ -101,7 +101,10 @@ bool ReadAhead::start(const BatchTable::RecordPtr& record) {
 
 void ReadAhead::announce_uses(const BatchRequest& request) {
   with_.look_ahead.look(with_.prefetcher.beyond(request, LookAhead::kBatches), with_.table.now(),
-                        [this](const BatchKey& batch) { return with_.table.is_made(batch); });
+                        [this](const BatchRequest& ahead) {
+                          return with_.table.is_made(ahead.key()) ||
+                                 !with_.prefetcher.is_ahead(ahead);
+                        });
   if (announcements_++ % kHorizonEvery != 0) return;
   with_.look_ahead.find_horizon();
   with_.reclaimer.release(with_.table.drop_overdue());

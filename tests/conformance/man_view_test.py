@@ -194,6 +194,7 @@ def without_lanes(view, epoch, axes=AXES):
     return [page()["block"](i, COUNT, 3, epoch, order["buffer"], axes) for i in range(COUNT)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("remainder", ["keep", "drop"])
 @pytest.mark.parametrize("lanes", [1, 2, 5, 30])
 @pytest.mark.parametrize("shuffle", ["none", "global", "block"])
@@ -230,6 +231,7 @@ def test_home(batchfs, store, holes, tmp_path, size, lanes, buffer, skip):
     assert samples(batchfs, path, tmp_path, view, 1) == [left.index(w) for w in expected]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [1, 100, COUNT - 1, COUNT, 2 * COUNT + 40])
 @pytest.mark.parametrize("order", [{"shuffle": "none"}, {"shuffle": "global", "lanes": 3}, {"shuffle": "block", "buffer": 2},
                                    {"shuffle": "block", "buffer": 2, "lanes": 3, "home": True}])

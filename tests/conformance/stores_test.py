@@ -91,6 +91,7 @@ def opened_set(refs, folder):
     return xr.open_zarr(zarr.storage.FsspecStore(files, read_only=True, path=""), consolidated=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [2, 3])
 def test_references_to_the_objects_of_a_zarr_store(batchfs, tmp_path, version):
     write(tmp_path / "data", version)

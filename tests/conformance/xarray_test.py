@@ -92,6 +92,7 @@ UNITS = ["days since 1970-01-01", "hours since 1900-01-01", "hours since 1900-01
          "seconds since 2001-01-01 00:00:00.5", "microseconds since 1999-12-31", "Hours since 1990-05-06"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("units", UNITS)
 @pytest.mark.parametrize("calendar", [None, "standard", "gregorian", "proleptic_gregorian"])
 def test_times(batchfs, tmp_path, units, calendar):

@@ -146,6 +146,7 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     return;
   }
   if (!begun->waited) ++with_.counters.batches_prefetched;
+  with_.look_ahead.begin(request.key());
   with_.scheduler.submit(assembly);
   // From here on the chunks know who waits for them. A reader that waits now keeps what it needs in
   // the cache.

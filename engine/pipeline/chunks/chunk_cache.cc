@@ -131,16 +131,19 @@ std::size_t ChunkCache::uses(const ChunkKey& key) const {
   const std::lock_guard lock(mutex_);
   const auto it = uses_.find(key);
   if (it == uses_.end()) return 0;
+  const auto first = it->second.upper_bound(kBegun);
   const auto past = it->second.upper_bound(horizon_.load(std::memory_order_relaxed));
-  return static_cast<std::size_t>(std::distance(it->second.begin(), past));
+  return static_cast<std::size_t>(std::distance(first, past));
 }
 
 std::optional<std::uint64_t> ChunkCache::next_use(const ChunkKey& key) const {
   const std::lock_guard lock(mutex_);
   const auto it = uses_.find(key);
-  if (it == uses_.end() || *it->second.begin() > horizon_.load(std::memory_order_relaxed))
+  if (it == uses_.end()) return std::nullopt;
+  const auto next = it->second.upper_bound(kBegun);
+  if (next == it->second.end() || *next > horizon_.load(std::memory_order_relaxed))
     return std::nullopt;
-  return *it->second.begin();
+  return *next;
 }
 
 void ChunkCache::add_use(const ChunkKey& key, std::uint64_t time) {
@@ -149,13 +152,24 @@ void ChunkCache::add_use(const ChunkKey& key, std::uint64_t time) {
   rerank(key);
 }
 
+void ChunkCache::begin_use(const ChunkKey& key, std::uint64_t time) {
+  const std::lock_guard lock(mutex_);
+  erase_use(key, time);
+  uses_[key].insert(kBegun);
+  rerank(key);
+}
+
 void ChunkCache::remove_use(const ChunkKey& key, std::uint64_t time) {
   const std::lock_guard lock(mutex_);
+  erase_use(key, time);
+  rerank(key);
+}
+
+void ChunkCache::erase_use(const ChunkKey& key, std::uint64_t time) {
   const auto it = uses_.find(key);
   if (it == uses_.end()) return;
   if (const auto use = it->second.find(time); use != it->second.end()) it->second.erase(use);
   if (it->second.empty()) uses_.erase(it);
-  rerank(key);
 }
 
 bool ChunkCache::evict_one(std::uint64_t keep_until) {

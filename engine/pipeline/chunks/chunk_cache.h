@@ -91,7 +91,8 @@ class ChunkCache {
   void insert_stored(const ChunkKey& key, std::shared_ptr<const Array> array,
                      std::shared_ptr<const KeptChunk> chunk);
 
-  /// How many uses of the chunk are known to come while it could still be here.
+  /// How many uses of the chunk are known to come while it could still be here. Those that have
+  /// begun are not counted.
   std::size_t uses(const ChunkKey& key) const;
   /// When the soonest of them comes.
   std::optional<std::uint64_t> next_use(const ChunkKey& key) const;
@@ -103,8 +104,13 @@ class ChunkCache {
   }
   bool keeps_all() const { return keeps_all_.load(std::memory_order_relaxed); }
 
-  /// A use of the chunk is coming, or is over.
+  /// The time of a use that has begun, before all that come: its chunk is evicted last.
+  static constexpr std::uint64_t kBegun = 1;
+
+  /// A use of the chunk is coming at a time after kBegun, has begun, or is over. One that is over
+  /// is removed with the time that it has here.
   void add_use(const ChunkKey& key, std::uint64_t time);
+  void begin_use(const ChunkKey& key, std::uint64_t time);
   void remove_use(const ChunkKey& key, std::uint64_t time);
 
   /// Drops the entry with the farthest next use. With `keep_until`, only one that is not used up to
@@ -129,6 +135,7 @@ class ChunkCache {
   }
   using CachedChunks = std::unordered_map<ChunkKey, CachedChunk, ChunkKeyHash>;
   std::uint64_t rank_of(const ChunkKey& key) const;
+  void erase_use(const ChunkKey& key, std::uint64_t time);
   void rerank(const ChunkKey& key);
   void put(const ChunkKey& key, CachedChunk cached);
   void erase(CachedChunks::iterator it);

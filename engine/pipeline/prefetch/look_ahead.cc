@@ -6,7 +6,7 @@
 namespace batchfs {
 
 void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
-                     const std::function<bool(const BatchKey&)>& is_made) {
+                     const std::function<bool(const BatchRequest&)>& is_made) {
   std::size_t known = 0;  // uses
   for (const auto& [distance, request] : ahead) {
     const BatchKey key = request.key();
@@ -17,17 +17,23 @@ void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t 
         continue;
       }
     }
-    if (is_made(key)) continue;
+    if (is_made(request)) continue;
     if (known > kUses) break;
     const BatchPlan plan = request.view->plan(request.epoch, request.global_batch());
-    Uses uses{now + static_cast<std::uint64_t>(distance), {}, request.view};
+    const std::uint64_t time = now + static_cast<std::uint64_t>(distance);
+    Uses uses{std::max(time, ChunkCache::kBegun + 1), {}, request.view};
     for (const ChunkUse& use : plan.chunks)
       uses.chunks.push_back({request.view->variables()[use.variable]->array.get(), use.chunk});
     known += uses.chunks.size();
-    const std::lock_guard lock(mutex_);
-    const auto [it, inserted] = uses_.emplace(key, std::move(uses));
-    if (!inserted) continue;
-    for (const ChunkKey& chunk : it->second.chunks) cache_.add_use(chunk, it->second.time);
+    {
+      const std::lock_guard lock(mutex_);
+      const auto [it, inserted] = uses_.emplace(key, std::move(uses));
+      if (!inserted) continue;
+      for (const ChunkKey& chunk : it->second.chunks) cache_.add_use(chunk, it->second.time);
+    }
+    // Its reader may have come for it in the meantime: then nobody would forget these uses, and
+    // what they need would be kept for them in vain.
+    if (is_made(request)) forget(key);
   }
   // A stream that jumped leaves uses behind that will not come: the oldest go.
   const std::lock_guard lock(mutex_);
@@ -36,6 +42,14 @@ void LookAhead::look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t 
       return a.second.time < b.second.time;
     }));
   }
+}
+
+void LookAhead::begin(const BatchKey& batch) {
+  const std::lock_guard lock(mutex_);
+  const auto it = uses_.find(batch);
+  if (it == uses_.end()) return;
+  for (const ChunkKey& chunk : it->second.chunks) cache_.begin_use(chunk, it->second.time);
+  it->second.time = ChunkCache::kBegun;
 }
 
 void LookAhead::forget(const BatchKey& batch) {

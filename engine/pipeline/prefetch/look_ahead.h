@@ -31,12 +31,16 @@ class LookAhead {
   LookAhead(ChunkCache& cache, std::uint64_t memory) : cache_(cache), memory_(memory) {}
 
   /// Tells the cache of the uses in the batches `ahead`, of one stream, whose reader is at time
-  /// `now`. Those of which `is_made` holds are passed over: they are under way or ready. Throws
-  /// what planning throws.
+  /// `now`. Those of which `is_made` holds are passed over: they are under way, ready or behind
+  /// their reader. A batch may become so while it is planned: `is_made` is asked again afterwards.
+  /// Throws what planning throws.
   void look(const std::vector<Prefetcher::Ahead>& ahead, std::uint64_t now,
-            const std::function<bool(const BatchKey&)>& is_made);
+            const std::function<bool(const BatchRequest&)>& is_made);
 
-  /// The batch is being assembled, or is over: removes its uses from the cache's plan.
+  /// The batch is about to be assembled: its uses are no longer ahead, and what the cache has for
+  /// them stays until forget(). To be called once is_made() holds of it.
+  void begin(const BatchKey& batch);
+  /// The batch has its chunks, or is over: removes its uses from the cache's plan.
   void forget(const BatchKey& batch);
   void forget_all();
 

@@ -66,6 +66,23 @@ TEST_F(BatchAssemblerTest, AReaderQueuesForMemoryAndAPrefetchIsGivenUp) {
   EXPECT_FALSE(waiting.get().second);
 }
 
+TEST_F(BatchAssemblerTest, TheBatchItselfIsNoReasonToKeepItsChunks) {
+  Parts parts;
+  parts.data.store->asynchronous = true;  // as remote: uncompressed local chunks are never kept
+  for (const std::int64_t number : {1, 2})
+    parts.look_ahead.look({{1, parts.request(number)}}, 0,
+                          [](const BatchRequest&) { return false; });
+  const auto promise = std::make_shared<std::promise<void>>();
+  Waiter waiter{
+      [promise](std::shared_ptr<const Batch>, std::exception_ptr) { promise->set_value(); },
+      nullptr, Trace::now()};
+  const BatchTable::Opened opened = parts.table.open(parts.request(1), waiter);
+  parts.assembler.post(opened.assemble);
+  promise->get_future().get();
+  EXPECT_EQ(parts.counters.batches_assembled, 1u);
+  EXPECT_EQ(parts.cache.bytes(), 0u);
+}
+
 TEST_F(BatchAssemblerTest, APrefetchIsCountedWhenItIsBegun) {
   const auto expected = parts_.table.expect(parts_.request(1), 1, true);
   parts_.assembler.post(expected.assemble);

@@ -131,6 +131,28 @@ TEST(ChunkCache, CountsTheUsesToCome) {
   EXPECT_EQ(cache.next_use({array_number(2), 0}), std::nullopt);
 }
 
+TEST(ChunkCache, AUseThatHasBegunIsNotToComeButKeepsItsChunkLongest) {
+  Counters counters;
+  ChunkCache cache(counters);
+  const Array* array = array_number(1);
+  const ChunkKey begun{array, 0}, soon{array, 1};
+  for (const ChunkKey& key : {begun, soon}) cache.insert(key, nullptr, chunk(), 16);
+  cache.add_use(begun, 5);
+  cache.add_use(begun, 9);
+  cache.add_use(soon, 3);
+  cache.begin_use(begun, 5);
+  EXPECT_EQ(cache.uses(begun), 1u);
+  EXPECT_EQ(cache.next_use(begun), 9u);
+  cache.remove_use(begun, 9);
+  EXPECT_EQ(cache.uses(begun), 0u);
+  EXPECT_EQ(cache.next_use(begun), std::nullopt);
+  EXPECT_TRUE(cache.evict_one());
+  EXPECT_TRUE(cache.holds(begun, kBox));
+  EXPECT_FALSE(cache.holds(soon, kBox));
+  EXPECT_TRUE(cache.evict_one()) << "memory is never held for good";
+  cache.remove_use(begun, ChunkCache::kBegun);
+}
+
 TEST(ChunkCache, KeepsFewChunksOfAReaderThatPasses) {
   Counters counters;
   ChunkCache cache(counters);

@@ -13,7 +13,7 @@ namespace look_ahead_test {
 const RawTestFormat kRaw;
 constexpr std::uint64_t kMuchMemory = 1 << 30;
 
-bool none(const BatchKey&) { return false; }
+bool none(const BatchRequest&) { return false; }
 
 /// A view over chunks of 96 bytes, and a cache that is told about them.
 class LookAheadTest : public testing::Test {
@@ -57,6 +57,30 @@ TEST_F(LookAheadTest, TellsTheCacheWhatIsUsedUntilItIsForgotten) {
   for (std::int64_t chunk = 0; chunk < 10; ++chunk) EXPECT_EQ(uses(*v, chunk), 0u) << chunk;
 }
 
+TEST_F(LookAheadTest, WhatHasBegunIsNoLongerAhead) {
+  const auto v = view(R"({"window": {"time": 1}, "batch": 2})");
+  const ChunkKey chunk{v->variables()[0]->array.get(), 1};
+  LookAhead look_ahead(cache_, kMuchMemory);
+  look_ahead.look(ahead(v, 2, 4), 100, none);  // both use chunk 1
+  look_ahead.begin(BatchRequest{v, &kRaw, 0, 2}.key());
+  EXPECT_EQ(cache_.next_use(chunk), 103u);
+  look_ahead.begin(BatchRequest{v, &kRaw, 0, 3}.key());
+  EXPECT_EQ(cache_.next_use(chunk), std::nullopt);
+  look_ahead.begin(BatchRequest{v, &kRaw, 0, 3}.key());  // again, as after an error
+  for (const std::int64_t b : {2, 3}) look_ahead.forget(BatchRequest{v, &kRaw, 0, b}.key());
+  look_ahead.look(ahead(v, 2, 3), 100, none);
+  EXPECT_EQ(uses(*v, 1), 1u);
+}
+
+TEST_F(LookAheadTest, NothingIsLeftOfABatchWhoseReaderCameWhileItWasPlanned) {
+  const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
+  LookAhead look_ahead(cache_, kMuchMemory);
+  int asked = 0;
+  look_ahead.look(ahead(v, 1, 2), 100, [&](const BatchRequest&) { return ++asked > 1; });
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(uses(*v, 1), 0u);
+}
+
 TEST_F(LookAheadTest, UsesLieAtTheReadersTimeAndTheBatchesDistance) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, kMuchMemory);
@@ -82,7 +106,7 @@ TEST_F(LookAheadTest, BatchesThatAreMadeArePassedOver) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, kMuchMemory);
   look_ahead.look(ahead(v, 1, 5), 0,
-                  [&](const BatchKey& key) { return std::get<3>(key) % 2 == 0; });
+                  [](const BatchRequest& request) { return request.batch % 2 == 0; });
   EXPECT_EQ(uses(*v, 1), 1u);
   EXPECT_EQ(uses(*v, 2), 0u);
   EXPECT_EQ(uses(*v, 3), 1u);
@@ -92,8 +116,8 @@ TEST_F(LookAheadTest, BatchesThatAreMadeArePassedOver) {
 TEST_F(LookAheadTest, NobodyIsCalledWithTheLockHeld) {
   const auto v = view(R"({"window": {"time": 1}, "batch": 4})");
   LookAhead look_ahead(cache_, kMuchMemory);
-  look_ahead.look(ahead(v, 1, 5), 0, [&](const BatchKey& key) {
-    look_ahead.forget(key);  // would wait for ever
+  look_ahead.look(ahead(v, 1, 5), 0, [&](const BatchRequest&) {
+    look_ahead.forget(BatchRequest{v, &kRaw, 0, 9}.key());  // would wait for ever
     return false;
   });
   EXPECT_EQ(uses(*v, 4), 1u);
