@@ -17,14 +17,14 @@ CACHE_SHARE = 10 / 45  # of the decoded data, as in the demonstration
 STORES = {"v2 blosc-lz4": (2, "blosc-lz4"), "v3 zstd": (3, "zstd")}
 
 
-def make(arguments, kind):
+def make(arguments, kind, name="w1"):
     zarr_format, codec = STORES[kind]
     steps = max(200, int(STEPS * arguments.scale) // 40 * 40)
     variables = {name: {"grid": [128, 64], "dims": ["time", "longitude", "latitude"], "chunk": [40, 128, 64]} for name in SURFACE}
     variables["specific_humidity"] = {"grid": [LEVELS, 128, 64], "dims": ["time", "level", "longitude", "latitude"],
                                       "chunk": [40, LEVELS, 128, 64]}
     store = data.make_store(arguments.data, {
-        "name": f"w1-{codec}", "format": zarr_format, "codec": codec, "steps": steps, "variables": variables,
+        "name": f"{name}-{codec}", "format": zarr_format, "codec": codec, "steps": steps, "variables": variables,
         "coordinates": {"level": LEVELS, "longitude": 128, "latitude": 64}})
     spec = {"window": [["latitude", 48, 16, 2], ["longitude", 48, 16, 6], ["time", 3, 1, steps - 2]],
             "variables": {name: variable["dims"] for name, variable in variables.items()}, "sizes": {"level": LEVELS},
