@@ -92,7 +92,7 @@ def run(arguments):
     rows = []
     for name, values in results.items():
         plain = results.get("plain, " + name.split(", ")[1])
-        rows.append([name, values["batches_s"], values["batches_s"] / plain["batches_s"] if plain else np.nan,
+        rows.append([name, values["steady_s"], values["steady_s"] / plain["steady_s"] if plain else np.nan,
                      values["cpu_s_per_gb"], values["peak_mb"], values["open_s"]])
     print(f"\nW1 in memory, {steps} steps, views that choose samples")
     print(text(rows, ["", "batch/s", "/ plain", "CPU s/GB", "peak MB", "open s"]))
