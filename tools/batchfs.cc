@@ -12,9 +12,9 @@
 
 #include "engine/base/error.h"
 #include "engine/base/json.h"
-#include "engine/base/printable.h"
 #include "engine/base/system_error.h"
 #include "tools/cli/command.h"
+#include "tools/cli/failure_line.h"
 #include "tools/service/last_words.h"
 #include "tools/service/mount_helper.h"
 
@@ -64,15 +64,16 @@ constexpr Command kCommands[] = {
      "batchfs completion bash > /etc/bash_completion.d/batchfs", setup_completion},
 };
 
-int complain(const std::string& what, const std::string& why, int exit_code) {
-  const std::string line = "batchfs: " + printable(what) + " failed: " + printable(why) + "\n";
+int complain(const std::string& what, const std::string& code, const std::string& why,
+             int exit_code) {
+  const std::string line = failure_line(what, code, why);
   // Nothing is left to be done when stderr itself is gone.
   [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, line.data(), line.size());
   return exit_code;
 }
 
 int complain_about_usage(const std::string& what, const std::string& why, const std::string& help) {
-  return complain(what, why + " (see " + help + ")", kWrongUsage);
+  return complain(what, kUsageCode, why + " (see " + help + ")", kWrongUsage);
 }
 
 /// What is wrong with the first argument; empty when it is a command or an option of batchfs
@@ -140,13 +141,13 @@ int run(const Command& command, const CommandAction& chosen) {
     return complain_about_usage(command.name, error.why,
                                 std::string("batchfs ") + command.name + " --help");
   } catch (const Error& error) {
-    return complain(command.name, error.what(), kFailed);
+    return complain(command.name, name_of(error.code()), error.what(), kFailed);
   } catch (const std::bad_alloc&) {
     throw;  // to main()
   } catch (const std::exception&) {
     const Error error = explain(std::current_exception());
     return complain(
-        command.name,
+        command.name, name_of(error.code()),
         (error.code() == ErrorCode::internal ? "internal error: " : "") + std::string(error.what()),
         kFailed);
   }
@@ -216,7 +217,7 @@ int main_of_mount_helper(int argc, char** argv) {
     complain_about_usage("mount", error.why, "mount.batchfs --help");
     return kWrongUsageOfMount;
   } catch (const Error& error) {
-    return complain("mount", error.what(), kMountFailure);
+    return complain("mount", name_of(error.code()), error.what(), kMountFailure);
   }
 }
 

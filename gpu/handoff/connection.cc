@@ -150,19 +150,7 @@ void Connection::hello(const HelloMessage& message) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("there is no rank {} of {}", message.rank, message.world));
   const std::string name(message.name, message.name_length);
-  std::vector<std::string> names;
-  for (const SharedView& shared : context_.views) {
-    names.push_back(shared.view->name());
-    if (shared.view->name() == name || (name.empty() && context_.views.size() == 1))
-      view_ = &shared;
-  }
-  if (view_ == nullptr) {
-    if (name.empty())
-      throw Error(ErrorCode::invalid_argument, "say which view: there are " + join(names, ", "));
-    throw Error(ErrorCode::not_found, "there is no view '" + name + "'" +
-                                          did_you_mean(name, names) + "; there are " +
-                                          join(names, ", "));
-  }
+  view_ = &find_view(context_.views, name);
   for (Delivery* delivery : context_.deliveries) {
     if (message.mode != Mode::automatic && message.mode != delivery->mode()) continue;
     if (!delivery->serves(message)) continue;

@@ -118,6 +118,7 @@ void HandoffServer::publish() {
 
 void HandoffServer::run() {
   inbox_->owner = std::this_thread::get_id();
+  first_reader_deadline_ = Clock::now() + options_.first_reader_time;
   std::vector<epoll_event> events(64);
   while (!inbox_->stopping) {
     const int count =
@@ -162,6 +163,10 @@ void HandoffServer::run() {
       accepting_ = true;
     }
     publish();
+    if (is_unused()) {
+      options_.on_unused();
+      break;
+    }
   }
   for (Delivery* delivery : options_.deliveries) delivery->freeze();
   readers_.clear();
@@ -169,12 +174,19 @@ void HandoffServer::run() {
   inbox_->close();
 }
 
+/// Those that only look whether anybody listens are no readers.
+bool HandoffServer::is_unused() const {
+  return options_.on_unused && readers_.empty() &&
+         (was_read_ || Clock::now() >= first_reader_deadline_);
+}
+
 /// Milliseconds until something is due; -1 when nothing is.
 int HandoffServer::timeout() const {
   if (!short_of_descriptors_.empty()) return static_cast<int>(kShortPause.count());
   if (!accepting_) return static_cast<int>(kPause.count());
-  if (greeting_.empty()) return -1;
-  Clock::time_point first = Clock::time_point::max();
+  const bool awaits_first = options_.on_unused && !was_read_ && readers_.empty();
+  if (greeting_.empty() && !awaits_first) return -1;
+  Clock::time_point first = awaits_first ? first_reader_deadline_ : Clock::time_point::max();
   for (const std::uint64_t id : greeting_) first = std::min(first, readers_.at(id).deadline);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
@@ -275,6 +287,8 @@ void HandoffServer::settle(std::uint64_t id, bool goes_on) {
   const auto it = readers_.find(id);
   if (it == readers_.end()) return;
   Reader& reader = it->second;
+  // Also one that has left as soon as it got its answer.
+  was_read_ = was_read_ || reader.connection->greeted();
   if (!goes_on) {
     greeting_.erase(id);
     short_of_descriptors_.erase(id);

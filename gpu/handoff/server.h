@@ -13,7 +13,9 @@
 // however many connections: see process_share.h.
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,6 +39,10 @@ class HandoffServer {
         deliveries;  // in the order of preference; outlive the server, and are its alone
     std::size_t most_readers = 512;
     std::chrono::milliseconds greeting_time{10'000};  // for a reader to say Hello
+    /// Called once, from the server's thread, when the last reader has left, or when none has said
+    /// Hello `first_reader_time` after the start. Nobody is accepted any more. Empty: never.
+    std::function<void()> on_unused;
+    std::chrono::milliseconds first_reader_time{10'000};
   };
 
   HandoffServer(Options options, Listener listener, Log& log);
@@ -74,6 +80,7 @@ class HandoffServer {
   std::shared_ptr<ProcessShare> share_of(pid_t process);
   void drain_inbox();
   void settle(std::uint64_t id, bool goes_on);
+  bool is_unused() const;
   int timeout() const;
   void publish();
 
@@ -89,6 +96,8 @@ class HandoffServer {
   std::uint64_t last_reader_ = 0;
   std::set<std::uint64_t> greeting_, short_of_descriptors_;  // readers that time is kept for
   Clock::time_point accept_again_{};                         // when descriptors had run out
+  bool was_read_ = false;                                    // a reader has said Hello
+  Clock::time_point first_reader_deadline_{};
   bool accepting_ = true;
   std::atomic<std::uint64_t> shown_readers_{0}, shown_leases_{0}, shown_bytes_{0},
       shown_delivered_{0};

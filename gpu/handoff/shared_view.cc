@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/base/json_text.h"
+#include "engine/base/strings.h"
 #include "gpu/handoff/batch_windows.h"
 #include "gpu/handoff/message_bytes.h"
 
@@ -37,6 +38,25 @@ SharedView share_view(const std::shared_ptr<const View>& view) {
     std::memcpy(result.texts.data() + begin, coordinates.data(), coordinates.size());
   result.texts.seal();
   return result;
+}
+
+const SharedView& find_view(std::span<const SharedView> views, const std::string& name) {
+  if (name.empty() && views.size() == 1) return views.front();
+  std::vector<std::string> names;
+  const SharedView* of_part = nullptr;
+  std::size_t parts = 0;
+  for (const SharedView& shared : views) {
+    if (shared.view->name() == name) return shared;
+    names.push_back(shared.view->name());
+    if (name.empty() || shared.view->part().name != name) continue;
+    of_part = &shared;
+    ++parts;
+  }
+  if (parts == 1) return *of_part;
+  if (name.empty())
+    throw Error(ErrorCode::invalid_argument, "say which view: there are " + join(names, ", "));
+  throw Error(ErrorCode::not_found, "there is no view '" + name + "'" + did_you_mean(name, names) +
+                                        "; there are " + join(names, ", "));
 }
 
 std::vector<std::byte> welcome_message(const SharedView& shared, Mode mode, std::uint16_t version) {

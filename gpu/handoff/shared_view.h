@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "engine/pipeline/memory_file.h"
@@ -22,6 +24,11 @@ struct SharedView {
 };
 
 SharedView share_view(const std::shared_ptr<const View>& view);
+
+/// The view that a reader names: by its name or, of a split, by that of a part that no other view
+/// has; with an empty `name` the only one. Throws invalid_argument and not_found, which list the
+/// names.
+const SharedView& find_view(std::span<const SharedView> views, const std::string& name);
 
 /// The Welcome to a reader of this version.
 std::vector<std::byte> welcome_message(const SharedView& shared, Mode mode, std::uint16_t version);

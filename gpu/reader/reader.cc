@@ -139,7 +139,12 @@ void Reader::connect() {
       throw Error(ErrorCode::io, lost.why, directory_);
     }
   }
-  if (source_ == nullptr) std::rethrow_exception(refusal);
+  if (source_ != nullptr) return;
+  if (refusal == nullptr)
+    throw Error(ErrorCode::invalid_argument,
+                "a socket has no files; the mode files is for a mount or a view in it",
+                options_.place);
+  std::rethrow_exception(refusal);
 }
 
 std::string Reader::mode() {

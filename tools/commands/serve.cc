@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <semaphore>
@@ -15,6 +16,7 @@
 #include "tools/service/background.h"
 #include "tools/service/inherited_descriptors.h"
 #include "tools/service/log_level_signal.h"
+#include "tools/service/reader_watch.h"
 #include "tools/service/serving.h"
 
 namespace batchfs {
@@ -28,6 +30,7 @@ struct ServeOptions {
   std::optional<StandardInput> input;
   std::string socket;
   TimeOptions time;
+  double until_unused = 0;  // seconds; 0: until a signal
   bool background = false;
 };
 
@@ -55,22 +58,27 @@ class Ending {
     }).detach();  // what throws before anything is served must not wait for a signal
   }
   void serving() { state_->serving = true; }
+  /// As one of the signals. Once, from any thread.
+  void end() { state_->ended.release(); }
   void wait() { state_->ended.acquire(); }
 
  private:
   struct State {
     std::atomic<bool> serving = false;
-    std::binary_semaphore ended{0};
+    std::counting_semaphore<2> ended{0};  // a signal, and end()
   };
   const std::shared_ptr<State> state_;
 };
 
-/// Serves until a signal comes.
+/// Serves until a signal comes, or until nobody reads.
 void serve(const ServeOptions& options, StartReport& report) {
   report.enter_daemon();
   Log log(is_stderr_read(!options.background));
   const LogLevelSignal log_level(log);
   Ending ending;
+  // A program that opens a store and is killed leaves nothing behind, however slow the store is.
+  std::optional<ReaderWatch> opener;
+  if (options.background && options.until_unused > 0) opener.emplace(STDERR_FILENO);
   raise_file_limit();
   StoreOptions store = options.store;
   store.config.warn = [&log](const std::string& line) { log.warning(line); };
@@ -91,9 +99,16 @@ void serve(const ServeOptions& options, StartReport& report) {
   warn_of_samples(views, log);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
   ending.serving();  // the socket is to be removed at the end
-  const handoff::HandoffServer server({.views = views, .deliveries = gpus.before(host)},
-                                      handoff::Listener(options.socket), log);
+  const handoff::HandoffServer server(
+      {.views = views,
+       .deliveries = gpus.before(host),
+       .on_unused =
+           options.until_unused > 0 ? std::function<void()>([&ending] { ending.end(); }) : nullptr,
+       .first_reader_time = std::chrono::ceil<std::chrono::milliseconds>(
+           std::chrono::duration<double>(options.until_unused))},
+      handoff::Listener(options.socket), log);
   log.info("serving batches at " + server.path());
+  opener.reset();
   report.ready();
   ending.wait();
 }
@@ -116,6 +131,10 @@ CommandAction setup_serve(CLI::App& app) {
       ->type_name("PATH");
   add_time_options(app, options->time);
   app.add_flag("--background", options->background, "return when readers can connect");
+  app.add_option("--until-unused,--until_unused", options->until_unused,
+                 "end with the last reader, or when none has come within SECONDS")
+      ->check(CLI::Range(0.001, 1e6).description(""))
+      ->type_name("SECONDS");
   return [options](Output&) {
     options->store.store = absolute_store(options->store.store);
     options->socket = std::filesystem::absolute(options->socket).string();

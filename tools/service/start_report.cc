@@ -1,14 +1,10 @@
 #include "tools/service/start_report.h"
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <string_view>
-#include <thread>
 #include <utility>
 
-#include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "engine/base/log.h"
@@ -47,30 +43,6 @@ std::string read_all(int fd) {
 
 }  // namespace
 
-/// Ends this process when nobody reads the report any more, for example after Ctrl-C: getting ready
-/// can take long.
-class StartReport::CommandWatch {
- public:
-  explicit CommandWatch(int pipe)
-      : stop_(opened(::eventfd(0, EFD_CLOEXEC), "eventfd")), thread_([this, pipe] {
-          pollfd ends[] = {{pipe, 0, 0},
-                           {stop_.get(), POLLIN, 0}};  // a pipe without a reader has POLLERR
-          while (::poll(ends, 2, -1) < 0 && errno == EINTR) {
-          }
-          if (ends[1].revents == 0 && (ends[0].revents & POLLERR) != 0) ::_exit(1);
-        }) {}
-  ~CommandWatch() {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written =
-        ::write(stop_.get(), &one, sizeof one);  // a counter takes it
-    thread_.join();
-  }
-
- private:
-  const Descriptor stop_;
-  std::thread thread_;
-};
-
 StartReport::StartReport() : state_(State::reported) {}
 
 StartReport::StartReport(Descriptor pipe, Descriptor null)
@@ -93,7 +65,7 @@ void StartReport::leave_to_daemon() {
 
 void StartReport::enter_daemon() {
   if (state_ == State::supervisor) state_ = State::takeover;
-  if (state_ == State::daemon) watch_ = std::make_unique<CommandWatch>(pipe_.get());
+  if (state_ == State::daemon) watch_ = std::make_unique<ReaderWatch>(pipe_.get());
 }
 
 void StartReport::ready() {
@@ -137,7 +109,9 @@ void StartReport::wait(Descriptor pipe) {
   const std::string told = read_all(pipe.get());
   if (!told.empty() && told[0] == kReady) return;
   if (told.empty() || told[0] != kError)
-    throw Error(ErrorCode::internal, "the daemon ended before the mount was ready; -f shows why");
+    throw Error(ErrorCode::internal,
+                "the daemon ended before it was ready; in the foreground (mount -f, serve without "
+                "--background) it says why");
   const std::size_t first = told.find('\0'), second = told.find('\0', first + 1);
   throw Error(static_cast<ErrorCode>(std::stoi(told.substr(1, first - 1))),
               told.substr(first + 1, second - first - 1),

@@ -22,6 +22,7 @@
 
 #include "engine/base/descriptor.h"
 #include "engine/base/error.h"
+#include "tools/service/reader_watch.h"
 
 namespace batchfs {
 
@@ -54,15 +55,13 @@ class StartReport {
   static void wait(Descriptor pipe);
 
  private:
-  class CommandWatch;
-
   /// Away from the terminal, the session and the directory of the command.
   void detach();
   void write(const std::string& text);
 
   State state_;
   Descriptor pipe_, null_;
-  std::unique_ptr<CommandWatch> watch_;
+  std::unique_ptr<ReaderWatch> watch_;  // of the command: getting ready can take long
 };
 
 }  // namespace batchfs

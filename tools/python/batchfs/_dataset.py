@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import operator
 import os
-from collections.abc import Iterator
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from . import _core
 from ._batch import Batch
 from ._device import device_of
-from ._errors import InvalidArgument
+from ._errors import Error, InvalidArgument
 from ._labels import Labels, ViewInfo
+from ._server import Server, is_store
+
+T = TypeVar("T")
+_CLOSED = "the dataset is closed; open it again"
 
 
 class Dataset:
@@ -25,29 +30,76 @@ class Dataset:
     Thread-safe in the reader below; but one iteration at a time: beginning another ends the first. A forked child
     (a DataLoader worker) gets its own connection with its first call; pickling opens the place again.
 
+    `close()`, the end of a `with` block, and the end of the last reference end the connection, once no batch of it is
+    held any more. A server that `batchfs.open` has started ends with its last connection.
+
     For a torch DataLoader take `batchfs.torch.BatchDataset`. `DataLoader(dataset, batch_size=None)` works too, but its
     workers send every batch to the parent as a pickled copy.
     """
 
-    def __init__(self, place: str | os.PathLike[str], view: str | None = None, *, device: str = "cpu", rank: int = 0,
-                 world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto", device_memory: int = 0):
+    def __init__(self, place: str | os.PathLike[str],
+                 view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *, device: str = "cpu", rank: int = 0,
+                 world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto", device_memory: int = 0,
+                 part: str | None = None, program: str | os.PathLike[str] | None = None, **options: Any):
         rank, world, epoch, prefetch, device_memory = (
             _whole_number(name, value) for name, value in (("rank", rank), ("world", world), ("epoch", epoch),
                                                            ("prefetch", prefetch), ("device_memory", device_memory)))
         if prefetch < 0:
             raise InvalidArgument("prefetch is a number of batches, 0 or more")
         core_device = device_of(device)
-        self._arguments = {"place": os.fspath(place), "view": view, "device": device, "rank": rank, "world": world,
-                           "prefetch": prefetch, "mode": mode, "device_memory": device_memory}
-        self._reader = _core.open(os.fspath(place), view, rank, world, prefetch, mode, core_device, device_memory)
+        self._server = _server_of(os.fspath(place), view, device, part, program, options)
+        name = view if self._server is None else part
+        self._arguments: dict[str, Any] = {
+            "place": os.fspath(place), "view": view, "device": device, "rank": rank, "world": world,
+            "prefetch": prefetch, "mode": mode, "device_memory": device_memory}
+        if self._server is not None:
+            self._arguments |= options | {"place": self._server.store, "part": part, "program": self._server.program}
+
+        def connect(at: str) -> _core.Reader:
+            return _core.open(at, name, rank, world, prefetch, mode, core_device, device_memory)
+
+        self._open_reader: _core.Reader | None = (
+            connect(os.fspath(place)) if self._server is None else self._server.connect(connect))
+        self._process = os.getpid()
         self._schema: dict[str, Any] = json.loads(self._reader.schema_json)
         self._view: dict[str, Any] = json.loads(self._reader.view_json)
-        self._info = ViewInfo(self._schema, self._view, self._reader.coordinate)
+        self._open_info: ViewInfo | None = ViewInfo(self._schema, self._view, self._reader.coordinate)
         self._done = 0  # global batches of the epoch that all ranks had read when the pass began
         self._position: _Position | None = None
         self._resumed = False
         self._worker = (0, 1)
         self.set_epoch(epoch)
+
+    @property
+    def _reader(self) -> _core.Reader:
+        if self._open_reader is None:
+            raise Error(_CLOSED)
+        return self._open_reader
+
+    def _call(self, call: Callable[[_core.Reader], T]) -> T:
+        """call(the reader), with a server: when it has died, with another one."""
+        reader = self._reader
+        try:
+            return call(reader)
+        except Error as error:
+            if self._server is None or reader.mode != "none":
+                raise
+            started = self._server.ensure()
+            if started and os.getpid() == self._process:  # a child's may have ended with its parent
+                warnings.warn(f"the server of {self._server.store} ended and was started again: {error}",
+                              RuntimeWarning, stacklevel=4)
+        return call(reader)
+
+    def close(self) -> None:
+        """Ends the connection, and with the last one its server. Batches that are held stay valid, and keep it."""
+        self._open_reader = None
+        self._open_info = None  # it reads coordinates; held batches have it, too
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     # What there is.
 
@@ -98,6 +150,8 @@ class Dataset:
         return self._reader.count()
 
     def __repr__(self) -> str:
+        if self._open_reader is None:
+            return f"<batchfs.Dataset {self.name}: closed>"
         return (f"<batchfs.Dataset {self.name}: {len(self)} of {self._schema['batches']} batches, "
                 f"rank {self.rank} of {self.world}, {self.mode}>")
 
@@ -133,8 +187,13 @@ class Dataset:
 
     def batch(self, number: int, epoch: int | None = None) -> Batch:
         """One batch by its global number, whatever the rank; of `epoch`, or the dataset's."""
-        core = self._reader.get(self._epoch if epoch is None else epoch, number)
-        return Batch(core, Labels(self._info, core))
+        core = self._call(lambda reader: reader.get(self._epoch if epoch is None else epoch, number))
+        return self._batch_of(core)
+
+    def _batch_of(self, core: _core.Batch) -> Batch:
+        if self._open_info is None:  # closed by another thread meanwhile
+            raise Error(_CLOSED)
+        return Batch(core, Labels(self._open_info, core))
 
     # State.
 
@@ -208,7 +267,7 @@ class _Pass(Iterator[Batch]):
         self._dataset = dataset
         self._position = _Position(dataset._reader.count(dataset._done, worker, workers))
         self._ended = False
-        dataset._reader.start(dataset._epoch, dataset._done, worker, workers)
+        dataset._call(lambda reader: reader.start(dataset._epoch, dataset._done, worker, workers))
         dataset._position = self._position
 
     def __next__(self) -> Batch:
@@ -217,12 +276,12 @@ class _Pass(Iterator[Batch]):
             if self._ended:
                 raise StopIteration
             raise RuntimeError("another iteration of this dataset has begun, or its position was set")
-        core = dataset._reader.next()
+        core = dataset._call(lambda reader: reader.next())
         if core is None:
             dataset.set_epoch(dataset._epoch + 1)
             self._ended = True
             raise StopIteration
-        return Batch(core, Labels(dataset._info, core))
+        return dataset._batch_of(core)
 
 
 def _reopen(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> Dataset:
@@ -234,12 +293,28 @@ def _reopen(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> 
     return dataset
 
 
-def open(place: str | os.PathLike[str], view: str | None = None, *, device: str = "cpu", rank: int = 0, world: int = 1,
-         epoch: int = 0, prefetch: int = 2, mode: str = "auto", device_memory: int = 0) -> Dataset:
-    """Opens a view.
+def _server_of(place: str, view: Any, device: str, part: str | None, program: str | os.PathLike[str] | None,
+               options: dict[str, Any]) -> Server | None:
+    """The server of a store; None for what is served already."""
+    if is_store(place, view):
+        return Server(place, view, {"gpu": "off" if device in ("cpu", "host") else "auto"} | options, program)
+    given = [name for name, value in {"part": part, "program": program, **options}.items() if value is not None]
+    if given:
+        raise InvalidArgument(f"{given[0]}= is for a store that is opened with a view, and '{place}' is a mount or a "
+                              "socket, or does not exist")
+    return None
 
-    place     a mount, a view's directory in it (DIR/views/NAME), or a socket of `batchfs serve`
-    view      the view's name, where the place has several
+
+def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *,
+         device: str = "cpu", rank: int = 0, world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto",
+         device_memory: int = 0, part: str | None = None, memory: str | int | None = None,
+         cache_dir: str | os.PathLike[str] | None = None, program: str | os.PathLike[str] | None = None,
+         **options: Any) -> Dataset:
+    """Opens a view of a store, or one that is served already.
+
+    place     a store (a path, s3://, gs://, az://, http(s)://); or a mount, a view's directory in it
+              (DIR/views/NAME), or a socket of `batchfs serve`
+    view      of a store: the view's keys, or its file (JSON or YAML); else the view's name, where the place has several
     device    "cpu"; "cuda" or "cuda:N": batches come in this GPU's memory, made there by the server where it can,
               else copied
     rank, world   this process's share: rank R of W reads the batches R, R + W, ...
@@ -248,6 +323,16 @@ def open(place: str | os.PathLike[str], view: str | None = None, *, device: str 
     mode      "auto": the hand-off where it can be reached, else files; "shm", "server": only the hand-off, with
               batches in host or in GPU memory; "client": the same, but decoded in this process, on its GPU; "files"
     device_memory  bytes of the GPU that decoding in this process may take; 0: a quarter of what is free, at most 24 GiB
+
+    A store is served by a process in the background, `batchfs serve`, which all processes of a job share that open the
+    same store, view and options. It ends with the last of them, however that ends. Opening it takes
+
+    part      the part of a view with "split"
+    memory    the server's memory ("8GB"); by default half of the machine's
+    cache_dir where fetched objects of a remote store are kept
+    program   the program batchfs; by default that of the variable BATCHFS, of this package, or in PATH
+    options   other options of `batchfs serve`: threads=4, group="x", anon=True, region="eu-west-1", ...
     """
+    given = options | {name: value for name, value in (("memory", memory), ("cache_dir", cache_dir)) if value is not None}
     return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode,
-                   device_memory=device_memory)
+                   device_memory=device_memory, part=part, program=program, **given)

@@ -1,5 +1,7 @@
 #include "gpu/handoff/server.h"
 
+#include <atomic>
+
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -100,6 +102,42 @@ TEST(HandoffServer, NoDescriptorThatAReaderGetsCanChangeAnything) {
     }
     EXPECT_EQ(values_of(batch)[0], first_value(0));
   }
+}
+
+TEST(HandoffServer, SaysOnceThatNobodyCame) {
+  std::atomic<int> said = 0;
+  Served served({kView}, 64 << 20, {.on_unused = [&] { ++said; }, .first_reader_time = 50ms});
+  EXPECT_TRUE(eventually([&] { return said == 1; }));
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(said, 1);
+}
+
+TEST(HandoffServer, AReaderThatLeavesWithItsHelloWasOne) {
+  std::atomic<int> said = 0;
+  Served served({kView}, 64 << 20, {.on_unused = [&] { ++said; }, .first_reader_time = 60s});
+  {
+    RawClient client(served.server->path());
+    client.hello();
+  }
+  EXPECT_TRUE(eventually([&] { return said == 1; }));
+}
+
+TEST(HandoffServer, IsUsedUntilItsLastReaderLeaves) {
+  std::atomic<int> said = 0;
+  Served served({kView}, 64 << 20, {.on_unused = [&] { ++said; }, .first_reader_time = 60s});
+  // One that says nothing and leaves is no reader.
+  { const RawClient looks(served.server->path()); }
+  auto first = std::make_unique<RawClient>(served.server->path());
+  first->hello();
+  first->expect(MessageType::welcome);
+  auto second = std::make_unique<RawClient>(served.server->path());
+  second->hello();
+  second->expect(MessageType::welcome);
+  first = nullptr;
+  EXPECT_TRUE(eventually([&] { return served.server->statistics().readers == 1; }));
+  EXPECT_EQ(said, 0);
+  second = nullptr;
+  EXPECT_TRUE(eventually([&] { return said == 1; }));
 }
 
 TEST(HandoffServer, ReadersOfOneBatchShareItsMemory) {

@@ -25,6 +25,44 @@ TEST(SharedView, HasTextsAndCoordinates) {
   EXPECT_EQ(shared.remainder, Remainder::keep);
 }
 
+/// Why there is no such view; empty when there is.
+std::string refusal(const std::vector<SharedView>& views, const std::string& name) {
+  try {
+    find_view(views, name);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(SharedView, IsFoundByItsNameOrItsPart) {
+  MemoryData data;
+  data.declare("v", "<f4", {"x"}, {4}, {4});
+  const auto view = [&](const std::string& name, const std::string& part) {
+    const std::string text =
+        part.empty() ? R"({"window": {"x": 1}})"
+                     : R"({"window": {"x": 1}, "split": {"parts": {"train": [{"x": {"to": "#2"}}],
+                          "val": "rest"}}})";
+    ViewOptions options;
+    if (!part.empty()) options.part = part;
+    return share_view(View::parse(data.dataset(), text, name, "", options));
+  };
+  std::vector<SharedView> views;
+  views.push_back(view("a", ""));
+  EXPECT_EQ(&find_view(views, ""), &views[0]);
+  views.push_back(view("b", "train"));
+  views.push_back(view("b", "val"));
+  views.push_back(view("train", ""));
+  EXPECT_EQ(find_view(views, "a").view->name(), "a");
+  EXPECT_EQ(find_view(views, "b-val").view->name(), "b-val");
+  EXPECT_EQ(find_view(views, "val").view->name(), "b-val");
+  EXPECT_EQ(find_view(views, "train").view->name(), "train") << "a name before a part";
+  EXPECT_EQ(refusal(views, ""), "say which view: there are a, b-train, b-val, train");
+  EXPECT_EQ(refusal(views, "xyz"), "there is no view 'xyz'; there are a, b-train, b-val, train");
+  views.push_back(view("c", "val"));
+  EXPECT_NE(refusal(views, "val"), "") << "the part of two";
+}
+
 TEST(SharedView, AReaderOfVersion1IsToldWhatItKnows) {
   MemoryData data;
   data.declare("v", "<f4", {"x"}, {3}, {3});

@@ -41,6 +41,11 @@ TEST(Reader, ReadsASeriesAndSingleBatches) {
   EXPECT_EQ(reader->next(), nullptr);
 }
 
+TEST(Reader, ASocketHasNoFiles) {
+  Served served({kView});
+  EXPECT_THROW(Reader::open({.place = served.server->path(), .mode = "files"}), Error);
+}
+
 TEST(Reader, WorkersShareARanksBatches) {
   Served served({kView});
   std::vector<std::int64_t> merged(10, -1);

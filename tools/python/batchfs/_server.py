@@ -1,0 +1,275 @@
+"""Servers that `batchfs.open` starts: one for all processes of a job that open the same store and view.
+
+A server is found by its socket, whose name is a hash of all that it was started with, in the user's private directory.
+It ends by itself with its last reader (`batchfs serve --until-unused`): the kernel closes the connections of a process
+that is killed, so no server is left behind, and no process has to be the parent of the others. A lock keeps two
+processes from starting two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import socket
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from ._errors import Error, InvalidArgument, NotFound
+from ._program import (
+    VersionCheck,
+    find_program,
+    option_words,
+    run_program,
+    store_word,
+    view_words,
+)
+from ._version import VERSION
+
+T = TypeVar("T")
+
+_FIRST_READER = 10  # seconds that a server waits for the process that started it
+_ATTEMPTS = 8
+# Variables that decide what a server reads, or which job it belongs to.
+_VARIABLES = re.compile(r"(AWS|AZURE|BATCHFS|CLOUDSDK|CURL|ECCODES|GCE|GOOGLE|SSL)_\w+|\w+_PROXY|\w+_proxy|HOME|"
+                        r"LD_LIBRARY_PATH|SLURM_JOB_ID|PBS_JOBID|LSB_JOBID|JOB_ID|XDG_CACHE_HOME")
+_METADATA = ("zarr.json", ".zmetadata", ".zgroup", ".zattrs", ".zarray")
+_MOST_LOOKED_AT = 64  # arrays and groups of a local store whose metadata is looked at
+_VIEW_FILES = (".json", ".yaml", ".yml")
+
+
+def is_store(place: str, view: Any) -> bool:
+    """Is `place` a store to be served, rather than a mount, a view in it or a socket? Raises InvalidArgument."""
+    is_url = "://" in place
+    try:
+        is_mount = not is_url and any(os.path.exists(os.path.join(place, name)) for name in (".batchfs", "schema.json"))
+        is_socket = not is_url and stat.S_ISSOCK(os.stat(place).st_mode)
+    except (OSError, ValueError):
+        is_mount = is_socket = False
+    if is_mount or is_socket:
+        if isinstance(view, (Mapping, os.PathLike)):
+            raise InvalidArgument(f"'{place}' serves the views that it was started with; pass the name of one, or the "
+                                  "store in its place")
+        return False
+    if view is None:
+        if is_url or any(os.path.exists(os.path.join(place, name)) for name in _METADATA):
+            raise InvalidArgument(f"'{place}' is a store: pass a view as well, its keys or its file, for instance "
+                                  f"view=batchfs.view({place!r})")
+        return False
+    return is_url or not isinstance(view, str) or "/" in view or view.endswith(_VIEW_FILES) or os.path.isfile(view)
+
+
+class Server:
+    """What a server is asked to serve. Starts one where none is running; `call` keeps it running."""
+
+    def __init__(self, store: str | os.PathLike[str], view: Any, options: Mapping[str, Any],
+                 program: str | os.PathLike[str] | None):
+        self.program = find_program(program)
+        self.store = store_word(store)
+        self.view_words, self.view = view_words(view)
+        self.options = option_words(options)
+        self.directory = _private_directory()
+        self.name = f"open-{self._key()}"
+        self.socket = os.path.join(self.directory, self.name + ".sock")
+
+    def connect(self, connect: Callable[[str], T]) -> T:
+        """connect(the socket's path), with a server that listens there. Raises what the server fails to start with."""
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                time.sleep(0.01 * 2 ** attempt)  # the server that was found is about to end
+            with self._listener() as listens:
+                if listens:
+                    try:
+                        return connect(self.socket)
+                    except Error as error:
+                        # Lost, or removed: this server was about to end. Anything else is its answer.
+                        lost = type(error) is Error or not os.path.exists(self.socket)
+                        if not lost or attempt == _ATTEMPTS - 1:
+                            raise
+                        continue
+            try:
+                self._start()
+            except Error:
+                with self._listener() as listens:
+                    if not listens:
+                        raise
+        return connect(self.socket)
+
+    def ensure(self) -> bool:
+        """Starts a server where none listens. Was that so?"""
+        with self._listener() as listens:
+            if listens:
+                return False
+        self._start()
+        return True
+
+    # What a server is known by.
+
+    def _key(self) -> str:
+        """Of everything that makes one server serve what another would not."""
+        at = os.stat(self.program)
+        known = {
+            "version": VERSION, "program": [self.program, at.st_mtime_ns, at.st_size], "store": self.store,
+            "store_is": _identity(self.store), "view": self.view or self.view_words, "options": self.options,
+            "variables": {name: value for name, value in os.environ.items() if _VARIABLES.fullmatch(name)},
+            "files": list(self._files())}
+        if self.view is not None:
+            known["view"] = json.loads(self.view)
+            known["folder"] = os.getcwd()
+        text = json.dumps(known, sort_keys=True)
+        return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:32]
+
+    def _files(self) -> Iterator[Any]:
+        """The view's file and the files that it may name: those of its strings that are names of files."""
+        if self.view is not None:
+            folder, texts = os.getcwd(), list(_strings(json.loads(self.view)))
+        else:
+            path = self.view_words[0].partition("=")[2]
+            try:
+                with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                    text = file.read(1 << 24)
+            except OSError as error:
+                kind = NotFound if isinstance(error, FileNotFoundError) else InvalidArgument
+                raise kind(f"{error.strerror} (the view file '{path}')") from None
+            yield hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+            folder, texts = os.path.dirname(path), re.findall(r"[\w./+-]{3,255}", text)
+        for text in sorted(set(texts))[:1024]:
+            with contextlib.suppress(OSError, ValueError):
+                at = os.stat(os.path.join(folder, text))
+                if stat.S_ISREG(at.st_mode):
+                    yield [text, at.st_mtime_ns, at.st_size]
+
+    # Finding and starting it.
+
+    @contextlib.contextmanager
+    def _listener(self) -> Iterator[bool]:
+        """Does a server listen? Connected to it in the meantime."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+            directory = os.open(self.directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                probe.settimeout(10)
+                # An address holds 107 bytes, which is less than paths may have.
+                probe.connect(f"/proc/self/fd/{directory}/{self.name}.sock")
+                listens = True
+            except OSError:
+                listens = False
+            finally:
+                os.close(directory)
+            yield listens
+
+    def _start(self) -> None:
+        check = VersionCheck(self.program)
+        try:
+            with _locked(os.path.join(self.directory, self.name + ".lock")), self._listener() as listens:
+                if not listens:
+                    self._run()
+        except Error:
+            check.finish()  # of another version, it need not know what it was asked
+            raise
+        check.finish()
+
+    def _run(self) -> None:
+        words = ["serve", self.store, *self.view_words, f"--socket={self.socket}", f"--until-unused={_FIRST_READER}",
+                 "--background", *self.options]
+        run_program(self.program, words, stdin=self.view, doing=f"opening {self.store}")
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _strings(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _strings(one)
+
+
+def _identity(store: str) -> list[Any]:
+    """Of a local store: what changes when it is written anew or gets other arrays. A bounded look."""
+    found: list[Any] = []
+
+    def note(path: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            at = os.stat(path)
+            found.append([path, at.st_ino, at.st_mtime_ns, at.st_size])
+
+    path = store[len("file://"):] if store.startswith("file://") else store
+    if "://" in path:
+        return found
+    note(path)
+    folders = [path]
+    with contextlib.suppress(OSError, ValueError), os.scandir(path) as entries:
+        for entry in entries:
+            if len(folders) > _MOST_LOOKED_AT:
+                break
+            if entry.is_dir():
+                folders.append(entry.path)
+    for folder in sorted(folders):
+        for name in _METADATA:
+            note(os.path.join(folder, name))
+    return found
+
+
+def _private_directory() -> str:
+    """As the program's: $XDG_RUNTIME_DIR/batchfs, for root /run/batchfs, /tmp/batchfs-UID. Raises Error."""
+    user = os.geteuid()
+    candidates = [f"/tmp/batchfs-{user}"]
+    if user == 0:
+        candidates.insert(0, "/run/batchfs")
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if runtime.startswith("/"):
+        candidates.insert(0, runtime + "/batchfs")
+    for candidate in candidates:
+        with contextlib.suppress(OSError):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(candidate, 0o700)
+            at = os.lstat(candidate)
+            if (stat.S_ISDIR(at.st_mode) and at.st_uid == user and at.st_mode & 0o077 == 0
+                    and os.access(candidate, os.W_OK | os.X_OK)):
+                return candidate
+    raise Error("there is no directory for sockets that only this user can enter; set XDG_RUNTIME_DIR to one")
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Holds a lock, whose file is removed at the end: nothing is left in the directory."""
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        _locks.add(lock)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.stat(path), os.fstat(lock)):
+                    break
+        except BaseException:
+            _unlock(lock)
+            raise
+        _unlock(lock)  # another process has removed it meanwhile
+    try:
+        yield
+    finally:
+        os.unlink(path)
+        _unlock(lock)
+
+
+_locks: set[int] = set()  # descriptors, of all threads
+
+
+def _unlock(lock: int) -> None:
+    _locks.discard(lock)
+    os.close(lock)
+
+
+def _drop_locks() -> None:
+    """In a child that another thread forks: it would hold the lock as long as it lives."""
+    for lock in list(_locks):
+        _unlock(lock)
+
+
+os.register_at_fork(after_in_child=_drop_locks)
