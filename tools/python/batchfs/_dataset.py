@@ -48,7 +48,8 @@ class Dataset:
             raise InvalidArgument("prefetch is a number of batches, 0 or more")
         core_device = device_of(device)
         self._server = _server_of(os.fspath(place), view, device, part, program, options)
-        name = view if self._server is None else part
+        # Without a server `view` is a name: is_store() refuses keys and files.
+        name = part if self._server is not None else None if view is None else str(view)
         self._arguments: dict[str, Any] = {
             "place": os.fspath(place), "view": view, "device": device, "rank": rank, "world": world,
             "prefetch": prefetch, "mode": mode, "device_memory": device_memory}
@@ -106,7 +107,8 @@ class Dataset:
     @property
     def name(self) -> str:
         """The view's name."""
-        return self._schema["view"]
+        name: str = self._schema["view"]
+        return name
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -120,11 +122,11 @@ class Dataset:
 
     @property
     def rank(self) -> int:
-        return self._arguments["rank"]
+        return int(self._arguments["rank"])
 
     @property
     def world(self) -> int:
-        return self._arguments["world"]
+        return int(self._arguments["world"])
 
     @property
     def mode(self) -> str:
@@ -325,7 +327,7 @@ def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathL
     device_memory  bytes of the GPU that decoding in this process may take; 0: a quarter of what is free, at most 24 GiB
 
     A store is served by a process in the background, `batchfs serve`, which all processes of a job share that open the
-    same store, view and options. It ends with the last of them, however that ends. Opening it takes
+    same store, view and options, and which ends with the last of them, however that ends. For it are
 
     part      the part of a view with "split"
     memory    the server's memory ("8GB"); by default half of the machine's

@@ -8,6 +8,7 @@ from typing import Any
 from ._program import printable
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_DEPTH, _MOST_TEXT = 100, 24, 5, 200
+_MOST_OPEN = 20  # rows of what is unfolded from the start
 _TABLE = '<table style="border-collapse:collapse;text-align:left;font-size:90%">'
 _CELL = 'style="text-align:left;vertical-align:top;padding:0.1em 0.6em"'
 
@@ -47,30 +48,31 @@ def _cell(value: Any, depth: int) -> str:
 def _of(value: Any, depth: int, unfolded: bool = False) -> str:
     if depth >= _MOST_DEPTH:
         return "…"
-    if isinstance(value, list):
-        inside, count = _rows(value, depth), len(value)
-    else:
-        inside, count = _pairs(value, depth), len(value)
+    inside = _rows(value, depth) if isinstance(value, list) else _pairs(value, depth)
     if unfolded:
         return inside
-    return f"<details><summary>{count}</summary>{inside}</details>"
+    opened = " open" if depth == 1 and len(value) <= _MOST_OPEN else ""
+    return f"<details{opened}><summary>{len(value)}</summary>{inside}</details>"
 
 
 def _pairs(values: dict[str, Any], depth: int) -> str:
+    if depth > 0 and all(isinstance(value, dict) and value for value in values.values()):
+        return _rows([{"": key, **value} for key, value in list(values.items())[:_MOST_ROWS]], depth, len(values))
     rows = [f'<tr><th scope="row" {_CELL}>{_text(key)}</th><td {_CELL}>{_cell(value, depth + 1)}</td></tr>'
             for key, value in list(values.items())[:_MOST_ROWS]]
     return f"{_TABLE}<tbody>{''.join(rows)}</tbody></table>{_more(len(values))}"
 
 
-def _rows(values: list[Any], depth: int) -> str:
+def _rows(values: list[Any], depth: int, count: int | None = None) -> str:
+    count = len(values) if count is None else count
     shown = values[:_MOST_ROWS]
     if not all(isinstance(value, dict) for value in shown):
-        return ", ".join(_cell(value, depth + 1) for value in shown) + _more(len(values))
+        return ", ".join(_cell(value, depth + 1) for value in shown) + _more(count)
     columns = list(dict.fromkeys(key for value in shown for key in value))[:_MOST_COLUMNS]
     head = "".join(f'<th scope="col" {_CELL}>{_text(column)}</th>' for column in columns)
     body = "".join("<tr>" + "".join(f"<td {_CELL}>{_cell(value[key], depth + 1) if key in value else ''}</td>"
                                     for key in columns) + "</tr>" for value in shown)
-    return f"{_TABLE}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{_more(len(values))}"
+    return f"{_TABLE}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{_more(count)}"
 
 
 def _more(count: int) -> str:

@@ -16,9 +16,6 @@ from typing import Any
 from ._errors import Error, InvalidArgument, NoMemory, NotFound, NotSupported
 from ._version import VERSION
 
-# What a view is given as: its keys, or the path of its file (JSON or YAML).
-ViewLike = "Mapping[str, Any] | str | os.PathLike[str]"
-
 _BUNDLED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "batchfs")
 _CLASSES: dict[str, type[Error]] = {
     "invalid_argument": InvalidArgument, "usage": InvalidArgument, "not_found": NotFound, "not_supported": NotSupported,
@@ -116,7 +113,9 @@ def run_program(program: str, words: Iterable[str], *, stdin: str | None = None,
             process.kill()
             raise
     if process.returncode != 0:
-        raise failure(program, process.returncode, said.decode(errors="replace"))
+        text = said.decode(errors="replace")
+        # Views are what is written to standard input, and nothing else.
+        raise failure(program, process.returncode, text if stdin is None else text.replace("standard input", "the view"))
     return out.decode(errors="replace")
 
 

@@ -8,11 +8,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ._errors import Error, InvalidArgument
+from ._errors import Error
 from ._html import page_of
 from ._program import find_program, option_words, run_program, store_word, view_json, view_words
-
-PathLike = "str | os.PathLike[str]"
 
 
 class Record(Mapping[str, Any]):
@@ -161,9 +159,6 @@ def view(store: str | os.PathLike[str], *, name: str | None = None, group: str |
         if "variables" in keys or "tensors" in keys:
             starter.pop("variables", None), starter.pop("tensors", None)
         keys = starter | keys
-    text = view_json(keys)
-    try:
-        run_program(found, ["plan", place, "--view=-", "--json", *words], stdin=text, doing=f"checking a view of {place}")
-    except InvalidArgument as error:
-        raise InvalidArgument(str(error).replace("standard input", "the view")) from None
+    run_program(found, ["plan", place, "--view=-", "--json", *words], stdin=view_json(keys),
+                doing=f"checking a view of {place}")
     return keys

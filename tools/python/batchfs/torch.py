@@ -3,7 +3,7 @@
     from torch.utils.data import DataLoader
     from batchfs.torch import BatchDataset
 
-    train = BatchDataset("/mnt/era5/views/train")
+    train = BatchDataset("s3://bucket/era5.zarr", "view.json")
     for epoch in range(3):
         train.set_epoch(epoch)
         for batch in DataLoader(train, batch_size=None):
@@ -16,7 +16,7 @@ for what comes after, they share the rank's batches and the order stays the same
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -40,16 +40,20 @@ class BatchDataset(torch.utils.data.IterableDataset):
     `set_epoch` before each epoch when there are workers, which start anew each time.
     """
 
-    def __init__(self, place: str | os.PathLike[str], view: str | None = None, *, device: str = "cpu",
+    def __init__(self, place: str | os.PathLike[str],
+                 view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *, device: str = "cpu",
                  rank: int | None = None, world: int | None = None, epoch: int = 0, prefetch: int = 2,
-                 mode: str = "auto", device_memory: int = 0,
-                 transform: Callable[[dict[str, torch.Tensor]], Any] | None = None):
+                 mode: str = "auto", device_memory: int = 0, part: str | None = None,
+                 memory: str | int | None = None, cache_dir: str | os.PathLike[str] | None = None,
+                 program: str | os.PathLike[str] | None = None,
+                 transform: Callable[[dict[str, torch.Tensor]], Any] | None = None, **options: Any):
         if (rank is None) != (world is None):
             raise InvalidArgument("rank and world are given together, or neither")
         if rank is None or world is None:
             rank, world = rank_and_world()
         self.batches: Dataset = open(place, view, device=device, rank=rank, world=world, epoch=epoch,
-                                     prefetch=prefetch, mode=mode, device_memory=device_memory)
+                                     prefetch=prefetch, mode=mode, device_memory=device_memory, part=part,
+                                     memory=memory, cache_dir=cache_dir, program=program, **options)
         self._transform = transform
 
     def __len__(self) -> int:
