@@ -234,8 +234,6 @@ def test_a_lock_that_a_killed_process_left_holds_up_nobody(field, runtime, monke
         (name,) = runtime.glob("*/*.sock")
     assert eventually(lambda: not servers(runtime))
     name.with_suffix(".lock").touch()
-    name.touch()
-    name.unlink()
     with batchfs.open(store, view=VIEW) as data:
         assert same(values_of(data), values)
 
@@ -512,6 +510,14 @@ def test_no_directory_for_the_socket(field, monkeypatch, runtime):
         _server._private_directory()
     monkeypatch.undo()
     (runtime / "batchfs").rmdir()
+
+
+def test_secrets_of_a_url_are_not_shown():
+    from batchfs._program import shown_store
+
+    assert shown_store("https://me:pass@word@host/a.zarr?sig=1&x=2") == "https://me:xxx@host/a.zarr?xxx"
+    assert shown_store("s3://bucket/a.zarr") == "s3://bucket/a.zarr"
+    assert shown_store("/data/what?.zarr") == "/data/what?.zarr"
 
 
 # ---- on a terminal ----

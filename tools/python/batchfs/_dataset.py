@@ -14,6 +14,7 @@ from ._batch import Batch
 from ._device import device_of
 from ._errors import Error, InvalidArgument
 from ._labels import Labels, ViewInfo
+from ._program import shown_store
 from ._server import Server, is_store
 
 T = TypeVar("T")
@@ -87,7 +88,7 @@ class Dataset:
                 raise
             started = self._server.ensure()
             if started and os.getpid() == self._process:  # a child's may have ended with its parent
-                warnings.warn(f"the server of {self._server.store} ended and was started again: {error}",
+                warnings.warn(f"the server of {shown_store(self._server.store)} ended and was started again: {error}",
                               RuntimeWarning, stacklevel=4)
         return call(reader)
 

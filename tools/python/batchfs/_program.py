@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -94,6 +95,12 @@ def store_word(store: str | os.PathLike[str]) -> str:
     """The store as a word of a command line: never taken for an option, and the same in any directory."""
     text = os.fspath(store)
     return text if "://" in text else os.path.abspath(text)
+
+
+def shown_store(store: str) -> str:
+    """The store as texts may show it: without a password, and without what follows '?', which may be a signature."""
+    place = re.sub(r"^(\w+://[^/@:]*:)[^/]*@", r"\1xxx@", store)
+    return re.sub(r"\?.*", "?xxx", place, flags=re.S) if "://" in place else place
 
 
 def run_program(program: str, words: Iterable[str], *, stdin: str | None = None, doing: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ._errors import Error
 from ._html import page_of
-from ._program import find_program, option_words, run_program, store_word, view_json, view_words
+from ._program import find_program, option_words, run_program, shown_store, store_word, view_json, view_words
 
 
 class Record(Mapping[str, Any]):
@@ -90,7 +90,7 @@ def _values_of(text: str) -> dict[str, Any]:
 def _report(command: str, store: str | os.PathLike[str], words: list[str], stdin: str | None,
             program: str | os.PathLike[str] | None) -> Report:
     found, place = find_program(program), store_word(store)
-    title = f"{command} {place}"
+    title = f"{command} {shown_store(place)}"
 
     def run(*more: str) -> str:
         return run_program(found, [command, place, *words, *more], stdin=stdin, doing=title)
@@ -122,7 +122,7 @@ def statistics(store: str | os.PathLike[str], view: Mapping[str, Any] | str | os
     """
     words, stdin = view_words(view)
     found, place = find_program(program), store_word(store)
-    title = f"statistics {place}"
+    title = f"statistics {shown_store(place)}"
     with tempfile.TemporaryDirectory(prefix="batchfs-") as folder:
         file = os.path.abspath(os.fspath(output)) if output is not None else os.path.join(folder, "statistics.json")
         text = run_program(found, ["statistics", place, *words, f"--output={file}", *option_words(options)],
@@ -155,10 +155,10 @@ def view(store: str | os.PathLike[str], *, name: str | None = None, group: str |
     words = option_words(options or {})
     if "window" not in keys and "xbatcher" not in keys:
         starting = [f"--{key}={keys[key]}" for key in ("name", "group") if key in keys]
-        starter = _values_of(run_program(found, ["view", place, *starting, *words], doing=f"looking at {place}"))
+        starter = _values_of(run_program(found, ["view", place, *starting, *words], doing=f"looking at {shown_store(place)}"))
         if "variables" in keys or "tensors" in keys:
             starter.pop("variables", None), starter.pop("tensors", None)
         keys = starter | keys
     run_program(found, ["plan", place, "--view=-", "--json", *words], stdin=view_json(keys),
-                doing=f"checking a view of {place}")
+                doing=f"checking a view of {shown_store(place)}")
     return keys

@@ -26,6 +26,7 @@ from ._program import (
     find_program,
     option_words,
     run_program,
+    shown_store,
     store_word,
     view_words,
 )
@@ -176,7 +177,7 @@ class Server:
     def _run(self) -> None:
         words = ["serve", self.store, *self.view_words, f"--socket={self.socket}", f"--until-unused={_FIRST_READER}",
                  "--background", *self.options]
-        run_program(self.program, words, stdin=self.view, doing=f"opening {self.store}")
+        run_program(self.program, words, stdin=self.view, doing=f"opening {shown_store(self.store)}")
 
 
 def _strings(value: Any) -> Iterator[str]:
