@@ -34,6 +34,16 @@ std::string environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
+/// The certificates of authorities, where they are not where Debian keeps them, as libcurl was
+/// built to expect: a program in a Python wheel runs on other systems. Empty: libcurl's place.
+std::string ca_file() {
+  for (const char* path : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                           "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
+    if (::access(path, R_OK) == 0) return path;
+  return {};
+}
+
 Descriptor opened(int fd) {
   if (fd < 0)
     throw Error(ErrorCode::io, describe_system_error(errno), "the event loop of the HTTP client");
@@ -73,6 +83,7 @@ class HttpClient::Loop {
     settings_.ca_file = environment("SSL_CERT_FILE");
     if (settings_.ca_file.empty()) settings_.ca_file = environment("CURL_CA_BUNDLE");
     settings_.ca_path = environment("SSL_CERT_DIR");
+    if (settings_.ca_file.empty() && settings_.ca_path.empty()) settings_.ca_file = ca_file();
     multi_ = curl_multi_init();
     if (multi_ == nullptr) throw std::bad_alloc();
     curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &Loop::on_socket);
