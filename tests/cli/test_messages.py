@@ -184,3 +184,17 @@ def test_windows_that_wrap_need_the_whole_circle(good, fails, tmp_path):
     view["select"] = {"lon": {"from": 300, "to": 60, "wrap": True}}
     (tmp_path / "v.json").write_text(json.dumps(view))
     assert "part of the circle" in fails(1, "plan", tmp_path / "globe", "--view", tmp_path / "v.json")
+
+
+@pytest.mark.parametrize("words, command, code", [
+    (["inspect", "/nothing/x.zarr"], "inspect", "not_found"),
+    (["inspect", "/dev", "--view"], "inspect", "usage"),
+    (["plan", "/nothing/x.zarr", "--view", "/nothing/v.json"], "plan", "not_found"),
+    (["inspct"], "batchfs", "usage")])
+def test_failures_for_programs_are_json(batchfs, words, command, code):
+    done = batchfs(*words, env=os.environ | {"BATCHFS_ERRORS": "json"})
+    assert done.returncode == (2 if code == "usage" else 1) and done.stdout == b""
+    told = json.loads(done.stderr)
+    assert (told["command"], told["code"]) == (command, code)
+    for_people = batchfs(*words).stderr.decode()
+    assert for_people == f"batchfs: {command} failed: {told['message']}\n"

@@ -161,3 +161,47 @@ def test_it_works_with_every_python_that_it_names(wheel, tmp_path):
     print("tried Python 3.", tried)
     if not tried:
         pytest.skip("no Python that the wheel is for is in PATH")
+
+
+IN_A_ROOT = """set -e
+mount -t proc proc "$1/proc"
+exec chroot "$1" sh -ec '
+! command -v gcc cc nvcc
+cd "$1"
+python3 -m venv --system-site-packages venv
+venv/bin/pip install -q --no-index --no-deps --no-cache-dir *.whl 2>/dev/null
+export PATH="$1/venv/bin:$PATH"
+batchfs --version >&2
+batchfs inspect f.zarr >&2
+exec python open.py f.zarr' sh "$2"
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("release", ["bookworm", "trixie"])
+def test_in_a_debian_without_compilers(wheel, release, tmp_path):
+    """In a root file system of its own, which debootstrap makes beforehand."""
+    root = pathlib.Path(os.environ.get("BATCHFS_ROOTS", "/nothing")) / release
+    if not root.is_dir():
+        pytest.skip("BATCHFS_ROOTS names no folder with root file systems: debootstrap --variant=minbase "
+                    f"--include=python3,python3-numpy,python3-pip,python3-venv {release} FOLDER/{release}")
+    if os.geteuid() != 0:
+        pytest.skip("only root can change the root directory")
+    values = np.random.default_rng(0).normal(size=(10, 6, 5)).astype("f4")
+    place = root / "tmp" / tmp_path.name
+    place.mkdir()
+    try:
+        zarr.create_group(place / "f.zarr").create_array("field", data=values, chunks=(3, 4, 4),
+                                                         dimension_names=["time", "y", "x"])
+        shutil.copy(wheel, place)
+        (place / "open.py").write_text(OPEN)
+        done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", IN_A_ROOT, "sh", root,
+                               f"/tmp/{tmp_path.name}"],
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}, capture_output=True, text=True,
+                              check=False)
+        assert done.returncode == 0, done.stderr
+        _, program, batches, _ = json.loads(done.stdout.splitlines()[-1])
+        assert program.endswith("batchfs/bin/batchfs")
+        assert np.array_equal(np.concatenate([np.array(batch, "f4")[:, 0] for batch in batches]), values)
+    finally:
+        shutil.rmtree(place)

@@ -311,6 +311,20 @@ def test_a_server_ends_at_a_signal_and_takes_its_socket_away(serve):
     assert np.isfinite(batch["t"].numpy()).all()
 
 
+def test_a_server_ends_with_its_last_reader(serve):
+    server = serve("--until-unused", 600)  # which a reader has found by now, and left
+    assert server.process.wait(timeout=20) == 0
+    assert not server.socket.exists()
+
+
+def test_a_server_ends_when_no_reader_comes(store, tmp_path):
+    (tmp_path / "two.json").write_text(json.dumps(VIEWS["two"]))
+    command = [PROGRAM, "serve", store, "--view", tmp_path / "two.json", "--socket", tmp_path / "s", "--until-unused", "0.2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0 and "serving batches at" in done.stderr
+    assert not (tmp_path / "s").exists()
+
+
 def test_a_socket_that_a_killed_server_left_is_taken_over(serve):
     server = serve()
     server.kill()
