@@ -121,6 +121,15 @@ def test_a_view_may_be_a_file_and_a_store_a_url(field, view_file, tmp_path, monk
         assert same(values_of(data), values)
 
 
+def test_a_cache_directory_is_relative_to_the_program(tmp_path, monkeypatch):
+    from batchfs._program import option_words
+
+    monkeypatch.chdir(tmp_path)
+    assert option_words({"cache_dir": "cache", "anon": True, "follow_links": False, "threads": 2, "virtual": ["a=b", "c"],
+                         "tag": None}) == [f"--cache-dir={tmp_path}/cache", "--anon", "--threads=2", "--virtual=a=b",
+                                           "--virtual=c"]
+
+
 def test_ranks_epochs_and_options_are_those_of_every_dataset(field):
     store, values = field
     with batchfs.open(store, view=VIEW | {"epochs": 3}, rank=1, world=2, epoch=2, prefetch=0, memory="32MB", threads=1,
@@ -179,6 +188,8 @@ def test_other_views_options_and_variables_have_other_servers(field, runtime, mo
         assert count(view=dict(reversed(VIEW.items()))) == 1  # the same view
         assert count(view=VIEW | {"batch": {"size": 3}}) == 2
         assert count(threads=1) == 3
+        monkeypatch.chdir(tmp_path)
+        assert count() == 3, "the view names no file"
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://localhost:1")
         assert count() == 4
 
@@ -325,10 +336,11 @@ print(json.dumps(sum(len(batch["field"].numpy()) for batch in data)))
     assert script(text, field[0], json.dumps(VIEW), 0) == 18
 
 
-def test_a_pickled_dataset_opens_the_store_again(field, monkeypatch, tmp_path):
+@pytest.mark.parametrize("view", [VIEW, "view.json"], ids=["keys", "file"])
+def test_a_pickled_dataset_opens_the_store_again(field, view_file, view, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     store, values = field
-    data = batchfs.open("field.zarr", view=VIEW, threads=1)
+    data = batchfs.open("field.zarr", view=view, threads=1)
     iteration = iter(data)
     next(iteration)
     pickled = pickle.dumps(data)

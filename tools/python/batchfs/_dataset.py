@@ -48,6 +48,8 @@ class Dataset:
         if prefetch < 0:
             raise InvalidArgument("prefetch is a number of batches, 0 or more")
         core_device = device_of(device)
+        if options.get("cache_dir") is not None:  # a pickled dataset has the same
+            options["cache_dir"] = os.path.abspath(os.fspath(options["cache_dir"]))
         self._server = _server_of(os.fspath(place), view, device, part, program, options)
         # Without a server `view` is a name: is_store() refuses keys and files.
         name = part if self._server is not None else None if view is None else str(view)
@@ -55,6 +57,8 @@ class Dataset:
             "place": os.fspath(place), "view": view, "device": device, "rank": rank, "world": world,
             "prefetch": prefetch, "mode": mode, "device_memory": device_memory}
         if self._server is not None:
+            if view is not None and not isinstance(view, Mapping):
+                self._arguments["view"] = os.path.abspath(os.fspath(view))
             self._arguments |= options | {"place": self._server.store, "part": part, "program": self._server.program}
 
         def connect(at: str) -> _core.Reader:

@@ -59,7 +59,9 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is None or one is False:
                 continue
-            words.append(option if one is True else f"{option}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+            if isinstance(one, os.PathLike) or name == "cache_dir":
+                one = os.path.abspath(os.fspath(one))
+            words.append(option if one is True else f"{option}={one}")
     return words
 
 

@@ -121,7 +121,7 @@ class Server:
             "files": list(self._files())}
         if self.view is not None:
             known["view"] = json.loads(self.view)
-            known["folder"] = os.getcwd()
+            known["folder"] = os.getcwd() if known["files"] else ""
         text = json.dumps(known, sort_keys=True)
         return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:32]
 
