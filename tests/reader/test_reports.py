@@ -80,7 +80,7 @@ def test_statistics_is_what_the_program_says(store, view_file, tmp_path, per):
 def test_failures_are_those_of_the_program(store, tmp_path):
     for call, kind, told in [
             (lambda: batchfs.inspect(tmp_path / "no.zarr"), batchfs.NotFound, "no.zarr"),
-            (lambda: batchfs.inspect(store, branch="x", tag="y"), batchfs.InvalidArgument, ""),
+            (lambda: batchfs.inspect(store, branch="x", tag="y"), batchfs.InvalidArgument, "branch|tag"),
             (lambda: batchfs.inspect(store, jsn=True), batchfs.InvalidArgument, "no option '--jsn', did you mean '--json'"),
             (lambda: batchfs.plan(store, {"window": {"time": 1}, "batsch": 1}), batchfs.InvalidArgument, r"'batsch'.*\(the view\)"),
             (lambda: batchfs.plan(store, "no.json"), batchfs.NotFound, "the view file '.*/no.json'"),
