@@ -116,7 +116,7 @@ bool Connection::handle(std::span<const std::byte> bytes) {
     throw Error(ErrorCode::invalid_argument, "a message has another length than it says");
   if (header.version == 0)
     throw Error(ErrorCode::not_supported, "there is no version 0 of the protocol");
-  if (!greeted() && header.type != MessageType::hello)
+  if (!greeted() && header.type != MessageType::hello && header.type != MessageType::state)
     throw Error(ErrorCode::invalid_argument, "the first message is not Hello");
   switch (header.type) {
     case MessageType::hello:
@@ -133,6 +133,9 @@ bool Connection::handle(std::span<const std::byte> bytes) {
       break;
     case MessageType::want:
       want(read_exactly<WantMessage>(bytes));
+      break;
+    case MessageType::state:
+      state(read_exactly<StateMessage>(bytes));
       break;
     default:
       throw Error(ErrorCode::not_supported, fmt::format("there is no message of type {}",
@@ -281,6 +284,33 @@ void Connection::want(const WantMessage& message) {
   pump();
 }
 
+void Connection::state(const StateMessage& message) {
+  if (context_.teller == nullptr)
+    throw Error(ErrorCode::not_supported,
+                "this is the socket of a mount; name the mount's directory instead");
+  if (state_asked_)
+    throw Error(ErrorCode::invalid_argument, "a text was asked for before the last one came");
+  if (message.what < StateText::status || message.what > StateText::log)
+    throw Error(ErrorCode::not_supported, fmt::format("there is no text {} of the state",
+                                                      static_cast<unsigned>(message.what)));
+  context_.teller->ask(message.what,
+                       [complete = complete_, id = id_](std::shared_ptr<const MemoryFile> text,
+                                                        std::exception_ptr error) {
+                         complete({id, 0, nullptr, error, std::move(text)});
+                       });
+  state_asked_ = message.what;
+}
+
+/// Throws what went wrong with it.
+void Connection::send_state(const Completion& completion) {
+  if (!state_asked_) return;
+  StateTextMessage message{};
+  message.what = *std::exchange(state_asked_, std::nullopt);
+  if (completion.error) std::rethrow_exception(completion.error);
+  message.length = completion.text->size();
+  queue({message_of(message, MessageType::state_text), {completion.text->fd()}, completion.text});
+}
+
 /// May the stream's next batch be made now?
 bool Connection::may_go_on(const Asked& asked) const {
   const std::size_t under_way = stream_.asked.size() + stream_.unreleased;
@@ -346,6 +376,15 @@ std::uint64_t Connection::ask(Asked asked, std::int64_t rank, std::int64_t world
 }
 
 bool Connection::completed(Completion completion) {
+  if (completion.token == 0) {
+    try {
+      send_state(completion);
+      return flush();
+    } catch (...) {
+      refuse(error_of(std::current_exception()));
+      return false;
+    }
+  }
   const auto it = asked_.find(completion.token);
   if (it == asked_.end()) return true;  // nobody waits for it any more
   it->second.done = true;

@@ -17,6 +17,7 @@
 #include "gpu/handoff/process_share.h"
 #include "gpu/handoff/protocol.h"
 #include "gpu/handoff/shared_view.h"
+#include "gpu/handoff/state_teller.h"
 
 namespace batchfs::handoff {
 
@@ -26,15 +27,17 @@ struct ServerContext {
   std::vector<Delivery*> deliveries;  // in the order of preference
   std::uint64_t held = 0;             // bytes of batches that readers hold or wait for
   std::uint64_t leases = 0;
-  std::uint64_t delivered = 0;  // batches, ever
+  std::uint64_t delivered = 0;    // batches, ever
+  StateTeller* teller = nullptr;  // null: State is refused
 };
 
-/// A batch that a delivery finished, on its way to the server's thread.
+/// A batch that a delivery finished, or a text of the state, on its way to the server's thread.
 struct Completion {
   std::uint64_t connection = 0;
-  std::uint64_t token = 0;
+  std::uint64_t token = 0;  // 0: of a State
   std::shared_ptr<const DeliveredBatch> delivered;
   std::exception_ptr error;
+  std::shared_ptr<const MemoryFile> text{};
 };
 /// Takes completions from any thread; may outlive the server, and then drops them.
 using Complete = std::function<void(Completion)>;
@@ -109,6 +112,8 @@ class Connection {
   void must_have_epoch(std::int64_t epoch) const;
   void release(std::span<const std::byte> message);
   void want(const WantMessage& message);
+  void state(const StateMessage& message);
+  void send_state(const Completion& completion);
 
   void pump();
   bool may_go_on(const Asked& asked) const;
@@ -150,6 +155,7 @@ class Connection {
   std::uint64_t in_host_ = 0;  // of these, those that count in process_
   std::size_t batches_ = 0;    // that count in process_
   std::size_t gets_ = 0;       // of asked_
+  std::optional<StateText> state_asked_;
   std::deque<Outgoing> outgoing_;
   bool short_of_descriptors_ = false;
 };

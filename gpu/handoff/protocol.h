@@ -25,6 +25,11 @@
 //                                             <-       Batch, or Failed
 //                                             <-       Refused   and then the connection ends
 //
+//   any process of the user, with or without Hello
+//   State      which text                     ->
+//                                             <-       StateText; with it, in a descriptor, the
+//                                             text
+//
 // A Batch is leased: its memory stays as it is until the reader releases the lease or its
 // connection ends, which a reader's death does too. A batch that cannot be made is Failed, in its
 // place in the stream; the stream goes on behind it. What the reader does not take is not made: a
@@ -72,7 +77,9 @@ namespace batchfs::handoff {
 
 static_assert(std::endian::native == std::endian::little);
 
-/// Version 2: coordinates come with the Welcome, sample numbers and windows with each Batch.
+/// Version 2: coordinates come with the Welcome, sample numbers and windows with each Batch. State
+/// came later within it: a server that does not know it answers Refused, as to any message that it
+/// does not know.
 inline constexpr std::uint16_t kVersion = 2;
 
 /// The longest message, with its records.
@@ -89,6 +96,8 @@ inline constexpr std::int64_t kMaxWorld = 65536;
 inline constexpr std::int64_t kMaxSamples = 1 << 24;
 /// Dimensions of a view's windows.
 inline constexpr std::uint32_t kMaxWindowDims = 64;
+/// Bytes of a text of StateText.
+inline constexpr std::uint64_t kMaxStateText = std::uint64_t{64} << 20;
 /// Bytes of a view's coordinates. What does not fit is left out.
 inline constexpr std::uint64_t kMaxCoordinates = std::uint64_t{256} << 20;
 
@@ -97,12 +106,14 @@ enum class MessageType : std::uint16_t {
   start = 2,
   get = 3,
   release = 4,
-  want = 5,  // of the reader
+  want = 5,   // of the reader
+  state = 6,  // of who watches
   welcome = 64,
   batch = 65,
   end = 66,
   failed = 67,
-  refused = 68,  // of the server
+  refused = 68,
+  state_text = 69,  // of the server
   setup = 128,
   program = 129,
   ended = 130,  // of the sockets for programs
@@ -287,6 +298,25 @@ struct RefusedMessage {
   std::uint32_t reserved;
 };
 
+/// What a State asks for: the texts of the files in .batchfs of a mount.
+enum class StateText : std::uint32_t { status = 1, metrics = 2, config = 3, trace = 4, log = 5 };
+
+/// One at a time: the next after the answer.
+struct StateMessage {
+  Header header;
+  StateText what;
+  std::uint32_t reserved;
+};
+
+/// With a descriptor: a memory file of at least `length` bytes, at most kMaxStateText. Where there
+/// is no such text, Refused.
+struct StateTextMessage {
+  Header header;
+  StateText what;
+  std::uint32_t reserved;
+  std::uint64_t length;
+};
+
 /// With three descriptors: a memory file with the setup's bytes (gpu/program/program_setup.h),
 /// staging memory, a socket.
 struct SetupMessage {
@@ -321,6 +351,7 @@ static_assert(sizeof(BatchMessage) == 72 && sizeof(MemoryRecord) == 24 &&
               sizeof(TensorRecord) == 24);
 static_assert(sizeof(CoordinatesRecord) == 16 && sizeof(CoordinateRecord) == 16 &&
               sizeof(WindowsRecord) == 8);
+static_assert(sizeof(StateMessage) == 16 && sizeof(StateTextMessage) == 24);
 static_assert(sizeof(SetupMessage) == 32 && sizeof(ProgramMessage) == 24 &&
               sizeof(EndedMessage) == 24);
 static_assert(sizeof(EndMessage) == 16 && sizeof(FailedMessage) == 64 &&

@@ -85,6 +85,11 @@ HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
       inbox_(std::make_shared<Inbox>()) {
   for (const auto& view : options_.views) context_.views.push_back(share_view(view));
   context_.deliveries = options_.deliveries;
+  if (options_.state_text) {
+    teller_ = std::make_unique<StateTeller>(
+        [this](StateText what) { return options_.state_text(*this, what); });
+    context_.teller = teller_.get();
+  }
   events_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (events_ < 0)
     throw Error(ErrorCode::no_memory, fmt::format("epoll: {}", describe_system_error(errno)));
@@ -102,6 +107,7 @@ HandoffServer::~HandoffServer() {
   inbox_->stopping = true;
   inbox_->rouse();
   thread_.join();
+  teller_ = nullptr;  // a text that is being made asks for statistics()
   ::close(events_);
 }
 
@@ -110,7 +116,7 @@ HandoffServer::Statistics HandoffServer::statistics() const {
 }
 
 void HandoffServer::publish() {
-  shown_readers_ = readers_.size();
+  shown_readers_ = readers_.size() - greeting_.size();
   shown_leases_ = context_.leases;
   shown_bytes_ = context_.held;
   shown_delivered_ = context_.delivered;

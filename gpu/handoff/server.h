@@ -39,6 +39,8 @@ class HandoffServer {
         deliveries;  // in the order of preference; outlive the server, and are its alone
     std::size_t most_readers = 512;
     std::chrono::milliseconds greeting_time{10'000};  // for a reader to say Hello
+    /// The texts that State asks for, made in a thread of their own. Empty: State is refused.
+    std::function<std::string(const HandoffServer&, StateText)> state_text{};
     /// Called once, from the server's thread, when the last reader has left, or when none has said
     /// Hello `first_reader_time` after the start. Nobody is accepted any more. Empty: never.
     std::function<void()> on_unused;
@@ -89,6 +91,7 @@ class HandoffServer {
   Log& log_;
   ServerContext context_;
   std::shared_ptr<Inbox> inbox_;
+  std::unique_ptr<StateTeller> teller_;
   int events_ = -1;  // epoll
   const std::size_t most_batches_ = most_batches_of_process();
   std::map<pid_t, std::weak_ptr<ProcessShare>> processes_;

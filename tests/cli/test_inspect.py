@@ -1,6 +1,15 @@
 """batchfs inspect against zarr-python."""
 
+import fcntl
+import http.server
 import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import threading
 
 import numpy as np
 import pytest
@@ -67,7 +76,7 @@ def test_an_array_that_cannot_be_read_does_not_spoil_the_store(good, tmp_path):
 def test_text_shows_every_array_and_the_next_step(good, weather):
     text = good("inspect", weather).decode()
     for name in ("t", "q", "orography", "latitude"):
-        assert f"\n  {name} " in text
+        assert re.search(rf"\n +{name} ", text)
     assert "40 x 3 x 8 x 16" in text
     assert "batchfs view" in text
 
@@ -82,3 +91,146 @@ def test_broken_metadata_is_an_error_or_a_problem(batchfs, tmp_path, content):
     else:
         assert done.returncode == 1
         assert done.stderr.count(b"\n") == 1
+
+
+# ---- values, types and sizes --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def era5(tmp_path_factory, request):
+    """A store with units, packed values, shards and long names."""
+    time = np.arange("2000-01-01", "2000-01-31", np.timedelta64(6, "h"), dtype="M8[ns]")
+    dims = ("time", "latitude", "longitude")
+    values = np.random.default_rng(0).normal(280, 10, (len(time), 37, 72)).astype("f4")
+    ds = xr.Dataset(
+        {"t2m": (dims, values, {"units": "K", "long_name": "2 metre temperature"}),
+         "u10": (dims, values, {"units": "m s**-1", "long_name": "10 metre U wind component " * 5}),
+         "tp": (dims, values - 270, {"units": "m"}),
+         "a_variable_with_a_name_that_is_as_long_as_those_of_cmip": (dims[1:], values[0], {"units": "kg m-2 s-1" * 5})},
+        {"time": time, "latitude": ("latitude", np.linspace(90, -90, 37).astype("f4"), {"units": "degrees_north"}),
+         "longitude": ("longitude", np.arange(0, 360, 5.0), {"units": "degrees_east"}),
+         "step": ("step", np.arange(3).astype("m8[h]").astype("m8[ns]")), "level": ("level", [1000, 850, 500], {"units": "hPa"})})
+    path = tmp_path_factory.mktemp("inspect") / "era5.zarr"
+    encoding = {"tp": {"dtype": "i2", "scale_factor": 0.002, "add_offset": 10.5, "_FillValue": -32767}, "t2m": {"chunks": (24, 37, 72)}}
+    if request.param == 3:
+        encoding["t2m"]["shards"] = (72, 37, 72)
+    ds.to_zarr(path, zarr_format=request.param, encoding=encoding)
+    return path
+
+
+def test_decoded_values_are_xarrays(good, era5):
+    told = inspect(good, era5)["arrays"]
+    opened, stored = xr.open_zarr(era5), zarr.open_group(era5, mode="r")
+    for name, variable in opened.variables.items():
+        assert np.dtype(told[name]["decoded"]["dtype"]) == variable.dtype, name
+        if variable.dtype.kind not in "mM":
+            assert told[name]["decoded"].get("units") == variable.attrs.get("units")
+        assert told[name]["stored_bytes"] == stored[name].nbytes_stored()
+    assert told["tp"]["decoded"]["scale_factor"] == 0.002 and told["tp"]["decoded"]["add_offset"] == 10.5
+    for name in ("latitude", "longitude", "level"):
+        values = opened[name].values
+        assert (told[name]["range"]["first"], told[name]["range"]["last"]) == (values[0], values[-1])
+    assert told["latitude"]["range"]["step"] == -5 and "step" not in told["level"]["range"]
+    assert np.datetime64(told["time"]["range"]["last"]) == opened.time.values[-1]
+    assert told["time"]["range"]["step"] == 6 * 3600 * 10**9
+    assert "range" not in told["t2m"]
+
+
+def test_the_text_says_them(good, era5):
+    text = good("inspect", era5, env=os.environ | {"COLUMNS": "100"}).decode()
+    for words in ("90 to -90 degrees_north, step -5", "0 to 355 degrees_east, step 5", "1000 to 500 hPa", "datetime64[ns]", "0 to 2 h, step 1 h",
+                  "2000-01-01 to 2000-01-30T18:00, step 6 h", "int16 -> float64", "decoded as stored x 0.002 + 10.5, -32767 is missing",
+                  "m s**-1", "2 metre temperature", "MB stored"):
+        assert words in text, text
+    assert ("shards 72 x 37 x 72" in text) == (json.loads(good("inspect", era5, "--json"))["zarr_format"] == 3)
+
+
+def in_terminal(columns, *arguments, **environment):
+    """What the program writes to a terminal of so many columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    own = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "TERM")}
+    process = subprocess.Popen([os.environ.get("BATCHFS", "build/batchfs"), *map(str, arguments)], stdin=slave, stdout=slave,
+                               stderr=subprocess.DEVNULL, env=own | {"TERM": "xterm"} | environment)
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not part:
+            break
+        text += part
+    os.close(master)
+    assert process.wait() == 0
+    return text.decode().replace("\r\n", "\n")
+
+
+def too_wide(text, columns, store):
+    """Lines that are wider, but for paths and commands, which stay whole, and single words."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    return [line for line in plain.split("\n") if len(line) > columns and str(store) not in line and len(line.split()) > 1]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 132])
+def test_lines_fit_the_terminal(era5, columns):
+    text = in_terminal(columns, "inspect", era5)
+    assert too_wide(text, columns, era5) == []
+    assert max(len(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", text).split("\n")) > min(columns, 100) - 25
+    assert in_terminal(132, "inspect", era5, COLUMNS=str(columns)) == text
+
+
+def test_lines_fit_80_columns_in_a_pipe(batchfs, era5):
+    without = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    text = batchfs("inspect", era5, env=without).stdout.decode()
+    assert too_wide(text, 80, era5) == []
+    assert batchfs("inspect", era5, env=without | {"COLUMNS": "80"}).stdout.decode() == text
+
+
+def test_colours_are_for_terminals(good, era5):
+    assert "\x1b[" in in_terminal(80, "inspect", era5)
+    assert "\x1b" not in in_terminal(80, "inspect", era5, NO_COLOR="1")
+    assert "\x1b" not in in_terminal(80, "inspect", era5, TERM="dumb")
+    assert "\x1b[" in in_terminal(80, "inspect", era5, NO_COLOR="")  # empty: as if it were not set
+    assert b"\x1b" not in good("inspect", era5)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", in_terminal(80, "inspect", era5)) == in_terminal(80, "inspect", era5, NO_COLOR="1")
+
+
+def test_sizes_of_a_store_that_cannot_list(good, fails, weather):
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments):
+            super().__init__(*arguments, directory=weather)
+
+        def log_message(self, *_):
+            pass
+
+        def list_directory(self, path):
+            self.send_error(404)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    told = json.loads(good("inspect", url, "--json"))
+    assert all("stored_bytes" not in entry for entry in told["arrays"].values()) and "stored_bytes" not in told
+    assert "cannot do" in fails(1, "inspect", url, "--size")
+    server.shutdown()
+
+
+def test_attributes_that_do_not_decode(good, tmp_path):
+    root = zarr.create_group(tmp_path / "a.zarr", zarr_format=2)
+    root.create_array("odd", shape=(2,), dtype="i4", attributes={"scale_factor": "large"})
+    told = inspect(good, tmp_path / "a.zarr")["arrays"]["odd"]
+    assert "scale_factor" in told["undecoded"] and "unsupported" not in told
+    assert "scale_factor" in good("inspect", tmp_path / "a.zarr").decode()
+
+
+def test_a_coordinate_of_many_chunks_is_read_at_its_ends(good, tmp_path):
+    root = zarr.create_group(tmp_path / "a.zarr")
+    x = root.create_array("x", shape=(1000,), chunks=(1,), dtype="f8", dimension_names=["x"])
+    x[:] = np.arange(1000.0)
+    for number in range(1, 999):
+        (tmp_path / f"a.zarr/x/c/{number}").write_bytes(b"broken")
+    assert inspect(good, tmp_path / "a.zarr")["arrays"]["x"]["range"] == {"first": 0, "last": 999}
+    (tmp_path / "a.zarr/x/c/0").write_bytes(b"broken")
+    assert "range" not in inspect(good, tmp_path / "a.zarr")["arrays"]["x"]

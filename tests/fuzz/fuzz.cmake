@@ -24,7 +24,7 @@ function(batchfs_fuzz name)
   endif()
 endfunction()
 
-add_library(value_text STATIC EXCLUDE_FROM_ALL tools/cli/value_text.cc tools/cli/text.cc)  # of the tools, what reads values
+add_library(value_text STATIC EXCLUDE_FROM_ALL tools/cli/value_text.cc tools/cli/text.cc tools/cli/text_layout.cc)  # of the tools, what reads values
 target_link_libraries(value_text PUBLIC batchfs_dataset)
 
 batchfs_fuzz(metadata batchfs_dataset)

@@ -42,6 +42,8 @@ COVERED = {
     "gpu/stream/device_runner.cu": "tests/gpu/batch_stream_test.cc",
     "gpu/stream/slot_memory.cu": "tests/gpu/batch_stream_test.cc",
     "tools/batchfs.cc": "tests/cli/test_usage.py",
+    "tools/cli/inspect_text.cc": "tests/cli/test_inspect.py",
+    "tools/cli/inspected_array.cc": "tests/cli/test_inspect.py",
     "tools/cli/interruption.cc": "tests/cli/test_scan.py",
     "tools/cli/levels.cc": "tests/conformance/ome_test.py",
     "tools/cli/ome_text.cc": "tests/conformance/ome_test.py",
@@ -80,6 +82,8 @@ COVERED = {
     "tools/service/mount_helper.cc": "tests/packaging/test_mount_helper.py",
     "tools/service/mount_service.cc": "tests/packaging/test_service.py",
     "tools/service/serving.cc": "tests/reader/test_batches.py",
+    "tools/service/serving_state.cc": "tests/reader/test_state.py",
+    "tools/service/state_source.cc": "tests/reader/test_state.py",
     "tools/service/supervisor.cc": "tests/mount/test_recovery.py",
 }
 

@@ -115,7 +115,8 @@ def test_status(mounted, good):
     assert told["batches_assembled"] >= 1
     command = pathlib.Path(f"/proc/{told['pid']}/cmdline").read_bytes().decode()
     assert "batchfs" in command and str(mounted) in command
-    assert "batches assembled" in good("status", mounted).decode()
+    text = good("status", mounted).decode()
+    assert "assembled" in text and "EB" not in text and all(len(line) <= 80 for line in text.splitlines()[1:]), text
     assert ".batchfs" not in names(mounted)
 
 

@@ -23,6 +23,8 @@ class Output {
   /// Throws UsageError when it is a terminal, which wants text: `instead` says what to type.
   void expect_binary(const std::string& instead) const;
 
+  int fd() const { return fd_; }
+
   void write(std::string_view text);
   void write(std::span<const std::byte> bytes);
   void finish();

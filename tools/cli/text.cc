@@ -5,32 +5,23 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
-#include "engine/base/utf8.h"
+#include "tools/cli/text_layout.h"
 
 namespace batchfs {
-
-namespace {
-
-/// Columns that a UTF-8 text takes, to the precision that names of arrays need.
-std::size_t columns(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !is_utf8_tail(c); }));
-}
-
-}  // namespace
 
 std::string Table::text(std::size_t indent) const {
   std::vector<std::size_t> widths;
   for (const auto& row : rows_) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], text_columns(row[i]));
   }
   std::string out;
   for (const auto& row : rows_) {
     std::string line(indent, ' ');
     for (std::size_t i = 0; i < row.size(); ++i) {
       line += row[i];
-      line.append(widths[i] - columns(row[i]) + 2, ' ');
+      line.append(widths[i] - text_columns(row[i]) + 2, ' ');
     }
     line.resize(line.find_last_not_of(' ') + 1);
     out += line + "\n";

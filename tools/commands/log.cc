@@ -1,4 +1,4 @@
-// batchfs log: the last lines of a mount's log, or another level for those to come.
+// batchfs log: the last lines of a daemon's log, or another level for those to come.
 
 #include <cerrno>
 #include <csignal>
@@ -13,14 +13,14 @@
 #include "tools/cli/store_options.h"
 #include "tools/cli/text.h"
 #include "tools/service/log_level_signal.h"
-#include "tools/service/mounts.h"
+#include "tools/service/state_source.h"
 
 namespace batchfs {
 
 namespace {
 
 struct LogOptions {
-  std::string directory, level;
+  std::string place, level;
 };
 
 /// Would this process take the signal for what it is? One that blocks or handles it does; any other
@@ -37,17 +37,16 @@ bool takes_signal(pid_t pid, int signal) {
   return is_batchfs && takes;
 }
 
-pid_t server_of(const std::string& mount) {
-  const std::string path = mount + "/.batchfs/status.json";
-  const Json status = parse_json(read_text_file(path), path);
+pid_t server_of(const StateSource& daemon) {
+  const Json status = daemon.json(handoff::StateText::status);
   const auto pid = status.find("pid");
   if (pid == status.end() || !pid->is_number_integer())
-    throw Error(ErrorCode::corrupt, "tells no process", path);
+    throw Error(ErrorCode::corrupt, "tells no process", daemon.where(handoff::StateText::status));
   return pid->get<pid_t>();
 }
 
-void set_level(const std::string& mount, LogLevel level) {
-  const pid_t pid = server_of(mount);
+void set_level(const StateSource& daemon, LogLevel level) {
+  const pid_t pid = server_of(daemon);
   if (pid <= 0 || !takes_signal(pid, kLogLevelSignal))
     throw Error(ErrorCode::not_supported,
                 "the daemon cannot be reached from here: it runs in another container, or is of "
@@ -64,17 +63,17 @@ void set_level(const std::string& mount, LogLevel level) {
 }
 
 void show(const LogOptions& options, Output& output) {
-  const std::string mount = require_batchfs_mount(options.directory);
-  if (!options.level.empty()) return set_level(mount, *parse_log_level(options.level));
+  const StateSource daemon(options.place);
+  if (!options.level.empty()) return set_level(daemon, *parse_log_level(options.level));
   // The mount may be another user's, and its daemon any program.
-  output.write(printable(read_text_file(mount + "/.batchfs/log"), LineBreaks::keep));
+  output.write(printable(daemon.text(handoff::StateText::log), LineBreaks::keep));
 }
 
 }  // namespace
 
 CommandAction setup_log(CLI::App& app) {
   const auto options = std::make_shared<LogOptions>();
-  app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
+  add_place(app, options->place);
   app.add_option("--level", options->level,
                  "log lines of this level and above from now on: debug, info, warning, error")
       ->type_name("LEVEL")

@@ -14,17 +14,15 @@
 #include "tools/cli/whole_file.h"
 #include "tools/monitor/report_page.h"
 #include "tools/monitor/wait_advice.h"
-#include "tools/service/mounts.h"
+#include "tools/service/state_source.h"
 
 namespace batchfs {
 
 namespace {
 
 struct ReportOptions {
-  std::string directory, output;
+  std::string place, output;
 };
-
-Json read_json(const std::string& path) { return parse_json(read_text_file(path), path); }
 
 std::string local_time() {
   const std::time_t now = std::time(nullptr);
@@ -35,16 +33,15 @@ std::string local_time() {
 }
 
 void make(const ReportOptions& options, Output& output) {
-  const std::string mount = require_batchfs_mount(options.directory);
-  const std::string control = mount + "/.batchfs/";
+  const StateSource daemon(options.place);
   // The trace first: what the statistics count, it may not have yet, but what it has, they do.
   Report report;
-  report.timeline = timeline(read_json(control + "trace.json"));
-  const Json status = read_json(control + "status.json"),
-             config = read_json(control + "config.json");
+  report.timeline = timeline(daemon.json(handoff::StateText::trace));
+  const Json status = daemon.json(handoff::StateText::status),
+             config = daemon.json(handoff::StateText::config);
   const WaitFacts facts = wait_facts(
       report.timeline, status, static_cast<std::int64_t>(std::thread::hardware_concurrency()));
-  report.mount = mount;
+  report.place = daemon.path();
   if (const auto store = config.find("store"); store != config.end() && store->is_string())
     report.store = store->get<std::string>();
   report.made = local_time();
@@ -62,7 +59,7 @@ void make(const ReportOptions& options, Output& output) {
 
 CommandAction setup_report(CLI::App& app) {
   const auto options = std::make_shared<ReportOptions>();
-  app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
+  add_place(app, options->place);
   app.add_option("-o,--output", options->output,
                  "write the page to this file, and its advice to standard output")
       ->type_name("FILE");

@@ -18,6 +18,7 @@
 #include "tools/service/log_level_signal.h"
 #include "tools/service/reader_watch.h"
 #include "tools/service/serving.h"
+#include "tools/service/serving_state.h"
 
 namespace batchfs {
 
@@ -98,10 +99,14 @@ void serve(const ServeOptions& options, StartReport& report) {
   warn_of_memory(views, engine.budget().limit(), log);
   warn_of_samples(views, log);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
+  const ServingState state({options.socket, options.views, engine.budget().limit()}, engine,
+                           *opened.store, gpus, log);
   ending.serving();  // the socket is to be removed at the end
   const handoff::HandoffServer server(
       {.views = views,
        .deliveries = gpus.before(host),
+       .state_text = [&state](const auto& of,
+                              handoff::StateText what) { return state.text(of, what); },
        .on_unused =
            options.until_unused > 0 ? std::function<void()>([&ending] { ending.end(); }) : nullptr,
        .first_reader_time = std::chrono::ceil<std::chrono::milliseconds>(

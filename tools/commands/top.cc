@@ -1,4 +1,4 @@
-// batchfs top: what a mount does, live.
+// batchfs top: what a mount or a server does, live.
 
 #include <atomic>
 #include <chrono>
@@ -12,11 +12,10 @@
 
 #include "engine/base/json_text.h"
 #include "tools/cli/command.h"
-#include "tools/cli/store_options.h"
 #include "tools/cli/terminal.h"
 #include "tools/monitor/activity.h"
 #include "tools/monitor/top_screen.h"
-#include "tools/service/mounts.h"
+#include "tools/service/state_source.h"
 
 namespace batchfs {
 
@@ -25,34 +24,28 @@ namespace {
 constexpr char kCtrlC = 3, kCtrlD = 4;
 
 struct TopOptions {
-  std::string directory;
+  std::string place;
   double interval = 1;
   bool once = false, json = false;
 };
 
-Json look_at(const std::string& mount) {
-  const std::string path = mount + "/.batchfs/status.json";
-  return parse_json(read_text_file(path), path);
-}
-
 /// "/mnt/era5  s3://bucket/era5.zarr".
-std::string title_of(const std::string& mount) {
-  const std::string path = mount + "/.batchfs/config.json";
-  const Json config = parse_json(read_text_file(path), path);
+std::string title_of(const StateSource& daemon) {
+  const Json config = daemon.json(handoff::StateText::config);
   const auto store = config.find("store");
-  return mount +
+  return daemon.path() +
          (store != config.end() && store->is_string() ? "  " + store->get<std::string>() : "");
 }
 
-/// Looks at the mount from a thread of its own: a mount that hangs must not hold up the keyboard.
+/// Looks at the daemon from a thread of its own: one that hangs must not hold up the keyboard.
 class Watcher {
  public:
-  Watcher(std::string mount, std::chrono::duration<double> interval) {
-    std::thread([shared = shared_, mount = std::move(mount), interval] {
-      run(*shared, mount, interval);
+  Watcher(StateSource daemon, std::chrono::duration<double> interval) {
+    std::thread([shared = shared_, daemon = std::move(daemon), interval] {
+      run(*shared, daemon, interval);
     }).detach();
   }
-  /// Does not wait: a look that the mount does not answer cannot be taken back.
+  /// Does not wait: a look that the daemon does not answer cannot be taken back.
   ~Watcher() { shared_->stop = true; }
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -63,6 +56,7 @@ class Watcher {
   struct State {
     std::optional<Activity> activity;
     std::string problem;  // why there is nothing newer
+    bool ended = false;
   };
   State state() {
     std::uint64_t count;
@@ -80,17 +74,18 @@ class Watcher {
     ~Shared() { ::close(woken); }
   };
 
-  static void run(Shared& shared, const std::string& mount,
+  static void run(Shared& shared, const StateSource& daemon,
                   std::chrono::duration<double> interval) {
     Json earlier;
     while (!shared.stop) {
       State next;
       try {
-        Json later = look_at(mount);
+        Json later = daemon.json(handoff::StateText::status);
         if (!earlier.is_null()) next.activity = activity(earlier, later);
         earlier = std::move(later);
       } catch (const Error& error) {
         next.problem = error.why();
+        next.ended = daemon.has_ended(error);
       }
       if (next.activity || !next.problem.empty()) {
         const std::lock_guard lock(shared.mutex);
@@ -107,9 +102,9 @@ class Watcher {
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
-void show_live(const TopOptions& options, const std::string& mount, const std::string& title) {
+void show_live(const TopOptions& options, const StateSource& daemon, const std::string& title) {
   Terminal terminal;
-  Watcher watcher(mount, std::chrono::duration<double>(options.interval));
+  Watcher watcher(daemon, std::chrono::duration<double>(options.interval));
   Watcher::State shown;
   for (;;) {
     const Terminal::Size size = terminal.size();
@@ -127,18 +122,17 @@ void show_live(const TopOptions& options, const std::string& mount, const std::s
         (input.key == 'q' || input.key == kCtrlC || input.key == kCtrlD))
       return;
     if (input.event == Terminal::Event::none) shown = watcher.state();
-    if (!shown.problem.empty() && !mounted_type(mount))
-      throw Error(ErrorCode::not_found, "the mount has ended", mount);
+    if (shown.ended) throw Error(ErrorCode::not_found, "it has ended", daemon.path());
   }
 }
 
 void show(const TopOptions& options, Output& output) {
-  const std::string mount = require_batchfs_mount(options.directory);
-  if (!options.once && !options.json) return show_live(options, mount, title_of(mount));
-  const std::string title = title_of(mount);
-  const Json earlier = look_at(mount);
+  const StateSource daemon(options.place);
+  const std::string title = title_of(daemon);
+  if (!options.once && !options.json) return show_live(options, daemon, title);
+  const Json earlier = daemon.json(handoff::StateText::status);
   std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
-  const Activity now = activity(earlier, look_at(mount));
+  const Activity now = activity(earlier, daemon.json(handoff::StateText::status));
   if (options.json) return output.write(json_text(activity_json(now)) + "\n");
   for (const std::string& line : top_screen(now, title, 0, 0)) output.write(line + "\n");
 }
@@ -147,7 +141,7 @@ void show(const TopOptions& options, Output& output) {
 
 CommandAction setup_top(CLI::App& app) {
   const auto options = std::make_shared<TopOptions>();
-  app.add_option("DIR", options->directory, "where it is mounted")->required()->type_name("");
+  add_place(app, options->place);
   app.add_option("--interval", options->interval, "seconds between updates; the default is 1")
       ->check(CLI::Range(0.1, 3600.0))
       ->type_name("SECONDS");

@@ -114,6 +114,19 @@ Activity activity(const Json& earlier_look, const Json& later) {
   return a;
 }
 
+std::vector<Activity::Reader> recent_readers(const Json& status) {
+  std::vector<Activity::Reader> readers;
+  for (const Json& stream : list_field(status, "streams")) {
+    if (!stream.is_object()) continue;
+    Activity::Reader reader = reader_activity(Json::object(), stream, Growth(1));
+    reader.batches = number_field(stream, "batches_per_second");
+    reader.bytes = number_field(stream, "bytes_per_second");
+    reader.wait_share = number_field(stream, "wait_share");
+    readers.push_back(std::move(reader));
+  }
+  return readers;
+}
+
 Json activity_json(const Activity& a) {
   Json readers = Json::array(), gpus = Json::array();
   for (const Activity::Reader& r : a.readers)

@@ -49,6 +49,9 @@ struct Activity {
 /// `earlier` may be null: everything since the mount began. What status.json does not have is 0.
 Activity activity(const Json& earlier, const Json& later);
 
+/// The readers with the rates of the last seconds, as status.json itself has them.
+std::vector<Activity::Reader> recent_readers(const Json& status);
+
 /// For programs. Keys are only ever added.
 Json activity_json(const Activity& activity);
 

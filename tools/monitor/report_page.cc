@@ -111,8 +111,8 @@ std::string html(const std::string& text) {
 std::string report_page(const Report& r) {
   std::string page =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>batchfs: " +
-      html(r.mount) + "</title>\n<style>" + kStyle + "</style></head><body>\n";
-  page += "<h1>Where readers wait: " + html(r.mount) + "</h1>\n<p class=\"of\">" + html(r.store) +
+      html(r.place) + "</title>\n<style>" + kStyle + "</style></head><body>\n";
+  page += "<h1>Where readers wait: " + html(r.place) + "</h1>\n<p class=\"of\">" + html(r.store) +
           " &middot; " + html(r.made) +
           fmt::format(
               " &middot; pictures: the last {:.0f} s &middot; figures: since the mount began, {} "

@@ -11,7 +11,7 @@
 namespace batchfs {
 
 struct Report {
-  std::string mount, store, made;  // made: when
+  std::string place, store, made;  // made: when
   Timeline timeline;
   Activity activity;  // since the mount began
   double decode_amplification = 0, fetch_amplification = 0;

@@ -13,16 +13,6 @@ namespace batchfs {
 
 namespace {
 
-std::string rate_text(double bytes) {
-  return format_size(static_cast<std::uint64_t>(std::max(0.0, bytes))) + "/s";
-}
-
-std::string uptime_text(double seconds) {
-  const auto s = static_cast<std::int64_t>(std::clamp(seconds, 0.0, 1e12));
-  const std::string clock = fmt::format("{}:{:02}:{:02}", s / 3600 % 24, s / 60 % 60, s % 60);
-  return s >= 86400 ? fmt::format("{} d {}", s / 86400, clock) : clock;
-}
-
 std::string store_line(const Activity& a) {
   if (!a.remote) return fmt::format("Store    {} read, on this machine", rate_text(a.fetched));
   std::string line = fmt::format("Store    {}  {:.0f} requests/s  in flight {} of {}",
@@ -67,15 +57,16 @@ constexpr Column kColumns[] = {
     {"FAILED", [](const Activity::Reader& r) { return std::to_string(r.failures); }},
 };
 
-std::vector<std::string> readers_table(const Activity& a, std::size_t most, int spared) {
+std::vector<std::string> table_of(const std::vector<Activity::Reader>& readers, std::size_t most,
+                                  int spared) {
   std::vector<std::string> heading;
   for (const Column& column : kColumns)
     if (column.spared == 0 || column.spared > spared) heading.emplace_back(column.heading);
   Table table(heading);
-  for (std::size_t i = 0; i < std::min(most, a.readers.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(most, readers.size()); ++i) {
     std::vector<std::string> row;
     for (const Column& column : kColumns)
-      if (column.spared == 0 || column.spared > spared) row.push_back(column.text(a.readers[i]));
+      if (column.spared == 0 || column.spared > spared) row.push_back(column.text(readers[i]));
     table.add(std::move(row));
   }
   std::vector<std::string> lines = split(table.text(0), '\n');
@@ -83,18 +74,28 @@ std::vector<std::string> readers_table(const Activity& a, std::size_t most, int 
   return lines;
 }
 
-/// As much of it as the columns hold; 0: all.
-std::vector<std::string> fitting_table(const Activity& a, std::size_t most, std::size_t columns) {
+}  // namespace
+
+std::string rate_text(double bytes) {
+  return format_size(static_cast<std::uint64_t>(std::max(0.0, bytes))) + "/s";
+}
+
+std::string uptime_text(double seconds) {
+  const auto s = static_cast<std::int64_t>(std::clamp(seconds, 0.0, 1e12));
+  const std::string clock = fmt::format("{}:{:02}:{:02}", s / 3600 % 24, s / 60 % 60, s % 60);
+  return s >= 86400 ? fmt::format("{} d {}", s / 86400, clock) : clock;
+}
+
+std::vector<std::string> reader_lines(const std::vector<Activity::Reader>& readers,
+                                      std::size_t most, std::size_t columns) {
   for (int spared = 0;; ++spared) {
-    std::vector<std::string> lines = readers_table(a, most, spared);
+    std::vector<std::string> lines = table_of(readers, most, spared);
     const bool fits = std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
       return cut_to(line, columns) == line;
     });
     if (columns == 0 || fits || spared == static_cast<int>(std::size(kColumns))) return lines;
   }
 }
-
-}  // namespace
 
 std::string duration_text(double seconds) {
   if (!(seconds > 0)) return "0";
@@ -136,7 +137,8 @@ std::vector<std::string> top_screen(const Activity& a, const std::string& title,
   if (a.readers.empty()) {
     lines.emplace_back("No batch was read yet.");
   } else {
-    for (std::string& line : fitting_table(a, room, columns)) lines.push_back(std::move(line));
+    for (std::string& line : reader_lines(a.readers, room, columns))
+      lines.push_back(std::move(line));
     if (a.readers.size() > room)
       lines.push_back(fmt::format("and {} more", a.readers.size() - room));
   }

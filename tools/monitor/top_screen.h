@@ -14,6 +14,15 @@ namespace batchfs {
 std::vector<std::string> top_screen(const Activity& activity, const std::string& title,
                                     std::size_t columns, std::size_t rows);
 
+/// A heading and a line for each of the first `most` readers, without the least important columns
+/// where `columns` (0: any number) are too few for all.
+std::vector<std::string> reader_lines(const std::vector<Activity::Reader>& readers,
+                                      std::size_t most, std::size_t columns);
+
+/// "1.2 GB/s".
+std::string rate_text(double bytes);
+/// "1:02:03", "2 d 1:02:03".
+std::string uptime_text(double seconds);
 /// "2.4 ms": three digits and the unit that fits.
 std::string duration_text(double seconds);
 /// The first `columns` characters of UTF-8 text; a character that is cut is left out.

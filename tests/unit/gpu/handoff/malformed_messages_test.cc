@@ -46,13 +46,15 @@ TEST_F(Malformed, LengthsThatDoNotFit) {
               HasSubstr("length"));
   EXPECT_THAT(answer(StartMessage{}, MessageType::start, 3), HasSubstr("short"));
   EXPECT_THAT(answer(ReleaseMessage{{}, 5, 0}, MessageType::release), HasSubstr("length"));
+  EXPECT_THAT(answer(StateMessage{}, MessageType::state, sizeof(StateMessage), 8),
+              HasSubstr("length"));
   EXPECT_THAT(answer(ReleaseMessage{{}, UINT32_MAX, 0}, MessageType::release), HasSubstr("length"));
   EXPECT_THAT(answer(ReleaseMessage{{}, 0, 0}, MessageType::release, 60'000),
               HasSubstr("too long"));
 }
 
 TEST_F(Malformed, TypesThatThereAreNot) {
-  for (const int type : {0, 6, 64, 65, 68, 99, 65535})
+  for (const int type : {0, 7, 64, 65, 68, 99, 65535})
     EXPECT_THAT(answer(StartMessage{}, static_cast<MessageType>(type)), HasSubstr("type")) << type;
   EXPECT_THAT(answer(HelloMessage{}, MessageType::hello), HasSubstr("once"));
 }

@@ -16,7 +16,7 @@ TEST(ReportPage, EscapesHtml) {
 
 Report sample() {
   Report report;
-  report.mount = "/mnt/<era5>";
+  report.place = "/mnt/<era5>";
   report.store = "s3://a&b";
   report.made = "today";
   report.timeline.seconds = 10;

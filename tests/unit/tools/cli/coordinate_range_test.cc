@@ -1,0 +1,50 @@
+#include "tools/cli/coordinate_range.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/engine/dataset/memory_data.h"
+
+namespace batchfs {
+namespace coordinate_range_test {
+
+std::string text_of(const MemoryData& data, const std::string& name,
+                    const std::string& units = "") {
+  const auto dataset = data.dataset();
+  const auto range = coordinate_range(dataset->variable(name));
+  return range ? range_text(*range, units) : "none";
+}
+
+TEST(CoordinateRange, HasBothEndsAndTheStepBetweenNeighbours) {
+  MemoryData data;
+  data.index<double>("lat", "<f8", {90, 60, 30})
+      .index<float>("x", "<f4", {0, 0.1F, 0.2F, 0.3F})
+      .index<std::int64_t>("level", "<i8", {1000, 850, 500})
+      .index<double>("one", "<f8", {7.5});
+  EXPECT_EQ(text_of(data, "lat", "degrees_north"), "90 to 30 degrees_north, step -30");
+  EXPECT_EQ(text_of(data, "x"), "0 to 0.3, step 0.1");
+  EXPECT_EQ(text_of(data, "level", "hPa"), "1000 to 500 hPa");
+  EXPECT_EQ(text_of(data, "one"), "7.5");
+}
+
+TEST(CoordinateRange, TimesAreDates) {
+  MemoryData data;
+  data.add<std::int64_t>("time", "<i8", {"time"}, {3}, {0, 6, 12},
+                         {{"units", "hours since 2000-01-01"}})
+      .add<std::int64_t>("far", "<i8", {"far"}, {2}, {0, 1}, {{"units", "days since 3000-01-01"}});
+  EXPECT_EQ(text_of(data, "time"), "2000-01-01 to 2000-01-01T12:00, step 6 h");
+  // What datetime64[ns] does not hold stays numbers.
+  EXPECT_EQ(text_of(data, "far"), "0 to 1, step 1");
+}
+
+TEST(CoordinateRange, WithoutOrWithTooManyElements) {
+  MemoryData data;
+  data.declare("long", "<f8", {"long"}, {std::int64_t{1} << 40}, {1 << 20}, Json::object(), 3.0)
+      .declare("coarse", "<f8", {"coarse"}, {1 << 28}, {1 << 28}, Json::object(), 3.0)
+      .declare("empty", "<f8", {"empty"}, {0}, {1});
+  EXPECT_EQ(text_of(data, "long"), "nan");     // both ends, which are missing
+  EXPECT_EQ(text_of(data, "coarse"), "none");  // 2 GB for one value
+  EXPECT_EQ(text_of(data, "empty"), "none");
+}
+
+}  // namespace coordinate_range_test
+}  // namespace batchfs

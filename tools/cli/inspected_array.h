@@ -1,0 +1,55 @@
+#pragma once
+// An array of a store as `batchfs inspect` describes it: its chunks, what its values are decoded
+// to, its size in the store, and why it cannot be read.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/array/array.h"
+#include "tools/cli/coordinate_range.h"
+#include "tools/cli/store_options.h"
+
+namespace batchfs {
+
+struct InspectedArray {
+  const ArrayMetadata* metadata;
+  std::string name;  // the last part of its path; "values" at the root
+  std::vector<std::string> dims;
+  ChunkGrid grid;  // chunks that can be read alone: in shards, the inner chunks
+  bool sharded = false;
+  std::optional<std::uint64_t> bytes;   // decoded; nullopt for variable lengths
+  std::optional<std::uint64_t> stored;  // nullopt: not measured
+  std::string unsupported;
+  std::vector<std::pair<std::string, std::string>> fields;  // variables and their types
+  std::optional<CfDecoding> cf;          // nullopt: values cannot be read, or not be decoded
+  std::string undecoded;                 // why attributes do not decode it
+  std::shared_ptr<const Array> array;    // of coordinates, else null
+  std::optional<CoordinateRange> range;  // of coordinates whose values were read
+
+  /// The coordinate of its only dimension?
+  bool is_coordinate() const { return dims.size() == 1 && dims.front() == name; }
+  /// A text among its attributes, safe to show; empty where there is none.
+  std::string attribute(const char* key) const;
+  /// Of the values as they are decoded.
+  const DataType& type() const;
+};
+
+/// `metadata` is of `opened.hierarchy`, which outlives the result. Reads no values.
+InspectedArray inspect_array(const OpenedStore& opened, const ArrayMetadata& metadata);
+
+/// Reads values of the first 64 coordinates, several at a time, see coordinate_range().
+void read_ranges(std::vector<InspectedArray>& arrays);
+
+/// Which arrays measure_stored() measures.
+enum class Measure : std::uint8_t {
+  quickly,  // of local stores, those that can be listed within half a second, all together
+  all,
+};
+/// Sets `stored`. Throws not_supported where all are to be measured and the store cannot list.
+void measure_stored(Store& store, std::vector<InspectedArray>& arrays, Measure which);
+
+}  // namespace batchfs

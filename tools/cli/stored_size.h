@@ -1,0 +1,22 @@
+#pragma once
+// How many bytes an array takes in its store.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/store/store.h"
+
+namespace batchfs {
+
+/// Bytes of all objects below `path`, metadata included, as zarr-python's nbytes_stored() counts
+/// them. Lists, and requests the size of each object: for remote stores `threads` at a time.
+/// nullopt where the store cannot list, the listing is too long, an object cannot be looked at, or
+/// `deadline` passes.
+std::optional<std::uint64_t> stored_size(
+    Store& store, const std::string& path,
+    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max(),
+    int threads = 1);
+
+}  // namespace batchfs
