@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 import pytest
+import zarr
 from watching import eventually
 
 PROGRAM = os.environ.get("BATCHFS", str(pathlib.Path(__file__).resolve().parents[2] / "build" / "batchfs"))
@@ -60,6 +61,42 @@ def test_a_store(batchfs, weather):
     checks = {check["topic"]: check for check in run(batchfs, weather, "--json")}
     assert checks["store"]["state"] == "ok" and "arrays" in checks["store"]["found"]
     assert checks["latency"]["state"] == "ok"
+
+
+def test_a_chunk_and_a_batch_are_timed(batchfs, weather):
+    checks = {check["topic"]: check for check in run(batchfs, weather, "--json")}
+    assert checks["chunk"]["state"] == "ok" and "fetched in" in checks["chunk"]["found"]
+    assert checks["batch"]["state"] == "ok" and "samples in" in checks["batch"]["found"]
+    assert f"batchfs view {weather}" in checks["batch"]["next"]
+
+
+def test_a_damaged_chunk(batchfs, weather, tmp_path):
+    shutil.copytree(weather, tmp_path / "a.zarr")
+    for chunk in (tmp_path / "a.zarr").rglob("*"):
+        if chunk.is_file() and chunk.parent.name != "a.zarr" and "coordinate" not in chunk.name and not chunk.name.startswith((".z", "zarr.")):
+            chunk.write_bytes(b"broken")
+    checks = {check["topic"]: check for check in run(batchfs, tmp_path / "a.zarr", "--json")}
+    assert checks["store"]["state"] == "ok"
+    assert checks["chunk"]["state"] == "problem" and "batchfs check" in checks["chunk"]["next"]
+    assert "batch" not in checks
+
+
+def test_a_store_without_variables(batchfs, tmp_path):
+    zarr.create_group(tmp_path / "a.zarr")
+    checks = {check["topic"]: check for check in run(batchfs, tmp_path / "a.zarr", "--json")}
+    assert checks["chunk"]["state"] == "note" and "batchfs inspect" in checks["chunk"]["next"]
+
+
+@pytest.mark.parametrize("store, options, words", [
+    ("nothing.zarr", [], "check the path"),
+    ("http://127.0.0.1:9/x.zarr", ["--retries", "0", "--timeout", "2"], "check the network"),
+    ("s3://bucket/x.zarr", ["--endpoint", "http://127.0.0.1:9", "--anon", "--retries", "0", "--timeout", "2"], "--endpoint"),
+])
+def test_the_next_step_fits_the_error(batchfs, tmp_path, monkeypatch, store, options, words):
+    monkeypatch.chdir(tmp_path)
+    checks = run(batchfs, store, "--json", *options)
+    (failed,) = [check for check in checks if check["topic"] in ("store", "credentials")]
+    assert failed["state"] == "problem" and words in failed["next"]
 
 
 def test_a_store_that_is_not_there(batchfs, tmp_path):

@@ -19,7 +19,7 @@ def read_server(server):
     for batch in reader:
         batch["t"].numpy()
     yield server
-    reader.close()
+    del reader
 
 
 def good(*arguments):
@@ -57,6 +57,7 @@ def test_report(read_server, tmp_path):
     advice = good("report", read_server.socket, "-o", tmp_path / "report.html").decode()
     page = (tmp_path / "report.html").read_text()
     assert page.startswith("<!DOCTYPE html>") and advice.strip() and "two 0/1" in page
+    assert "by the kernel" not in advice
 
 
 def test_log_and_its_level(serve):

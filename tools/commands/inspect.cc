@@ -6,11 +6,11 @@
 #include "engine/zarr/revision_text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/groups.h"
-#include "tools/cli/inspect_text.h"
 #include "tools/cli/levels.h"
 #include "tools/cli/ome_text.h"
 #include "tools/cli/text.h"
 #include "tools/cli/value_text.h"
+#include "tools/inspect/inspect_text.h"
 
 namespace batchfs {
 

@@ -39,8 +39,9 @@ void make(const ReportOptions& options, Output& output) {
   report.timeline = timeline(daemon.json(handoff::StateText::trace));
   const Json status = daemon.json(handoff::StateText::status),
              config = daemon.json(handoff::StateText::config);
-  const WaitFacts facts = wait_facts(
-      report.timeline, status, static_cast<std::int64_t>(std::thread::hardware_concurrency()));
+  WaitFacts facts = wait_facts(report.timeline, status,
+                               static_cast<std::int64_t>(std::thread::hardware_concurrency()));
+  facts.passthrough = facts.passthrough || daemon.is_socket();  // which is of mounts alone
   report.place = daemon.path();
   if (const auto store = config.find("store"); store != config.end() && store->is_string())
     report.store = store->get<std::string>();

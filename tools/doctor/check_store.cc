@@ -49,6 +49,12 @@ std::optional<double> usual_latency(Store& store) {
   return std::nullopt;
 }
 
+/// Is it in a store that asks for credentials?
+bool is_cloud(const std::string& store) {
+  return store.find("s3://") != std::string::npos || store.find("gs://") != std::string::npos ||
+         store.find("az://") != std::string::npos;
+}
+
 /// A text of a mount. Throws after a while where nobody answers.
 std::string read_soon(const std::string& path) {
   if (auto text = answer_within(kAnswerTimeout, [path] { return read_text_file(path); }))
@@ -58,6 +64,35 @@ std::string read_soon(const std::string& path) {
 }
 
 }  // namespace
+
+std::string next_step(const Error& error, const std::string& store, const std::string& damaged) {
+  const bool remote = store.find("://") != std::string::npos && !store.starts_with("file://");
+  switch (error.code()) {
+    case ErrorCode::not_found:
+      return remote
+                 ? "check the URL; a prefix of a bucket must hold zarr.json, .zgroup or .zmetadata"
+                 : "check the path; a store is the directory that holds zarr.json or .zgroup";
+    case ErrorCode::access_denied:
+      if (store.find("s3://") != std::string::npos)
+        return "choose credentials with --profile or AWS_PROFILE, or --anon for public data";
+      if (store.find("gs://") != std::string::npos)
+        return "run `gcloud auth application-default login`, or use --anon for public data";
+      if (store.find("az://") != std::string::npos)
+        return "set AZURE_STORAGE_ACCOUNT and a key or a token, or use --anon for public data";
+      return "read it as a user who may: `ls -l` shows who that is";
+    case ErrorCode::timed_out:
+    case ErrorCode::io:
+      return remote ? "check the network and HTTPS_PROXY; --endpoint for a server of your own; "
+                      "--timeout and --retries for a slow one"
+                    : "check the disk: `dmesg` says what it reports";
+    case ErrorCode::no_memory:
+      return "give more with --memory";
+    case ErrorCode::stale:
+      return "the store is being written; try again when that is done";
+    default:
+      return damaged;
+  }
+}
 
 Checks check_store(const StoreOptions& options) {
   using enum Check::State;
@@ -83,9 +118,16 @@ Checks check_store(const StoreOptions& options) {
                         duration_text(*latency) + " for a small object",
                         slow ? "use --cache-dir, or a machine near the store" : ""});
     }
+    if (is_cloud(options.store))
+      checks.push_back({ok, "credentials",
+                        options.config.anon ? "none are used (--anon)" : "the store accepts them",
+                        ""});
+    const Checks more = check_reading(opened, options);
+    checks.insert(checks.end(), more.begin(), more.end());
   } catch (const Error& error) {
-    checks.push_back(
-        {problem, "store", printable(error.what()), "see STORES AND CREDENTIALS in batchfs(1)"});
+    const bool refused = error.code() == ErrorCode::access_denied && is_cloud(options.store);
+    checks.push_back({problem, refused ? "credentials" : "store", printable(error.what()),
+                      next_step(error, options.store)});
   }
   return checks;
 }

@@ -34,8 +34,14 @@ std::string chosen(const std::string& choices);
 Checks check_gpu();
 /// How batches get to readers: the modes server, client and shm.
 Checks check_handoff();
-/// Opens the store, and reads what it needs for that a few times over.
+/// Opens the store, reads what it needs for that a few times over, then a chunk and a batch.
 Checks check_store(const StoreOptions& options);
+/// Times of one chunk and of the first batch of a starter view.
+Checks check_reading(const OpenedStore& opened, const StoreOptions& options);
+/// What to do after an error of a store. `store` as the user typed it; `damaged`: after errors of
+/// its contents.
+std::string next_step(const Error& error, const std::string& store,
+                      const std::string& damaged = "`batchfs inspect STORE` shows what is there");
 /// Is the mount well?
 Checks check_mount(const std::string& directory);
 /// Mounts a small store of its own and reads it in each way.

@@ -9,6 +9,9 @@
 
 namespace batchfs {
 
+/// A reader that has not asked for a batch for so long is called idle.
+inline constexpr double kIdleSeconds = 10;
+
 /// Rates are per second, between the two looks. A daemon that was started anew in between counts
 /// from its start.
 struct Activity {

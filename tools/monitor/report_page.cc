@@ -15,15 +15,18 @@ namespace {
 
 constexpr const char* kStyle = R"(
 :root { color-scheme: light dark; --text: #1d2733; --back: #fff; --soft: #6b7785; --line: #d5dbe1; --wait: #d1495b;
-  --use: #7fb685; --fetch: #3d7ea6; --decode: #e0a030; }
-@media (prefers-color-scheme: dark) { :root { --text: #e4e8ec; --back: #14181d; --soft: #93a0ad; --line: #333c46; } }
+  --use: #7fb685; --idle: #b9c2cb; --fetch: #3d7ea6; --decode: #e0a030; }
+@media (prefers-color-scheme: dark) { :root { --idle: #4b5661; --text: #e4e8ec; --back: #14181d; --soft: #93a0ad; --line: #333c46; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 1080px; margin: 2em auto; padding: 0 1em; }
 h1 { font-size: 1.5em; margin-bottom: 0; } h2 { font-size: 1.15em; margin: 1.8em 0 .3em; }
 p.of { color: var(--soft); margin-top: .2em; } li { margin: .4em 0; }
 table { border-collapse: collapse; } td, th { padding: .2em .9em .2em 0; text-align: left; border-bottom: 1px solid var(--line); }
-td.n, th.n { text-align: right; } svg { width: 100%; height: auto; } svg text { fill: var(--soft); font-size: 11px; }
-.wait { fill: var(--wait); } .use { fill: var(--use); } .fetch { fill: var(--fetch); } .decode { fill: var(--decode); }
-.axis { stroke: var(--line); } .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 1em; }
+td.n, th.n { text-align: right; white-space: nowrap; } tr.idle td { color: var(--soft); }
+.wide { overflow-x: auto; } svg { width: 100%; min-width: 600px; max-width: 960px; height: auto; display: block; }
+svg text { fill: var(--soft); font-size: 12px; } h1, p.of { overflow-wrap: anywhere; }
+.wait { fill: var(--wait); } .use { fill: var(--use); } .idle { fill: var(--idle); } .fetch { fill: var(--fetch); } .decode { fill: var(--decode); }
+.axis { stroke: var(--line); } .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 0; } .key + span { margin-right: 1.2em; }
+@media print { body { max-width: none; margin: 0; } svg { min-width: 0; } h2 { break-after: avoid; } .wide { overflow: visible; break-inside: avoid; } }
 )";
 
 std::string row(const std::string& name, const std::string& value) {
@@ -54,30 +57,35 @@ std::string figures(const Report& r) {
     rows += row("Requests",
                 fmt::format("{:.0f}/s, {} repeated, {} failed", a.requests, a.retries, a.failures));
   rows += row("Errors", format_count(a.errors));
-  return "<table>" + rows + "</table>\n";
+  return "<div class=\"wide\"><table>" + rows + "</table></div>\n";
 }
 
 std::string readers_table(const Activity& a) {
   std::string text =
-      "<table><tr><th>Reader</th><th class=\"n\">Rank</th><th class=\"n\">Epoch</th><th "
+      "<div class=\"wide\"><table><tr><th>Reader</th><th class=\"n\">Rank</th><th "
+      "class=\"n\">Epoch</th><th "
       "class=\"n\">Batch</th>"
       "<th class=\"n\">Batches/s</th><th class=\"n\">Rate</th><th class=\"n\">Waited</th>"
-      "<th class=\"n\">Median wait</th><th class=\"n\">99 % below</th></tr>\n";
+      "<th class=\"n\">Median wait</th><th class=\"n\">99 % below</th><th "
+      "class=\"n\">State</th></tr>\n";
   for (const Activity::Reader& r : a.readers) {
-    text += "<tr><td>" + html(r.view + " (" + r.format + ")") + "</td>";
+    const bool idle = r.idle > kIdleSeconds;
+    text += std::string(idle ? "<tr class=\"idle\">" : "<tr>") + "<td>" +
+            html(r.view + " (" + r.format + ")") + "</td>";
     for (const std::string& cell :
          {fmt::format("{} of {}", r.rank, r.world), std::to_string(r.epoch),
           fmt::format("{} of {}", r.batch, r.epoch_batches), fmt::format("{:.1f}", r.batches),
           rate(r.bytes), fmt::format("{:.0f} %", 100 * r.wait_share), duration_text(r.median),
-          duration_text(r.p99)})
+          duration_text(r.p99), idle ? "idle for " + duration_text(r.idle) : std::string("reads")})
       text += "<td class=\"n\">" + html(cell) + "</td>";
     text += "</tr>\n";
   }
-  return text + "</table>\n";
+  return text + "</table></div>\n";
 }
 
 std::string key(const char* kind, const char* name) {
-  return fmt::format("<span class=\"key\" style=\"background: var(--{})\"></span>{}", kind, name);
+  return fmt::format("<span class=\"key\" style=\"background: var(--{})\"></span><span>{}</span>\n",
+                     kind, name);
 }
 
 }  // namespace
@@ -110,19 +118,20 @@ std::string html(const std::string& text) {
 
 std::string report_page(const Report& r) {
   std::string page =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>batchfs: " +
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>batchfs: " +
       html(r.place) + "</title>\n<style>" + kStyle + "</style></head><body>\n";
   page += "<h1>Where readers wait: " + html(r.place) + "</h1>\n<p class=\"of\">" + html(r.store) +
           " &middot; " + html(r.made) +
           fmt::format(
-              " &middot; pictures: the last {:.0f} s &middot; figures: since the mount began, {} "
+              " &middot; pictures: the last {:.0f} s &middot; figures: since the start, {} "
               "ago</p>\n",
               r.timeline.seconds, html(duration_text(r.activity.uptime)));
   page += "<h2>Advice</h2>\n<ul>\n";
   for (const std::string& sentence : r.advice) page += "<li>" + html(sentence) + "</li>\n";
   page += "</ul>\n<h2>Getting batches and using them</h2>\n<p class=\"of\">" +
-          key("wait", "waits for a batch") + key("use", "uses it") + "</p>\n" +
-          readers_picture(r.timeline);
+          key("wait", "waits for a batch") + key("use", "uses it") + key("idle", "idle") +
+          "</p>\n" + readers_picture(r.timeline);
   page += "<h2>Work in the same time</h2>\n<p class=\"of\">" + key("fetch", "fetches under way") +
           key("decode", "threads that decode") + "</p>\n" + work_picture(r.timeline);
   page += "<h2>Waits for batches</h2>\n" + waits_picture(r.timeline);

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "tools/monitor/activity.h"
+#include "tools/monitor/axis_ticks.h"
 #include "tools/monitor/report_page.h"
 #include "tools/monitor/top_screen.h"
 
@@ -14,13 +16,16 @@ namespace batchfs {
 
 namespace {
 
-constexpr double kWidth = 1000, kLeft = 130;  // user units; the rest is for names and scales
+constexpr double kWidth = 720, kLeft = 110;  // user units; the rest is for names and scales
+constexpr double kRight = 14;                // for half of the last label
 constexpr std::size_t kMaxReaders = 16, kMaxGets = 1500;
 constexpr std::size_t kPictureBins = 240;
 
-std::string svg(double height, const std::string& inside) {
-  return fmt::format("<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\">\n{}</svg>\n", kWidth, height,
-                     inside);
+std::string svg(const char* name, double height, const std::string& inside) {
+  return fmt::format(
+      "<div class=\"wide\"><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
+      "aria-label=\"{}\">\n{}</svg></div>\n",
+      kWidth, height, name, inside);
 }
 
 std::string label(double x, double y, const std::string& text, const char* anchor = "start") {
@@ -38,34 +43,42 @@ std::string bar(const char* kind, double x, double y, double width, double heigh
 
 std::string axis(double y) {
   return fmt::format("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
-                     kLeft, kWidth, y, y);
+                     kLeft, kWidth - kRight, y, y);
 }
 
-/// Seconds below a picture, from `from` to `to`.
+/// Room of a picture between its scales.
+constexpr double kInside = kWidth - kLeft - kRight;
+
+/// Seconds below a picture that shows `from` to `to`.
 std::string time_scale(double from, double to, double y) {
   std::string text = axis(y);
-  for (int i = 0; i <= 5; ++i) {
-    const double share = i / 5.0;
-    text += label(kLeft + share * (kWidth - kLeft), y + 14,
-                  fmt::format("{:.3g} s", from + share * (to - from)),
-                  i == 0   ? "start"
-                  : i == 5 ? "end"
-                           : "middle");
-  }
+  for (const double tick : ticks_between(from, to, 6))
+    text += label(kLeft + (tick - from) / std::max(1e-9, to - from) * kInside, y + 15,
+                  tick_text(tick) + " s", "middle");
   return text;
+}
+
+/// Lines across a picture, and what they stand for at their left. The last is at the top.
+std::string value_scale(const std::vector<double>& ticks, double top, double height,
+                        std::string (*text)(double)) {
+  std::string lines;
+  for (const double tick : ticks) {
+    const double y = top + height * (1 - tick / ticks.back());
+    lines += axis(y) + label(kLeft - 8, y + 4, text(tick), "end");
+  }
+  return lines;
 }
 
 std::string area(const char* kind, const std::vector<double>& values, double most, double top,
                  double height) {
   std::string points = fmt::format("{:.1f},{:.1f}", kLeft, top + height);
-  const double step =
-      (kWidth - kLeft) / static_cast<double>(std::max<std::size_t>(1, values.size()));
+  const double step = kInside / static_cast<double>(std::max<std::size_t>(1, values.size()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double y = top + height * (1 - values[i] / most),
                  x = kLeft + static_cast<double>(i) * step;
     points += fmt::format(" {:.1f},{:.1f} {:.1f},{:.1f}", x, y, x + step, y);
   }
-  points += fmt::format(" {:.1f},{:.1f}", kWidth, top + height);
+  points += fmt::format(" {:.1f},{:.1f}", kWidth - kRight, top + height);
   return fmt::format("<polygon class=\"{}\" points=\"{}\"/>\n", kind, points);
 }
 
@@ -87,7 +100,7 @@ std::string readers_picture(const Timeline& timeline) {
     const auto& all = timeline.readers[r].gets;
     from = std::min(from, all[all.size() > gets ? all.size() - gets : 0].wait.begin);
   }
-  const double to = std::max(from + 1e-6, timeline.seconds), scale = (kWidth - kLeft) / (to - from);
+  const double to = std::max(from + 1e-6, timeline.seconds), scale = kInside / (to - from);
   constexpr double kRow = 26;
   std::string inside;
   for (std::size_t r = 0; r < readers; ++r) {
@@ -99,12 +112,15 @@ std::string readers_picture(const Timeline& timeline) {
          i < reader.gets.size(); ++i) {
       const Timeline::Get& get = reader.gets[i];
       const double used_until = get.used_until >= 0 ? get.used_until : to;
+      const bool idle = get.used_until < 0 && used_until - get.wait.end > kIdleSeconds;
       const std::string tip =
           fmt::format("epoch {} batch {}: waited {}, used {}{}", get.epoch, get.batch,
                       duration_text(get.wait.end - get.wait.begin),
-                      get.used_until >= 0 ? duration_text(used_until - get.wait.end) : "since",
+                      get.used_until >= 0 ? duration_text(used_until - get.wait.end)
+                      : idle              ? "or idle since"
+                                          : "since",
                       get.failed ? ", failed" : "");
-      inside += bar("use", kLeft + (get.wait.end - from) * scale, y + 4,
+      inside += bar(idle ? "idle" : "use", kLeft + (get.wait.end - from) * scale, y + 4,
                     (used_until - get.wait.end) * scale, 12, tip);
       inside += bar("wait", kLeft + (get.wait.begin - from) * scale, y,
                     (get.wait.end - get.wait.begin) * scale, 20, tip);
@@ -113,7 +129,8 @@ std::string readers_picture(const Timeline& timeline) {
   const double bottom = 8 + kRow * static_cast<double>(readers);
   if (timeline.readers.size() > readers)
     inside += label(0, bottom + 14, fmt::format("and {} more", timeline.readers.size() - readers));
-  return svg(bottom + 20, inside + time_scale(from, to, bottom));
+  return svg("When readers waited and used batches", bottom + 22,
+             inside + time_scale(from, to, bottom));
 }
 
 std::string work_picture(const Timeline& timeline) {
@@ -124,13 +141,13 @@ std::string work_picture(const Timeline& timeline) {
   for (const auto& [kind, spans] :
        {std::pair{"fetch", &timeline.fetches}, std::pair{"decode", &timeline.decodes}}) {
     const std::vector<double> busy = under_way(*spans, timeline.seconds, kPictureBins);
-    const double most = largest(busy);
-    inside += area(kind, busy, most, top, kHeight) + axis(top + kHeight);
-    inside += label(kLeft - 8, top + 10, fmt::format("{:.1f}", most), "end") +
-              label(0, top + kHeight, kind);
-    top += kHeight + 10;
+    const std::vector<double> ticks = ticks_to(largest(busy), 3, true);
+    inside += value_scale(ticks, top, kHeight, tick_text) +
+              area(kind, busy, ticks.back(), top, kHeight) + label(0, top + kHeight, kind);
+    top += kHeight + 14;
   }
-  return svg(top + 14, inside + time_scale(0, timeline.seconds, top - 4));
+  return svg("Fetches and decodes under way", top + 14,
+             inside + time_scale(0, timeline.seconds, top - 4));
 }
 
 std::string waits_picture(const Timeline& timeline) {
@@ -150,19 +167,19 @@ std::string waits_picture(const Timeline& timeline) {
     }
   if (all == 0) return nothing();
   constexpr double kHeight = 130;
-  const double most = largest(counts), step = (kWidth - kLeft) / static_cast<double>(counts.size());
-  std::string inside = label(kLeft - 8, 14, fmt::format("{:.0f}", most), "end") +
-                       label(0, kHeight, "batches") + axis(kHeight + 4);
+  const std::vector<double> ticks = ticks_to(largest(counts), 4, true);
+  const double most = ticks.back(), step = kInside / static_cast<double>(counts.size());
+  std::string inside = value_scale(ticks, 8, kHeight, tick_text) + label(0, kHeight / 2, "batches");
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const double height = kHeight * counts[i] / most;
     const std::string upper = i < edges.size() ? duration_text(edges[i]) : "longer";
-    inside += bar("wait", kLeft + static_cast<double>(i) * step + 1, 4 + kHeight - height, step - 2,
+    inside += bar("wait", kLeft + static_cast<double>(i) * step + 1, 8 + kHeight - height, step - 2,
                   height, fmt::format("{:.0f} batches: up to {}", counts[i], upper));
     if (i % 3 == 0 && i < edges.size())
-      inside += label(kLeft + static_cast<double>(i + 1) * step, kHeight + 18,
+      inside += label(kLeft + static_cast<double>(i + 1) * step, kHeight + 23,
                       duration_text(edges[i]), "middle");
   }
-  return svg(kHeight + 24, inside);
+  return svg("How many waits took how long", kHeight + 28, inside);
 }
 
 std::string throughput_picture(const Timeline& timeline) {
@@ -175,11 +192,15 @@ std::string throughput_picture(const Timeline& timeline) {
       bytes[std::min(kTimes - 1, static_cast<std::size_t>(get.wait.end / width))] +=
           static_cast<double>(get.bytes) / width;
   constexpr double kHeight = 90;
-  const double most = largest(bytes);
-  return svg(kHeight + 24,
-             area("use", bytes, most, 4, kHeight) +
-                 label(kLeft - 8, 14, format_size(static_cast<std::uint64_t>(most)) + "/s", "end") +
-                 time_scale(0, timeline.seconds, kHeight + 4));
+  const std::vector<double> ticks = byte_ticks_to(largest(bytes), 3);
+  return svg("Bytes per second that readers got", kHeight + 28,
+             value_scale(ticks, 8, kHeight,
+                         [](double bytes_per_second) {
+                           return byte_tick_text(bytes_per_second) +
+                                  (bytes_per_second > 0 ? "/s" : "");
+                         }) +
+                 area("use", bytes, ticks.back(), 8, kHeight) +
+                 time_scale(0, timeline.seconds, kHeight + 8));
 }
 
 }  // namespace batchfs

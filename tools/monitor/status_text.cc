@@ -33,7 +33,7 @@ std::string size_text(const Json& json, const char* key, const char* what) {
 std::vector<std::string> store_words(const Json& status) {
   std::vector<std::string> words{size_text(status, "bytes_fetched", "fetched")};
   const Json& store = object_field(status, "store");
-  if (store.empty()) return words;
+  if (count_field(store, "requests") == 0) return words;
   words.push_back(count_text(store, "requests", "requests"));
   for (const auto& [key, what] : {std::pair{"retries", "repeated"},
                                   {"hedges", "hedged"},

@@ -47,6 +47,32 @@ TEST(ReportPage, HoldsPicturesFiguresAndAdvice) {
   EXPECT_LT(page.size(), 2u << 20);  // of many batches the last
 }
 
+TEST(ReportPage, MarksReadersThatAreIdle) {
+  Report report = sample();
+  EXPECT_THAT(report_page(report), Not(HasSubstr("idle for")));
+  EXPECT_THAT(report_page(report), Not(HasSubstr("rect class=\"idle\"")));
+  report.activity.readers[0].idle = 300;
+  report.timeline.seconds = 60;
+  report.timeline.readers[0].gets.back().used_until = -1;
+  const std::string page = report_page(report);
+  EXPECT_THAT(page, HasSubstr("<tr class=\"idle\">"));
+  EXPECT_THAT(page, HasSubstr("idle for 0:05:00"));
+  EXPECT_THAT(page, HasSubstr("rect class=\"idle\""));
+}
+
+TEST(ReportPage, FitsAPhone) {
+  const std::string page = report_page(sample());
+  EXPECT_THAT(page, HasSubstr("name=\"viewport\" content=\"width=device-width"));
+  EXPECT_THAT(page, HasSubstr("<div class=\"wide\"><svg"));
+  EXPECT_THAT(page, HasSubstr("<div class=\"wide\"><table"));
+}
+
+TEST(ReportPage, TicksAreRound) {
+  const std::string page = report_page(sample());
+  for (const char* tick : {">0</text>", ">2 s</text>", ">10 s</text>"})
+    EXPECT_THAT(page, HasSubstr(tick));
+}
+
 TEST(ReportPage, OfNothing) {
   const std::string page = report_page({});
   EXPECT_THAT(page, HasSubstr("Nothing was read"));

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine/array/array.h"
-#include "tools/cli/coordinate_range.h"
 #include "tools/cli/store_options.h"
+#include "tools/inspect/coordinate_range.h"
 
 namespace batchfs {
 

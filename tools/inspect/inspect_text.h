@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/inspected_array.h"
 #include "tools/cli/text_layout.h"
+#include "tools/inspect/inspected_array.h"
 
 namespace batchfs {
 

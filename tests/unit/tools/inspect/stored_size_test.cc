@@ -1,4 +1,4 @@
-#include "tools/cli/stored_size.h"
+#include "tools/inspect/stored_size.h"
 
 #include <gtest/gtest.h>
 

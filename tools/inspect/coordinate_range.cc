@@ -1,4 +1,4 @@
-#include "tools/cli/coordinate_range.h"
+#include "tools/inspect/coordinate_range.h"
 
 #include <array>
 #include <cmath>

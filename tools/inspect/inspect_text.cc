@@ -1,4 +1,4 @@
-#include "tools/cli/inspect_text.h"
+#include "tools/inspect/inspect_text.h"
 
 #include <algorithm>
 #include <cctype>
@@ -298,7 +298,7 @@ std::string troubles_text(const OpenedStore& opened, const std::vector<Inspected
 }
 
 /// Groups of a collection of images that are shown: a plate has thousands.
-constexpr std::int64_t kMaxGroups = 4;
+constexpr std::int64_t kMaxShownGroups = 4;
 
 }  // namespace
 
@@ -348,9 +348,9 @@ std::string inspect_text(const OpenedStore& opened, const std::vector<InspectedA
   out += sentences(notes + collections_text(hierarchy, opened.group));
   std::int64_t shown = 0;
   for (const auto& [group, members] : by_group) {
-    if (shown++ == kMaxGroups && !hierarchy.ome.collections.empty()) {
+    if (shown++ == kMaxShownGroups && !hierarchy.ome.collections.empty()) {
       out += fmt::format("\nand {}; --group PATH shows one\n",
-                         counted(std::ssize(by_group) - kMaxGroups, "more group"));
+                         counted(std::ssize(by_group) - kMaxShownGroups, "more group"));
       break;
     }
     out += "\n" + layout.heading(printable(path_text(group))) + "\n" +

@@ -1,4 +1,4 @@
-#include "tools/cli/inspected_array.h"
+#include "tools/inspect/inspected_array.h"
 
 #include <atomic>
 #include <thread>
@@ -7,7 +7,7 @@
 #include "engine/base/printable.h"
 #include "engine/dataset/fields.h"
 #include "tools/cli/progress.h"
-#include "tools/cli/stored_size.h"
+#include "tools/inspect/stored_size.h"
 
 namespace batchfs {
 
