@@ -76,7 +76,7 @@ TextLayout text_layout(int fd) {
   std::size_t columns = columns_of_environment();
   winsize size{};
   if (columns == 0 && terminal && ::ioctl(fd, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
-  layout.wraps = terminal || columns != 0;
+  layout.wraps = terminal;
   if (columns != 0) layout.columns = std::clamp(columns, kMinColumns, kMaxColumns);
   const char* type = std::getenv("TERM");
   layout.colour =

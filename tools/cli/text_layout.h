@@ -10,8 +10,7 @@ namespace batchfs {
 /// How an output shows text.
 struct TextLayout {
   std::size_t columns = 80;
-  /// Sentences of any length wrap, too. False in a pipe without COLUMNS, so that `grep` finds whole
-  /// messages.
+  /// Sentences of any length wrap, too: on terminals, so that `grep` finds whole messages.
   bool wraps = false;
   bool colour = false;
 

@@ -20,7 +20,7 @@ TEST(TextLayout, OfWhatIsNoTerminal) {
   EXPECT_FALSE(text_layout(out.get()).colour);
   ::setenv("COLUMNS", "120", 1);
   EXPECT_EQ(text_layout(out.get()).columns, 120u);
-  EXPECT_TRUE(text_layout(out.get()).wraps);
+  EXPECT_FALSE(text_layout(out.get()).wraps);
   for (const char* wrong : {"", "0", "-5", "80 ", "many"}) {
     ::setenv("COLUMNS", wrong, 1);
     EXPECT_EQ(text_layout(out.get()).columns, 80u) << wrong;
