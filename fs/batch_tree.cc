@@ -15,7 +15,8 @@ std::uint32_t BatchTree::add(BatchSlot slot) {
   return number;
 }
 
-BatchTree::BatchTree(std::shared_ptr<const View> view) : view_(std::move(view)) {
+BatchTree::BatchTree(std::shared_ptr<const View> view, Json snapshot)
+    : view_(std::move(view)), snapshot_(std::move(snapshot)) {
   using Content = BatchSlot::Content;
   constexpr std::uint32_t kTop = BatchSlot::kEpochDirectory;
   const auto& tensors = view_->tensors();
@@ -63,8 +64,11 @@ std::vector<std::uint32_t> BatchTree::children(std::uint32_t slot) const {
 }
 
 std::string BatchTree::text(std::uint32_t slot, std::int64_t epoch, std::int64_t batch) const {
-  if (slots_[slot].content == BatchSlot::Content::provenance)
-    return json_text(view_->provenance(epoch, batch)) + "\n";
+  if (slots_[slot].content == BatchSlot::Content::provenance) {
+    Json provenance = view_->provenance(epoch, batch);
+    if (!snapshot_.is_null()) provenance["snapshot"] = snapshot_;
+    return json_text(provenance) + "\n";
+  }
   // The path below batch-….zarr/.
   std::string path = slots_[slot].name;
   const std::uint32_t parent = slots_[slot].parent;

@@ -36,7 +36,8 @@ struct BatchSlot {
 /// Immutable.
 class BatchTree {
  public:
-  explicit BatchTree(std::shared_ptr<const View> view);
+  /// `snapshot`: what provenance says of the store's state, if it is not null.
+  explicit BatchTree(std::shared_ptr<const View> view, Json snapshot = nullptr);
 
   const std::vector<BatchSlot>& slots() const { return slots_; }
   /// Slots directly below the epoch directory, in listing order.
@@ -50,6 +51,7 @@ class BatchTree {
  private:
   std::uint32_t add(BatchSlot slot);
   std::shared_ptr<const View> view_;
+  Json snapshot_;
   std::vector<BatchSlot> slots_;
   std::vector<std::uint32_t> top_;
 };

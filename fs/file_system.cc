@@ -63,7 +63,7 @@ FileSystem::FileSystem(Options options, std::shared_ptr<Store> store,
           arrays_.push_back(std::move(entry));
         }
         return Tree(group_paths(*hierarchy_), std::move(tree_arrays), std::move(views),
-                    !options_.handoff_socket.empty());
+                    !options_.handoff_socket.empty(), options_.snapshot);
       }()) {
   for (const ArrayEntry& entry : arrays_)
     if (!entry.unsupported.empty())
@@ -75,7 +75,7 @@ FileSystem::FileSystem(Options options, std::shared_ptr<Store> store,
 
 FileSystem::~FileSystem() = default;
 
-std::optional<Attributes> FileSystem::lookup(Ino parent, std::string_view name) const {
+std::optional<Attributes> FileSystem::lookup(Ino parent, std::string_view name) {
   const std::optional<Ino> ino = tree_.lookup(parent, name);
   return ino ? attributes(*ino) : std::nullopt;
 }
@@ -144,7 +144,9 @@ std::uint64_t FileSystem::size_of(const Node& node) const {
 MountState FileSystem::state() const {
   MountState state = read_mount_state(engine_, *store_);
   state.passthrough = passthrough_;
-  state.uptime = Trace::now() - started_;
+  state.snapshot = options_.snapshot;
+  if (options_.generations) state.generations = options_.generations();
+  state.uptime = Trace::now() - options_.started;
   if (options_.handoff_statistics) state.handoff = options_.handoff_statistics();
   return state;
 }
@@ -198,7 +200,7 @@ std::string FileSystem::text_of(const Node& node) const {
   throw Error(ErrorCode::internal, "not a text file");
 }
 
-Engine::WaiterId FileSystem::open(Ino ino, OpenDone done) {
+WaiterId FileSystem::open(Ino ino, OpenDone done) {
   // `done` is called outside of this: whatever it throws must not call it again.
   std::shared_ptr<OpenFile> file;
   std::exception_ptr error;
@@ -227,7 +229,7 @@ Engine::WaiterId FileSystem::open(Ino ino, OpenDone done) {
   return 0;
 }
 
-Engine::WaiterId FileSystem::open_batch(const Node& node, OpenDone done) {
+WaiterId FileSystem::open_batch(const Node& node, OpenDone done) {
   const std::uint32_t file = tree_.batch_tree(node.index).slots()[node.slot].file;
   const BatchRequest request = request_of(node);
   const auto opened = [this, file, done = std::move(done)](std::shared_ptr<const Batch> batch,
@@ -241,7 +243,7 @@ Engine::WaiterId FileSystem::open_batch(const Node& node, OpenDone done) {
   return [&]() noexcept { return engine_.open(request, opened); }();
 }
 
-Engine::WaiterId FileSystem::open_chunk(const Node& node, OpenDone done) {
+WaiterId FileSystem::open_chunk(const Node& node, OpenDone done) {
   const std::shared_ptr<const Array> array = arrays_[node.index].array;
   const Box box = chunk_box(*array, node.item);
   return engine_.arrays().open_box(

@@ -10,7 +10,7 @@ namespace batchfs {
 namespace {
 
 /// A handle's number: which daemon of the session gave it, and a count.
-constexpr int kGenerationShift = 40;
+constexpr int kDaemonShift = 40;
 
 ContentDigest digest_of(const MemoryFile& memory) {
   const XXH128_hash_t hash = XXH3_128bits(memory.data(), memory.size());
@@ -30,7 +30,7 @@ OpenTable::OpenTable(SessionState* state, Kernel kernel, Log& log)
     : state_(state),
       kernel_(std::move(kernel)),
       log_(log),
-      generation_(state != nullptr ? state->next_generation() : 0) {
+      daemon_(state != nullptr ? state->next_daemon() : 0) {
   if (state == nullptr) return;
   for (const SessionState::OpenedFile& file : state->opened_files())
     files_[file.ino] = {nullptr,      file.backing_id, file.slot,
@@ -114,7 +114,7 @@ void OpenTable::check(Ino ino) const {
 /// Called with files_mutex_ held, so that the file cannot be released before its handle counts.
 OpenTable::Opening OpenTable::add_handle(File& file) {
   const std::lock_guard lock(handles_mutex_);
-  const std::uint64_t handle = (generation_ << kGenerationShift) | ++last_handle_;
+  const std::uint64_t handle = (daemon_ << kDaemonShift) | ++last_handle_;
   handles_[handle] = file.file;  // first: it can fail
   set_handles(file, file.handles + 1);
   return {handle, file.backing_id, file.file};

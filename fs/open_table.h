@@ -19,7 +19,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "fs/file_system.h"
+#include "fs/files.h"
 #include "fs/session_state.h"
 
 namespace batchfs {
@@ -85,7 +85,7 @@ class OpenTable {
   SessionState* const state_;
   const Kernel kernel_;
   Log& log_;
-  const std::uint64_t generation_;
+  const std::uint64_t daemon_;  // its number
 
   mutable std::mutex files_mutex_;  // guards files_
   std::unordered_map<Ino, File> files_;

@@ -10,7 +10,7 @@ void Opens::start(RequestToken token, Ino ino, bool passthrough) {
   } catch (...) {
     return answer(token, nullptr, to_errno(error_of(std::current_exception()).code()));
   }
-  const Engine::WaiterId waiter = files_.open(
+  const WaiterId waiter = files_.open(
       ino,
       [this, token, ino, passthrough](std::shared_ptr<OpenFile> file, std::exception_ptr error) {
         const Answer answer = requests_.take(token);

@@ -9,7 +9,7 @@
 
 #include <functional>
 
-#include "fs/file_system.h"
+#include "fs/files.h"
 #include "fs/open_table.h"
 #include "fs/pending_requests.h"
 
@@ -22,7 +22,7 @@ class Opens {
   using Answer = std::function<void(const OpenTable::Opening*, int error)>;
 
   /// They outlive it.
-  Opens(FileSystem& files, OpenTable& open_files) : files_(files), open_files_(open_files) {}
+  Opens(Files& files, OpenTable& open_files) : files_(files), open_files_(open_files) {}
 
   /// Notes an open. It is not answered before it is started.
   RequestToken begin(Answer answer) { return requests_.begin(std::move(answer)); }
@@ -34,7 +34,7 @@ class Opens {
  private:
   void answer(RequestToken token, const OpenTable::Opening* opening, int error);
 
-  FileSystem& files_;
+  Files& files_;
   OpenTable& open_files_;
   PendingRequests<Answer> requests_;
 };

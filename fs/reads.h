@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fs/file_system.h"
+#include "fs/files.h"
 #include "fs/open_table.h"
 #include "fs/pending_requests.h"
 
@@ -29,7 +29,7 @@ class Reads {
   using Answer = std::function<void(std::span<const OpenFile::Bytes>, int error)>;
 
   /// They outlive it.
-  Reads(FileSystem& files, OpenTable& open_files) : files_(files), open_files_(open_files) {}
+  Reads(Files& files, OpenTable& open_files) : files_(files), open_files_(open_files) {}
 
   /// Notes a read. It is not answered before it is started.
   RequestToken begin(Answer answer) { return requests_.begin(std::move(answer)); }
@@ -52,7 +52,7 @@ class Reads {
                 std::exception_ptr error);
   void answer(RequestToken token, std::span<const OpenFile::Bytes> bytes, int error);
 
-  FileSystem& files_;
+  Files& files_;
   OpenTable& open_files_;
   PendingRequests<Answer> requests_;
   /// Guards the member below. No other lock is taken with it held.

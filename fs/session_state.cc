@@ -12,13 +12,14 @@
 #include "engine/base/error.h"
 #include "engine/base/system_error.h"
 #include "engine/store/version_table.h"
+#include "fs/ino.h"
 
 namespace batchfs {
 
 namespace {
 
 constexpr std::uint64_t kStatePage = 4096;
-constexpr std::uint64_t kMagic = 0x3265746174736662;  // "bfstate2": changes with the layout
+constexpr std::uint64_t kMagic = 0x3365746174736662;  // "bfstate3": changes with the layout
 constexpr std::size_t kMaxInit = 256;                 // the request has 104 bytes
 constexpr std::size_t kMaxIdentity = 64;
 constexpr std::uint32_t kSlots = 32768;
@@ -33,12 +34,20 @@ struct SessionState::Layout {
     ContentDigest digest;
   };
   std::uint64_t magic;
-  std::atomic<std::uint32_t> agreed, generation;
+  std::atomic<std::uint32_t> agreed, daemons;
   std::uint64_t flags;
   std::int64_t mount_time;
-  std::uint32_t init_size, identity_size;
+  /// How often the store was read, in this session; 0: there is no identity yet. The identity is
+  /// identities[readings % 2]: the other one is written before the number changes.
+  std::atomic<std::uint32_t> readings;
+  std::uint32_t init_size;
+  struct Identity {
+    std::int64_t time;
+    std::uint32_t tag, size;
+    char text[kMaxIdentity];
+  };
   std::byte init[kMaxInit];
-  char identity[kMaxIdentity];
+  Identity identities[2];
   Slot slots[kSlots];
 
   static constexpr std::uint64_t versions_offset() {
@@ -74,7 +83,8 @@ SessionState::SessionState(int fd) {
   const char* problem =
       layout_->magic != kMagic
           ? "the session was begun by another version of batchfs; unmount it and mount again"
-      : layout_->init_size > kMaxInit || layout_->identity_size > kMaxIdentity ||
+      : layout_->init_size > kMaxInit || layout_->identities[0].size > kMaxIdentity ||
+              layout_->identities[1].size > kMaxIdentity || tag() >= kTags ||
               (layout_->agreed != 0 && layout_->init_size == 0)
           ? "the session's state makes no sense; unmount it and mount again"
           : nullptr;
@@ -119,23 +129,44 @@ void SessionState::agree(std::uint64_t flags) {
 }
 
 void SessionState::identify(std::string_view identity) {
-  identity = identity.substr(0, kMaxIdentity);
-  if (layout_->identity_size == 0) {
-    std::copy(identity.begin(), identity.end(), layout_->identity);
-    layout_->identity_size = static_cast<std::uint32_t>(identity.size());
-  } else if (identity != std::string_view(layout_->identity, layout_->identity_size)) {
+  if (layout_->readings == 0)
+    identify_again(identity, 0, mount_time());
+  else if (identity.substr(0, kMaxIdentity) != this->identity())
     throw Error(
         ErrorCode::stale,
         "the store or a view has changed since it was mounted, and files that are open would "
         "become others; unmount it and mount again");
-  }
+}
+
+void SessionState::identify_again(std::string_view identity, unsigned tag, std::time_t time) {
+  identity = identity.substr(0, kMaxIdentity);
+  const std::uint32_t next = layout_->readings + 1;
+  Layout::Identity& other = layout_->identities[next % 2];
+  other.tag = tag;
+  other.time = time;
+  other.size = static_cast<std::uint32_t>(identity.size());
+  std::copy(identity.begin(), identity.end(), other.text);
+  layout_->readings = next;
 }
 
 std::string SessionState::identity() const {
-  return std::string(layout_->identity, layout_->identity_size);
+  const Layout::Identity& now = layout_->identities[layout_->readings % 2];
+  return layout_->readings == 0 ? std::string() : std::string(now.text, now.size);
 }
 
-std::uint32_t SessionState::next_generation() { return ++layout_->generation; }
+unsigned SessionState::tag() const {
+  return layout_->readings == 0 ? 0 : layout_->identities[layout_->readings % 2].tag;
+}
+
+std::time_t SessionState::reading_time() const {
+  return layout_->readings == 0
+             ? mount_time()
+             : static_cast<std::time_t>(layout_->identities[layout_->readings % 2].time);
+}
+
+bool SessionState::was_identified_again() const { return layout_->readings > 1; }
+
+std::uint32_t SessionState::next_daemon() { return ++layout_->daemons; }
 
 std::vector<SessionState::OpenedFile> SessionState::opened_files() const {
   std::vector<OpenedFile> result;

@@ -63,13 +63,24 @@ class SessionState {
   void keep_init_request(std::span<const std::byte> request);
   void agree(std::uint64_t flags);
 
-  /// What the inode numbers are made of. Throws stale when a daemon before this one found another.
+  /// What the inode numbers of new lookups are made of. Throws stale when a daemon before this one
+  /// found another.
   void identify(std::string_view identity);
-  /// What a daemon before this one gave identify(); empty: there was none.
+  /// The store was read again, at this time: from now on another identity, and the tag of its inode
+  /// numbers (ino.h).
+  void identify_again(std::string_view identity, unsigned tag, std::time_t time);
+  /// What a daemon before this one gave identify() or, later, identify_again(); empty: there was
+  /// none.
   std::string identity() const;
+  /// 0 until identify_again().
+  unsigned tag() const;
+  /// When the store was read: mount_time() until identify_again().
+  std::time_t reading_time() const;
+  /// Was the store read again since the session began?
+  bool was_identified_again() const;
 
   /// The number of this daemon among those of the session, from 1 on. Counts up.
-  std::uint32_t next_generation();
+  std::uint32_t next_daemon();
 
   /// An open file whose contents must stay the same.
   struct OpenedFile {

@@ -12,8 +12,8 @@ namespace batchfs {
 
 namespace {
 
-constexpr Ino kChunks = Ino{1} << 61;
-constexpr Ino kViews = Ino{1} << 62;
+constexpr Ino kViews = Ino{1} << (kTagShift - 1);
+constexpr Ino kChunks = Ino{1} << 40;
 constexpr std::int64_t kMaxEpochs = 1'000'000'000;
 
 /// "prefix" + a number printed with at least `width` digits, as this program prints it and in no
@@ -57,18 +57,21 @@ Ino Tree::add(Ino parent, std::string name, Node node, bool listed) {
 }
 
 Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays,
-           std::vector<std::shared_ptr<const View>> views, bool handoff)
+           std::vector<std::shared_ptr<const View>> views, bool handoff, const Json& snapshot)
     : arrays_(std::move(arrays)), views_(std::move(views)) {
   using enum Node::Kind;
   add(kRootIno, "", {directory});
+  const Ino control_ino = add(kRootIno, ".batchfs", {directory}, false);
+  Ino last_common = control_ino;
+  for (std::uint32_t i = 0; i < std::size(kControlNames); ++i)
+    if (i != static_cast<std::uint32_t>(ControlFile::handoff))
+      last_common = add(control_ino, std::string(kControlNames[i]), {control, i});
+  if (last_common != kMaxCommonIno)
+    throw Error(ErrorCode::internal, "the control files have other numbers than kMaxCommonIno");
   const Ino arrays_ino = add(kRootIno, "arrays", {directory});
   add(kRootIno, "store.json", {store_json});
   add(kRootIno, "summary.txt", {root_summary});
   const Ino views_ino = add(kRootIno, "views", {directory});
-  const Ino control_ino = add(kRootIno, ".batchfs", {directory}, false);
-  for (std::uint32_t i = 0; i < std::size(kControlNames); ++i)
-    if (i != static_cast<std::uint32_t>(ControlFile::handoff))
-      add(control_ino, std::string(kControlNames[i]), {control, i});
 
   // The store's hierarchy. Parents come before children in sorted order.
   std::map<std::string, Ino> directories{{"", arrays_ino}};
@@ -119,10 +122,10 @@ Tree::Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays
   }
   chunk_first_.push_back(next_chunk);
 
-  const std::uint64_t span = views_.empty() ? 0 : kViews / 2 / views_.size();
+  const std::uint64_t span = views_.empty() ? 0 : kViews / views_.size();
   for (std::uint32_t v = 0; v < views_.size(); ++v) {
     const View& view = *views_[v];
-    batch_trees_.emplace_back(views_[v]);
+    batch_trees_.emplace_back(views_[v], snapshot);
     const Ino at = add(views_ino, view.name(), {view_directory, v});
     view_inos_.push_back(at);
     add(at, "view.json", {view_json, v});

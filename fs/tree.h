@@ -3,14 +3,14 @@
 // for by arithmetic alone, so lookups allocate nothing, forgetting is free, and a daemon that
 // restarts on the same store gives every file its old number.
 //
-// The 63 bits (0 is no inode):
+// The 60 bits (0 is no inode), see ino.h for those above:
 //
-//   1 ...              fixed nodes: everything whose number of entries the metadata fixes
-//   2^61 ...           chunk files: arrays one after the other, each with its chunk count
-//   2^62 + v * span    view v: the rank directories, then for each epoch and each world W (0 is the
-//   tree
-//                      without rank directories) the epoch directories of its ranks and the slots
-//                      of its batches
+//   1 ...              fixed nodes: everything whose number of entries the metadata fixes; first
+//                      the root and the control files, up to kMaxCommonIno
+//   2^40 ...           chunk files: arrays one after the other, each with its chunk count
+//   2^59 + v * span    view v: the rank directories, then for each epoch and each world W (0 is the
+//                      tree without rank directories) the epoch directories of its ranks and the
+//                      slots of its batches
 
 #include <cstdint>
 #include <functional>
@@ -22,11 +22,10 @@
 
 #include "engine/zarr/chunk_grid.h"
 #include "fs/batch_tree.h"
+#include "fs/ino.h"
 
 namespace batchfs {
 
-using Ino = std::uint64_t;
-inline constexpr Ino kRootIno = 1;
 /// Ranks of worlds up to this size can be opened.
 inline constexpr std::int64_t kMaxWorld = 65536;
 
@@ -72,9 +71,10 @@ struct TreeArray {
 class Tree {
  public:
   /// Throws not_supported for a view with more batches than there are numbers for: some 10^12 for
-  /// all views together. `handoff`: there is a handoff.sock.
+  /// all views together. `handoff`: there is a handoff.sock. `snapshot`: as for BatchTree.
   Tree(const std::vector<std::string>& groups, std::vector<TreeArray> arrays,
-       std::vector<std::shared_ptr<const View>> views, bool handoff = false);
+       std::vector<std::shared_ptr<const View>> views, bool handoff = false,
+       const Json& snapshot = nullptr);
 
   std::optional<Node> node(Ino ino) const;
   bool is_directory(const Node& node) const;

@@ -50,6 +50,8 @@ constexpr Command kCommands[] = {
     {"serve", "Use batches", "serve batches without a mount, to the Python package and C programs",
      "batchfs serve era5.zarr --view view.json --socket /tmp/era5.sock", setup_serve},
     {"umount", "Use batches", "end a mount", "batchfs umount /mnt/era5", setup_umount},
+    {"refresh", "Use batches", "have a mount or a server read its store again, which has grown",
+     "batchfs refresh /mnt/era5", setup_refresh},
     {"status", "Use batches", "show the counters of a mount", "batchfs status /mnt/era5",
      setup_status},
     {"top", "Use batches", "show the activity of a mount, live: readers, waits, store, memory",

@@ -27,7 +27,7 @@ std::uint64_t nanoseconds(double seconds) {
 
 Engine::Engine(Options options, Log& log)
     : log_(log),
-      store_(std::move(options.store)),
+      stores_{options.store},
       prefetching_(options.prefetch),
       budget_(options.memory != 0 ? options.memory : default_memory_budget()),
       deliveries_(trace_, std::move(options.served)),
@@ -83,9 +83,34 @@ bool Engine::stop(double seconds) {
   // At once: reads in progress may take long to notice.
   queue_.stop();
   waiters_.stop();
-  if (store_ != nullptr) store_->stop();
+  std::vector<std::weak_ptr<Store>> stores;
+  {
+    const std::lock_guard lock(stores_mutex_);
+    stores = stores_;
+  }
+  for (const auto& each : stores)
+    if (const auto store = each.lock()) store->stop();
   scheduler_.wait();
   return executor_.stop(seconds);
+}
+
+void Engine::add_store(const std::shared_ptr<Store>& store) {
+  const std::lock_guard lock(stores_mutex_);
+  std::erase_if(stores_, [](const auto& each) { return each.expired(); });
+  stores_.push_back(store);
+}
+
+void Engine::forget(const Store& store) {
+  const auto is_of_store = [&store](const View& view) {
+    const auto& variables = view.variables();
+    return std::any_of(variables.begin(), variables.end(), [&store](const Variable* variable) {
+      return variable->array != nullptr && &variable->array->store() == &store;
+    });
+  };
+  reclaimer_.release(table_.drop_views(is_of_store));
+  prefetcher_.forget(is_of_store);
+  look_ahead_.forget_views(is_of_store);
+  cache_.forget(store);
 }
 
 WaiterId Engine::open(const BatchRequest& request, BatchDone done) {

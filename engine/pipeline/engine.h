@@ -34,8 +34,10 @@
 // Prefetcher, MemoryQueue, Assembly, StreamStatistics and Trace take no other lock with their own
 // held. No part calls another one's callback with a lock held.
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "engine/pipeline/arrays/array_reads.h"
@@ -59,8 +61,7 @@ class Engine {
     double idle = 300;
     /// Called once, from any thread, when the first reader has got a batch or values.
     std::function<void()> served;
-    /// Stopped with the engine, which would else wait for the network to end it. Null: it
-    /// continues.
+    /// As for add_store(). May be null.
     std::shared_ptr<Store> store;
     /// Bytes of `memory` that the caller holds as long as the engine lives: metadata.
     std::uint64_t held = 0;
@@ -78,6 +79,18 @@ class Engine {
   /// local store that do not return (a network disk whose server is gone): false, and then the
   /// engine must not be destroyed. Not for callbacks.
   bool stop(double seconds = 0);
+
+  /// The store is stopped with the engine, which would else wait for the network to end it. Does
+  /// not keep the store alive.
+  void add_store(const std::shared_ptr<Store>& store);
+  /// Drops every batch, chunk, stream and plan that came from the store, so that nothing here keeps
+  /// its arrays alive. What is still being decoded is kept when it is done: call it again then.
+  /// Precondition: nobody opens batches or reads arrays of it any more, and its views live.
+  void forget(const Store& store);
+  /// Memory of the budget that the caller holds: the metadata of a store that is added later.
+  Budget::Reservation hold(std::uint64_t bytes) {
+    return budget_.reserve(std::min(bytes, budget_.limit()));
+  }
 
   using WaiterId = batchfs::WaiterId;
   using BatchDone = batchfs::BatchDone;
@@ -116,7 +129,8 @@ class Engine {
   BatchAssembler::Environment environment();
 
   Log& log_;
-  const std::shared_ptr<Store> store_;
+  std::mutex stores_mutex_;  // guards stores_; no other lock is taken with it held
+  std::vector<std::weak_ptr<Store>> stores_;
   const bool prefetching_;
   Counters counters_;
   Budget budget_;

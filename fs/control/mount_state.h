@@ -22,6 +22,8 @@ struct MountState {
 
   int pid = 0;
   bool passthrough = false;
+  Json snapshot;  // of the store, that new opens see; null: not told
+  std::uint64_t generations = 1;
   std::uint64_t uptime = 0;
   std::vector<Counter> counters;
   std::uint64_t memory_budget = 0, memory_used = 0;
@@ -41,7 +43,7 @@ struct MountState {
   std::uint64_t counter(std::string_view name) const;
 };
 
-/// Reads all but `passthrough`, `uptime` and `handoff`.
+/// Reads all but `passthrough`, `snapshot`, `generations`, `uptime` and `handoff`.
 MountState read_mount_state(Engine& engine, const Store& store);
 
 }  // namespace batchfs

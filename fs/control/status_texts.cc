@@ -98,6 +98,8 @@ void add_store(PrometheusText& text, const MountState& state) {
 
 std::string status_json(const MountState& state) {
   Json json = {{"pid", state.pid}, {"passthrough", state.passthrough}};
+  if (!state.snapshot.is_null()) json["snapshot"] = state.snapshot;
+  json["generations"] = state.generations;
   json["uptime_seconds"] = seconds(state.uptime);
   for (const MountState::Counter& counter : state.counters)
     json[std::string(counter.name)] = counter.value;
@@ -156,6 +158,8 @@ std::string metrics_text(const MountState& state) {
   gauge("chunk_cache_bytes", "Memory of decoded chunks that are kept", state.engine.cache_bytes);
   text.gauge("threads", "Threads that decode", state.engine.threads);
   text.gauge("passthrough", "Whether the kernel reads batches itself", state.passthrough ? 1 : 0);
+  gauge("generations", "States of the store that programs use, the newest included",
+        state.generations);
   text.gauge("uptime_seconds", "Time since the mount began", seconds(state.uptime));
   add_streams(text, state);
   add_store(text, state);

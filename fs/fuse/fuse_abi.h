@@ -42,6 +42,11 @@ struct OpenOut {
   std::int32_t backing_id;
 };
 
+struct InvalidatedEntry {
+  std::uint64_t parent;
+  std::uint32_t name_length, flags;
+};
+
 struct BackingMap {
   std::int32_t fd;
   std::uint32_t flags;
@@ -50,7 +55,7 @@ struct BackingMap {
 
 static_assert(sizeof(InHeader) == 40 && sizeof(OutHeader) == 16);
 static_assert(sizeof(InitIn) == 64 && sizeof(InitOut) == 64);
-static_assert(sizeof(OpenOut) == 16 && sizeof(BackingMap) == 16);
+static_assert(sizeof(OpenOut) == 16 && sizeof(BackingMap) == 16 && sizeof(InvalidatedEntry) == 16);
 
 // INIT flags; those from bit 32 on are in flags2.
 inline constexpr std::uint64_t kParallelDirops = UINT64_C(1) << 18;
@@ -60,6 +65,7 @@ inline constexpr std::uint64_t kPassthrough = UINT64_C(1) << 37;
 inline constexpr std::uint64_t kHasResend = UINT64_C(1) << 39;
 
 // Notifications are replies to no request, with the code in place of the error.
+inline constexpr std::int32_t kNotifyInvalidEntry = 3;
 inline constexpr std::int32_t kNotifyResend = 7;
 
 // Open flags.

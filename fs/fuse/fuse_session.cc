@@ -17,6 +17,8 @@
 #include "engine/base/system_error.h"
 #include "engine/pipeline/memory_file.h"
 #include "fs/control/stderr_capture.h"
+#include "fs/fuse/directory_page.h"
+#include "fs/fuse/forget_name.h"
 #include "fs/fuse/fuse_abi.h"
 #include "fs/fuse/fuse_init.h"
 #include "fs/fuse/fuse_log.h"
@@ -32,7 +34,7 @@ namespace batchfs {
 
 namespace {
 
-constexpr double kForever = 1e9;             // seconds; names and attributes never change
+constexpr double kForever = 1e9;  // seconds; attributes never change, names as forget_name() says
 constexpr std::size_t kMaxNameLength = 255;  // bytes, as of other file systems
 
 /// What the kernel reads ahead of a mapping of values.npy, or of a batch without passthrough. More
@@ -43,7 +45,7 @@ constexpr std::uint64_t kReadahead = 1 << 20;
 
 struct FuseSession::Impl {
   Options options;
-  FileSystem& files;
+  Files& files;
   Log& log;
   FuseLog messages;
   fuse_session* session = nullptr;
@@ -62,7 +64,7 @@ struct FuseSession::Impl {
   Opens opens;
   Reads reads;
 
-  Impl(Options o, FileSystem& f, Log& l)
+  Impl(Options o, Files& f, Log& l)
       : options(std::move(o)),
         files(f),
         log(l),
@@ -256,9 +258,17 @@ struct FuseSession::Impl {
         entry.ino = found->ino;
         self.fill(*found, entry.attr);
         if (found->is_control()) entry.attr_timeout = 0;
+        if (found->outdated) entry.entry_timeout = 0;
       }
-      fuse_reply_entry(request, &entry);
+      // ENOENT: whoever asked is gone, and the kernel does not know the inode.
+      if (fuse_reply_entry(request, &entry) == -ENOENT && entry.ino != 0)
+        self.files.forget(entry.ino, 1);
     });
+  }
+
+  static void forget(fuse_req_t request, fuse_ino_t ino, std::uint64_t references) {
+    of(request).files.forget(ino, references);
+    fuse_reply_none(request);
   }
 
   static void getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info*) {
@@ -289,32 +299,9 @@ struct FuseSession::Impl {
   static void readdir(fuse_req_t request, fuse_ino_t ino, std::size_t size, off_t offset,
                       fuse_file_info*) {
     guarded(request, [&] {
-      Impl& self = of(request);
-      std::string buffer(size, '\0');
-      std::size_t used = 0;
-      // Positions: 0 and 1 are "." and "..", the rest is the listing's own position plus 2.
-      auto add = [&](const char* name, Ino entry, bool directory, off_t next) {
-        struct stat attributes {};
-        attributes.st_ino = entry;
-        attributes.st_mode = directory                       ? S_IFDIR
-                             : self.files.link_target(entry) ? S_IFLNK
-                                                             : S_IFREG;
-        const std::size_t needed =
-            fuse_add_direntry(request, buffer.data() + used, size - used, name, &attributes, next);
-        if (needed > size - used) return false;
-        used += needed;
-        return true;
-      };
-      bool room = true;
-      if (offset == 0) room = add(".", ino, true, 1);
-      if (room && offset <= 1) room = add("..", self.files.parent(ino).value_or(kRootIno), true, 2);
-      if (room)
-        self.files.list(
-            ino, offset < 2 ? 0 : static_cast<std::uint64_t>(offset) - 2,
-            [&](const std::string& name, Ino entry, bool directory, std::uint64_t next) {
-              return add(name.c_str(), entry, directory, static_cast<off_t>(next) + 2);
-            });
-      fuse_reply_buf(request, buffer.data(), used);
+      const std::string page =
+          directory_page(of(request).files, ino, size, static_cast<std::uint64_t>(offset));
+      fuse_reply_buf(request, page.data(), page.size());
     });
   }
 
@@ -426,6 +413,7 @@ struct FuseSession::Impl {
     fuse_lowlevel_ops ops{};
     ops.init = init;
     ops.lookup = lookup;
+    ops.forget = forget;
     ops.getattr = getattr;
     ops.readlink = readlink;
     ops.opendir = opendir;
@@ -438,7 +426,7 @@ struct FuseSession::Impl {
   }
 };
 
-FuseSession::FuseSession(Options options, FileSystem& files, Log& log)
+FuseSession::FuseSession(Options options, Files& files, Log& log)
     : impl_(std::make_unique<Impl>(std::move(options), files, log)) {
   Impl& self = *impl_;
   static constexpr fuse_lowlevel_ops kOperations = Impl::operations();
@@ -465,6 +453,10 @@ bool FuseSession::passthrough() const { return impl_->passthrough; }
 
 bool FuseSession::can_be_taken_over() const {
   return impl_->resend && impl_->options.state != nullptr && impl_->options.state->is_agreed();
+}
+
+void FuseSession::forget_name(Ino parent, const std::string& name) {
+  batchfs::forget_name(fuse_session_fd(impl_->session), parent, name);
 }
 
 int FuseSession::descriptor() const { return fuse_session_fd(impl_->session); }

@@ -1,5 +1,5 @@
 #pragma once
-// The mount: FUSE requests to FileSystem calls, and nothing else.
+// The mount: FUSE requests to calls of Files, and nothing else.
 //
 // Every file is served in one of three ways, the same for as long as any handle on it is open:
 //   passthrough  the kernel reads the batch's memory file itself (Linux 6.9, CAP_SYS_ADMIN)
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "fs/file_system.h"
+#include "fs/files.h"
 #include "fs/session_state.h"
 
 namespace batchfs {
@@ -34,7 +34,7 @@ class FuseSession {
   };
 
   /// Mounts, or takes over. Throws with the reason when that fails.
-  FuseSession(Options options, FileSystem& files, Log& log);
+  FuseSession(Options options, Files& files, Log& log);
   /// Unmounts if still mounted.
   ~FuseSession();
   FuseSession(const FuseSession&) = delete;
@@ -52,6 +52,8 @@ class FuseSession {
   bool passthrough() const;
   /// Could another daemon take the session over? Known when ready.
   bool can_be_taken_over() const;
+  /// Has the kernel give up a name. From any thread that answers no requests; while run() runs.
+  void forget_name(Ino parent, const std::string& name);
   /// Of /dev/fuse: the session lives as long as any process holds it.
   int descriptor() const;
 

@@ -116,7 +116,12 @@ bool Connection::handle(std::span<const std::byte> bytes) {
     throw Error(ErrorCode::invalid_argument, "a message has another length than it says");
   if (header.version == 0)
     throw Error(ErrorCode::not_supported, "there is no version 0 of the protocol");
-  if (!greeted() && header.type != MessageType::hello && header.type != MessageType::state)
+  if (header.type == MessageType::refresh && !has_purpose() && !state_asked_) {
+    refresh();
+    return true;
+  }
+  if (!greeted() &&
+      ((header.type != MessageType::hello && header.type != MessageType::state) || refreshing_))
     throw Error(ErrorCode::invalid_argument, "the first message is not Hello");
   switch (header.type) {
     case MessageType::hello:
@@ -153,7 +158,7 @@ void Connection::hello(const HelloMessage& message) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("there is no rank {} of {}", message.rank, message.world));
   const std::string name(message.name, message.name_length);
-  view_ = &find_view(context_.views, name);
+  view_ = find_view(context_.views, name);
   for (Delivery* delivery : context_.deliveries) {
     if (message.mode != Mode::automatic && message.mode != delivery->mode()) continue;
     if (!delivery->serves(message)) continue;
@@ -180,19 +185,12 @@ void Connection::hello(const HelloMessage& message) {
   queue(std::move(out));
 }
 
-/// Batches are numbered over all epochs in 63 bits.
-void Connection::must_have_epoch(std::int64_t epoch) const {
-  const std::int64_t per_epoch = view_->view->batches() + kMaxWorld;
-  if (epoch < 0 || epoch > INT64_MAX / 4 / per_epoch)
-    throw Error(ErrorCode::not_found, fmt::format("there is no epoch {}", epoch));
-}
-
-bool Connection::exists(std::int64_t batch) const {
-  const std::int64_t batches = view_->view->batches();
-  // Ranks that are padded have batches behind the last.
-  const std::int64_t end =
-      view_->remainder == Remainder::pad && batches > 0 ? batches + kMaxWorld : batches;
-  return batch >= 0 && batch < end;
+void Connection::refresh() {
+  if (!context_.refresh) throw Error(ErrorCode::not_supported, "the store is not read again here");
+  refreshing_ = true;
+  context_.refresh([id = id_, complete = complete_](std::string changes, std::exception_ptr error) {
+    complete({.connection = id, .error = std::move(error), .refreshed = std::move(changes)});
+  });
 }
 
 void Connection::start(const StartMessage& message) {
@@ -201,10 +199,10 @@ void Connection::start(const StartMessage& message) {
     throw Error(ErrorCode::invalid_argument, "a stream's count or step is out of range");
   if (message.depth < 1 || message.depth > kMaxDepth)
     throw Error(ErrorCode::invalid_argument, fmt::format("a stream's depth is 1 to {}", kMaxDepth));
-  must_have_epoch(message.epoch);
-  if (message.count > 0 &&
-      (!exists(message.first) || message.count - 1 > (INT64_MAX - message.first) / message.step ||
-       !exists(message.first + (message.count - 1) * message.step)))
+  require_epoch(*view_, message.epoch);
+  if (message.count > 0 && (!has_batch(*view_, message.first) ||
+                            message.count - 1 > (INT64_MAX - message.first) / message.step ||
+                            !has_batch(*view_, message.first + (message.count - 1) * message.step)))
     throw Error(ErrorCode::not_found,
                 fmt::format("an epoch has {} batches: not {} from {} on in steps of {}",
                             view_->view->batches(), message.count, message.first, message.step));
@@ -239,8 +237,8 @@ void Connection::get(const GetMessage& message) {
     throw Error(ErrorCode::invalid_argument, "too many batches were asked for at once");
   Asked asked{.request = message.request, .epoch = message.epoch, .batch = message.batch};
   try {
-    must_have_epoch(message.epoch);
-    if (!exists(message.batch))
+    require_epoch(*view_, message.epoch);
+    if (!has_batch(*view_, message.batch))
       throw Error(ErrorCode::not_found, fmt::format("there is no batch {}: an epoch has {}",
                                                     message.batch, view_->view->batches()));
     asked.bytes = delivery_->bytes(*view_->view, message.batch);
@@ -376,6 +374,14 @@ std::uint64_t Connection::ask(Asked asked, std::int64_t rank, std::int64_t world
 }
 
 bool Connection::completed(Completion completion) {
+  if (refreshing_) {
+    if (completion.error)
+      refuse(error_of(completion.error));
+    else
+      queue({refreshed_message(completion.refreshed.value_or("")), {}, nullptr});
+    flush();
+    return false;
+  }
   if (completion.token == 0) {
     try {
       send_state(completion);

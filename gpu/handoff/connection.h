@@ -21,14 +21,20 @@
 
 namespace batchfs::handoff {
 
+/// Reads the store again. The callback is called once, from any thread, with what has changed as
+/// JSON, or the error.
+using Refreshed = std::function<void(std::string, std::exception_ptr)>;
+using Refresh = std::function<void(Refreshed)>;
+
 /// What connections share. Used in the server's thread only.
 struct ServerContext {
-  std::vector<SharedView> views;
+  SharedViews views;                  // for new readers
   std::vector<Delivery*> deliveries;  // in the order of preference
   std::uint64_t held = 0;             // bytes of batches that readers hold or wait for
   std::uint64_t leases = 0;
   std::uint64_t delivered = 0;    // batches, ever
   StateTeller* teller = nullptr;  // null: State is refused
+  Refresh refresh;                // empty: the store is not read again
 };
 
 /// A batch that a delivery finished, or a text of the state, on its way to the server's thread.
@@ -38,6 +44,7 @@ struct Completion {
   std::shared_ptr<const DeliveredBatch> delivered;
   std::exception_ptr error;
   std::shared_ptr<const MemoryFile> text{};
+  std::optional<std::string> refreshed{};  // in place of a batch: what has changed
 };
 /// Takes completions from any thread; may outlive the server, and then drops them.
 using Complete = std::function<void(Completion)>;
@@ -54,6 +61,8 @@ class Connection {
 
   int socket() const { return socket_; }
   bool greeted() const { return view_ != nullptr; }
+  /// It has said what it is for.
+  bool has_purpose() const { return greeted() || refreshing_; }
 
   /// Each returns false when the connection is over.
   bool readable();
@@ -107,9 +116,9 @@ class Connection {
 
   bool handle(std::span<const std::byte> message);
   void hello(const HelloMessage& message);
+  void refresh();
   void start(const StartMessage& message);
   void get(const GetMessage& message);
-  void must_have_epoch(std::int64_t epoch) const;
   void release(std::span<const std::byte> message);
   void want(const WantMessage& message);
   void state(const StateMessage& message);
@@ -129,7 +138,6 @@ class Connection {
   void end_stream();
   void send(Asked asked);
   void send_failed(const Asked& asked, const Error& error);
-  bool exists(std::int64_t batch) const;
   bool flush();
   void queue(Outgoing message) { outgoing_.push_back(std::move(message)); }
 
@@ -141,7 +149,8 @@ class Connection {
   const std::shared_ptr<ProcessShare> process_;
   const Complete complete_;
 
-  const SharedView* view_ = nullptr;
+  std::shared_ptr<const SharedView> view_;
+  bool refreshing_ = false;            // it waits for the store to be read again
   std::shared_ptr<Delivery> session_;  // where it has one of its own; goes after what came from it
   Delivery* delivery_ = nullptr;
   std::int64_t rank_ = 0, world_ = 1;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -50,6 +51,18 @@ std::vector<std::byte> message_of(const Message& message, MessageType type) {
   std::vector<std::byte> bytes;
   append(bytes, &message, sizeof message);
   finish<Message>(bytes, type);
+  return bytes;
+}
+
+/// `text`: JSON. What is longer than a message is cut.
+inline std::vector<std::byte> refreshed_message(std::string_view text) {
+  text = text.substr(0, kMaxMessage - sizeof(RefreshedMessage));
+  RefreshedMessage message{};
+  message.length = static_cast<std::uint32_t>(text.size());
+  std::vector<std::byte> bytes;
+  append(bytes, &message, sizeof message);
+  append(bytes, text.data(), text.size());
+  finish<RefreshedMessage>(bytes, MessageType::refreshed);
   return bytes;
 }
 

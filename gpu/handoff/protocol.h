@@ -65,6 +65,11 @@
 // there. A batch that programs cannot make comes in host memory. A reader whose device fails says
 // so and ends the socket of the series: then all come so.
 //
+// Refresh. In place of Hello, a process of the same user may send Refresh, a Header alone: the
+// store is read again, which may take long. The answer is Refreshed or Refused; then the connection
+// ends. Readers that said Hello before that keep the view as it was, those that come later get the
+// new one.
+//
 // Growing. A reader says the newest version it knows, the server answers with the one both use. A
 // new kind of memory is a new MemoryKind behind a bit in HelloMessage::kinds; a new step is a new
 // MessageType, sent only to who said in HelloMessage::features that it understands it.
@@ -106,14 +111,16 @@ enum class MessageType : std::uint16_t {
   start = 2,
   get = 3,
   release = 4,
-  want = 5,   // of the reader
-  state = 6,  // of who watches
+  want = 5,     // of the reader
+  state = 6,    // of who watches
+  refresh = 7,  // in place of Hello, of who wants the store to be read again
   welcome = 64,
   batch = 65,
   end = 66,
   failed = 67,
   refused = 68,
   state_text = 69,  // of the server
+  refreshed = 70,   // of the server
   setup = 128,
   program = 129,
   ended = 130,  // of the sockets for programs
@@ -317,6 +324,13 @@ struct StateTextMessage {
   std::uint64_t length;
 };
 
+/// Followed by `length` bytes of JSON: what has changed.
+struct RefreshedMessage {
+  Header header;
+  std::uint32_t length;
+  std::uint32_t reserved;
+};
+
 /// With three descriptors: a memory file with the setup's bytes (gpu/program/program_setup.h),
 /// staging memory, a socket.
 struct SetupMessage {
@@ -355,6 +369,6 @@ static_assert(sizeof(StateMessage) == 16 && sizeof(StateTextMessage) == 24);
 static_assert(sizeof(SetupMessage) == 32 && sizeof(ProgramMessage) == 24 &&
               sizeof(EndedMessage) == 24);
 static_assert(sizeof(EndMessage) == 16 && sizeof(FailedMessage) == 64 &&
-              sizeof(RefusedMessage) == 24);
+              sizeof(RefusedMessage) == 24 && sizeof(RefreshedMessage) == 16);
 
 }  // namespace batchfs::handoff

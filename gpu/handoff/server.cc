@@ -51,6 +51,18 @@ struct HandoffServer::Inbox {
     }
     rouse();
   }
+  void put_views(SharedViews views_of_now) {
+    {
+      const std::lock_guard lock(mutex);
+      if (closed) return;
+      views = std::move(views_of_now);
+    }
+    rouse();
+  }
+  std::optional<SharedViews> take_views() {
+    const std::lock_guard lock(mutex);
+    return std::exchange(views, std::nullopt);
+  }
   std::vector<Completion> take() {
     const std::lock_guard lock(mutex);
     return std::exchange(completions, {});
@@ -71,6 +83,7 @@ struct HandoffServer::Inbox {
   std::atomic<bool> stopping{false};
   std::mutex mutex;
   std::vector<Completion> completions;
+  std::optional<SharedViews> views;  // for new readers
   bool closed = false;
 };
 
@@ -83,7 +96,9 @@ HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
       listener_(std::move(listener)),
       log_(log),
       inbox_(std::make_shared<Inbox>()) {
-  for (const auto& view : options_.views) context_.views.push_back(share_view(view));
+  context_.views = share_views(options_.views, std::exchange(options_.held, nullptr));
+  options_.views.clear();
+  context_.refresh = std::move(options_.refresh);
   context_.deliveries = options_.deliveries;
   if (options_.state_text) {
     teller_ = std::make_unique<StateTeller>(
@@ -109,6 +124,11 @@ HandoffServer::~HandoffServer() {
   thread_.join();
   teller_ = nullptr;  // a text that is being made asks for statistics()
   ::close(events_);
+}
+
+void HandoffServer::set_views(const std::vector<std::shared_ptr<const View>>& views,
+                              const std::shared_ptr<const void>& held) {
+  inbox_->put_views(share_views(views, held));
 }
 
 HandoffServer::Statistics HandoffServer::statistics() const {
@@ -275,6 +295,7 @@ std::shared_ptr<ProcessShare> HandoffServer::share_of(pid_t process) {
 /// What deliveries have finished goes to those who asked. Sending may open more, which may be ready
 /// at once.
 void HandoffServer::drain_inbox() {
+  if (auto views = inbox_->take_views()) context_.views = std::move(*views);
   for (;;) {
     std::vector<Completion> completions = inbox_->take();
     if (completions.empty()) return;
@@ -304,7 +325,7 @@ void HandoffServer::settle(std::uint64_t id, bool goes_on) {
     return;
   }
   const Connection& connection = *reader.connection;
-  if (connection.greeted()) greeting_.erase(id);
+  if (connection.has_purpose()) greeting_.erase(id);
   if (connection.short_of_descriptors())
     short_of_descriptors_.insert(id);
   else

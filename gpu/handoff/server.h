@@ -36,7 +36,9 @@ class HandoffServer {
   struct Options {
     std::vector<std::shared_ptr<const View>> views;
     std::vector<Delivery*>
-        deliveries;  // in the order of preference; outlive the server, and are its alone
+        deliveries;     // in the order of preference; outlive the server, and are its alone
+    Refresh refresh{};  // what Refresh asks for; called in the server's thread
+    std::shared_ptr<const void> held;  // lives as long as readers use these views
     std::size_t most_readers = 512;
     std::chrono::milliseconds greeting_time{10'000};  // for a reader to say Hello
     /// The texts that State asks for, made in a thread of their own. Empty: State is refused.
@@ -53,6 +55,10 @@ class HandoffServer {
   ~HandoffServer();
   HandoffServer(const HandoffServer&) = delete;
   HandoffServer& operator=(const HandoffServer&) = delete;
+
+  /// Readers that connect from now on find these views. `held` as in Options.
+  void set_views(const std::vector<std::shared_ptr<const View>>& views,
+                 const std::shared_ptr<const void>& held);
 
   /// Where readers connect.
   const std::string& path() const { return listener_.path(); }
@@ -86,7 +92,7 @@ class HandoffServer {
   int timeout() const;
   void publish();
 
-  const Options options_;
+  Options options_;
   Listener listener_;
   Log& log_;
   ServerContext context_;

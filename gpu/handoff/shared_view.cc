@@ -3,6 +3,9 @@
 #include <cstring>
 #include <string>
 
+#include <fmt/format.h>
+
+#include "engine/base/error.h"
 #include "engine/base/json_text.h"
 #include "engine/base/strings.h"
 #include "gpu/handoff/batch_windows.h"
@@ -40,23 +43,49 @@ SharedView share_view(const std::shared_ptr<const View>& view) {
   return result;
 }
 
-const SharedView& find_view(std::span<const SharedView> views, const std::string& name) {
+SharedViews share_views(const std::vector<std::shared_ptr<const View>>& views,
+                        const std::shared_ptr<const void>& held) {
+  SharedViews shared;
+  for (const auto& view : views) {
+    const auto one = std::make_shared<SharedView>(share_view(view));
+    one->held = held;
+    shared.push_back(one);
+  }
+  return shared;
+}
+
+std::shared_ptr<const SharedView> find_view(const SharedViews& views, const std::string& name) {
   if (name.empty() && views.size() == 1) return views.front();
   std::vector<std::string> names;
-  const SharedView* of_part = nullptr;
+  std::shared_ptr<const SharedView> of_part;
   std::size_t parts = 0;
-  for (const SharedView& shared : views) {
-    if (shared.view->name() == name) return shared;
-    names.push_back(shared.view->name());
-    if (name.empty() || shared.view->part().name != name) continue;
-    of_part = &shared;
+  for (const auto& shared : views) {
+    if (shared->view->name() == name) return shared;
+    names.push_back(shared->view->name());
+    if (name.empty() || shared->view->part().name != name) continue;
+    of_part = shared;
     ++parts;
   }
-  if (parts == 1) return *of_part;
+  if (parts == 1) return of_part;
+  if (views.empty()) throw Error(ErrorCode::not_found, "there are no views");
   if (name.empty())
     throw Error(ErrorCode::invalid_argument, "say which view: there are " + join(names, ", "));
   throw Error(ErrorCode::not_found, "there is no view '" + name + "'" + did_you_mean(name, names) +
                                         "; there are " + join(names, ", "));
+}
+
+void require_epoch(const SharedView& shared, std::int64_t epoch) {
+  // Batches are numbered over all epochs in 63 bits.
+  const std::int64_t per_epoch = shared.view->batches() + kMaxWorld;
+  if (epoch < 0 || epoch > INT64_MAX / 4 / per_epoch)
+    throw Error(ErrorCode::not_found, fmt::format("there is no epoch {}", epoch));
+}
+
+bool has_batch(const SharedView& shared, std::int64_t batch) {
+  const std::int64_t batches = shared.view->batches();
+  const std::int64_t end =
+      shared.remainder == Remainder::pad && batches > 0 ? batches + kMaxWorld : batches;
+  return batch >= 0 && batch < end;
 }
 
 std::vector<std::byte> welcome_message(const SharedView& shared, Mode mode, std::uint16_t version) {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -21,14 +20,25 @@ struct SharedView {
   std::uint64_t schema_length = 0, view_length = 0;
   Remainder remainder = Remainder::keep;
   std::uint64_t coordinates_length = 0;
+  std::shared_ptr<const void> held = nullptr;
 };
 
 SharedView share_view(const std::shared_ptr<const View>& view);
 
+/// The views of one reading of the store, as readers find them by name.
+using SharedViews = std::vector<std::shared_ptr<const SharedView>>;
+/// `held` lives for as long as any of them is used.
+SharedViews share_views(const std::vector<std::shared_ptr<const View>>& views,
+                        const std::shared_ptr<const void>& held = nullptr);
 /// The view that a reader names: by its name or, of a split, by that of a part that no other view
 /// has; with an empty `name` the only one. Throws invalid_argument and not_found, which list the
 /// names.
-const SharedView& find_view(std::span<const SharedView> views, const std::string& name);
+std::shared_ptr<const SharedView> find_view(const SharedViews& views, const std::string& name);
+
+/// Throws not_found for an epoch that cannot be asked for.
+void require_epoch(const SharedView& shared, std::int64_t epoch);
+/// Can the batch be asked for? Ranks that are padded have batches behind the last.
+bool has_batch(const SharedView& shared, std::int64_t batch);
 
 /// The Welcome to a reader of this version.
 std::vector<std::byte> welcome_message(const SharedView& shared, Mode mode, std::uint16_t version);

@@ -62,6 +62,13 @@ bool is_passthrough(const std::string& view_directory) {
   }
 }
 
+/// The path by which this process finds an open directory, wherever its own leads meanwhile.
+std::string held_path(int directory, const std::string& path) {
+  const std::string held = "/proc/self/fd/" + std::to_string(directory);
+  struct stat at;
+  return directory >= 0 && ::stat(held.c_str(), &at) == 0 ? held : path;
+}
+
 }  // namespace
 
 std::string read_text(const std::string& path) {
@@ -80,9 +87,11 @@ std::string read_text(const std::string& path) {
 
 FileSource::FileSource(std::string directory)
     : directory_(std::move(directory)),
-      schema_(std::make_shared<const Schema>(parse_schema(read_text(directory_ + "/schema.json"),
-                                                          read_text(directory_ + "/view.json")))),
-      coordinates_(file_coordinates(directory_, schema_)),
+      held_(::open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)),
+      place_(held_path(held_.get(), directory_)),
+      schema_(std::make_shared<const Schema>(
+          parse_schema(read_text(place_ + "/schema.json"), read_text(place_ + "/view.json")))),
+      coordinates_(file_coordinates(place_, schema_)),
       map_(is_passthrough(directory_)) {
   const auto has = [&](const char* format) {
     return std::find(schema_->formats.begin(), schema_->formats.end(), format) !=
@@ -143,7 +152,7 @@ std::shared_ptr<Batch> FileSource::read(std::int64_t epoch, std::int64_t batch, 
   if (!has(world, rank)) world = batch + 1, rank = batch;
   if (!has(world, rank))
     throw Error(ErrorCode::not_found, "there is no batch " + std::to_string(batch), directory_);
-  std::string path = directory_;
+  std::string path;
   if (world > 1) path += "/rank-" + std::to_string(rank) + "-of-" + std::to_string(world);
   path += numbered("/epoch-%04lld", epoch) + numbered("/batch-%06lld", batch / world);
 
@@ -156,8 +165,10 @@ std::shared_ptr<Batch> FileSource::read(std::int64_t epoch, std::int64_t batch, 
           ? std::min(schema_->batch_size, schema_->epoch_samples - batch * schema_->batch_size)
           : schema_->batch_size;
   made->coordinates = coordinates_;
-  if (schema_->has_windows) made->windows = file_windows(path, schema_, made->samples);
+  const std::string where = directory_ + path;
+  path = place_ + path;
   try {
+    if (schema_->has_windows) made->windows = file_windows(path, schema_, made->samples);
     if (safetensors_) {
       made->memory.push_back(file(path + ".safetensors", interrupted));
       made->tensors = safetensors_tensors(*made->memory[0], *schema_);
@@ -169,8 +180,10 @@ std::shared_ptr<Batch> FileSource::read(std::int64_t epoch, std::int64_t batch, 
         made->tensors.push_back(npy_tensor(*made->memory.back(), info));
       }
     }
-  } catch (Error& error) {
-    throw error.at(path);
+  } catch (const Error& error) {
+    const std::string own =
+        error.where().starts_with(path) ? error.where().substr(path.size()) : "";
+    throw Error(error.code(), error.why(), where + own);
   }
   return made;
 }

@@ -4,9 +4,13 @@
 //
 // Where the kernel reads batches itself (passthrough), files are mapped and nothing is copied. Else
 // they are read: pages of a mapping would come from the daemon, and its end would kill the reader.
+//
+// The view's directory is held open: a mount whose store is read again shows the older batches
+// there (batchfs-semantics(7)).
 
 #include <string>
 
+#include "engine/base/descriptor.h"
 #include "gpu/reader/source.h"
 
 namespace batchfs::reader {
@@ -31,7 +35,9 @@ class FileSource final : public Source {
   std::shared_ptr<const Mapping> file(const std::string& path,
                                       const Interrupted& interrupted) const;
 
-  const std::string directory_;
+  const std::string directory_;  // for messages
+  const Descriptor held_;        // of it
+  const std::string place_;      // the directory that is held, or its path where there is no /proc
   std::shared_ptr<const Schema> schema_;
   std::shared_ptr<const Coordinates> coordinates_;
   bool safetensors_ = false, map_ = false;

@@ -112,7 +112,7 @@ def with_mount(command):
 
 
 BEFORE_MOUNT = ["inspect", "check", "cat", "view", "plan", "statistics", "batch", "warm", "completion"]
-OF_A_MOUNT = ["mount", "status", "report", "log", "umount"]
+OF_A_MOUNT = ["mount", "refresh", "status", "report", "log", "umount"]
 
 
 @pytest.mark.parametrize("command", BEFORE_MOUNT + [with_mount(command) for command in OF_A_MOUNT])

@@ -60,6 +60,7 @@ COVERED = {
     "tools/commands/log.cc": "tests/cli/test_pages.py",
     "tools/commands/mount.cc": "tests/mount/test_recovery.py",
     "tools/commands/plan.cc": "tests/cli/test_view_plan_batch.py",
+    "tools/commands/refresh.cc": "tests/mount/test_refresh.py",
     "tools/commands/report.cc": "tests/cli/test_pages.py",
     "tools/commands/serve.cc": "tests/reader/test_batches.py",
     "tools/commands/statistics.cc": "tests/conformance/statistics_test.py",

@@ -12,9 +12,10 @@ from watching import eventually
 import batchfs as package
 
 
-@pytest.fixture(scope="module")
-def read_server(server):
-    """A server of which a view was read."""
+@pytest.fixture
+def read_server(serve):
+    """A server of which one view was read: a report has the latest readers only."""
+    server = serve()
     reader = package.open(server.socket, "two", epoch=0)
     for batch in reader:
         batch["t"].numpy()

@@ -36,6 +36,7 @@ CommandAction setup_mount(CLI::App& app);
 CommandAction setup_serve(CLI::App& app);
 CommandAction setup_umount(CLI::App& app);
 CommandAction setup_status(CLI::App& app);
+CommandAction setup_refresh(CLI::App& app);
 CommandAction setup_top(CLI::App& app);
 CommandAction setup_report(CLI::App& app);
 CommandAction setup_log(CLI::App& app);

@@ -1,14 +1,12 @@
 // batchfs mount: a store's arrays and batches as files.
 
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
-#include <xxhash.h>
 
-#include "engine/base/json_text.h"
 #include "engine/base/log.h"
-#include "engine/base/strings.h"
 #include "engine/base/system_error.h"
 #include "engine/pipeline/engine.h"
 #include "fs/file_system.h"
@@ -17,13 +15,15 @@
 #include "gpu/handoff/host_delivery.h"
 #include "gpu/handoff/server.h"
 #include "tools/cli/command.h"
-#include "tools/cli/samples.h"
 #include "tools/service/background.h"
+#include "tools/service/generation.h"
 #include "tools/service/inherited_descriptors.h"
 #include "tools/service/log_level_signal.h"
 #include "tools/service/mount_options.h"
 #include "tools/service/mount_service.h"
+#include "tools/service/mounted_generations.h"
 #include "tools/service/mounts.h"
+#include "tools/service/refresher.h"
 #include "tools/service/serving.h"
 #include "tools/service/stored_descriptors.h"
 #include "tools/service/supervisor.h"
@@ -76,25 +76,28 @@ Json config_json(const MountOptions& options, const Store& store, const Engine& 
 
 /// Batches in memory for programs that ask, see gpu/handoff.
 struct HandOff {
-  HandOff(const MountOptions& options, const std::vector<std::shared_ptr<const View>>& views,
-          Engine& engine, Log& log)
+  HandOff(const MountOptions& options, const std::shared_ptr<const Generation>& first,
+          Engine& engine, Refresher& refresher, Log& log)
       : host(engine),
-        gpus(views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host, log),
-        server(start(views, gpus.before(host), log)) {}
+        gpus(first->views.empty() ? GpuOptions{.gpu = "off"} : options.gpu, engine, host, log),
+        server(start(first, gpus.before(host), refresher, log)) {}
 
   handoff::HostDelivery host;
   const GpuDeliveries gpus;
-  /// Null without views, and where it cannot listen: programs then read files only.
-  const std::unique_ptr<const handoff::HandoffServer> server;
+  /// Null where it cannot listen: programs then read files only.
+  const std::unique_ptr<handoff::HandoffServer> server;
 
  private:
   static std::unique_ptr<handoff::HandoffServer> start(
-      const std::vector<std::shared_ptr<const View>>& views,
-      std::vector<handoff::Delivery*> deliveries, Log& log) {
-    if (views.empty()) return nullptr;
+      const std::shared_ptr<const Generation>& first, std::vector<handoff::Delivery*> deliveries,
+      Refresher& refresher, Log& log) {
     try {
       return std::make_unique<handoff::HandoffServer>(
-          handoff::HandoffServer::Options{.views = views, .deliveries = std::move(deliveries)},
+          handoff::HandoffServer::Options{
+              .views = first->views,
+              .deliveries = std::move(deliveries),
+              .refresh = [&refresher](handoff::Refreshed done) { refresher.ask(std::move(done)); },
+              .held = first},
           handoff::Listener::in_runtime_directory(), log);
     } catch (const Error& error) {
       log.warning(std::string("no hand-off, programs read files only: ") + error.what());
@@ -103,50 +106,36 @@ struct HandOff {
   }
 };
 
-FileSystem::Options file_system_options(const MountOptions& options, const Store& store,
-                                        const Engine& engine, const HandOff& handoff) {
-  FileSystem::Options shown{.store_url = store.url(),
-                            .config = config_json(options, store, engine)};
+/// What the files of every generation tell of the mount.
+struct MountFacts {
+  const MountOptions& options;
+  Engine& engine;
+  const HandOff& handoff;
+  Log& log;
+  const std::uint64_t started = Trace::now();
+  std::function<std::uint64_t()> generations = {};
+};
+
+/// The files of a generation. Throws for what cannot be served as files.
+void make_files(Generation& generation, const MountFacts& mount) {
+  Engine& engine = mount.engine;
+  const HandOff& handoff = mount.handoff;
+  check_files(generation.views, engine.memory_files(), engine.budget().limit());
+  warn_of_memory(generation.views, engine.budget().limit(), mount.log);
+  warn_of_samples(generation.views, mount.log);
+  FileSystem::Options shown{.store_url = generation.opened.store->url(),
+                            .config = config_json(mount.options, *generation.opened.store, engine)};
+  shown.snapshot = generation.snapshot();
+  shown.started = mount.started;
+  shown.generations = mount.generations;
   if (handoff.server != nullptr) {
     shown.handoff_socket = handoff.server->path();
     shown.handoff_statistics = [&handoff] { return handoff_json(*handoff.server, handoff.gpus); };
   }
-  return shown;
+  generation.files = std::make_unique<FileSystem>(std::move(shown), generation.opened.store,
+                                                  generation.opened.hierarchy, generation.dataset,
+                                                  generation.views, engine, mount.log);
 }
-
-std::string digest_of(const std::string& text) {
-  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
-}
-
-/// What inode numbers are made of, see SessionState. To be changed with the arithmetic of fs/tree.
-std::string identity(const OpenedStore& opened,
-                     const std::vector<std::shared_ptr<const View>>& views) {
-  constexpr std::string_view kArithmetic = "2";
-  std::uint64_t digest = 0;
-  const auto add = [&digest](const std::string& text) {
-    digest = XXH3_64bits_withSeed(text.data(), text.size(), digest);
-  };
-  for (const auto& view : views) {
-    add(json_text(view->resolved()));
-    add(json_text(view->schema()));
-  }
-  const auto& revision = opened.hierarchy->revision;
-  return fmt::format("{} {} {:016x}{}", kArithmetic, opened.hierarchy->snapshot_id, digest,
-                     revision ? " " + digest_of(revision->chosen_by) : "");
-}
-
-/// The snapshot of an Icechunk repository that a session began with, if this daemon, which goes on
-/// with the session, is to show the same branch; else empty. The branch may have moved on.
-std::string pinned_snapshot(const std::string& numbers, const IcechunkOptions& options) {
-  const std::vector<std::string> words = split(numbers, ' ');
-  const std::string branch = "branch " + (options.branch.empty() ? "main" : options.branch);
-  const bool follows_branch =
-      options.tag.empty() && options.snapshot.empty() && numbers.ends_with(" " + digest_of(branch));
-  return follows_branch && words.size() > 3 ? words[1] : std::string();
-}
-
-/// Seconds that reads of the store may take to end with the mount.
-constexpr double kStopTimeout = 10;
 
 void require_not_mounted(const MountOptions& options, const Supervised& supervisor) {
   if (supervisor.session < 0 && mounted_type(options.directory) == "fuse.batchfs")
@@ -154,21 +143,30 @@ void require_not_mounted(const MountOptions& options, const Supervised& supervis
                 "already mounted; run `batchfs umount` or pass --replace", options.directory);
 }
 
-OpenedStore open_store(const MountOptions& options, const Supervised& supervisor, Log& log) {
-  StoreOptions store = options.store;
-  store.config.warn = [&log](const std::string& line) { log.warning(line); };
-  store.config.versions = SessionState::versions(supervisor.state);
-  store.config.icechunk.pinned =
-      pinned_snapshot(SessionState(supervisor.state).identity(), store.config.icechunk);
-  return open_zarr(store);
+GenerationOptions generation_options(const MountOptions& options, Log& log) {
+  GenerationOptions result{.store = options.store,
+                           .views = options.views,
+                           .input = options.input,
+                           .check_file = [options](const std::string& file) {
+                             check_apart(options, "a statistics file", file);
+                           }};
+  result.store.config.warn = [&log](const std::string& line) { log.warning(line); };
+  return result;
 }
 
-std::vector<std::shared_ptr<const View>> read_views(const MountOptions& options,
-                                                    GroupDatasets& datasets) {
-  return load_views(
-      datasets, options.views,
-      [&](const std::string& file) { check_apart(options, "a statistics file", file); },
-      options.input);
+/// The first one of this daemon, perhaps not of the session: then it is the one that the daemon
+/// before showed to new opens.
+std::shared_ptr<Generation> first_generation(GenerationOptions options,
+                                             const Supervised& supervisor, Log& log) {
+  const SessionState state(supervisor.state);
+  // Objects may have changed before the store was read again: versions of theirs do not count.
+  if (!state.was_identified_again())
+    options.store.config.versions = SessionState::versions(supervisor.state);
+  options.store.config.icechunk.pinned =
+      pinned_snapshot(state.identity(), options.store.config.icechunk);
+  auto first = read_generation(options, log);
+  first->time = state.reading_time();
+  return first;
 }
 
 Engine::Options engine_options(const MountOptions& options, const Supervised& supervisor,
@@ -177,18 +175,7 @@ Engine::Options engine_options(const MountOptions& options, const Supervised& su
           .memory = opened.budget,
           .wait = options.time.wait,
           .idle = options.time.idle,
-          .served = [&supervisor] { supervisor.served(); },
-          .store = opened.store,
-          .held = opened.held_memory()};
-}
-
-/// Finds the samples of the views, and checks that their batches fit in memory.
-void resolve_views(const MountOptions& options, const OpenedStore& opened, Engine& engine, Log& log,
-                   std::vector<std::shared_ptr<const View>>& views) {
-  for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
-  check_files(views, engine.memory_files(), engine.budget().limit());
-  warn_of_memory(views, engine.budget().limit(), log);
-  warn_of_samples(views, log);
+          .served = [&supervisor] { supervisor.served(); }};
 }
 
 /// How often the mount shows that it is alive: three times in the time that the supervisor waits.
@@ -205,26 +192,37 @@ void take_turn(const Supervised& supervisor, const std::string& numbers) {
   supervisor.take_turn();
 }
 
-/// Serves until the mount ends.
-void run(FuseSession& session, FileSystem& files, Engine& engine, MountService& service,
-         const Supervised& supervisor, StartReport& report, Log& log) {
+/// What a mount serves with, see serve().
+struct Served {
+  FuseSession& session;
+  Generations& files;
+  Engine& engine;
+  MountService& service;
+  Refresher& refresher;
+};
+
+/// Serves until the mount ends. `refreshing`: how the store is read again.
+void run(const Served& with, const Refresher::Options& refreshing, const Supervised& supervisor,
+         StartReport& report, Log& log) {
   bool was_ready = false, stopped = true;
   const auto ready = [&] {
-    files.set_passthrough(session.passthrough());
-    supervisor.ready(session.can_be_taken_over());
+    with.files.set_passthrough(with.session.passthrough());
+    supervisor.ready(with.session.can_be_taken_over());
     was_ready = true;
+    with.refresher.begin(refreshing);
     report.ready();
-    service.ready();
+    with.service.ready();
   };
   const auto ending = [&] {
-    service.stopping();
+    with.service.stopping();
     supervisor.ending();
-    stopped = engine.stop(kStopTimeout);
+    stopped = with.engine.stop(kStopTimeout);  // and with it most of what the refresher waits for
+    stopped = with.refresher.stop(kStopTimeout) && stopped;
   };
   try {
-    session.run(ready, ending);
+    with.session.run(ready, ending);
   } catch (const Error& error) {
-    if (!was_ready || !session.can_be_taken_over()) throw;
+    if (!was_ready || !with.session.can_be_taken_over()) throw;
     log.error(error.what());
     supervisor.failed(error.what());
     ::_exit(1);  // see FuseSession::run()
@@ -237,7 +235,7 @@ void run(FuseSession& session, FileSystem& files, Engine& engine, MountService& 
 /// A mount, from the store to the session with the kernel. Each object uses only those above it,
 /// and is destroyed before them: first the session, so that no request comes any more; then the
 /// files and the hand-off, which use the engine; then the engine, whose workers read the store;
-/// last the store and the log.
+/// last the store and the log. The refresher's thread uses all of them, and is stopped before.
 void serve(const MountOptions& options, const Supervised& supervisor, StartReport& report) {
   require_not_mounted(options, supervisor);
   raise_file_limit();
@@ -245,31 +243,48 @@ void serve(const MountOptions& options, const Supervised& supervisor, StartRepor
   if (!supervisor.before.empty()) log.warning("the daemon before this one " + supervisor.before);
   const LogLevelSignal log_level(log);
 
-  OpenedStore opened = open_store(options, supervisor, log);
-  GroupDatasets datasets(opened);
-  auto views = read_views(options, datasets);
-  const auto dataset = described_dataset(opened, datasets, log);
-  Engine engine(engine_options(options, supervisor, opened), log);
-  resolve_views(options, opened, engine, log, views);
-  const HandOff handoff(options, views, engine, log);
-  FileSystem files(file_system_options(options, *opened.store, engine, handoff), opened.store,
-                   opened.hierarchy, dataset, views, engine, log);
-  MountService service(
-      opened.store->url(), options.directory, [&supervisor] { supervisor.alive(); },
-      probe_interval(options));
-  const std::string numbers = identity(opened, views);
-  take_turn(supervisor, numbers);
+  const GenerationOptions reading = generation_options(options, log);
+  auto first = first_generation(reading, supervisor, log);
+  Engine engine(engine_options(options, supervisor, first->opened), log);
+  Refresher refresher(log);
+  first->resolve(reading, engine, log);
+  const HandOff handoff(options, first, engine, refresher, log);
+  std::unique_ptr<MountedGenerations> generations;
+  const MountFacts mount{
+      .options = options, .engine = engine, .handoff = handoff, .log = log, .generations = [&] {
+        return generations->files().size();
+      }};
+  make_files(*first, mount);
+  const std::string url = first->opened.store->url(), numbers = first->identity();
   SessionState state(supervisor.state);
+  generations = std::make_unique<MountedGenerations>(std::exchange(first, nullptr), state.tag(),
+                                                     supervisor.session >= 0, engine);
+  MountService service(
+      url, options.directory, [&supervisor] { supervisor.alive(); }, probe_interval(options));
+  take_turn(supervisor, numbers);
   state.identify(numbers);
   FuseSession session({.mountpoint = options.directory,
-                       .source = opened.store->url(),
+                       .source = url,
                        .passthrough = !options.no_passthrough,
                        .allow_other = options.allow_other,
                        .state = &state,
                        .taken_over = supervisor.session},
-                      files, log);
+                      generations->files(), log);
   if (supervisor.session < 0) supervisor.mounted(session.descriptor());
-  run(session, files, engine, service, supervisor, report, log);
+  const MountedGenerations::Environment growing{
+      .options = reading,
+      .engine = engine,
+      .handoff = handoff.server.get(),
+      .state = state,
+      .log = log,
+      .make_files = [&mount](Generation& next) { make_files(next, mount); },
+      .forget_name = [&session](Ino parent,
+                                const std::string& name) { session.forget_name(parent, name); }};
+  run({session, generations->files(), engine, service, refresher},
+      {.refresh = [&] { return generations->refresh(growing); },
+       .sweep = [&] { return generations->sweep(growing); },
+       .every = std::chrono::duration<double>(options.time.refresh)},
+      supervisor, report, log);
 }
 
 /// In the process that is to be the supervisor: forks the daemon, and serves there.
@@ -311,6 +326,7 @@ CommandAction setup_mount(CLI::App& app) {
     mount.directory =
         check_directory(mount.directory, mount.replace || StoredDescriptors::are_there());
     check_apart(mount);
+    check_refresh(mount.store.config.icechunk, mount.time.refresh);
     // Read once, here: each daemon of this mount is a fork of this process.
     mount.input = read_standard_input(mount.views);
     for (std::string& view : mount.views)

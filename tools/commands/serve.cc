@@ -12,11 +12,13 @@
 #include "engine/pipeline/engine.h"
 #include "gpu/handoff/host_delivery.h"
 #include "tools/cli/command.h"
-#include "tools/cli/samples.h"
 #include "tools/service/background.h"
+#include "tools/service/generation.h"
 #include "tools/service/inherited_descriptors.h"
 #include "tools/service/log_level_signal.h"
 #include "tools/service/reader_watch.h"
+#include "tools/service/refresher.h"
+#include "tools/service/served_generations.h"
 #include "tools/service/serving.h"
 #include "tools/service/serving_state.h"
 
@@ -81,30 +83,36 @@ void serve(const ServeOptions& options, StartReport& report) {
   std::optional<ReaderWatch> opener;
   if (options.background && options.until_unused > 0) opener.emplace(STDERR_FILENO);
   raise_file_limit();
-  StoreOptions store = options.store;
-  store.config.warn = [&log](const std::string& line) { log.warning(line); };
-  OpenedStore opened = open_zarr(store);
-  GroupDatasets datasets(opened);
-  auto views = load_views(datasets, options.views, {}, options.input);
+  GenerationOptions reading{.store = options.store,
+                            .views = options.views,
+                            .input = options.input,
+                            .check_file = {},
+                            .describes = false};
+  reading.store.config.warn = [&log](const std::string& line) { log.warning(line); };
+  auto first = read_generation(reading, log);
   Engine engine({.threads = options.store.threads,
-                 .memory = opened.budget,
+                 .memory = first->opened.budget,
                  .wait = options.time.wait,
-                 .idle = options.time.idle,
-                 .store = opened.store,
-                 .held = opened.held_memory()},
+                 .idle = options.time.idle},
                 log);
-  for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
   handoff::HostDelivery host(engine);
-  check_handed_over(views, host);
-  warn_of_memory(views, engine.budget().limit(), log);
-  warn_of_samples(views, log);
+  const auto check = [&](const Generation& generation) {
+    check_handed_over(generation.views, host);
+    warn_of_memory(generation.views, engine.budget().limit(), log);
+    warn_of_samples(generation.views, log);
+  };
+  first->resolve(reading, engine, log);
+  check(*first);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
-  const ServingState state({options.socket, options.views, engine.budget().limit()}, engine,
-                           *opened.store, gpus, log);
+  ServingState state({options.socket, options.views, engine.budget().limit()}, engine, first, gpus,
+                     log);
+  Refresher refresher(log);
   ending.serving();  // the socket is to be removed at the end
-  const handoff::HandoffServer server(
-      {.views = views,
+  handoff::HandoffServer server(
+      {.views = first->views,
        .deliveries = gpus.before(host),
+       .refresh = [&refresher](handoff::Refreshed done) { refresher.ask(std::move(done)); },
+       .held = first,
        .state_text = [&state](const auto& of,
                               handoff::StateText what) { return state.text(of, what); },
        .on_unused =
@@ -112,10 +120,25 @@ void serve(const ServeOptions& options, StartReport& report) {
        .first_reader_time = std::chrono::ceil<std::chrono::milliseconds>(
            std::chrono::duration<double>(options.until_unused))},
       handoff::Listener(options.socket), log);
+  ServedGenerations generations(
+      std::move(first),
+      {.options = reading, .engine = engine, .handoff = server, .log = log, .check = check});
+  const auto refresh = [&] {
+    std::string changes = generations.refresh();
+    state.show(generations.newest());
+    return changes;
+  };
+  refresher.begin({.refresh = refresh,
+                   .sweep = [&] { return generations.sweep(); },
+                   .every = std::chrono::duration<double>(options.time.refresh)});
   log.info("serving batches at " + server.path());
   opener.reset();
   report.ready();
   ending.wait();
+  if (refresher.stop(kStopTimeout)) return;
+  // A read of a store on a network disk may never return.
+  ::unlink(server.path().c_str());
+  ::_exit(1);
 }
 
 }  // namespace
@@ -135,6 +158,7 @@ CommandAction setup_serve(CLI::App& app) {
       ->required()
       ->type_name("PATH");
   add_time_options(app, options->time);
+  add_refresh_option(app, options->time);
   app.add_flag("--background", options->background, "return when readers can connect");
   app.add_option("--until-unused,--until_unused", options->until_unused,
                  "end with the last reader, or when none has come within SECONDS")
@@ -143,6 +167,7 @@ CommandAction setup_serve(CLI::App& app) {
   return [options](Output&) {
     options->store.store = absolute_store(options->store.store);
     options->socket = std::filesystem::absolute(options->socket).string();
+    check_refresh(options->store.config.icechunk, options->time.refresh);
     options->input = read_standard_input(options->views);
     for (std::string& view : options->views)
       if (view != "-") view = std::filesystem::absolute(view).string();

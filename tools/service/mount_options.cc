@@ -79,6 +79,7 @@ void add_mount_options(CLI::App& app, MountOptions& options) {
   app.add_flag("--replace", options.replace,
                "take over a live mount of the same store and views while programs read it");
   add_time_options(app, options.time);
+  add_refresh_option(app, options.time);
   add_engine_options(app, options.store);
   add_gpu_options(app, options.gpu);
 }

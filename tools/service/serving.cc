@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/pipeline/engine_errors.h"
+#include "engine/view/samples/duration.h"
 #include "fs/formats/formats.h"
 #include "gpu/handoff/batch_slots.h"
 #include "gpu/stream/cuda_devices.h"
@@ -99,6 +100,24 @@ void add_time_options(CLI::App& app, TimeOptions& options) {
                  "release cached memory after SECONDS without a file being opened (default 300)")
       ->check(CLI::Range(0.001, 1e6).description(""))
       ->type_name("SECONDS");
+}
+
+void add_refresh_option(CLI::App& app, TimeOptions& options) {
+  constexpr double kNanosecond = 1e-9;
+  app.add_option_function<std::string>(
+         "--refresh",
+         [&options](const std::string& text) {
+           const auto duration = parse_duration(text);
+           const double seconds = duration && duration->months == 0
+                                      ? static_cast<double>(duration->nanoseconds) * kNanosecond
+                                      : 0;
+           if (seconds < 1)
+             throw CLI::ValidationError(
+                 "--refresh", "'" + text + "' is not a time of a second or more, as 30s, 10m, 1h");
+           options.refresh = seconds;
+         },
+         "read the store again this often (30s, 10m, 1h; default: when `batchfs refresh` asks)")
+      ->type_name("TIME");
 }
 
 void raise_file_limit() {

@@ -16,6 +16,9 @@
 
 namespace batchfs {
 
+/// Seconds that reads of the store may take to end with a mount or a server.
+inline constexpr double kStopTimeout = 10;
+
 /// Relative paths are made absolute: a daemon has no working directory.
 std::string absolute_store(const std::string& store);
 
@@ -51,11 +54,14 @@ void warn_of_samples(const std::vector<std::shared_ptr<const View>>& views, Log&
 /// system's journal?
 bool is_stderr_read(bool foreground);
 
-struct TimeOptions {  // seconds
-  double wait = 600;  // how long readers wait
-  double idle = 300;  // how long memory is kept for readers that may come
+struct TimeOptions {   // seconds
+  double wait = 600;   // how long readers wait
+  double idle = 300;   // how long memory is kept for readers that may come
+  double refresh = 0;  // how often the store is read again; 0: when asked
 };
 void add_time_options(CLI::App& app, TimeOptions& options);
+/// --refresh.
+void add_refresh_option(CLI::App& app, TimeOptions& options);
 
 /// Each batch that a reader holds is an open file: as many as the system lets this user have.
 void raise_file_limit();

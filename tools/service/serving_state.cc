@@ -6,12 +6,29 @@
 
 namespace batchfs {
 
-ServingState::ServingState(Options options, Engine& engine, const Store& store,
-                           const GpuDeliveries& gpus, const Log& log)
-    : options_(std::move(options)), engine_(engine), store_(store), gpus_(gpus), log_(log) {}
+ServingState::ServingState(Options options, Engine& engine,
+                           std::shared_ptr<const Generation> newest, const GpuDeliveries& gpus,
+                           const Log& log)
+    : options_(std::move(options)),
+      engine_(engine),
+      gpus_(gpus),
+      log_(log),
+      newest_(std::move(newest)) {}
+
+void ServingState::show(std::shared_ptr<const Generation> newest) {
+  const std::lock_guard lock(mutex_);
+  newest_.swap(newest);
+}
+
+std::shared_ptr<const Generation> ServingState::newest() const {
+  const std::lock_guard lock(mutex_);
+  return newest_;
+}
 
 MountState ServingState::state(const handoff::HandoffServer& server) const {
-  MountState state = read_mount_state(engine_, store_);
+  const auto of = newest();
+  MountState state = read_mount_state(engine_, *of->opened.store);
+  state.snapshot = of->snapshot();
   state.uptime = Trace::now() - started_;
   state.handoff = handoff_json(server, gpus_);
   return state;
@@ -25,11 +42,11 @@ std::string ServingState::text(const handoff::HandoffServer& server,
     case handoff::StateText::metrics:
       return metrics_text(state(server));
     case handoff::StateText::trace:
-      return recent_trace(engine_.trace(), store_.url());
+      return recent_trace(engine_.trace(), newest()->opened.store->url());
     case handoff::StateText::log:
       return log_.text();
     case handoff::StateText::config:
-      return json_text({{"store", store_.url()},
+      return json_text({{"store", newest()->opened.store->url()},
                         {"socket", options_.socket},
                         {"views", options_.views},
                         {"memory", options_.memory},

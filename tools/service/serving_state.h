@@ -2,11 +2,14 @@
 // What `batchfs serve` tells of its state over its socket: the texts that a mount has in .batchfs.
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "fs/control/mount_state.h"
 #include "gpu/handoff/server.h"
+#include "tools/service/generation.h"
 #include "tools/service/serving.h"
 
 namespace batchfs {
@@ -19,21 +22,26 @@ class ServingState {
     std::vector<std::string> views;  // files
     std::uint64_t memory = 0;        // bytes; 0: the default
   };
-  ServingState(Options options, Engine& engine, const Store& store, const GpuDeliveries& gpus,
-               const Log& log);
+  ServingState(Options options, Engine& engine, std::shared_ptr<const Generation> newest,
+               const GpuDeliveries& gpus, const Log& log);
+
+  /// The store has been read again.
+  void show(std::shared_ptr<const Generation> newest);
 
   /// Throws not_supported for a text that there is not.
   std::string text(const handoff::HandoffServer& server, handoff::StateText what) const;
 
  private:
+  std::shared_ptr<const Generation> newest() const;
   MountState state(const handoff::HandoffServer& server) const;
 
   const Options options_;
   Engine& engine_;
-  const Store& store_;
   const GpuDeliveries& gpus_;
   const Log& log_;
   const std::uint64_t started_ = Trace::now();
+  mutable std::mutex mutex_;  // guards newest_; no other lock is taken with it held
+  std::shared_ptr<const Generation> newest_;
 };
 
 }  // namespace batchfs

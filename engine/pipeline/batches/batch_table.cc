@@ -254,6 +254,19 @@ BatchTable::Dropped BatchTable::drop_all() {
   return dropped;
 }
 
+BatchTable::Dropped BatchTable::drop_views(const std::function<bool(const View&)>& chosen) {
+  Dropped dropped;
+  const std::lock_guard lock(mutex_);
+  std::vector<RecordPtr> unwanted;
+  for (const auto& [key, record] : records_)
+    if (record->waiters.empty() && chosen(*record->request.view)) unwanted.push_back(record);
+  for (const RecordPtr& record : unwanted) {
+    std::erase(opened_, record->request.key());
+    drop(record, dropped);
+  }
+  return dropped;
+}
+
 bool BatchTable::is_made(const BatchKey& key) const {
   const std::lock_guard lock(mutex_);
   return stopping_ || records_.contains(key);

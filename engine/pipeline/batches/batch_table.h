@@ -114,6 +114,8 @@ class BatchTable {
   Dropped drop_overdue();
   /// Drops all that no reader waits for.
   Dropped drop_all();
+  /// The same of the views that `chosen` holds of.
+  Dropped drop_views(const std::function<bool(const View&)>& chosen);
 
   /// Is the batch in the table? After stop() all count.
   bool is_made(const BatchKey& key) const;

@@ -189,6 +189,15 @@ bool ChunkCache::evict_one(std::uint64_t keep_until) {
   return false;
 }
 
+void ChunkCache::forget(const Store& store) {
+  const std::lock_guard lock(mutex_);
+  for (auto it = chunks_.begin(); it != chunks_.end();) {
+    const auto next = std::next(it);
+    if (&it->second.array->store() == &store) erase(it);
+    it = next;
+  }
+}
+
 std::uint64_t ChunkCache::bytes() const {
   const std::lock_guard lock(mutex_);
   return bytes_;

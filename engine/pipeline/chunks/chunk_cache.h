@@ -117,6 +117,9 @@ class ChunkCache {
   /// that time. False when there is none.
   bool evict_one(std::uint64_t keep_until = 0);
 
+  /// Drops every chunk of arrays of this store.
+  void forget(const Store& store);
+
   /// Memory that the cache itself holds.
   std::uint64_t bytes() const;
 

@@ -62,6 +62,15 @@ void LookAhead::forget_all() {
   while (!uses_.empty()) erase(uses_.begin());
 }
 
+void LookAhead::forget_views(const std::function<bool(const View&)>& chosen) {
+  const std::lock_guard lock(mutex_);
+  for (auto it = uses_.begin(); it != uses_.end();) {
+    const auto next = std::next(it);
+    if (chosen(*it->second.view)) erase(it);
+    it = next;
+  }
+}
+
 /// Called with mutex_ held.
 void LookAhead::erase(AllUses::iterator it) {
   for (const ChunkKey& chunk : it->second.chunks) cache_.remove_use(chunk, it->second.time);

@@ -43,6 +43,8 @@ class LookAhead {
   /// The batch has its chunks, or is over: removes its uses from the cache's plan.
   void forget(const BatchKey& batch);
   void forget_all();
+  /// Forgets the batches of the views that `chosen` holds of.
+  void forget_views(const std::function<bool(const View&)>& chosen);
 
   /// Finds how far the distinct chunks of the coming batches fit into the memory, decoded, and
   /// tells the cache.

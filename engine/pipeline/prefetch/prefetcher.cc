@@ -49,6 +49,7 @@ void Prefetcher::opened(const BatchRequest& request, bool stalled) {
       return a.second.last_used < b.second.last_used;
     }));
   Stream& stream = streams_[key_of(request)];
+  if (stream.view.expired()) stream = {.view = request.view};  // else of another, at its address
   stream.last_used = ++clock_;
   // Several processes that share a stream open its batches slightly out of order.
   const std::int64_t slack = stream.prefetch + 8;
@@ -136,11 +137,21 @@ bool Prefetcher::wanted(const BatchRequest& request) const {
          at <= it->second.position + it->second.prefetch;
 }
 
+void Prefetcher::forget(const std::function<bool(const View&)>& chosen) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(streams_, [&chosen](const auto& stream) {
+    const auto view = stream.second.view.lock();
+    return view == nullptr || chosen(*view);
+  });
+}
+
 std::vector<Prefetcher::StreamState> Prefetcher::streams() const {
   const std::lock_guard lock(mutex_);
   std::vector<StreamState> states;
   for (const auto& [key, stream] : streams_) {
-    const auto& [view, format, rank, world] = key;
+    const auto view = stream.view.lock();
+    if (view == nullptr) continue;
+    const auto& [address, format, rank, world] = key;
     const std::int64_t per_epoch = std::max<std::int64_t>(1, view->rank_batches(rank, world));
     states.push_back({view->name(), std::string(format->name()), rank, world,
                       stream.position / per_epoch, stream.position % per_epoch, stream.prefetch});

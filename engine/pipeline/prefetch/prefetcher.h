@@ -9,6 +9,7 @@
 // reservation).
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -52,6 +53,9 @@ class Prefetcher {
   /// Is it one of the prefetched batches?
   bool wanted(const BatchRequest& request) const;
 
+  /// Forgets the streams of the views that `chosen` holds of.
+  void forget(const std::function<bool(const View&)>& chosen);
+
   struct StreamState {
     std::string view, format;
     std::int64_t rank, world, epoch, batch, prefetch;
@@ -63,6 +67,7 @@ class Prefetcher {
     std::int64_t position = -1;  // the furthest batch opened in order, counted over epochs
     std::int64_t prefetch = 0;
     std::uint64_t last_used = 0;
+    std::weak_ptr<const View> view{};  // that of the key, for as long as it lives
   };
   using Key = std::tuple<const View*, const BatchFormat*, std::int64_t, std::int64_t>;
   static Key key_of(const BatchRequest& request);

@@ -65,6 +65,15 @@ TEST(BatchTree, ZarrIsADirectoryOfDirectories) {
   }
 }
 
+TEST(BatchTree, ProvenanceSaysWhichSnapshotItIsOf) {
+  const auto view = view_of("\"batch\": 3");
+  const BatchTree tree(view, {{"id", "abc"}});
+  const auto slot = tree.top().back();
+  Json expected = view->provenance(0, 0);
+  expected["snapshot"] = {{"id", "abc"}};
+  EXPECT_EQ(Json::parse(tree.text(slot, 0, 0)), expected);
+}
+
 TEST(BatchTree, TextsAreFoundByTheirSlot) {
   const auto view = view_of(R"("formats": ["zarr"], "batch": 3)");
   const BatchTree tree(view);

@@ -28,8 +28,8 @@ TEST_F(SessionStateTest, IsNewAtFirst) {
   SessionState state(fd);
   EXPECT_FALSE(state.is_agreed());
   EXPECT_TRUE(state.opened_files().empty());
-  EXPECT_EQ(state.next_generation(), 1u);
-  EXPECT_EQ(state.next_generation(), 2u);
+  EXPECT_EQ(state.next_daemon(), 1u);
+  EXPECT_EQ(state.next_daemon(), 2u);
 }
 
 TEST_F(SessionStateTest, TheNextDaemonFindsWhatTheFirstLeft) {
@@ -38,7 +38,7 @@ TEST_F(SessionStateTest, TheNextDaemonFindsWhatTheFirstLeft) {
   {
     SessionState first(fd);
     mounted = first.mount_time();
-    first.next_generation();
+    first.next_daemon();
     first.keep_init_request(request);
     first.agree(0x123456789abcdef);
     first.identify("these views");
@@ -54,7 +54,7 @@ TEST_F(SessionStateTest, TheNextDaemonFindsWhatTheFirstLeft) {
   ASSERT_EQ(next.init_request().size(), sizeof request);
   EXPECT_EQ(std::memcmp(next.init_request().data(), request, sizeof request), 0);
   EXPECT_EQ(next.mount_time(), mounted);
-  EXPECT_EQ(next.next_generation(), 2u);
+  EXPECT_EQ(next.next_daemon(), 2u);
   EXPECT_NO_THROW(next.identify("these views"));
   const auto left = next.opened_files();
   ASSERT_EQ(left.size(), 2u);
@@ -78,6 +78,26 @@ TEST_F(SessionStateTest, OtherInodeNumbersAreRefused) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::stale);
   }
+}
+
+TEST_F(SessionStateTest, TheStoreWasReadAgain) {
+  {
+    SessionState first(fd);
+    EXPECT_EQ(first.reading_time(), first.mount_time());
+    first.identify("these views");
+    EXPECT_FALSE(first.was_identified_again());
+    EXPECT_EQ(first.tag(), 0u);
+    EXPECT_EQ(first.reading_time(), first.mount_time());
+    first.identify_again("longer views", 4, 12345);
+    first.identify_again("the longest views", 5, 23456);
+  }
+  SessionState next(fd);
+  EXPECT_TRUE(next.was_identified_again());
+  EXPECT_EQ(next.identity(), "the longest views");
+  EXPECT_EQ(next.tag(), 5u);
+  EXPECT_EQ(next.reading_time(), 23456);
+  EXPECT_NO_THROW(next.identify("the longest views"));
+  EXPECT_THROW(next.identify("these views"), Error);
 }
 
 TEST_F(SessionStateTest, ARequestThatIsTooLongIsNotKept) {

@@ -47,6 +47,33 @@ INSTANTIATE_TEST_SUITE_P(Stores, EngineTest, testing::Bool(), [](const auto& par
   return parameter.param ? "remote" : "local";
 });
 
+TEST_P(EngineTest, ForgetsWhatCameFromAStore) {
+  Engine engine({.threads = 2, .memory = 64 << 20}, log_);
+  const FakeData other{10, 4, 6};
+  const auto kept = other.view(R"({"window": {"time": 1}, "batch": 3})");
+  auto view = data_.view(R"({"window": {"time": 1}, "batch": 3})");
+  const std::weak_ptr<const View> watched = view;
+  for (std::int64_t b = 0; b < view->batches(); ++b) engine.open(BatchRequest{view, &kRaw, 0, b});
+  engine.open(BatchRequest{kept, &kRaw, 0, 0});
+  view = nullptr;
+  EXPECT_TRUE(eventually([&] {  // what is under way is kept when it is done
+    engine.forget(*data_.store);
+    return watched.expired();
+  }));
+  ASSERT_EQ(engine.state().streams.size(), 1u);
+  expect_rows(*engine.open(BatchRequest{kept, &kRaw, 0, 1}), {3, 4, 5}, 4, 6);
+}
+
+TEST_P(EngineTest, HoldsMemoryForItsCaller) {
+  Engine engine({.memory = 64 << 20}, log_);
+  {
+    const auto held = engine.hold(1 << 20);
+    EXPECT_EQ(engine.budget().used(), 1u << 20);
+    EXPECT_EQ(engine.hold(UINT64_MAX).bytes(), engine.budget().limit());
+  }
+  EXPECT_EQ(engine.budget().used(), 0u);
+}
+
 TEST_P(EngineTest, GivesEveryBatchItsValues) {
   Engine engine({.threads = 3, .memory = 64 << 20}, log_);
   const auto view = data_.view(

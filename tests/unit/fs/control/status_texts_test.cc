@@ -46,15 +46,21 @@ TEST(StatusTexts, AreFunctionsOfTheState) {
 
 TEST(StatusTexts, WhatAMountLacksIsLeftOut) {
   const Json json = Json::parse(status_json(quiet()));
-  for (const char* key : {"cgroup", "handoff", "store"}) EXPECT_FALSE(json.contains(key)) << key;
+  for (const char* key : {"cgroup", "handoff", "snapshot", "store"})
+    EXPECT_FALSE(json.contains(key)) << key;
   EXPECT_EQ(metrics_text(quiet()).find("cgroup"), std::string::npos);
   MountState state = quiet();
   state.cgroup = CgroupMemory{.used = 5, .shared = 3};
   state.handoff = {{"readers", 1}};
+  state.snapshot = {{"id", "abc"}};
+  state.generations = 3;
   state.store = {{"requests", 9}, {"requests_in_flight", 2}};
   const Json full = Json::parse(status_json(state));
   EXPECT_EQ(full["cgroup"], Json::parse(R"({"memory_used": 5, "memory_shared": 3})"));
   EXPECT_EQ(full["handoff"]["readers"], 1);
+  EXPECT_EQ(full["snapshot"]["id"], "abc");
+  EXPECT_EQ(full["generations"], 3);
+  EXPECT_THAT(metrics_text(state), HasSubstr("\nbatchfs_generations 3\n"));
   EXPECT_EQ(full["store"]["requests"], 9);
   const std::string text = metrics_text(state);
   EXPECT_THAT(text, HasSubstr("\nbatchfs_store_requests_total 9\n"));

@@ -486,5 +486,72 @@ TEST(HandoffServer, CountsWhatItDelivers) {
   EXPECT_EQ(served.engine.counters().bytes_delivered.load(), 5u * 4 * 6 * 4);
 }
 
+TEST(HandoffServer, ReadersThatComeAfterARefreshGetTheNewViews) {
+  Served* serving = nullptr;
+  std::weak_ptr<const int> watched;
+  {
+    const auto held = std::make_shared<const int>(1);
+    watched = held;
+    HandoffServer::Options options;
+    options.held = held;
+    options.refresh = [&serving](Refreshed done) {
+      serving->server->set_views(
+          {serving->data.view(
+              R"({"window": {"time": 1}, "batch": 8, "order": {"shuffle": "none"}})")},
+          nullptr);
+      done(R"({"changed": true})", nullptr);
+    };
+    Served served({kView}, 64 << 20, std::move(options));
+    options.held = nullptr;
+    serving = &served;
+    RawClient early(served.server->path());
+    early.hello();
+    EXPECT_EQ(early.expect(MessageType::welcome).as<WelcomeMessage>().batches, 10);
+
+    RawClient asking(served.server->path());
+    const Header refresh{sizeof refresh, MessageType::refresh, kVersion};
+    asking.send_bytes(&refresh, sizeof refresh);
+    const Received answer = asking.expect(MessageType::refreshed);
+    EXPECT_EQ(answer.text(sizeof(RefreshedMessage)), R"({"changed": true})");
+    EXPECT_FALSE(asking.receive().has_value());  // the connection ends
+
+    RawClient late(served.server->path());
+    late.hello();
+    EXPECT_EQ(late.expect(MessageType::welcome).as<WelcomeMessage>().batches, 5);
+    early.start(9, 1, 1);
+    EXPECT_EQ(values_of(early.expect(MessageType::batch))[0], first_value(36));
+    EXPECT_FALSE(watched.expired());
+  }
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(HandoffServer, AReaderCannotAskForBatchesAndARefresh) {
+  HandoffServer::Options options;
+  Refreshed waiting;
+  options.refresh = [&waiting](Refreshed done) { waiting = std::move(done); };
+  Served served({kView}, 64 << 20, std::move(options));
+  const Header refresh{sizeof refresh, MessageType::refresh, kVersion};
+  {
+    RawClient client(served.server->path());
+    client.send_bytes(&refresh, sizeof refresh);
+    client.start(0, 1, 10);
+    EXPECT_THAT(client.refused(), HasSubstr("Hello"));
+  }
+  RawClient reader(served.server->path());
+  reader.hello();
+  reader.expect(MessageType::welcome);
+  reader.send_bytes(&refresh, sizeof refresh);
+  EXPECT_THAT(reader.refused(), HasSubstr("no message of type"));
+  waiting("", nullptr);  // nobody waits any more
+}
+
+TEST(HandoffServer, MayHaveNothingToReadAgain) {
+  Served served({kView});
+  RawClient client(served.server->path());
+  const Header refresh{sizeof refresh, MessageType::refresh, kVersion};
+  client.send_bytes(&refresh, sizeof refresh);
+  EXPECT_THAT(client.refused(), HasSubstr("not read again"));
+}
+
 }  // namespace server_test
 }  // namespace batchfs::handoff

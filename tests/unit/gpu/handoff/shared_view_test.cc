@@ -26,7 +26,7 @@ TEST(SharedView, HasTextsAndCoordinates) {
 }
 
 /// Why there is no such view; empty when there is.
-std::string refusal(const std::vector<SharedView>& views, const std::string& name) {
+std::string refusal(const SharedViews& views, const std::string& name) {
   try {
     find_view(views, name);
     return "";
@@ -45,18 +45,19 @@ TEST(SharedView, IsFoundByItsNameOrItsPart) {
                           "val": "rest"}}})";
     ViewOptions options;
     if (!part.empty()) options.part = part;
-    return share_view(View::parse(data.dataset(), text, name, "", options));
+    return std::make_shared<const SharedView>(
+        share_view(View::parse(data.dataset(), text, name, "", options)));
   };
-  std::vector<SharedView> views;
+  SharedViews views;
   views.push_back(view("a", ""));
-  EXPECT_EQ(&find_view(views, ""), &views[0]);
+  EXPECT_EQ(find_view(views, ""), views[0]);
   views.push_back(view("b", "train"));
   views.push_back(view("b", "val"));
   views.push_back(view("train", ""));
-  EXPECT_EQ(find_view(views, "a").view->name(), "a");
-  EXPECT_EQ(find_view(views, "b-val").view->name(), "b-val");
-  EXPECT_EQ(find_view(views, "val").view->name(), "b-val");
-  EXPECT_EQ(find_view(views, "train").view->name(), "train") << "a name before a part";
+  EXPECT_EQ(find_view(views, "a")->view->name(), "a");
+  EXPECT_EQ(find_view(views, "b-val")->view->name(), "b-val");
+  EXPECT_EQ(find_view(views, "val")->view->name(), "b-val");
+  EXPECT_EQ(find_view(views, "train")->view->name(), "train") << "a name before a part";
   EXPECT_EQ(refusal(views, ""), "say which view: there are a, b-train, b-val, train");
   EXPECT_EQ(refusal(views, "xyz"), "there is no view 'xyz'; there are a, b-train, b-val, train");
   views.push_back(view("c", "val"));

@@ -33,6 +33,23 @@ TEST_F(PrefetcherTest, KeepsAWindowAheadAndDoublesItWhenTheReaderWaits) {
   EXPECT_EQ(open(0, 2, true), (std::vector<std::int64_t>{3, 4, 5, 6}));
 }
 
+TEST_F(PrefetcherTest, ForgetsTheStreamsOfViews) {
+  const auto other = data_.view(R"({"name": "other", "window": {"time": 1}, "batch": 4})");
+  open(0, 0);
+  prefetcher_.opened({other, &kRaw, 0, 0}, false);
+  prefetcher_.forget([&](const View& view) { return &view == view_.get(); });
+  ASSERT_EQ(prefetcher_.streams().size(), 1u);
+  EXPECT_EQ(prefetcher_.streams()[0].view, "other");
+  EXPECT_TRUE(prefetcher_.due({view_, &kRaw, 0, 0}, 1, 500).empty());
+}
+
+TEST_F(PrefetcherTest, AViewThatIsGoneHasNoStream) {
+  open(0, 0);
+  view_ = nullptr;
+  EXPECT_TRUE(prefetcher_.streams().empty());
+  prefetcher_.forget([](const View&) { return false; });
+}
+
 // Chunks of four samples, three of them a block: six batches of two samples, of which the first
 // needs all three.
 TEST_F(PrefetcherTest, BlocksAreBegunABlockAhead) {

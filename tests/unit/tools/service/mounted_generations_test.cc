@@ -1,0 +1,81 @@
+#include "tools/service/mounted_generations.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "engine/base/json.h"
+#include "fs/file_system.h"
+#include "tests/unit/eventually.h"
+#include "tests/unit/tools/service/growing_store.h"
+
+namespace batchfs {
+namespace mounted_generations_test {
+
+class MountedGenerationsTest : public testing::Test {
+ protected:
+  MountedGenerationsTest() {
+    auto first = read_generation(store_.options(), log_);
+    first->resolve(store_.options(), engine_, log_);
+    make_files(*first);
+    state_.identify(first->identity());
+    generations_.emplace(std::move(first), 0, false, engine_);
+  }
+  ~MountedGenerationsTest() override { ::close(fd_); }
+
+  void make_files(Generation& generation) {
+    generation.files = std::make_unique<FileSystem>(
+        FileSystem::Options{.store_url = "s"}, generation.opened.store, generation.opened.hierarchy,
+        generation.dataset, generation.views, engine_, log_);
+  }
+  MountedGenerations::Environment environment() {
+    return {.options = store_.options(),
+            .engine = engine_,
+            .handoff = nullptr,
+            .state = state_,
+            .log = log_,
+            .make_files = [this](Generation& next) { make_files(next); },
+            .forget_name = [this](Ino, const std::string& name) { forgotten_.push_back(name); }};
+  }
+  Files& files() { return generations_->files(); }
+
+  GrowingStore store_;
+  Log log_;
+  Engine engine_{{.threads = 2, .memory = 64 << 20}, log_};
+  const int fd_ = SessionState::create();
+  SessionState state_{fd_};
+  std::vector<std::string> forgotten_;
+  std::optional<MountedGenerations> generations_;
+};
+
+TEST_F(MountedGenerationsTest, TheSessionsStateNamesTheNewest) {
+  const std::string before = state_.identity();
+  EXPECT_EQ(parse_json(generations_->refresh(environment()), "").at("changed"), false);
+  EXPECT_FALSE(state_.was_identified_again());
+  store_.grow_to(6);
+  EXPECT_EQ(parse_json(generations_->refresh(environment()), "").at("changed"), true);
+  EXPECT_NE(state_.identity(), before);
+  EXPECT_TRUE(state_.was_identified_again());
+  EXPECT_EQ(state_.tag(), tag_of(files().lookup(kRootIno, "views").value().ino));
+}
+
+TEST_F(MountedGenerationsTest, TheKernelIsToldAndTheOlderOneGoes) {
+  const Ino views = files().lookup(kRootIno, "views").value().ino;
+  store_.grow_to(6);
+  generations_->refresh(environment());
+  EXPECT_NE(std::find(forgotten_.begin(), forgotten_.end(), "views"), forgotten_.end());
+  EXPECT_TRUE(generations_->sweep(environment()));
+  files().forget(views, 1);
+  EXPECT_TRUE(eventually([this] { return !generations_->sweep(environment()); }));
+  EXPECT_THROW(files().attributes(views), Error);
+}
+
+TEST_F(MountedGenerationsTest, AFailureChangesNothing) {
+  const std::string before = state_.identity();
+  store_.remove_array();
+  EXPECT_THROW(generations_->refresh(environment()), Error);
+  EXPECT_EQ(state_.identity(), before);
+  EXPECT_EQ(generations_->files().size(), 1u);
+}
+
+}  // namespace mounted_generations_test
+}  // namespace batchfs

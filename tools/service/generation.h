@@ -1,0 +1,72 @@
+#pragma once
+// One reading of a store, as `mount` and `serve` serve it: its metadata, and the views made from
+// it. A store that grows is read again; each reading is a generation, see
+// fs/generations/generations.h.
+//
+//   auto first = read_generation(options, log);
+//   Engine engine({.memory = first->opened.budget}, log);
+//   first->resolve(options, engine, log);
+
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/log.h"
+#include "engine/pipeline/engine.h"
+#include "fs/files.h"
+#include "tools/cli/store_options.h"
+#include "tools/cli/view_options.h"
+
+namespace batchfs {
+
+/// What a store and its views are read with.
+struct GenerationOptions {
+  StoreOptions store;
+  std::vector<std::string> views;      // files, and "-"
+  std::optional<StandardInput> input;  // what "-" is
+  CheckFile check_file;
+  bool describes = true;  // reads the chosen group as a dataset, also without views
+};
+
+/// Not thread-safe while it is made, immutable then.
+struct Generation {
+  Generation() = default;
+  /// The engine forgets all of it. Precondition: nobody reads it any more.
+  ~Generation();
+  Generation(const Generation&) = delete;
+
+  /// Finds the samples of the views. From then on `engine`, which outlives it, may read it.
+  void resolve(const GenerationOptions& options, Engine& engine, Log& log);
+
+  /// What inode numbers are made of, see SessionState; the same as long as nothing has changed. To
+  /// be changed with the arithmetic of fs/tree.
+  std::string identity() const;
+  /// What status.json and batch-….json say of it: {"id": ..., "read": "2026-11-21T14:02:11Z"}.
+  Json snapshot() const;
+
+  OpenedStore opened;
+  std::shared_ptr<const Dataset> dataset;  // of the chosen group; null unless it `describes`
+  std::vector<std::shared_ptr<const View>> views;
+  std::time_t time = 0;          // when it was read
+  std::unique_ptr<Files> files;  // of a mount
+
+ private:
+  Engine* engine_ = nullptr;
+  Budget::Reservation metadata_;
+};
+
+/// Opens the store and reads the views. Throws what opening throws.
+std::shared_ptr<Generation> read_generation(const GenerationOptions& options, Log& log);
+
+/// The snapshot of an Icechunk repository that `identity` names, if `options` follow the branch
+/// that it is of; else empty. The branch may have moved on.
+std::string pinned_snapshot(const std::string& identity, const IcechunkOptions& options);
+
+/// Why reading the store again cannot show anything new, "tag v1"; empty where it can.
+std::string fixed_version(const IcechunkOptions& options);
+/// Throws invalid_argument where such a store is to be read every `refresh` seconds; 0: when asked.
+void check_refresh(const IcechunkOptions& options, double refresh);
+
+}  // namespace batchfs

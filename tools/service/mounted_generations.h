@@ -1,0 +1,49 @@
+#pragma once
+// The generations of a mount, from one reading of its store to the next: what `batchfs refresh`
+// does there.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "fs/generations/generations.h"
+#include "fs/session_state.h"
+#include "gpu/handoff/server.h"
+#include "tools/service/generation.h"
+#include "tools/service/read_again.h"
+
+namespace batchfs {
+
+class MountedGenerations {
+ public:
+  struct Environment {
+    GenerationOptions options;
+    Engine& engine;
+    handoff::HandoffServer* handoff;  // may be null
+    SessionState& state;
+    Log& log;
+    /// Makes the files of a generation. Throws for what cannot be served.
+    std::function<void(Generation&)> make_files;
+    /// Has the kernel give up a name.
+    std::function<void(Ino, const std::string&)> forget_name;
+  };
+  /// What `environment` refers to outlives it. `inherited`: an earlier daemon began `first`.
+  MountedGenerations(std::shared_ptr<Generation> first, unsigned tag, bool inherited,
+                     Engine& engine);
+
+  Generations& files() { return generations_; }
+
+  /// Reads the store again; what is opened from now on sees the new state. Returns what has
+  /// changed, as JSON. Throws, and then nothing has changed. In one thread, as sweep().
+  std::string refresh(const Environment& with);
+  /// Has the kernel give up what it keeps of older generations, and drops those that nobody uses.
+  /// False when none is left.
+  bool sweep(const Environment& with);
+
+ private:
+  std::shared_ptr<Generation> newest_;
+  Generations generations_;
+  LeavingStores leaving_;
+};
+
+}  // namespace batchfs
