@@ -113,6 +113,7 @@ class ZfpyCodec final : public Codec {
     const std::size_t bytes = static_cast<std::size_t>(element_count(shape_)) * itemsize_;
     if (out.size() < bytes) throw Error(ErrorCode::corrupt, "the chunk is larger than expected");
     const std::uint64_t bound = encoded_bound(bytes);
+    if (in.empty()) throw Error(ErrorCode::corrupt, "the zfp data have no header");
     if (in.size() > bound) throw Error(ErrorCode::corrupt, "the zfp data are too long");
     // The header alone, first: it says how much the rest may take.
     std::uint64_t longest = 0;

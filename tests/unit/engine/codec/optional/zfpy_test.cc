@@ -60,6 +60,11 @@ TEST_F(Zfpy, TheHeaderMustBeOfTheChunk) {
             "the codec 'zfpy' on values of the type int16 is not supported");
 }
 
+TEST_F(Zfpy, NothingHasNoHeader) {
+  Bytes out(48);
+  EXPECT_EQ(failure([&] { codec->decode({}, out); }), "the zfp data have no header");
+}
+
 TEST_F(Zfpy, MemoryIsBounded) {
   EXPECT_LE(codec->encoded_bound(48), 4096u + 2 * 16 * 4 + 2 * 48 + 64);
   EXPECT_GE(codec->scratch_bytes(48), codec->encoded_bound(48));
