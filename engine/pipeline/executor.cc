@@ -1,9 +1,9 @@
 #include "engine/pipeline/executor.h"
 
 #include <chrono>
-#include <csignal>
 #include <exception>
 
+#include "engine/base/blocked_signals.h"
 #include "engine/base/system_error.h"
 
 namespace batchfs {
@@ -26,20 +26,13 @@ Executor::~Executor() {
 /// Precondition: mutex_ is held. Signals other than those of faults are left to the process's other
 /// threads.
 void Executor::start_thread() {
-  sigset_t blocked, before;
-  sigfillset(&blocked);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&blocked, fault);
-  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  const BlockedSignals blocked{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
   try {
     workers_.emplace_back([this] { run(); });
     ++waiting_;
   } catch (const std::exception&) {
-    if (workers_.empty()) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw explain(std::current_exception());
-    }
+    if (workers_.empty()) throw explain(std::current_exception());
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Executor::post(Urgency urgency, std::function<void()> work) noexcept {

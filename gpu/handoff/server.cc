@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 #include <sys/epoll.h>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/blocked_signals.h"
 #include "engine/base/system_error.h"
 
 namespace batchfs::handoff {
@@ -110,12 +110,8 @@ HandoffServer::HandoffServer(Options options, Listener listener, Log& log)
     throw Error(ErrorCode::no_memory, fmt::format("epoll: {}", describe_system_error(errno)));
   watch(events_, EPOLL_CTL_ADD, listener_.fd(), EPOLLIN, kListener);
   watch(events_, EPOLL_CTL_ADD, inbox_->wake, EPOLLIN, kInbox);
-  // Signals are for the thread that serves the mount.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockedSignals blocked;
   thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 HandoffServer::~HandoffServer() {

@@ -1,8 +1,8 @@
 #include "gpu/handoff/state_teller.h"
 
-#include <csignal>
 #include <cstring>
 
+#include "engine/base/blocked_signals.h"
 #include "engine/base/error.h"
 
 namespace batchfs::handoff {
@@ -37,17 +37,12 @@ void StateTeller::ask(StateText what, Done done) {
   if (questions_.size() >= kMaxQuestions)
     throw Error(ErrorCode::no_memory, "too many programs ask for the state at once");
   if (!thread_.joinable()) {
-    // Signals are for other threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const BlockedSignals blocked;
     try {
       thread_ = std::thread([this] { run(); });
     } catch (const std::exception&) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
       throw Error(ErrorCode::no_memory, "there is no room for a thread that tells the state");
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   questions_.push_back({what, std::move(done)});
   asked_.notify_one();

@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "engine/base/blocked_signals.h"
 #include "engine/base/system_error.h"
 
 namespace batchfs {
@@ -25,12 +26,8 @@ int block_and_open() {
 
 LogLevelSignal::LogLevelSignal(Log& log)
     : log_(log), signals_(block_and_open()), stop_(opened(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
-  // Its thread blocks all other signals: the thread that waits for those may start later.
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const BlockedSignals blocked;  // the thread that waits for the other signals may start later
   thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 LogLevelSignal::~LogLevelSignal() {

@@ -1,9 +1,9 @@
 #include "tools/service/refresher.h"
 
-#include <csignal>
 #include <optional>
 #include <utility>
 
+#include "engine/base/blocked_signals.h"
 #include "engine/base/error.h"
 
 namespace batchfs {
@@ -18,23 +18,10 @@ std::exception_ptr end_error() {
   return std::make_exception_ptr(Error(ErrorCode::interrupted, "batchfs is ending"));
 }
 
-struct AllSignalsBlocked {
-  AllSignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-  }
-  ~AllSignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
-  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
-  sigset_t before;
-};
-
 }  // namespace
 
 Refresher::Refresher(Log& log) : state_(std::make_shared<State>()) {
-  // Signals are for the thread that serves: this one inherits that it takes none.
-  const AllSignalsBlocked blocked;
+  const BlockedSignals blocked;
   thread_ = std::thread([state = state_, &log] { run(*state, log); });
 }
 

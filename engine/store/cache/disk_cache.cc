@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <future>
 
 #include <fmt/format.h>
 
+#include "engine/base/awaited.h"
 #include "engine/store/cache/cache_files.h"
 #include "engine/store/cache/cache_writer.h"
 
@@ -60,24 +60,14 @@ class DiskCache final : public Store {
   }
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
-    std::promise<ReadOutcome> result;
-    read_async(key, range,
-               [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
-    ReadOutcome outcome = result.get_future().get();
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
-      std::rethrow_exception(*error);
-    return std::move(std::get<std::optional<Buffer>>(outcome));
+    return awaited<ReadOutcome>([&](ReadDone done) { read_async(key, range, std::move(done)); });
   }
 
   std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,
                                     std::span<std::byte> out) override {
-    std::promise<Outcome> result;
-    start(key, {offset, out.size()},
-          [&result](Outcome outcome) { result.set_value(std::move(outcome)); });
-    Outcome outcome = result.get_future().get();
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
-      std::rethrow_exception(*error);
-    const VersionedRead& got = std::get<VersionedRead>(outcome);
+    const VersionedRead got = awaited<Outcome>([&](auto done) {
+      start(key, {offset, out.size()}, std::move(done));
+    });
     if (!got.bytes) return std::nullopt;
     std::copy_n(got.bytes->data(), got.bytes->size(), out.data());
     const std::optional<std::uint64_t> object_size =

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <future>
 #include <mutex>
 
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "engine/base/awaited.h"
 #include "engine/base/strings.h"
 #include "engine/store/icechunk/flex_value.h"
 #include "engine/store/icechunk/manifest_cache.h"
@@ -184,12 +184,7 @@ class IcechunkStore final : public Store {
   }
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
-    std::promise<ReadOutcome> result;
-    start(key, range, [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
-    ReadOutcome outcome = result.get_future().get();
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
-      std::rethrow_exception(*error);
-    return std::move(std::get<std::optional<Buffer>>(outcome));
+    return awaited<ReadOutcome>([&](ReadDone done) { start(key, range, std::move(done)); });
   }
 
   void read_async(const std::string& key, ByteRange range, ReadDone done) override {
@@ -306,11 +301,7 @@ class IcechunkStore final : public Store {
 
   /// Waits for the manifest.
   std::optional<Place> place_of(const std::string& key) {
-    std::promise<PlaceOutcome> result;
-    locate(key, [&result](PlaceOutcome place) { result.set_value(std::move(place)); });
-    PlaceOutcome place = result.get_future().get();
-    if (const auto* error = std::get_if<std::exception_ptr>(&place)) std::rethrow_exception(*error);
-    return std::move(std::get<std::optional<Place>>(place));
+    return awaited<PlaceOutcome>([&](auto done) { locate(key, std::move(done)); });
   }
 
   static Error gone(const ChunkPlace& chunk) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <future>
 
 #include <fmt/format.h>
 
+#include "engine/base/awaited.h"
 #include "engine/base/strings.h"
 #include "engine/store/references/location.h"
 #include "engine/store/virtual/virtual_places.h"
@@ -115,12 +115,7 @@ class ReferenceStore final : public Store {
   }
 
   std::optional<Buffer> read(const std::string& key, ByteRange range) override {
-    std::promise<ReadOutcome> result;
-    start(key, range, [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
-    ReadOutcome outcome = result.get_future().get();
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
-      std::rethrow_exception(*error);
-    return std::move(std::get<std::optional<Buffer>>(outcome));
+    return awaited<ReadOutcome>([&](ReadDone done) { start(key, range, std::move(done)); });
   }
 
   void read_async(const std::string& key, ByteRange range, ReadDone done) override {
@@ -172,13 +167,8 @@ class ReferenceStore final : public Store {
     } catch (Error& error) {
       throw error.at(where(key));
     }
-    std::promise<References::Outcome> result;
-    references_->find(
-        key, [&result](References::Outcome outcome) { result.set_value(std::move(outcome)); });
-    References::Outcome outcome = result.get_future().get();
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
-      std::rethrow_exception(*error);
-    return std::move(std::get<std::optional<References::Found>>(outcome));
+    return awaited<References::Outcome>(
+        [&](auto done) { references_->find(key, std::move(done)); });
   }
 
   void start(const std::string& key, ByteRange range, ReadDone done) {

@@ -30,9 +30,10 @@ class Archive {
  public:
   Archive(Store& parent, const std::string& key) : parent_(parent), key_(key) {
     // The tail and the size come in one round trip.
-    std::promise<ReadOutcome> tail;
+    // Shared: a thread may still be inside of set_value() when this one continues.
+    const auto tail = std::make_shared<std::promise<ReadOutcome>>();
     parent.read_async(key, {0, kTail, true},
-                      [&tail](ReadOutcome outcome) { tail.set_value(std::move(outcome)); });
+                      [tail](ReadOutcome outcome) { tail->set_value(std::move(outcome)); });
     std::optional<std::uint64_t> size;
     std::exception_ptr failure;
     try {
@@ -40,7 +41,7 @@ class Archive {
     } catch (...) {
       failure = std::current_exception();
     }
-    ReadOutcome outcome = tail.get_future().get();
+    ReadOutcome outcome = tail->get_future().get();
     if (failure) std::rethrow_exception(failure);
     if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
       std::rethrow_exception(*error);

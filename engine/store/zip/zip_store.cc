@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <future>
 #include <mutex>
 #include <type_traits>
 
@@ -11,6 +10,7 @@
 #include <libdeflate.h>
 #include <zlib.h>
 
+#include "engine/base/awaited.h"
 #include "engine/base/budget.h"
 #include "engine/base/strings.h"
 #include "engine/store/deflate_decoder.h"
@@ -172,13 +172,7 @@ class ZipStore final : public Store {
                                     stored.length));
       });
     }
-    std::promise<ReadOutcome> result;
-    read_async(key, range,
-               [&result](ReadOutcome outcome) { result.set_value(std::move(outcome)); });
-    ReadOutcome outcome = result.get_future().get();
-    if (const auto* error = std::get_if<std::exception_ptr>(&outcome))
-      std::rethrow_exception(*error);
-    return std::move(std::get<std::optional<Buffer>>(outcome));
+    return awaited<ReadOutcome>([&](ReadDone done) { read_async(key, range, std::move(done)); });
   }
 
   std::optional<PartRead> read_into(const std::string& key, std::uint64_t offset,

@@ -1,7 +1,6 @@
 #include "engine/view/list/list_groups.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -88,24 +87,12 @@ SequenceGroups group_sequence(
 
 std::int64_t default_list_mixing(const WindowedVariables& view,
                                  const std::vector<std::pair<std::string, std::int64_t>>& span) {
-  constexpr double kBytes = 128 << 20;
-  double bytes = 0;
-  for (const Variable* variable : view.variables) {
-    double chunks = 1;
-    for (std::size_t d = 0; d < variable->dims.size(); ++d) {
-      const std::int64_t chunk =
-          std::max<std::int64_t>(1, variable->array->grid().chunk_shape()[d]);
-      const std::string& dim = variable->dims[d];
-      const bool whole = window_number(view.windows, dim) < 0;
-      auto positions =
-          static_cast<double>(whole ? view.selected.at(dim).size() : longest_chunk(view, dim));
-      for (const auto& [along, times] : span)
-        if (along == dim && !whole) positions *= static_cast<double>(times);
-      chunks *= std::ceil(positions / static_cast<double>(chunk));
-    }
-    bytes += chunks * static_cast<double>(variable->array->chunk_bytes());
-  }
-  return static_cast<std::int64_t>(std::clamp(kBytes / std::max(bytes, 1.0), 1.0, 1024.0));
+  return default_mixing(view, [&](const std::string& dim) {
+    auto positions = static_cast<double>(longest_chunk(view, dim));
+    for (const auto& [along, times] : span)
+      if (along == dim) positions *= static_cast<double>(times);
+    return positions;
+  });
 }
 
 }  // namespace batchfs

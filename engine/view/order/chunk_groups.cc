@@ -1,6 +1,7 @@
 #include "engine/view/order/chunk_groups.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -92,29 +93,35 @@ ChunkGroups chunk_groups(const WindowedVariables& view,
   return groups;
 }
 
-std::int64_t default_mixing(const WindowedVariables& view, const ChunkGroups& groups) {
+std::int64_t default_mixing(const WindowedVariables& view,
+                            const std::function<double(const std::string& dim)>& positions) {
   constexpr double kBytes = 128 << 20;
   double bytes = 0;
   for (const Variable* variable : view.variables) {
     double chunks = 1;
     for (std::size_t d = 0; d < variable->dims.size(); ++d) {
+      const std::string& dim = variable->dims[d];
       const std::int64_t chunk =
           std::max<std::int64_t>(1, variable->array->grid().chunk_shape()[d]);
-      const int window = window_number(view.windows, variable->dims[d]);
-      const auto w = static_cast<std::size_t>(window);
-      std::int64_t span = 0;  // of a group, in positions
-      if (window < 0)
-        span = view.selected.at(variable->dims[d]).size();
-      else if (view.grid.restricted(w) != nullptr)
-        span = std::max(longest_chunk(view, variable->dims[d]),
-                        view.grid.start(w, groups.axes[w].size(0) - 1) - view.grid.start(w, 0));
-      else
-        span = groups.axes[w].group * view.grid.strides[w];
-      chunks *= static_cast<double>((span + chunk - 1) / chunk);
+      const double span = window_number(view.windows, dim) >= 0
+                              ? positions(dim)
+                              : static_cast<double>(view.selected.at(dim).size());
+      chunks *= std::ceil(span / static_cast<double>(chunk));
     }
     bytes += chunks * static_cast<double>(variable->array->chunk_bytes());
   }
   return static_cast<std::int64_t>(std::clamp(kBytes / std::max(bytes, 1.0), 1.0, 1024.0));
+}
+
+std::int64_t default_mixing(const WindowedVariables& view, const ChunkGroups& groups) {
+  return default_mixing(view, [&](const std::string& dim) {
+    const auto w = static_cast<std::size_t>(window_number(view.windows, dim));
+    if (view.grid.restricted(w) == nullptr)
+      return static_cast<double>(groups.axes[w].group * view.grid.strides[w]);
+    const std::int64_t first = view.grid.start(w, 0),
+                       last = view.grid.start(w, groups.axes[w].size(0) - 1);
+    return static_cast<double>(std::max(longest_chunk(view, dim), last - first));
+  });
 }
 
 }  // namespace batchfs

@@ -2,6 +2,7 @@
 // Which windows of a view begin in the same chunks: what the order "block" keeps together.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -35,5 +36,8 @@ ChunkGroups chunk_groups(const WindowedVariables& view,
 /// How many groups to mix with each other where the view does not say: as many as decode to about
 /// 128 MB, 1 to 1024. That mixes well, and any machine keeps it.
 std::int64_t default_mixing(const WindowedVariables& view, const ChunkGroups& groups);
+/// The same for groups that have `positions(dim)` positions along a dimension of the windows.
+std::int64_t default_mixing(const WindowedVariables& view,
+                            const std::function<double(const std::string& dim)>& positions);
 
 }  // namespace batchfs
