@@ -14,7 +14,9 @@ function(batchfs_fuzz name)
   if(BATCHFS_FUZZ)
     add_executable(fuzz_${name} EXCLUDE_FROM_ALL tests/fuzz/${name}.cc)
     target_link_libraries(fuzz_${name} PRIVATE ${ARGN})
-    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+    # libFuzzer looks at the counters of all code that is linked after each input: those of code that the target cannot
+    # reach take most of the time of a small target (fuse_init: 11 times as fast without them).
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer -Wl,--gc-sections,-z,start-stop-gc)
   endif()
   if(BUILD_TESTING)
     add_library(replay_${name} OBJECT tests/fuzz/${name}.cc)
