@@ -10,9 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/descriptor_passing.h"
 #include "engine/base/strings.h"
-#include "gpu/handoff/batch_windows.h"
 #include "gpu/handoff/message_bytes.h"
 
 namespace batchfs::handoff {
@@ -34,7 +32,8 @@ Connection::Connection(std::uint64_t id, int socket, ServerContext& context,
       socket_(socket),
       context_(context),
       process_(std::move(process)),
-      complete_(std::move(complete)) {
+      complete_(std::move(complete)),
+      outbox_(socket) {
   ++process_->connections;
 }
 
@@ -107,7 +106,7 @@ bool Connection::readable() {
       return false;
     }
   }
-  return flush();
+  return outbox_.flush();
 }
 
 bool Connection::handle(std::span<const std::byte> bytes) {
@@ -146,7 +145,7 @@ bool Connection::handle(std::span<const std::byte> bytes) {
       throw Error(ErrorCode::not_supported, fmt::format("there is no message of type {}",
                                                         static_cast<unsigned>(header.type)));
   }
-  return flush();
+  return outbox_.flush();
 }
 
 void Connection::hello(const HelloMessage& message) {
@@ -182,7 +181,7 @@ void Connection::hello(const HelloMessage& message) {
     out.held =
         std::shared_ptr<const void>(nullptr, [fd = session.fd](const void*) { ::close(fd); });
   }
-  queue(std::move(out));
+  outbox_.add(std::move(out));
 }
 
 void Connection::refresh() {
@@ -306,7 +305,8 @@ void Connection::send_state(const Completion& completion) {
   message.what = *std::exchange(state_asked_, std::nullopt);
   if (completion.error) std::rethrow_exception(completion.error);
   message.length = completion.text->size();
-  queue({message_of(message, MessageType::state_text), {completion.text->fd()}, completion.text});
+  outbox_.add(
+      {message_of(message, MessageType::state_text), {completion.text->fd()}, completion.text});
 }
 
 /// May the stream's next batch be made now?
@@ -352,7 +352,7 @@ void Connection::pump() {
   if (stream_.next < stream_.count) return;
   EndMessage end{};
   end.stream = stream_.id;
-  queue({message_of(end, MessageType::end), {}, nullptr});
+  outbox_.add({message_of(end, MessageType::end), {}, nullptr});
   stream_.ended = true;
 }
 
@@ -378,14 +378,14 @@ bool Connection::completed(Completion completion) {
     if (completion.error)
       refuse(error_of(completion.error));
     else
-      queue({refreshed_message(completion.refreshed.value_or("")), {}, nullptr});
-    flush();
+      outbox_.add({refreshed_message(completion.refreshed.value_or("")), {}, nullptr});
+    outbox_.flush();
     return false;
   }
   if (completion.token == 0) {
     try {
       send_state(completion);
-      return flush();
+      return outbox_.flush();
     } catch (...) {
       refuse(error_of(std::current_exception()));
       return false;
@@ -405,7 +405,7 @@ bool Connection::completed(Completion completion) {
       --gets_;
       send(std::move(asked));
     }
-    return flush();
+    return outbox_.flush();
   } catch (...) {
     refuse(error_of(std::current_exception()));
     return false;
@@ -418,65 +418,21 @@ void Connection::send(Asked asked) {
     send_failed(asked, error_of(asked.error));
     return;
   }
-  const View& view = *view_->view;
-  const std::vector<Dims> shapes = view.shapes(asked.batch);
-  const DeliveredBatch& delivered = *asked.delivered;
-  SentWindows windows;
-  try {
-    if (version_ >= 2) windows = windows_to_send(view, asked.epoch, asked.batch);
-  } catch (const Error& error) {
-    give_back(asked);
-    send_failed(asked, error);
-    return;
-  }
-  Outgoing out;
   BatchMessage message{};
-  append(out.bytes, &message, sizeof message);
-  for (const DeliveredBatch::Memory& memory : delivered.memories) {
-    MemoryRecord record{memory.id, memory.size, memory.kind, 0};
-    std::uint64_t& attached = attached_[memory.kind];
-    if (memory.kind != MemoryKind::own &&
-        (memory.transient || std::exchange(attached, memory.id) != memory.id)) {
-      record.flags |= kMemoryAttached;
-      out.descriptors.push_back(memory.fd);
-    }
-    if (memory.transient) record.flags |= kMemoryTransient;
-    append(out.bytes, &record, sizeof record);
-  }
-  for (std::size_t t = 0; t < delivered.tensors.size(); ++t) {
-    const DeliveredBatch::Tensor& tensor = delivered.tensors[t];
-    const TensorRecord record{tensor.offset, tensor.bytes, tensor.memory,
-                              static_cast<std::uint32_t>(shapes[t].size())};
-    append(out.bytes, &record, sizeof record);
-  }
-  for (const Dims& shape : shapes) {
-    for (const std::int64_t n : shape) append(out.bytes, &n, sizeof n);
-    message.dim_count += static_cast<std::uint32_t>(shape.size());
-  }
-  append(out.bytes, windows.bytes.data(), windows.bytes.size());
-  if (windows.file != nullptr) out.descriptors.push_back(windows.file->fd());
-  if (out.bytes.size() > kMaxMessage || out.descriptors.size() > kMaxDescriptors) {
-    give_back(asked);
-    send_failed(asked, Error(ErrorCode::not_supported,
-                             "the view has more tensors than one message can tell of"));
-    return;
-  }
   message.lease = ++last_lease_;
   message.stream = asked.request == 0 ? stream_.id : 0;
   message.request = asked.request;
   message.epoch = asked.epoch;
   message.batch = asked.batch;
-  message.fallback = delivered.fallback;
-  const std::int64_t before = asked.batch * view.batch_size();
-  message.samples = view_->remainder == Remainder::keep
-                        ? std::min(view.batch_size(), view.epoch_samples() - before)
-                        : view.batch_size();
-  message.memory_count = static_cast<std::uint32_t>(delivered.memories.size());
-  message.tensor_count = static_cast<std::uint32_t>(delivered.tensors.size());
-  std::memcpy(out.bytes.data(), &message, sizeof message);
-  finish<BatchMessage>(out.bytes, MessageType::batch, version_);
-  out.held = delivered.held;
-  out.windows = std::move(windows.file);
+  const DeliveredBatch& delivered = *asked.delivered;
+  Outgoing out;
+  try {
+    out = batch_message(*view_, delivered, message, version_, attached_);
+  } catch (const Error& error) {
+    give_back(asked);
+    send_failed(asked, error);
+    return;
+  }
   if (asked.request == 0) ++stream_.unreleased;
   const bool in_host = std::any_of(
       delivered.memories.begin(), delivered.memories.end(),
@@ -489,7 +445,7 @@ void Connection::send(Asked asked) {
                                        asked.request == 0 ? stream_.series : 0, in_host});
   ++context_.leases;
   ++context_.delivered;
-  queue(std::move(out));
+  outbox_.add(std::move(out));
 }
 
 void Connection::send_failed(const Asked& asked, const Error& error) {
@@ -504,30 +460,13 @@ void Connection::send_failed(const Asked& asked, const Error& error) {
     ++context_.leases;
     leases_.emplace(message.lease, Lease{nullptr, 0, stream_.series, false});
   }
-  queue({message_of(message, MessageType::failed, error), {}, nullptr});
+  outbox_.add({message_of(message, MessageType::failed, error), {}, nullptr});
 }
 
 void Connection::refuse(const Error& error) {
-  outgoing_.clear();
-  queue({message_of(RefusedMessage{}, MessageType::refused, error), {}, nullptr});
-  flush();
-}
-
-/// Sends what the socket takes. False when the reader is gone.
-bool Connection::flush() {
-  short_of_descriptors_ = false;
-  while (!outgoing_.empty()) {
-    const Outgoing& out = outgoing_.front();
-    const ssize_t sent = send_passing(socket_, out.bytes, out.descriptors, MSG_DONTWAIT);
-    if (sent < 0 && errno == EAGAIN) return true;
-    if (sent < 0 && (errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM)) {
-      short_of_descriptors_ = true;
-      return true;
-    }
-    if (sent < 0) return false;
-    outgoing_.pop_front();
-  }
-  return true;
+  outbox_.clear();
+  outbox_.add({message_of(RefusedMessage{}, MessageType::refused, error), {}, nullptr});
+  outbox_.flush();
 }
 
 }  // namespace batchfs::handoff

@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,7 +12,9 @@
 #include <vector>
 
 #include "engine/base/error.h"
+#include "gpu/handoff/batch_message.h"
 #include "gpu/handoff/delivery.h"
+#include "gpu/handoff/outbox.h"
 #include "gpu/handoff/process_share.h"
 #include "gpu/handoff/protocol.h"
 #include "gpu/handoff/shared_view.h"
@@ -67,25 +68,19 @@ class Connection {
   /// Each returns false when the connection is over.
   bool readable();
   bool completed(Completion completion);
-  bool writable() { return flush(); }
+  bool writable() { return outbox_.flush(); }
 
   /// Messages wait for the reader to take earlier ones.
-  bool blocked() const { return !outgoing_.empty(); }
+  bool blocked() const { return !outbox_.empty(); }
   /// It takes none, and is not listened to until it does.
-  bool deaf() const { return outgoing_.size() >= kMaxOutgoing; }
+  bool deaf() const { return outbox_.full(); }
   /// Too many descriptors are under way on this machine: writable() is to be called again soon.
-  bool short_of_descriptors() const { return short_of_descriptors_; }
+  bool short_of_descriptors() const { return outbox_.short_of_descriptors(); }
 
   /// Says why and ends: `flush` has been tried once when this returns.
   void refuse(const Error& error);
 
  private:
-  struct Outgoing {
-    std::vector<std::byte> bytes;
-    std::vector<int> descriptors;
-    std::shared_ptr<const void> held;             // owns the descriptors
-    std::shared_ptr<const MemoryFile> windows{};  // owns the last one
-  };
   struct Lease {
     std::shared_ptr<const DeliveredBatch> delivered;
     std::uint64_t bytes;
@@ -138,10 +133,6 @@ class Connection {
   void end_stream();
   void send(Asked asked);
   void send_failed(const Asked& asked, const Error& error);
-  bool flush();
-  void queue(Outgoing message) { outgoing_.push_back(std::move(message)); }
-
-  static constexpr std::size_t kMaxOutgoing = 256;
 
   const std::uint64_t id_;
   const int socket_;
@@ -158,15 +149,14 @@ class Connection {
   Stream stream_;
   std::unordered_map<std::uint64_t, Asked> asked_;  // by token
   std::unordered_map<std::uint64_t, Lease> leases_;
-  std::map<MemoryKind, std::uint64_t> attached_;  // the pieces of memory that the reader keeps
+  AttachedMemory attached_;
   std::uint64_t last_token_ = 0, last_lease_ = 0, last_series_ = 0;
   std::uint64_t held_ = 0;     // bytes, of asked_ and leases_
   std::uint64_t in_host_ = 0;  // of these, those that count in process_
   std::size_t batches_ = 0;    // that count in process_
   std::size_t gets_ = 0;       // of asked_
   std::optional<StateText> state_asked_;
-  std::deque<Outgoing> outgoing_;
-  bool short_of_descriptors_ = false;
+  Outbox outbox_;
 };
 
 }  // namespace batchfs::handoff
