@@ -316,9 +316,6 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     if (const auto samples = root.find("samples")) {
       spec.samples = parse_samples(*samples);
       spec.list = parse_list(*samples, options.file_path);
-      if (spec.list && spec.split)
-        throw samples->at("list").error(
-            "a list has no \"split\"; give a view of its own to the list of each part");
       spec.weights = parse_weights(*samples, options.file_path);
     }
     if (const auto reserve = root.find("reserve")) {

@@ -9,6 +9,7 @@
 #include "engine/view/batch_coordinates.h"
 #include "engine/view/list/list_groups.h"
 #include "engine/view/list/listed_samples.h"
+#include "engine/view/list/restricted_list.h"
 #include "engine/view/list/weighted_order.h"
 #include "engine/view/order/chunk_groups.h"
 #include "engine/view/order/epoch_order.h"
@@ -128,14 +129,18 @@ class WindowView final : public View {
 
   Dropped dropped() const override {
     Dropped all = dropped_;
-    if (index_ != allowed_) all.emplace_back("missing", allowed() - samples_);
+    if (list_ == nullptr && index_ != allowed_) all.emplace_back("missing", allowed() - samples_);
     return all;
   }
 
   std::vector<std::string> warnings() const override {
-    if (list_ != nullptr) return list_warnings(spec_);
-    TimeStepsByDim times(*dataset_, selected_);
-    std::vector<std::string> lines = gap_warnings(restricted_view(times), grid_);
+    std::vector<std::string> lines;
+    if (list_ != nullptr) {
+      lines = list_warnings(spec_);
+    } else {
+      TimeStepsByDim times(*dataset_, selected_);
+      lines = gap_warnings(restricted_view(times), grid_);
+    }
     lines.insert(lines.end(), part_warnings_.begin(), part_warnings_.end());
     return lines;
   }
@@ -314,7 +319,7 @@ class WindowView final : public View {
 
   void count_positions(TimeStepsByDim& times) {
     reaches_ = resolve_reaches(definitions_, spec_.reserve, window_dims_, *dataset_, times);
-    if (spec_.list) return take_list();
+    if (spec_.list) return take_list(times);
     samples_ = 1;
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
       const WindowSpec& window = spec_.window[w];
@@ -339,10 +344,16 @@ class WindowView final : public View {
     check_batches();
   }
 
-  void take_list() {
-    list_ = listed_samples(spec_, listing_view());
-    grid_ = grid_of(*list_);
+  void take_list(TimeStepsByDim& times) {
+    const auto left =
+        restrict_list(spec_, restricted_view(times), listed_samples(spec_, listing_view()));
+    list_ = left->list;
+    grid_ = left->grid;
+    allowed_ = left->allowed;
+    dropped_ = left->dropped;
+    part_warnings_ = left->warnings;
     all_windows_ = windows_ = samples_ = list_->rows();
+    for (const auto& [restriction, rows] : dropped_) all_windows_ += rows;
     check_batches();
   }
 
@@ -478,9 +489,10 @@ class WindowView final : public View {
   Dropped dropped_;                             // by restrictions of the grid
   std::vector<std::string> part_warnings_;
   bool samples_known_ = false;
-  std::shared_ptr<const SampleIndex> index_;    // null: every window is a sample
-  std::shared_ptr<const SampleIndex> allowed_;  // by joint restrictions; null: every window
-  std::vector<VariablePlacement> checked_;      // whose missing values count, where not all do
+  std::shared_ptr<const SampleIndex> index_;  // null: every window is a sample
+  std::shared_ptr<const SampleIndex>
+      allowed_;  // by joint restrictions, of the grid; null: every window
+  std::vector<VariablePlacement> checked_;  // whose missing values count, where not all do
   ChunkGroups groups_;
   std::unique_ptr<const EpochOrder> order_;     // null with weights
   std::shared_ptr<const SampleList> list_;      // null: the windows of the grid

@@ -65,7 +65,3 @@ def test_nothing_in_common(batchfs, tmp_path):
     file.write_text(json.dumps(view))
     assert "samples.mask: no sample is left: of 8 windows in the part 'val' none passes" in \
         batchfs.refusal("plan", path, "--view", file, "--part", "val")
-    view["samples"] = {"list": "l.npy"}
-    np.save(tmp_path / "l.npy", np.zeros((3, 2), "i8"))
-    file.write_text(json.dumps(view))
-    assert "samples.list: a list has no \"split\"" in batchfs.refusal("plan", path, "--view", file)

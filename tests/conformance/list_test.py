@@ -313,7 +313,6 @@ CSV = {
     "tolerance": ("time,lat,lon\n#1,#1,#1\n", {"tolerance": 1}, 'samples.tolerance: it goes with "snap": "nearest"'),
     "kind of tolerance": ("time,lat,lon\n#1,#1,#1\n", {"snap": "nearest", "tolerance": {"time": 3}}, "samples.tolerance: '3' is not a length of time"),
     "tolerance of": ("time,lat,lon\n#1,#1,#1\n", {"snap": "nearest", "tolerance": {"tim": 3}}, "samples.tolerance.tim: 'tim' is no dimension"),
-    "where": ("time,lat,lon\n#1,#1,#1\n", {"where": {"time": {"month": 1}}}, 'samples.where: a "list" says which windows are samples'),
     "key": ("time,lat,lon\n#1,#1,#1\n", {"label": ["w"]}, "samples: unknown key 'label', did you mean 'labels'?"),
     "digest": ("time,lat,lon\n#1,#1,#1\n", {"list": {"file": "rows.csv", "digest": "xxh3:0"}}, "samples.list: 'rows.csv' is not the file that the view was made for"),
 }

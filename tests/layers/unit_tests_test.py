@@ -21,6 +21,7 @@ COVERED = {
     "engine/view/list/listed_samples.cc": "tests/conformance/list_test.py",
     "engine/view/list/named_file.cc": "tests/conformance/list_test.py",
     "engine/view/list/npy_reader.cc": "tests/conformance/list_test.py",
+    "engine/view/list/restricted_list.cc": "tests/conformance/restricted_list_test.py",
     "engine/view/list/start_rule.cc": "tests/conformance/list_test.py",
     "engine/view/list/weighted_order.cc": "tests/conformance/weights_test.py",
     "engine/view/samples/mask.cc": "tests/conformance/mask_test.py",

@@ -64,9 +64,6 @@ std::optional<ListSpec> parse_list(const JsonRef& samples, const FilePath& file_
   spec.is_csv = ends_in(spec.file.name, ".csv");
   if (!spec.is_csv && !ends_in(spec.file.name, ".npy"))
     throw list->error(fmt::format("'{}' is neither a .npy nor a .csv file", spec.file.name));
-  for (const char* key : {"where", "mask", "spacing"})
-    if (const auto other = samples.find(key))
-      throw other->error("a \"list\" says which windows are samples; leave one of them out");
   if (const auto anchor = samples.find("anchor"))
     spec.center = one_of(*anchor, {"start", "center"}) == "center";
   if (const auto snap = samples.find("snap"))

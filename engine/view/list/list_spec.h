@@ -12,6 +12,7 @@
 
 namespace batchfs {
 
+struct RestrictedList;
 class SampleList;
 
 /// Where a file lies that a view names. Throws for one that must not be read.
@@ -44,6 +45,7 @@ struct ListSpec {
       labels;  // columns that become tensors, and their paths
   /// Once it was read, for copies of the view.
   std::shared_ptr<const SampleList> rows;
+  std::shared_ptr<const RestrictedList> restricted;
 };
 
 /// Reads "list" and the keys that go with it. nullopt without "list"; then throws for those others.

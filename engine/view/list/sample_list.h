@@ -45,6 +45,7 @@ class SampleList {
   const Dims& lengths() const { return lengths_; }
   /// Null without such a column.
   const ListColumn* column(const std::string& name) const;
+  const std::vector<ListColumn>& columns() const { return columns_; }
   const std::string& digest() const { return digest_; }
 
   // For making it.

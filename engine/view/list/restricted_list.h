@@ -1,0 +1,34 @@
+#pragma once
+// The rows of a list that the other keys of "samples" and a split leave: "list" in batchfs-view(5).
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/view/geometry.h"
+#include "engine/view/list/sample_list.h"
+#include "engine/view/samples/restrictions.h"
+#include "engine/view/samples/sample_index.h"
+#include "engine/view/spec.h"
+
+namespace batchfs {
+
+/// Immutable, thread-safe.
+struct RestrictedList {
+  std::shared_ptr<const SampleList> list;  // the rows that are left, in their order
+  /// The starts that restrictions leave along each dimension, those of the rows among them.
+  WindowGrid grid;
+  /// Windows of `grid` that a mask or a split over several dimensions leaves. Null: all.
+  std::shared_ptr<const SampleIndex> allowed;
+  /// Rows, by the first restriction that leaves them out.
+  Dropped dropped;
+  std::vector<std::string> warnings;
+};
+
+/// Reads coordinates and the mask's variable, blocking, once for all copies of the view: `spec`
+/// keeps the result. Throws invalid_argument where no row is left, and as restrict_windows(),
+/// restrict_by_mask() and keep_part().
+std::shared_ptr<const RestrictedList> restrict_list(ViewSpec& spec, const RestrictedView& view,
+                                                    std::shared_ptr<const SampleList> list);
+
+}  // namespace batchfs
