@@ -2,18 +2,16 @@
 
 import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from page_blocks import Block, blocks_of, check_syntax, commands_of
+from page_running import GUIDE, run_page
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-GUIDE = ROOT / "man" / "guide"
-PROGRAM = pathlib.Path(os.environ.get("BATCHFS", ROOT / "build" / "batchfs"))
 PAGES = [page for page in sorted(GUIDE.rglob("*.md")) if blocks_of(page)]
+ELSEWHERE = {"recipes.md": "test_recipes.py"}  # who runs it
 
 
 def named(page):
@@ -24,21 +22,11 @@ def needs_mount(page):
     return any("batchfs mount " in block.text for block in blocks_of(page) if not block.needs)
 
 
-def run(page, folder, environment=None):
-    (folder / "examples").symlink_to(ROOT / "examples")
-    paths = [str(PROGRAM.parent), str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]
-    variables = {**os.environ, "PATH": ":".join(paths), "BATCHFS": str(PROGRAM), **(environment or {})}
-    done = subprocess.run([sys.executable, ROOT / "tests" / "guide" / "run_page.py", page], cwd=folder, capture_output=True,
-                          text=True, check=False, timeout=300, env=variables)
-    subprocess.run([PROGRAM, "umount", "--lazy", folder / "mnt"], capture_output=True, check=False)
-    return done
-
-
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in ELSEWHERE], ids=named)
 def test_the_blocks_of_a_page_run(page, tmp_path):
     if needs_mount(page) and not os.access("/dev/fuse", os.R_OK | os.W_OK):
         pytest.skip("/dev/fuse is missing: nothing can be mounted")
-    done = run(page, tmp_path)
+    done = run_page(page, tmp_path)
     assert done.returncode == 0, done.stderr[-4000:]
 
 
@@ -63,7 +51,7 @@ def test_a_wrong_block_fails(tmp_path):
         page.write_text(text)
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
-        return run(page, folder).returncode == 0
+        return run_page(page, folder).returncode == 0
 
     assert verdict("```console\n$ echo one; echo two\n...\ntwo\n```\n")
     assert verdict("```python\na = 1\n```\n```pycon\n>>> a\n1\n```\n")
