@@ -64,7 +64,7 @@ def _placed(labels: Labels, entry: dict[str, Any], variable: dict[str, Any], num
     axes = own + [("joined", dim) for dim in joined]
     windows = {window["dim"]: w for w, window in enumerate(info.windows)}
     values = np.array(numbers[key], np.float64)
-    places = []
+    places: list[np.ndarray] = []
     for dim in numbers.get("dims", []):
         selected = _selected(labels, numbers, dim, values.shape[len(places)])
         name = "stored_sample" if dim == "sample" else dim

@@ -92,7 +92,7 @@ def _dims_of(batch: Batch, coordinates: _Coordinates) -> dict[str, tuple[str, ..
             known[name] = None
     result = {}
     for tensor in batch:
-        dims = list(tensor.dims)
+        own = list(tensor.dims)
         for d, dim in enumerate(tensor.dims):
             if known[dim] == along(tensor, d):
                 continue
@@ -100,6 +100,6 @@ def _dims_of(batch: Batch, coordinates: _Coordinates) -> dict[str, tuple[str, ..
             while name in known or name in batch or name in coordinates:
                 name += "_"
             known[name] = along(tensor, d)
-            dims[d] = name
-        result[tensor.name] = tuple(dims)
+            own[d] = name
+        result[tensor.name] = tuple(own)
     return result

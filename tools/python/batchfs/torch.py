@@ -33,7 +33,7 @@ def rank_and_world() -> tuple[int, int]:
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
-class BatchDataset(torch.utils.data.IterableDataset):
+class BatchDataset(torch.utils.data.IterableDataset[Any]):
     """The batches of a view: `batchfs.open`'s arguments, with the rank from torch.distributed or the environment by default.
 
     To be used with `DataLoader(dataset, batch_size=None)`. `transform` is applied to the dict of tensors. Call
