@@ -25,8 +25,8 @@ class Dataset:
     """The batches of a view, as one rank of a world reads them. Made by `batchfs.open`.
 
     Iterating gives the rank's batches of one epoch, the epoch `epoch`; at its end `epoch` has become the next, so
-    `for epoch in range(3): for batch in dataset: ...` reads three. Leaving a loop early and iterating again starts
-    the same epoch again. `dataset[i]` is the rank's i-th batch of `epoch`.
+    `for epoch in range(3): for batch in dataset: ...` reads three. Leaving a loop before the last batch and iterating
+    again starts the same epoch again. `dataset[i]` is the rank's i-th batch of `epoch`.
 
     Thread-safe in the reader below; but one iteration at a time: beginning another ends the first. A forked child
     (a DataLoader worker) gets its own connection with its first call; pickling opens the place again.
@@ -73,7 +73,7 @@ class Dataset:
         self._done = 0  # global batches of the epoch that all ranks had read when the pass began
         self._position: _Position | None = None
         self._resumed = False
-        self._worker = (0, 1)
+        self._worker: tuple[int, int] = (0, 1)  # of the workers that share this rank's batches
         self.set_epoch(epoch)
 
     @property
@@ -179,7 +179,15 @@ class Dataset:
         self._resumed = False
         self._position = None
 
+    def remaining(self) -> int:
+        """The batches that the next iteration gives: those of an epoch, or what is left after `load_state_dict`."""
+        return self._reader.count(self._done if self._resumed else 0)
+
     def __iter__(self) -> Iterator[Batch]:
+        if (self._position is not None and self._position.count > 0 and self._process == os.getpid()
+                and self._reader.left() == 0):
+            # All batches were given out. Trainers that count them do not ask for the end.
+            self.set_epoch(self._epoch + 1)
         if not self._resumed:
             self._done = 0
         self._resumed = False
@@ -243,6 +251,10 @@ class Dataset:
         self.set_epoch(state["epoch"])
         self._done = done
         self._resumed = True
+
+    def of_rank(self, rank: int, world: int) -> Dataset:
+        """The same dataset as another rank reads it, at the same place of the same epoch."""
+        return _reopen(self._arguments | {"rank": rank, "world": world}, self.state_dict(), self._resumed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._arguments, self.state_dict(), self._resumed)

@@ -36,6 +36,7 @@ def _decoded(name: str, dims: tuple[str, ...], values: np.ndarray, attributes: d
     """A variable. Times that are numbers, since datetime64 does not hold them, become objects of cftime where that is
     installed, as xarray.open_zarr decodes them."""
     import xarray
+    import xarray.conventions
 
     variable = xarray.Variable(dims, values, attributes)
     if " since " not in str(attributes.get("units", "")):
