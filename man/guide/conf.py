@@ -12,6 +12,7 @@ project = "batchfs"
 author = "the batchfs developers"
 version = release = re.search(r'VERSION = "(.*)"', (ROOT / "tools/python/batchfs/_version.py").read_text()).group(1)
 html_title = "batchfs"
+html_domain_indices = False
 html_show_copyright = False
 html_show_sourcelink = False
 
@@ -24,7 +25,7 @@ myst_heading_anchors = 3
 nitpick_ignore_regex = [(r"py:.*", r"(?!batchfs\b).*"), (r"py:.*", r"batchfs\._.*")]
 
 # The extension module is compiled, torch is large: the pages need neither.
-autodoc_mock_imports = ["batchfs._core", "torch"]
+autodoc_mock_imports = ["batchfs._core", "jax", "lightning", "torch"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_maximum_signature_line_length = 88

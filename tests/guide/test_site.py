@@ -1,14 +1,24 @@
 """tools/docs builds the guide without a warning; every link inside it leads somewhere, and the manual pages are whole."""
 
+import html
 import html.parser
+import importlib.util
+import json
 import pathlib
 import re
 import subprocess
+import sys
 import urllib.parse
 
+import numpy as np
 import pytest
+import zarr
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import batchfs
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from page_running import PROGRAM, ROOT
+
 
 
 @pytest.fixture(scope="session")
@@ -77,9 +87,33 @@ def test_a_manual_page_is_in_the_site_with_all_its_sections(site, name):
 
 def test_every_public_name_of_the_package_is_described(pages, site):
     reference = site / "python.html"
-    if not reference.exists():
-        pytest.skip("the page is not written yet")
-    import batchfs
-
     missing = [name for name in batchfs.__all__ if name != "__version__" and f"batchfs.{name}" not in pages[reference].anchors]
     assert missing == []
+
+
+def test_pictures_are_those_of_their_script(tmp_path):
+    folder = ROOT / "man" / "guide"
+    subprocess.run([sys.executable, folder / "_pictures" / "make_pictures.py", tmp_path], check=True)
+    made = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    kept = {path.name: path.read_text() for path in (folder / "_static" / "pictures").iterdir()}
+    assert made == kept and len(made) == 6
+    for text in made.values():
+        assert 'role="img"' in text and "<title" in text and "<desc" in text
+
+
+def test_the_orders_in_the_picture_are_those_of_the_program(tmp_path):
+    path = ROOT / "man" / "guide" / "_pictures" / "make_pictures.py"
+    spec = importlib.util.spec_from_file_location("make_pictures", path)
+    pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    group = zarr.create_group(tmp_path / "a.zarr")
+    group.create_array("a", data=np.arange(24, dtype="i4"), chunks=(4,), dimension_names=["time"])
+    for shuffle in ("none", "global", "block"):
+        order = {"shuffle": shuffle} | ({"buffer": 2} if shuffle == "block" else {})
+        view = {"name": "v", "window": {"time": 1}, "batch": 4, "order": order}
+        found = []
+        for number in range(6):
+            words = ["batch", tmp_path / "a.zarr", "--view=-", "--batch", str(number), "--format=json"]
+            done = subprocess.run([PROGRAM, *words], input=json.dumps(view).encode(), capture_output=True, check=True)
+            found += json.loads(done.stdout)["samples"]
+        assert found == pictures.order_of(shuffle), shuffle

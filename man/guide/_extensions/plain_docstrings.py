@@ -12,7 +12,9 @@ def as_rst(lines):
     result = []
     column = 0  # of meanings, in a list
     in_code = False
-    for line in lines:
+    # Code that is broken across lines.
+    text = re.sub(r"`[^`]*\n[^`]*`", lambda code: " ".join(code[0].split()), "\n".join(lines))
+    for line in text.split("\n"):
         indent = len(line) - len(line.lstrip())
         previous = result[-1] if result else ""
         if not line.strip():

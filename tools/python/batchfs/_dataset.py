@@ -331,26 +331,27 @@ def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathL
          **options: Any) -> Dataset:
     """Opens a view of a store, or one that is served already.
 
-    place     a store (a path, s3://, gs://, az://, http(s)://); or a mount, a view's directory in it
-              (DIR/views/NAME), or a socket of `batchfs serve`
-    view      of a store: the view's keys, or its file (JSON or YAML); else the view's name, where the place has several
-    device    "cpu"; "cuda" or "cuda:N": batches come in this GPU's memory, made there by the server where it can,
-              else copied
-    rank, world   this process's share: rank R of W reads the batches R, R + W, ...
-    epoch     the first to read
-    prefetch  batches that are made ready beyond those that are held; each takes a batch of memory
-    mode      "auto": the hand-off where it can be reached, else files; "shm", "server": only the hand-off, with
-              batches in host or in GPU memory; "client": the same, but decoded in this process, on its GPU; "files"
+    place          a store (a path, s3://, gs://, az://, http(s)://); or a mount, a view's directory in it
+                   (DIR/views/NAME), or a socket of `batchfs serve`
+    view           of a store: the view's keys, or its file (JSON or YAML); else the view's name, where the place has
+                   several
+    device         "cpu"; "cuda" or "cuda:N": batches come in this GPU's memory, made there by the server where it can,
+                   else copied
+    rank, world    this process's share: rank R of W reads the batches R, R + W, ...
+    epoch          the first to read
+    prefetch       batches that are made ready beyond those that are held; each takes a batch of memory
+    mode           "auto": the hand-off where it can be reached, else files; "shm", "server": only the hand-off, with
+                   batches in host or in GPU memory; "client": the same, but decoded in this process, on its GPU; "files"
     device_memory  bytes of the GPU that decoding in this process may take; 0: a quarter of what is free, at most 24 GiB
 
     A store is served by a process in the background, `batchfs serve`, which all processes of a job share that open the
     same store, view and options, and which ends with the last of them, however that ends. For it are
 
-    part      the part of a view with "split"
-    memory    the server's memory ("8GB"); by default half of the machine's
-    cache_dir where fetched objects of a remote store are kept
-    program   the program batchfs; by default that of the variable BATCHFS, of this package, or in PATH
-    options   other options of `batchfs serve`: threads=4, group="x", anon=True, region="eu-west-1", ...
+    part           the part of a view with "split"
+    memory         the server's memory ("8GB"); by default half of the machine's
+    cache_dir      where fetched objects of a remote store are kept
+    program        the program batchfs; by default that of the variable BATCHFS, of this package, or in PATH
+    options        other options of `batchfs serve`: threads=4, group="x", anon=True, region="eu-west-1", ...
     """
     given = options | {name: value for name, value in (("memory", memory), ("cache_dir", cache_dir)) if value is not None}
     return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode,
