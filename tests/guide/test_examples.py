@@ -11,7 +11,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from page_running import PROGRAM, ROOT, environment
+from page_running import PROGRAM, ROOT, environment, made_store
 
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if path.name != "stores.py")
@@ -48,9 +48,8 @@ def script_output(script, folder, *arguments):
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_the_view_of_an_example_fits_its_store(script, folder, tmp_path):
-    script_output(EXAMPLES / "stores.py", folder, store_of(script))
-    store = folder / f"{store_of(script)}.zarr"
+def test_the_view_of_an_example_fits_its_store(script, tmp_path):
+    store = made_store(store_of(script))
     view = json.loads(view_of(script).read_text())
     part = ["--part", "train"] if "split" in view else []
     if isinstance(view.get("normalize", {}).get("statistics"), str):
