@@ -117,3 +117,11 @@ def test_the_orders_in_the_picture_are_those_of_the_program(tmp_path):
             done = subprocess.run([PROGRAM, *words], input=json.dumps(view).encode(), capture_output=True, check=True)
             found += json.loads(done.stdout)["samples"]
         assert found == pictures.order_of(shuffle), shuffle
+
+
+def test_the_first_page_is_short(site):
+    """Two screens: at most a hundred lines of text and code, as they are shown."""
+    text = (site / "getting-started.html").read_text()
+    article = text[text.index("<article"):text.index("</article>")]
+    shown = html.unescape(re.sub(r"<[^>]*>", "", article))
+    assert 40 < len([line for line in shown.splitlines() if line.strip()]) <= 100

@@ -158,7 +158,7 @@ class Tensor:
 
     def cupy(self) -> Any:
         """A cupy.ndarray over the same memory; of a tensor of the host, a copy on the current GPU."""
-        import cupy
+        import cupy  # pyright: ignore[reportMissingImports]
 
         if self.__dlpack_device__()[0] == 1:
             return cupy.asarray(self.numpy())

@@ -136,7 +136,7 @@ def denormalized(scale: Scale | None, dims: list[str], values: Any) -> Any:
         subtract, divide = (torch.as_tensor(np.ascontiguousarray(part)).to(values) for part in scale)
         return values * divide + subtract
     if module == "cupy":
-        import cupy
+        import cupy  # pyright: ignore[reportMissingImports]
 
         dtype = cupy.promote_types(values.dtype, np.float32)
         return values.astype(dtype) * cupy.asarray(scale.divide, dtype) + cupy.asarray(scale.subtract, dtype)

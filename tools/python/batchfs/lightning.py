@@ -22,7 +22,7 @@ from ._errors import InvalidArgument
 from .torch import BatchDataset, loader
 
 
-class BatchDataModule(LightningDataModule):
+class BatchDataModule(LightningDataModule):  # pyright: ignore[reportGeneralTypeIssues]
     """The loaders of a Trainer: dicts of tensors, of this process's rank.
 
     `train`, `val`, `test` and `predict` name parts of a view with "split", or are views themselves, keys or files; `view`
