@@ -184,6 +184,8 @@ if __name__ == "__main__":
     data = batchfs.torch.BatchDataset(sys.argv[1], sys.argv[2])
     loader = accelerator.prepare(batchfs.torch.loader(data))
     found = [float(batch["t"].mean()) for batch in loader]
+    accelerator.save_state("state")
+    accelerator.load_state("state")
     refused = ""
     if accelerator.is_main_process:
         from accelerate.data_loader import IterableDatasetShard
@@ -240,6 +242,21 @@ if __name__ == "__main__":
     show([trainer.global_rank, model.seen])
 """
 
+LIGHTNING_IN_THE_MIDDLE = LIGHTNING[:LIGHTNING.index('if __name__')] + """
+from lightning.pytorch.callbacks import ModelCheckpoint
+
+if __name__ == "__main__":
+    store, view, folder = sys.argv[1:]
+    options = {"accelerator": "cpu", "devices": 1, "logger": False, "enable_progress_bar": False, "enable_model_summary": False,
+               "default_root_dir": folder, "max_epochs": 2}
+    data = BatchDataModule(store, view)
+    saved = ModelCheckpoint(dirpath=folder, filename="{step}", every_n_train_steps=3, save_top_k=-1)
+    whole, rest = Model(), Model()
+    Trainer(callbacks=[saved], **options).fit(whole, data)
+    Trainer(enable_checkpointing=False, **options).fit(rest, data, ckpt_path=folder + "/step=3.ckpt")
+    show([whole.seen, rest.seen])
+"""
+
 
 @pytest.mark.parametrize(("workers", "devices"), [(0, 1), (2, 1), (0, 2)])
 def test_a_lightning_trainer_sees_every_batch_in_each_epoch(store, view_file, tmp_path, workers, devices):
@@ -253,6 +270,13 @@ def test_a_lightning_trainer_sees_every_batch_in_each_epoch(store, view_file, tm
         for epoch in range(3 if devices == 1 else 2):
             assert np.allclose(seen[f"train {epoch}"], means(store, epoch, part)[rank::devices], rtol=1e-5), epoch
         assert len(seen["val"]) > 1
+
+
+def test_lightning_resumes_in_the_middle_of_an_epoch(store, view_file, tmp_path):
+    pytest.importorskip("torch"), pytest.importorskip("lightning.pytorch", exc_type=ImportError)
+    ((whole, rest),) = run_script(tmp_path, LIGHTNING_IN_THE_MIDDLE, store, view_file, tmp_path)
+    assert np.allclose(whole["train 0"], means(store, 0), rtol=1e-5)
+    assert rest["train 0"] == whole["train 0"][3:] and rest["train 1"] == whole["train 1"]
 
 
 # ---- JAX, Keras ---------------------------------------------------------------------------------------------

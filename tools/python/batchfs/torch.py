@@ -197,10 +197,26 @@ class _Loader(torch.utils.data.DataLoader[Any]):
         dataset.set_epoch(dataset.batches.epoch + 1)
 
 
+class _LoaderWithState(_Loader):
+    """Without workers, so that the dataset knows which batches were given out. Lightning saves the state in its checkpoints."""
+
+    def state_dict(self) -> dict[str, Any]:
+        assert isinstance(self.dataset, BatchDataset)
+        return self.dataset.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        assert isinstance(self.dataset, BatchDataset)
+        self.dataset.load_state_dict(state)
+
+
 def loader(dataset: BatchDataset | BatchMap, **options: Any) -> torch.utils.data.DataLoader[Any]:
     """`DataLoader(dataset, batch_size=None, **options)`, in which workers go through epochs as the dataset does, and which
-    Hugging Face's accelerate leaves as it is: a BatchDataset has the batches of its rank only."""
-    return _Loader(dataset, **options)
+    Hugging Face's accelerate leaves as it is: a BatchDataset has the batches of its rank only.
+
+    Of a BatchDataset and without workers it has `state_dict` and `load_state_dict`, those of the dataset.
+    """
+    resumable = isinstance(dataset, BatchDataset) and not options.get("num_workers", 0)
+    return (_LoaderWithState if resumable else _Loader)(dataset, **options)
 
 
 def _in_pinned_memory(batch: Batch) -> dict[str, torch.Tensor]:
