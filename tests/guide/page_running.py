@@ -3,9 +3,11 @@
 import atexit
 import functools
 import importlib.util
+import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,7 +41,7 @@ def _folder():
 
 def run_page(page, folder):
     """The finished process. `examples` in the folder is that of the checkout, and so are the stores that the page makes
-    by it; what is mounted at `mnt` is unmounted."""
+    by it. A mount at `mnt` and servers with a socket there are ended."""
     (folder / "examples").symlink_to(ROOT / "examples")
     text = page.read_text()
     for name in ("era5", "cmip6", "sentinel2", "cells", "hrrr"):
@@ -48,4 +50,8 @@ def run_page(page, folder):
     done = subprocess.run([sys.executable, ROOT / "tests" / "guide" / "run_page.py", page], cwd=folder, capture_output=True,
                           text=True, check=False, timeout=300, env=environment())
     subprocess.run([PROGRAM, "umount", "--lazy", folder / "mnt"], capture_output=True, check=False)
+    for socket in folder.glob("*.sock"):  # of a page that failed before it ended its server
+        status = subprocess.run([PROGRAM, "status", "--json", socket], capture_output=True, check=False)
+        if status.returncode == 0:
+            os.kill(json.loads(status.stdout)["pid"], signal.SIGTERM)
     return done

@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from page_blocks import Block, blocks_of, check_syntax, commands_of
 from page_running import GUIDE, run_page
+from watching import eventually
 
 PAGES = [page for page in sorted(GUIDE.rglob("*.md")) if blocks_of(page)]
 ELSEWHERE = {"recipes.md": "test_recipes.py"}  # who runs it
@@ -74,3 +75,13 @@ def test_commands_of_a_block():
 def test_wrong_syntax_is_found(language, text):
     with pytest.raises(Exception):  # noqa: B017
         check_syntax(Block(language, text, 1))
+
+
+def test_a_page_that_fails_leaves_no_server_behind(tmp_path):
+    page, folder = tmp_path / "page.md", tmp_path / "run"
+    folder.mkdir()
+    view = '```{code-block} json\n:caption: v.json\n{"window": {"time": 1}, "variables": ["tas"]}\n```\n'
+    serve = "```console\n$ python examples/stores.py cmip6\n...\n$ batchfs serve cmip6.zarr --view v.json --socket ./a.sock --background\n$ false\n```\n"
+    page.write_text(view + serve)
+    assert run_page(page, folder).returncode != 0
+    assert eventually(lambda: not (folder / "a.sock").exists())
