@@ -125,3 +125,14 @@ def test_the_first_page_is_short(site):
     article = text[text.index("<article"):text.index("</article>")]
     shown = html.unescape(re.sub(r"<[^>]*>", "", article))
     assert 40 < len([line for line in shown.splitlines() if line.strip()]) <= 100
+
+
+def test_docstrings_become_restructured_text():
+    path = ROOT / "man" / "guide" / "_extensions" / "plain_docstrings.py"
+    spec = importlib.util.spec_from_file_location("plain_docstrings", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    plain = ["Opens `a", "view`.", "", "place, at  a store", "           or `mount`", "view       its keys", "", "    import x", "      y", ""]
+    assert module.as_rst(plain) == [
+        "Opens ``a view``.", "", "``place``, ``at``", "    a store", "    or ``mount``", "", "``view``", "    its keys", "",
+        ".. code-block:: python", "", "    import x", "      y", ""]
