@@ -17,7 +17,14 @@ torch = types.ModuleType("torch")
 torch.utils, data = types.ModuleType("torch.utils"), types.ModuleType("torch.utils.data")
 torch.distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: RANKS is not None,
                                           get_rank=lambda: RANKS[0], get_world_size=lambda: RANKS[1])
-data.IterableDataset, data.get_worker_info = object, lambda: WORKER
+class IterableDataset:
+    def __class_getitem__(cls, item): return cls
+data.IterableDataset = data.Dataset = data.DataLoader = IterableDataset
+data.get_worker_info = lambda: WORKER
+class Zeros(list):
+    def share_memory_(self): return self
+torch.int64, torch.zeros = int, lambda count, dtype: Zeros([0] * count)
+torch.cuda = types.SimpleNamespace(is_available=lambda: False)
 torch.utils.data, torch.Tensor, torch.from_dlpack = data, object, lambda tensor: tensor
 sys.modules.update({"torch": torch, "torch.utils": torch.utils, "torch.utils.data": data})
 RANKS = WORKER = None

@@ -115,7 +115,8 @@ class Tensor:
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         return self._core.__dlpack__(stream=stream, max_version=max_version,
-                                     dl_device=None if dl_device is None else tuple(map(int, dl_device)), copy=copy)
+                                     dl_device=None if dl_device is None else (int(dl_device[0]), int(dl_device[1])),
+                                     copy=copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._core.__dlpack_device__()
@@ -157,7 +158,7 @@ class Tensor:
 
     def cupy(self) -> Any:
         """A cupy.ndarray over the same memory; of a tensor of the host, a copy on the current GPU."""
-        import cupy
+        import cupy  # pyright: ignore[reportMissingImports]
 
         if self.__dlpack_device__()[0] == 1:
             return cupy.asarray(self.numpy())
@@ -266,7 +267,7 @@ class Batch:
         if not isinstance(name, str):
             names = ", ".join(map(repr, self.keys()))
             raise TypeError(f"the tensors of a batch are found by name, {names}, not by {name!r}")
-        tensor = self.get(name)
+        tensor: Tensor | None = self.get(name)
         if tensor is None:
             raise KeyError(name)
         return tensor

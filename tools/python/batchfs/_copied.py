@@ -42,7 +42,7 @@ class CopiedTensor:
         raise AttributeError("this tensor was pickled: it is in host memory")
 
     def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(self._array)
+        return memoryview(self._array.data)
 
     def __dlpack__(self, **options: Any) -> Any:
         if self.dtype == "bfloat16":
@@ -52,6 +52,9 @@ class CopiedTensor:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
+
+    def copy_to(self, target: Any) -> None:
+        target[...] = self._array.reshape(-1).view(np.uint8)
 
     def taken_by(self, take: Any, current_stream: Any) -> Any:
         if self.dtype != "bfloat16":

@@ -25,8 +25,8 @@ class Dataset:
     """The batches of a view, as one rank of a world reads them. Made by `batchfs.open`.
 
     Iterating gives the rank's batches of one epoch, the epoch `epoch`; at its end `epoch` has become the next, so
-    `for epoch in range(3): for batch in dataset: ...` reads three. Leaving a loop early and iterating again starts
-    the same epoch again. `dataset[i]` is the rank's i-th batch of `epoch`.
+    `for epoch in range(3): for batch in dataset: ...` reads three. Leaving a loop before the last batch and iterating
+    again starts the same epoch again. `dataset[i]` is the rank's i-th batch of `epoch`.
 
     Thread-safe in the reader below; but one iteration at a time: beginning another ends the first. A forked child
     (a DataLoader worker) gets its own connection with its first call; pickling opens the place again.
@@ -73,7 +73,7 @@ class Dataset:
         self._done = 0  # global batches of the epoch that all ranks had read when the pass began
         self._position: _Position | None = None
         self._resumed = False
-        self._worker = (0, 1)
+        self._worker: tuple[int, int] = (0, 1)  # of the workers that share this rank's batches
         self.set_epoch(epoch)
 
     @property
@@ -179,7 +179,15 @@ class Dataset:
         self._resumed = False
         self._position = None
 
+    def remaining(self) -> int:
+        """The batches that the next iteration gives: those of an epoch, or what is left after `load_state_dict`."""
+        return self._reader.count(self._done if self._resumed else 0)
+
     def __iter__(self) -> Iterator[Batch]:
+        if (self._position is not None and self._position.count > 0 and self._process == os.getpid()
+                and self._reader.left() == 0):
+            # All batches were given out. Trainers that count them do not ask for the end.
+            self.set_epoch(self._epoch + 1)
         if not self._resumed:
             self._done = 0
         self._resumed = False
@@ -243,6 +251,10 @@ class Dataset:
         self.set_epoch(state["epoch"])
         self._done = done
         self._resumed = True
+
+    def of_rank(self, rank: int, world: int) -> Dataset:
+        """The same dataset as another rank reads it, at the same place of the same epoch."""
+        return _reopen(self._arguments | {"rank": rank, "world": world}, self.state_dict(), self._resumed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self._arguments, self.state_dict(), self._resumed)
@@ -319,26 +331,27 @@ def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathL
          **options: Any) -> Dataset:
     """Opens a view of a store, or one that is served already.
 
-    place     a store (a path, s3://, gs://, az://, http(s)://); or a mount, a view's directory in it
-              (DIR/views/NAME), or a socket of `batchfs serve`
-    view      of a store: the view's keys, or its file (JSON or YAML); else the view's name, where the place has several
-    device    "cpu"; "cuda" or "cuda:N": batches come in this GPU's memory, made there by the server where it can,
-              else copied
-    rank, world   this process's share: rank R of W reads the batches R, R + W, ...
-    epoch     the first to read
-    prefetch  batches that are made ready beyond those that are held; each takes a batch of memory
-    mode      "auto": the hand-off where it can be reached, else files; "shm", "server": only the hand-off, with
-              batches in host or in GPU memory; "client": the same, but decoded in this process, on its GPU; "files"
+    place          a store (a path, s3://, gs://, az://, http(s)://); or a mount, a view's directory in it
+                   (DIR/views/NAME), or a socket of `batchfs serve`
+    view           of a store: the view's keys, or its file (JSON or YAML); else the view's name, where the place has
+                   several
+    device         "cpu"; "cuda" or "cuda:N": batches come in this GPU's memory, made there by the server where it can,
+                   else copied
+    rank, world    this process's share: rank R of W reads the batches R, R + W, ...
+    epoch          the first to read
+    prefetch       batches that are made ready beyond those that are held; each takes a batch of memory
+    mode           "auto": the hand-off where it can be reached, else files; "shm", "server": only the hand-off, with
+                   batches in host or in GPU memory; "client": the same, but decoded in this process, on its GPU; "files"
     device_memory  bytes of the GPU that decoding in this process may take; 0: a quarter of what is free, at most 24 GiB
 
     A store is served by a process in the background, `batchfs serve`, which all processes of a job share that open the
     same store, view and options, and which ends with the last of them, however that ends. For it are
 
-    part      the part of a view with "split"
-    memory    the server's memory ("8GB"); by default half of the machine's
-    cache_dir where fetched objects of a remote store are kept
-    program   the program batchfs; by default that of the variable BATCHFS, of this package, or in PATH
-    options   other options of `batchfs serve`: threads=4, group="x", anon=True, region="eu-west-1", ...
+    part           the part of a view with "split"
+    memory         the server's memory ("8GB"); by default half of the machine's
+    cache_dir      where fetched objects of a remote store are kept
+    program        the program batchfs; by default that of the variable BATCHFS, of this package, or in PATH
+    options        other options of `batchfs serve`: threads=4, group="x", anon=True, region="eu-west-1", ...
     """
     given = options | {name: value for name, value in (("memory", memory), ("cache_dir", cache_dir)) if value is not None}
     return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from . import _scales
 from ._errors import Error, NotSupported
+
+T = TypeVar("T")
 
 
 def tensor_dim(dim: str) -> str:
@@ -30,7 +32,7 @@ class ViewInfo:
     @property
     def windows(self) -> list[dict[str, Any]]:
         """The dimensions that windows slide along."""
-        windows = self.schema.get("window")
+        windows: list[dict[str, Any]] | None = self.schema.get("window")
         if windows is None:
             raise NotSupported("the batchfs process is of a version that does not say which samples a batch holds")
         return windows
@@ -53,8 +55,8 @@ class ViewInfo:
         """Positions of the selection along a window's dimension."""
         positions = window.get("positions")
         if positions is None:
-            return self.schema["coordinates"][self._numbers[window["dim"]]]["size"]
-        return len(positions["list"]) if "list" in positions else positions["size"]
+            return int(self.schema["coordinates"][self._numbers[window["dim"]]]["size"])
+        return int(len(positions["list"]) if "list" in positions else positions["size"])
 
 
 class Labels:
@@ -67,43 +69,43 @@ class Labels:
         self._core = core
         self._made: dict[Any, Any] = {} if made is None else made
 
-    def _get(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _get(self, key: Any, make: Callable[[ViewInfo], T]) -> T:
         if key not in self._made:
             if self._core is None or self.info is None:
                 raise NotSupported("this batch came without labels")
-            self._made[key] = make()
-        return self._made[key]
+            self._made[key] = make(self.info)
+        made: T = self._made[key]
+        return made
 
     @property
     def schema(self) -> dict[str, Any]:
-        return self._get("schema", lambda: self.info.schema)  # type: ignore[union-attr]
+        return self._get("schema", lambda info: info.schema)
 
     @property
     def is_xbatcher(self) -> bool:
-        return self._get("xbatcher", lambda: self.info.xbatcher is not None)  # type: ignore[union-attr]
+        return self._get("xbatcher", lambda info: info.xbatcher is not None)
 
     def _windows(self) -> np.ndarray:
-        return self._get("windows", lambda: np.frombuffer(self._core.windows(), np.int64))
+        return self._get("windows", lambda _: np.frombuffer(self._core.windows(), np.int64))
 
     @property
     def index(self) -> np.ndarray:
-        return self._get("index", lambda: self._windows()[:self._core.samples])
+        return self._get("index", lambda _: self._windows()[:self._core.samples])
 
     @property
     def starts(self) -> np.ndarray:
         """Where each sample's window begins, (samples, window dimensions): positions of the selection."""
-        return self._get("starts", lambda: self._windows()[self._core.samples:].reshape(self._core.samples, -1))
+        return self._get("starts", lambda _: self._windows()[self._core.samples:].reshape(self._core.samples, -1))
 
     @property
     def labels(self) -> dict[str, np.ndarray]:
         return self._get("labels", self._make_labels)
 
-    def _make_labels(self) -> dict[str, np.ndarray]:
-        assert self.info is not None
+    def _make_labels(self, info: ViewInfo) -> dict[str, np.ndarray]:
         result = {}
-        for w, window in enumerate(self.info.windows):
+        for w, window in enumerate(info.windows):
             starts = self.starts[:, w]
-            values = self.info.coordinate(window["dim"])
+            values = info.coordinate(window["dim"])
             positions = window.get("positions", {})
             if values is not None:
                 result[window["dim"]] = values[starts]
@@ -114,11 +116,9 @@ class Labels:
         return result
 
     def coords(self, tensor: str) -> dict[str, np.ndarray]:
-        return self._get(("coords", tensor), lambda: self._make_coords(tensor))
+        return self._get(("coords", tensor), lambda info: self._make_coords(info, tensor))
 
-    def _make_coords(self, tensor: str) -> dict[str, np.ndarray]:
-        assert self.info is not None
-        info = self.info
+    def _make_coords(self, info: ViewInfo, tensor: str) -> dict[str, np.ndarray]:
         entry = info.tensors[tensor]
         windows = {tensor_dim(window["dim"]): w for w, window in enumerate(info.windows)}
         result: dict[str, np.ndarray] = {}
@@ -140,7 +140,7 @@ class Labels:
         return result
 
     def scale(self, tensor: str) -> _scales.Scale | None:
-        return self._get(("scale", tensor), lambda: _scales.scale_of(self, tensor))
+        return self._get(("scale", tensor), lambda _: _scales.scale_of(self, tensor))
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = dict(self._made)

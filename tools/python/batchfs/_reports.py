@@ -157,7 +157,8 @@ def view(store: str | os.PathLike[str], *, name: str | None = None, group: str |
         starting = [f"--{key}={keys[key]}" for key in ("name", "group") if key in keys]
         starter = _values_of(run_program(found, ["view", place, *starting, *words], doing=f"looking at {shown_store(place)}"))
         if "variables" in keys or "tensors" in keys:
-            starter.pop("variables", None), starter.pop("tensors", None)
+            for key in ("variables", "tensors"):
+                starter.pop(key, None)
         keys = starter | keys
     run_program(found, ["plan", place, "--view=-", "--json", *words], stdin=view_json(keys),
                 doing=f"checking a view of {shown_store(place)}")

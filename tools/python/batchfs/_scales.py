@@ -64,7 +64,7 @@ def _placed(labels: Labels, entry: dict[str, Any], variable: dict[str, Any], num
     axes = own + [("joined", dim) for dim in joined]
     windows = {window["dim"]: w for w, window in enumerate(info.windows)}
     values = np.array(numbers[key], np.float64)
-    places = []
+    places: list[np.ndarray] = []
     for dim in numbers.get("dims", []):
         selected = _selected(labels, numbers, dim, values.shape[len(places)])
         name = "stored_sample" if dim == "sample" else dim
@@ -136,7 +136,7 @@ def denormalized(scale: Scale | None, dims: list[str], values: Any) -> Any:
         subtract, divide = (torch.as_tensor(np.ascontiguousarray(part)).to(values) for part in scale)
         return values * divide + subtract
     if module == "cupy":
-        import cupy
+        import cupy  # pyright: ignore[reportMissingImports]
 
         dtype = cupy.promote_types(values.dtype, np.float32)
         return values.astype(dtype) * cupy.asarray(scale.divide, dtype) + cupy.asarray(scale.subtract, dtype)

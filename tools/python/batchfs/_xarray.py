@@ -36,6 +36,7 @@ def _decoded(name: str, dims: tuple[str, ...], values: np.ndarray, attributes: d
     """A variable. Times that are numbers, since datetime64 does not hold them, become objects of cftime where that is
     installed, as xarray.open_zarr decodes them."""
     import xarray
+    import xarray.conventions
 
     variable = xarray.Variable(dims, values, attributes)
     if " since " not in str(attributes.get("units", "")):
@@ -92,7 +93,7 @@ def _dims_of(batch: Batch, coordinates: _Coordinates) -> dict[str, tuple[str, ..
             known[name] = None
     result = {}
     for tensor in batch:
-        dims = list(tensor.dims)
+        own = list(tensor.dims)
         for d, dim in enumerate(tensor.dims):
             if known[dim] == along(tensor, d):
                 continue
@@ -100,6 +101,6 @@ def _dims_of(batch: Batch, coordinates: _Coordinates) -> dict[str, tuple[str, ..
             while name in known or name in batch or name in coordinates:
                 name += "_"
             known[name] = along(tensor, d)
-            dims[d] = name
-        result[tensor.name] = tuple(dims)
+            own[d] = name
+        result[tensor.name] = tuple(own)
     return result

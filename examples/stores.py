@@ -1,0 +1,173 @@
+"""Small stores with the layouts of public ones, for the examples and the guide: `python stores.py era5 hrrr`.
+
+Names, dimensions, their order, data types, chunks (smaller), codecs and groups are those of the public store; values are
+made up, from a fixed seed. Each is written into the folder --folder (by default here), unless it is there already.
+
+era5        ERA5 of WeatherBench 2, gs://weatherbench2/datasets/era5/1959-2022-6h-64x32_equiangular_conservative.zarr
+cmip6       one variable of CMIP6, gs://cmip6/CMIP6/CMIP/...: monthly, calendar noleap
+sentinel2   a product of Sentinel-2 L2A in EOPF's Zarr format
+cells       an OME-Zarr image with labels, version 0.4, as those of the Image Data Resource
+hrrr        forecasts of HRRR with init_time and lead_time, sharded, as dynamical.org's
+"""
+
+import argparse
+import pathlib
+import shutil
+import warnings
+
+import numpy as np
+import xarray as xr
+import zarr
+from numcodecs import Blosc
+
+
+def smooth(random, shape, passes=2):
+    """Noise whose neighbours along the last two dimensions are alike."""
+    values = random.standard_normal(shape, dtype="f4")
+    for _ in range(passes):
+        for axis in (-1, -2):
+            values = (values + np.roll(values, 1, axis) + np.roll(values, -1, axis)) / np.float32(1.7)
+    return values
+
+
+def make_era5(path):
+    random = np.random.default_rng(5)
+    time = np.arange("2020-01-01", "2022-01-01", np.timedelta64(6, "h"), dtype="M8[ns]")
+    latitude, longitude = np.linspace(-84.375, 84.375, 16), np.arange(0, 360, 11.25)
+    level = np.array([500, 700, 850])
+    plane = (len(time), len(longitude), len(latitude))
+    flat, high = ("time", "longitude", "latitude"), ("time", "level", "longitude", "latitude")
+    climate = (288 - 40 * np.sin(np.radians(latitude)) ** 2).astype("f4")
+    year = np.arange(len(time)) / 1461 * 2 * np.pi
+    season = (np.cos(year)[:, None] * -10 * np.sin(np.radians(latitude))).astype("f4")[:, None]
+    t2m = climate + season + 2 * smooth(random, plane)
+    rain = np.maximum(smooth(random, plane), 0) * np.float32(1e-3)
+    z500 = np.array([54000, 29000, 14000], "f4")[:, None, None]
+    geopotential = z500 + 300 * smooth(random, (len(time), 3, *plane[1:]), 1)
+    dataset = xr.Dataset(
+        {"2m_temperature": (flat, t2m, {"units": "K"}),
+         "10m_u_component_of_wind": (flat, 5 * smooth(random, plane), {"units": "m s**-1"}),
+         "total_precipitation_6hr": (flat, rain, {"units": "m"}),
+         "geopotential": (high, geopotential, {"units": "m**2 s**-2"}),
+         "land_sea_mask": (flat[1:], (smooth(random, plane[1:]) > 0.2).astype("f4"))},
+        {"time": time, "level": ("level", level, {"units": "hPa"}),
+         "longitude": ("longitude", longitude, {"units": "degrees_east"}),
+         "latitude": ("latitude", latitude, {"units": "degrees_north"})})
+    encoding = {name: {"chunks": (100, *dataset[name].shape[1:])} for name in list(dataset)[:4]}
+    dataset.to_zarr(path, zarr_format=2, consolidated=True, encoding=encoding)
+
+
+def make_cmip6(path):
+    random = np.random.default_rng(6)
+    lat, lon = np.linspace(-78.75, 78.75, 8), np.arange(0, 360, 22.5)
+    months = np.arange(1850 * 12, 2015 * 12)
+    month_starts = np.cumsum([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30])
+    lengths = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+    first = (months // 12 - 1850) * 365.0 + month_starts[months % 12]
+    bounds = np.stack([first, first + lengths[months % 12]], axis=1)
+    warming = (months / 12 - 1850)[:, None, None] * 0.008
+    tas = (285 + warming + smooth(random, (len(months), len(lat), len(lon)))).astype("f4")
+    dataset = xr.Dataset(
+        {"tas": (("time", "lat", "lon"), tas, {"units": "K", "cell_measures": "area: areacella"}),
+         "time_bnds": (("time", "bnds"), bounds)},
+        {"time": ("time", bounds.mean(axis=1), {"units": "days since 1850-01-01", "calendar": "noleap", "bounds": "time_bnds"}),
+         "lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"}),
+         "height": ((), 2.0, {"units": "m"})})
+    dataset.to_zarr(path, zarr_format=2, consolidated=True, encoding={"tas": {"chunks": (600, 8, 16)}})
+
+
+def make_sentinel2(path):
+    random = np.random.default_rng(2)
+    shuffled = Blosc(cname="zstd", clevel=3, shuffle=Blosc.BITSHUFFLE)
+    root = zarr.create_group(path, zarr_format=2)
+    scenes = {"r10m": (10, ("b02", "b03", "b04", "b08")), "r20m": (20, ("b05", "b11", "b12"))}
+    for name, (metres, bands) in scenes.items():
+        size = 4800 // metres
+        group = root.create_group(f"measurements/reflectance/{name}")
+        write_axes(group, metres, size)
+        for band in bands:
+            values = (2000 + 300 * smooth(random, (size, size))).clip(1, 65535).astype("u2")
+            values[: size // 8, : size // 6] = 0  # outside of the swath
+            array = group.create_array(band, data=values, chunks=(size // 2, size // 2), compressors=shuffled, fill_value=0)
+            array.attrs.update({"_ARRAY_DIMENSIONS": ["y", "x"], "scale_factor": 0.0001, "add_offset": -0.1, "valid_min": 1})
+    group = root.create_group("conditions/mask/l2a_classification/r20m")
+    write_axes(group, 20, 240)
+    scl = np.clip(np.round(4.5 + 2 * smooth(random, (240, 240))), 2, 11).astype("u1")
+    group.create_array("scl", data=scl, chunks=(120, 120), compressors=shuffled, fill_value=0)
+    group["scl"].attrs.update({"_ARRAY_DIMENSIONS": ["y", "x"]})
+    zarr.consolidate_metadata(path)
+
+
+def write_axes(group, metres, size):
+    for name, first, step in (("x", 600000, metres), ("y", 5100000, -metres)):
+        values = first + step / 2 + step * np.arange(size, dtype="i8")
+        array = group.create_array(name, data=values.astype("i8"), chunks=(size,), compressors=None)
+        array.attrs.update({"_ARRAY_DIMENSIONS": [name], "units": "m"})
+
+
+def make_cells(path):
+    random = np.random.default_rng(9)
+    shape = (2, 4, 256, 256)
+    labels = (smooth(random, shape[1:], 4) > 0.5).astype("i4") * random.integers(1, 50, shape[1:], dtype="i4")
+    image = (800 + 2000 * (labels > 0) + 100 * smooth(random, shape)).clip(0).astype("u2")
+
+    def write(group, pyramid, axes, scale, extra=None):
+        for number, level in enumerate(pyramid):
+            group.create_array(str(number), data=level, chunks=(1,) * (level.ndim - 2) + (64, 64))
+        datasets = [{"path": str(number), "coordinateTransformations": [
+            {"type": "scale", "scale": [*scale[:-2], *(s * 2 ** number for s in scale[-2:])]}]} for number in range(len(pyramid))]
+        kinds = {"c": {"type": "channel"}, "z": {"type": "space", "unit": "micrometer"}}
+        named = [{"name": axis, **kinds.get(axis, kinds["z"])} for axis in axes]
+        group.attrs.update({"multiscales": [{"version": "0.4", "name": "image", "axes": named, "datasets": datasets}]} | (extra or {}))
+
+    def levels(array):
+        return [array, array[..., ::2, ::2], array[..., ::4, ::4]]
+
+    root = zarr.create_group(path, zarr_format=2)
+    omero = {"omero": {"channels": [{"label": "DNA", "color": "0000FF", "window": {"start": 0, "end": 4000, "min": 0, "max": 65535}},
+                                    {"label": "Actin", "color": "FF0000", "window": {"start": 0, "end": 4000, "min": 0, "max": 65535}}]}}
+    write(root, levels(image), "czyx", [1.0, 0.5, 0.25, 0.25], omero)
+    root.create_group("labels").attrs.update({"labels": ["cells"]})
+    write(root.create_group("labels/cells"), levels(labels), "zyx", [0.5, 0.25, 0.25], {"image-label": {"version": "0.4"}})
+
+
+def make_hrrr(path):
+    random = np.random.default_rng(3)
+    init = np.arange("2024-06-01", "2024-06-11", np.timedelta64(6, "h"), dtype="M8[ns]")
+    lead = (np.arange(0, 19) * np.timedelta64(1, "h")).astype("m8[ns]")
+    shape = (len(init), len(lead), 60, 80)
+    y, x = 3000.0 * np.arange(60), 3000.0 * np.arange(80)
+    places = {"latitude": (("y", "x"), 35 + y[:, None] / 111e3 + 0 * x), "longitude": (("y", "x"), -100 + x / 91e3 + 0 * y[:, None])}
+    dims = ("init_time", "lead_time", "y", "x")
+    dataset = xr.Dataset(
+        {"temperature_2m": (dims, 20 + 3 * smooth(random, shape), {"units": "degree_Celsius"}),
+         "precipitation_surface": (dims, np.maximum(smooth(random, shape) - 1, 0), {"units": "kg m-2 s-1"})},
+        {"init_time": init, "lead_time": lead, "y": ("y", y, {"units": "m"}), "x": ("x", x, {"units": "m"}), **places,
+         "spatial_ref": ((), 0, {"grid_mapping_name": "lambert_conformal_conic"})})
+    encoding = {name: {"chunks": (1, 19, 30, 40), "shards": (4, 19, 60, 80)} for name in dataset}
+    dataset.to_zarr(path, zarr_format=3, consolidated=False, encoding=encoding)
+
+
+MAKERS = {"era5": make_era5, "cmip6": make_cmip6, "sentinel2": make_sentinel2, "cells": make_cells, "hrrr": make_hrrr}
+
+
+def make(name, folder="."):
+    """The path of a store, which is made where it is missing."""
+    path = pathlib.Path(folder) / f"{name}.zarr"
+    if not path.exists():
+        unfinished = path.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            MAKERS[name](unfinished)
+        unfinished.rename(path)
+    return path
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="+", choices=list(MAKERS), metavar="NAME")
+    parser.add_argument("--folder", default=".")
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        print(make(name, arguments.folder))
