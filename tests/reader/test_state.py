@@ -7,6 +7,7 @@ import socket
 import subprocess
 
 import pytest
+from reader_servers import VIEWS
 from watching import eventually
 
 import batchfs as package
@@ -52,6 +53,13 @@ def test_top(read_server):
     assert now["pid"] == read_server.process.pid
     assert any(reader["view"] == "two" for reader in now["readers"])
     assert str(read_server.socket) in good("top", read_server.socket, "--once", "--interval", "0.1").decode()
+
+
+def test_show(read_server):
+    page = good("show", read_server.socket, "--pictures", "1").decode()
+    assert page.startswith("<!DOCTYPE html>") and page.count("<img ") == len(VIEWS)
+    told = json.loads(good("status", read_server.socket, "--json"))
+    assert told["errors"] == 0
 
 
 def test_report(read_server, tmp_path):

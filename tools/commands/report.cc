@@ -1,10 +1,6 @@
 // batchfs report: a page that shows what readers waited for in the last minute, and says what to do
 // about it.
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <ctime>
 #include <memory>
 #include <thread>
 
@@ -14,6 +10,7 @@
 #include "tools/cli/whole_file.h"
 #include "tools/monitor/report_page.h"
 #include "tools/monitor/wait_advice.h"
+#include "tools/page/html.h"
 #include "tools/service/state_source.h"
 
 namespace batchfs {
@@ -23,14 +20,6 @@ namespace {
 struct ReportOptions {
   std::string place, output;
 };
-
-std::string local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::localtime_r(&now, &parts);
-  char text[64];
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &parts));
-}
 
 void make(const ReportOptions& options, Output& output) {
   const StateSource daemon(options.place);

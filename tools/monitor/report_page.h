@@ -20,7 +20,4 @@ struct Report {
 
 std::string report_page(const Report& report);
 
-/// For text and quoted attributes of HTML. Control characters become U+FFFD.
-std::string html(const std::string& text);
-
 }  // namespace batchfs
