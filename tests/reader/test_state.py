@@ -66,7 +66,18 @@ def test_report(read_server, tmp_path):
     advice = good("report", read_server.socket, "-o", tmp_path / "report.html").decode()
     page = (tmp_path / "report.html").read_text()
     assert page.startswith("<!DOCTYPE html>") and advice.strip() and "two 0/1" in page
+    assert "<img" not in page
     assert "by the kernel" not in advice
+
+
+def test_report_with_a_batch(read_server, tmp_path):
+    good("report", read_server.socket, "--batch", "-o", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<img ") == 1 and "Batch 0 of the view two" in page
+    for file in (tmp_path).glob("*.json"):
+        file.unlink()
+    good("report", read_server.socket, "--batch", "-o", tmp_path / "report.html")
+    assert "No batch: " in (tmp_path / "report.html").read_text()
 
 
 def test_log_and_its_level(serve):

@@ -8,6 +8,7 @@
 #include "tools/monitor/report_pictures.h"
 #include "tools/monitor/top_screen.h"
 #include "tools/page/html.h"
+#include "tools/show/view_section.h"
 
 namespace batchfs {
 
@@ -84,7 +85,7 @@ std::string key(const char* kind, const char* name) {
 }  // namespace
 
 std::string report_page(const Report& r) {
-  std::string page = page_begin("batchfs: " + r.place, kReportStyle);
+  std::string page = page_begin("batchfs: " + r.place, std::string(kReportStyle) + kViewStyle);
   page += "<h1>Where readers wait: " + html(r.place) + "</h1>\n<p class=\"of\">" + html(r.store) +
           " &middot; " + html(r.made) +
           fmt::format(
@@ -101,6 +102,7 @@ std::string report_page(const Report& r) {
   page += "<h2>Waits for batches</h2>\n" + waits_picture(r.timeline);
   page += "<h2>Throughput</h2>\n" + throughput_picture(r.timeline);
   page += "<h2>Readers</h2>\n" + readers_table(r.activity) + "<h2>Figures</h2>\n" + figures(r);
+  if (!r.batch.empty()) page += "<h2>A batch</h2>\n" + r.batch;
   return page + page_end();
 }
 

@@ -209,7 +209,6 @@ a:focus-visible, summary:focus-visible, .wide:focus-visible { outline: 2px solid
 details.group > summary h3 { display: inline; margin: 0; } details { margin: .5em 0; } summary { cursor: pointer; overflow-wrap: anywhere; }
 table.arrays { min-width: 62em; } span.of { color: var(--soft); } table.arrays td, table.arrays th { overflow-wrap: normal; font-size: .92em; vertical-align: top; max-width: 22em; }
 p.names { overflow-wrap: anywhere; }
-.sheet { max-width: 100%; height: auto; border: 1px solid var(--line); background: #fff; }
 @media print { table.arrays { font-size: .75em; min-width: 0; } a { color: inherit; text-decoration: none; } nav { display: none; } }
 )";
 
@@ -226,7 +225,8 @@ std::string show_page(const ShowPage& page) {
     sections += variable_section(variable, id, coasts);
   }
   const std::string url = page.opened->store->url();
-  std::string out = page_begin("batchfs: " + url, std::string(kShowStyle) + kVariableStyle);
+  std::string out =
+      page_begin("batchfs: " + url, std::string(kShowStyle) + kViewStyle + kVariableStyle);
   out += "<main>\n<h1>" + html_cut(url, 4 * kMaxShownText) + "</h1>\n" + totals(page);
   const std::string problem_list = problems(page), left_out = left_out_part(page.left_out);
   const bool has_variables = !sections.empty() || !left_out.empty();

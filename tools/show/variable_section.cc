@@ -64,8 +64,7 @@ std::string map_figure(const ShownVariable& variable, CoastSymbols& coasts) {
                                                        : "");
   if (!variable.coast.empty())
     for (const char* kind : {"halo", "coast"})  // lines that are seen on dark and on light
-      inside +=
-          fmt::format("<use href=\"#{}\" class=\"{}\"/>", coasts.id_of(variable.coast), kind);
+      inside += fmt::format("<use href=\"#{}\" class=\"{}\"/>", coasts.id_of(variable.coast), kind);
   std::string figure = fmt::format(
       "<figure><svg class=\"map\" viewBox=\"0 0 {:.0f} {:.0f}\" style=\"max-width: {:.0f}px\" "
       "role=\"img\" aria-label=\"{}\">{}</svg>\n",
@@ -143,13 +142,13 @@ std::string chunks_part(const ShownVariable& variable) {
 }  // namespace
 
 const char* const kVariableStyle = R"(
-figure { margin: .8em 0; } figcaption, caption { color: var(--soft); font-size: .92em; text-align: left; overflow-wrap: anywhere; }
 svg.map { border: 1px solid var(--line); } .coast, .halo { fill: none; stroke: #000; stroke-width: 1.3; } .halo { stroke: #fff; stroke-width: 2.8; stroke-opacity: .55; }
 :root { --bar: #3d7ea6; --stored: #3d7ea6; --some: #e0a030; --missing: #d1495b; }
 .bar { fill: var(--bar); } .stored { fill: var(--stored); } .some { fill: var(--some); } .missing { fill: var(--missing); }
-.wide svg { min-width: 320px; max-width: 720px; } th { font-weight: 600; } td { overflow-wrap: anywhere; }
+.wide svg { min-width: 320px; max-width: 720px; } td { overflow-wrap: anywhere; }
 h3 { font-size: 1.05em; margin: 2em 0 .2em; overflow-wrap: anywhere; } section { border-top: 1px solid var(--line); }
 .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 0; border-radius: 2px; } .key + span { margin-right: 1.2em; }
+@media (max-width: 600px) { .look svg text, section .wide svg text { font-size: 19px; } }
 @media (min-width: 900px), print { .look { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 1.5em; align-items: start; } }
 .look > div, .look svg { min-width: 0; } caption { padding-top: .5em; }
 @media print { section { break-inside: avoid-page; } h3 { break-after: avoid; } * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }

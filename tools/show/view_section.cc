@@ -67,6 +67,11 @@ std::string labels_list(const ShownView& view) {
 
 }  // namespace
 
+const char* const kViewStyle = R"(
+figure { margin: .8em 0; } figcaption, caption { color: var(--soft); font-size: .92em; text-align: left; overflow-wrap: anywhere; }
+.sheet { max-width: 100%; height: auto; border: 1px solid var(--line); background: #fff; } th { font-weight: 600; }
+)";
+
 std::string view_section(const ShownView& view, const std::string& id) {
   std::string out =
       fmt::format("<section id=\"{}\" aria-labelledby=\"{}-name\"><h3 id=\"{}-name\">{}</h3>\n", id,
