@@ -8,8 +8,8 @@
 
 #include "engine/base/strings.h"
 #include "tools/monitor/activity.h"
-#include "tools/monitor/axis_ticks.h"
 #include "tools/monitor/top_screen.h"
+#include "tools/page/axis_ticks.h"
 #include "tools/page/svg.h"
 
 namespace batchfs {

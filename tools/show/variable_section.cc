@@ -10,7 +10,7 @@
 #include "fs/formats/png.h"
 #include "fs/formats/preview.h"
 #include "tools/cli/text_layout.h"
-#include "tools/monitor/axis_ticks.h"
+#include "tools/page/axis_ticks.h"
 #include "tools/page/html.h"
 #include "tools/page/svg.h"
 

@@ -63,7 +63,7 @@ TEST(SamplePlan, IsTheMiddleOfAPlaneOfManyChunks) {
 TEST(SamplePlan, KeepsToTheLimitOfBytes) {
   MemoryData data;
   data.declare("t", "<f4", {"y", "x"}, {1000, 1000}, {100, 100})
-      .declare("deep", "<f4", {"time", "y", "x"}, {100'000, 100, 100}, {100'000, 100, 100});
+      .declare("deep", "<f4", {"time", "j", "i"}, {100'000, 100, 100}, {100'000, 100, 100});
   SampleLimits limits;
   limits.bytes = 10 * 100 * 100 * 4;
   const SamplePlan found = plan(data, "t", limits);
