@@ -149,6 +149,7 @@ svg.map { border: 1px solid var(--line); } .coast, .halo { fill: none; stroke: #
 h3 { font-size: 1.05em; margin: 2em 0 .2em; overflow-wrap: anywhere; } section { border-top: 1px solid var(--line); }
 .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 0; border-radius: 2px; } .key + span { margin-right: 1.2em; }
 @media (max-width: 600px) { .look svg text, section .wide svg text { font-size: 19px; } }
+.look > div + div svg text { font-size: 19px; }
 @media (min-width: 900px), print { .look { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 1.5em; align-items: start; } }
 .look > div, .look svg { min-width: 0; } caption { padding-top: .5em; }
 @media print { section { break-inside: avoid-page; } h3 { break-after: avoid; } * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
@@ -284,7 +285,7 @@ std::string variable_section(const ShownVariable& variable, const std::string& i
   if (!variable.why_not.empty()) {
     out += "<p>" + html_cut("No picture: " + variable.why_not, kMaxShownText) + "</p>\n";
   } else {
-    out += "<div class=\"look\">\n<div>";
+    out += variable.png.empty() ? "<div>\n<div>" : "<div class=\"look\">\n<div>";
     if (!variable.png.empty())
       out += map_figure(variable, coasts);
     else if (variable.summary.finite() == 0 && variable.summary.count > 0)
