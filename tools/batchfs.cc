@@ -28,6 +28,8 @@ constexpr int kWrongUsageOfMount = 1, kMountFailure = 32;  // mount(8)'s
 constexpr Command kCommands[] = {
     {"inspect", "Look at a store", "show what is in a store: groups, arrays, chunks, codecs, sizes",
      "batchfs inspect era5.zarr", setup_inspect},
+    {"show", "Look at a store", "write an HTML page with pictures of what is in a store",
+     "batchfs show era5.zarr -o era5.html", setup_show},
     {"cat", "Look at a store", "write the values of an array to standard output",
      "batchfs cat era5.zarr t2m --select time=2000-01 --select latitude=35:60 > t2m.npy",
      setup_cat},

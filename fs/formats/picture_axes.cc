@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "engine/dataset/labels.h"
+
 namespace batchfs {
 
 namespace {
@@ -28,44 +30,52 @@ constexpr std::array<std::string_view, 16> kOthers = {
     "model_level", "depth",       "step",           "member",
     "ensemble",    "realization", "variable",       "prediction_timedelta"};
 
-std::string text_attribute(const View::Coordinate& coordinate, const char* name) {
-  const auto it = coordinate.attributes.find(name);
-  return it != coordinate.attributes.end() && it->is_string() ? it->get<std::string>()
-                                                              : std::string();
+std::string text_attribute(const DimFacts& dim, const char* name) {
+  const auto it = dim.attributes.find(name);
+  return it != dim.attributes.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
-Role role_by_attributes(const View::Coordinate& coordinate) {
-  const std::string axis = text_attribute(coordinate, "axis"),
-                    name = text_attribute(coordinate, "standard_name");
-  const std::string units = text_attribute(coordinate, "units");
+Role role_by_attributes(const DimFacts& dim) {
+  const std::string axis = text_attribute(dim, "axis"), name = text_attribute(dim, "standard_name");
+  const std::string units = text_attribute(dim, "units");
   if (axis == "Y" || name == "latitude" || name == "grid_latitude" ||
       name == "projection_y_coordinate" || units == "degrees_north")
     return Role::line;
   if (axis == "X" || name == "longitude" || name == "grid_longitude" ||
       name == "projection_x_coordinate" || units == "degrees_east")
     return Role::column;
-  const bool is_time = coordinate.values.type.kind == Kind::datetime ||
-                       coordinate.values.type.kind == Kind::timedelta;
-  return axis == "Z" || axis == "T" || is_time ? Role::other : Role::unknown;
+  return axis == "Z" || axis == "T" || dim.is_time ? Role::other : Role::unknown;
 }
 
-Role role_of(const View& view, const TensorSpec& tensor, std::size_t dim) {
-  if (static_cast<int>(dim) == tensor.stack_axis) return Role::other;
-  const std::string& name = tensor.dims[dim];
-  for (const View::Coordinate& coordinate : view.coordinates())
-    if (coordinate.name == name)
-      if (const Role role = role_by_attributes(coordinate); role != Role::unknown) return role;
+/// `has_width`: a height is a level, but beside a width.
+Role role_of(const DimFacts& dim, bool has_width) {
+  if (dim.is_stack) return Role::other;
+  if (const Role role = role_by_attributes(dim); role != Role::unknown) return role;
+  const std::string& name = dim.name;
   if (is_one_of(name, kLines) || name.starts_with("lat")) return Role::line;
   if (is_one_of(name, kColumns) || name.starts_with("lon")) return Role::column;
-  // A height is a level, but beside a width.
-  const bool has_width =
-      std::find(tensor.dims.begin(), tensor.dims.end(), "width") != tensor.dims.end();
   if (has_width && name == "height") return Role::line;
   if (has_width && name == "width") return Role::column;
   if (is_one_of(name, kColourDims) || is_one_of(name, kOthers) || name == "height" ||
       name.starts_with("time"))
     return Role::other;
   return Role::unknown;
+}
+
+/// Of the dimensions of a tensor.
+std::vector<DimFacts> facts_of(const View& view, const TensorSpec& tensor) {
+  std::vector<DimFacts> result;
+  for (std::size_t d = 0; d < tensor.dims.size(); ++d) {
+    DimFacts dim{tensor.dims[d], Json::object(), false, static_cast<int>(d) == tensor.stack_axis};
+    for (const View::Coordinate& coordinate : view.coordinates())
+      if (coordinate.name == dim.name && role_by_attributes(dim) == Role::unknown) {
+        dim.attributes = coordinate.attributes;
+        dim.is_time = coordinate.values.type.kind == Kind::datetime ||
+                      coordinate.values.type.kind == Kind::timedelta;
+      }
+    result.push_back(std::move(dim));
+  }
+  return result;
 }
 
 /// The last two, unless one of them is short beside one before: then the two longest.
@@ -109,12 +119,33 @@ bool are_colours(const View& view, const TensorSpec& tensor, const Dims& shape, 
 
 }  // namespace
 
-PictureAxes picture_axes(const View& view, const TensorSpec& tensor, const Dims& shape) {
+bool is_latitude(const DimFacts& dim) {
+  const std::string units = text_attribute(dim, "units");
+  if (text_attribute(dim, "standard_name") == "latitude" || units == "degrees_north") return true;
+  return (dim.name == "lat" || dim.name == "latitude") && units.empty();
+}
+
+bool is_longitude(const DimFacts& dim) {
+  const std::string units = text_attribute(dim, "units");
+  if (text_attribute(dim, "standard_name") == "longitude" || units == "degrees_east") return true;
+  return (dim.name == "lon" || dim.name == "longitude") && units.empty();
+}
+
+bool goes_north(const std::string& dim, const NdArray& values) {
+  if (dim != "y" && dim.rfind("lat", 0) != 0 && dim != "northing") return false;
+  if (values.shape.size() != 1 || values.shape[0] < 2) return false;
+  if (!values.type.is_integer() && values.type.kind != Kind::floating) return false;
+  return label_number(values, 0) < label_number(values, 1);
+}
+
+PlaneAxes plane_axes(const std::vector<DimFacts>& dims, const Dims& shape, std::size_t first) {
+  const bool has_width = std::any_of(dims.begin(), dims.end(),
+                                     [](const DimFacts& dim) { return dim.name == "width"; });
   std::vector<std::size_t> unknown, all;
   std::optional<std::size_t> line, column;
-  for (std::size_t d = 1; d < shape.size(); ++d) {
+  for (std::size_t d = first; d < shape.size(); ++d) {
     all.push_back(d);
-    const Role role = role_of(view, tensor, d);
+    const Role role = role_of(dims[d], has_width);
     if (role == Role::unknown && shape[d] != 1) unknown.push_back(d);
     if (role == Role::line) line = d;
     if (role == Role::column) column = d;
@@ -124,18 +155,17 @@ PictureAxes picture_axes(const View& view, const TensorSpec& tensor, const Dims&
     if (!unknown.empty()) return unknown.back();
     return all.back() != known ? all.back() : all[all.size() - 2];
   };
-  PictureAxes axes;
-  if (line && column) {
-    axes = {*line, *column, {}, {}};
-  } else if (line) {
-    axes = {*line, other_than(*line), {}, {}};
-  } else if (column) {
-    axes = {other_than(*column), *column, {}, {}};
-  } else {
-    const auto [first, second] = pair_by_size(unknown.size() >= 2 ? unknown : all, shape);
-    axes = {first, second, {}, {}};
-  }
-  for (const std::size_t d : all) {
+  if (line && column) return {*line, *column};
+  if (line) return {*line, other_than(*line)};
+  if (column) return {other_than(*column), *column};
+  const auto [lines, columns] = pair_by_size(unknown.size() >= 2 ? unknown : all, shape);
+  return {lines, columns};
+}
+
+PictureAxes picture_axes(const View& view, const TensorSpec& tensor, const Dims& shape) {
+  const PlaneAxes plane = plane_axes(facts_of(view, tensor), shape, 1);
+  PictureAxes axes{plane.lines, plane.columns, {}, {}};
+  for (std::size_t d = 1; d < shape.size(); ++d) {
     if (d == axes.lines || d == axes.columns) continue;
     if (!axes.colours && are_colours(view, tensor, shape, d))
       axes.colours = d;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include <libdeflate.h>
@@ -82,6 +84,49 @@ class StoredBlocks {
   std::uint32_t adler_ = 1;
 };
 
+/// What comes before the image.
+void write_head(Writer& writer, std::uint32_t width, std::uint32_t height, const Palette& palette,
+                PngColours colours) {
+  const bool full = colours == PngColours::full;
+  writer.bytes("\x89PNG\r\n\x1a\n", kSignature);
+  writer.begin_chunk("IHDR", kHeader);
+  writer.big_endian(width);
+  writer.big_endian(height);
+  for (const unsigned value : {8u, full ? 2u : 3u, 0u, 0u, 0u})
+    writer.byte(value);  // 8 bits, not interlaced
+  writer.end_chunk();
+  if (full) return;
+  writer.begin_chunk("PLTE", kPalette);
+  for (const auto& colour : palette) writer.bytes(colour.data(), colour.size());
+  writer.end_chunk();
+}
+
+/// Calls `use` with each row of the image: its filter, which is none, and its pixels.
+template <class Use>
+void for_each_row(std::uint32_t width, std::uint32_t height, const Palette& palette,
+                  std::span<const Pixel> pixels, PngColours colours, Use use) {
+  std::vector<std::uint8_t> line;
+  for (std::uint32_t y = 0; y < height; ++y) {
+    line.assign(1, 0);
+    for (const Pixel pixel : pixels.subspan(std::size_t{y} * width, width)) {
+      if (colours != PngColours::full)
+        line.push_back(static_cast<std::uint8_t>(pixel));
+      else if (pixel < palette.size())
+        line.insert(line.end(), palette[pixel].begin(), palette[pixel].end());
+      else
+        for (const int shift : {16, 8, 0})
+          line.push_back(static_cast<std::uint8_t>(pixel >> shift));
+    }
+    use(line);
+  }
+}
+
+void write_end(Writer& writer) {
+  writer.end_chunk();
+  writer.begin_chunk("IEND", 0);
+  writer.end_chunk();
+}
+
 }  // namespace
 
 std::uint64_t png_size(std::uint32_t width, std::uint32_t height, PngColours colours) {
@@ -91,45 +136,43 @@ std::uint64_t png_size(std::uint32_t width, std::uint32_t height, PngColours col
 
 void write_png(std::span<std::byte> out, std::uint32_t width, std::uint32_t height,
                const Palette& palette, std::span<const Pixel> pixels, PngColours colours) {
-  const bool full = colours == PngColours::full;
   Writer writer(out);
-  writer.bytes("\x89PNG\r\n\x1a\n", kSignature);
-  writer.begin_chunk("IHDR", kHeader);
-  writer.big_endian(width);
-  writer.big_endian(height);
-  for (const unsigned value : {8u, full ? 2u : 3u, 0u, 0u, 0u})
-    writer.byte(value);  // 8 bits, not interlaced
-  writer.end_chunk();
-  if (!full) {
-    writer.begin_chunk("PLTE", kPalette);
-    for (const auto& colour : palette) writer.bytes(colour.data(), colour.size());
-    writer.end_chunk();
-  }
+  write_head(writer, width, height, palette, colours);
   const std::uint64_t image = image_bytes(width, height, colours);
   writer.begin_chunk("IDAT", stream_bytes(image));
   writer.byte(0x78);  // deflate, a window of 32 KiB
   writer.byte(0x01);  // makes the two a multiple of 31
   StoredBlocks blocks(writer, image);
-  const std::uint8_t no_filter = 0;
-  std::vector<std::uint8_t> line;
-  for (std::uint32_t y = 0; y < height; ++y) {
-    line.clear();
-    for (const Pixel pixel : pixels.subspan(std::size_t{y} * width, width)) {
-      if (!full)
-        line.push_back(static_cast<std::uint8_t>(pixel));
-      else if (pixel < palette.size())
-        line.insert(line.end(), palette[pixel].begin(), palette[pixel].end());
-      else
-        for (const int shift : {16, 8, 0})
-          line.push_back(static_cast<std::uint8_t>(pixel >> shift));
-    }
-    blocks.append(&no_filter, 1);
+  for_each_row(width, height, palette, pixels, colours, [&](const std::vector<std::uint8_t>& line) {
     blocks.append(line.data(), line.size());
-  }
+  });
   writer.big_endian(blocks.checksum());
-  writer.end_chunk();
-  writer.begin_chunk("IEND", 0);
-  writer.end_chunk();
+  write_end(writer);
+}
+
+std::vector<std::byte> compressed_png(std::uint32_t width, std::uint32_t height,
+                                      const Palette& palette, std::span<const Pixel> pixels,
+                                      PngColours colours) {
+  std::vector<std::uint8_t> image;
+  image.reserve(image_bytes(width, height, colours));
+  for_each_row(width, height, palette, pixels, colours, [&](const std::vector<std::uint8_t>& line) {
+    image.insert(image.end(), line.begin(), line.end());
+  });
+  constexpr int kLevel = 9;
+  const std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> compressor(
+      libdeflate_alloc_compressor(kLevel), libdeflate_free_compressor);
+  if (compressor == nullptr) throw std::bad_alloc();
+  std::vector<std::byte> stream(libdeflate_zlib_compress_bound(compressor.get(), image.size()));
+  stream.resize(libdeflate_zlib_compress(compressor.get(), image.data(), image.size(),
+                                         stream.data(), stream.size()));
+  std::vector<std::byte> out(kSignature + (kFrame + kHeader) + palette_bytes(colours) +
+                             (kFrame + stream.size()) + kFrame);
+  Writer writer(out);
+  write_head(writer, width, height, palette, colours);
+  writer.begin_chunk("IDAT", stream.size());
+  writer.bytes(stream.data(), stream.size());
+  write_end(writer);
+  return out;
 }
 
 }  // namespace batchfs

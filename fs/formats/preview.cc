@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -18,79 +16,13 @@ namespace {
 
 constexpr std::int64_t kMargin = 8, kGap = 6, kBarWidth = 10,
                        kScaleText = 11 * Canvas::kLetterWidth;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-template <class T>
-T load(const std::byte* data) {
-  T value;
-  std::memcpy(&value, data, sizeof value);
-  return value;
-}
-
-double real_number(std::uint32_t itemsize, const std::byte* data) {
-  if (itemsize == 2) return static_cast<double>(load<_Float16>(data));
-  return itemsize == 4 ? static_cast<double>(load<float>(data)) : load<double>(data);
-}
-
-/// Times as counts, complex numbers by their magnitude; NaN for missing values.
-double number(const DataType& type, const std::byte* data) {
-  switch (type.kind) {
-    case Kind::boolean:
-      return load<std::uint8_t>(data) != 0 ? 1 : 0;
-    case Kind::unsigned_int:
-      switch (type.itemsize) {
-        case 1:
-          return load<std::uint8_t>(data);
-        case 2:
-          return load<std::uint16_t>(data);
-        case 4:
-          return load<std::uint32_t>(data);
-        default:
-          return static_cast<double>(load<std::uint64_t>(data));
-      }
-    case Kind::signed_int:
-      switch (type.itemsize) {
-        case 1:
-          return load<std::int8_t>(data);
-        case 2:
-          return load<std::int16_t>(data);
-        case 4:
-          return load<std::int32_t>(data);
-        default:
-          return static_cast<double>(load<std::int64_t>(data));
-      }
-    case Kind::datetime:
-    case Kind::timedelta: {
-      const auto count = load<std::int64_t>(data);
-      return count == std::numeric_limits<std::int64_t>::min() ? kNaN : static_cast<double>(count);
-    }
-    case Kind::bfloat16: {
-      const std::uint32_t bits = std::uint32_t{load<std::uint16_t>(data)} << 16;
-      float value;
-      std::memcpy(&value, &bits, sizeof value);
-      return value;
-    }
-    case Kind::complex: {
-      const std::uint32_t half = type.itemsize / 2;
-      return std::hypot(real_number(half, data), real_number(half, data + half));
-    }
-    default:
-      return real_number(type.itemsize, data);
-  }
-}
 
 /// Do the lines of a map go northwards? Then the map is drawn the other way round.
 bool goes_north(const View& view, const std::string& dim) {
-  if (dim != "y" && dim.rfind("lat", 0) != 0 && dim != "northing") return false;
-  for (const View::Coordinate& coordinate : view.coordinates()) {
-    if (coordinate.name != dim || coordinate.values.shape.size() != 1 ||
-        coordinate.values.shape[0] < 2)
-      continue;
-    if (!coordinate.values.type.is_integer() && coordinate.values.type.kind != Kind::floating)
-      return false;
-    return label_number(coordinate.values, 0) < label_number(coordinate.values, 1);
-  }
-  return false;
+  return std::any_of(view.coordinates().begin(), view.coordinates().end(),
+                     [&](const View::Coordinate& coordinate) {
+                       return coordinate.name == dim && goes_north(dim, coordinate.values);
+                     });
 }
 
 /// The units of a variable in a tensor, as " [K]"; empty where it has none, and where it is
@@ -348,80 +280,9 @@ void Preview::draw_captions(Canvas& canvas, const Sheet& sheet,
   }
 }
 
-namespace {
-
-/// The mean of the valid elements of each pixel of the maps of a row; NaN where nothing
-/// is.
-struct Means {
-  std::vector<double> values;  // by map, line and column
-  double least = std::numeric_limits<double>::infinity(), most = -least;
-};
-
-Means means_of(const Preview::Sheet& sheet, std::int64_t first, std::span<const std::byte> values,
-               std::int64_t down, std::int64_t across) {
-  Means means;
-  means.values.assign(static_cast<std::size_t>(sheet.maps * down * across), kNaN);
-  std::size_t at = 0;
-  for (std::int64_t map = 0; map < sheet.maps; ++map)
-    for (std::int64_t y = 0; y < down; ++y)
-      for (std::int64_t x = 0; x < across; ++x, ++at) {
-        double sum = 0;
-        std::int64_t count = 0;
-        for (std::int64_t j = y * sheet.average; j < std::min((y + 1) * sheet.average, sheet.lines);
-             ++j)
-          for (std::int64_t i = x * sheet.average;
-               i < std::min((x + 1) * sheet.average, sheet.columns); ++i) {
-            const std::int64_t element =
-                first + map * sheet.step + j * sheet.line_step + i * sheet.column_step;
-            const double value = number(sheet.type, values.data() + element * sheet.type.itemsize);
-            if (!std::isfinite(value)) continue;
-            sum += value;
-            ++count;
-          }
-        if (count == 0) continue;
-        means.values[at] = sum / static_cast<double>(count);
-        means.least = std::min(means.least, means.values[at]);
-        means.most = std::max(means.most, means.values[at]);
-      }
-  return means;
-}
-
-/// From values to colours.
-struct Scale {
-  double low, high;
-  Pixel first, last;
-
-  explicit Scale(const Means& means)
-      : low(means.least),
-        high(means.most),
-        first(Preview::kFirstColour),
-        last(Preview::kLastColour) {
-    // Zero means something where a fair part of the values is on either side of it.
-    constexpr double kFairPart = 0.2;
-    const double largest = std::max(-low, high);
-    if (low >= 0 || high <= 0 || std::min(-low, high) < kFairPart * largest) return;
-    low = -largest;
-    high = largest;
-    first = Preview::kFirstDiverging;
-    last = Preview::kLastDiverging;
-  }
-  Pixel at(double part) const {
-    return first + static_cast<Pixel>(
-                       std::lround(std::clamp(part, 0.0, 1.0) * static_cast<double>(last - first)));
-  }
-  Pixel colour(double value) const {
-    if (std::isnan(value)) return Preview::kMissing;
-    // Halves: the range itself may be past the largest number.
-    return at(high > low ? (value / 2 - low / 2) / (high / 2 - low / 2) : 0.5);
-  }
-};
-
-}  // namespace
-
 void Preview::draw_row(Canvas& canvas, const Row& row, std::span<const std::byte> values) const {
   const Sheet& sheet = sheets_[row.tensor];
-  const std::int64_t across = (sheet.columns + sheet.average - 1) / sheet.average;
-  const std::int64_t down = (sheet.lines + sheet.average - 1) / sheet.average;
+  const std::int64_t across = sheet.across(), down = sheet.down();
   std::int64_t top = row.y;
   if (!row.label.empty()) {
     canvas.write(kMargin, top, row.label, kInk);
@@ -437,10 +298,10 @@ void Preview::draw_row(Canvas& canvas, const Row& row, std::span<const std::byte
                       sheet.enlarge, pixel(at));
   };
   if (sheet.colour_step > 0) {
-    std::array<Means, 3> parts;
+    std::array<PixelMeans, 3> parts;
     for (std::size_t c = 0; c < 3; ++c)
-      parts[c] = means_of(sheet, row.first + static_cast<std::int64_t>(c) * sheet.colour_step,
-                          values, down, across);
+      parts[c] =
+          pixel_means(sheet, row.first + static_cast<std::int64_t>(c) * sheet.colour_step, values);
     draw_maps([&](std::size_t at) {
       const auto part = [&](std::size_t c) {  // what equals the fill value, 0 as a rule, is missing
         const double value = parts[c].values[at];
@@ -452,8 +313,8 @@ void Preview::draw_row(Canvas& canvas, const Row& row, std::span<const std::byte
     });
     return;
   }
-  const Means means = means_of(sheet, row.first, values, down, across);
-  const Scale scale(means);
+  const PixelMeans means = pixel_means(sheet, row.first, values);
+  const ColourScale scale(means);
   draw_maps([&](std::size_t at) { return scale.colour(means.values[at]); });
 
   std::int64_t left = kMargin + sheet.maps * (sheet.width() + kGap);

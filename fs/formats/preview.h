@@ -14,6 +14,7 @@
 
 #include "engine/view/view.h"
 #include "fs/formats/canvas.h"
+#include "fs/formats/pixel_means.h"
 #include "fs/formats/png.h"
 
 namespace batchfs {
@@ -52,20 +53,15 @@ class Preview {
     std::int64_t y = 0;
     std::int64_t first = 0;  // element that the first map begins with
   };
-  struct Sheet {
+  struct Sheet : MapGrid {
     std::string title;
     std::int64_t y = 0;
-    DataType type;
-    std::int64_t lines = 0, columns = 0;          // elements of a map
-    std::int64_t line_step = 0, column_step = 1;  // from one to the next, in elements
-    std::int64_t colour_step = 0;                 // from red to green; 0: no colours of its own
-    std::int64_t maps = 0, step = 0;  // maps side by side, and how many elements they are apart
-    std::int64_t average = 1,
-                 enlarge = 1;  // elements that a pixel stands for, pixels of an element, either way
-    bool upside_down = false;  // the first line is the southernmost
+    std::int64_t colour_step = 0;  // from red to green, in elements; 0: no colours of its own
+    std::int64_t enlarge = 1;      // pixels of an element, either way
+    bool upside_down = false;      // the first line is the southernmost
     std::int64_t captions_y = -1;  // of the line that names the samples; -1: none
-    std::int64_t width() const { return (columns + average - 1) / average * enlarge; }
-    std::int64_t height() const { return (lines + average - 1) / average * enlarge; }
+    std::int64_t width() const { return across() * enlarge; }
+    std::int64_t height() const { return down() * enlarge; }
   };
   /// One per tensor, and their rows.
   const std::vector<Sheet>& sheets() const { return sheets_; }

@@ -111,7 +111,7 @@ def with_mount(command):
     return pytest.param(command, marks=pytest.mark.skipif(not MOUNTABLE, reason="/dev/fuse is missing: nothing can be mounted"))
 
 
-BEFORE_MOUNT = ["inspect", "check", "cat", "view", "plan", "statistics", "batch", "warm", "completion"]
+BEFORE_MOUNT = ["inspect", "show", "check", "cat", "view", "plan", "statistics", "batch", "warm", "completion"]
 OF_A_MOUNT = ["mount", "refresh", "status", "report", "log", "umount"]
 
 
@@ -132,6 +132,7 @@ def test_the_examples_made_what_they_say(place):
     assert np.load(folder / "batch-7.npy").shape == (5, 1, 8, 16)
     assert "t2m" in json.loads((folder / "stats.json").read_text())["variables"]
     assert (folder / "batchfs").read_text().count("batchfs") > 3
+    assert "</html>" in (folder / "era5.html").read_text()
 
 
 @pytest.mark.skipif(not MOUNTABLE, reason="/dev/fuse is missing: nothing can be mounted")

@@ -100,6 +100,36 @@ def test_the_text_of_a_store_that_is_gone(tmp_path):
     assert "inspect" in repr(report) and "s.zarr" in repr(report)
 
 
+# ---- pages ----
+
+
+def test_show_is_the_page_of_the_program(store, view_file, tmp_path):
+    page = batchfs.show(store, view_file, pictures=3)
+    without_time = [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+</p>", "", text) for text in
+                    (page.html, printed("show", store, "--view", view_file, "--pictures", "3"))]
+    assert without_time[0] == without_time[1] and page.html.count("<image ") >= 1
+    page.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page.html
+    assert "save(file)" in repr(page) and len(repr(page)) < 300
+    given = batchfs.show(store, VIEW | {"name": "<b>"}, pictures=0)
+    assert "&lt;b&gt;" in given.html
+    with pytest.raises(batchfs.NotFound, match="no.zarr"):
+        batchfs.show(tmp_path / "no.zarr")
+
+
+def test_notebooks_show_a_page_in_a_frame(store):
+    page = batchfs.show(store, pictures=1)
+
+    class Frame(html.parser.HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            frames.append((tag, dict(attributes)))
+
+    frames = []
+    Frame().feed(page._repr_html_())
+    ((tag, attributes),) = frames
+    assert tag == "iframe" and attributes["sandbox"] == "" and attributes["srcdoc"] == page.html
+
+
 # ---- HTML ----
 
 

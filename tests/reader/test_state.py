@@ -7,6 +7,7 @@ import socket
 import subprocess
 
 import pytest
+from reader_servers import VIEWS
 from watching import eventually
 
 import batchfs as package
@@ -54,11 +55,29 @@ def test_top(read_server):
     assert str(read_server.socket) in good("top", read_server.socket, "--once", "--interval", "0.1").decode()
 
 
+def test_show(read_server):
+    page = good("show", read_server.socket, "--pictures", "1").decode()
+    assert page.startswith("<!DOCTYPE html>") and page.count("<img ") == len(VIEWS)
+    told = json.loads(good("status", read_server.socket, "--json"))
+    assert told["errors"] == 0
+
+
 def test_report(read_server, tmp_path):
     advice = good("report", read_server.socket, "-o", tmp_path / "report.html").decode()
     page = (tmp_path / "report.html").read_text()
     assert page.startswith("<!DOCTYPE html>") and advice.strip() and "two 0/1" in page
+    assert "<img" not in page
     assert "by the kernel" not in advice
+
+
+def test_report_with_a_batch(read_server, tmp_path):
+    good("report", read_server.socket, "--batch", "-o", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<img ") == 1 and "Batch 0 of the view two" in page
+    for file in (tmp_path).glob("*.json"):
+        file.unlink()
+    good("report", read_server.socket, "--batch", "-o", tmp_path / "report.html")
+    assert "No batch: " in (tmp_path / "report.html").read_text()
 
 
 def test_log_and_its_level(serve):

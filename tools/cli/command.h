@@ -25,6 +25,7 @@ struct Command {
 };
 
 CommandAction setup_inspect(CLI::App& app);
+CommandAction setup_show(CLI::App& app);
 CommandAction setup_cat(CLI::App& app);
 CommandAction setup_view(CLI::App& app);
 CommandAction setup_plan(CLI::App& app);

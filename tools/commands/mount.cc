@@ -65,6 +65,7 @@ void check_device() {
 Json config_json(const MountOptions& options, const Store& store, const Engine& engine) {
   Json config = Json::object();
   config["store"] = store.url();
+  if (!options.store.group.empty()) config["group"] = options.store.group;
   config["directory"] = options.directory;
   config["views"] = options.views;
   config["memory"] = options.store.memory != 0 ? options.store.memory : default_memory_budget();

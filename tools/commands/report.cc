@@ -1,20 +1,23 @@
 // batchfs report: a page that shows what readers waited for in the last minute, and says what to do
 // about it.
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <ctime>
 #include <memory>
 #include <thread>
 
 #include "engine/base/json.h"
+#include "engine/base/log.h"
+#include "engine/pipeline/engine.h"
 #include "tools/cli/command.h"
+#include "tools/cli/samples.h"
 #include "tools/cli/store_options.h"
+#include "tools/cli/view_options.h"
 #include "tools/cli/whole_file.h"
 #include "tools/monitor/report_page.h"
 #include "tools/monitor/wait_advice.h"
+#include "tools/page/html.h"
+#include "tools/service/served_store.h"
 #include "tools/service/state_source.h"
+#include "tools/show/view_section.h"
 
 namespace batchfs {
 
@@ -22,14 +25,45 @@ namespace {
 
 struct ReportOptions {
   std::string place, output;
+  StoreOptions store;  // for the picture of a batch
+  bool batch = false;
 };
 
-std::string local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::localtime_r(&now, &parts);
-  char text[64];
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %Z", &parts));
+/// The first batch of a view that is served: of the first reader's, if it is among them. Opens the
+/// store and reads the batch; what fails is said in its place.
+std::string batch_part(const ReportOptions& options, const Activity& activity) try {
+  const std::optional<ServedStore> served = served_store(options.place);
+  StoreOptions asked = options.store;
+  asked.store = served->store;
+  if (asked.group.empty()) asked.group = served->group;
+  OpenedStore opened = open_zarr(asked);
+  Log log;
+  Engine engine({.threads = asked.threads,
+                 .memory = opened.budget,
+                 .prefetch = false,
+                 .store = opened.store,
+                 .held = opened.held_memory()},
+                log);
+  GroupDatasets datasets(opened);
+  std::shared_ptr<const View> chosen;
+  std::string chosen_file;
+  for (const std::string& file : served->views) {
+    if (file == "-") continue;  // somebody else's standard input
+    for (const auto& view : load_parts(datasets, file)) {
+      const bool is_read =
+          !activity.readers.empty() && activity.readers.front().view == view->name();
+      if (chosen != nullptr && !is_read) continue;
+      chosen = view;
+      chosen_file = file;
+      if (is_read) break;
+    }
+  }
+  if (chosen == nullptr) throw Error(ErrorCode::not_found, "no view of it is in a file");
+  const ShownView shown =
+      look_at_view(engine, find_samples(chosen, opened, asked, engine, log), chosen_file);
+  return view_section(shown, "batch");
+} catch (const Error& error) {
+  return "<p>No batch: " + html_cut(error.what(), kMaxShownText) + "</p>\n";
 }
 
 void make(const ReportOptions& options, Output& output) {
@@ -50,6 +84,7 @@ void make(const ReportOptions& options, Output& output) {
   report.decode_amplification = facts.decode_amplification;
   report.fetch_amplification = facts.fetch_amplification;
   report.advice = wait_advice(facts);
+  if (options.batch) report.batch = batch_part(options, report.activity);
   const std::string page = report_page(report);
   if (options.output.empty()) return output.write(page);
   write_whole_file(options.output, page);
@@ -64,6 +99,9 @@ CommandAction setup_report(CLI::App& app) {
   app.add_option("-o,--output", options->output,
                  "write the page to this file, and its advice to standard output")
       ->type_name("FILE");
+  app.add_flag("--batch", options->batch,
+               "show the first batch of a view, too: this opens the store and reads it");
+  add_engine_options(app, options->store);
   return [options](Output& output) { make(*options, output); };
 }
 

@@ -104,8 +104,8 @@ void serve(const ServeOptions& options, StartReport& report) {
   first->resolve(reading, engine, log);
   check(*first);
   const GpuDeliveries gpus(options.gpu, engine, host, log);
-  ServingState state({options.socket, options.views, engine.budget().limit()}, engine, first, gpus,
-                     log);
+  ServingState state({options.socket, options.views, engine.budget().limit(), options.store.group},
+                     engine, first, gpus, log);
   Refresher refresher(log);
   ending.serving();  // the socket is to be removed at the end
   handoff::HandoffServer server(

@@ -4,29 +4,23 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "tools/monitor/report_pictures.h"
 #include "tools/monitor/top_screen.h"
+#include "tools/page/html.h"
+#include "tools/show/view_section.h"
 
 namespace batchfs {
 
 namespace {
 
-constexpr const char* kStyle = R"(
-:root { color-scheme: light dark; --text: #1d2733; --back: #fff; --soft: #6b7785; --line: #d5dbe1; --wait: #d1495b;
-  --use: #7fb685; --idle: #b9c2cb; --fetch: #3d7ea6; --decode: #e0a030; }
-@media (prefers-color-scheme: dark) { :root { --idle: #4b5661; --text: #e4e8ec; --back: #14181d; --soft: #93a0ad; --line: #333c46; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 1080px; margin: 2em auto; padding: 0 1em; }
-h1 { font-size: 1.5em; margin-bottom: 0; } h2 { font-size: 1.15em; margin: 1.8em 0 .3em; }
-p.of { color: var(--soft); margin-top: .2em; } li { margin: .4em 0; }
-table { border-collapse: collapse; } td, th { padding: .2em .9em .2em 0; text-align: left; border-bottom: 1px solid var(--line); }
-td.n, th.n { text-align: right; white-space: nowrap; } tr.idle td { color: var(--soft); }
-.wide { overflow-x: auto; } svg { width: 100%; min-width: 600px; max-width: 960px; height: auto; display: block; }
-svg text { fill: var(--soft); font-size: 12px; } h1, p.of { overflow-wrap: anywhere; }
+constexpr const char* kReportStyle = R"(
+:root { --wait: #d1495b; --use: #7fb685; --idle: #b9c2cb; --fetch: #3d7ea6; --decode: #e0a030; }
+@media (prefers-color-scheme: dark) { :root { --idle: #4b5661; } }
+tr.idle td { color: var(--soft); } svg { min-width: 600px; max-width: 960px; }
 .wait { fill: var(--wait); } .use { fill: var(--use); } .idle { fill: var(--idle); } .fetch { fill: var(--fetch); } .decode { fill: var(--decode); }
-.axis { stroke: var(--line); } .key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 0; } .key + span { margin-right: 1.2em; }
-@media print { body { max-width: none; margin: 0; } svg { min-width: 0; } h2 { break-after: avoid; } .wide { overflow: visible; break-inside: avoid; } }
+.key { display: inline-block; width: .8em; height: .8em; margin: 0 .3em 0 0; } .key + span { margin-right: 1.2em; }
+@media print { svg { min-width: 0; } }
 )";
 
 std::string row(const std::string& name, const std::string& value) {
@@ -90,37 +84,8 @@ std::string key(const char* kind, const char* name) {
 
 }  // namespace
 
-std::string html(const std::string& text) {
-  std::string out;
-  for (const char c : printable(text, LineBreaks::keep)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 std::string report_page(const Report& r) {
-  std::string page =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>batchfs: " +
-      html(r.place) + "</title>\n<style>" + kStyle + "</style></head><body>\n";
+  std::string page = page_begin("batchfs: " + r.place, std::string(kReportStyle) + kViewStyle);
   page += "<h1>Where readers wait: " + html(r.place) + "</h1>\n<p class=\"of\">" + html(r.store) +
           " &middot; " + html(r.made) +
           fmt::format(
@@ -137,7 +102,8 @@ std::string report_page(const Report& r) {
   page += "<h2>Waits for batches</h2>\n" + waits_picture(r.timeline);
   page += "<h2>Throughput</h2>\n" + throughput_picture(r.timeline);
   page += "<h2>Readers</h2>\n" + readers_table(r.activity) + "<h2>Figures</h2>\n" + figures(r);
-  return page + "</body></html>\n";
+  if (!r.batch.empty()) page += "<h2>A batch</h2>\n" + r.batch;
+  return page + page_end();
 }
 
 }  // namespace batchfs

@@ -16,11 +16,9 @@ struct Report {
   Activity activity;  // since the mount began
   double decode_amplification = 0, fetch_amplification = 0;
   std::vector<std::string> advice;
+  std::string batch;  // HTML, see view_section(); empty: there is no picture of a batch
 };
 
 std::string report_page(const Report& report);
-
-/// For text and quoted attributes of HTML. Control characters become U+FFFD.
-std::string html(const std::string& text);
 
 }  // namespace batchfs

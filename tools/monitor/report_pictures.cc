@@ -8,9 +8,9 @@
 
 #include "engine/base/strings.h"
 #include "tools/monitor/activity.h"
-#include "tools/monitor/axis_ticks.h"
-#include "tools/monitor/report_page.h"
 #include "tools/monitor/top_screen.h"
+#include "tools/page/axis_ticks.h"
+#include "tools/page/svg.h"
 
 namespace batchfs {
 
@@ -22,29 +22,10 @@ constexpr std::size_t kMaxReaders = 16, kMaxGets = 1500;
 constexpr std::size_t kPictureBins = 240;
 
 std::string svg(const char* name, double height, const std::string& inside) {
-  return fmt::format(
-      "<div class=\"wide\"><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
-      "aria-label=\"{}\">\n{}</svg></div>\n",
-      kWidth, height, name, inside);
+  return svg_picture(name, kWidth, height, inside);
 }
 
-std::string label(double x, double y, const std::string& text, const char* anchor = "start") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                     html(text));
-}
-
-std::string bar(const char* kind, double x, double y, double width, double height,
-                const std::string& tip = "") {
-  return fmt::format(
-      "<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\">{}</rect>\n",
-      kind, x, y, std::max(0.0, width), std::max(0.0, height),
-      tip.empty() ? "" : "<title>" + html(tip) + "</title>");
-}
-
-std::string axis(double y) {
-  return fmt::format("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
-                     kLeft, kWidth - kRight, y, y);
-}
+std::string axis(double y) { return svg_axis(kLeft, kWidth - kRight, y); }
 
 /// Room of a picture between its scales.
 constexpr double kInside = kWidth - kLeft - kRight;
@@ -53,8 +34,8 @@ constexpr double kInside = kWidth - kLeft - kRight;
 std::string time_scale(double from, double to, double y) {
   std::string text = axis(y);
   for (const double tick : ticks_between(from, to, 6))
-    text += label(kLeft + (tick - from) / std::max(1e-9, to - from) * kInside, y + 15,
-                  tick_text(tick) + " s", "middle");
+    text += svg_text(kLeft + (tick - from) / std::max(1e-9, to - from) * kInside, y + 15,
+                     tick_text(tick) + " s", "middle");
   return text;
 }
 
@@ -64,7 +45,7 @@ std::string value_scale(const std::vector<double>& ticks, double top, double hei
   std::string lines;
   for (const double tick : ticks) {
     const double y = top + height * (1 - tick / ticks.back());
-    lines += axis(y) + label(kLeft - 8, y + 4, text(tick), "end");
+    lines += axis(y) + svg_text(kLeft - 8, y + 4, text(tick), "end");
   }
   return lines;
 }
@@ -106,8 +87,8 @@ std::string readers_picture(const Timeline& timeline) {
   for (std::size_t r = 0; r < readers; ++r) {
     const Timeline::Reader& reader = timeline.readers[r];
     const double y = 4 + kRow * static_cast<double>(r);
-    inside += label(0, y + 13,
-                    cut_to(fmt::format("{} {}/{}", reader.view, reader.rank, reader.world), 20));
+    inside += svg_text(0, y + 13,
+                       cut_to(fmt::format("{} {}/{}", reader.view, reader.rank, reader.world), 20));
     for (std::size_t i = reader.gets.size() > gets ? reader.gets.size() - gets : 0;
          i < reader.gets.size(); ++i) {
       const Timeline::Get& get = reader.gets[i];
@@ -120,15 +101,16 @@ std::string readers_picture(const Timeline& timeline) {
                       : idle              ? "or idle since"
                                           : "since",
                       get.failed ? ", failed" : "");
-      inside += bar(idle ? "idle" : "use", kLeft + (get.wait.end - from) * scale, y + 4,
-                    (used_until - get.wait.end) * scale, 12, tip);
-      inside += bar("wait", kLeft + (get.wait.begin - from) * scale, y,
-                    (get.wait.end - get.wait.begin) * scale, 20, tip);
+      inside += svg_bar(idle ? "idle" : "use", kLeft + (get.wait.end - from) * scale, y + 4,
+                        (used_until - get.wait.end) * scale, 12, tip);
+      inside += svg_bar("wait", kLeft + (get.wait.begin - from) * scale, y,
+                        (get.wait.end - get.wait.begin) * scale, 20, tip);
     }
   }
   const double bottom = 8 + kRow * static_cast<double>(readers);
   if (timeline.readers.size() > readers)
-    inside += label(0, bottom + 14, fmt::format("and {} more", timeline.readers.size() - readers));
+    inside +=
+        svg_text(0, bottom + 14, fmt::format("and {} more", timeline.readers.size() - readers));
   return svg("When readers waited and used batches", bottom + 22,
              inside + time_scale(from, to, bottom));
 }
@@ -143,7 +125,7 @@ std::string work_picture(const Timeline& timeline) {
     const std::vector<double> busy = under_way(*spans, timeline.seconds, kPictureBins);
     const std::vector<double> ticks = ticks_to(largest(busy), 3, true);
     inside += value_scale(ticks, top, kHeight, tick_text) +
-              area(kind, busy, ticks.back(), top, kHeight) + label(0, top + kHeight, kind);
+              area(kind, busy, ticks.back(), top, kHeight) + svg_text(0, top + kHeight, kind);
     top += kHeight + 14;
   }
   return svg("Fetches and decodes under way", top + 14,
@@ -169,15 +151,16 @@ std::string waits_picture(const Timeline& timeline) {
   constexpr double kHeight = 130;
   const std::vector<double> ticks = ticks_to(largest(counts), 4, true);
   const double most = ticks.back(), step = kInside / static_cast<double>(counts.size());
-  std::string inside = value_scale(ticks, 8, kHeight, tick_text) + label(0, kHeight / 2, "batches");
+  std::string inside =
+      value_scale(ticks, 8, kHeight, tick_text) + svg_text(0, kHeight / 2, "batches");
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const double height = kHeight * counts[i] / most;
     const std::string upper = i < edges.size() ? duration_text(edges[i]) : "longer";
-    inside += bar("wait", kLeft + static_cast<double>(i) * step + 1, 8 + kHeight - height, step - 2,
-                  height, fmt::format("{:.0f} batches: up to {}", counts[i], upper));
+    inside += svg_bar("wait", kLeft + static_cast<double>(i) * step + 1, 8 + kHeight - height,
+                      step - 2, height, fmt::format("{:.0f} batches: up to {}", counts[i], upper));
     if (i % 3 == 0 && i < edges.size())
-      inside += label(kLeft + static_cast<double>(i + 1) * step, kHeight + 23,
-                      duration_text(edges[i]), "middle");
+      inside += svg_text(kLeft + static_cast<double>(i + 1) * step, kHeight + 23,
+                         duration_text(edges[i]), "middle");
   }
   return svg("How many waits took how long", kHeight + 28, inside);
 }

@@ -34,6 +34,16 @@ MountState ServingState::state(const handoff::HandoffServer& server) const {
   return state;
 }
 
+std::string ServingState::config_text() const {
+  Json config = {{"store", newest()->opened.store->url()},
+                 {"socket", options_.socket},
+                 {"views", options_.views},
+                 {"memory", options_.memory},
+                 {"threads", engine_.state().threads}};
+  if (!options_.group.empty()) config["group"] = options_.group;
+  return json_text(config) + "\n";
+}
+
 std::string ServingState::text(const handoff::HandoffServer& server,
                                handoff::StateText what) const {
   switch (what) {
@@ -46,12 +56,7 @@ std::string ServingState::text(const handoff::HandoffServer& server,
     case handoff::StateText::log:
       return log_.text();
     case handoff::StateText::config:
-      return json_text({{"store", newest()->opened.store->url()},
-                        {"socket", options_.socket},
-                        {"views", options_.views},
-                        {"memory", options_.memory},
-                        {"threads", engine_.state().threads}}) +
-             "\n";
+      return config_text();
   }
   throw Error(ErrorCode::not_supported, "there is no such text of the state");
 }

@@ -21,6 +21,7 @@ class ServingState {
     std::string socket;
     std::vector<std::string> views;  // files
     std::uint64_t memory = 0;        // bytes; 0: the default
+    std::string group;               // as typed; empty: the root
   };
   ServingState(Options options, Engine& engine, std::shared_ptr<const Generation> newest,
                const GpuDeliveries& gpus, const Log& log);
@@ -32,6 +33,8 @@ class ServingState {
   std::string text(const handoff::HandoffServer& server, handoff::StateText what) const;
 
  private:
+  std::string config_text() const;
+
   std::shared_ptr<const Generation> newest() const;
   MountState state(const handoff::HandoffServer& server) const;
 

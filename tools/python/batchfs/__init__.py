@@ -15,14 +15,14 @@ it, or the socket of `batchfs serve`. Batches come over the hand-off where it ca
 before it is asked for; else from the mount's files. They are the same bytes either way.
 
 `view` makes a view from keyword arguments; `inspect`, `plan` and `statistics` show what is in a store, what a view gives
-and costs, and the numbers that its "normalize" needs.
+and costs, and the numbers that its "normalize" needs. `show` makes a page with pictures of all of it.
 """
 
 from ._batch import Batch, Tensor
 from ._dataset import Dataset, open
 from ._errors import Error, InvalidArgument, NoMemory, NotFound, NotSupported
-from ._reports import Report, inspect, plan, statistics, view
+from ._reports import Page, Report, inspect, plan, show, statistics, view
 from ._version import VERSION as __version__
 
-__all__ = ["Batch", "Dataset", "Error", "InvalidArgument", "NoMemory", "NotFound", "NotSupported", "Report", "Tensor",
-           "__version__", "inspect", "open", "plan", "statistics", "view"]
+__all__ = ["Batch", "Dataset", "Error", "InvalidArgument", "NoMemory", "NotFound", "NotSupported", "Page", "Report",
+           "Tensor", "__version__", "inspect", "open", "plan", "show", "statistics", "view"]

@@ -18,6 +18,12 @@ def page_of(title: str, values: dict[str, Any]) -> str:
     return f"<div><strong>{_text(title)}</strong>{_of(values, 0, unfolded=True)}</div>"
 
 
+def frame_of(title: str, page: str) -> str:
+    """A whole page inside another one: neither its style nor anything else in it reaches the other."""
+    return (f'<iframe sandbox="" title="{_text(title)}" srcdoc="{html.escape(page)}" '
+            'style="width:100%;height:640px;border:1px solid #d5dbe1"></iframe>')
+
+
 def _text(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         text = {True: "yes", False: "no", None: "-"}[value]

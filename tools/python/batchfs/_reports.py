@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ._errors import Error
-from ._html import page_of
+from ._html import frame_of, page_of
 from ._program import find_program, option_words, run_program, shown_store, store_word, view_json, view_words
 
 
@@ -163,3 +163,35 @@ def view(store: str | os.PathLike[str], *, name: str | None = None, group: str |
     run_program(found, ["plan", place, "--view=-", "--json", *words], stdin=view_json(keys),
                 doing=f"checking a view of {shown_store(place)}")
     return keys
+
+
+class Page:
+    """What `show` returns: an HTML page in one file. Notebooks show it as it is, in a frame of its own."""
+
+    def __init__(self, title: str, html: str):
+        self._title = title
+        self.html = html
+
+    def __repr__(self) -> str:
+        return f"<batchfs: {self._title}; a page of {len(self.html):,} characters, save(file) writes it>"
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Writes the page to a file."""
+        with open(file, "w", encoding="utf-8") as written:
+            written.write(self.html)
+
+    def _repr_html_(self) -> str:
+        return frame_of(self._title, self.html)
+
+
+def show(store: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *,
+         program: str | os.PathLike[str] | None = None, **options: Any) -> Page:
+    """A page with pictures of what is in a store (`batchfs show`): pictures=, read=, memory=, anon=.
+
+    `store` may also be the directory of a mount or the socket of a server; the page then has their views. Of each
+    variable, a small part is read.
+    """
+    words, stdin = view_words(view) if view is not None else ([], None)
+    found, place = find_program(program), store_word(store)
+    title = f"show {shown_store(place)}"
+    return Page(title, run_program(found, ["show", place, *words, *option_words(options)], stdin=stdin, doing=title))

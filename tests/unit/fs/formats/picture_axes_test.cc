@@ -81,5 +81,34 @@ TEST(PictureAxes, AStackIsNoMap) {
       (Names{"p", "q"}));
 }
 
+TEST(PlaneAxes, OfAnArrayWithoutSamples) {
+  const PlaneAxes map = plane_axes({{"time"}, {"lon"}, {"lat"}}, {5, 8, 4});
+  EXPECT_EQ(map.lines, 2u);
+  EXPECT_EQ(map.columns, 1u);
+  const PlaneAxes two = plane_axes({{"time"}, {"lat"}}, {5, 8});
+  EXPECT_EQ(two.lines, 1u);
+  EXPECT_EQ(two.columns, 0u);
+}
+
+TEST(PlaneAxes, DegreesAreByAttributesOrByName) {
+  EXPECT_TRUE(is_latitude({"j", {{"units", "degrees_north"}}}));
+  EXPECT_TRUE(is_latitude({"lat"}));
+  EXPECT_FALSE(is_latitude({"lat", {{"units", "m"}}}));
+  EXPECT_TRUE(is_longitude({"i", {{"standard_name", "longitude"}}}));
+  EXPECT_TRUE(is_longitude({"longitude"}));
+  EXPECT_FALSE(is_longitude({"x"}));
+}
+
+TEST(PlaneAxes, LinesGoNorthwardsByTheCoordinate) {
+  MemoryData data;
+  data.index<double>("lat", "<f8", {-10, 0, 10})
+      .index<float>("latitude", "<f4", {10, 0})
+      .index<double>("level", "<f8", {0, 1});
+  const auto dataset = data.dataset();
+  EXPECT_TRUE(goes_north("lat", dataset->index_values("lat")));
+  EXPECT_FALSE(goes_north("latitude", dataset->index_values("latitude")));
+  EXPECT_FALSE(goes_north("level", dataset->index_values("level")));
+}
+
 }  // namespace picture_axes_test
 }  // namespace batchfs

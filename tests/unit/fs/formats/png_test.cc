@@ -94,5 +94,39 @@ TEST(Png, HasColoursOfItsOwn) {
                                        0, 0, 0, 0, 7,   7,   7,   0,   0,   0}));
 }
 
+TEST(Png, CompressedHasTheSamePixels) {
+  for (const PngColours colours : {PngColours::indexed, PngColours::full}) {
+    std::vector<Pixel> pixels;
+    for (unsigned i = 0; i < 300 * 200; ++i)
+      pixels.push_back(colours == PngColours::full && i % 3 == 0 ? true_colour(i % 256, 1, 2)
+                                                                 : i / 97 % 256);
+    std::string plain(png_size(300, 200, colours), 'x');
+    write_png(std::as_writable_bytes(std::span(plain)), 300, 200, greys(), pixels, colours);
+    const std::vector<std::byte> bytes = compressed_png(300, 200, greys(), pixels, colours);
+    const std::string small(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    EXPECT_LT(small.size(), plain.size() / 4);
+    const std::vector<Chunk> expected = chunks(plain), parts = chunks(small);
+    ASSERT_EQ(parts.size(), expected.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      EXPECT_EQ(parts[i].name, expected[i].name);
+      if (parts[i].name != "IDAT") {
+        EXPECT_EQ(parts[i].data, expected[i].data);
+        continue;
+      }
+      std::vector<std::string> images;
+      for (const std::string& data : {parts[i].data, expected[i].data}) {
+        std::string image(1 << 20, '\0');
+        uLongf size = image.size();
+        ASSERT_EQ(uncompress(reinterpret_cast<Bytef*>(image.data()), &size,
+                             reinterpret_cast<const Bytef*>(data.data()), data.size()),
+                  Z_OK);
+        image.resize(size);
+        images.push_back(std::move(image));
+      }
+      EXPECT_EQ(images[0], images[1]);
+    }
+  }
+}
+
 }  // namespace png_test
 }  // namespace batchfs

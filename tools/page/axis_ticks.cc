@@ -1,4 +1,4 @@
-#include "tools/monitor/axis_ticks.h"
+#include "tools/page/axis_ticks.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,27 @@
+#pragma once
+// The coastlines of the world, for maps whose axes are longitude and latitude.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace batchfs {
+
+/// Longitude (-180 to 180) and latitude in degrees.
+using LonLat = std::pair<double, double>;
+using Polyline = std::vector<LonLat>;
+
+/// About 130 lines, read from the program once. Thread-safe.
+const std::vector<Polyline>& coastlines();
+
+/// Lines in the form that coastline_data.cc describes. Damaged text gives fewer points.
+std::vector<Polyline> parse_polylines(const char* text);
+
+/// The part of the coastlines inside a map, as the "d" of an SVG path. `longitudes` are those of
+/// the middles of the map's columns from the left, `latitudes` those of its lines from the top; the
+/// map is `width` times `height`. Empty where one of them does not rise or fall throughout, has
+/// values that are no such degrees, or where there is no coast.
+std::string coast_path(const std::vector<double>& longitudes, const std::vector<double>& latitudes,
+                       double width, double height);
+
+}  // namespace batchfs

@@ -1,0 +1,34 @@
+#pragma once
+// The page that `batchfs show` writes: what a store holds, with pictures, in one HTML file.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/cli/store_options.h"
+#include "tools/inspect/inspected_array.h"
+#include "tools/show/shown_variable.h"
+#include "tools/show/shown_view.h"
+
+namespace batchfs {
+
+struct ShowPage {
+  static constexpr std::size_t kMaxRows = 2000;  // of the tables of arrays
+  /// Of pictures of variables, and of batches: none is added after so many.
+  static constexpr std::size_t kMaxPictureBytes = 4 << 20;
+  static constexpr std::size_t kMaxSheetBytes = 2 << 20;  // of one batch
+  static constexpr std::size_t kMaxViews = 24;
+
+  std::string made;  // when
+  const OpenedStore* opened = nullptr;
+  const std::vector<InspectedArray>* arrays = nullptr;
+  std::vector<ShownVariable> variables;
+  std::vector<ShownView> views;
+  std::vector<std::string> left_out;  // paths of variables without a section
+  std::size_t more_views = 0;         // that are left out
+};
+
+/// At most about 16 MB: beyond its limits names are counted and left out.
+std::string show_page(const ShowPage& page);
+
+}  // namespace batchfs

@@ -1,0 +1,67 @@
+#pragma once
+// What a page shows of one variable: a picture of a part of it, and what its values there are.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/dataset/dataset.h"
+#include "tools/inspect/inspected_array.h"
+#include "tools/show/chunk_presence.h"
+#include "tools/show/variable_sample.h"
+
+namespace batchfs {
+
+/// An end of a picture's axis is a label: "90", "2000-01-01".
+struct ShownAxis {
+  std::string name, units, first, last;  // first: left, or top
+};
+
+/// Texts come from the store as they are: escape them.
+struct ShownVariable {
+  std::string path, title, units, type;
+  std::string position;  // "time 2000-01-15 (16 of 31)", the dimensions that are not shown
+  std::string region;    // "the middle 2048 x 2048 of 10980 x 10980"; empty: all of the plane
+  std::string why_not;   // it has no sample; else empty
+  std::int64_t chunks = 0;
+  std::uint64_t bytes = 0;  // decoded, of the chunks that were read
+  SampleSummary summary;
+  std::optional<ColourScale> scale;  // of the picture
+  std::vector<std::byte> png;        // empty: there is no picture
+  std::int64_t across = 0, down = 0;
+  ShownAxis lines, columns;
+  std::string coast;  // as coast_path(), for picture_size()
+  ChunkPresence presence;
+  const InspectedArray* array = nullptr;
+};
+
+/// Width and height of a picture on the page, in user units: neither too flat nor too high.
+std::pair<double, double> picture_size(std::int64_t across, std::int64_t down);
+
+/// Reads parts of variables and keeps the coordinates that several have in common. Of one thread at
+/// a time.
+class VariableReader {
+ public:
+  /// All outlive it.
+  VariableReader(const OpenedStore& opened, Engine& engine) : opened_(opened), engine_(engine) {}
+
+  /// `name`: of the array, or of a field of it. Errors become `why_not`. Sets no presence.
+  ShownVariable look_at(const InspectedArray& array, const std::string& name,
+                        const SampleLimits& limits);
+
+ private:
+  using Index = Dataset::Index;
+  std::shared_ptr<const Dataset> coordinates_of(const std::string& group,
+                                                const std::vector<std::string>& dims);
+  void draw(ShownVariable& shown, const Variable& variable, const Dataset& coordinates,
+            const VariableSample& sample) const;
+
+  const OpenedStore& opened_;
+  Engine& engine_;
+  std::map<std::vector<std::string>, std::shared_ptr<const Dataset>> coordinates_;
+};
+
+}  // namespace batchfs

@@ -1,0 +1,16 @@
+#pragma once
+// The part of a page about one view.
+
+#include <string>
+
+#include "tools/show/shown_view.h"
+
+namespace batchfs {
+
+/// A section with a heading of level 3 and this id.
+std::string view_section(const ShownView& view, const std::string& id);
+
+/// What a section needs of the page's style.
+extern const char* const kViewStyle;
+
+}  // namespace batchfs
