@@ -48,6 +48,8 @@ constexpr Command kCommands[] = {
     {"rechunk", "Make copies", "copy a store to a Zarr store with other chunks",
      "batchfs rechunk era5.zarr --chunks time=1,latitude=721,longitude=1440 -o steps.zarr",
      setup_rechunk},
+    {"export", "Make copies", "write the batches of an epoch to files that other loaders read",
+     "batchfs export era5.zarr --view view.json --to webdataset -o shards", setup_export},
     {"mount", "Use batches", "mount a store: its batches become files",
      "batchfs mount era5.zarr /mnt/era5 --view view.json", setup_mount},
     {"serve", "Use batches", "serve batches without a mount, to the Python package and C programs",

@@ -81,6 +81,10 @@ class Rechunk::Running {
         return result_;
       }
     }
+    if (!record_.may_finish()) {
+      result_.state = RechunkResult::State::task_done;
+      return result_;
+    }
     std::vector<const OutputArray*> arrays;
     for (const RechunkArray& array : owner_.arrays_) arrays.push_back(&array.output);
     put_metadata(*output_, owner_.options_.format, arrays, *owner_.hierarchy_,

@@ -40,6 +40,10 @@ PathSet chosen_paths(const Hierarchy& hierarchy, const RechunkOptions& options) 
   if (all.empty())
     throw Error(ErrorCode::not_found, "there is no array in the group",
                 options.group.empty() ? "/" : options.group);
+  if (options.variables.empty() && !hierarchy.complete)
+    throw Error(ErrorCode::not_supported,
+                "the server cannot list its arrays and the metadata is not consolidated; name what "
+                "to copy with --array and --variables");
   if (options.variables.empty()) return all;
   for (const std::string& name : options.variables) {
     const std::string path = join_path(options.group, name);

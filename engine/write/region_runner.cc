@@ -18,7 +18,11 @@ constexpr int kMaxRegions = 64;
 class RegionRunner {
  public:
   RegionRunner(const RegionLimits& limits, const std::function<bool()>& tick)
-      : slots_(limits.memory, kMaxRegions, [&tick, this] { return !failed_ && tick(); }),
+      : slots_(limits.memory, kMaxRegions,
+               [&tick, this] {
+                 if (!tick()) stopped_ = true;
+                 return !failed_ && !stopped_;
+               }),
         writes_(limits.write_threads) {
     if (!limits.shared_threads) reads_.emplace(limits.read_threads);
   }
@@ -39,7 +43,7 @@ class RegionRunner {
     slots_.wait();
     const std::lock_guard lock(mutex_);
     if (error_) std::rethrow_exception(error_);
-    return all;
+    return all && !skipped_;
   }
 
  private:
@@ -55,7 +59,8 @@ class RegionRunner {
 
   template <class Work>
   void guarded(const RunningPtr& running, Work&& work) {
-    if (failed_) running->broken = true;
+    if (stopped_ && !running->broken) skipped_ = true;
+    if (failed_ || stopped_) running->broken = true;
     if (running->broken) return;
     try {
       work();
@@ -104,6 +109,8 @@ class RegionRunner {
   std::mutex mutex_;          // guards error_
   std::exception_ptr error_;  // the first
   std::atomic<bool> failed_{false};
+  std::atomic<bool> stopped_{false};  // by `tick`
+  std::atomic<bool> skipped_{false};  // work, since it was stopped
   std::int64_t number_ = 0;
   WorkSlots slots_;
   Executor writes_;

@@ -26,8 +26,9 @@ struct RegionLimits {
 };
 
 /// `next` gives the work in order, null at the end; `tick` is called several times a second, false
-/// ends early. Both are called by the calling thread. Returns when all work has ended; false when
-/// `tick` ended it. Throws the first error of the work.
+/// ends early: items that have not begun are left out. Both are called by the calling thread.
+/// Returns when no work runs any more; false when something was left out. Throws the first error of
+/// the work.
 bool run_regions(const RegionLimits& limits,
                  const std::function<std::shared_ptr<RegionWork>()>& next,
                  const std::function<bool()>& tick);

@@ -130,6 +130,11 @@ void RunRecord::complete(int pass) {
   save();
 }
 
+bool RunRecord::may_finish() {
+  finish_lock_ = output_.lock(fmt::format("{}/lock-finish", kWorkingFolder));
+  return finish_lock_ != nullptr;
+}
+
 bool RunRecord::all_complete(int pass) {
   for (int task = 0; task < tasks_; ++task) {
     const std::optional<Buffer> bytes = output_.get(key_of(task));

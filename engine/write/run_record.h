@@ -48,6 +48,8 @@ class RunRecord {
   void complete(int pass);
   /// Have all tasks done their share of it?
   bool all_complete(int pass);
+  /// May this task write what comes last? False: another one does.
+  bool may_finish();
 
  private:
   std::string key_of(int task) const;
@@ -57,7 +59,7 @@ class RunRecord {
   const int task_, tasks_;
   NumberRanges done_;
   bool complete_[2] = {false, false};
-  std::unique_ptr<OutputStore::Lock> lock_;
+  std::unique_ptr<OutputStore::Lock> lock_, finish_lock_;
 };
 
 /// The key of the file that identifies the run.

@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -200,6 +201,22 @@ def test_groups(batchfs, tmp_path):
     assert zarr.open_group(part, mode="r").attrs["at"] == "b" and list(zarr.open_group(part, mode="r")) == ["v"]
 
 
+def test_what_cannot_be_used_is_said(batchfs, tmp_path):
+    store = tmp_path / "s.zarr"
+    group = zarr.open_group(store, mode="w")
+    for name in ("a", "b"):
+        group.create_array(name, data=np.arange(6.0), chunks=(2,), dimension_names=("x",))
+    (store / "b" / "zarr.json").write_text("{")
+    told = json.loads(batchfs.bytes("rechunk", store, "--chunks", "x=3", "-o", tmp_path / "o", "--json"))
+    assert [entry["key"] for entry in told["left_out"]] == ["b/zarr.json"]
+    assert list(zarr.open_group(tmp_path / "o", mode="r")) == ["a"]
+    document = json.loads((store / "a" / "zarr.json").read_text())
+    document["codecs"].append({"name": "nobody.has.this"})
+    (store / "a" / "zarr.json").write_text(json.dumps(document))
+    said = batchfs.refusal("rechunk", store, "--chunks", "x=3", "-o", tmp_path / "p")
+    assert "nobody.has.this" in said and not (tmp_path / "p").exists()
+
+
 def test_stores_that_are_no_folders(batchfs, store, tmp_path):
     packed = shutil.make_archive(str(tmp_path / "s"), "zip", store)
     batchfs.bytes("rechunk", packed, "--chunks", "time=1", "-o", tmp_path / "from_zip")
@@ -269,7 +286,7 @@ def test_killed_at_any_moment_it_continues_to_the_same_bytes(batchfs, tmp_path, 
 
 def test_interrupted_it_says_so_and_skips_what_is_done(batchfs, tmp_path):
     store, out = large(tmp_path), tmp_path / "out.zarr"
-    command = ["rechunk", store, "--chunks", "t=20", "--codec", "zstd:16", "--threads", "1"]
+    command = ["rechunk", store, "--chunks", "t=20,y=2,x=2", "--threads", "1"]
     process = subprocess.Popen([PROGRAM, *map(str, command), "-o", str(out), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while process.poll() is None and len(list((out / "a" / "c").glob("*"))) < 3:
         time.sleep(0.005)
@@ -399,11 +416,13 @@ def test_a_full_disk_loses_nothing(batchfs, tmp_path):
 
 def test_two_at_a_time_are_refused(batchfs, tmp_path):
     store, out = large(tmp_path), tmp_path / "out"
-    command = ["rechunk", store, "--chunks", "t=20", "--codec", "zstd:16", "--threads", "1"]
+    command = ["rechunk", store, "--chunks", "t=20,y=2,x=2", "--threads", "1"]
     process = subprocess.Popen([PROGRAM, *map(str, command), "-o", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while process.poll() is None and not (out / ".batchfs" / "lock-0").exists():
-        time.sleep(0.005)
+    while process.poll() is None and not (out / "a").exists():
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
     assert "another process" in batchfs.refusal(*command, "-o", out)
+    process.send_signal(signal.SIGCONT)
     process.communicate(timeout=100)
     assert process.returncode == 0
     assert_same_arrays(store, out)

@@ -138,8 +138,16 @@ void rechunk(const RechunkCommandOptions& options, Output& output) {
   Rechunk copy(opened.store, opened.hierarchy, asked);
   Json document = {
       {"store", opened.store->url()}, {"output", out->url()}, {"plan", plan_json(copy)}};
+  Json left_out = Json::array();
+  std::string left_out_text;
+  for (const auto& [key, why] : opened.hierarchy->problems) {
+    if (!is_in_group(key, opened.group) || !options.variables.empty()) continue;
+    left_out.push_back({{"key", key}, {"why", why}});
+    left_out_text += fmt::format("left out: {}: {}\n", printable(key), printable(why));
+  }
+  document["left_out"] = std::move(left_out);
   if (options.dry_run) {
-    output.write(options.json ? json_text(document) + "\n" : plan_text(copy));
+    output.write(options.json ? json_text(document) + "\n" : plan_text(copy) + left_out_text);
     return;
   }
   interruption.guard();
@@ -157,7 +165,8 @@ void rechunk(const RechunkCommandOptions& options, Output& output) {
   document["regions_skipped"] = result.regions_skipped;
   document["objects"] = result.objects;
   document["stored_bytes"] = result.stored_bytes;
-  output.write(options.json ? json_text(document) + "\n" : result_text(result, options));
+  output.write(options.json ? json_text(document) + "\n"
+                            : left_out_text + result_text(result, options));
   if (result.state != State::interrupted) return;
   output.finish();
   throw Error(ErrorCode::interrupted, "run the same command again: it continues", out->url());

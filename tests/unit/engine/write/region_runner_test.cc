@@ -1,7 +1,9 @@
 #include "engine/write/region_runner.h"
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -73,6 +75,26 @@ TEST(RunRegions, EndsEarlyWhenAskedTo) {
   };
   EXPECT_FALSE(run_regions({1, 1, true, 1}, work, [&] { return done < 10; }));
   EXPECT_GE(done, 10);
+}
+
+TEST(RunRegions, RegionsThatHaveBegunAreLeftOutToo) {
+  std::atomic<int> written{0};
+  std::atomic<bool> go_on{true};
+  int next = 0;
+  const auto work = [&]() -> std::shared_ptr<RegionWork> {
+    if (next++ == 20) return nullptr;
+    auto made = std::make_shared<RegionWork>();
+    made->write_count = 10;
+    made->begin = [] {};
+    made->write = [&](std::size_t) {
+      if (++written == 5) go_on = false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    };
+    made->done = [] {};
+    return made;
+  };
+  EXPECT_FALSE(run_regions({1, 1, true, 1000}, work, [&] { return go_on.load(); }));
+  EXPECT_LT(written, 200);
 }
 
 }  // namespace region_runner_test
