@@ -216,8 +216,11 @@ class Rechunk::Running {
     // Readers and writers are made when the region begins: they take memory of their own.
     RegionWork* const made = work.get();
     const bool cuts = pass == 0 && array.plan.two_passes;
-    work->begin = [this, made, values, &array, region, index, pass, cuts, unit, bytes, itemsize] {
-      *values = Buffer(made->memory);
+    const std::uint64_t bytes_of_values = work->memory;
+    if (cuts) work->memory += work->memory + work->memory / 8;  // the encoded pieces
+    work->begin = [this, made, values, &array, region, index, pass, cuts, unit, bytes, itemsize,
+                   bytes_of_values] {
+      *values = Buffer(bytes_of_values);
       if (pass == 0) {
         const auto reader = std::make_shared<ChunkReader>(*array.array, region);
         made->read_count = reader->items();

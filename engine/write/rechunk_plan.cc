@@ -63,15 +63,20 @@ RechunkPlan plan_rechunk(const Dims& shape, std::uint64_t itemsize, const Dims& 
   RechunkPlan plan{both, both};
   plan.read_bytes = plan.write_bytes = region_bytes(both, itemsize);
   if (plan.read_bytes <= limit) return plan;
-  const std::uint64_t least = std::max(region_bytes(read, itemsize), region_bytes(write, itemsize));
-  if (least > limit)
-    throw Error(ErrorCode::no_memory,
-                fmt::format("a chunk, or an object of the output, has {} decoded, and {} of the "
-                            "memory are for it; raise --memory or choose smaller chunks",
-                            format_size(least), format_size(limit)));
+  // The encoded pieces of a region are held until all are there.
+  const std::uint64_t read_limit = limit / 16 * 7;
+  const auto check = [](std::uint64_t bytes, std::uint64_t room) {
+    if (bytes > room)
+      throw Error(ErrorCode::no_memory,
+                  fmt::format("a chunk, or an object of the output, has {} decoded, and {} of the "
+                              "memory are for it; raise --memory or choose smaller chunks",
+                              format_size(bytes), format_size(room)));
+  };
+  check(region_bytes(read, itemsize), read_limit);
+  check(region_bytes(write, itemsize), limit);
   plan.two_passes = true;
   plan.write_region = grown(write, write, read, all, itemsize, limit);
-  plan.read_region = grown(read, read, plan.write_region, all, itemsize, limit);
+  plan.read_region = grown(read, read, plan.write_region, all, itemsize, read_limit);
   plan.read_bytes = region_bytes(plan.read_region, itemsize);
   plan.write_bytes = region_bytes(plan.write_region, itemsize);
   return plan;

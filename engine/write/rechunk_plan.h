@@ -22,8 +22,8 @@ struct RechunkPlan {
 };
 
 /// `read_chunk`: elements of the chunks that are decoded as a whole; `object`: of those that are
-/// written as a whole. `limit`: bytes of a region. Throws no_memory, naming what it needs, when not
-/// even one chunk or object fits.
+/// written as a whole. `limit`: bytes of a region, with the encoded pieces of one that is cut.
+/// Throws no_memory, naming what it needs, when not even one chunk or object fits.
 RechunkPlan plan_rechunk(const Dims& shape, std::uint64_t itemsize, const Dims& read_chunk,
                          const Dims& object, std::uint64_t limit);
 

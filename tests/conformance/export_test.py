@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -17,8 +18,9 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
-from conftest import PROGRAM
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 T, Y, X = 50, 16, 24
 VIEW = {"name": "train", "variables": ["t2m", "pr"], "window": {"time": 1, "lat": {"size": 8, "stride": 8}},
         "tensors": {"x": {"variables": ["t2m", "pr"], "stack": "channel", "offsets": {"time": [-1, 0]}},

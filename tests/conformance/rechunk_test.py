@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
-from conftest import PROGRAM
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 T, Y, X = 50, 32, 48
 KILLS = int(os.environ.get("BATCHFS_KILLS", "20"))  # 100 is the long form
 
