@@ -1,6 +1,8 @@
 // `crc32c`: a little-endian checksum behind the data. Source: v3 core, codec "crc32c"; RFC 3720
 // appendix B.4.
 
+#include "engine/codec/crc32c.h"
+
 #include <array>
 #include <cstring>
 
@@ -58,14 +60,14 @@ __attribute__((target("sse4.2"))) std::uint32_t crc_sse42(std::uint32_t crc, con
 }
 #endif
 
+}  // namespace
+
 std::uint32_t crc32c(std::span<const std::byte> bytes) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("sse4.2")) return ~crc_sse42(~0u, bytes.data(), bytes.size());
 #endif
   return ~crc_portable(~0u, bytes.data(), bytes.size());
 }
-
-}  // namespace
 
 std::unique_ptr<Codec> make_crc32c(const JsonRef& configuration, ChunkLayout&) {
   return make_checksum_codec(

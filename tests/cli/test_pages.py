@@ -111,7 +111,7 @@ def with_mount(command):
     return pytest.param(command, marks=pytest.mark.skipif(not MOUNTABLE, reason="/dev/fuse is missing: nothing can be mounted"))
 
 
-BEFORE_MOUNT = ["inspect", "show", "check", "cat", "view", "plan", "statistics", "batch", "warm", "completion"]
+BEFORE_MOUNT = ["inspect", "show", "check", "cat", "view", "plan", "statistics", "batch", "warm", "rechunk", "export", "completion"]
 OF_A_MOUNT = ["mount", "refresh", "status", "report", "log", "umount"]
 
 

@@ -6,7 +6,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 ORDER = ["engine/base", "engine/telemetry", "engine/store", "engine/zarr", "engine/codec", "engine/array", "engine/dataset", "engine/view",
-         "engine/pipeline", "engine/scan", "fs", "gpu", "tools"]
+         "engine/pipeline", "engine/scan", "engine/write", "fs", "gpu", "tools"]
 
 # Headers that belong to one place only.
 FENCED = {

@@ -12,6 +12,7 @@ FILES = [
     "usr/include/batchfs_reader.h", "usr/lib/systemd/system/batchfs@.service", "usr/lib/systemd/system/batchfs-end@.service",
     "usr/share/bash-completion/completions/batchfs", "usr/share/zsh/vendor-completions/_batchfs",
     "usr/share/fish/vendor_completions.d/batchfs.fish",
+    "usr/share/man/man1/batchfs-export.1.gz", "usr/share/man/man1/batchfs-rechunk.1.gz",
     "usr/share/man/man1/batchfs.1.gz", "usr/share/man/man5/batchfs-view.5.gz", "usr/share/man/man7/batchfs-layout.7.gz",
     "usr/share/man/man8/mount.batchfs.8.gz", "usr/share/doc/batchfs/copyright", "usr/share/doc/batchfs/changelog.gz",
 ]

@@ -33,6 +33,8 @@ CommandAction setup_statistics(CLI::App& app);
 CommandAction setup_batch(CLI::App& app);
 CommandAction setup_warm(CLI::App& app);
 CommandAction setup_check(CLI::App& app);
+CommandAction setup_rechunk(CLI::App& app);
+CommandAction setup_export(CLI::App& app);
 CommandAction setup_mount(CLI::App& app);
 CommandAction setup_serve(CLI::App& app);
 CommandAction setup_umount(CLI::App& app);

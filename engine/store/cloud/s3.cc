@@ -6,6 +6,7 @@
 #include <pugixml.hpp>
 
 #include "engine/store/cloud/bucket_url.h"
+#include "engine/store/cloud/crypto.h"
 #include "engine/store/uri.h"
 
 namespace batchfs {
@@ -167,6 +168,7 @@ void S3Service::sign(HttpRequest& request) {
   SigV4Request to_sign{request.method, uri.authority(), uri.path, decode_query(uri.query)};
   for (const auto& header : request.headers)
     if (header.first.starts_with("x-amz-")) to_sign.headers.push_back(header);
+  if (!request.body.empty()) to_sign.payload_hash = hex(sha256(request.body));
   for (auto& header : sign_v4(to_sign, *keys, {region}, environment_.now()))
     request.headers.push_back(std::move(header));
 }

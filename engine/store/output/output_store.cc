@@ -1,0 +1,75 @@
+#include "engine/store/output/output_store.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "engine/store/output/cloud_output.h"
+
+namespace batchfs {
+
+namespace {
+
+std::string scheme_in(const std::string& url) {
+  const std::size_t colon = url.find("://");
+  return colon == std::string::npos ? "" : url.substr(0, colon);
+}
+
+/// Without "file://" and slashes at the end; links and ".." of a local path resolved as far as it
+/// exists.
+std::string resolved(const std::string& url) {
+  const std::string scheme = scheme_in(url);
+  const bool is_local = scheme.empty() || scheme == "file";
+  std::string place = scheme == "file" ? url.substr(7) : url;
+  if (is_local) {
+    std::error_code ignored;
+    const auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(place), ignored);
+    if (!ignored) place = path.string();
+  }
+  while (place.size() > 1 && place.back() == '/') place.pop_back();
+  return place;
+}
+
+}  // namespace
+
+void OutputStore::put(const std::string& key, std::string_view text) {
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(text));
+  put(key, {&bytes, 1});
+}
+
+std::shared_ptr<OutputStore> open_output(const std::string& url, const StoreConfig& config) {
+  const std::string scheme = scheme_in(url);
+  if (scheme.empty() || scheme == "file") {
+    std::string path = scheme.empty() ? url : url.substr(7);
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    if (path.empty()) throw Error(ErrorCode::invalid_argument, "the output has no name");
+    if (path.ends_with(".zip"))
+      throw Error(ErrorCode::not_supported,
+                  "archives cannot be written; name a folder and pack it afterwards", path);
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored) && !std::filesystem::is_directory(path, ignored))
+      throw Error(ErrorCode::invalid_argument, "this is a file; name a new folder", path);
+    return open_local_output(path);
+  }
+  if (scheme == "s3" || scheme == "s3a") return open_s3_output(url, config);
+  throw Error(ErrorCode::not_supported,
+              fmt::format("{}:// cannot be written; name a folder or s3://", scheme));
+}
+
+void check_output_apart(const std::string& store, const std::string& output) {
+  const std::string from = resolved(store), to = resolved(output);
+  const auto is_below = [](const std::string& inner, const std::string& outer) {
+    return inner == outer || inner.starts_with(outer.ends_with('/') ? outer : outer + "/");
+  };
+  if (from == to)
+    throw Error(ErrorCode::invalid_argument, "the output is the store itself; name another place",
+                output);
+  if (is_below(to, from))
+    throw Error(ErrorCode::invalid_argument,
+                "the output lies in the store that is read; name a place beside it", output);
+  if (is_below(from, to))
+    throw Error(ErrorCode::invalid_argument,
+                "the store that is read lies in the output; name a place beside it", output);
+}
+
+}  // namespace batchfs

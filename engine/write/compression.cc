@@ -1,0 +1,194 @@
+#include "engine/write/compression.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include <blosc.h>
+#include <fmt/format.h>
+#include <libdeflate.h>
+#include <zstd.h>
+
+#include "engine/base/per_thread.h"
+#include "engine/base/strings.h"
+
+namespace batchfs {
+
+namespace {
+
+using Method = Compression::Method;
+
+struct MethodForm {
+  Method method;
+  std::string_view name;
+  int min_level, max_level, default_level;
+};
+// Levels as the libraries have them. Zstandard's beyond 19 take much memory for little.
+constexpr MethodForm kMethods[] = {{Method::none, "none", 0, 0, 0},
+                                   {Method::zstd, "zstd", -7, 19, 3},
+                                   {Method::blosc, "blosc", 0, 9, 5},
+                                   {Method::gzip, "gzip", 0, 9, 5}};
+constexpr std::string_view kBloscInner[] = {"lz4", "lz4hc", "blosclz", "zlib", "zstd"};
+
+const MethodForm& form_of(Method method) {
+  return *std::find_if(std::begin(kMethods), std::end(kMethods),
+                       [method](const MethodForm& form) { return form.method == method; });
+}
+
+int shuffle_of(std::uint32_t itemsize) { return itemsize == 1 ? BLOSC_BITSHUFFLE : BLOSC_SHUFFLE; }
+
+struct ZstdCompressor {
+  ZSTD_CCtx* const of_library = ZSTD_createCCtx();
+  ZstdCompressor() {
+    if (of_library == nullptr) throw Error(ErrorCode::no_memory, "no memory for the zstd encoder");
+  }
+  ~ZstdCompressor() { ZSTD_freeCCtx(of_library); }
+};
+
+std::size_t compress_zstd(int level, std::span<const std::byte> in, std::span<std::byte> out) {
+  static PerThread<ZstdCompressor> compressors;
+  const std::size_t size = ZSTD_compressCCtx(compressors.get().of_library, out.data(), out.size(),
+                                             in.data(), in.size(), level);
+  if (ZSTD_isError(size))
+    throw Error(ErrorCode::internal,
+                fmt::format("zstd does not compress: {}", ZSTD_getErrorName(size)));
+  return size;
+}
+
+std::size_t compress_blosc(const Compression& how, std::uint32_t itemsize,
+                           std::span<const std::byte> in, std::span<std::byte> out) {
+  if (in.size() > BLOSC_MAX_BUFFERSIZE)
+    throw Error(ErrorCode::not_supported,
+                "Blosc holds at most 2 GB in a chunk; choose smaller chunks or zstd");
+  const int size =
+      blosc_compress_ctx(how.level, shuffle_of(itemsize), itemsize <= 255 ? itemsize : 1, in.size(),
+                         in.data(), out.data(), out.size(), how.inner.c_str(), 0, 1);
+  if (size <= 0)
+    throw Error(ErrorCode::internal, fmt::format("Blosc does not compress ({})", size));
+  return static_cast<std::size_t>(size);
+}
+
+std::size_t compress_gzip(int level, std::span<const std::byte> in, std::span<std::byte> out) {
+  const std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> compressor(
+      libdeflate_alloc_compressor(level), libdeflate_free_compressor);
+  if (compressor == nullptr) throw Error(ErrorCode::no_memory, "no memory for the gzip encoder");
+  const std::size_t size =
+      libdeflate_gzip_compress(compressor.get(), in.data(), in.size(), out.data(), out.size());
+  if (size == 0) throw Error(ErrorCode::internal, "gzip does not compress");
+  return size;
+}
+
+}  // namespace
+
+Compression parse_compression(const std::string& text) {
+  const std::vector<std::string> parts = split(text, ':');
+  const auto wrong = [&text](const std::string& why) {
+    return Error(ErrorCode::invalid_argument, fmt::format("'{}' is no codec: {}", text, why));
+  };
+  const auto form = std::find_if(std::begin(kMethods), std::end(kMethods),
+                                 [&](const MethodForm& one) { return one.name == parts[0]; });
+  if (form == std::end(kMethods))
+    throw wrong("use zstd, blosc, gzip or none, with a level: zstd:9, blosc:lz4:5");
+  Compression result{form->method, form->default_level, {}};
+  std::size_t next = 1;
+  if (result.method == Method::blosc) {
+    result.inner = "lz4";
+    if (next < parts.size() && std::find(std::begin(kBloscInner), std::end(kBloscInner),
+                                         parts[next]) != std::end(kBloscInner))
+      result.inner = parts[next++];
+  }
+  if (next < parts.size() && result.method != Method::none) {
+    const bool negative = parts[next].starts_with('-');
+    const auto level = parse_exact_number(parts[next].substr(negative ? 1 : 0));
+    if (!level || *level > 100) throw wrong(fmt::format("'{}' is no level", parts[next]));
+    result.level = static_cast<int>(*level) * (negative ? -1 : 1);
+    if (result.level < form->min_level || result.level > form->max_level)
+      throw wrong(
+          fmt::format("{} has the levels {} to {}", form->name, form->min_level, form->max_level));
+    ++next;
+  }
+  if (next != parts.size()) throw wrong(fmt::format("'{}' is too much", parts[next]));
+  return result;
+}
+
+std::string compression_text(const Compression& compression) {
+  const std::string name(form_of(compression.method).name);
+  if (compression.method == Method::none) return name;
+  return compression.inner.empty()
+             ? fmt::format("{}:{}", name, compression.level)
+             : fmt::format("{}:{}:{}", name, compression.inner, compression.level);
+}
+
+Json v3_codec(const Compression& how, std::uint32_t itemsize) {
+  switch (how.method) {
+    case Method::zstd:
+      return {{"name", "zstd"}, {"configuration", {{"level", how.level}, {"checksum", false}}}};
+    case Method::gzip:
+      return {{"name", "gzip"}, {"configuration", {{"level", how.level}}}};
+    case Method::blosc:
+      return {{"name", "blosc"},
+              {"configuration",
+               {{"typesize", std::max(itemsize, 1u)},
+                {"cname", how.inner},
+                {"clevel", how.level},
+                {"shuffle", itemsize == 1 ? "bitshuffle" : "shuffle"},
+                {"blocksize", 0}}}};
+    case Method::none:
+      break;
+  }
+  return nullptr;
+}
+
+Json v2_compressor(const Compression& how, std::uint32_t itemsize) {
+  switch (how.method) {
+    case Method::zstd:
+      return {{"id", "zstd"}, {"level", how.level}};
+    case Method::gzip:
+      return {{"id", "gzip"}, {"level", how.level}};
+    case Method::blosc:
+      return {{"id", "blosc"},
+              {"cname", how.inner},
+              {"clevel", how.level},
+              {"shuffle", shuffle_of(itemsize)},
+              {"blocksize", 0}};
+    case Method::none:
+      break;
+  }
+  return nullptr;
+}
+
+std::uint64_t compressed_bound(const Compression& how, std::uint64_t bytes) {
+  switch (how.method) {
+    case Method::zstd:
+      return ZSTD_compressBound(bytes);
+    case Method::gzip:
+      return libdeflate_gzip_compress_bound(nullptr, bytes);
+    case Method::blosc:
+      return bytes + BLOSC_MAX_OVERHEAD;
+    case Method::none:
+      break;
+  }
+  return bytes;
+}
+
+Buffer compress(const Compression& how, std::uint32_t itemsize, std::span<const std::byte> bytes) {
+  Buffer out(compressed_bound(how, bytes.size()));
+  switch (how.method) {
+    case Method::zstd:
+      out.truncate(compress_zstd(how.level, bytes, out.span()));
+      break;
+    case Method::gzip:
+      out.truncate(compress_gzip(how.level, bytes, out.span()));
+      break;
+    case Method::blosc:
+      out.truncate(compress_blosc(how, std::max(itemsize, 1u), bytes, out.span()));
+      break;
+    case Method::none:
+      std::memcpy(out.data(), bytes.data(), bytes.size());
+  }
+  return out;
+}
+
+}  // namespace batchfs

@@ -1,0 +1,22 @@
+#pragma once
+// Copies an array of strings, or bytes, of any length: labels. It is held in memory as a whole, and
+// keeps its chunks.
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/store/output/output_store.h"
+#include "engine/write/output_array.h"
+
+namespace batchfs {
+
+struct CopiedStrings {
+  std::uint64_t objects = 0, stored_bytes = 0;
+};
+
+/// Blocking. Throws as StringArray::read() and OutputStore::put().
+CopiedStrings copy_strings(const std::shared_ptr<Store>& store,
+                           const std::shared_ptr<const ArrayMetadata>& source,
+                           const OutputArray& array, OutputStore& output);
+
+}  // namespace batchfs

@@ -1,0 +1,190 @@
+#include "fs/export/export_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include "engine/write/region_runner.h"
+#include "engine/write/run_record.h"
+
+namespace batchfs {
+
+namespace {
+
+constexpr auto kSaveExportEvery = std::chrono::seconds(5);
+
+std::uint64_t batch_bytes(const View& view, std::int64_t batch) {
+  std::uint64_t bytes = 0;
+  const std::vector<Dims> shapes = view.shapes(batch);
+  for (std::size_t t = 0; t < shapes.size(); ++t)
+    bytes += static_cast<std::uint64_t>(element_count(shapes[t])) * view.tensors()[t].type.itemsize;
+  return bytes;
+}
+
+Json export_identity(const ExportOptions& options) {
+  const std::string view = options.range.view->resolved().dump();
+  return {{"command", "export"},
+          {"version", 1},
+          {"store", options.source},
+          {"view", fmt::format("{:016x}", XXH3_64bits(view.data(), view.size()))},
+          {"form", options.form},
+          {"codec", compression_text(options.compression)},
+          {"epoch", options.range.epoch},
+          {"batches", Json::array({options.range.first, options.range.end})},
+          {"batches_per_object", options.range.batches_per_unit},
+          {"tasks", options.tasks}};
+}
+
+class ExportRun {
+ public:
+  ExportRun(Engine& engine, const ExportOptions& options, std::shared_ptr<OutputStore> output)
+      : engine_(engine),
+        options_(options),
+        output_(std::move(output)),
+        form_(make_export_form(options.form, options.range, options.compression, *output_)),
+        record_(*output_, export_identity(options), options.task, options.tasks) {}
+
+  ExportResult run() {
+    record_.open();
+    if (output_->get(form_->last_key())) return finish();
+    const std::int64_t units = options_.range.units();
+    const auto border = [&](int task) {
+      return static_cast<std::int64_t>(static_cast<__int128>(units) * task / options_.tasks);
+    };
+    std::vector<std::int64_t> left;
+    for (std::int64_t unit = border(options_.task); unit < border(options_.task + 1); ++unit)
+      if (!record_.is_done(unit)) left.push_back(unit);
+    all_ = border(options_.task + 1) - border(options_.task);
+    result_.units_skipped = all_ - static_cast<std::int64_t>(left.size());
+    if (!run_units(left)) {
+      result_.state = ExportResult::State::interrupted;
+      return result_;
+    }
+    record_.complete(0);
+    if (!record_.all_complete(0) || !record_.may_finish()) {
+      result_.state = ExportResult::State::task_done;
+      return result_;
+    }
+    output_->sync();
+    form_->finish();
+    output_->sync();
+    return finish();
+  }
+
+ private:
+  ExportResult finish() {
+    output_->discard_working_files();
+    result_.state = ExportResult::State::finished;
+    return result_;
+  }
+
+  bool run_units(const std::vector<std::int64_t>& left) {
+    const int cores = options_.threads > 0
+                          ? options_.threads
+                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    const RegionLimits limits{cores, output_->is_local() ? cores : std::max(cores, 8), true,
+                              options_.memory};
+    std::size_t next = 0;
+    bool all = false;
+    try {
+      all = run_regions(
+          limits,
+          [&]() -> std::shared_ptr<RegionWork> {
+            return next < left.size() ? work_of(left[next++]) : nullptr;
+          },
+          [this] { return tick(); });
+    } catch (...) {
+      try {
+        save();
+      } catch (const Error&) {
+        // The first error says more.
+      }
+      throw;
+    }
+    save();
+    return all;
+  }
+
+  std::shared_ptr<RegionWork> work_of(std::int64_t unit) {
+    const ExportRange& range = options_.range;
+    auto work = std::make_shared<RegionWork>();
+    // The batches or a copy, and what is encoded of them.
+    work->memory = 2 * batch_bytes(*range.view, range.first) *
+                   static_cast<std::uint64_t>(range.unit_end(unit) - range.unit_begin(unit));
+    RegionWork* const made = work.get();
+    work->begin = [this, made, unit, &range] {
+      const std::shared_ptr<ExportUnit> writer = form_->begin(unit);
+      for (std::int64_t batch = range.unit_begin(unit); batch < range.unit_end(unit); ++batch) {
+        if (!tick()) throw Error(ErrorCode::interrupted, "the export was ended");
+        writer->add(batch,
+                    engine_.open(BatchRequest{range.view, &form_->format(), range.epoch, batch}));
+      }
+      made->write_count = writer->items();
+      made->write = [writer](std::size_t item) { writer->write(item); };
+      made->done = [this, unit] { note_done(unit); };
+    };
+    return work;
+  }
+
+  void note_done(std::int64_t unit) {
+    const std::lock_guard lock(mutex_);
+    finished_.push_back(unit);
+    ++result_.units_done;
+  }
+
+  bool tick() {
+    if (options_.progress) {
+      const std::lock_guard lock(mutex_);
+      options_.progress(result_.units_skipped + result_.units_done, all_);
+    }
+    if (std::chrono::steady_clock::now() - saved_at_ >= kSaveExportEvery) save();
+    return !(options_.cancelled && options_.cancelled());
+  }
+
+  void save() {
+    std::vector<std::int64_t> finished;
+    {
+      const std::lock_guard lock(mutex_);
+      finished.swap(finished_);
+    }
+    saved_at_ = std::chrono::steady_clock::now();
+    if (finished.empty()) return;
+    for (const std::int64_t unit : finished) record_.note(unit);
+    record_.save();
+  }
+
+  Engine& engine_;
+  const ExportOptions& options_;
+  const std::shared_ptr<OutputStore> output_;
+  const std::unique_ptr<ExportForm> form_;
+  RunRecord record_;
+  std::int64_t all_ = 0;
+  std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::int64_t> finished_;
+  ExportResult result_;
+};
+
+}  // namespace
+
+std::int64_t batches_per_unit(const View& view, std::int64_t first, std::int64_t end,
+                              std::uint64_t object_bytes, std::uint64_t memory) {
+  const std::uint64_t bytes = std::max<std::uint64_t>(1, batch_bytes(view, first));
+  // Two units at a time, each with what is encoded of it.
+  const std::uint64_t wanted = std::min(object_bytes, memory / 4) / bytes;
+  return std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(std::min<std::uint64_t>(wanted, INT32_MAX)), 1,
+      std::max<std::int64_t>(1, end - first));
+}
+
+ExportResult run_export(Engine& engine, const ExportOptions& options,
+                        const std::shared_ptr<OutputStore>& output) {
+  return ExportRun(engine, options, output).run();
+}
+
+}  // namespace batchfs

@@ -1,0 +1,18 @@
+#pragma once
+// Headers of tar archives (POSIX.1-1988, "ustar"), without times and owners: the same members give
+// the same bytes.
+
+#include <cstdint>
+#include <string>
+
+namespace batchfs {
+
+/// The 512 bytes before a member's data. Throws not_supported for a name of more than 100 bytes,
+/// or 8 GB and more.
+std::string tar_header(const std::string& name, std::uint64_t size);
+/// Zeros after a member of this size, to a whole block.
+std::string tar_padding(std::uint64_t size);
+/// What ends an archive.
+std::string tar_end();
+
+}  // namespace batchfs
