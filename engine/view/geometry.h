@@ -57,7 +57,9 @@ struct WindowGrid {
 
 /// How one array dimension of a variable lies in a tensor.
 struct AxisPlacement {
-  Positions selected = Positions::range(0, 0);  // array indices of the view's positions
+  /// Array indices of the view's positions; kNone, of another source: padding, unless no sample
+  /// has it.
+  Positions selected = Positions::range(0, 0);
   int window = -1;                       // number of the window dimension; -1: the whole selection
   std::int64_t size = 1;                 // window length
   bool wrap = false;                     // else what lies behind the end is padding
@@ -65,6 +67,9 @@ struct AxisPlacement {
   std::shared_ptr<const LabelOffsets> by_label;  // in place of `offsets`, which has as many
   std::int64_t stride =
       0;  // bytes in the tensor from one position to the next; 0: dropped dimension
+  /// Of a source that looks durations up among its own labels, for descriptions: `selected` is of
+  /// one of them, and each has a placement. Null: none of it.
+  std::shared_ptr<const std::vector<Duration>> durations;
 
   /// Where the window of an offset begins, of the sample at `start`. Precondition: the view has
   /// such a sample.
@@ -87,6 +92,7 @@ struct VariablePlacement {
   /// Dimensions of the tensor that the variable lacks: its values are the same at all of their
   /// positions.
   std::vector<AxisPlacement> repeated;
+  bool is_first = true;  // of those that the variable has in the tensor
 
   /// Throws not_supported where a box of the variable would have too many dimensions.
   void repeat_along(AxisPlacement axis);

@@ -186,6 +186,9 @@ class Layouter {
                                   {}};
       for (const std::string& dim : variable->dims)
         placement.axes.push_back(axis(dim, layout_.joined[v]));
+      for (std::size_t d = 0; d < variable->dims.size(); ++d)
+        if (variable->join_along(d) != nullptr)
+          placement.axes[d].selected = tensor_.joined.along(*variable, d);
       const std::vector<std::string> own = kept_dims(*variable);
       for (const std::string& dim : dims_)
         if (!is_stack(dim) && !contains(own, dim)) {
@@ -196,8 +199,37 @@ class Layouter {
           }
         }
       channel += channels_[v];
-      layout_.placements.push_back(std::move(placement));
+      std::vector<VariablePlacement> all{std::move(placement)};
+      for (std::size_t d = 0; d < variable->dims.size(); ++d) look_up(*variable, d, all);
+      for (VariablePlacement& each : all) {
+        each.is_first = &each == &all.front();
+        layout_.placements.push_back(std::move(each));
+      }
     }
+  }
+
+  /// Where a source looks the durations of offsets up among its own labels, the array's positions
+  /// differ from offset to offset: each has a placement.
+  void look_up(const Variable& variable, std::size_t d, std::vector<VariablePlacement>& all) const {
+    const auto list =
+        std::find_if(definition_.durations.begin(), definition_.durations.end(),
+                     [&](const OffsetList& each) { return each.dim == variable.dims[d]; });
+    if (list == definition_.durations.end() || variable.join_along(d) == nullptr) return;
+    const auto durations = std::make_shared<const std::vector<Duration>>(list->durations);
+    const std::vector<std::int64_t> lengths = fixed_lengths(*list, false);
+    std::vector<VariablePlacement> result;
+    for (const VariablePlacement& before : all)
+      for (std::size_t o = 0; o < lengths.size(); ++o) {
+        VariablePlacement placement = before;
+        AxisPlacement& axis = placement.axes[d];
+        axis.selected = tensor_.joined.along(variable, d, lengths[o]);
+        axis.offsets = {0};
+        axis.by_label = nullptr;
+        axis.durations = durations;
+        placement.base += static_cast<std::int64_t>(o) * axis.size * axis.stride;
+        result.push_back(std::move(placement));
+      }
+    all = std::move(result);
   }
 
   AxisPlacement axis(const std::string& dim, const std::vector<std::string>& joined) const {
@@ -239,15 +271,17 @@ std::vector<std::string> labels_along(const TensorSource& tensor, const std::str
   const int window = window_number(tensor.windows, dim);
   const Variable* index = window < 0 ? dataset.index_of(dim) : nullptr;
   const std::vector<std::int64_t>* steps = tensor.definition.offsets_along(dim);
-  const auto by_label = tensor.definition.by_label_along(dim);
+  const OffsetList* durations = nullptr;
+  for (const OffsetList& list : tensor.definition.durations)
+    if (list.dim == dim) durations = &list;
   const Positions& selected = tensor.selected.at(dim);
   std::vector<std::string> labels;
   for (std::int64_t i = 0; i < count; ++i) {
     if (index != nullptr) {
       labels.push_back(label_text(dataset.index(dim), selected[i]));
-    } else if (by_label != nullptr) {
+    } else if (durations != nullptr) {
       const std::int64_t size = sizes[static_cast<std::size_t>(window)];
-      labels.push_back(duration_text(by_label->durations()[static_cast<std::size_t>(i / size)]));
+      labels.push_back(duration_text(durations->durations[static_cast<std::size_t>(i / size)]));
       if (size > 1) labels.back() += fmt::format("+{}", i % size);
     } else if (window >= 0) {
       const std::int64_t size = sizes[static_cast<std::size_t>(window)];

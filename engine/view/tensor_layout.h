@@ -12,6 +12,7 @@
 
 #include "engine/dataset/dataset.h"
 #include "engine/view/geometry.h"
+#include "engine/view/samples/joined_axes.h"
 #include "engine/view/spec.h"
 
 namespace batchfs {
@@ -26,6 +27,7 @@ struct TensorSource {
   const std::map<std::string, Positions>& selected;  // by dimension
   const std::vector<WindowDim>& windows;
   std::int64_t batch_size = 1;
+  JoinedAxes& joined;
 };
 
 struct TensorLayout {

@@ -1,0 +1,283 @@
+"""Several stores in one sample, against xarray and pandas: what xr.align, sel and merge_asof give."""
+
+import io
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+START = np.datetime64("2000-01-01", "ns")
+HOUR = np.timedelta64(1, "h")
+LATS, LONS = np.linspace(60, -60, 5), np.arange(6) * 60.0
+
+
+def write(path, dataset, version=3, chunks=None):
+    encoding = {name: {"chunks": tuple(min(n, (chunks or {}).get(d, n)) for d, n in zip(v.dims, v.shape))}
+                for name, v in dataset.data_vars.items() if v.ndim}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dataset.drop_encoding().to_zarr(path, zarr_format=version, encoding=encoding, consolidated=True)
+        return xr.open_zarr(path).load()
+
+
+def fields(seed, times, name, lats=LATS, lons=LONS):
+    values = np.random.default_rng(seed).standard_normal((len(times), len(lats), len(lons))).astype("f4")
+    return xr.Dataset({name: (("time", "lat", "lon"), values)}, {"time": times, "lat": lats, "lon": lons})
+
+
+def times_with_gaps(seed, count, step, gaps):
+    left = np.delete(np.arange(count), np.random.default_rng(seed).choice(count, gaps, replace=False))
+    return START + left * step * HOUR
+
+
+class Sources:
+    """Three stores: `anchor` (six-hourly, with gaps), `rain` (the same days, other gaps) and `static`."""
+
+    def __init__(self, batchfs, folder, version=3, seed=1):
+        self.batchfs, self.folder = batchfs, folder
+        self.stores, self.data = {}, {}
+        self.add("anchor", fields(seed, times_with_gaps(seed, 40, 6, 5), "t2m"), version, {"time": 4})
+        self.add("rain", fields(seed + 1, times_with_gaps(seed + 1, 50, 6, 12), "tp", LATS[::-1]), version,
+                 {"time": 7, "lat": 2})
+        static = xr.Dataset({"lsm": (("latitude", "lon"), np.arange(30, dtype="f4").reshape(5, 6))},
+                            {"latitude": LATS + 1e-6, "lon": LONS})
+        self.add("static", static, version, {"latitude": 2})
+
+    def add(self, name, dataset, version=3, chunks=None):
+        self.stores[name] = self.folder / f"{name}.zarr"
+        self.data[name] = write(self.stores[name], dataset, version, chunks)
+
+    def words(self, view, stores=None):
+        file = self.folder / "view.json"
+        file.write_text(json.dumps(view))
+        words = [self.stores["anchor"]]
+        for name in stores if stores is not None else [name for name in self.stores if name != "anchor"]:
+            words += ["--store", f"{name}={self.stores[name]}"]
+        return [*words, "--view", file]
+
+    def tensors(self, view, batch=0):
+        bytes_ = self.batchfs.bytes("batch", *self.words(view), "--batch", batch, "--format", "npz")
+        with np.load(io.BytesIO(bytes_), allow_pickle=False) as file:
+            return dict(file)
+
+    def samples(self, view):
+        plan = json.loads(self.batchfs.bytes("plan", *self.words(view), "--json"))
+        return plan["samples"], plan["dropped"]
+
+    def refusal(self, view, stores=None):
+        return self.batchfs.refusal("plan", *self.words(view, stores))
+
+
+@pytest.fixture(params=[2, 3], ids=["v2", "v3"])
+def sources(request, batchfs, tmp_path):
+    return Sources(batchfs, tmp_path, request.param, seed=request.param)
+
+
+def two(join, **more):
+    return {"sources": {"era5": {}, "rain": {"store": "rain", "join": {"lat": "exact"} | join},
+                        "static": {"store": "static", "join": {"latitude": {"as": "lat", "tolerance": 1e-4}}}},
+            "batch": 1000, "order": {"shuffle": "none"}} | more
+
+
+def test_exact_join_is_xr_align(sources):
+    view = two({"time": "exact"}, window={"time": 1}, tensors={
+        "x": {"variables": ["era5:t2m", "rain:tp", "static:lsm"], "stack": "channel", "broadcast": True},
+        "y": {"variables": ["t2m"]}})
+    a, b = xr.align(sources.data["anchor"], sources.data["rain"], join="inner")
+    made = sources.tensors(view)
+    assert made["x"].shape == (a.sizes["time"], 3, 1, 5, 6)
+    b = b.sel(lat=a.lat)
+    assert np.array_equal(made["x"][:, 0, 0], a.t2m.values)
+    assert np.array_equal(made["x"][:, 1, 0], b.tp.values)
+    assert (made["x"][:, 2, 0] == sources.data["static"].lsm.values).all()
+    assert np.array_equal(made["y"][:, 0], a.t2m.values)
+    samples, dropped = sources.samples(view)
+    assert samples == a.sizes["time"]
+    assert dropped["join"] == sources.data["anchor"].sizes["time"] - samples
+
+
+@pytest.mark.parametrize("size,offsets", [(2, [0]), (3, [-1, 0, 2]), (1, [-2, 1])])
+def test_windows_that_need_a_missing_label_are_no_samples(sources, size, offsets):
+    view = two({"time": "exact"}, window={"time": {"size": size, "stride": 1}}, tensors={
+        "x": {"variables": ["t2m"]}, "r": {"variables": ["rain:tp"], "offsets": {"time": offsets}}})
+    anchor, rain = sources.data["anchor"], sources.data["rain"]
+    places = rain.get_index("time").get_indexer(anchor.get_index("time"))
+    starts = [s for s in range(anchor.sizes["time"])
+              if all(0 <= s + o and s + o + size <= len(places) for o in [0, *offsets])
+              and all(places[s + o + k] >= 0 for o in offsets for k in range(size))]
+    made = sources.tensors(view)
+    wanted = [rain.tp.values[[places[s + o + k] for o in offsets for k in range(size)]][:, ::-1] for s in starts]
+    assert np.array_equal(made["r"], np.stack(wanted))
+    assert np.array_equal(made["x"], np.stack([anchor.t2m.values[s:s + size] for s in starts]))
+
+
+@pytest.mark.parametrize("pick,method,direction",
+                         [("last", "pad", "backward"), ("next", "backfill", "forward"),
+                          ("nearest", "nearest", None)])
+@pytest.mark.parametrize("tolerance", ["3h", "20h", None])
+def test_picks_are_those_of_xarray_and_pandas(sources, pick, method, direction, tolerance):
+    days = START + np.sort(np.random.default_rng(3).choice(90, 25, replace=False)) * np.timedelta64(185, "m") * 2
+    sources.add("sst", fields(9, days[::-1], "sst"), chunks={"time": 3})
+    join = {"pick": pick} | ({"tolerance": tolerance} if tolerance else {})
+    anchor = sources.data["anchor"].get_index("time")
+    by_time = sources.data["sst"].sortby("time")
+    places = by_time.get_index("time").get_indexer(anchor, method=method,
+                                                   tolerance=pd.Timedelta(tolerance) if tolerance else None)
+    if direction is not None:
+        merged = pd.merge_asof(pd.DataFrame({"time": anchor}),
+                               pd.DataFrame({"time": by_time.time.values, "place": np.arange(len(days))}),
+                               on="time", direction=direction,
+                               tolerance=pd.Timedelta(tolerance) if tolerance else None)
+        assert np.array_equal(places, merged["place"].fillna(-1).astype(int))
+    for missing in ("drop", "pad"):
+        view = {"sources": {"era5": {}, "sst": {"store": "sst", "join": {"time": join | {"missing": missing}}}},
+                "window": {"time": 1}, "batch": 1000, "variables": ["t2m", "sst:sst"]}
+        made = sources.tensors(view)["sst:sst"][:, 0]
+        values = by_time.sst.values[places]
+        values[places < 0] = np.nan
+        assert np.array_equal(made, values[places >= 0] if missing == "drop" else values, equal_nan=True)
+
+
+def test_durations_are_looked_up_in_the_sources_own_labels(sources):
+    half_hours = START + np.arange(600) * np.timedelta64(30, "m")
+    half_hours = np.delete(half_hours, [100, 333])
+    sources.add("imerg", fields(11, half_hours, "precipitation"), chunks={"time": 24})
+    offsets = ["-330min", "-30min", "0min", "30min"]
+    view = {"sources": {"era5": {}, "imerg": {"store": "imerg", "join": {"time": "exact"}}},
+            "window": {"time": {"size": 2, "stride": 1}}, "batch": 1000, "tensors": {
+                "x": {"variables": ["t2m"]},
+                "rain": {"variables": ["imerg:precipitation"], "offsets": {"time": offsets}}}}
+    anchor, imerg = sources.data["anchor"], sources.data["imerg"]
+    own = imerg.get_index("time")
+    starts, wanted = [], []
+    for s in range(anchor.sizes["time"] - 1):
+        labels = [anchor.time.values[s + k] + np.timedelta64(pd.Timedelta(o)) for o in offsets for k in range(2)]
+        places = own.get_indexer(pd.DatetimeIndex(labels))
+        if (places >= 0).all():
+            starts.append(s)
+            wanted.append(imerg.precipitation.values[places])
+    made = sources.tensors(view)
+    assert len(starts) > 5
+    assert np.array_equal(made["rain"], np.stack(wanted))
+    assert np.array_equal(made["x"], np.stack([anchor.t2m.values[s:s + 2] for s in starts]))
+    stacked = view | {"tensors": {"both": {"variables": ["t2m", "imerg:precipitation"], "stack": "channel",
+                                           "dims": ["channel", "lat", "lon"], "offsets": {"time": ["-6h", "0h"]}}}}
+    made = sources.tensors(stacked)["both"]
+    schema = json.loads(sources.batchfs.bytes("plan", *sources.words(stacked), "--json"))
+    assert made.shape[1:] == (8, 5, 6) and schema["samples"] == len(made)
+
+
+def test_a_dimension_of_another_source_alone(sources):
+    levels = xr.Dataset({"z": (("time", "level", "lat", "lon"),
+                               np.random.default_rng(2).standard_normal((60, 3, 5, 6)).astype("f4"))},
+                        {"time": START + np.arange(60) * 6 * HOUR, "level": [500, 700, 850], "lat": LATS, "lon": LONS})
+    sources.add("upper", levels, chunks={"time": 5, "level": 1})
+    view = {"sources": {"era5": {}, "upper": {"store": "upper", "join": {"time": "exact"}}},
+            "select": {"level": [850, 500]}, "window": {"time": 1}, "batch": 1000, "tensors": {
+                "x": {"variables": ["t2m", "upper:z"], "stack": "channel"}}}
+    made = sources.tensors(view)["x"][:, :, 0]
+    a, b = xr.align(sources.data["anchor"], sources.data["upper"], join="inner", exclude=["level"])
+    b = b.sel(level=[850, 500])
+    assert np.array_equal(made[:, 0], a.t2m.values)
+    assert np.array_equal(made[:, 1:], b.z.values)
+
+
+def test_groups_of_the_first_store_are_sources_too(batchfs, tmp_path):
+    sources = Sources(batchfs, tmp_path)
+    path = sources.stores["anchor"]
+    extra = fields(21, START + np.arange(9) * 24 * HOUR, "rain")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        extra.to_zarr(path, group="daily", mode="a", consolidated=False, zarr_format=3)
+        import zarr
+        zarr.consolidate_metadata(path)
+    view = {"sources": {"era5": {}, "day": {"group": "daily", "join": {"time": {"pick": "last"}}}},
+            "window": {"time": 1}, "batch": 1000, "variables": ["t2m", "day:rain"]}
+    made = sources.tensors(view)["day:rain"][:, 0]
+    wanted = extra.rain.sel(time=sources.data["anchor"].time, method="pad")
+    assert np.array_equal(made, wanted.values)
+
+
+def test_statistics_are_of_what_samples_reach(sources):
+    view = two({"time": "exact"}, window={"time": 1}, variables=["t2m", "rain:tp"])
+    a, b = xr.align(sources.data["anchor"], sources.data["rain"], join="inner")
+    found = json.loads(sources.batchfs.bytes("statistics", *sources.words(view), "--json"))["variables"]
+    for name, values in (("t2m", a.t2m), ("rain:tp", b.tp)):
+        values = values.values.astype("f8")
+        assert found[name]["count"] == values.size
+        np.testing.assert_allclose([found[name]["mean"], found[name]["std"]], [values.mean(), values.std()], rtol=1e-9)
+    view["normalize"] = {"method": "zscore", "statistics": {"variables": found}}
+    made = sources.tensors(view)["rain:tp"]
+    np.testing.assert_allclose(made.mean(), 0, atol=1e-6)
+
+
+def test_missing_values_of_any_source_are_skipped(sources):
+    rain = sources.data["rain"].copy(deep=True)
+    rain.tp[[3, 20], 1, 2] = np.nan
+    sources.add("holes", rain)
+    view = {"sources": {"era5": {}, "holes": {"store": "holes", "join": {"time": "exact", "lat": "exact"}}},
+            "window": {"time": 1}, "batch": 1000, "missing": {"nan": "skip"}, "variables": ["t2m", "holes:tp"]}
+    a, b = xr.align(sources.data["anchor"], sources.data["holes"], join="inner")
+    keep = ~np.isnan(b.tp.values).any((1, 2))
+    assert np.array_equal(sources.tensors(view)["t2m"][:, 0], a.t2m.values[keep])
+
+
+def test_a_shuffled_epoch_has_each_sample_once(sources):
+    for order in ({"shuffle": "global", "seed": 4}, {"shuffle": "block", "seed": 4}):
+        view = two({"time": "exact"}, window={"time": 1}, variables=["t2m", "rain:tp"], order=order)
+        a, b = xr.align(sources.data["anchor"], sources.data["rain"], join="inner")
+        made = sources.tensors(view)
+        number = {v.tobytes(): i for i, v in enumerate(a.t2m.values)}
+        found = [number[v[0].tobytes()] for v in made["t2m"]]
+        assert sorted(found) == list(range(a.sizes["time"]))
+        assert np.array_equal(made["rain:tp"][:, 0], b.sel(lat=a.lat).tp.values[found])
+
+
+def test_provenance_names_the_source(sources):
+    view = two({"time": "exact"}, window={"time": 1}, variables=["t2m", "rain:tp"], batch=2)
+    text = sources.batchfs.bytes("batch", *sources.words(view), "--format", "json")
+    chunks = json.loads(text)["chunks"]
+    assert any(name.startswith("rain:tp/") for name in chunks)
+    assert any(name.startswith("t2m/") for name in chunks)
+
+
+def test_refusals_are_one_line_that_says_what_to_do(sources):
+    def refused(changes, stores=None, **more):
+        view = two({"time": "exact"}, window={"time": 1}, variables=["t2m", "rain:tp"]) | more
+        view["sources"] = view["sources"] | changes
+        return sources.refusal(view, stores)
+
+    assert "add --store rain=URL" in refused({}, stores=["static"])
+    text = refused({"rain": {"store": "rain", "join": {"lat": "exact"}}})
+    assert "'time' is another dimension than in 'era5'" in text and '"join": {"time": "exact"}' in text
+    late = fields(1, START + np.arange(5) * 6 * HOUR + np.timedelta64(3650, "D"), "tp")
+    sources.add("late", late)
+    text = refused({"late": {"store": "late", "join": {"time": "exact"}}}, variables=["late:tp"])
+    assert "no label is in both" in text and "2000-01-0" in text and "2009-12-29" in text
+    doubled = fields(1, np.repeat(START + np.arange(3) * 6 * HOUR, 2), "tp")
+    sources.add("doubled", doubled)
+    text = refused({"doubled": {"store": "doubled", "join": {"time": {"pick": "last"}}}}, variables=["doubled:tp"])
+    assert "'time' of 'doubled' has the label 2000-01-01" in text and "twice, at positions 0 and 1" in text
+    calendar = xr.Dataset({"tp": (("time",), np.zeros(3))}, {"time": ("time", [0, 1, 2], {
+        "units": "days since 2000-01-01", "calendar": "360_day"})})
+    sources.stores["calendar"] = sources.folder / "calendar.zarr"
+    calendar.to_zarr(sources.stores["calendar"], consolidated=False)
+    text = refused({"calendar": {"store": "calendar", "join": {"time": "exact"}}}, variables=["calendar:tp"])
+    assert "of the calendar 360_day" in text
+    assert "no variable 'rain:pt', did you mean 'rain:tp'?" in refused({}, variables=["rain:pt"])
+    assert "has no dimension 'tim'" in refused({"rain": {"store": "rain", "join": {"tim": "exact"}}})
+    assert "'asof' is none of exact, nearest, last, next" in refused({"rain": {"store": "rain", "join": {"time": "asof"}}})
+    assert "not by URL" in refused({"rain": {"store": "s3://bucket/b.zarr"}})
+    assert "no \"join\" itself" in refused({"era5": {"join": {"time": "exact"}}})
+    assert "lacks 1 of 5 labels of 'lat'" in refused(
+        {"half": {"store": "half", "join": {"time": "exact", "lat": "exact"}}}, variables=["t2m", "half:tp"],
+        **({} if sources.add("half", sources.data["rain"].isel(lat=slice(0, 4))) else {}))
+    assert "has no fixed length" in refused({}, tensors={
+        "r": {"variables": ["rain:tp"], "offsets": {"time": ["1mo"]}}})
+    assert "grids that nest are not supported yet" in refused({"rain": {"store": "rain", "join": {"lat": {"ratio": 4}}}})
+    assert "are not supported yet" in refused({"rain": {"stores": ["a", "b"], "concat": "time"}})
+    assert "has no \"group\": name the \"group\" in a source" in refused({}, group="/")
+    assert "tolerance" in refused({"rain": {"store": "rain", "join": {"time": {"pick": "last", "tolerance": 3}}}})
