@@ -1,7 +1,10 @@
 """Several stores in one sample, against xarray and pandas: what xr.align, sel and merge_asof give."""
 
+import functools
+import http.server
 import io
 import json
+import threading
 import warnings
 
 import numpy as np
@@ -281,3 +284,94 @@ def test_refusals_are_one_line_that_says_what_to_do(sources):
     assert "are not supported yet" in refused({"rain": {"stores": ["a", "b"], "concat": "time"}})
     assert "has no \"group\": name the \"group\" in a source" in refused({}, group="/")
     assert "tolerance" in refused({"rain": {"store": "rain", "join": {"time": {"pick": "last", "tolerance": 3}}}})
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_stores_and_windows(batchfs, tmp_path, seed):
+    """Windows of any size, stride, edge and circle over random labels: numpy finds each element by its label."""
+    rng = np.random.default_rng(seed)
+    count, lons = int(rng.integers(8, 40)), int(rng.choice([4, 6, 8]))
+    sources = Sources(batchfs, tmp_path)
+    anchor = fields(seed, START + np.sort(rng.choice(60, count, replace=False)) * HOUR, "t2m", LATS, np.arange(lons) * 360.0 / lons)
+    own = rng.permutation(np.union1d(rng.choice(60, 45, replace=False), [0, 59]))
+    lon_order, lat_order = rng.permutation(lons), rng.permutation(len(LATS))
+    other = fields(seed + 100, START + own * HOUR, "tp", LATS[lat_order], anchor.lon.values[lon_order])
+    sources.add("a", anchor, chunks={"time": int(rng.integers(1, 9)), "lon": 3})
+    sources.add("b", other, chunks={"time": int(rng.integers(1, 9)), "lat": 2, "lon": int(rng.integers(1, 5))})
+    sources.stores["anchor"] = sources.stores.pop("a")
+    pads = bool(rng.integers(2))
+    size, stride = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    edge = "pad" if rng.integers(2) else "drop"
+    lon_size, offsets = int(rng.integers(1, lons + 1)), sorted(rng.choice(4, int(rng.integers(1, 3)), replace=False).tolist())
+    view = {"sources": {"a": {}, "b": {"store": "b", "join": {
+                "time": {"pick": "exact", "missing": "pad" if pads else "drop"}, "lat": "exact", "lon": "exact"}}},
+            "select": {"lat": [float(v) for v in LATS[rng.permutation(len(LATS))[:3]]]},
+            "window": {"time": {"size": size, "stride": stride, "edge": edge},
+                       "lon": {"size": lon_size, "stride": 2, "wrap": True}},
+            "tensors": {"x": {"variables": ["t2m"]}, "y": {"variables": ["b:tp"], "offsets": {"time": offsets}}},
+            "batch": 100000}
+    by_label = {(t, la, lo): v for t, row in zip(other.time.values, other.tp.values)
+                for la, line in zip(other.lat.values, row) for lo, v in zip(other.lon.values, line)}
+    times, lats, all_lons = anchor.time.values, view["select"]["lat"], anchor.lon.values
+    wanted = []
+    room = count - size - max(offsets)
+    whole = list(range(0, room + 1, stride))
+    after = whole[-1] + stride if whole else 0
+    if edge == "pad" and (not whole or whole[-1] < room) and after + max(offsets) < count:
+        whole.append(after)
+    for start in whole:
+        needed = [p for o in offsets for p in range(start + o, start + o + size) if p < count]
+        if not pads and not all((times[p], lats[0], all_lons[0]) in by_label for p in needed):
+            continue
+        for west in range(0, lons, 2):
+            wanted.append([[[by_label.get((times[p], la, all_lons[(west + k) % lons]), np.nan) if p < count else np.nan
+                             for k in range(lon_size)] for la in lats]
+                           for o in offsets for p in range(start + o, start + o + size)])
+    if not wanted:
+        assert "no sample is left" in sources.refusal(view, ["b"]) or "no window of" in sources.refusal(view, ["b"])
+        return
+    made = sources.tensors(view)["y"]
+    assert np.array_equal(made, np.array(wanted, "f4"), equal_nan=True)
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A web server of the folder: the URL of a store in it."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    handler.log_message = lambda *arguments: None
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield lambda name: f"http://127.0.0.1:{server.server_port}/{name}.zarr"
+    server.shutdown()
+
+
+def test_a_remote_store_beside_a_local_one(batchfs, tmp_path, served):
+    sources = Sources(batchfs, tmp_path)
+    sources.stores |= {"rain": served("rain"), "static": served("static")}
+    view = two({"time": "exact"}, window={"time": 1}, variables=["t2m", "rain:tp", "static:lsm"])
+    a, b = xr.align(sources.data["anchor"], sources.data["rain"], join="inner")
+    made = sources.tensors(view)
+    assert np.array_equal(made["t2m"][:, 0], a.t2m.values)
+    assert np.array_equal(made["rain:tp"][:, 0], b.sel(lat=a.lat).tp.values)
+    assert np.array_equal(made["static:lsm"][0], sources.data["static"].lsm.values)
+    cache = tmp_path / "cache"
+    text = batchfs.bytes("warm", *sources.words(view), "--cache-dir", cache).decode()
+    assert text and any(cache.rglob("*"))
+    assert np.array_equal(made["rain:tp"], np.load(io.BytesIO(batchfs.bytes(
+        "batch", *sources.words(view), "--cache-dir", cache, "--format", "npz")))["rain:tp"])
+
+
+def test_check_says_to_check_each_store(sources):
+    view = two({"time": "exact"}, window={"time": 1}, variables=["t2m", "rain:tp"])
+    text = sources.batchfs.refusal("check", *sources.words(view))
+    assert f"one store is checked at a time: batchfs check {sources.stores['rain']}" in text
+
+
+def test_a_split_needs_a_gap_for_durations(sources):
+    view = two({"time": "exact"}, window={"time": 1}, tensors={
+        "x": {"variables": ["t2m"]}, "y": {"variables": ["rain:tp"], "offsets": {"time": ["-6h", "0h"]}}},
+        split={"parts": {"train": "rest", "val": [{"time": {"from": "2000-01-08"}}]}})
+    assert "give a \"gap\" along 'time'" in sources.refusal(view)
+    view["split"]["gap"] = {"time": "12h"}
+    plan = json.loads(sources.batchfs.bytes("plan", *sources.words(view), "--json"))
+    assert plan["parts"]["train"]["samples"] > 0 and plan["parts"]["val"]["samples"] > 0
