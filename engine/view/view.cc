@@ -246,8 +246,14 @@ void View::check_normalized_names() const {
 
 std::vector<std::string> View::default_variables(const std::vector<std::string>& dims) const {
   std::vector<std::string> names, others;
+  // Of several sources, those that the view names in another place are no variables by that.
+  const auto sources = spec_.document.find("sources");
   for (const Variable& variable : dataset_->variables()) {
     if (variable.is_coordinate) continue;
+    if (const std::size_t colon = variable.name.find(':');
+        sources != spec_.document.end() && colon != std::string::npos &&
+        sources->contains(variable.name.substr(0, colon)))
+      continue;
     others.push_back(variable.name);
     const bool has_all = std::all_of(dims.begin(), dims.end(), [&](const std::string& dim) {
       return std::find(variable.dims.begin(), variable.dims.end(), dim) != variable.dims.end();

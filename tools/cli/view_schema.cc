@@ -283,6 +283,7 @@ std::string_view view_schema() {
     }
   },
   "additionalProperties": false,
+  "dependentSchemas": {"sources": {"properties": {"group": false, "level": false, "xbatcher": false}}},
   "oneOf": [
     {"required": ["window"]},
     {"required": ["xbatcher"], "properties": {"batch": false, "tensors": false, "split": false}}

@@ -11,7 +11,7 @@
 namespace batchfs {
 
 JoinLabels::JoinLabels(const Dataset::Index& index) {
-  constexpr std::int64_t kMaxLabels = INT64_C(1) << 27;
+  constexpr std::int64_t kMaxLabels = INT64_C(1) << 24;
   const NdArray& labels = index.values;
   const std::int64_t size = labels.shape[0];
   if (size > kMaxLabels)

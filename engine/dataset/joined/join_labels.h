@@ -19,7 +19,7 @@ class JoinLabels {
  public:
   enum class Form : std::uint8_t { times, lengths_of_time, whole_numbers, numbers, texts };
 
-  /// Throws not_supported for labels of another type, and for more than 2^27.
+  /// Throws not_supported for labels of another type, and for more than 2^24.
   explicit JoinLabels(const Dataset::Index& index);
 
   Form form() const { return form_; }
