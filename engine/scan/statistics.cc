@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/dataset/joined/axis_join.h"
 #include "engine/dataset/labels.h"
 #include "engine/scan/sweep.h"
 #include "engine/view/samples/reached.h"
@@ -481,6 +482,13 @@ std::vector<VariableStatistics> compute_statistics(Engine& engine, const Dataset
                         "of its parts are not supported; take them of a view without "
                         "\"split\"",
                         variable.name, variable.dims[d]));
+    for (std::size_t d = 0; d < variable.dims.size(); ++d)
+      if (const AxisJoin* join = variable.join_along(d);
+          join != nullptr && join->ratio() > 1 &&
+          std::count(per.begin(), per.end(), variable.dims[d]) > 0)
+        throw Error(ErrorCode::not_supported,
+                    fmt::format("no numbers for each '{}': '{}' has {} positions for each of it",
+                                variable.dims[d], variable.name, join->ratio()));
     if (!type.is_float() && !type.is_integer()) continue;
     passes.push_back(std::make_unique<VariablePass>(view, v, part, per, tendency));
     all += passes.back()->sweep().pieces();

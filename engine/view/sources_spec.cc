@@ -44,12 +44,17 @@ JoinedSource::Join parse_join(const std::string& dim, const JsonRef& json) {
     join.rule.pick = parse_pick(json);
     return join;
   }
-  if (const auto ratio = json.find("ratio"))
-    throw ratio->error(
-        "grids that nest are not supported yet; coarsen the finer one, or repeat "
-        "the coarser one, in a store of its own",
-        ErrorCode::not_supported);
-  json.allow_only({"pick", "tolerance", "missing", "as"});
+  json.allow_only({"pick", "tolerance", "missing", "as", "ratio"});
+  if (const auto ratio = json.find("ratio")) {
+    for (const char* key : {"pick", "tolerance"})
+      if (const auto other = json.find(key))
+        throw other->error("it does not go with \"ratio\", whose grids must nest");
+    if (!ratio->is_number() || ratio->number() < 2)
+      throw ratio->error(
+          "expected a whole number from 2 on: cells of a finer grid for each of the "
+          "first source; of a coarser one \"pick\": \"nearest\" repeats the cells");
+    join.rule.ratio = ratio->integer(2, 4096);
+  }
   if (const auto pick = json.find("pick")) join.rule.pick = parse_pick(*pick);
   if (const auto tolerance = json.find("tolerance")) parse_tolerance(*tolerance, join.rule);
   if (join.rule.pick == JoinRule::Pick::exact && join.rule.duration)

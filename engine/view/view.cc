@@ -159,7 +159,7 @@ void View::check_joined(const Variable& variable, std::size_t d, const Positions
   const Positions& all = selected(dim);
   std::int64_t missing = 0, first = -1;
   for (std::int64_t i = 0; i < stored.size(); ++i)
-    if (stored[i] == Positions::kNone && missing++ == 0) first = all[i];
+    if (stored[i] == Positions::kNone && missing++ == 0) first = all[i / join->ratio()];
   throw Error(
       ErrorCode::invalid_argument,
       fmt::format("{}: '{}' lacks {} of {} labels of '{}', the first is {}; select others, "

@@ -72,8 +72,7 @@ Json View::variable_json(const VariablePlacement& placement, const TensorSpec& t
     } else if (axis.offsets != std::vector<std::int64_t>{0}) {
       offsets[variable.dims[d]] = axis.offsets;
     }
-    const auto own =
-        std::find(tensor.dims.begin(), tensor.dims.end(), tensor_dim(variable.dims[d]));
+    const auto own = std::find(tensor.dims.begin(), tensor.dims.end(), tensor_dim(variable, d));
     const bool in_stack =
         own == tensor.dims.end() || own - tensor.dims.begin() == tensor.stack_axis;
     if (tensor.stack_axis >= 0 && in_stack && !axis.selected.drops_dim())

@@ -280,7 +280,6 @@ def test_refusals_are_one_line_that_says_what_to_do(sources):
         **({} if sources.add("half", sources.data["rain"].isel(lat=slice(0, 4))) else {}))
     assert "has no fixed length" in refused({}, tensors={
         "r": {"variables": ["rain:tp"], "offsets": {"time": ["1mo"]}}})
-    assert "grids that nest are not supported yet" in refused({"rain": {"store": "rain", "join": {"lat": {"ratio": 4}}}})
     assert "are not supported yet" in refused({"rain": {"stores": ["a", "b"], "concat": "time"}})
     assert "has no \"group\": name the \"group\" in a source" in refused({}, group="/")
     assert "tolerance" in refused({"rain": {"store": "rain", "join": {"time": {"pick": "last", "tolerance": 3}}}})
@@ -359,6 +358,85 @@ def test_a_remote_store_beside_a_local_one(batchfs, tmp_path, served):
     assert text and any(cache.rglob("*"))
     assert np.array_equal(made["rain:tp"], np.load(io.BytesIO(batchfs.bytes(
         "batch", *sources.words(view), "--cache-dir", cache, "--format", "npz")))["rain:tp"])
+
+
+def grids(sources, ratio=3):
+    """A coarse grid and one of `ratio` times its resolution, stored from north to south, with a border more."""
+    y, x = np.arange(6) * 3.0, np.arange(8) * 3.0 + 100
+    fine_y = (np.arange(-1, 6 * ratio + 1) - (ratio - 1) / 2) * 3.0 / ratio
+    fine_x = (np.arange(8 * ratio) - (ratio - 1) / 2) * 3.0 / ratio + 100
+    times = START + np.arange(5) * 6 * HOUR
+    rng = np.random.default_rng(5)
+    for name, variable, ys, xs, chunks in (("coarse", "t", y, x, {"y": 4}), ("fine", "u", fine_y[::-1], fine_x, {"y": 5, "x": 7})):
+        values = rng.standard_normal((5, len(ys), len(xs))).astype("f4")
+        sources.add(name, xr.Dataset({variable: (("time", "y", "x"), values)}, {"time": times, "y": ys, "x": xs}), chunks=chunks)
+    sources.stores["anchor"] = sources.stores.pop("coarse")
+    return y, x, sources.data["fine"].u.sel(y=fine_y[1:-1]).values
+
+
+@pytest.mark.parametrize("ratio", [2, 3, 4])
+@pytest.mark.parametrize("size,stride,wrap,offsets", [(2, 2, False, [0]), (3, 1, False, [0]), (2, 1, False, [-1, 0, 2]),
+                                                      (3, 2, True, [0])])
+def test_patches_of_nested_grids(batchfs, tmp_path, ratio, size, stride, wrap, offsets):
+    sources = Sources(batchfs, tmp_path)
+    _, _, fine = grids(sources, ratio)
+    join = {"y": {"ratio": ratio}, "x": {"ratio": ratio}}
+    view = {"sources": {"c": {}, "f": {"store": "fine", "join": join}}, "batch": 10000,
+            "window": {"time": 1, "y": size, "x": {"size": size, "stride": stride, "wrap": wrap}},
+            "tensors": {"lo": {"variables": ["t"]}, "hi": {"variables": ["f:u"], "offsets": {"x": offsets}}}}
+    made = sources.tensors(view)
+    coarse = sources.data["coarse"].t.values
+    low, high = [], []
+    for t in range(5):
+        for y in range(0, 6 - size + 1, size):
+            for x in range(0, 8, stride):
+                if not wrap and not all(0 <= x + o and x + o + size <= 8 for o in [0, *offsets]):
+                    continue
+                low.append(coarse[t:t + 1, y:y + size].take(np.arange(x, x + size) % 8, 2))
+                columns = [(x + o) * ratio + k for o in offsets for k in range(size * ratio)]
+                high.append(fine[t:t + 1, y * ratio:(y + size) * ratio].take(np.array(columns) % (8 * ratio), 2))
+    assert np.array_equal(made["lo"], np.stack(low))
+    assert np.array_equal(made["hi"], np.stack(high))
+
+
+def test_whole_nested_grids_selections_and_finer_times(batchfs, tmp_path):
+    sources = Sources(batchfs, tmp_path)
+    y, x, fine = grids(sources)
+    hours = START + np.arange(5 * 6) * HOUR
+    sources.add("hourly", xr.Dataset({"p": (("time",), np.arange(30.0))}, {"time": hours}), chunks={"time": 4})
+    static = xr.Dataset({"m": (("time",), np.arange(5.0).astype("f4"))}, {"time": START + np.arange(5) * 6 * HOUR})
+    sources.add("one", static)
+    view = {"sources": {"c": {}, "f": {"store": "fine", "join": {"y": {"ratio": 3}, "x": {"ratio": 3}}},
+                        "h": {"store": "hourly", "join": {"time": {"ratio": 6}}}, "o": {"store": "one"}},
+            "select": {"y": [float(y[4]), float(y[1])]}, "window": {"time": {"size": 2, "stride": 1}}, "batch": 10,
+            "tensors": {"hi": {"variables": ["f:u", "o:m"], "stack": "channel", "broadcast": True,
+                               "dims": ["channel", "time", "y", "x"]},
+                        "p": {"variables": ["h:p"]}}, "missing": {"nan": "skip"}}
+    made = sources.tensors(view)
+    rows = np.r_[12:15, 3:6]
+    for s in range(4):
+        assert np.array_equal(made["hi"][s, 0], fine[s:s + 2][:, rows])
+        assert (made["hi"][s, 1] == np.arange(s, s + 2)[:, None, None]).all()
+        assert np.array_equal(made["p"][s], np.arange(s * 6, s * 6 + 12))
+    schema = json.loads(batchfs.bytes("plan", *sources.words(view), "--json"))
+    assert schema["tensors"][0]["dims"] == ["sample", "channel", "time", "f:y", "f:x"]
+    found = json.loads(batchfs.bytes("statistics", *sources.words(view | {"variables": ["f:u"], "tensors": {
+        "hi": {"variables": ["f:u"]}}}), "--json"))["variables"]["f:u"]
+    np.testing.assert_allclose(found["mean"], fine[:, rows].astype("f8").mean(), rtol=1e-9)
+    view["tensors"]["hi"]["variables"] = ["f:u", "t"]
+    assert "have grids of different resolution along 'y'; give them tensors of their own" in sources.refusal(view)
+
+
+def test_grids_that_do_not_nest_are_refused(batchfs, tmp_path):
+    sources = Sources(batchfs, tmp_path)
+    grids(sources, 2)
+    view = {"sources": {"c": {}, "f": {"store": "fine", "join": {"y": {"ratio": 3}, "x": {"ratio": 2}}}},
+            "window": {"time": 1}, "variables": ["t", "f:u"]}
+    text = sources.refusal(view)
+    assert "sources.f.join.y: the grids do not nest: in the cell of 'y' of 'c' at position" in text
+    view["sources"]["f"]["join"]["y"] = {"ratio": 2}
+    view["select"] = {"x": float(sources.data["coarse"].x[2])}
+    assert "write it as a list, which keeps the dimension" in sources.refusal(view)
 
 
 def test_check_says_to_check_each_store(sources):

@@ -309,8 +309,10 @@ std::string_view view_schema() {
             "pick": {"$ref": "#/$defs/pick"},
             "tolerance": {"anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/$defs/duration"}], "description": "How far away the label may be, included"},
             "missing": {"enum": ["drop", "pad"], "description": "Windows that need a label without a match: no samples, or padded"},
+            "ratio": {"type": "integer", "minimum": 2, "maximum": 4096, "description": "Cells of a finer grid for each cell of the first source"},
             "as": {"type": "string", "description": "The dimension of the first source, if it has another name"}
           },
+          "dependentSchemas": {"ratio": {"properties": {"pick": false, "tolerance": false}}},
           "additionalProperties": false
         }
       ]

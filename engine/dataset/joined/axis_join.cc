@@ -1,6 +1,7 @@
 #include "engine/dataset/joined/axis_join.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -83,6 +84,18 @@ class Matcher {
   const JoinRule& rule_;
 };
 
+/// Labels less `base`, by position.
+std::vector<long double> distances(const JoinLabels& labels, long double base) {
+  std::vector<long double> result;
+  std::visit(
+      [&](const auto& values) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(values)>, std::vector<std::string>>)
+          for (const auto& value : values) result.push_back(static_cast<long double>(value) - base);
+      },
+      labels.values());
+  return result;
+}
+
 }  // namespace
 
 AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& rule,
@@ -143,24 +156,84 @@ AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& 
   if (!of_time) anchor_ = own_ = nullptr;  // never asked for again
 }
 
+/// Each of the first source's positions is a cell, a time its beginning and another label its
+/// middle, which holds as many cells of the source.
+std::vector<std::int64_t> AxisJoin::cells(std::int64_t nanoseconds) const {
+  const auto fail = [this](const std::string& why) {
+    return Error(ErrorCode::invalid_argument, path_ + ": " + why);
+  };
+  if (anchor_->form() == JoinLabels::Form::texts) throw fail("texts have no cells");
+  std::vector<long double> anchor = distances(*anchor_, 0);
+  const long double base = anchor.empty() ? 0 : anchor.front();
+  for (long double& label : anchor) label -= base;
+  const auto count = static_cast<std::int64_t>(anchor.size());
+  if (count < 2)
+    throw fail(fmt::format("'{}' of '{}' has no step: a ratio needs two labels", anchor_dim_,
+                           anchor_source_));
+  constexpr long double kTolerance = 1e-3L;  // of a step
+  const long double step = anchor.back() / static_cast<long double>(count - 1);
+  for (std::int64_t i = 0; i < count; ++i)
+    if (!anchor_->is_label(i) ||
+        !(std::fabs(anchor[static_cast<std::size_t>(i)] - static_cast<long double>(i) * step) <=
+          kTolerance * std::fabs(step)))
+      throw fail(
+          fmt::format("'{}' of '{}' is not evenly spaced at position {}, which a ratio needs",
+                      anchor_dim_, anchor_source_, i));
+  const long double fine = step / static_cast<long double>(rule_.ratio);
+  const long double slack = kTolerance * std::fabs(fine);
+  const bool begins = anchor_->form() == JoinLabels::Form::times;
+  const long double first =
+      (begins ? 0 : -static_cast<long double>(rule_.ratio - 1) / 2 * fine) + nanoseconds;
+  std::vector<long double> own;
+  const std::vector<long double> stored = distances(*own_, base);
+  for (const std::int64_t position : own_->order())
+    own.push_back(stored[static_cast<std::size_t>(position)]);
+  std::vector<std::int64_t> found(static_cast<std::size_t>(count * rule_.ratio), Positions::kNone);
+  if (own.empty()) return found;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const long double begin = anchor[static_cast<std::size_t>(i)] + first;
+    const long double end = begin + static_cast<long double>(rule_.ratio - 1) * fine;
+    if (std::min(begin, end) < own.front() - slack || std::max(begin, end) > own.back() + slack)
+      continue;  // not, or not all, of the source
+    for (std::int64_t j = 0; j < rule_.ratio; ++j) {
+      const long double wanted = begin + static_cast<long double>(j) * fine;
+      const auto next = std::lower_bound(own.begin(), own.end(), wanted - slack);
+      if (next == own.end() || *next > wanted + slack)
+        throw fail(fmt::format(
+            "the grids do not nest: in the cell of '{}' of '{}' at position {}, "
+            "{} from its label, '{}' of '{}' has no label",
+            anchor_dim_, anchor_source_, i,
+            static_cast<double>(wanted - anchor[static_cast<std::size_t>(i)]), own_dim_, source_));
+      found[static_cast<std::size_t>(i * rule_.ratio + j)] =
+          own_->order()[static_cast<std::size_t>(next - own.begin())];
+    }
+  }
+  return found;
+}
+
 Positions AxisJoin::match(std::int64_t nanoseconds) const {
   std::vector<std::int64_t> found(static_cast<std::size_t>(anchor_->size()), Positions::kNone);
   bool any = found.empty();
-  std::visit(
-      [&](const auto& wanted) {
-        using Values = std::decay_t<decltype(wanted)>;
-        using Value = typename Values::value_type;
-        const Matcher<Value> matcher(std::get<Values>(own_->values()), own_->order(), rule_);
-        for (std::size_t i = 0; i < found.size(); ++i) {
-          if (!anchor_->is_label(static_cast<std::int64_t>(i))) continue;
-          if constexpr (std::is_same_v<Value, __int128>)
-            found[i] = matcher.find(wanted[i] + nanoseconds);
-          else
-            found[i] = matcher.find(wanted[i]);
-          any = any || found[i] != Positions::kNone;
-        }
-      },
-      anchor_->values());
+  if (rule_.ratio > 1) {
+    found = cells(nanoseconds);
+    any = std::any_of(found.begin(), found.end(),
+                      [](std::int64_t position) { return position != Positions::kNone; });
+  } else
+    std::visit(
+        [&](const auto& wanted) {
+          using Values = std::decay_t<decltype(wanted)>;
+          using Value = typename Values::value_type;
+          const Matcher<Value> matcher(std::get<Values>(own_->values()), own_->order(), rule_);
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            if (!anchor_->is_label(static_cast<std::int64_t>(i))) continue;
+            if constexpr (std::is_same_v<Value, __int128>)
+              found[i] = matcher.find(wanted[i] + nanoseconds);
+            else
+              found[i] = matcher.find(wanted[i]);
+            any = any || found[i] != Positions::kNone;
+          }
+        },
+        anchor_->values());
   if (!any)
     throw Error(
         ErrorCode::invalid_argument,
@@ -179,15 +252,15 @@ Positions AxisJoin::shifted(std::int64_t nanoseconds) const {
   return match(nanoseconds);
 }
 
-Positions composed(const Positions& along, const Positions& selected) {
+Positions composed(const Positions& along, const Positions& selected, std::int64_t ratio) {
   if (selected.drops_dim()) {
     Positions one = Positions::one(along[selected[0]]);
     return one;
   }
   std::vector<std::int64_t> result;
-  result.reserve(static_cast<std::size_t>(selected.size()));
+  result.reserve(static_cast<std::size_t>(selected.size() * ratio));
   for (std::int64_t i = 0; i < selected.size(); ++i)
-    result.push_back(selected[i] == Positions::kNone ? Positions::kNone : along[selected[i]]);
+    for (std::int64_t j = 0; j < ratio; ++j) result.push_back(along[selected[i] * ratio + j]);
   return Positions::list(std::move(result));
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/dataset/dataset.h"
 #include "engine/dataset/joined/join_labels.h"
@@ -20,6 +21,9 @@ struct JoinRule {
   enum class Pick : std::uint8_t { exact, nearest, last, next } pick = Pick::exact;
   std::optional<double> distance;        // tolerance, of numbers; inclusive
   std::optional<std::int64_t> duration;  // the same, of times: nanoseconds
+  /// Positions of the source for each of the first one's, in whose direction they come: cells of a
+  /// finer grid. With `pick` exact, and without tolerance.
+  std::int64_t ratio = 1;
   bool pads = false;  // values without a match are padding; else windows with them are no samples
 };
 
@@ -37,8 +41,10 @@ class AxisJoin {
   /// for labels that occur twice or cannot be compared, and where no label has a match.
   AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& rule, std::string path);
 
-  /// By position of the anchor's dimension; Positions::kNone where there is nothing.
+  /// By position of the anchor's dimension, ratio() of them for each; Positions::kNone where there
+  /// is nothing.
   const Positions& positions() const { return positions_; }
+  std::int64_t ratio() const { return rule_.ratio; }
   bool pads() const { return rule_.pads; }
   const std::string& source() const { return source_; }
   const std::string& path() const { return path_; }
@@ -49,6 +55,7 @@ class AxisJoin {
 
  private:
   Positions match(std::int64_t nanoseconds) const;
+  std::vector<std::int64_t> cells(std::int64_t nanoseconds) const;
 
   const std::string source_, anchor_source_, anchor_dim_, own_dim_, path_;
   const JoinRule rule_;
@@ -56,7 +63,8 @@ class AxisJoin {
   Positions positions_ = Positions::range(0, 0);
 };
 
-/// The positions of an array for those of a selection.
-Positions composed(const Positions& along, const Positions& selected);
+/// The positions of an array for those of a selection, `ratio` for each. Precondition: with a
+/// ratio, the selection keeps the dimension.
+Positions composed(const Positions& along, const Positions& selected, std::int64_t ratio = 1);
 
 }  // namespace batchfs

@@ -13,11 +13,18 @@ const Positions& JoinedAxes::along(const Variable& variable, std::size_t d,
   const std::string& dim = variable.dims[d];
   const AxisJoin* join = variable.join_along(d);
   if (join == nullptr) return selected_.at(dim);
+  if (join->ratio() > 1 && selected_.at(dim).drops_dim())
+    throw Error(
+        ErrorCode::not_supported,
+        fmt::format("{}: \"select\" takes one position of '{}', which are {} of '{}'; write "
+                    "it as a list, which keeps the dimension",
+                    join->path(), dim, join->ratio(), join->source()));
   const auto key = std::tuple(join, dim, nanoseconds);
   const std::lock_guard lock(mutex_);
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
-  return known_.emplace(key, composed(join->shifted(nanoseconds), selected_.at(dim))).first->second;
+  return known_.emplace(key, composed(join->shifted(nanoseconds), selected_.at(dim), join->ratio()))
+      .first->second;
 }
 
 void JoinedAxes::add_lacking(const TensorDefinition& tensor, const std::string& dim, bool circle,
@@ -40,9 +47,10 @@ void JoinedAxes::add_lacking(const TensorDefinition& tensor, const std::string& 
       for (const std::int64_t length : lengths) {
         const Positions& positions = along(*variable, d, length);
         if (!positions.has_gaps()) continue;
-        std::vector<bool> missing(static_cast<std::size_t>(positions.size()));
+        std::vector<bool> missing(static_cast<std::size_t>(positions.size() / join->ratio()));
         for (std::int64_t i = 0; i < positions.size(); ++i)
-          missing[static_cast<std::size_t>(i)] = positions[i] == Positions::kNone;
+          if (positions[i] == Positions::kNone)
+            missing[static_cast<std::size_t>(i / join->ratio())] = true;
         lacking.push_back({join->path(), join->source(), steps,
                            std::make_shared<const MarkedCounts>(missing, circle)});
       }

@@ -54,7 +54,8 @@ void add_windows(const AxisPlacement& axis, const WindowGrid& grid, Cover& cover
   for (std::int64_t i = 0; i < grid.counts[w]; ++i) {
     const std::int64_t start = grid.start(w, i);
     if (by_range)
-      cover.add(start + *least, *most - *least + axis.size, axis.wrap);
+      cover.add((start + *least) * axis.scale, (*most - *least) * axis.scale + axis.size,
+                axis.wrap);
     else
       for (std::size_t o = 0; o < axis.offsets.size(); ++o)
         cover.add(axis.first(o, start), axis.size, axis.wrap);
@@ -96,7 +97,7 @@ std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t var
   std::vector<Positions> reached;
   for (std::size_t d = 0; !placements.empty() && d < placements.front()->axes.size(); ++d) {
     const AxisPlacement& first = placements.front()->axes[d];
-    if (first.durations != nullptr || first.selected.has_gaps()) {
+    if (first.durations != nullptr || first.selected.has_gaps() || first.scale > 1) {
       reached.push_back(reached_of_source(placements, d, scan.grid));
       continue;
     }

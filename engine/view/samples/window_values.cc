@@ -48,6 +48,9 @@ WindowValues read_window_values(const Dataset& dataset, const std::string& name,
                    fmt::format("'{}' has the dimension '{}' twice", name, dim));
     const AxisJoin* join = variable.join_along(d);
     const Positions& all = selected.at(dim);
+    if (join != nullptr && join->ratio() > 1)
+      throw fail(ErrorCode::not_supported,
+                 fmt::format("'{}' has {} positions for each of '{}'", name, join->ratio(), dim));
     result.axes.push_back({static_cast<std::size_t>(window),
                            join == nullptr ? all : composed(join->positions(), all), 1});
     if (result.axes.back().selected.has_gaps())

@@ -56,8 +56,9 @@ TEST(SourcesSpec, SaysWhatIsWrong) {
               HasSubstr("nearest"));
   EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": "exact", "y": {"as": "x"}}}})"),
               HasSubstr("'x' is 'x' as well"));
-  EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"ratio": 4}}}})"),
-              HasSubstr("not supported yet"));
+  EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"ratio": 0.25}}}})"), HasSubstr("nearest"));
+  EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"ratio": 4, "tolerance": 1}}}})"),
+              HasSubstr("must nest"));
   EXPECT_THAT(refusal(R"({"a": {"stores": ["b", "c"], "concat": "time"}})"),
               HasSubstr("not supported yet"));
 }

@@ -65,6 +65,25 @@ TEST(AxisJoin, LooksShiftedTimesUpAmongTheSourcesOwn) {
   EXPECT_EQ(composed(join.positions(), Positions::one(1))[0], 3);
 }
 
+TEST(AxisJoin, CellsOfAFinerGridComeInTheDirectionOfTheFirst) {
+  const JoinRule twice{.ratio = 2};
+  EXPECT_EQ(joined({1, 3, 5}, {0.5, 1.5, 2.5, 3.5, 4.5, 5.5}, twice),
+            (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(joined({5, 3, 1}, {0.5, 1.5, 2.5, 3.5, 4.5, 5.5}, twice),
+            (std::vector<std::int64_t>{5, 4, 3, 2, 1, 0}));
+  EXPECT_EQ(joined({1, 3, 5}, {4.5, 3.5, 2.5, 1.5}, twice),
+            (std::vector<std::int64_t>{-1, -1, 2, 1, -1, -1}))
+      << "half a cell is none";
+  const AxisJoin hours(times("a", {0, 6}), times("b", {0, 3, 6, 9}), twice, "join");
+  EXPECT_EQ(all(hours.positions()), (std::vector<std::int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(all(composed(hours.positions(), Positions::list({1, 0}), 2)),
+            (std::vector<std::int64_t>{2, 3, 0, 1}));
+  EXPECT_THAT(refusal(axis("a", {1, 3, 5}), axis("b", {0.5, 1.5, 2.4, 3.4, 4.5, 5.5}), twice),
+              HasSubstr("the grids do not nest: in the cell of 'x' of 'a' at position 1"));
+  EXPECT_THAT(refusal(axis("a", {1, 3, 6}), axis("b", {1}), twice),
+              HasSubstr("not evenly spaced at position 1"));
+}
+
 TEST(AxisJoin, RefusesWhatCannotBeCompared) {
   EXPECT_EQ(
       refusal(axis("a", {1, 2}), axis("b", {7, 9})),
