@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "engine/dataset/joined/axis_join.h"
 #include "engine/dataset/labels.h"
+#include "engine/scan/joined_statistics.h"
 #include "engine/scan/sweep.h"
 #include "engine/view/samples/reached.h"
 #include "engine/view/split/part_mask.h"
@@ -473,22 +473,7 @@ std::vector<VariableStatistics> compute_statistics(Engine& engine, const Dataset
   for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
     const Variable& variable = *view.variables()[v];
     const DataType& type = variable.cf.decoded;
-    for (std::size_t d = 0; d < variable.dims.size(); ++d)
-      if (variable.join_along(d) != nullptr &&
-          std::count(part.dims().begin(), part.dims().end(), variable.dims[d]) > 0)
-        throw Error(
-            ErrorCode::not_supported,
-            fmt::format("'{}' is joined along '{}', which the view's split cuts: statistics "
-                        "of its parts are not supported; take them of a view without "
-                        "\"split\"",
-                        variable.name, variable.dims[d]));
-    for (std::size_t d = 0; d < variable.dims.size(); ++d)
-      if (const AxisJoin* join = variable.join_along(d);
-          join != nullptr && join->ratio() > 1 &&
-          std::count(per.begin(), per.end(), variable.dims[d]) > 0)
-        throw Error(ErrorCode::not_supported,
-                    fmt::format("no numbers for each '{}': '{}' has {} positions for each of it",
-                                variable.dims[d], variable.name, join->ratio()));
+    check_joined_statistics(variable, part.dims(), per);
     if (!type.is_float() && !type.is_integer()) continue;
     passes.push_back(std::make_unique<VariablePass>(view, v, part, per, tendency));
     all += passes.back()->sweep().pieces();

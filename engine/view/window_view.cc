@@ -301,38 +301,22 @@ class WindowView final : public View {
       check_tensor_name(tensor.name, tensor.path);
       for (const OffsetList& list : tensor.durations) {
         const JoinedOffsets of = joined_offsets(tensor, list.dim, *dataset_);
-        if (of.in_others) check_split(list);
+        if (of.in_others) check_footprints(list, spec_.split);
         if (of.in_anchor || !of.in_others)
           tensor.by_label.emplace_back(list.dim, resolve_offsets(list, window_dims_, times));
         tensor.offsets.emplace_back(list.dim, std::vector<std::int64_t>(list.durations.size()));
       }
-      for (const auto& [dim, steps] : tensor.offsets) {
+      for (const auto& [dim, steps] : tensor.offsets)
         if (window_number(window_dims_, dim) < 0)
           throw Error(ErrorCode::invalid_argument,
                       fmt::format("{}.offsets.{}: offsets need a dimension of \"window\"",
                                   tensor.path, dim));
-      }
     }
   }
 
-  /// Labels that another source looks up are no part of a footprint.
-  void check_split(const OffsetList& list) const {
-    if (!spec_.split) return;
-    for (const SplitSpec::Length& gap : spec_.split->gap)
-      if (gap.dim == list.dim) return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: lengths of time that another source looks up are not counted in "
-                            "the footprints that \"split\" keeps apart; give a \"gap\" along '{}' "
-                            "that is longer than they are",
-                            list.path, list.dim));
-  }
-
   void count_positions(TimeStepsByDim& times) {
-    reaches_ = resolve_reaches(definitions_, spec_.reserve, window_dims_, *dataset_, times);
-    for (const TensorDefinition& tensor : definitions_)
-      for (std::size_t w = 0; w < window_dims_.size(); ++w)
-        joined_.add_lacking(tensor, window_dims_[w].name, window_dims_[w].wrap, *dataset_,
-                            reaches_[w].lacking);
+    reaches_ =
+        resolve_reaches(definitions_, spec_.reserve, window_dims_, *dataset_, times, joined_);
     if (spec_.list) return take_list();
     samples_ = 1;
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
@@ -436,13 +420,7 @@ class WindowView final : public View {
           tensor.variables[i],
           spec_.tensors.empty() ? tensor.path : fmt::format("{}.variables[{}]", tensor.path, i)));
     TensorLayout layout = lay_out(source(t), sizes_);
-    const auto has_gaps = [](const VariablePlacement& placement) {
-      return std::any_of(placement.axes.begin(), placement.axes.end(),
-                         [](const AxisPlacement& axis) { return axis.selected.has_gaps(); });
-    };
-    if (std::any_of(window_dims_.begin(), window_dims_.end(),
-                    [](const WindowDim& w) { return w.padded; }) ||
-        std::any_of(layout.placements.begin(), layout.placements.end(), has_gaps))
+    if (may_pad(window_dims_, layout.placements))
       layout.spec.pad = pad_element(layout.spec.type, tensor.path);
     layout.spec.channels = channel_names(source(t), layout, sizes_, *dataset_);
     for (std::uint32_t number : numbers) add_converter(t, number, layout.spec.type);

@@ -453,3 +453,35 @@ def test_a_split_needs_a_gap_for_durations(sources):
     view["split"]["gap"] = {"time": "12h"}
     plan = json.loads(sources.batchfs.bytes("plan", *sources.words(view), "--json"))
     assert plan["parts"]["train"]["samples"] > 0 and plan["parts"]["val"]["samples"] > 0
+
+
+def test_statistics_that_would_be_of_other_positions_are_refused(batchfs, tmp_path):
+    sources = Sources(batchfs, tmp_path)
+    grids(sources, 2)
+    view = {"sources": {"c": {}, "f": {"store": "fine", "join": {"y": {"ratio": 2}, "x": {"ratio": 2}}}},
+            "window": {"time": 1}, "variables": ["t", "f:u"]}
+    assert "no numbers for each 'y': 'f:u' has 2 positions" in batchfs.refusal("statistics", *sources.words(view), "--per", "y")
+    view["window"] = {"y": 1}
+    view["split"] = {"blocks": {"y": 2}, "fractions": {"train": 0.5, "val": 0.5}}
+    assert "which the view's split cuts" in batchfs.refusal("statistics", *sources.words(view))
+
+
+@pytest.mark.parametrize("at_most", [0, 0.2])
+def test_missing_values_at_looked_up_times_are_skipped(sources, at_most):
+    hourly = fields(31, START + np.arange(300) * HOUR, "p")
+    holes = np.random.default_rng(4).choice(300, 40, replace=False)
+    hourly.p[holes, 2, 3] = np.nan
+    sources.add("hourly", hourly, chunks={"time": 16})
+    offsets = ["-2h", "0h", "1h"]
+    view = {"sources": {"era5": {}, "h": {"store": "hourly", "join": {"time": "exact"}}}, "window": {"time": 1},
+            "batch": 1000, "missing": {"nan": "skip", "at_most": at_most, "variables": ["y"]}, "tensors": {
+                "x": {"variables": ["t2m"]}, "y": {"variables": ["h:p"], "offsets": {"time": offsets}}}}
+    anchor, own = sources.data["anchor"], sources.data["hourly"]
+    kept = []
+    for s, time in enumerate(anchor.time.values):
+        labels = [time + np.timedelta64(pd.Timedelta(o)) for o in offsets]
+        if all(label in own.get_index("time") for label in labels):
+            if np.isnan(own.p.sel(time=labels).values).mean() <= at_most:
+                kept.append(s)
+    assert 0 < len(kept)
+    assert np.array_equal(sources.tensors(view)["x"][:, 0], anchor.t2m.values[kept])
