@@ -485,3 +485,14 @@ def test_missing_values_at_looked_up_times_are_skipped(sources, at_most):
                 kept.append(s)
     assert 0 < len(kept)
     assert np.array_equal(sources.tensors(view)["x"][:, 0], anchor.t2m.values[kept])
+
+
+def test_listed_windows_need_a_match(sources):
+    anchor, rain = sources.data["anchor"], sources.data["rain"]
+    places = rain.get_index("time").get_indexer(anchor.get_index("time"))
+    have, lack = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
+    np.save(sources.folder / "rows.npy", have[::-1, None])
+    view = two({"time": "exact"}, window={"time": 1}, variables=["t2m", "rain:tp"], samples={"list": "rows.npy"})
+    assert np.array_equal(sources.tensors(view)["rain:tp"][:, 0], rain.tp.values[places[have[::-1]]][:, ::-1])
+    np.save(sources.folder / "rows.npy", lack[:1, None])
+    assert f"the window at {lack[0]} needs labels that another source lacks" in sources.refusal(view)
