@@ -231,6 +231,15 @@ Dataset::Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const
     variables_.push_back(std::move(coordinate));
 }
 
+Dataset::Dataset(Parts parts)
+    : memory_limit_(parts.memory_limit),
+      variables_(std::move(parts.variables)),
+      dims_(std::move(parts.dims)),
+      attributes_(std::move(parts.attributes)),
+      indices_(std::move(parts.indices)),
+      other_names_(std::move(parts.other_names)),
+      cache_(std::make_unique<Cache>()) {}
+
 Dataset::~Dataset() = default;
 
 const Variable* Dataset::find(const std::string& name) const {
@@ -244,7 +253,7 @@ const Variable& Dataset::variable(const std::string& name) const {
   if (const auto problem = problems_.find(name); problem != problems_.end())
     throw Error(ErrorCode::corrupt,
                 fmt::format("the metadata of '{}' cannot be used: {}", name, problem->second));
-  std::vector<std::string> names;
+  std::vector<std::string> names = other_names_;
   for (const Variable& variable : variables_) names.push_back(variable.name);
   throw Error(ErrorCode::not_found,
               fmt::format("no variable '{}'{}", name, nearest_or_all(name, names)));
@@ -277,6 +286,8 @@ const Dataset::Index& Dataset::index(const std::string& dim) const {
             : fmt::format("dimension '{}' has no coordinate", dim);
     throw Error(ErrorCode::not_found, why + "; use positions, as in '#0:#4'");
   }
+  if (const auto other = indices_.find(dim); other != indices_.end())
+    return other->second->index(dim);
   {
     const std::lock_guard lock(cache_->mutex);
     const auto it = cache_->values.find(dim);

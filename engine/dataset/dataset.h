@@ -19,6 +19,8 @@
 
 namespace batchfs {
 
+class AxisJoin;
+
 /// Values in memory, C order, native byte order.
 struct NdArray {
   DataType type;
@@ -36,12 +38,20 @@ struct Variable {
       axis;  // in place of `array`, where the values follow from the metadata of an image
   std::string unsupported;
   std::vector<std::string> dims;  // one per dimension of `shape`
-  Dims shape;                     // the array's, less a joined character dimension
-  CfDecoding cf;                  // how open_zarr decodes it
+  Dims shape;                     // the array's, less a joined character dimension; of another
+                                  // source, that of the dataset's dimensions
+  /// Of another source: where its array has the positions of each dimension; null, and beyond the
+  /// end of the list: position by position.
+  std::vector<std::shared_ptr<const AxisJoin>> joins;
+  CfDecoding cf;  // how open_zarr decodes it
   bool is_coordinate = false;
   Json attributes = Json::object();  // without dimension and encoding attributes
 
   bool is_readable() const { return array != nullptr || strings != nullptr || axis != nullptr; }
+  /// Null: position by position.
+  const AxisJoin* join_along(std::size_t d) const {
+    return d < joins.size() ? joins[d].get() : nullptr;
+  }
 };
 
 /// Immutable after construction, but for lazily read coordinate values (thread-safe).
@@ -56,6 +66,17 @@ class Dataset {
   Dataset(std::shared_ptr<Store> store, const Hierarchy& hierarchy, const std::string& path = "",
           const std::optional<std::set<std::string>>& only = std::nullopt,
           const std::map<std::string, std::string>& more = {});
+
+  /// What join_sources() makes a dataset of.
+  struct Parts {
+    std::uint64_t memory_limit = 0;
+    std::vector<Variable> variables;
+    std::vector<std::pair<std::string, std::int64_t>> dims;
+    Json attributes = Json::object();
+    std::map<std::string, std::shared_ptr<const Dataset>> indices;  // that have read them, by dim
+    std::vector<std::string> other_names;  // of variables that a view could name
+  };
+  explicit Dataset(Parts parts);
   ~Dataset();
 
   /// Of the group.
@@ -97,6 +118,8 @@ class Dataset {
   std::vector<std::pair<std::string, std::int64_t>> dims_;
   Json attributes_ = Json::object();
   std::map<std::string, std::string> problems_;  // of arrays that could not be used, by name
+  std::map<std::string, std::shared_ptr<const Dataset>> indices_;
+  std::vector<std::string> other_names_;
   struct Cache;
   std::unique_ptr<Cache> cache_;
 };

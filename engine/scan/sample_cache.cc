@@ -43,7 +43,9 @@ std::string sample_key(Store& store, const std::string& snapshot_id, const View&
   Json states = Json::object();
   for (const Variable* variable : view.variables()) {
     const std::string& path = variable->array->metadata().path;
-    if (const auto state = store.state(path)) states[path] = *state;
+    Store& own = variable->array->store();
+    if (const auto state = own.state(path))
+      states[&own == &store ? path : own.url() + " " + path] = *state;
   }
   // Labels decide which starts are left, and no state of theirs is known.
   std::uint64_t starts = 0;

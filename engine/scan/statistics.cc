@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "engine/dataset/labels.h"
+#include "engine/scan/joined_statistics.h"
 #include "engine/scan/sweep.h"
 #include "engine/view/samples/reached.h"
 #include "engine/view/split/part_mask.h"
@@ -83,11 +84,11 @@ class VariablePass {
     tendency_axis_ = tendency_axis(variable, per, tendency);
     if (tendency_axis_ != Sweep::kNone) {
       result_.tendency_dim = tendency;
-      find_jumps(view.selected(tendency));
+      find_jumps(view.stored(number, tendency_axis_));
     }
     for (std::size_t d = 0; d < variable.dims.size(); ++d) {
       if (std::find(per.begin(), per.end(), variable.dims[d]) == per.end()) continue;
-      const Positions& positions = view.selected(variable.dims[d]);
+      const Positions& positions = view.stored(number, d);
       if (positions.drops_dim()) continue;
       kept_.push_back(d);
       kept_positions_.push_back(&positions);
@@ -160,7 +161,7 @@ class VariablePass {
     const std::vector<std::string>& dims = view.variables()[number]->dims;
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (std::find(per.begin(), per.end(), dims[d]) != per.end())
-        positions[d] = view.selected(dims[d]);
+        positions[d] = without_gaps(view.stored(number, d));
     return positions;
   }
 
@@ -174,7 +175,8 @@ class VariablePass {
       return;
     }
     std::vector<std::int64_t> all;
-    for (std::int64_t i = 0; i < selected.size(); ++i) all.push_back(selected[i]);
+    for (std::int64_t i = 0; i < selected.size(); ++i)
+      if (selected[i] != Positions::kNone) all.push_back(selected[i]);
     std::sort(all.begin(), all.end());
     for (std::size_t i = 1; i < indices.size(); ++i)
       jumps_[i] = *std::upper_bound(all.begin(), all.end(), indices[i - 1]) != indices[i];
@@ -351,19 +353,25 @@ class VariablePass {
     for (std::size_t k = 0; k < kept_.size(); ++k) {
       const std::vector<std::int64_t>& indices = sweep_.indices(kept_[k]);
       ranks.emplace_back();
-      for (std::int64_t i = 0; i < kept_positions_[k]->size(); ++i)
-        ranks.back().push_back(
-            std::lower_bound(indices.begin(), indices.end(), (*kept_positions_[k])[i]) -
-            indices.begin());
+      for (std::int64_t i = 0; i < kept_positions_[k]->size(); ++i) {
+        const std::int64_t position = (*kept_positions_[k])[i];
+        ranks.back().push_back(position == Positions::kNone
+                                   ? Positions::kNone
+                                   : std::lower_bound(indices.begin(), indices.end(), position) -
+                                         indices.begin());
+      }
     }
     for (std::int64_t i = 0; i < element_count(result_.shape); ++i) {
       std::int64_t rest = i, entry = 0, stride = 1;
+      bool is_there = true;
       for (std::size_t k = kept_.size(); k-- > 0;) {
-        entry += ranks[k][static_cast<std::size_t>(rest % result_.shape[k])] * stride;
+        const std::int64_t rank = ranks[k][static_cast<std::size_t>(rest % result_.shape[k])];
+        is_there = is_there && rank != Positions::kNone;
+        entry += rank * stride;
         rest /= result_.shape[k];
         stride *= static_cast<std::int64_t>(sweep_.indices(kept_[k]).size());
       }
-      result.push_back(sums[static_cast<std::size_t>(entry)].moments());
+      result.push_back(is_there ? sums[static_cast<std::size_t>(entry)].moments() : Moments{});
     }
     return result;
   }
@@ -463,7 +471,9 @@ std::vector<VariableStatistics> compute_statistics(Engine& engine, const Dataset
   std::vector<std::unique_ptr<VariablePass>> passes;
   std::int64_t all = 0, before = 0;
   for (std::uint32_t v = 0; v < view.variables().size(); ++v) {
-    const DataType& type = view.variables()[v]->cf.decoded;
+    const Variable& variable = *view.variables()[v];
+    const DataType& type = variable.cf.decoded;
+    check_joined_statistics(variable, part.dims(), per);
     if (!type.is_float() && !type.is_integer()) continue;
     passes.push_back(std::make_unique<VariablePass>(view, v, part, per, tendency));
     all += passes.back()->sweep().pieces();

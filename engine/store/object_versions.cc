@@ -52,7 +52,7 @@ ObjectVersions::Options version_options(const StoreConfig& config, std::uint64_t
   if (config.version_memory != 0) options.memory = config.version_memory;
   options.warn = config.warn;
   options.table = config.versions;
-  options.space = space;
+  options.space = space + config.version_space;
   return options;
 }
 

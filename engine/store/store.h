@@ -177,6 +177,7 @@ struct StoreConfig {
       0;  // bytes that the directory of an archive may take; 0: default_memory_budget()
   std::uint64_t version_memory = 0;  // bytes for the versions of objects that were read; 0: 64 MiB
   std::shared_ptr<VersionTable> versions;  // of a session, for these; null: of the store's own
+  std::uint64_t version_space = 0;         // of the store in that table
   IcechunkOptions icechunk;                // of what is an Icechunk repository
   VirtualOptions outside;                  // of what refers to files outside of it
 };

@@ -33,7 +33,8 @@ void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64
   auto add_positions = [&](std::int64_t first, std::int64_t count, std::int64_t offset) {
     if (axis.selected.is_range()) return add(axis.selected[first], count, offset);
     for (std::int64_t i = 0; i < count; ++i)
-      add(axis.selected[first + i], 1, offset + i * axis.stride);
+      if (const std::int64_t index = axis.selected[first + i]; index != Positions::kNone)
+        add(index, 1, offset + i * axis.stride);
   };
   if (axis.window < 0) return add_positions(0, length, 0);
   std::int64_t window_offset = 0;
@@ -53,27 +54,66 @@ void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64
   }
 }
 
+namespace {
+
+/// Calls `gap(first, count)` for positions of the tensor along an axis at which the array has
+/// nothing.
+template <class Gap>
+void for_each_gap(const AxisPlacement& axis, const Row& row, Gap&& gap) {
+  const std::int64_t length = axis.selected.size();
+  std::int64_t begin = -1;  // of the gap that is being counted
+  const auto visit = [&](std::int64_t place, bool is_gap) {
+    if (is_gap && begin < 0) begin = place;
+    if (is_gap || begin < 0) return;
+    gap(begin, place - begin);
+    begin = -1;
+  };
+  if (axis.window < 0) {
+    for (std::int64_t i = 0; i < length; ++i) visit(i, axis.selected[i] == Positions::kNone);
+    return visit(length, false);
+  }
+  std::int64_t place = 0;
+  for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
+    const std::int64_t first = axis.first(o, row.starts[static_cast<std::size_t>(axis.window)]);
+    for (std::int64_t k = 0; k < axis.size; ++k, ++place) {
+      std::int64_t position = first + k;
+      if (axis.wrap) position = ((position % length) + length) % length;
+      visit(place, position < length && axis.selected[position] == Positions::kNone);
+    }
+  }
+  visit(place, false);
+}
+
+}  // namespace
+
 void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& row) {
   const std::size_t rank = placement.axes.size();
   const auto axis_at = [&](std::size_t d) -> const AxisPlacement& {
     return d < rank ? placement.axes[d] : placement.repeated[d - rank];
   };
+  // Across the whole of the other dimensions: what overlaps is padding twice.
+  const auto add = [&](std::size_t d, std::int64_t first, std::int64_t count) {
+    Padding padding{placement.tensor, row.offsets[placement.tensor] + placement.base, {}, {}};
+    for (std::size_t k = 0; k < rank + placement.repeated.size(); ++k) {
+      padding.shape.push_back(axis_at(k).extent());
+      padding.strides.push_back(axis_at(k).stride);
+    }
+    padding.shape[d] = count;
+    padding.offset += first * axis_at(d).stride;
+    paddings_.push_back(padding);
+  };
+  for (std::size_t d = 0; d < rank; ++d)
+    if (axis_at(d).selected.has_gaps())
+      for_each_gap(axis_at(d), row,
+                   [&](std::int64_t first, std::int64_t count) { add(d, first, count); });
   for (std::size_t d = 0; d < rank + placement.repeated.size(); ++d) {
     const AxisPlacement& axis = axis_at(d);
     if (axis.window < 0 || axis.wrap) continue;
     for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
       const std::int64_t first = axis.first(o, row.starts[static_cast<std::size_t>(axis.window)]);
       const std::int64_t inside = std::min(axis.size, axis.selected.size() - first);
-      if (inside == axis.size) continue;
-      // Across the whole of the other dimensions: what overlaps is padding twice.
-      Padding padding{placement.tensor, row.offsets[placement.tensor] + placement.base, {}, {}};
-      for (std::size_t k = 0; k < rank + placement.repeated.size(); ++k) {
-        padding.shape.push_back(axis_at(k).extent());
-        padding.strides.push_back(axis_at(k).stride);
-      }
-      padding.shape[d] = axis.size - inside;
-      padding.offset += (static_cast<std::int64_t>(o) * axis.size + inside) * axis.stride;
-      paddings_.push_back(padding);
+      if (inside < axis.size)
+        add(d, static_cast<std::int64_t>(o) * axis.size + inside, axis.size - inside);
     }
   }
 }

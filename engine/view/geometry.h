@@ -57,19 +57,26 @@ struct WindowGrid {
 
 /// How one array dimension of a variable lies in a tensor.
 struct AxisPlacement {
-  Positions selected = Positions::range(0, 0);  // array indices of the view's positions
-  int window = -1;                       // number of the window dimension; -1: the whole selection
-  std::int64_t size = 1;                 // window length
-  bool wrap = false;                     // else what lies behind the end is padding
-  std::vector<std::int64_t> offsets{0};  // steps from the window's start, one entry each
+  /// Array indices of the view's positions; kNone, of another source: padding, unless no sample
+  /// has it.
+  Positions selected = Positions::range(0, 0);
+  int window = -1;        // number of the window dimension; -1: the whole selection
+  std::int64_t size = 1;  // window length
+  /// Positions of `selected`, and of the tensor, for each of the view's: a finer grid.
+  std::int64_t scale = 1;
+  bool wrap = false;                             // else what lies behind the end is padding
+  std::vector<std::int64_t> offsets{0};          // steps from the window's start, one entry each
   std::shared_ptr<const LabelOffsets> by_label;  // in place of `offsets`, which has as many
   std::int64_t stride =
       0;  // bytes in the tensor from one position to the next; 0: dropped dimension
+  /// Of a source that looks durations up among its own labels, for descriptions: `selected` is of
+  /// one of them, and each has a placement. Null: none of it.
+  std::shared_ptr<const std::vector<Duration>> durations;
 
-  /// Where the window of an offset begins, of the sample at `start`. Precondition: the view has
-  /// such a sample.
+  /// Where in `selected` the window of an offset begins, of the sample at `start`. Precondition:
+  /// the view has such a sample.
   std::int64_t first(std::size_t offset, std::int64_t start) const {
-    return by_label != nullptr ? by_label->first(offset, start) : start + offsets[offset];
+    return scale * (by_label != nullptr ? by_label->first(offset, start) : start + offsets[offset]);
   }
 
   /// Positions in the tensor.
@@ -87,6 +94,7 @@ struct VariablePlacement {
   /// Dimensions of the tensor that the variable lacks: its values are the same at all of their
   /// positions.
   std::vector<AxisPlacement> repeated;
+  bool is_first = true;  // of those that the variable has in the tensor
 
   /// Throws not_supported where a box of the variable would have too many dimensions.
   void repeat_along(AxisPlacement axis);

@@ -97,6 +97,11 @@ class Lookup {
         throw fail(fmt::format("those of '{}' are along '{}', which it does not have{}",
                                variable_.name, name, did_you_mean(name, variable_.dims)));
       const auto dim = static_cast<std::size_t>(it - variable_.dims.begin());
+      if (variable_.join_along(dim) != nullptr)
+        throw fail(
+            fmt::format("those of '{}' are along '{}', along which it is joined to another "
+                        "source, which is not supported; compute them with --per none",
+                        variable_.name, name));
       for (const Axis& axis : axes_)
         if (axis.dim == dim)
           throw fail(fmt::format("\"dims\" of '{}' names '{}' twice", variable_.name, name));

@@ -8,6 +8,7 @@
 #include "engine/base/json_comments.h"
 #include "engine/base/strings.h"
 #include "engine/view/order/order_spec.h"
+#include "engine/view/sources_spec.h"
 #include "engine/view/view_hints.h"
 #include "engine/view/view_limits.h"
 #include "engine/zarr/ome/level.h"
@@ -215,13 +216,21 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
     const JsonRef root(spec.document, "");
     if (!root.is_object()) throw root.error("a view is a JSON object");
     allow_only(root,
-               {"$schema", "name", "group", "level", "variables", "select", "window", "tensors",
-                "batch", "order", "epochs", "dtype", "normalize", "missing", "formats", "xbatcher",
-                "samples", "reserve", "split"},
+               {"$schema", "name",    "group",    "level",   "sources", "variables", "select",
+                "window",  "tensors", "batch",    "order",   "epochs",  "dtype",     "normalize",
+                "missing", "formats", "xbatcher", "samples", "reserve", "split"},
                view_hints::kView);
     if (const auto schema = root.find("$schema")) schema->string();  // for editors
     if (const auto group = root.find("group")) group->string();  // who opens the store chooses it
     if (const auto level = root.find("level")) parse_level(*level);  // the same
+    if (const auto sources = root.find("sources")) {                 // the same
+      parse_sources(*sources);
+      for (const char* key : {"group", "level", "xbatcher"})
+        if (const auto other = root.find(key))
+          throw other->error(fmt::format(
+              "a view with \"sources\" has no \"{}\"{}", key,
+              std::string_view(key) == "group" ? ": name the \"group\" in a source" : ""));
+    }
     if (options.level) spec.document["level"] = *options.level;
     const auto name_json = root.find("name");
     const ChosenPart chosen = choose_part(root, options.part, options.first_part);

@@ -17,12 +17,33 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+std::int64_t ratio_of(const Variable& variable, std::size_t d) {
+  const AxisJoin* join = variable.join_along(d);
+  return join != nullptr ? join->ratio() : 1;
+}
+
+/// The first of a tensor's variables that has the dimension, and its place in it; null: none has.
+std::pair<const Variable*, std::size_t> owner_of(const TensorSource& tensor,
+                                                 const std::string& dim) {
+  for (const auto& [number, variable] : tensor.variables)
+    for (std::size_t d = 0; d < variable->dims.size(); ++d)
+      if (variable->dims[d] == dim) return {variable, d};
+  return {nullptr, 0};
+}
+
+/// Positions of the tensor for each of the view's.
+std::int64_t scale_along(const TensorSource& tensor, const std::string& dim) {
+  const auto [variable, d] = owner_of(tensor, dim);
+  return variable != nullptr ? ratio_of(*variable, d) : 1;
+}
+
 /// Positions of a tensor along a dimension.
 std::int64_t extent(const TensorSource& tensor, const std::string& dim, const Dims& sizes) {
   const int window = window_number(tensor.windows, dim);
-  if (window < 0) return tensor.selected.at(dim).size();
+  const std::int64_t scale = scale_along(tensor, dim);
+  if (window < 0) return tensor.selected.at(dim).size() * scale;
   const auto* steps = tensor.definition.offsets_along(dim);
-  return sizes[static_cast<std::size_t>(window)] *
+  return sizes[static_cast<std::size_t>(window)] * scale *
          (steps ? static_cast<std::int64_t>(steps->size()) : 1);
 }
 
@@ -35,6 +56,7 @@ class Layouter {
         first_dims_(kept_dims(*tensor.variables.front().second)) {}
 
   TensorLayout result() {
+    check_ratios();
     order_dims();
     join_dims();
     shape();
@@ -47,6 +69,18 @@ class Layouter {
     return Error(ErrorCode::invalid_argument, definition_.path + ": " + why);
   }
   Error too_large() const { return failure("a batch of this tensor is larger than 2^63 bytes"); }
+
+  void check_ratios() const {
+    for (const auto& [number, variable] : tensor_.variables)
+      for (std::size_t d = 0; d < variable->dims.size(); ++d) {
+        const auto [first, at] = owner_of(tensor_, variable->dims[d]);
+        if (ratio_of(*first, at) != ratio_of(*variable, d))
+          throw failure(
+              fmt::format("'{}' and '{}' have grids of different resolution along '{}'; "
+                          "give them tensors of their own",
+                          first->name, variable->name, variable->dims[d]));
+      }
+  }
 
   /// A variable's dimensions that are left after selection, in stored order.
   std::vector<std::string> kept_dims(const Variable& variable) const {
@@ -152,7 +186,10 @@ class Layouter {
     TensorSpec& spec = layout_.spec;
     spec = {definition_.name, tensor_.type, {"sample"}, {tensor_.batch_size}};
     for (const std::string& dim : dims_) {
-      const std::string name = is_stack(dim) ? dim : tensor_dim(dim);
+      const auto [owner, d] = owner_of(tensor_, dim);
+      const std::string name = is_stack(dim)      ? dim
+                               : owner != nullptr ? tensor_dim(*owner, d)
+                                                  : tensor_dim(dim);
       if (contains(spec.dims, name))
         throw failure(fmt::format("two of its dimensions would be called '{}'", name));
       if (is_stack(dim)) spec.stack_axis = static_cast<int>(spec.dims.size());
@@ -186,6 +223,9 @@ class Layouter {
                                   {}};
       for (const std::string& dim : variable->dims)
         placement.axes.push_back(axis(dim, layout_.joined[v]));
+      for (std::size_t d = 0; d < variable->dims.size(); ++d)
+        if (variable->join_along(d) != nullptr)
+          placement.axes[d].selected = tensor_.joined.along(*variable, d);
       const std::vector<std::string> own = kept_dims(*variable);
       for (const std::string& dim : dims_)
         if (!is_stack(dim) && !contains(own, dim)) {
@@ -196,16 +236,47 @@ class Layouter {
           }
         }
       channel += channels_[v];
-      layout_.placements.push_back(std::move(placement));
+      std::vector<VariablePlacement> all{std::move(placement)};
+      for (std::size_t d = 0; d < variable->dims.size(); ++d) look_up(*variable, d, all);
+      for (VariablePlacement& each : all) {
+        each.is_first = &each == &all.front();
+        layout_.placements.push_back(std::move(each));
+      }
     }
+  }
+
+  /// Where a source looks the durations of offsets up among its own labels, the array's positions
+  /// differ from offset to offset: each has a placement.
+  void look_up(const Variable& variable, std::size_t d, std::vector<VariablePlacement>& all) const {
+    const auto list =
+        std::find_if(definition_.durations.begin(), definition_.durations.end(),
+                     [&](const OffsetList& each) { return each.dim == variable.dims[d]; });
+    if (list == definition_.durations.end() || variable.join_along(d) == nullptr) return;
+    const auto durations = std::make_shared<const std::vector<Duration>>(list->durations);
+    const std::vector<std::int64_t> lengths = fixed_lengths(*list, false);
+    std::vector<VariablePlacement> result;
+    for (const VariablePlacement& before : all)
+      for (std::size_t o = 0; o < lengths.size(); ++o) {
+        VariablePlacement placement = before;
+        AxisPlacement& axis = placement.axes[d];
+        axis.selected = tensor_.joined.along(variable, d, lengths[o]);
+        axis.offsets = {0};
+        axis.by_label = nullptr;
+        axis.durations = durations;
+        placement.base += static_cast<std::int64_t>(o) * axis.size * axis.stride;
+        result.push_back(std::move(placement));
+      }
+    all = std::move(result);
   }
 
   AxisPlacement axis(const std::string& dim, const std::vector<std::string>& joined) const {
     AxisPlacement axis;
     axis.selected = tensor_.selected.at(dim);
+    axis.scale = scale_along(tensor_, dim);
+    if (axis.scale > 1) axis.selected = Positions::range(0, axis.selected.size() * axis.scale);
     axis.window = window_number(tensor_.windows, dim);
     if (axis.window >= 0) {
-      axis.size = sizes_[static_cast<std::size_t>(axis.window)];
+      axis.size = sizes_[static_cast<std::size_t>(axis.window)] * axis.scale;
       axis.wrap = tensor_.windows[static_cast<std::size_t>(axis.window)].wrap;
       if (const auto* steps = definition_.offsets_along(dim)) axis.offsets = *steps;
       axis.by_label = definition_.by_label_along(dim);
@@ -237,22 +308,28 @@ std::vector<std::string> labels_along(const TensorSource& tensor, const std::str
                                       const Dims& sizes, const Dataset& dataset) {
   const std::int64_t count = extent(tensor, dim, sizes);
   const int window = window_number(tensor.windows, dim);
-  const Variable* index = window < 0 ? dataset.index_of(dim) : nullptr;
+  const std::int64_t scale = scale_along(tensor, dim);
+  const Variable* index = window < 0 && scale == 1 ? dataset.index_of(dim) : nullptr;
   const std::vector<std::int64_t>* steps = tensor.definition.offsets_along(dim);
-  const auto by_label = tensor.definition.by_label_along(dim);
+  const OffsetList* durations = nullptr;
+  for (const OffsetList& list : tensor.definition.durations)
+    if (list.dim == dim) durations = &list;
   const Positions& selected = tensor.selected.at(dim);
   std::vector<std::string> labels;
   for (std::int64_t i = 0; i < count; ++i) {
     if (index != nullptr) {
       labels.push_back(label_text(dataset.index(dim), selected[i]));
-    } else if (by_label != nullptr) {
-      const std::int64_t size = sizes[static_cast<std::size_t>(window)];
-      labels.push_back(duration_text(by_label->durations()[static_cast<std::size_t>(i / size)]));
+    } else if (durations != nullptr) {
+      const std::int64_t size = sizes[static_cast<std::size_t>(window)] * scale;
+      labels.push_back(duration_text(durations->durations[static_cast<std::size_t>(i / size)]));
       if (size > 1) labels.back() += fmt::format("+{}", i % size);
     } else if (window >= 0) {
-      const std::int64_t size = sizes[static_cast<std::size_t>(window)];
+      const std::int64_t size = sizes[static_cast<std::size_t>(window)] * scale;
       labels.push_back(std::to_string(
-          (steps != nullptr ? (*steps)[static_cast<std::size_t>(i / size)] : 0) + i % size));
+          (steps != nullptr ? (*steps)[static_cast<std::size_t>(i / size)] : 0) * scale +
+          i % size));
+    } else if (scale > 1) {
+      labels.push_back(std::to_string(i));
     } else {
       labels.push_back(std::to_string(selected[i]));
     }
@@ -285,6 +362,12 @@ std::vector<std::string> channel_names(const TensorSource& tensor, const TensorL
     std::move(of_variable.begin(), of_variable.end(), std::back_inserter(names));
   }
   return names;
+}
+
+std::string tensor_dim(const Variable& variable, std::size_t d) {
+  return ratio_of(variable, d) > 1
+             ? fmt::format("{}:{}", variable.join_along(d)->source(), variable.dims[d])
+             : tensor_dim(variable.dims[d]);
 }
 
 std::string tensor_dim(const std::string& dim) { return dim == "sample" ? "stored_sample" : dim; }

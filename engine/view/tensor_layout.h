@@ -12,6 +12,7 @@
 
 #include "engine/dataset/dataset.h"
 #include "engine/view/geometry.h"
+#include "engine/view/samples/joined_axes.h"
 #include "engine/view/spec.h"
 
 namespace batchfs {
@@ -26,6 +27,7 @@ struct TensorSource {
   const std::map<std::string, Positions>& selected;  // by dimension
   const std::vector<WindowDim>& windows;
   std::int64_t batch_size = 1;
+  JoinedAxes& joined;
 };
 
 struct TensorLayout {
@@ -48,5 +50,7 @@ std::vector<std::string> channel_names(const TensorSource& tensor, const TensorL
 
 /// How tensors call a stored dimension: "sample" is the batch's own.
 std::string tensor_dim(const std::string& dim);
+/// The same of a variable's: of a source with a finer grid "fine:y".
+std::string tensor_dim(const Variable& variable, std::size_t d);
 
 }  // namespace batchfs

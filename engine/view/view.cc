@@ -141,8 +141,32 @@ std::uint32_t View::use_variable(const std::string& name, const std::string& pat
     settled_.back()->cf = settled_decoding(*variable);
     variable = settled_.back().get();
   }
+  std::vector<Positions>& stored = stored_.emplace_back();
+  for (std::size_t d = 0; d < variable->dims.size(); ++d) {
+    stored.push_back(joined_.along(*variable, d));
+    check_joined(*variable, d, stored.back());
+  }
   variables_.push_back(variable);
   return static_cast<std::uint32_t>(variables_.size() - 1);
+}
+
+void View::check_joined(const Variable& variable, std::size_t d, const Positions& stored) const {
+  const AxisJoin* join = variable.join_along(d);
+  const std::string& dim = variable.dims[d];
+  if (join == nullptr || join->pads() || !stored.has_gaps() ||
+      window_number(window_dims_, dim) >= 0)
+    return;
+  const Positions& all = selected(dim);
+  std::int64_t missing = 0, first = -1;
+  for (std::int64_t i = 0; i < stored.size(); ++i)
+    if (stored[i] == Positions::kNone && missing++ == 0) first = all[i / join->ratio()];
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("{}: '{}' lacks {} of {} labels of '{}', the first is {}; select others, "
+                  "or write \"missing\": \"pad\"",
+                  join->path(), join->source(), missing, stored.size(), dim,
+                  dataset_->index_of(dim) != nullptr ? label_text(dataset_->index(dim), first)
+                                                     : fmt::format("#{}", first)));
 }
 
 DataType View::result_type(const Variable& variable) const {
@@ -222,8 +246,14 @@ void View::check_normalized_names() const {
 
 std::vector<std::string> View::default_variables(const std::vector<std::string>& dims) const {
   std::vector<std::string> names, others;
+  // Of several sources, those that the view names in another place are no variables by that.
+  const auto sources = spec_.document.find("sources");
   for (const Variable& variable : dataset_->variables()) {
     if (variable.is_coordinate) continue;
+    if (const std::size_t colon = variable.name.find(':');
+        sources != spec_.document.end() && colon != std::string::npos &&
+        sources->contains(variable.name.substr(0, colon)))
+      continue;
     others.push_back(variable.name);
     const bool has_all = std::all_of(dims.begin(), dims.end(), [&](const std::string& dim) {
       return std::find(variable.dims.begin(), variable.dims.end(), dim) != variable.dims.end();
@@ -273,6 +303,15 @@ const View::Coordinate* View::index_coordinate(const std::string& dim) const {
   for (const Coordinate& coordinate : coordinates_)
     if (coordinate.name == dim) return &coordinate;
   return nullptr;
+}
+
+std::string View::source_prefix(const std::string& variable) const {
+  const auto sources = spec_.document.find("sources");
+  if (sources == spec_.document.end()) return {};
+  const std::string source = variable.substr(0, variable.find(':'));
+  const auto found = sources->find(source);
+  return source == variable || found == sources->end() || found == sources->begin() ? std::string()
+                                                                                    : source + ":";
 }
 
 BatchPlan View::plan(std::int64_t epoch, std::int64_t batch) const {
@@ -372,7 +411,8 @@ Json View::provenance(std::int64_t epoch, std::int64_t batch) const {
   Json chunks = Json::array();
   for (const ChunkUse& use : batch_plan.chunks) {
     const Array& array = *variables_[use.variable]->array;
-    chunks.push_back(array.chunk_name(array.grid().chunk(use.chunk)));
+    chunks.push_back(source_prefix(variables_[use.variable]->name) +
+                     array.chunk_name(array.grid().chunk(use.chunk)));
   }
   return {{"view", spec_.name},
           {"epoch", epoch},

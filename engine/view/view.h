@@ -16,6 +16,7 @@
 #include "engine/dataset/selection.h"
 #include "engine/view/batch_plan.h"
 #include "engine/view/geometry.h"
+#include "engine/view/samples/joined_axes.h"
 #include "engine/view/spec.h"
 
 namespace batchfs {
@@ -90,6 +91,11 @@ class View {
   /// What the view selects along a dimension of the dataset.
   const Positions& selected(const std::string& dim) const { return selected_.at(dim); }
 
+  /// The array indices of these positions along dimension `d` of a variable, by its number.
+  const Positions& stored(std::uint32_t variable, std::size_t d) const {
+    return stored_[variable][d];
+  }
+
   /// Variables the parts come from, and how each is converted for each tensor it is in.
   const std::vector<const Variable*>& variables() const { return variables_; }
   const Converter& converter(std::uint32_t tensor, std::uint32_t variable) const {
@@ -153,6 +159,9 @@ class View {
   const Variable& find_variable(const std::string& name, const std::string& path) const;
   /// The number of a variable that can be read, entering it in variables_. Throws with `path`.
   std::uint32_t use_variable(const std::string& name, const std::string& path);
+  /// Throws where a source lacks labels along a dimension that is no window's, of which there would
+  /// be no value.
+  void check_joined(const Variable& variable, std::size_t d, const Positions& stored) const;
   /// The type of a variable in a tensor: as decoded, float64 for normalised integers; floats cast
   /// to the view's dtype.
   DataType result_type(const Variable& variable) const;
@@ -165,6 +174,8 @@ class View {
   /// Throws unless "normalize" names variables of this view only.
   void check_normalized_names() const;
   void collect_coordinates();
+  /// "imerg:" for a variable of a source but the first; else empty.
+  std::string source_prefix(const std::string& variable) const;
   Json variable_json(const VariablePlacement& placement, const TensorSpec& tensor) const;
   /// Index values along a dimension after selection; an empty type when it has no coordinate.
   const Coordinate* index_coordinate(const std::string& dim) const;
@@ -172,6 +183,8 @@ class View {
   std::shared_ptr<const Dataset> dataset_;
   ViewSpec spec_;
   std::map<std::string, Positions> selected_;
+  mutable JoinedAxes joined_{selected_};
+  std::vector<std::vector<Positions>> stored_;  // per variable and dimension of its array
   std::vector<WindowDim> window_dims_;
   std::vector<TensorSpec> tensors_;
   std::vector<const Variable*> variables_;

@@ -62,15 +62,17 @@ Json View::variable_json(const VariablePlacement& placement, const TensorSpec& t
   Json offsets = Json::object();
   for (std::size_t d = 0; d < placement.axes.size(); ++d) {
     const AxisPlacement& axis = placement.axes[d];
-    if (axis.by_label != nullptr) {
+    if (axis.durations != nullptr) {
+      Json& texts = offsets[variable.dims[d]] = Json::array();
+      for (const Duration& duration : *axis.durations) texts.push_back(duration_text(duration));
+    } else if (axis.by_label != nullptr) {
       Json& texts = offsets[variable.dims[d]] = Json::array();
       for (const Duration& duration : axis.by_label->durations())
         texts.push_back(duration_text(duration));
     } else if (axis.offsets != std::vector<std::int64_t>{0}) {
       offsets[variable.dims[d]] = axis.offsets;
     }
-    const auto own =
-        std::find(tensor.dims.begin(), tensor.dims.end(), tensor_dim(variable.dims[d]));
+    const auto own = std::find(tensor.dims.begin(), tensor.dims.end(), tensor_dim(variable, d));
     const bool in_stack =
         own == tensor.dims.end() || own - tensor.dims.begin() == tensor.stack_axis;
     if (tensor.stack_axis >= 0 && in_stack && !axis.selected.drops_dim())
@@ -78,7 +80,11 @@ Json View::variable_json(const VariablePlacement& placement, const TensorSpec& t
   }
   std::sort(joined.begin(), joined.end());
   for (const auto& [stride, d] : joined)
-    result["joined"][variable.dims[d]] = placement.axes[d].extent();
+    result["joined"][variable.dims[d]] =
+        placement.axes[d].extent() *
+        (placement.axes[d].durations != nullptr
+             ? static_cast<std::int64_t>(placement.axes[d].durations->size())
+             : 1);
   if (!offsets.empty()) result["offsets"] = std::move(offsets);
   return result;
 }
@@ -96,7 +102,8 @@ Json View::schema() const {
     if (!tensor.channels.empty()) entry["channels"] = tensor.channels;
     Json variables = Json::array();
     for (const VariablePlacement& placement : placements_)
-      if (placement.tensor == t) variables.push_back(variable_json(placement, tensor));
+      if (placement.tensor == t && placement.is_first)
+        variables.push_back(variable_json(placement, tensor));
     entry["variables"] = std::move(variables);
     entry["attributes"] = attributes_of(t);
     tensors.push_back(std::move(entry));

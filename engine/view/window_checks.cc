@@ -50,6 +50,27 @@ std::pair<std::int64_t, std::int64_t> start_numbers(const WindowSpec& window, st
   return {first, last};
 }
 
+void check_footprints(const OffsetList& offsets, const std::optional<SplitSpec>& split) {
+  if (!split) return;
+  for (const SplitSpec::Length& gap : split->gap)
+    if (gap.dim == offsets.dim) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: lengths of time that another source looks up are not counted in "
+                          "the footprints that \"split\" keeps apart; give a \"gap\" along '{}' "
+                          "that is longer than they are",
+                          offsets.path, offsets.dim));
+}
+
+bool may_pad(const std::vector<WindowDim>& windows,
+             const std::vector<VariablePlacement>& placements) {
+  const auto has_gaps = [](const VariablePlacement& placement) {
+    return std::any_of(placement.axes.begin(), placement.axes.end(),
+                       [](const AxisPlacement& axis) { return axis.selected.has_gaps(); });
+  };
+  return std::any_of(windows.begin(), windows.end(), [](const WindowDim& w) { return w.padded; }) ||
+         std::any_of(placements.begin(), placements.end(), has_gaps);
+}
+
 void check_zarr_names(const std::vector<std::string>& formats,
                       const std::vector<TensorSpec>& tensors) {
   if (std::find(formats.begin(), formats.end(), "zarr") == formats.end()) return;

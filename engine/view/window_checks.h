@@ -2,6 +2,7 @@
 // What must hold for the windows of a view and the names of its tensors.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "engine/dataset/dataset.h"
 #include "engine/dataset/positions.h"
 #include "engine/view/batch_plan.h"
+#include "engine/view/geometry.h"
 #include "engine/view/spec.h"
 
 namespace batchfs {
@@ -21,6 +23,15 @@ void check_circle(const Dataset& dataset, const std::string& dim, const Position
 /// the stride. Throws invalid_argument where no window fits.
 std::pair<std::int64_t, std::int64_t> start_numbers(const WindowSpec& window, std::int64_t length,
                                                     std::int64_t least, std::int64_t most);
+
+/// Throws where a split would not see what offsets take that another source looks up among its own
+/// labels: they are no part of the footprints that it keeps apart. A gap along the dimension may
+/// do.
+void check_footprints(const OffsetList& offsets, const std::optional<SplitSpec>& split);
+
+/// Can elements of a tensor lie outside of the selection, or where another source has nothing?
+bool may_pad(const std::vector<WindowDim>& windows,
+             const std::vector<VariablePlacement>& placements);
 
 /// Throws for a tensor with a name that an array of a Zarr batch cannot have: that of a dimension
 /// is the dimension's coordinate.

@@ -305,20 +305,23 @@ class WindowView final : public View {
     for (TensorDefinition& tensor : definitions_) {
       check_tensor_name(tensor.name, tensor.path);
       for (const OffsetList& list : tensor.durations) {
-        tensor.by_label.emplace_back(list.dim, resolve_offsets(list, window_dims_, times));
+        const JoinedOffsets of = joined_offsets(tensor, list.dim, *dataset_);
+        if (of.in_others) check_footprints(list, spec_.split);
+        if (of.in_anchor || !of.in_others)
+          tensor.by_label.emplace_back(list.dim, resolve_offsets(list, window_dims_, times));
         tensor.offsets.emplace_back(list.dim, std::vector<std::int64_t>(list.durations.size()));
       }
-      for (const auto& [dim, steps] : tensor.offsets) {
+      for (const auto& [dim, steps] : tensor.offsets)
         if (window_number(window_dims_, dim) < 0)
           throw Error(ErrorCode::invalid_argument,
                       fmt::format("{}.offsets.{}: offsets need a dimension of \"window\"",
                                   tensor.path, dim));
-      }
     }
   }
 
   void count_positions(TimeStepsByDim& times) {
-    reaches_ = resolve_reaches(definitions_, spec_.reserve, window_dims_, *dataset_, times);
+    reaches_ =
+        resolve_reaches(definitions_, spec_.reserve, window_dims_, *dataset_, times, joined_);
     if (spec_.list) return take_list(times);
     samples_ = 1;
     for (std::size_t w = 0; w < window_dims_.size(); ++w) {
@@ -428,8 +431,7 @@ class WindowView final : public View {
           tensor.variables[i],
           spec_.tensors.empty() ? tensor.path : fmt::format("{}.variables[{}]", tensor.path, i)));
     TensorLayout layout = lay_out(source(t), sizes_);
-    if (std::any_of(window_dims_.begin(), window_dims_.end(),
-                    [](const WindowDim& w) { return w.padded; }))
+    if (may_pad(window_dims_, layout.placements))
       layout.spec.pad = pad_element(layout.spec.type, tensor.path);
     layout.spec.channels = channel_names(source(t), layout, sizes_, *dataset_);
     for (std::uint32_t number : numbers) add_converter(t, number, layout.spec.type);
@@ -459,7 +461,7 @@ class WindowView final : public View {
     const TensorDefinition& tensor = definitions_[t];
     const Variable& first = *variables_[numbers_[t].front()];
     const DataType type = result_type(first);
-    TensorSource source{t, tensor, type, {}, selected_, window_dims_, spec_.batch_size};
+    TensorSource source{t, tensor, type, {}, selected_, window_dims_, spec_.batch_size, joined_};
     for (std::uint32_t number : numbers_[t]) {
       const Variable& variable = *variables_[number];
       if (!(result_type(variable) == type))

@@ -279,8 +279,28 @@ def test_the_views_of_the_page_can_be_used(batchfs, tmp_path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             data.to_zarr(tmp_path / name, zarr_format=2)
+    hours = np.datetime64("1979-01-01", "ns") + np.arange(96) * np.timedelta64(30, "m")
+
+    def grid(name, times):
+        values = rng.standard_normal((len(times), 4, 8)).astype("f4")
+        return xr.Dataset({name: (("time", "latitude", "longitude"), values)},
+                          {"time": times, "latitude": np.arange(4.0)})
+
+    static = xr.Dataset({"lsm": (("lat", "longitude"), np.ones((4, 8), "f4"))}, {"lat": np.arange(4) + 1e-6})
+    sources = {"era5": grid("t2m", hours[::12]), "imerg": grid("precipitation", hours), "sst": grid("sst", hours[::48]),
+               "static": static}
+    for name, data in sources.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data.to_zarr(tmp_path / name, zarr_format=2)
+    assert any("sources" in view for view in views)
     for view in views:
         (tmp_path / "view.json").write_text(json.dumps(view))
+        if "sources" in view:
+            others = [f"--store={name}={tmp_path / name}" for name in sources if name != "era5"]
+            plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", *others, "--view", tmp_path / "view.json", "--json"))
+            assert plan["samples"] == 7  # the first has no rain before it
+            continue
         store = tmp_path / ("ocean" if "xbatcher" in view else "weather")
         # A short store: the batch of the page may be larger than all samples.
         if view.get("batch", {}).get("remainder") == "drop":

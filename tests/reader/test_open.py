@@ -554,3 +554,23 @@ def test_what_takes_long_is_shown_on_a_terminal(view_file, runtime, on_terminal)
         _, said = process.communicate()
         assert process.returncode == 0 and not said
         os.close(main)
+
+
+def test_further_stores_are_passed_on(tmp_path, field):
+    store, values = field
+    other, more = write_field(tmp_path / "more.zarr", 1)
+    view = {"sources": {"a": {}, "b": {"store": "more"}}, "window": {"time": 1}, "variables": ["field", "b:field"],
+            "batch": {"size": 18}, "order": {"shuffle": "none"}}
+    with batchfs.open(store, view=view, stores={"more": other}) as data:
+        (batch,) = data
+        assert np.array_equal(batch["field"].numpy()[:, 0], values)
+        assert np.array_equal(batch["b:field"].numpy()[:, 0], more)
+        again = pickle.loads(pickle.dumps(data))
+        assert len(again) == 1
+        again.close()
+    assert batchfs.plan(store, view, stores={"more": other}).samples == 18
+    assert batchfs.statistics(store, view, stores={"more": other}, per="none").variables["b:field"]["count"] == more.size
+    with pytest.raises(batchfs.NotFound, match="add --store more=URL"):
+        batchfs.open(store, view=view)
+    with pytest.raises(batchfs.InvalidArgument, match="stores= gives further stores by name"):
+        batchfs.open(store, view=view, stores=[other])

@@ -140,8 +140,19 @@ std::shared_ptr<const Dataset> GroupDatasets::chosen() {
 }
 
 GroupDatasets::Chosen GroupDatasets::choose(const std::string& json, const std::string& where) {
-  std::string own = opened_.group;
   const Json view = parse_json(without_comments(json, where), where, {.allow_nan = false});
+  if (view.is_object() && view.contains("sources")) {
+    try {
+      return {joined(view, where), std::nullopt};
+    } catch (Error& error) {
+      throw error.at(where);
+    }
+  }
+  return choose(view, where);
+}
+
+GroupDatasets::Chosen GroupDatasets::choose(const Json& view, const std::string& where) {
+  std::string own = opened_.group;
   // What is no string is refused where the view is parsed.
   if (view.is_object())
     if (const auto group = view.find("group"); group != view.end() && group->is_string()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/dataset/dataset.h"
+#include "engine/view/sources_spec.h"
 #include "engine/zarr/hierarchy.h"
 #include "engine/zarr/node_path.h"
 #include "tools/cli/store_options.h"
@@ -52,6 +53,11 @@ class GroupDatasets {
   Chosen choose(const std::string& json, const std::string& where);
 
  private:
+  Chosen choose(const Json& view, const std::string& where);
+  /// Of a view with "sources": those that it names, joined.
+  std::shared_ptr<const Dataset> joined(const Json& view, const std::string& where);
+  std::shared_ptr<const Dataset> of_source(const SourceSpec& source, const Json& view,
+                                           const std::string& where);
   /// Paths by name.
   using Arrays = std::map<std::string, std::string>;
 
@@ -68,6 +74,7 @@ class GroupDatasets {
 
   OpenedStore& opened_;
   std::map<std::string, std::shared_ptr<const Dataset>> datasets_;
+  std::map<std::string, std::unique_ptr<GroupDatasets>> others_;  // of stores, by name
 };
 
 }  // namespace batchfs

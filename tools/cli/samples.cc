@@ -19,7 +19,7 @@ SampleCache cache_of(const StoreOptions& options) {
 }
 
 std::string key_of(const View& view, const OpenedStore& opened) {
-  return sample_key(*opened.store, opened.hierarchy->snapshot_id, view);
+  return sample_key(*opened.store, opened.snapshot_id(), view);
 }
 
 /// Null when they are not in the cache.

@@ -4,12 +4,15 @@
 #include <cerrno>
 #include <cstdio>
 
+#include <fmt/format.h>
 #include <malloc.h>
+#include <xxhash.h>
 
 #include "engine/base/budget.h"
 #include "engine/base/buffer_pool.h"
 #include "engine/base/strings.h"
 #include "engine/base/system_error.h"
+#include "engine/view/sources_spec.h"
 #include "tools/cli/consolidated_above.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/named_arrays.h"
@@ -40,6 +43,29 @@ void add_store_options(CLI::App& app, StoreOptions& options) {
       ->required()
       ->type_name("");
   add_engine_options(app, options);
+}
+
+void add_other_stores(CLI::App& app, StoreOptions& options) {
+  const auto add = [&options](const std::vector<std::string>& given) {
+    for (const std::string& text : given) {
+      const std::size_t equals = text.find('=');
+      const std::string name = text.substr(0, equals);
+      if (equals == std::string::npos || equals + 1 == text.size() || !is_source_name(name))
+        throw CLI::ValidationError("--store", "'" + text +
+                                                  "' is no NAME=URL, as imerg=s3://bucket/b.zarr; "
+                                                  "a name has letters, digits, '_', '-' and '.'");
+      for (const StoreOptions::Named& other : options.others)
+        if (other.name == name)
+          throw CLI::ValidationError("--store", "'" + name + "' is given twice");
+      options.others.push_back({name, text.substr(equals + 1)});
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--store", add,
+         "a further store, which views name in \"sources\"; may be given several times")
+      ->type_name("NAME=URL")
+      ->allow_extra_args(false)
+      ->group("Several stores");
 }
 
 void add_engine_options(CLI::App& app, StoreOptions& options) {
@@ -180,6 +206,45 @@ void find_arrays(OpenedStore& opened, const std::vector<std::string>& typed) {
   }
 }
 
+std::uint64_t OpenedStore::held_memory() const {
+  std::uint64_t bytes =
+      hierarchy->memory - std::min(hierarchy->memory, kFreeMetadata) + store->held_memory();
+  for (const auto& [name, other] : others) bytes += other->held_memory();
+  return bytes;
+}
+
+std::vector<std::shared_ptr<Store>> OpenedStore::stores() const {
+  std::vector<std::shared_ptr<Store>> result{store};
+  for (const auto& [name, other] : others) result.push_back(other->store);
+  return result;
+}
+
+std::string OpenedStore::snapshot_id() const {
+  std::string id = hierarchy->snapshot_id;
+  for (const auto& [name, other] : others)
+    id += fmt::format(" {}={} {}", name, other->store->url(), other->snapshot_id());
+  return id;
+}
+
+/// One of --store. What chooses a place inside of the first store, or its version, is not for it.
+OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& named) {
+  StoreOptions other = options;
+  other.store = named.url;
+  other.group.clear();
+  other.level.clear();
+  other.arrays.clear();
+  other.others.clear();
+  other.config.icechunk = {};
+  other.config.icechunk.pinned = named.pinned;
+  // Objects of the same name in two stores have versions of their own.
+  other.config.version_space = XXH3_64bits(named.name.data(), named.name.size());
+  try {
+    return open_zarr(other);
+  } catch (Error& error) {
+    throw error.at("--store " + named.name);
+  }
+}
+
 OpenedStore open_zarr(const StoreOptions& options) {
   OpenedStore opened;
   const std::uint64_t memory = options.memory != 0 ? options.memory : default_memory_budget();
@@ -211,6 +276,8 @@ OpenedStore open_zarr(const StoreOptions& options) {
   if (!options.group.empty())
     opened.group = find_group(*opened.hierarchy, options.group, "--group " + options.group);
   find_arrays(opened, options.arrays);
+  for (const StoreOptions::Named& named : options.others)
+    opened.others.emplace(named.name, std::make_shared<OpenedStore>(open_other(options, named)));
   return opened;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 // The options of every command that opens a store, and the opening.
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,13 +23,20 @@ struct StoreOptions {
   std::string group;                // as typed; empty: the root
   std::vector<std::string> arrays;  // of --array: paths from the group
   std::string level;                // of an OME-Zarr image, as typed; empty: not chosen
-  std::uint64_t memory = 0;         // bytes; 0: half of what the machine or the container has
-  int threads = 0;                  // 0: one per core
+  struct Named {
+    std::string name, url;
+    std::string pinned = {};  // the snapshot of an Icechunk repository that is to be read
+  };
+  std::vector<Named> others;  // of --store: further stores that views may name
+  std::uint64_t memory = 0;   // bytes; 0: half of what the machine or the container has
+  int threads = 0;            // 0: one per core
   StoreConfig config;
 };
 
 /// Adds STORE and the options. `options` must outlive the parsing.
 void add_store_options(CLI::App& app, StoreOptions& options);
+/// `--store NAME=URL`, for commands that take a view.
+void add_other_stores(CLI::App& app, StoreOptions& options);
 /// The options alone: what `mount -o name=value` may name too.
 void add_engine_options(CLI::App& app, StoreOptions& options);
 
@@ -48,9 +55,13 @@ struct OpenedStore {
   std::uint64_t memory = 0;  // bytes that its metadata may take
   /// Bytes of the memory budget that the metadata takes as long as it is open: what it takes beyond
   /// kFreeMetadata; and what the store itself may take.
-  std::uint64_t held_memory() const {
-    return hierarchy->memory - std::min(hierarchy->memory, kFreeMetadata) + store->held_memory();
-  }
+  std::uint64_t held_memory() const;
+  /// Those of --store, by name.
+  std::map<std::string, std::shared_ptr<OpenedStore>> others;
+  /// Every store, this one first.
+  std::vector<std::shared_ptr<Store>> stores() const;
+  /// Of this store's metadata and that of the others: another one when any has changed.
+  std::string snapshot_id() const;
 };
 OpenedStore open_zarr(const StoreOptions& options);
 

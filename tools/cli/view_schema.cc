@@ -12,6 +12,14 @@ std::string_view view_schema() {
     "$schema": {"type": "string", "description": "This schema, for editors"},
     "name": {"$ref": "#/$defs/file_name", "description": "The view's directory in a mount"},
     "group": {"type": "string", "description": "The group of the store that variables are in; the root by default"},
+    "sources": {
+      "description": "Stores and groups that variables are of, as \"imerg:rain\"; those after the first are joined to it",
+      "type": "object",
+      "minProperties": 1,
+      "maxProperties": 256,
+      "propertyNames": {"$ref": "#/$defs/source_name"},
+      "additionalProperties": {"$ref": "#/$defs/source"}
+    },
     "level": {
       "description": "The level of an OME-Zarr image: its number, or the one nearest to a resolution",
       "anyOf": [{"type": "integer", "minimum": 0, "maximum": 1048576}, {"$ref": "#/$defs/level"}]
@@ -275,11 +283,40 @@ std::string_view view_schema() {
     }
   },
   "additionalProperties": false,
+  "dependentSchemas": {"sources": {"properties": {"group": false, "level": false, "xbatcher": false}}},
   "oneOf": [
     {"required": ["window"]},
     {"required": ["xbatcher"], "properties": {"batch": false, "tensors": false, "split": false}}
   ],
   "$defs": {
+    "source_name": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_.-]+$", "not": {"enum": [".", ".."]}},
+    "source": {
+      "type": "object",
+      "properties": {
+        "store": {"$ref": "#/$defs/source_name", "description": "The NAME of --store NAME=URL; else the command's own store"},
+        "group": {"type": "string", "description": "Its group; the root by default"},
+        "join": {"type": "object", "description": "How its dimensions lie along those of the first source", "additionalProperties": {"$ref": "#/$defs/join"}}
+      },
+      "additionalProperties": false
+    },
+    "pick": {"enum": ["exact", "nearest", "last", "next"], "description": "Which label of the source stands for one of the first"},
+    "join": {
+      "anyOf": [
+        {"$ref": "#/$defs/pick"},
+        {
+          "type": "object",
+          "properties": {
+            "pick": {"$ref": "#/$defs/pick"},
+            "tolerance": {"anyOf": [{"type": "number", "minimum": 0}, {"$ref": "#/$defs/duration"}], "description": "How far away the label may be, included"},
+            "missing": {"enum": ["drop", "pad"], "description": "Windows that need a label without a match: no samples, or padded"},
+            "ratio": {"type": "integer", "minimum": 2, "maximum": 4096, "description": "Cells of a finer grid for each cell of the first source"},
+            "as": {"type": "string", "description": "The dimension of the first source, if it has another name"}
+          },
+          "dependentSchemas": {"ratio": {"properties": {"pick": false, "tolerance": false}}},
+          "additionalProperties": false
+        }
+      ]
+    },
     "file_name": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[^/\\u0000]+$", "not": {"enum": [".", ".."]}},
     "file": {
       "anyOf": [

@@ -68,6 +68,7 @@ void batch(const BatchOptions& options, Output& output) {
                  .store = opened.opened.store,
                  .held = opened.opened.held_memory()},
                 log);
+  for (const auto& store : opened.opened.stores()) engine.add_store(store);
   const std::shared_ptr<const View> shared =
       find_samples(opened.view, opened.opened, options.store, engine, log);
   const View& view = *shared;
@@ -92,6 +93,7 @@ void batch(const BatchOptions& options, Output& output) {
 CommandAction setup_batch(CLI::App& app) {
   const auto options = std::make_shared<BatchOptions>();
   add_store_options(app, options->store);
+  add_other_stores(app, options->store);
   app.add_option("--view", options->view, "the view file; - is standard input")
       ->required()
       ->type_name("FILE");

@@ -62,10 +62,11 @@ void check_device() {
 }
 
 /// What .batchfs/config.json shows: nothing secret.
-Json config_json(const MountOptions& options, const Store& store, const Engine& engine) {
+Json config_json(const MountOptions& options, const OpenedStore& opened, const Engine& engine) {
   Json config = Json::object();
-  config["store"] = store.url();
+  config["store"] = opened.store->url();
   if (!options.store.group.empty()) config["group"] = options.store.group;
+  for (const auto& [name, other] : opened.others) config["stores"][name] = other->store->url();
   config["directory"] = options.directory;
   config["views"] = options.views;
   config["memory"] = options.store.memory != 0 ? options.store.memory : default_memory_budget();
@@ -125,7 +126,7 @@ void make_files(Generation& generation, const MountFacts& mount) {
   warn_of_memory(generation.views, engine.budget().limit(), mount.log);
   warn_of_samples(generation.views, mount.log);
   FileSystem::Options shown{.store_url = generation.opened.store->url(),
-                            .config = config_json(mount.options, *generation.opened.store, engine)};
+                            .config = config_json(mount.options, generation.opened, engine)};
   shown.snapshot = generation.snapshot();
   shown.started = mount.started;
   shown.generations = mount.generations;
@@ -165,6 +166,7 @@ std::shared_ptr<Generation> first_generation(GenerationOptions options,
     options.store.config.versions = SessionState::versions(supervisor.state);
   options.store.config.icechunk.pinned =
       pinned_snapshot(state.identity(), options.store.config.icechunk);
+  pin_others(state.identity(), options.store.others);
   auto first = read_generation(options, log);
   first->time = state.reading_time();
   return first;
@@ -323,11 +325,12 @@ CommandAction setup_mount(CLI::App& app) {
     MountOptions& mount = options->mount;
     for (const std::string& list : options->lists) apply_mount_list(list, mount);
     mount.store.store = absolute_store(mount.store.store);
+    for (StoreOptions::Named& other : mount.store.others) other.url = absolute_store(other.url);
     check_device();
     mount.directory =
         check_directory(mount.directory, mount.replace || StoredDescriptors::are_there());
     check_apart(mount);
-    check_refresh(mount.store.config.icechunk, mount.time.refresh);
+    check_refresh(mount.store, mount.time.refresh);
     // Read once, here: each daemon of this mount is a fork of this process.
     mount.input = read_standard_input(mount.views);
     for (std::string& view : mount.views)

@@ -306,6 +306,7 @@ std::string plan_split(const OpenedViews& opened, const PlanOptions& options,
 CommandAction setup_plan(CLI::App& app) {
   const auto options = std::make_shared<PlanOptions>();
   add_store_options(app, options->store);
+  add_other_stores(app, options->store);
   app.add_option("--view", options->view, "the view file; - is standard input")
       ->required()
       ->type_name("FILE");

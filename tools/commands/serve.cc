@@ -146,6 +146,7 @@ void serve(const ServeOptions& options, StartReport& report) {
 CommandAction setup_serve(CLI::App& app) {
   const auto options = std::make_shared<ServeOptions>();
   add_store_options(app, options->store);
+  add_other_stores(app, options->store);
   add_gpu_options(app, options->gpu);
   app.add_option("--view", options->views,
                  "serve the batches of this view; - reads it from standard input; may be given "
@@ -166,8 +167,9 @@ CommandAction setup_serve(CLI::App& app) {
       ->type_name("SECONDS");
   return [options](Output&) {
     options->store.store = absolute_store(options->store.store);
+    for (StoreOptions::Named& other : options->store.others) other.url = absolute_store(other.url);
     options->socket = std::filesystem::absolute(options->socket).string();
-    check_refresh(options->store.config.icechunk, options->time.refresh);
+    check_refresh(options->store, options->time.refresh);
     options->input = read_standard_input(options->views);
     for (std::string& view : options->views)
       if (view != "-") view = std::filesystem::absolute(view).string();

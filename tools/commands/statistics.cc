@@ -33,7 +33,7 @@ struct StatisticsCommandOptions {
 
 Json document(const OpenedView& opened, const std::vector<VariableStatistics>& statistics) {
   return {{"store", opened.opened.store->url()},
-          {"snapshot", opened.opened.hierarchy->snapshot_id},
+          {"snapshot", opened.opened.snapshot_id()},
           {"view", opened.view->name()},
           {"std", "of the population"},
           {"tendency", "differences between neighbouring positions along dim"},
@@ -93,6 +93,7 @@ void statistics(const StatisticsCommandOptions& options, Output& output) {
                  .prefetch = false,
                  .store = opened.opened.store},
                 log);
+  for (const auto& store : opened.opened.stores()) engine.add_store(store);
   std::vector<VariableStatistics> found;
   {
     Progress progress("Reading");
@@ -112,6 +113,7 @@ void statistics(const StatisticsCommandOptions& options, Output& output) {
 CommandAction setup_statistics(CLI::App& app) {
   const auto options = std::make_shared<StatisticsCommandOptions>();
   add_store_options(app, options->store);
+  add_other_stores(app, options->store);
   app.add_option("--view", options->view,
                  "the view file; only its selection, variables and samples are used")
       ->required()

@@ -121,6 +121,13 @@ std::string verify_store(const VerifyCommandOptions& options, const VerifyOption
     const OpenedView opened =
         open_view(direct, options.view, {.as_decoded = true, .first_part = true});
     store = opened.opened.store;
+    for (const Variable* variable : opened.view->variables())
+      if (&variable->array->store() != store.get())
+        throw Error(ErrorCode::not_supported,
+                    fmt::format("'{}' is of another store than the first, and one store is checked "
+                                "at a time: batchfs check {}",
+                                variable->name, printable(variable->array->store().url())),
+                    options.view);
     for (std::uint32_t v = 0; v < opened.view->variables().size(); ++v)
       targets.push_back(selected_chunks(*opened.view, v));
   }
@@ -166,6 +173,7 @@ void check(const VerifyCommandOptions& options, Output& output) {
 CommandAction setup_check(CLI::App& app) {
   const auto options = std::make_shared<VerifyCommandOptions>();
   add_store_options(app, options->store);
+  add_other_stores(app, options->store);
   app.get_option("--cache-dir")
       ->description("check the entries of the cache in this directory, too");
   app.add_option("--view", options->view, "check only the chunks that this view selects")

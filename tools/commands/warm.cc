@@ -55,6 +55,7 @@ std::vector<WantedChunk> chunks_of(const View& view) {
   }
   std::vector<WantedChunk> chunks;
   for (std::size_t v = 0; v < wanted.size(); ++v) {
+    if (view.variables()[v]->array->store().is_local()) continue;  // a further store
     std::vector<std::int64_t> sorted(wanted[v].begin(), wanted[v].end());
     std::sort(sorted.begin(), sorted.end());
     for (const std::int64_t chunk : sorted)
@@ -150,7 +151,8 @@ void warm(const WarmOptions& options, Output& output) {
   };
   const OpenedView opened = open_view(with, options.view, {.part = options.part});
   const Store& store = *opened.opened.store;
-  if (store.is_local())
+  const auto stores = opened.opened.stores();
+  if (std::all_of(stores.begin(), stores.end(), [](const auto& each) { return each->is_local(); }))
     throw Error(ErrorCode::invalid_argument,
                 "the store is on this machine, there is nothing to fetch", store.url());
 
@@ -219,6 +221,7 @@ void warm(const WarmOptions& options, Output& output) {
 CommandAction setup_warm(CLI::App& app) {
   const auto options = std::make_shared<WarmOptions>();
   add_store_options(app, options->store);
+  add_other_stores(app, options->store);
   app.add_option("--view", options->view, "the view file; - is standard input")
       ->required()
       ->type_name("FILE");

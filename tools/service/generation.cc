@@ -21,12 +21,13 @@ std::string digest_of(const std::string& text) {
 
 Generation::~Generation() {
   files.reset();
-  if (engine_ != nullptr) engine_->forget(*opened.store);
+  if (engine_ != nullptr)
+    for (const auto& store : opened.stores()) engine_->forget(*store);
 }
 
 void Generation::resolve(const GenerationOptions& options, Engine& engine, Log& log) {
   engine_ = &engine;
-  engine.add_store(opened.store);
+  for (const auto& store : opened.stores()) engine.add_store(store);
   metadata_ = engine.hold(opened.held_memory());
   for (auto& view : views) view = find_samples(view, opened, options.store, engine, log);
 }
@@ -41,14 +42,23 @@ std::string Generation::identity() const {
     add(json_text(view->resolved()));
     add(json_text(view->schema()));
   }
+  for (const auto& [name, other] : opened.others)
+    add(fmt::format("{}={} {}", name, other->store->url(), other->hierarchy->snapshot_id));
   const auto& revision = opened.hierarchy->revision;
-  return fmt::format("{} {} {:016x}{}", kArithmetic, opened.hierarchy->snapshot_id, digest,
-                     revision ? " " + digest_of(revision->chosen_by) : "");
+  std::string identity = fmt::format("{} {} {:016x}{}", kArithmetic, opened.hierarchy->snapshot_id,
+                                     digest, revision ? " " + digest_of(revision->chosen_by) : "");
+  for (const auto& [name, other] : opened.others)
+    if (other->hierarchy->revision)
+      identity += fmt::format(" {}={}", name, other->hierarchy->snapshot_id);
+  return identity;
 }
 
 Json Generation::snapshot() const {
-  return {{"id", opened.hierarchy->snapshot_id},
-          {"read", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time))}};
+  Json json = {{"id", opened.hierarchy->snapshot_id},
+               {"read", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time))}};
+  for (const auto& [name, other] : opened.others)
+    json["stores"][name] = {{"url", other->store->url()}, {"id", other->hierarchy->snapshot_id}};
+  return json;
 }
 
 std::shared_ptr<Generation> read_generation(const GenerationOptions& options, Log& log) {
@@ -64,18 +74,26 @@ std::shared_ptr<Generation> read_generation(const GenerationOptions& options, Lo
 std::string pinned_snapshot(const std::string& identity, const IcechunkOptions& options) {
   const std::vector<std::string> words = split(identity, ' ');
   const std::string branch = "branch " + (options.branch.empty() ? "main" : options.branch);
-  const bool follows_branch = options.tag.empty() && options.snapshot.empty() &&
-                              identity.ends_with(" " + digest_of(branch));
-  return follows_branch && words.size() > 3 ? words[1] : std::string();
+  const bool follows_branch = options.tag.empty() && options.snapshot.empty() && words.size() > 3 &&
+                              words[3] == digest_of(branch);
+  return follows_branch ? words[1] : std::string();
 }
 
-std::string fixed_version(const IcechunkOptions& options) {
+void pin_others(const std::string& identity, std::vector<StoreOptions::Named>& others) {
+  for (const std::string& word : split(identity, ' '))
+    for (StoreOptions::Named& other : others)
+      if (word.starts_with(other.name + "=")) other.pinned = word.substr(other.name.size() + 1);
+}
+
+std::string fixed_version(const StoreOptions& store) {
+  if (!store.others.empty()) return "";  // they may change
+  const IcechunkOptions& options = store.config.icechunk;
   if (!options.tag.empty()) return "tag " + options.tag;
   if (!options.snapshot.empty()) return "snapshot " + options.snapshot;
   return options.as_of ? "--as-of" : "";
 }
 
-void check_refresh(const IcechunkOptions& options, double refresh) {
+void check_refresh(const StoreOptions& options, double refresh) {
   const std::string fixed = fixed_version(options);
   if (refresh > 0 && !fixed.empty())
     throw Error(ErrorCode::invalid_argument,

@@ -64,9 +64,12 @@ std::shared_ptr<Generation> read_generation(const GenerationOptions& options, Lo
 /// that it is of; else empty. The branch may have moved on.
 std::string pinned_snapshot(const std::string& identity, const IcechunkOptions& options);
 
+/// The same of further stores, each for itself.
+void pin_others(const std::string& identity, std::vector<StoreOptions::Named>& others);
+
 /// Why reading the store again cannot show anything new, "tag v1"; empty where it can.
-std::string fixed_version(const IcechunkOptions& options);
+std::string fixed_version(const StoreOptions& options);
 /// Throws invalid_argument where such a store is to be read every `refresh` seconds; 0: when asked.
-void check_refresh(const IcechunkOptions& options, double refresh);
+void check_refresh(const StoreOptions& options, double refresh);
 
 }  // namespace batchfs

@@ -81,6 +81,7 @@ void add_mount_options(CLI::App& app, MountOptions& options) {
   add_time_options(app, options.time);
   add_refresh_option(app, options.time);
   add_engine_options(app, options.store);
+  add_other_stores(app, options.store);
   add_gpu_options(app, options.gpu);
 }
 
@@ -177,6 +178,8 @@ void check_apart(const MountOptions& options, const char* what, const std::strin
 
 void check_apart(const MountOptions& options) {
   check_apart(options, "the store", options.store.store);
+  for (const StoreOptions::Named& other : options.store.others)
+    check_apart(options, "a store", other.url);
   check_apart(options, "the cache directory", options.store.config.cache_dir);
   for (const std::string& view : options.views)
     if (view != "-") check_apart(options, "a view", view);

@@ -20,7 +20,7 @@ MountedGenerations::MountedGenerations(std::shared_ptr<Generation> first, unsign
 }
 
 std::string MountedGenerations::refresh(const Environment& with) {
-  const std::string fixed = fixed_version(with.options.store.config.icechunk);
+  const std::string fixed = fixed_version(with.options.store);
   if (!fixed.empty()) return describe_changes(*newest_, nullptr, fixed);
   const unsigned tag = generations_.free_tag();
   const auto next = read_again(*newest_, with.options, with.engine, with.log, with.make_files);

@@ -17,8 +17,7 @@ std::shared_ptr<Generation> read_once(const Generation& now, const GenerationOpt
                                       Engine& engine, Log& log,
                                       const std::function<void(Generation&)>& check) {
   auto next = read_generation(options, log);
-  const bool same_metadata =
-      next->opened.hierarchy->snapshot_id == now.opened.hierarchy->snapshot_id;
+  const bool same_metadata = next->opened.snapshot_id() == now.opened.snapshot_id();
   next->resolve(options, engine, log);
   if (same_metadata && next->identity() == now.identity()) return nullptr;
   check(*next);
@@ -62,7 +61,7 @@ std::string describe_changes(const Generation& before, const Generation* after,
 }
 
 void LeavingStores::add(const std::shared_ptr<Generation>& generation) {
-  leaving_.push_back({generation, generation->opened.store});
+  for (const auto& store : generation->opened.stores()) leaving_.push_back({generation, store});
 }
 
 void LeavingStores::sweep() {

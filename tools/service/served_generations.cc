@@ -14,7 +14,7 @@ ServedGenerations::ServedGenerations(std::shared_ptr<Generation> first, Environm
 }
 
 std::string ServedGenerations::refresh() {
-  const std::string fixed = fixed_version(with_.options.store.config.icechunk);
+  const std::string fixed = fixed_version(with_.options.store);
   if (!fixed.empty()) return describe_changes(*newest_, nullptr, fixed);
   sweep();
   if (older_.size() + 1 >= Generations::kMaxGenerations)

@@ -22,6 +22,11 @@ StartRule::StartRule(const WindowDim& window, std::int64_t length,
             first < 0 || first + size > length)
           lacking_[static_cast<std::size_t>(start)] = true;
   }
+  for (const Reach::Lacking& each : reach.lacking) {
+    unmatched_.resize(static_cast<std::size_t>(length));
+    for (std::int64_t start = 0; start < length; ++start)
+      if (each.touches(start, window.size)) unmatched_[static_cast<std::size_t>(start)] = true;
+  }
 }
 
 std::string StartRule::why(std::int64_t position) const {
@@ -29,8 +34,9 @@ std::string StartRule::why(std::int64_t position) const {
     return fmt::format("'{}' has no position {}: the selection has {}", dim(), position, length_);
   const std::int64_t start = center_ ? position - window_.size / 2 : position;
   if (start >= first_ && start <= last_)
-    return fmt::format("along '{}' the window at {} has not the labels of its offsets", dim(),
-                       start);
+    return fmt::format("along '{}' the window at {} {}", dim(), start,
+                       is_marked(unmatched_, start) ? "needs labels that another source lacks"
+                                                    : "has not the labels of its offsets");
   const std::int64_t begin = start + std::min<std::int64_t>(offsets_.first, 0);
   const std::int64_t end = start + window_.size + offsets_.second;
   std::string text =

@@ -28,17 +28,22 @@ class StartRule {
       if (window_.wrap && position < 0) position = length_ - 1 - (-1 - position) % length_;
     }
     if (position < first_ || position > last_) return -1;
-    return lacking_.empty() || !lacking_[static_cast<std::size_t>(position)] ? position : -1;
+    return is_marked(lacking_, position) || is_marked(unmatched_, position) ? -1 : position;
   }
   /// Why start() gave -1.
   std::string why(std::int64_t position) const;
 
  private:
+  static bool is_marked(const std::vector<bool>& starts, std::int64_t position) {
+    return !starts.empty() && starts[static_cast<std::size_t>(position)];
+  }
+
   WindowDim window_;
   std::int64_t length_, first_, last_;
   std::pair<std::int64_t, std::int64_t> offsets_;
   bool center_;
-  std::vector<bool> lacking_;  // starts without a label that they need; empty: none
+  std::vector<bool> lacking_;    // starts without a label that they need; empty: none
+  std::vector<bool> unmatched_;  // starts for which another source has nothing; empty: none
 };
 
 }  // namespace batchfs

@@ -62,7 +62,7 @@ std::int64_t longest_chunk(const WindowedVariables& view, const std::string& dim
   std::int64_t chunk = 1;
   for (const Variable* variable : view.variables)
     for (std::size_t d = 0; d < variable->dims.size(); ++d)
-      if (variable->dims[d] == dim)
+      if (variable->dims[d] == dim && variable->join_along(d) == nullptr)
         chunk = std::max(chunk, variable->array->grid().chunk_shape()[d]);
   return chunk;
 }

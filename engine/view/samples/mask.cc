@@ -28,8 +28,8 @@ Cells read_cells(const MaskSpec& mask, const WindowValues& values) {
   Cells cells;
   std::int64_t size = 1;
   for (const WindowValues::Axis& axis : values.axes) {
-    cells.shape.push_back(axis.selected->size());
-    if (__builtin_mul_overflow(size, axis.selected->size(), &size) || size > INT64_C(1) << 27)
+    cells.shape.push_back(axis.selected.size());
+    if (__builtin_mul_overflow(size, axis.selected.size(), &size) || size > INT64_C(1) << 27)
       throw Error(ErrorCode::not_supported,
                   fmt::format("{}: the selection has more than 134,217,728 cells", mask.path));
   }

@@ -50,14 +50,16 @@ Pairs pairs_by_label(const AxisPlacement& axis, const std::vector<std::int64_t>&
 
 Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indices,
                const WindowGrid& grid, std::size_t w) {
-  const std::int64_t first = grid.first[w], count = grid.counts[w], stride = grid.strides[w];
+  const std::int64_t first = grid.first[w], count = grid.counts[w],
+                     stride = grid.strides[w] * axis.scale;
   const std::vector<std::int64_t>* allowed = grid.restricted(w);
   const std::int64_t length = axis.selected.size();
   Pairs pairs;
   // Windows that hold position p of the selection, p possibly behind the end when the dimension is
   // a circle.
   auto add = [&](std::int64_t p, std::size_t place) {
-    for (std::int64_t step : axis.offsets) {
+    for (const std::int64_t offset : axis.offsets) {
+      const std::int64_t step = offset * axis.scale;
       // start + step <= p < start + step + size, where start = stride * j
       const std::int64_t low = p - step - axis.size + 1, high = p - step;
       if (high < 0) continue;
@@ -77,8 +79,8 @@ Pairs pairs_of(const AxisPlacement& axis, const std::vector<std::int64_t>& indic
     if (!axis.wrap) return add(p, place);
     std::int64_t least = 0, most = 0;
     for (std::int64_t step : axis.offsets) {
-      least = std::min(least, step);
-      most = std::max(most, step);
+      least = std::min(least, step * axis.scale);
+      most = std::max(most, step * axis.scale);
     }
     // Every turn of the circle that a window with these offsets can reach.
     const std::int64_t turns_back = (-least + length - 1) / length;

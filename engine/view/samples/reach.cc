@@ -17,6 +17,12 @@ std::pair<std::int64_t, std::int64_t> Reach::footprint(std::int64_t start) const
   return {low, high};
 }
 
+bool Reach::Lacking::touches(std::int64_t start, std::int64_t size) const {
+  return std::any_of(offsets.begin(), offsets.end(), [&](std::int64_t step) {
+    return missing->count(start + step, start + step + size) > 0;
+  });
+}
+
 Reach reach_of(const std::string& dim, std::int64_t size,
                const std::vector<TensorDefinition>& tensors, const std::vector<OffsetList>& reserve,
                const Dataset& dataset) {

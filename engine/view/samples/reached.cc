@@ -28,14 +28,12 @@ class Cover {
     mark(0, first + count - length_);
   }
 
-  Positions of(const Positions& selected) const {
-    std::vector<std::int64_t> reached;
+  void add_reached(const Positions& selected, std::vector<std::int64_t>& reached) const {
     std::int64_t windows = 0;
     for (std::int64_t p = 0; p < length_; ++p) {
       windows += change_[static_cast<std::size_t>(p)];
-      if (windows > 0) reached.push_back(selected[p]);
+      if (windows > 0 && selected[p] != Positions::kNone) reached.push_back(selected[p]);
     }
-    return Positions::list(std::move(reached));
   }
 
  private:
@@ -56,14 +54,41 @@ void add_windows(const AxisPlacement& axis, const WindowGrid& grid, Cover& cover
   for (std::int64_t i = 0; i < grid.counts[w]; ++i) {
     const std::int64_t start = grid.start(w, i);
     if (by_range)
-      cover.add(start + *least, *most - *least + axis.size, axis.wrap);
+      cover.add((start + *least) * axis.scale, (*most - *least) * axis.scale + axis.size,
+                axis.wrap);
     else
       for (std::size_t o = 0; o < axis.offsets.size(); ++o)
         cover.add(axis.first(o, start), axis.size, axis.wrap);
   }
 }
 
+/// Of placements of a variable of another source, which may have different positions each.
+Positions reached_of_source(const std::vector<const VariablePlacement*>& placements, std::size_t d,
+                            const WindowGrid& grid) {
+  std::vector<std::int64_t> reached;
+  for (const VariablePlacement* placement : placements) {
+    const AxisPlacement& axis = placement->axes[d];
+    Cover cover(axis.selected.size());
+    if (axis.window < 0)
+      cover.add(0, axis.selected.size(), false);
+    else
+      add_windows(axis, grid, cover);
+    cover.add_reached(axis.selected, reached);
+  }
+  std::sort(reached.begin(), reached.end());
+  reached.erase(std::unique(reached.begin(), reached.end()), reached.end());
+  return Positions::list(std::move(reached));
+}
+
 }  // namespace
+
+Positions without_gaps(const Positions& positions) {
+  if (!positions.has_gaps()) return positions;
+  std::vector<std::int64_t> left;
+  for (std::int64_t i = 0; i < positions.size(); ++i)
+    if (positions[i] != Positions::kNone) left.push_back(positions[i]);
+  return Positions::list(std::move(left));
+}
 
 std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t variable) {
   std::vector<const VariablePlacement*> placements;
@@ -72,6 +97,10 @@ std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t var
   std::vector<Positions> reached;
   for (std::size_t d = 0; !placements.empty() && d < placements.front()->axes.size(); ++d) {
     const AxisPlacement& first = placements.front()->axes[d];
+    if (first.durations != nullptr || first.selected.has_gaps() || first.scale > 1) {
+      reached.push_back(reached_of_source(placements, d, scan.grid));
+      continue;
+    }
     if (first.window < 0 ||
         scan.grid.restricted(static_cast<std::size_t>(first.window)) == nullptr) {
       reached.push_back(first.selected);
@@ -80,7 +109,9 @@ std::vector<Positions> reached_positions(const ViewScan& scan, std::uint32_t var
     Cover cover(first.selected.size());
     for (const VariablePlacement* placement : placements)
       add_windows(placement->axes[d], scan.grid, cover);
-    reached.push_back(cover.of(first.selected));
+    std::vector<std::int64_t> positions;
+    cover.add_reached(first.selected, positions);
+    reached.push_back(Positions::list(std::move(positions)));
   }
   return reached;
 }
@@ -92,8 +123,8 @@ std::vector<Positions> positions_to_read(const View& view, std::uint32_t variabl
 
 std::vector<Positions> positions_selected(const View& view, std::uint32_t variable) {
   std::vector<Positions> selected;
-  for (const std::string& dim : view.variables()[variable]->dims)
-    selected.push_back(view.selected(dim));
+  for (std::size_t d = 0; d < view.variables()[variable]->dims.size(); ++d)
+    selected.push_back(without_gaps(view.stored(variable, d)));
   return selected;
 }
 

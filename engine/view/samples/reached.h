@@ -22,4 +22,7 @@ std::vector<Positions> positions_to_read(const View& view, std::uint32_t variabl
 /// Everything that the view selects, per dimension of the array.
 std::vector<Positions> positions_selected(const View& view, std::uint32_t variable);
 
+/// The positions without Positions::kNone.
+Positions without_gaps(const Positions& positions);
+
 }  // namespace batchfs

@@ -98,6 +98,24 @@ void restrict_labels(const RestrictedView& view, const std::string& restriction,
   }
 }
 
+/// Leaves out windows for which another source has nothing.
+void restrict_joined(const RestrictedView& view, WindowGrid& grid) {
+  for (std::size_t w = 0; w < view.windows.size(); ++w)
+    for (const Reach::Lacking& each : view.reaches[w].lacking) {
+      const std::int64_t before = grid.counts[w];
+      keep_starts(grid, w,
+                  [&](std::int64_t start) { return !each.touches(start, view.windows[w].size); });
+      if (grid.counts[w] == 0)
+        throw nothing_left(
+            each.path, before,
+            fmt::format("along '{}' each needs labels that '{}' lacks: it has {} of {}; "
+                        "\"missing\": \"pad\" keeps them",
+                        view.windows[w].name, each.source,
+                        view.selected.at(view.windows[w].name).size() - each.missing->all(),
+                        view.selected.at(view.windows[w].name).size()));
+    }
+}
+
 void restrict_spacing(const RestrictedView& view, WindowGrid& grid) {
   for (const SampleSpec::Spacing& spacing : view.spec.spacing) {
     const std::size_t w = window_of(view, spacing.dim, spacing.path);
@@ -162,6 +180,11 @@ Dropped restrict_windows(const RestrictedView& view, WindowGrid& grid) {
     dropped.emplace_back(name, before - left);
     before = left;
   };
+  if (std::any_of(view.reaches.begin(), view.reaches.end(),
+                  [](const Reach& reach) { return !reach.lacking.empty(); })) {
+    restrict_joined(view, grid);
+    enter("join");
+  }
   for (const char* name : {"offsets", "reserve"}) {
     const bool asked =
         std::any_of(view.reaches.begin(), view.reaches.end(), [&](const Reach& reach) {

@@ -88,10 +88,13 @@ std::shared_ptr<const LabelOffsets> resolve_offsets(const OffsetList& offsets,
 std::vector<Reach> resolve_reaches(const std::vector<TensorDefinition>& tensors,
                                    const std::vector<OffsetList>& reserve,
                                    const std::vector<WindowDim>& windows, const Dataset& dataset,
-                                   TimeStepsByDim& times) {
+                                   TimeStepsByDim& times, JoinedAxes& joined) {
   std::vector<Reach> reaches;
-  for (const WindowDim& window : windows)
+  for (const WindowDim& window : windows) {
     reaches.push_back(reach_of(window.name, window.size, tensors, reserve, dataset));
+    for (const TensorDefinition& tensor : tensors)
+      joined.add_lacking(tensor, window.name, window.wrap, dataset, reaches.back().lacking);
+  }
   for (const OffsetList& list : reserve) {
     const int window = window_number(windows, list.dim);
     if (window < 0)

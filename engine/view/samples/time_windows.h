@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/view/geometry.h"
+#include "engine/view/samples/joined_axes.h"
 #include "engine/view/samples/reach.h"
 #include "engine/view/samples/time_steps.h"
 #include "engine/view/spec.h"
@@ -27,6 +28,6 @@ std::shared_ptr<const LabelOffsets> resolve_offsets(const OffsetList& offsets,
 std::vector<Reach> resolve_reaches(const std::vector<TensorDefinition>& tensors,
                                    const std::vector<OffsetList>& reserve,
                                    const std::vector<WindowDim>& windows, const Dataset& dataset,
-                                   TimeStepsByDim& times);
+                                   TimeStepsByDim& times, JoinedAxes& joined);
 
 }  // namespace batchfs

@@ -4,6 +4,7 @@
 
 #include "engine/base/counted.h"
 #include "engine/base/strings.h"
+#include "engine/dataset/joined/axis_join.h"
 #include "engine/dataset/labels.h"
 
 namespace batchfs {
@@ -34,7 +35,8 @@ WindowValues read_window_values(const Dataset& dataset, const std::string& name,
   for (const WindowDim& window : windows) names.push_back(window.name);
   WindowValues result;
   std::int64_t count = 1;
-  for (const std::string& dim : variable.dims) {
+  for (std::size_t d = 0; d < variable.dims.size(); ++d) {
+    const std::string& dim = variable.dims[d];
     const int window = window_number(windows, dim);
     if (window < 0)
       throw fail(ErrorCode::invalid_argument,
@@ -44,7 +46,16 @@ WindowValues read_window_values(const Dataset& dataset, const std::string& name,
       if (axis.window == static_cast<std::size_t>(window))
         throw fail(ErrorCode::invalid_argument,
                    fmt::format("'{}' has the dimension '{}' twice", name, dim));
-    result.axes.push_back({static_cast<std::size_t>(window), &selected.at(dim), 1});
+    const AxisJoin* join = variable.join_along(d);
+    const Positions& all = selected.at(dim);
+    if (join != nullptr && join->ratio() > 1)
+      throw fail(ErrorCode::not_supported,
+                 fmt::format("'{}' has {} positions for each of '{}'", name, join->ratio(), dim));
+    result.axes.push_back({static_cast<std::size_t>(window),
+                           join == nullptr ? all : composed(join->positions(), all), 1});
+    if (result.axes.back().selected.has_gaps())
+      throw fail(ErrorCode::invalid_argument,
+                 fmt::format("'{}' lacks labels of '{}'; select those that it has", name, dim));
   }
   if (variable.dims.empty())
     throw fail(ErrorCode::invalid_argument,
@@ -58,7 +69,7 @@ WindowValues read_window_values(const Dataset& dataset, const std::string& name,
                            variable.is_readable() ? type.name() : variable.unsupported));
   for (std::size_t d = result.axes.size(); d-- > 0;) {
     result.axes[d].step = count;
-    if (__builtin_mul_overflow(count, variable.shape[d], &count) || count > kMaxValues)
+    if (__builtin_mul_overflow(count, variable.array->shape()[d], &count) || count > kMaxValues)
       throw fail(ErrorCode::not_supported,
                  fmt::format("'{}' has more than {}", name, counted(kMaxValues, "value")));
   }

@@ -16,9 +16,9 @@ namespace batchfs {
 struct WindowValues {
   /// One dimension of the variable.
   struct Axis {
-    std::size_t window;         // number of the window dimension
-    const Positions* selected;  // the view's
-    std::int64_t step;          // elements from one index to the next
+    std::size_t window;  // number of the window dimension
+    Positions selected;  // of the variable's array
+    std::int64_t step;   // elements from one index to the next
   };
 
   NdArray values;
@@ -26,7 +26,7 @@ struct WindowValues {
 
   /// The place in `values` of position `p` of the selection along an axis, to be added up.
   std::int64_t offset(std::size_t axis, std::int64_t p) const {
-    return (*axes[axis].selected)[p] * axes[axis].step;
+    return axes[axis].selected[p] * axes[axis].step;
   }
   /// The value at a place; NaN where it is missing.
   double at(std::int64_t place) const;

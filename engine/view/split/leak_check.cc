@@ -65,9 +65,9 @@ std::pair<std::int64_t, std::int64_t> taken(const std::vector<VariablePlacement>
     for (const AxisPlacement& axis : placement.axes) {
       if (axis.window != static_cast<int>(w)) continue;
       for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
-        const std::int64_t at = axis.first(o, start);
+        const std::int64_t at = axis.first(o, start) / axis.scale;
         first = std::min(first, at);
-        end = std::max(end, at + axis.size);
+        end = std::max(end, at + axis.size / axis.scale);
       }
     }
   return first < end ? std::pair(first, end) : std::pair(start, start + 1);

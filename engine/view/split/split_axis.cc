@@ -172,6 +172,11 @@ SplitAxis axis_of_group(const RestrictedView& view, const SplitSpec::Group& grou
   if (!variable->is_readable())
     throw fail(fmt::format("'{}' cannot be read: {}", group.variable, variable->unsupported));
   const std::string& dim = variable->dims.front();
+  if (variable->join_along(0) != nullptr)
+    throw fail(
+        fmt::format("'{}' is joined from another source; groups are made of the first "
+                    "source's coordinates and variables",
+                    group.variable));
   SplitAxis axis{.dim = dim, .window = window_of_split(view, dim, group.path)};
   check_restricted_length(view.dataset, dim, group.path);
   const Positions& selected = view.selected.at(dim);

@@ -14,7 +14,7 @@ from ._batch import Batch
 from ._device import device_of
 from ._errors import Error, InvalidArgument
 from ._labels import Labels, ViewInfo
-from ._program import shown_store
+from ._program import named_stores, shown_store
 from ._server import Server, is_store
 
 T = TypeVar("T")
@@ -327,7 +327,8 @@ def _server_of(place: str, view: Any, device: str, part: str | None, program: st
 def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathLike[str] | None = None, *,
          device: str = "cpu", rank: int = 0, world: int = 1, epoch: int = 0, prefetch: int = 2, mode: str = "auto",
          device_memory: int = 0, part: str | None = None, memory: str | int | None = None,
-         cache_dir: str | os.PathLike[str] | None = None, program: str | os.PathLike[str] | None = None,
+         cache_dir: str | os.PathLike[str] | None = None,
+         stores: Mapping[str, str | os.PathLike[str]] | None = None, program: str | os.PathLike[str] | None = None,
          **options: Any) -> Dataset:
     """Opens a view of a store, or one that is served already.
 
@@ -348,11 +349,13 @@ def open(place: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathL
     same store, view and options, and which ends with the last of them, however that ends. For it are
 
     part           the part of a view with "split"
+    stores         further stores by the names that the view's "sources" have for them: {"imerg": "s3://bucket/imerg.zarr"}
     memory         the server's memory ("8GB"); by default half of the machine's
     cache_dir      where fetched objects of a remote store are kept
     program        the program batchfs; by default that of the variable BATCHFS, of this package, or in PATH
     options        other options of `batchfs serve`: threads=4, group="x", anon=True, region="eu-west-1", ...
     """
-    given = options | {name: value for name, value in (("memory", memory), ("cache_dir", cache_dir)) if value is not None}
+    given = options | {name: value for name, value in (("memory", memory), ("cache_dir", cache_dir),
+                                                       ("stores", named_stores(stores) or None)) if value is not None}
     return Dataset(place, view, device=device, rank=rank, world=world, epoch=epoch, prefetch=prefetch, mode=mode,
                    device_memory=device_memory, part=part, program=program, **given)

@@ -52,9 +52,15 @@ def _named(program: str, by: str) -> str:
 
 
 def option_words(options: Mapping[str, Any]) -> list[str]:
-    """Options of the program from Python's: cache_dir="/x" is --cache-dir=/x; True is a flag, a list repeats."""
+    """Options of the program from Python's: cache_dir="/x" is --cache-dir=/x; True is a flag, a list repeats.
+
+    stores={"imerg": "s3://b/imerg.zarr"} is --store=imerg=s3://b/imerg.zarr.
+    """
     words = []
     for name, value in options.items():
+        if name == "stores":
+            words += [f"--store={other}={place}" for other, place in named_stores(value).items()]
+            continue
         option = "--" + name.replace("_", "-")
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is None or one is False:
@@ -97,6 +103,15 @@ def store_word(store: str | os.PathLike[str]) -> str:
     """The store as a word of a command line: never taken for an option, and the same in any directory."""
     text = os.fspath(store)
     return text if "://" in text else os.path.abspath(text)
+
+
+def named_stores(stores: Mapping[str, str | os.PathLike[str]] | None) -> dict[str, str]:
+    """Further stores by name, their places as words of a command line. Raises InvalidArgument."""
+    if stores is None:
+        return {}
+    if not isinstance(stores, Mapping):
+        raise InvalidArgument("stores= gives further stores by name: stores={'imerg': 's3://bucket/imerg.zarr'}")
+    return {str(name): store_word(place) for name, place in stores.items()}
 
 
 def shown_store(store: str) -> str:

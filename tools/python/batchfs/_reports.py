@@ -108,7 +108,7 @@ def inspect(store: str | os.PathLike[str], *, program: str | os.PathLike[str] | 
 
 def plan(store: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathLike[str], *,
          program: str | os.PathLike[str] | None = None, **options: Any) -> Report:
-    """The batches of a view and what they cost to read, with advice (`batchfs plan`): part=, world=, nodes=, memory=."""
+    """The batches of a view and what they cost to read, with advice (`batchfs plan`): part=, world=, nodes=, memory=, stores=."""
     words, stdin = view_words(view)
     return _report("plan", store, [*words, *option_words(options)], stdin, program)
 
@@ -116,7 +116,7 @@ def plan(store: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathL
 def statistics(store: str | os.PathLike[str], view: Mapping[str, Any] | str | os.PathLike[str], *,
                output: str | os.PathLike[str] | None = None, program: str | os.PathLike[str] | None = None,
                **options: Any) -> Report:
-    """Mean, deviation and extremes of what a view selects (`batchfs statistics`): per=, tendency=, part=.
+    """Mean, deviation and extremes of what a view selects (`batchfs statistics`): per=, tendency=, part=, stores=.
 
     Reads the data. `output` is a file for the view's "normalize".
     """
@@ -138,13 +138,14 @@ def view(store: str | os.PathLike[str], *, name: str | None = None, group: str |
          order: Any = None, epochs: int | None = None, dtype: str | None = None, normalize: Any = None,
          missing: Any = None, samples: Any = None, reserve: Any = None, split: Any = None,
          formats: list[str] | None = None, xbatcher: Any = None,
+         stores: Mapping[str, str | os.PathLike[str]] | None = None,
          options: Mapping[str, Any] | None = None, program: str | os.PathLike[str] | None = None,
          **others: Any) -> dict[str, Any]:
     """A view of a store: a dict for `open`, `plan` and `statistics`, or to be written to a file with json.dump.
 
     The arguments are the keys of batchfs-view(5); they are checked against the store. Without a "window" or "xbatcher",
     the view is the starter view of `batchfs view`, with the keys that are given in place of its own. `options` are those
-    of the program for the store: {"anon": True}.
+    of the program for the store: {"anon": True}; `stores` are further stores, which "sources" names.
     """
     given = {"name": name, "group": group, "level": level, "variables": variables, "select": select, "window": window,
              "tensors": tensors, "batch": batch, "order": order, "epochs": epochs, "dtype": dtype,
@@ -160,7 +161,7 @@ def view(store: str | os.PathLike[str], *, name: str | None = None, group: str |
             for key in ("variables", "tensors"):
                 starter.pop(key, None)
         keys = starter | keys
-    run_program(found, ["plan", place, "--view=-", "--json", *words], stdin=view_json(keys),
+    run_program(found, ["plan", place, "--view=-", "--json", *words, *option_words({"stores": stores})], stdin=view_json(keys),
                 doing=f"checking a view of {shown_store(place)}")
     return keys
 

@@ -24,6 +24,7 @@ from ._errors import Error, InvalidArgument, NotFound
 from ._program import (
     VersionCheck,
     find_program,
+    named_stores,
     option_words,
     run_program,
     shown_store,
@@ -74,6 +75,7 @@ class Server:
         self.store = store_word(store)
         self.view_words, self.view = view_words(view)
         self.options = option_words(options)
+        self.stores = [self.store, *named_stores(options.get("stores")).values()]
         self.directory = _private_directory()
         self.name = f"open-{self._key()}"
         self.socket = os.path.join(self.directory, self.name + ".sock")
@@ -116,7 +118,7 @@ class Server:
         at = os.stat(self.program)
         known = {
             "version": VERSION, "program": [self.program, at.st_mtime_ns, at.st_size], "store": self.store,
-            "store_is": _identity(self.store), "view": self.view or self.view_words, "options": self.options,
+            "store_is": [_identity(place) for place in self.stores], "view": self.view or self.view_words, "options": self.options,
             "variables": {name: value for name, value in os.environ.items() if _VARIABLES.fullmatch(name)},
             "files": list(self._files())}
         if self.view is not None:

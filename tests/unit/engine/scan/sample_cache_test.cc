@@ -95,9 +95,12 @@ class Stateful : public MemoryObjects {
 };
 
 TEST(SampleKey, SaysWhatSamplesDependOn) {
+  const auto held = std::make_shared<Stateful>();
+  Stateful& store = *held;
+  MemoryData data;
+  data.store = held;
   const auto dataset =
-      MemoryData().add("t", "<f4", {"time"}, {4}, std::vector<float>{1, 2, 3, 4}).dataset();
-  Stateful store;
+      data.add("t", "<f4", {"time"}, {4}, std::vector<float>{1, 2, 3, 4}).dataset();
   auto key = [&](const std::string& rest, const std::string& snapshot = "1") {
     return sample_key(
         store, snapshot,
@@ -114,6 +117,13 @@ TEST(SampleKey, SaysWhatSamplesDependOn) {
   EXPECT_NE(plain, key(R"("window": {"time": 1})"));
   store.number.reset();  // it cannot tell
   EXPECT_NE(plain, key(R"("window": {"time": 1})"));
+  MemoryObjects first;  // the variable is of another store, whose state counts
+  const auto view =
+      View::parse(dataset, R"({"missing": {"nan": "skip"}, "window": {"time": 1}})", "v", "test");
+  store.number = 6;
+  const std::string of_other = sample_key(first, "1", *view);
+  store.number = 7;
+  EXPECT_NE(sample_key(first, "1", *view), of_other);
 }
 
 }  // namespace sample_cache_test

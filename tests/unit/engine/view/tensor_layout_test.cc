@@ -25,7 +25,7 @@ struct Tensors {
   }
 
   TensorSource source(const TensorDefinition& definition) const {
-    TensorSource source{7, definition, data_type, {}, selected, windows, 10};
+    TensorSource source{7, definition, data_type, {}, selected, windows, 10, joined};
     for (const std::string& name : definition.variables)
       source.variables.emplace_back(static_cast<std::uint32_t>(20 + source.variables.size()),
                                     &dataset->variable(name));
@@ -46,6 +46,7 @@ struct Tensors {
   MemoryData data;
   std::shared_ptr<const Dataset> dataset;
   std::map<std::string, Positions> selected;
+  mutable JoinedAxes joined{selected};
   std::vector<WindowDim> windows;
   Dims sizes;
   DataType data_type = float32();

@@ -62,19 +62,28 @@ TEST(Generation, OnlyTheSnapshotOfTheSameBranchIsPinned) {
   EXPECT_EQ(pinned_snapshot("3 abc 0123 4567", by_tag), "");
 }
 
+TEST(Generation, SnapshotsOfFurtherStoresArePinned) {
+  std::vector<StoreOptions::Named> others{{"rain", "/r"}, {"sst", "/s"}};
+  pin_others("3 abc 0123 4567 rain=xyz", others);
+  EXPECT_EQ(others[0].pinned, "xyz");
+  EXPECT_EQ(others[1].pinned, "");
+}
+
 TEST(Generation, SomeVersionsNeverChange) {
   EXPECT_EQ(fixed_version({}), "");
-  IcechunkOptions options;
-  options.branch = "main";
+  StoreOptions options;
+  options.config.icechunk.branch = "main";
   EXPECT_EQ(fixed_version(options), "");
   EXPECT_NO_THROW(check_refresh(options, 60));
-  options.as_of = 0;
+  options.config.icechunk.as_of = 0;
   EXPECT_EQ(fixed_version(options), "--as-of");
   EXPECT_THROW(check_refresh(options, 60), Error);
   EXPECT_NO_THROW(check_refresh(options, 0));
   options = {};
-  options.tag = "v1";
+  options.config.icechunk.tag = "v1";
   EXPECT_EQ(fixed_version(options), "tag v1");
+  options.others.push_back({"rain", "/data/rain.zarr"});
+  EXPECT_EQ(fixed_version(options), "") << "the other store may change";
 }
 
 }  // namespace generation_test

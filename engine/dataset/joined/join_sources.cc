@@ -1,0 +1,166 @@
+#include "engine/dataset/joined/join_sources.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/dataset/labels.h"
+
+namespace batchfs {
+
+namespace {
+
+/// "3 labels from A to B", or "3 positions".
+std::string described(const JoinAxis& axis) {
+  const std::int64_t size = axis.dataset->dim_size(axis.dim);
+  if (size == 0 || axis.dataset->index_of(axis.dim) == nullptr)
+    return fmt::format("{} positions", size);
+  const Dataset::Index& index = axis.dataset->index(axis.dim);
+  return fmt::format("{} labels from {} to {}", size, label_text(index, 0),
+                     label_text(index, size - 1));
+}
+
+bool have_equal_labels(const JoinAxis& a, const JoinAxis& b) {
+  const Dataset::Index& one = a.dataset->index(a.dim);
+  const Dataset::Index& other = b.dataset->index(b.dim);
+  const auto times = TimeAxis::of(one), other_times = TimeAxis::of(other);
+  if (times.has_value() != other_times.has_value()) return false;
+  if (times && times->calendar() != other_times->calendar()) return false;
+  if (one.values.type == other.values.type && !times)
+    return one.values.data.size() == other.values.data.size() &&
+           std::memcmp(one.values.data.data(), other.values.data.data(), one.values.data.size()) ==
+               0;
+  const JoinLabels labels(one), others(other);
+  if (labels.form() != others.form()) return false;
+  for (std::int64_t i = 0; i < labels.size(); ++i)
+    if (labels.is_label(i) != others.is_label(i)) return false;
+  return labels.values() == others.values();
+}
+
+class Joiner {
+ public:
+  explicit Joiner(const std::vector<JoinedSource>& sources) : sources_(sources) {}
+
+  std::shared_ptr<const Dataset> run() {
+    const JoinedSource& anchor = sources_.front();
+    parts_.memory_limit = anchor.dataset->memory_limit();
+    parts_.attributes = anchor.dataset->attributes();
+    parts_.variables = anchor.dataset->variables();
+    parts_.dims = anchor.dataset->dims();
+    for (const auto& [dim, size] : parts_.dims)
+      axes_.emplace(dim, JoinAxis{anchor.name, anchor.dataset, dim});
+    for (const JoinedSource& source : sources_) add(source);
+    for (const auto& [dim, axis] : axes_)
+      if (axis.dataset->index_of(axis.dim) != nullptr && axis.dim == dim)
+        parts_.indices.emplace(dim, axis.dataset);
+    return std::make_shared<const Dataset>(std::move(parts_));
+  }
+
+ private:
+  /// How one dimension of a source lies; null: position by position.
+  struct Along {
+    std::string dim;  // of the result
+    std::shared_ptr<const AxisJoin> join;
+  };
+
+  void add(const JoinedSource& source) {
+    for (const JoinedSource::Join& join : source.joins) check(source, join);
+    std::map<std::string, Along> along;  // by its own dimension
+    for (const Variable& variable : source.dataset->variables()) {
+      parts_.other_names.push_back(source.name + ":" + variable.name);
+      if (!source.named.contains(variable.name)) continue;
+      Variable joined = variable;
+      joined.name = source.name + ":" + variable.name;
+      joined.joins.resize(variable.dims.size());
+      for (std::size_t d = 0; d < variable.dims.size(); ++d) {
+        const auto [found, is_new] = along.try_emplace(variable.dims[d]);
+        if (is_new) found->second = lay(source, variable.dims[d]);
+        joined.dims[d] = found->second.dim;
+        joined.joins[d] = found->second.join;
+        joined.shape[d] = size_of(found->second.dim);
+      }
+      for (std::size_t d = 0; d < joined.dims.size(); ++d)
+        if (std::count(joined.dims.begin(), joined.dims.end(), joined.dims[d]) > 1)
+          throw Error(ErrorCode::invalid_argument,
+                      fmt::format("{}.join: '{}' would have the dimension '{}' twice", source.path,
+                                  joined.name, joined.dims[d]));
+      parts_.variables.push_back(std::move(joined));
+    }
+  }
+
+  /// Of what a view says.
+  void check(const JoinedSource& source, const JoinedSource::Join& join) const {
+    if (&source == &sources_.front())
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: the first source is what the others are joined to; it has no "
+                              "\"join\" itself",
+                              source.path));
+    std::vector<std::string> own, known;
+    for (const auto& [dim, size] : source.dataset->dims()) own.push_back(dim);
+    for (const auto& [dim, axis] : axes_) known.push_back(dim);
+    if (std::find(own.begin(), own.end(), join.dim) == own.end())
+      throw Error(ErrorCode::not_found,
+                  fmt::format("{}: '{}' has no dimension '{}'{}", join.path, source.name, join.dim,
+                              nearest_or_all(join.dim, own)));
+    if (!axes_.contains(join.as))
+      throw Error(ErrorCode::not_found,
+                  fmt::format("{}: '{}' has no dimension '{}'{}", join.path, sources_.front().name,
+                              join.as, nearest_or_all(join.as, known)));
+  }
+
+  std::int64_t size_of(const std::string& dim) const {
+    return std::find_if(parts_.dims.begin(), parts_.dims.end(),
+                        [&](const auto& known) { return known.first == dim; })
+        ->second;
+  }
+
+  Along lay(const JoinedSource& source, const std::string& dim) {
+    const JoinAxis own{source.name, source.dataset, dim};
+    const auto said = std::find_if(source.joins.begin(), source.joins.end(),
+                                   [&](const JoinedSource::Join& join) { return join.dim == dim; });
+    if (said != source.joins.end())
+      return {said->as,
+              std::make_shared<const AxisJoin>(axes_.at(said->as), own, said->rule, said->path)};
+    const auto known = axes_.find(dim);
+    if (known == axes_.end()) {
+      add_dim(own);
+      return {dim, nullptr};
+    }
+    const JoinAxis& other = known->second;
+    if (other.dataset == source.dataset) return {dim, nullptr};
+    const bool as_long = other.dataset->dim_size(other.dim) == source.dataset->dim_size(dim);
+    const bool labelled =
+        other.dataset->index_of(other.dim) != nullptr && source.dataset->index_of(dim) != nullptr;
+    if (as_long && (!labelled || have_equal_labels(other, own))) return {dim, nullptr};
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{0}: '{1}' is another dimension than in '{2}': {3}, and {4}; say how "
+                            "they go together: \"join\": {{\"{1}\": \"exact\"}}",
+                            source.path, dim, other.source, described(own), described(other)));
+  }
+
+  /// A dimension of this source alone, with its coordinate.
+  void add_dim(const JoinAxis& own) {
+    parts_.dims.emplace_back(own.dim, own.dataset->dim_size(own.dim));
+    axes_.emplace(own.dim, own);
+    const Variable* index = own.dataset->index_of(own.dim);
+    const bool taken = std::any_of(parts_.variables.begin(), parts_.variables.end(),
+                                   [&](const Variable& each) { return each.name == own.dim; });
+    if (index != nullptr && !taken) parts_.variables.push_back(*index);
+  }
+
+  const std::vector<JoinedSource>& sources_;
+  Dataset::Parts parts_;
+  std::map<std::string, JoinAxis> axes_;  // by dimension of the result
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> join_sources(const std::vector<JoinedSource>& sources) {
+  return Joiner(sources).run();
+}
+
+}  // namespace batchfs

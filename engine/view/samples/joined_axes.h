@@ -1,0 +1,51 @@
+#pragma once
+// Where the arrays of other sources have the positions of a view's selection.
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/dataset/dataset.h"
+#include "engine/dataset/joined/axis_join.h"
+#include "engine/view/samples/reach.h"
+#include "engine/view/spec.h"
+
+namespace batchfs {
+
+/// Each list of positions is made when it is first asked for. Thread-safe.
+class JoinedAxes {
+ public:
+  /// `selected`, by dimension, outlives it.
+  explicit JoinedAxes(const std::map<std::string, Positions>& selected) : selected_(selected) {}
+
+  /// Of dimension `d` of a variable: array indices of the view's positions; with `nanoseconds` of
+  /// the labels so much later. Throws as AxisJoin::shifted() does.
+  const Positions& along(const Variable& variable, std::size_t d, std::int64_t nanoseconds = 0);
+
+  /// Positions along a window dimension at which variables of a tensor have nothing, of sources
+  /// whose join leaves such windows out.
+  void add_lacking(const TensorDefinition& tensor, const std::string& dim, bool circle,
+                   const Dataset& dataset, std::vector<Reach::Lacking>& lacking);
+
+ private:
+  const std::map<std::string, Positions>& selected_;
+  std::mutex mutex_;  // guards known_, whose elements stay where they are
+  std::map<std::tuple<const AxisJoin*, std::string, std::int64_t>, Positions> known_;
+};
+
+/// What durations of a tensor's offsets mean along a dimension.
+struct JoinedOffsets {
+  bool in_anchor = false;  // variables lie along the labels of the first source
+  bool in_others = false;  // variables have labels of their own
+};
+JoinedOffsets joined_offsets(const TensorDefinition& tensor, const std::string& dim,
+                             const Dataset& dataset);
+
+/// Nanoseconds of each, for labels of other sources. Throws not_supported for months, and
+/// invalid_argument on a circle.
+std::vector<std::int64_t> fixed_lengths(const OffsetList& offsets, bool circle);
+
+}  // namespace batchfs

@@ -1,0 +1,136 @@
+#include "engine/view/sources_spec.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/view/samples/duration.h"
+
+namespace batchfs {
+
+namespace {
+
+JoinRule::Pick parse_pick(const JsonRef& json) {
+  const std::string text = json.string();
+  if (text == "exact") return JoinRule::Pick::exact;
+  if (text == "nearest") return JoinRule::Pick::nearest;
+  if (text == "last") return JoinRule::Pick::last;
+  if (text == "next") return JoinRule::Pick::next;
+  throw json.error(fmt::format("'{}' is none of exact, nearest, last, next{}", text,
+                               did_you_mean(text, {"exact", "nearest", "last", "next"})));
+}
+
+void parse_tolerance(const JsonRef& json, JoinRule& rule) {
+  if (json.is_string()) {
+    const Duration duration = read_duration(json);
+    if (duration.months != 0)
+      throw json.error(
+          fmt::format("'{}' has no fixed length; write days, as \"31d\"", json.string()));
+    if (duration.nanoseconds < 0)
+      throw json.error(fmt::format("'{}' is less than 0", json.string()));
+    rule.duration = duration.nanoseconds;
+    return;
+  }
+  rule.distance = json.number();
+  if (!(*rule.distance >= 0) || !std::isfinite(*rule.distance))
+    throw json.error(fmt::format("{} is no distance: it is 0 or more", json.value().dump()));
+}
+
+JoinedSource::Join parse_join(const std::string& dim, const JsonRef& json) {
+  JoinedSource::Join join{dim, dim, json.path(), {}};
+  if (!json.is_object()) {
+    join.rule.pick = parse_pick(json);
+    return join;
+  }
+  json.allow_only({"pick", "tolerance", "missing", "as", "ratio"});
+  if (const auto ratio = json.find("ratio")) {
+    for (const char* key : {"pick", "tolerance"})
+      if (const auto other = json.find(key))
+        throw other->error("it does not go with \"ratio\", whose grids must nest");
+    if (!ratio->is_number() || ratio->number() < 2)
+      throw ratio->error(
+          "expected a whole number from 2 on: cells of a finer grid for each of the "
+          "first source; of a coarser one \"pick\": \"nearest\" repeats the cells");
+    join.rule.ratio = ratio->integer(2, 4096);
+  }
+  if (const auto pick = json.find("pick")) join.rule.pick = parse_pick(*pick);
+  if (const auto tolerance = json.find("tolerance")) parse_tolerance(*tolerance, join.rule);
+  if (join.rule.pick == JoinRule::Pick::exact && join.rule.duration)
+    throw json.at("tolerance")
+        .error("times are equal or not; take \"pick\": \"nearest\" with a tolerance");
+  if (const auto missing = json.find("missing")) {
+    const std::string text = missing->string();
+    if (text != "drop" && text != "pad")
+      throw missing->error(
+          fmt::format("'{}' is none of drop, pad{}", text, did_you_mean(text, {"drop", "pad"})));
+    join.rule.pads = text == "pad";
+  }
+  if (const auto as = json.find("as")) join.as = as->string();
+  return join;
+}
+
+SourceSpec parse_source(const std::string& name, const JsonRef& json) {
+  if (!is_source_name(name))
+    throw json.error(fmt::format(
+        "'{}' cannot be a source's name: it has letters, digits, '_', '-' and '.'", name));
+  for (const char* key : {"stores", "concat", "prefer"})
+    if (const auto found = json.find(key))
+      throw found->error(
+          "stores one behind the other are not supported yet; write one store of "
+          "references to them, as kerchunk or VirtualiZarr make it",
+          ErrorCode::not_supported);
+  json.allow_only({"store", "group", "join"});
+  SourceSpec source{name, json.path(), {}, {}, {}};
+  if (const auto store = json.find("store")) {
+    source.store = store->string();
+    if (!is_source_name(source.store))
+      throw store->error(fmt::format(
+          "'{}' is no name of a store: a view names stores as --store NAME=URL does, not by URL",
+          source.store));
+  }
+  if (const auto group = json.find("group")) source.group = group->string();
+  if (const auto joins = json.find("join"))
+    for (const auto& [dim, rule] : joins->members()) {
+      source.joins.push_back(parse_join(dim, rule));
+      for (std::size_t i = 0; i + 1 < source.joins.size(); ++i)
+        if (source.joins[i].as == source.joins.back().as)
+          throw rule.error(
+              fmt::format("'{}' is '{}' as well", source.joins[i].dim, source.joins.back().as));
+    }
+  return source;
+}
+
+}  // namespace
+
+bool is_source_name(const std::string& name) {
+  constexpr std::string_view kCharacters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+  return !name.empty() && name.size() <= 64 && name != "." && name != ".." &&
+         name.find_first_not_of(kCharacters) == std::string::npos;
+}
+
+std::vector<SourceSpec> parse_sources(const JsonRef& json) {
+  constexpr std::size_t kMaxSources = 256;
+  std::vector<SourceSpec> sources;
+  for (const auto& [name, source] : json.members()) sources.push_back(parse_source(name, source));
+  if (sources.empty()) throw json.error("name at least one source");
+  if (sources.size() > kMaxSources)
+    throw json.error(fmt::format("{} sources; the most is {}", sources.size(), kMaxSources));
+  if (!sources.front().joins.empty())
+    throw json.at(sources.front().name)
+        .at("join")
+        .error("the first source is what the others are joined to; it has no \"join\" itself");
+  return sources;
+}
+
+const SourceSpec* source_of(const std::vector<SourceSpec>& sources, const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon + 1 == text.size()) return nullptr;
+  for (const SourceSpec& source : sources)
+    if (text.compare(0, colon, source.name) == 0) return &source;
+  return nullptr;
+}
+
+}  // namespace batchfs

@@ -1,0 +1,33 @@
+#pragma once
+// "sources" of a view: the stores and groups that its variables are of, and how those after the
+// first are joined to it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/json.h"
+#include "engine/dataset/joined/join_sources.h"
+
+namespace batchfs {
+
+struct SourceSpec {
+  std::string name;
+  std::string path;   // in the view's file, for messages
+  std::string store;  // of --store; empty: the command's own
+  std::optional<std::string> group;
+  std::vector<JoinedSource::Join> joins;
+};
+
+/// Throws with the JSON path.
+std::vector<SourceSpec> parse_sources(const JsonRef& json);
+
+/// What may be a source's or a store's name: letters, digits and "_.-".
+bool is_source_name(const std::string& name);
+
+/// "imerg:rain" with a source "imerg" names its variable "rain"; null: no source's. A name of the
+/// form "model/hist:tas" is of another group of the first source, and "/imerg:rain" of its group
+/// "imerg".
+const SourceSpec* source_of(const std::vector<SourceSpec>& sources, const std::string& text);
+
+}  // namespace batchfs

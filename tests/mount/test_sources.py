@@ -1,0 +1,98 @@
+"""Mounts of several stores: each has one version, each is read again, each outlives the daemon."""
+
+import errno
+import json
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+VIEW = {"name": "v", "sources": {"a": {}, "b": {"store": "rain", "join": {"time": "exact"}}}, "window": {"time": 1},
+        "tensors": {"x": {"variables": ["t"]}, "y": {"variables": ["b:t"]}}, "batch": {"size": 2},
+        "order": {"shuffle": "none"}, "formats": ["npy"], "epochs": 9}
+SMALL = ("--memory", "24K", "--threads", "2")  # nothing is kept or made ahead
+
+
+def write(path, times, scale, mode="w"):
+    times = np.asarray(times)
+    values = (scale * times[:, None] + np.arange(6)).astype("f4")
+    dataset = xr.Dataset({"t": (("time", "x"), values)}, {"time": times})
+    more = {"append_dim": "time"} if mode == "a" else {
+        "encoding": {"t": {"chunks": (2, 6), "compressors": None}, "time": {"chunks": (2,)}}}
+    dataset.to_zarr(path, zarr_format=3, consolidated=False, mode=mode, **more)
+
+
+@pytest.fixture
+def stores(tmp_path):
+    first, rain = tmp_path / "a.zarr", tmp_path / "b.zarr"
+    write(first, range(16), 100)
+    write(rain, [1, 2, 3, 5, 6, 7, 9, 11], 1000)
+    return first, rain
+
+
+def tensor(directory, name, number, epoch=0):
+    return np.load(directory / f"views/v/epoch-{epoch:04d}/batch-{number:06d}/{name}.npy")[:, 0, 0]
+
+
+def status(directory):
+    return json.loads((directory / ".batchfs/status.json").read_text())
+
+
+def test_files_hold_samples_of_both_stores(mount_at, stores, tmp_path):
+    first, rain = stores
+    directory = mount_at(first, tmp_path / "mnt", {"v": VIEW}, "--store", f"rain={rain}")
+    got = [(tensor(directory, "x", n), tensor(directory, "y", n)) for n in range(4)]
+    assert np.array_equal(np.concatenate([x for x, _ in got]), 100 * np.array([1, 2, 3, 5, 6, 7, 9, 11]))
+    assert np.array_equal(np.concatenate([y for _, y in got]), 1000 * np.array([1, 2, 3, 5, 6, 7, 9, 11]))
+    stores_shown = status(directory)["snapshot"]["stores"]
+    assert stores_shown["rain"]["url"] == str(rain)
+    shown = json.loads((directory / "views/v/epoch-0000/batch-000000.json").read_text())
+    assert shown["snapshot"]["stores"] == stores_shown
+    assert any(name.startswith("b:t/") for name in shown["chunks"])
+    assert json.loads((directory / ".batchfs/config.json").read_text())["stores"] == {"rain": str(rain)}
+
+
+def test_a_change_in_the_second_store_is_stale(mount_at, stores, tmp_path):
+    first, rain = stores
+    directory = mount_at(first, tmp_path / "mnt", {"v": VIEW}, "--store", f"rain={rain}", *SMALL)
+    tensor(directory, "y", 0)
+    time.sleep(0.05)
+    chunk = rain / "t/c/0/0"
+    chunk.write_bytes(bytes(chunk.stat().st_size))
+    with pytest.raises(OSError) as failed:
+        tensor(directory, "y", 0, epoch=1)
+    assert failed.value.errno == errno.ESTALE
+    assert np.array_equal(tensor(directory, "x", 3), [900, 1100])
+
+
+def test_a_refresh_reads_the_second_store_too(good, mount_at, stores, tmp_path):
+    first, rain = stores
+    directory = mount_at(first, tmp_path / "mnt", {"v": VIEW}, "--store", f"rain={rain}")
+    before = status(directory)["snapshot"]["stores"]["rain"]["id"]
+    assert not json.loads(good("refresh", directory, "--json"))["changed"]
+    write(rain, [12, 13, 20], 1000, mode="a")
+    answer = json.loads(good("refresh", directory, "--json"))
+    assert answer["changed"] and answer["views"][0]["samples"] == 10
+    assert np.array_equal(tensor(directory, "y", 4), [12000, 13000])
+    assert status(directory)["snapshot"]["stores"]["rain"]["id"] != before
+
+
+def daemon_of(directory):
+    return status(directory)["pid"]
+
+
+def test_a_daemon_that_dies_is_followed_by_one_of_all_stores(mount_at, stores, tmp_path):
+    first, rain = stores
+    directory = mount_at(first, tmp_path / "mnt", {"v": VIEW}, "--store", f"rain={rain}", *SMALL)
+    tensor(directory, "y", 0)
+    os.kill(daemon_of(directory), signal.SIGKILL)
+    assert np.array_equal(tensor(directory, "y", 1), [3000, 5000])
+    time.sleep(0.05)
+    chunk = rain / "t/c/0/0"
+    chunk.write_bytes(bytes(chunk.stat().st_size))
+    with pytest.raises(OSError) as failed:
+        tensor(directory, "y", 0, epoch=1)
+    assert failed.value.errno == errno.ESTALE, "the version is that of the daemon before"

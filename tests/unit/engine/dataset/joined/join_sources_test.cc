@@ -1,0 +1,62 @@
+#include "engine/dataset/joined/join_sources.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/engine/dataset/memory_data.h"
+
+namespace batchfs {
+namespace join_sources_test {
+
+using testing::HasSubstr;
+
+MemoryData store(const std::vector<std::int32_t>& x, const std::string& name) {
+  return MemoryData()
+      .index<std::int32_t>("x", "<i4", x)
+      .declare(name, "<f4", {"x"}, {static_cast<std::int64_t>(x.size())}, {2});
+}
+JoinedSource source(const std::string& name, const MemoryData& data,
+                    std::vector<JoinedSource::Join> joins = {}, std::set<std::string> named = {}) {
+  return {name, "sources." + name, data.dataset(), std::move(joins), std::move(named)};
+}
+
+TEST(JoinSources, NamesVariablesByTheirSource) {
+  const auto joined = join_sources({source("a", store({1, 2, 3}, "t"), {}, {"t"}),
+                                    source("b", store({3, 2}, "u"), {{"x", "x", "j", {}}}, {"u"})});
+  EXPECT_EQ(joined->dim_size("x"), 3);
+  EXPECT_NE(joined->find("t"), nullptr);
+  EXPECT_EQ(joined->variable("a:t").join_along(0), nullptr);
+  const Variable& u = joined->variable("b:u");
+  EXPECT_EQ(u.shape, Dims{3});
+  ASSERT_NE(u.join_along(0), nullptr);
+  EXPECT_EQ(u.join_along(0)->positions()[1], 1);
+  EXPECT_EQ(u.join_along(0)->positions()[0], Positions::kNone);
+  EXPECT_EQ(joined->index("x").values.shape, Dims{3});
+  EXPECT_THAT(error_of([&] { joined->variable("b:v"); }).why(), HasSubstr("did you mean 'b:u'"));
+}
+
+TEST(JoinSources, DimensionsOfOneSourceAreAddedAndEqualOnesNeedNoJoin) {
+  MemoryData b = store({1, 2, 3}, "u");
+  b.index<std::int32_t>("level", "<i4", {500, 850})
+      .declare("z", "<f4", {"level", "x"}, {2, 3}, {1, 3});
+  const auto joined =
+      join_sources({source("a", store({1, 2, 3}, "t")), source("b", b, {}, {"u", "z"})});
+  EXPECT_EQ(joined->dim_size("level"), 2);
+  EXPECT_NE(joined->index_of("level"), nullptr);
+  EXPECT_EQ(joined->variable("b:z").join_along(1), nullptr);
+}
+
+TEST(JoinSources, RefusesDimensionsThatDoNotGoTogether) {
+  const auto refusal = [](const JoinedSource& b) {
+    return error_of([&] { join_sources({source("a", store({1, 2, 3}, "t")), b}); }).why();
+  };
+  const std::string other = refusal(source("b", store({1, 2, 4}, "u"), {}, {"u"}));
+  EXPECT_THAT(other, HasSubstr("3 labels from 1 to 4, and 3 labels from 1 to 3"));
+  EXPECT_THAT(other, HasSubstr("\"join\": {\"x\": \"exact\"}"));
+  EXPECT_THAT(refusal(source("b", store({1}, "u"), {{"y", "x", "sources.b.join.y", {}}})),
+              HasSubstr("sources.b.join.y: 'b' has no dimension 'y'"));
+  EXPECT_THAT(refusal(source("b", store({1}, "u"), {{"x", "z", "j", {}}})),
+              HasSubstr("'a' has no dimension 'z'"));
+}
+
+}  // namespace join_sources_test
+}  // namespace batchfs

@@ -1,0 +1,82 @@
+// The sources of a view, each as a dataset, and all of them joined.
+
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/dataset/joined/join_sources.h"
+#include "tools/cli/groups.h"
+
+namespace batchfs {
+
+namespace {
+
+/// Every text of a view, and every key: what may name an array.
+void collect(const Json& json, std::set<std::string>& texts) {
+  if (json.is_string()) texts.insert(json.get<std::string>());
+  if (!json.is_structured()) return;
+  for (const auto& [key, value] : json.items()) {
+    if (json.is_object()) texts.insert(key);
+    collect(value, texts);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Dataset> GroupDatasets::of_source(const SourceSpec& source, const Json& view,
+                                                        const std::string& where) {
+  if (source.store.empty()) return choose(view, where).dataset;
+  const auto opened = opened_.others.find(source.store);
+  if (opened == opened_.others.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, other] : opened_.others) names.push_back(name);
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("{}.store: no store '{}' is given{}; add --store {}=URL to the command",
+                    source.path, source.store, did_you_mean(source.store, names), source.store));
+  }
+  std::unique_ptr<GroupDatasets>& datasets = others_[source.store];
+  if (datasets == nullptr) datasets = std::make_unique<GroupDatasets>(*opened->second);
+  return datasets->choose(view, where).dataset;
+}
+
+std::shared_ptr<const Dataset> GroupDatasets::joined(const Json& view, const std::string& where) {
+  const std::vector<SourceSpec> specs = parse_sources(JsonRef(view.at("sources"), "sources"));
+  Json rest = view;
+  rest.erase("sources");
+  std::set<std::string> texts;
+  collect(rest, texts);
+  std::vector<JoinedSource> sources;
+  for (const SourceSpec& spec : specs) {
+    JoinedSource source{spec.name, spec.path, nullptr, spec.joins, {}};
+    const bool is_first = &spec == &specs.front();
+    std::vector<std::string> named;
+    for (const std::string& text : texts) {
+      const SourceSpec* of = source_of(specs, text);
+      if (of == &spec) {
+        named.push_back(text.substr(spec.name.size() + 1));
+        source.named.insert(named.back());
+      } else if (of == nullptr && is_first) {
+        named.push_back(text);
+      }
+    }
+    // What a view of this source alone would be.
+    Json own = {{"variables", named}};
+    for (const char* key : {"window", "select"})
+      if (const auto found = rest.find(key); found != rest.end()) own[key] = *found;
+    for (const JoinedSource::Join& join : spec.joins) own["window"][join.dim] = 1;
+    if (spec.group) own["group"] = *spec.group;
+    try {
+      source.dataset = of_source(spec, own, "");
+    } catch (const Error& error) {
+      if (error.why().starts_with(spec.path)) throw;
+      throw Error(error.code(), fmt::format("{}: {}", spec.path, error.why()), error.where());
+    }
+    sources.push_back(std::move(source));
+  }
+  return join_sources(sources);
+}
+
+}  // namespace batchfs
