@@ -44,6 +44,12 @@ struct Padding {
   Dims strides;  // bytes in the tensor
 };
 
+/// A box of a made channel (View::made()) and where its elements go.
+struct MadePart {
+  std::uint32_t channel = 0;
+  Part part;  // `source` in positions of the channel's dimensions
+};
+
 /// One element of TensorSpec::values.
 struct GivenValue {
   std::uint32_t tensor = 0;
@@ -66,6 +72,7 @@ struct BatchPlan {
   std::vector<Repeat> repeats;
   std::vector<Padding> paddings;
   std::vector<GivenValue> given;
+  std::vector<MadePart> made;
 };
 
 }  // namespace batchfs

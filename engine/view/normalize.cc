@@ -200,10 +200,14 @@ class Lookup {
 }  // namespace
 
 bool NormalizeSpec::applies_to(const Variable& variable) const {
+  return applies_to_made(variable.name, !variable.cf.decoded.is_float());
+}
+
+bool NormalizeSpec::applies_to_made(const std::string& name, bool is_scaled) const {
   const auto is_in = [&](const std::vector<std::string>& names) {
-    return std::find(names.begin(), names.end(), variable.name) != names.end();
+    return std::find(names.begin(), names.end(), name) != names.end();
   };
-  return variables ? is_in(*variables) : variable.cf.decoded.is_float() && !is_in(except);
+  return variables ? is_in(*variables) : !is_scaled && !is_in(except);
 }
 
 NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file) {

@@ -32,6 +32,8 @@ struct NormalizeSpec {
 
   /// The listed variables, or every float variable that is not excepted.
   bool applies_to(const Variable& variable) const;
+  /// The same of a made channel; those that are scaled already only where they are listed.
+  bool applies_to_made(const std::string& name, bool is_scaled) const;
 };
 
 NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file);

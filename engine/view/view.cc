@@ -174,6 +174,60 @@ void View::add_converter(std::uint32_t tensor, std::uint32_t variable, const Dat
       std::make_shared<const Converter>(variables_[variable]->cf, type, std::move(finish)));
 }
 
+void View::add_converter(std::uint32_t tensor, const TensorSource::Channels& channels,
+                         const DataType& type) {
+  if (!channels.made) return add_converter(tensor, channels.number, type);
+  const bool fills = spec_.missing == ViewSpec::Missing::fill;
+  made_.add_converter(tensor, channels.number, type, spec_.normalize,
+                      fills ? std::optional(spec_.fill_value) : std::nullopt, *dataset_, selected_);
+}
+
+std::vector<TensorSource::Channels> View::use_channels(const TensorDefinition& tensor) {
+  std::vector<std::string> windows;
+  for (const WindowDim& window : window_dims_) windows.push_back(window.name);
+  std::vector<TensorSource::Channels> channels;
+  auto made = tensor.made.begin();
+  auto stored = tensor.variables.begin();
+  while (made != tensor.made.end() || stored != tensor.variables.end()) {
+    const std::size_t place = channels.size();
+    if (made != tensor.made.end() && made->place == place) {
+      const std::uint32_t number = made_.use(*made++, *dataset_, windows);
+      channels.push_back({number, &made_[number].variable(), true});
+    } else {
+      const std::uint32_t number = use_variable(
+          *stored++, spec_.tensors.empty() ? tensor.path
+                                           : fmt::format("{}.variables[{}]", tensor.path, place));
+      channels.push_back({number, variables_[number], false});
+    }
+  }
+  return channels;
+}
+
+DataType View::type_of(const TensorDefinition& tensor,
+                       const std::vector<TensorSource::Channels>& channels) const {
+  const Variable* first = nullptr;
+  bool makes = false;
+  for (const TensorSource::Channels& each : channels) {
+    makes = makes || each.made;
+    if (first == nullptr && !each.made) first = each.variable;
+  }
+  if (first == nullptr) return spec_.dtype.value_or(float32());
+  const DataType type = result_type(*first);
+  for (const TensorSource::Channels& each : channels)
+    if (!each.made && !(result_type(*each.variable) == type))
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("{}: '{}' is {} and '{}' is {}; give the view a \"dtype\" to stack them",
+                      tensor.path, first->name, type.name(), each.variable->name,
+                      result_type(*each.variable).name()));
+  if (makes && !type.is_float())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: '{}' is {}, and made channels are floats; normalize it, or give "
+                            "them a tensor of their own",
+                            tensor.path, first->name, type.name()));
+  return type;
+}
+
 std::array<std::byte, 16> View::pad_element(const DataType& type, const std::string& path) const {
   std::array<std::byte, 16> element{};
   auto put = [&](auto value) { std::memcpy(element.data(), &value, sizeof value); };
@@ -209,6 +263,7 @@ void View::check_normalized_names() const {
   if (!spec_.normalize) return;
   std::vector<std::string> names;
   for (const Variable* variable : variables_) names.push_back(variable->name);
+  for (std::uint32_t i = 0; i < made_.size(); ++i) names.push_back(made_[i].variable().name);
   auto check = [&](const std::vector<std::string>& listed, const char* key) {
     for (const std::string& name : listed)
       if (std::find(names.begin(), names.end(), name) == names.end())
@@ -254,9 +309,16 @@ std::int64_t View::rank_batches(std::int64_t rank, std::int64_t world) const {
 void View::collect_coordinates() {
   for (const auto& [dim, size] : dataset_->dims()) {
     const bool used =
-        std::any_of(variables_.begin(), variables_.end(), [&, &name = dim](const Variable* v) {
-          return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
-        });
+        std::any_of(variables_.begin(), variables_.end(),
+                    [&, &name = dim](const Variable* v) {
+                      return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
+                    }) ||
+        std::any_of(tensors_.begin(), tensors_.end(),
+                    [&, &name = dim](const TensorSpec& tensor) {
+                      return !made_.empty() && std::find(tensor.dims.begin(), tensor.dims.end(),
+                                                         tensor_dim(name)) != tensor.dims.end();
+                    }) ||
+        (!made_.empty() && window_number(window_dims_, dim) >= 0);
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
     if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kMaxCoordinate) continue;
@@ -281,7 +343,8 @@ BatchPlan View::plan(std::int64_t epoch, std::int64_t batch) const {
   plan.shapes = shapes(batch);
   PlanBuilder builder(variables_);
   for (const Row& row : rows(epoch, batch))
-    for (const VariablePlacement& placement : placements_) builder.add(placement, row);
+    for (const auto* placements : {&placements_, &made_placements_})
+      for (const VariablePlacement& placement : *placements) builder.add(placement, row);
   builder.finish(plan);
   add_given(plan);
   return plan;
@@ -328,6 +391,8 @@ Json View::resolved() const {
       const std::string& variable_name = variables_[variable]->name;
       statistics[variable_name] = spec_.normalize->statistics.at(variable_name);
     }
+    for (const std::string& channel : made_.normalized())
+      statistics[channel] = spec_.normalize->statistics.at(channel);
     view["normalize"]["statistics"] = std::move(statistics);
   }
   // With digests: a file that changed is another view.

@@ -40,6 +40,8 @@ Number number_of_type(const DataType& type) {
 }  // namespace
 
 AssemblyTables::AssemblyTables(const View& view) {
+  if (!view.made().empty())
+    throw Error(ErrorCode::not_supported, "the GPU does not make channels", "make");
   for (const Variable* variable : view.variables()) {
     const auto& fill = variable->array->metadata().fill_value;
     fills_.push_back(add(fill.data(), fill.size()));

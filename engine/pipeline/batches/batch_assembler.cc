@@ -42,6 +42,8 @@ void lay_out(const View& view, const BatchPlan& plan, const BatchLayout& layout,
                  start_of(padding.tensor) + padding.offset, padding.strides);
   }
   assembly.repeats = plan.repeats;
+  for (const MadePart& made : plan.made)
+    view.made().write(made, plan.repeats, start_of(made.part.tensor));
   for (const GivenValue& value : plan.given) {
     const TensorSpec& tensor = view.tensors()[value.tensor];
     const std::size_t itemsize = tensor.type.itemsize;
