@@ -174,60 +174,6 @@ void View::add_converter(std::uint32_t tensor, std::uint32_t variable, const Dat
       std::make_shared<const Converter>(variables_[variable]->cf, type, std::move(finish)));
 }
 
-void View::add_converter(std::uint32_t tensor, const TensorSource::Channels& channels,
-                         const DataType& type) {
-  if (!channels.made) return add_converter(tensor, channels.number, type);
-  const bool fills = spec_.missing == ViewSpec::Missing::fill;
-  made_.add_converter(tensor, channels.number, type, spec_.normalize,
-                      fills ? std::optional(spec_.fill_value) : std::nullopt, *dataset_, selected_);
-}
-
-std::vector<TensorSource::Channels> View::use_channels(const TensorDefinition& tensor) {
-  std::vector<std::string> windows;
-  for (const WindowDim& window : window_dims_) windows.push_back(window.name);
-  std::vector<TensorSource::Channels> channels;
-  auto made = tensor.made.begin();
-  auto stored = tensor.variables.begin();
-  while (made != tensor.made.end() || stored != tensor.variables.end()) {
-    const std::size_t place = channels.size();
-    if (made != tensor.made.end() && made->place == place) {
-      const std::uint32_t number = made_.use(*made++, *dataset_, windows);
-      channels.push_back({number, &made_[number].variable(), true});
-    } else {
-      const std::uint32_t number = use_variable(
-          *stored++, spec_.tensors.empty() ? tensor.path
-                                           : fmt::format("{}.variables[{}]", tensor.path, place));
-      channels.push_back({number, variables_[number], false});
-    }
-  }
-  return channels;
-}
-
-DataType View::type_of(const TensorDefinition& tensor,
-                       const std::vector<TensorSource::Channels>& channels) const {
-  const Variable* first = nullptr;
-  bool makes = false;
-  for (const TensorSource::Channels& each : channels) {
-    makes = makes || each.made;
-    if (first == nullptr && !each.made) first = each.variable;
-  }
-  if (first == nullptr) return spec_.dtype.value_or(float32());
-  const DataType type = result_type(*first);
-  for (const TensorSource::Channels& each : channels)
-    if (!each.made && !(result_type(*each.variable) == type))
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("{}: '{}' is {} and '{}' is {}; give the view a \"dtype\" to stack them",
-                      tensor.path, first->name, type.name(), each.variable->name,
-                      result_type(*each.variable).name()));
-  if (makes && !type.is_float())
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: '{}' is {}, and made channels are floats; normalize it, or give "
-                            "them a tensor of their own",
-                            tensor.path, first->name, type.name()));
-  return type;
-}
-
 std::array<std::byte, 16> View::pad_element(const DataType& type, const std::string& path) const {
   std::array<std::byte, 16> element{};
   auto put = [&](auto value) { std::memcpy(element.data(), &value, sizeof value); };
@@ -343,10 +289,11 @@ BatchPlan View::plan(std::int64_t epoch, std::int64_t batch) const {
   plan.shapes = shapes(batch);
   PlanBuilder builder(variables_);
   for (const Row& row : rows(epoch, batch))
-    for (const auto* placements : {&placements_, &made_placements_})
+    for (const auto* placements : {&placements_, &more_placements_})
       for (const VariablePlacement& placement : *placements) builder.add(placement, row);
   builder.finish(plan);
   add_given(plan);
+  for (const Row& row : rows(epoch, batch)) add_combined(plan, row);
   return plan;
 }
 
@@ -389,11 +336,14 @@ Json View::resolved() const {
     Json statistics = Json::object();
     for (const auto& [variable, normalization] : normalizations_) {
       const std::string& variable_name = variables_[variable]->name;
-      statistics[variable_name] = spec_.normalize->statistics.at(variable_name);
+      if (spec_.normalize->needs_statistics())
+        statistics[variable_name] = spec_.normalize->statistics.at(variable_name);
     }
     for (const std::string& channel : made_.normalized())
-      statistics[channel] = spec_.normalize->statistics.at(channel);
-    view["normalize"]["statistics"] = std::move(statistics);
+      if (spec_.normalize->needs_statistics())
+        statistics[channel] = spec_.normalize->statistics.at(channel);
+    if (spec_.normalize->needs_statistics())
+      view["normalize"]["statistics"] = std::move(statistics);
   }
   // With digests: a file that changed is another view.
   if (spec_.list) view["samples"]["list"] = file_json(spec_.list->file);

@@ -16,6 +16,7 @@
 #include "engine/dataset/selection.h"
 #include "engine/view/batch_plan.h"
 #include "engine/view/geometry.h"
+#include "engine/view/made/combination.h"
 #include "engine/view/made/made_channels.h"
 #include "engine/view/spec.h"
 #include "engine/view/tensor_layout.h"
@@ -103,6 +104,9 @@ class View {
   const Converters& converters() const { return converters_; }
   /// Channels that no store holds: BatchPlan::made.
   const MadeChannels& made() const { return made_; }
+  /// Channels that are made of variables: BatchPlan::combined. Those of number c have their
+  /// operands in memory of their own, sample after sample: in a plan, tensor tensors().size() + c.
+  const std::vector<Combination>& combinations() const { return combinations_; }
 
   /// Tensor shapes of a global batch (short at the end, with "keep"). Costs nothing.
   virtual std::vector<Dims> shapes(std::int64_t batch) const = 0;
@@ -163,6 +167,11 @@ class View {
   void add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type);
   void add_converter(std::uint32_t tensor, const TensorSource::Channels& channels,
                      const DataType& type);
+  /// When all tensors are known: sorts out what of the made channels is made of variables. Gives
+  /// the bytes of a sample's operands of each combination.
+  std::vector<std::int64_t> add_combinations();
+  /// The samples of the combinations of a row.
+  void add_combined(BatchPlan& plan, const Row& row) const;
   /// The variables and made channels of a tensor, in its order, entering them.
   std::vector<TensorSource::Channels> use_channels(const TensorDefinition& tensor);
   /// The type that all of them have in the tensor. Throws with its path unless it is one.
@@ -192,6 +201,9 @@ class View {
   std::vector<VariablePlacement> placements_;
   MadeChannels made_;
   std::vector<VariablePlacement> made_placements_;  // of made channels
+  std::vector<Combination> combinations_;
+  std::vector<VariablePlacement> more_placements_;  // that plans have beside placements_
+  std::vector<VariablePlacement> scanned_;  // of all stored variables, in the tensors they are for
   std::vector<Coordinate> coordinates_;
 };
 

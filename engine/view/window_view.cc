@@ -51,8 +51,9 @@ class WindowView final : public View {
     count_positions(times);
     for (std::uint32_t t = 0; t < definitions_.size(); ++t) add_tensor(t);
     if (list_ != nullptr) add_labels();
+    for (const std::int64_t bytes : add_combinations()) sample_bytes_.push_back(bytes);
     check_zarr_names(spec_.formats, tensors_);
-    checked_ = checked_placements(spec_.skip, tensors_, variables_, placements_);
+    checked_ = checked_placements(spec_.skip, tensors_, variables_, scanned_);
     define_groups();
     define_order();
     check_normalized_names();
@@ -113,7 +114,7 @@ class WindowView final : public View {
     result.windows = windows_;
     result.grid = grid_;
     result.chosen = allowed_;
-    result.placements = &placements_;
+    result.placements = &scanned_;
     result.checked = spec_.skip.names.empty() ? nullptr : &checked_;
     result.at_most = spec_.skip.at_most;
     return result;

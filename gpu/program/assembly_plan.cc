@@ -112,6 +112,7 @@ Conversion AssemblyTables::convert(const Converter& converter) {
   c.has_nan_value = finish.nan_value.has_value();
   c.nan_value = finish.nan_value.value_or(0);
   if (const Normalization* normalization = finish.normalization.get(); normalization != nullptr) {
+    if (normalization->log_scale) throw refuse("logarithms");
     c.normalises = true;
     c.entries = normalization->subtract.size();
     const auto [it, is_new] = normalizations_.try_emplace(normalization);

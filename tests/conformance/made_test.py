@@ -223,6 +223,87 @@ def test_the_zenith_is_the_suns(batchfs, tmp_path, store):
         assert np.abs(ours[:, y, x] - theirs).max() < 0.1
 
 
+# ---- channels of variables ----
+
+COMBINED = {
+    "wind_speed": lambda u, v: np.hypot(u, v), "hypot": lambda u, v: np.hypot(u, v), "sum": lambda u, v: u + v,
+    "difference": lambda u, v: u - v, "product": lambda u, v: u * v, "ratio": lambda u, v: u / v}
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_a_channel_of_two_variables(batchfs, tmp_path, store, name):
+    view = {"window": {"time": {"size": 2, "stride": 1}, "longitude": {"size": 5, "wrap": True}}, "batch": 7,
+            "order": {"shuffle": "global", "seed": 1},
+            "tensors": {"x": {"variables": [{"make": "cos_latitude"}, {"make": name, "of": ["t2m", "lsm"]}, "t2m"], "stack": "channel",
+                              "offsets": {"time": [0, 3]}}, "lsm": {"variables": ["lsm"]}}}
+    ours = batch(batchfs, tmp_path, store, view, 1)
+    info = json.loads(batchfs.bytes("batch", store, "--view", tmp_path / "view.json", "--batch", 1, "--format", "json"))
+    ds = xr.open_zarr(store)
+    whole = COMBINED[name](ds.t2m.values.astype("f8"), ds.lsm.values.astype("f8"))
+    for row, (time, lon) in enumerate(info["starts"]):
+        times, columns = [time, time + 1, time + 3, time + 4], np.arange(lon, lon + 5) % X
+        near(ours[row, 1], whole[times][:, :, columns])
+        near(ours[row, 0], formulas()["cos_latitude"][times][:, :, columns])
+        np.testing.assert_array_equal(ours[row, 2], ds.t2m.values[times][:, :, columns])
+
+
+def test_a_channel_of_many_variables_is_normalized(batchfs, tmp_path, store):
+    statistics = {"sum": {"mean": 500, "std": 30}, "t2m": {"mean": 0, "std": 1}, "t": {"mean": 0, "std": 1}}
+    view = {"window": {"time": 1}, "batch": T, "normalize": {"method": "zscore", "statistics": statistics, "variables": ["sum"]},
+            "tensors": {"x": {"variables": [{"make": "sum", "of": ["t2m", "t", "lsm"]}, "t2m"], "stack": "channel"}}}
+    ours = batch(batchfs, tmp_path, store, view)
+    ds = xr.open_zarr(store).astype("f8")
+    assert ours.shape == (T, 3, 1, Y, X)
+    for level in range(2):
+        near(ours[:, level, 0], (ds.t2m.values + ds.t.values[:, level] + ds.lsm.values - 500) / 30)
+    np.testing.assert_array_equal(ours[:, 2, 0], ds.t2m.values.astype("f4"))
+
+
+def test_a_channel_of_integers(batchfs, tmp_path, store):
+    view = {"window": {"time": 1}, "batch": T, "tensors": {"x": {"variables": [{"make": "difference", "of": ["count", "t2m"]}]}}}
+    ds = xr.open_zarr(store)
+    near(batch(batchfs, tmp_path, store, view)[:, 0], ds["count"].values.astype("f8") - ds.t2m.values.astype("f8"))
+
+
+# ---- normalize ----
+
+def test_log1p(batchfs, tmp_path, store):
+    t = xr.open_zarr(store).t2m.values.astype("f8")
+    logs = np.log1p(np.maximum(t - 0, 0) / 7)
+    view = {"window": {"time": 1}, "batch": T, "variables": ["t2m"], "normalize": {"method": "log1p", "scale": 7}}
+    near(batch(batchfs, tmp_path, store, view, tensor="t2m")[:, 0], logs)
+    view["normalize"] |= {"then": "zscore", "statistics": {"t2m": {"mean": 3.5, "std": 0.25}}}
+    near(batch(batchfs, tmp_path, store, view, tensor="t2m")[:, 0], (logs - 3.5) / 0.25)
+    view = {"window": {"time": 1}, "batch": T, "normalize": {"method": "log1p", "scale": 2},
+            "tensors": {"x": {"variables": [{"make": "difference", "of": ["lsm", "t2m"]}, {"make": "toa_radiation"}], "stack": "c"}}}
+    ours = batch(batchfs, tmp_path, store, view)
+    assert not ours[:, 0].any()  # below 0 throughout
+    near(ours[:, 1, 0], np.log1p(formulas()["toa_radiation"] / 2))
+
+
+def test_robust_and_tendency(batchfs, tmp_path, store):
+    t = xr.open_zarr(store).t2m.values.astype("f8")
+    numbers = {"mean": 280, "std": 20, "median": 281, "p25": 270, "p75": 290.5, "tendency": {"std": 4}}
+    view = {"window": {"time": 1}, "batch": T, "variables": ["t2m"], "normalize": {"method": "robust", "statistics": {"t2m": numbers}}}
+    near(batch(batchfs, tmp_path, store, view, tensor="t2m")[:, 0], (t - 281) / 20.5)
+    view["normalize"] = {"method": "zscore", "by": "tendency", "statistics": {"t2m": numbers}}
+    near(batch(batchfs, tmp_path, store, view, tensor="t2m")[:, 0], (t - 280) / 4)
+
+
+@pytest.mark.parametrize(("normalize", "message"), [
+    ({"method": "log1p"}, "scale"),
+    ({"method": "log1p", "scale": 0}, "normalize.scale"),
+    ({"method": "log1p", "scale": 1, "statistics": {}}, "normalize.statistics: log1p alone needs none"),
+    ({"method": "zscore", "scale": 1, "statistics": {}}, "normalize.scale: it goes with"),
+    ({"method": "robust", "statistics": {"t2m": {"median": 1, "p25": 2}}}, "'t2m' has no \"p75\""),
+    ({"method": "robust", "statistics": {"t2m": {"median": 1, "p25": 2, "p75": 2}}}, "'t2m' is constant"),
+    ({"method": "minmax", "by": "tendency", "statistics": {}}, "normalize.by"),
+    ({"method": "zscore", "by": "tendency", "statistics": {"t2m": {"mean": 1, "std": 2}}}, "'t2m' has no \"tendency.std\""),
+])
+def test_mistakes_of_normalize(batchfs, tmp_path, store, normalize, message):
+    assert message in refused(batchfs, tmp_path, store, {"window": {"time": 1}, "variables": ["t2m"], "normalize": normalize})
+
+
 def test_forcings_cost_no_chunks(batchfs, tmp_path, store):
     plans = []
     for made in ([], make("cos_zenith", "sin_local_time")):
@@ -241,6 +322,10 @@ REFUSED = [
     ([{"make": "insolation", "mean": "2d"}], "tensors.x.variables[0].mean: '2d'"),
     ([{"make": "constant"}], "value"),
     ([{"make": "cos_latitude", "name": "lsm"}], "tensors.x.variables[0]: the store has a variable 'lsm'"),
+    ([{"make": "wind_speed", "of": ["t2m", "t2n"]}], "tensors.x.variables[0].of[1]: the store has no variable 't2n', did you mean 't2m'?"),
+    ([{"make": "ratio", "of": ["t2m", "t", "lsm"]}], "tensors.x.variables[0].of: 'ratio' is of 2 variables, not of 3"),
+    ([{"make": "cos_latitude", "of": ["t2m", "lsm"]}], "tensors.x.variables[0].of: it goes with"),
+    ([{"make": "sum", "of": ["t2m", "time"]}], "tensors.x.variables[0].of[1]: 'time' is datetime64[ns]"),
     ([3], "tensors.x.variables[0]"),
     ([], "tensors.x.variables: the list is empty"),
 ]

@@ -210,6 +210,12 @@ std::unique_ptr<const Formula> make_formula(
       return std::make_unique<OfSun>(spec, *latitudes, *longitudes);
     case Made::constant:
       return std::make_unique<Constant>(spec.value);
+    case Made::hypot:
+    case Made::sum:
+    case Made::difference:
+    case Made::product:
+    case Made::ratio:
+      break;  // see combination.h
   }
   throw Error(ErrorCode::internal, fmt::format("no formula of '{}'", spec.kind->name));
 }

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
+#include "engine/base/json.h"
+
 namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kBlock = 512;  // values that are made at a time
+constexpr std::int64_t kMadeAtOnce = 512;  // values that are made at a time
 
 /// Strides of a coordinate's values along the channel's dimensions, in values; 0 along those that
 /// it lacks.
@@ -38,6 +42,29 @@ MadeChannel::MadeChannel(MadeSpec spec, const Dataset& dataset,
     times_ = std::make_unique<TimeLabels>(dataset, dim, spec_.path);
     add_dim(dim);
   }
+  std::vector<const Variable*> operands;
+  for (std::size_t i = 0; i < spec_.of.size(); ++i) {
+    const std::string path = fmt::format("{}.of[{}]", spec_.path, i);
+    const Variable* operand = dataset.find(spec_.of[i]);
+    if (operand == nullptr) {
+      std::vector<std::string> names;
+      for (const Variable& each : dataset.variables()) names.push_back(each.name);
+      throw Error(ErrorCode::not_found, fmt::format("{}: the store has no variable '{}'{}", path,
+                                                    spec_.of[i], did_you_mean(spec_.of[i], names)));
+    }
+    const DataType& type = operand->cf.decoded;
+    if (!type.is_float() && !type.is_integer())
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: '{}' is {}, and '{}' is made of numbers", path, operand->name,
+                              type.name(), kind.name));
+    operands.push_back(operand);
+  }
+  // In the order of the one with most dimensions.
+  std::stable_sort(operands.begin(), operands.end(), [](const Variable* a, const Variable* b) {
+    return a->dims.size() > b->dims.size();
+  });
+  for (const Variable* operand : operands)
+    for (const std::string& dim : operand->dims) add_dim(dim);
   std::shared_ptr<const EarthCoordinate> latitudes, longitudes;
   if (kind.needs_latitude)
     latitudes = read_earth_coordinate(dataset, EarthAxis::latitude, spec_.in_degrees, spec_.path);
@@ -48,7 +75,7 @@ MadeChannel::MadeChannel(MadeSpec spec, const Dataset& dataset,
       for (const std::string& dim : coordinate->dims) add_dim(dim);
   latitude_strides_ = strides_along(latitudes.get(), variable_.dims);
   longitude_strides_ = strides_along(longitudes.get(), variable_.dims);
-  formula_ = make_formula(spec_, latitudes, longitudes);
+  if (!is_combined()) formula_ = make_formula(spec_, latitudes, longitudes);
   variable_.name = spec_.name;
   variable_.cf.stored = variable_.cf.decoded = variable_.cf.arithmetic = float64();
 }
@@ -99,8 +126,8 @@ void MadeChannel::write_run(const Dims& position, std::size_t axis, std::int64_t
                             const Converter& converter, std::byte* out, std::int64_t stride,
                             const Repeat& near) const {
   const std::size_t itemsize = converter.result_itemsize();
-  std::array<double, kBlock> values;
-  std::array<std::byte, kBlock * 16> converted;
+  std::array<double, kMadeAtOnce> values;
+  std::array<std::byte, kMadeAtOnce * 16> converted;
   CellRun cells;
   for (std::size_t d = 0; d < position.size(); ++d) {
     cells.latitude += position[d] * latitude_strides_[d];
@@ -112,7 +139,7 @@ void MadeChannel::write_run(const Dims& position, std::size_t axis, std::int64_t
   }
   Dims origin = position;
   for (std::int64_t done = 0; done < count; done += cells.count) {
-    cells.count = std::min(kBlock, count - done);
+    cells.count = std::min(kMadeAtOnce, count - done);
     formula_->evaluate(times_.get(), position.empty() ? 0 : position[0], cells, values.data());
     // A run is the last dimension; the others are one position long.
     Dims shape(position.size(), 1), source(position.size(), 8), target(position.size());

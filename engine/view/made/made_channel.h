@@ -25,8 +25,12 @@ class MadeChannel {
   /// Its name, dimensions and type, float64; without values.
   const Variable& variable() const { return variable_; }
 
-  /// Writes the values of a box of positions of its dimensions, converted. `strides` are in bytes
-  /// at `out`, one per dimension; `repeat` names more places, null: none.
+  /// Is it made of variables of the store, by a Combination?
+  bool is_combined() const { return !spec_.of.empty(); }
+
+  /// Precondition: it is not combined. Writes the values of a box of positions of its dimensions,
+  /// converted. `strides` are in bytes at `out`, one per dimension; `repeat` names more places,
+  /// null: none.
   void write(const Box& positions, const Converter& converter, std::byte* out, const Dims& strides,
              const Repeat* repeat) const;
 
@@ -38,8 +42,8 @@ class MadeChannel {
 
   const MadeSpec spec_;
   Variable variable_;
-  std::unique_ptr<const TimeLabels> times_;  // null for channels without time
-  std::unique_ptr<const Formula> formula_;
+  std::unique_ptr<const TimeLabels> times_;    // null for channels without time
+  std::unique_ptr<const Formula> formula_;     // null for channels of others
   Dims latitude_strides_, longitude_strides_;  // in the coordinates, per dimension
 };
 

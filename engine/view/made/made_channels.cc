@@ -46,7 +46,7 @@ void MadeChannels::add_converter(std::uint32_t tensor, std::uint32_t number, con
       normalization = resolve_normalization(*normalize, dataset, variable, selected);
     finish.normalization = normalization;
   }
-  finish.nan_value = nan_value;
+  if (type.is_float()) finish.nan_value = nan_value;
   converters_[{tensor, number}] =
       std::make_shared<const Converter>(variable.cf, type, std::move(finish));
 }

@@ -37,6 +37,9 @@ class MadeChannels {
   void add_converter(std::uint32_t tensor, std::uint32_t number, const DataType& type,
                      const std::optional<NormalizeSpec>& normalize, std::optional<double> nan_value,
                      const Dataset& dataset, const std::map<std::string, Positions>& selected);
+  std::shared_ptr<const Converter> converter(std::uint32_t tensor, std::uint32_t number) const {
+    return converters_.at({tensor, number});
+  }
   /// Names of channels that are normalized.
   std::vector<std::string> normalized() const;
 

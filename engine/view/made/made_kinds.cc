@@ -9,6 +9,8 @@ namespace {
 
 constexpr bool kTime = true, kLatitude = true, kLongitude = true, kScaled = true;
 
+constexpr std::size_t kMaxOperands = 64;
+
 constexpr MadeKind kKinds[] = {
     {"sin_latitude", Made::sin_latitude, !kTime, kLatitude, !kLongitude, kScaled},
     {"cos_latitude", Made::cos_latitude, !kTime, kLatitude, !kLongitude, kScaled},
@@ -33,6 +35,12 @@ constexpr MadeKind kKinds[] = {
     {"insolation", Made::insolation, kTime, kLatitude, kLongitude, !kScaled},
     {"toa_radiation", Made::toa_radiation, kTime, kLatitude, kLongitude, !kScaled},
     {"constant", Made::constant, !kTime, !kLatitude, !kLongitude, kScaled},
+    {"hypot", Made::hypot, !kTime, !kLatitude, !kLongitude, !kScaled, 2, 2},
+    {"wind_speed", Made::hypot, !kTime, !kLatitude, !kLongitude, !kScaled, 2, 2},
+    {"sum", Made::sum, !kTime, !kLatitude, !kLongitude, !kScaled, 2, kMaxOperands},
+    {"difference", Made::difference, !kTime, !kLatitude, !kLongitude, !kScaled, 2, 2},
+    {"product", Made::product, !kTime, !kLatitude, !kLongitude, !kScaled, 2, kMaxOperands},
+    {"ratio", Made::ratio, !kTime, !kLatitude, !kLongitude, !kScaled, 2, 2},
 };
 
 }  // namespace

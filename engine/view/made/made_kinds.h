@@ -28,6 +28,12 @@ enum class Made : std::uint8_t {
   insolation,
   toa_radiation,
   constant,
+  // Of other channels:
+  hypot,
+  sum,
+  difference,
+  product,
+  ratio,
 };
 
 struct MadeKind {
@@ -35,6 +41,7 @@ struct MadeKind {
   Made made;
   bool needs_time, needs_latitude, needs_longitude;
   bool is_scaled;  // sines, cosines and constants: "normalize" leaves them unless it lists them
+  std::size_t min_operands = 0, max_operands = 0;  // variables that it is made of
 };
 
 /// nullptr: there is no such channel. Some have two names.

@@ -29,6 +29,7 @@ void check_keys(const JsonRef& json, const MadeKind& kind) {
       throw found->error(fmt::format("it goes with {}, not with '{}'", which, kind.name));
   };
   const bool of_place = kind.needs_latitude || kind.needs_longitude;
+  only_with("of", kind.max_operands > 0, "channels of other variables, as wind_speed");
   only_with("value", kind.made == Made::constant, "\"make\": \"constant\"");
   only_with("mean", kind.made == Made::insolation || kind.made == Made::toa_radiation,
             "insolation and toa_radiation");
@@ -39,13 +40,23 @@ void check_keys(const JsonRef& json, const MadeKind& kind) {
 MadeSpec parse_made(const JsonRef& json) {
   MadeSpec spec;
   spec.kind = &kind_of(json.at("make"));
-  json.allow_only({"make", "name", "value", "mean", "time", "units"});
+  json.allow_only({"make", "name", "of", "value", "mean", "time", "units"});
   check_keys(json, *spec.kind);
   spec.path = json.path();
   spec.name = spec.kind->name;
   if (const auto name = json.find("name")) {
     spec.name = name->string();
     if (spec.name.empty()) throw name->error("the name is empty");
+  }
+  if (spec.kind->max_operands > 0) {
+    const JsonRef of = json.at("of");
+    spec.of = of.strings();
+    const std::size_t least = spec.kind->min_operands, most = spec.kind->max_operands;
+    if (spec.of.size() < least || spec.of.size() > most)
+      throw of.error(
+          fmt::format("'{}' is of {} variables, not of {}", spec.kind->name,
+                      least == most ? std::to_string(least) : fmt::format("{} to {}", least, most),
+                      spec.of.size()));
   }
   if (spec.kind->made == Made::constant) {
     spec.value = json.at("value").number();
@@ -69,7 +80,7 @@ MadeSpec parse_made(const JsonRef& json) {
 }  // namespace
 
 bool MadeSpec::same_channel(const MadeSpec& other) const {
-  return kind->made == other.kind->made && value == other.value &&
+  return kind->made == other.kind->made && of == other.of && value == other.value &&
          mean_nanoseconds == other.mean_nanoseconds && time == other.time &&
          in_degrees == other.in_degrees;
 }

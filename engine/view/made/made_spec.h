@@ -15,6 +15,7 @@ namespace batchfs {
 struct MadeSpec {
   const MadeKind* kind = nullptr;
   std::string name;                   // of the channel; by default what is made
+  std::vector<std::string> of;        // variables that it is made of
   double value = 0;                   // of a constant
   std::int64_t mean_nanoseconds = 0;  // the mean of so long before each time; 0: at the time
   std::string time;                   // the dimension that the times are along; empty: found
