@@ -27,7 +27,7 @@ std::uint32_t MadeChannels::use(const MadeSpec& spec, const Dataset& dataset,
         field_dims_.push_back(dim);
   };
   add(windows);
-  add(channels_.back()->variable().dims);
+  if (!channels_.back()->is_combined()) add(channels_.back()->variable().dims);
   for (const EarthAxis axis : {EarthAxis::latitude, EarthAxis::longitude})
     if (const Variable* places = find_earth_variable(dataset, axis)) add(places->dims);
   return static_cast<std::uint32_t>(channels_.size() - 1);
