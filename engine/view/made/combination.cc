@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -13,18 +12,32 @@ namespace {
 
 constexpr std::int64_t kCombinedAtOnce = 512;  // values that are combined at a time
 
-double combined(Made made, double a, double b) {
+/// As std::hypot, which takes ten times as long.
+double hypotenuse(double a, double b) {
+  const double root = std::sqrt(a * a + b * b);
+  return root > 1e-150 && root < 1e150 ? root : std::hypot(a, b);
+}
+
+/// values[i] = values[i] op operand[i * step].
+void combine(Made made, std::int64_t count, double* values, const double* operand,
+             std::int64_t step) {
+  const auto loop = [&](auto of) {
+    if (step == 1)
+      for (std::int64_t i = 0; i < count; ++i) values[i] = of(values[i], operand[i]);
+    else
+      for (std::int64_t i = 0; i < count; ++i) values[i] = of(values[i], operand[i * step]);
+  };
   switch (made) {
     case Made::hypot:
-      return std::hypot(a, b);
+      return loop(hypotenuse);
     case Made::sum:
-      return a + b;
+      return loop([](double a, double b) { return a + b; });
     case Made::difference:
-      return a - b;
+      return loop([](double a, double b) { return a - b; });
     case Made::product:
-      return a * b;
+      return loop([](double a, double b) { return a * b; });
     default:
-      return a / b;
+      return loop([](double a, double b) { return a / b; });
   }
 }
 
@@ -87,20 +100,15 @@ void Combination::write(const std::byte* operands, std::byte* out) const {
                  std::array<double, kCombinedAtOnce> values;
                  for (std::int64_t done = 0; done < count; done += kCombinedAtOnce) {
                    const std::int64_t n = std::min(kCombinedAtOnce, count - done);
-                   const auto value_of = [&](std::size_t operand, std::int64_t i) {
-                     double value;
-                     std::memcpy(&value,
-                                 operands + static_cast<std::int64_t>(operand) * elements * 8 +
-                                     from + (done + i) * from_stride,
-                                 sizeof value);
-                     return value;
+                   const std::int64_t first = from + done * from_stride, step = from_stride / 8;
+                   const auto operand = [&](std::size_t number) {
+                     return reinterpret_cast<const double*>(
+                         operands + static_cast<std::int64_t>(number) * elements * 8 + first);
                    };
-                   for (std::int64_t i = 0; i < n; ++i) {
-                     double value = value_of(0, i);
-                     for (std::size_t k = 1; k < count_; ++k)
-                       value = combined(made_, value, value_of(k, i));
-                     values[static_cast<std::size_t>(i)] = value;
-                   }
+                   for (std::int64_t i = 0; i < n; ++i)
+                     values[static_cast<std::size_t>(i)] = operand(0)[i * step];
+                   for (std::size_t k = 1; k < count_; ++k)
+                     combine(made_, n, values.data(), operand(k), step);
                    converter_->convert({n}, reinterpret_cast<const std::byte*>(values.data()), {8},
                                        out + to + done * to_stride, {to_stride}, {0});
                  }

@@ -33,7 +33,8 @@ class Combination {
   VariablePlacement operand(std::size_t number, const Variable& variable, std::uint32_t index,
                             std::uint32_t own) const;
 
-  /// Of one sample. `out` is where the channel begins in its tensor.
+  /// Of one sample. `operands` is aligned for double; `out` is where the channel begins in its
+  /// tensor.
   void write(const std::byte* operands, std::byte* out) const;
 
  private:

@@ -13,7 +13,9 @@ namespace batchfs {
 
 namespace {
 
-constexpr std::int64_t kMaxCells = INT64_C(1) << 26;
+/// Of the memory limit, what a coordinate may take: its degrees, their sines and cosines.
+constexpr std::uint64_t kBytesOfCell = 3 * sizeof(double);
+constexpr std::uint64_t kShareOfMemory = 4;
 
 std::string attribute(const Variable& variable, const char* name) {
   const auto it = variable.attributes.find(name);
@@ -64,9 +66,11 @@ bool are_no_radians(const std::vector<double>& values, EarthAxis axis) {
 
 std::vector<double> values_of_variable(const Dataset& dataset, const Variable& variable,
                                        const std::string& path) {
-  if (element_count(variable.shape) > kMaxCells)
-    throw Error(ErrorCode::not_supported,
-                fmt::format("{}: '{}' has more than {} values", path, variable.name, kMaxCells));
+  const std::uint64_t limit = dataset.memory_limit() / kShareOfMemory / kBytesOfCell;
+  if (static_cast<std::uint64_t>(element_count(variable.shape)) > limit)
+    throw Error(ErrorCode::no_memory,
+                fmt::format("{}: '{}' has more than {} values, a quarter of --memory; give more",
+                            path, variable.name, limit));
   const bool is_index = dataset.index_of(variable.dims[0]) == &variable;
   NdArray own;
   if (!is_index) own = read_variable(variable);
