@@ -186,6 +186,25 @@ def test_patches_that_wrap_and_are_padded(batchfs, tmp_path, store):
             near(ours[row, channel, 0], whole[lat:lat + 4][:, np.arange(lon, lon + 5) % X])
 
 
+def test_partial_windows(batchfs, tmp_path, store):
+    view = {"window": {"time": {"size": 5, "edge": "partial"}}, "tensors": {"x": {"variables": ["t2m", *make("cos_zenith")], "stack": "c"}}}
+    ours = batch(batchfs, tmp_path, store, view, 2)
+    assert ours.shape == (1, 2, 2, Y, X)
+    near(ours[0, 1], formulas()["cos_zenith"][10:])
+    view["tensors"]["x"]["variables"] = [{"make": "sum", "of": ["t2m", "lsm"]}]
+    assert "channels of variables, as 'sum', do not go with \"edge\"" in refused(batchfs, tmp_path, store, view)
+
+
+def test_statistics_and_the_other_commands_pass_them_over(batchfs, tmp_path, store):
+    view = {"window": {"time": 1}, "missing": {"nan": "skip"},
+            "tensors": {"x": {"variables": ["t2m", *make("cos_zenith"), {"make": "sum", "of": ["t2m", "lsm"]}], "stack": "c"}}}
+    file = tmp_path / "view.json"
+    file.write_text(json.dumps(view))
+    numbers = json.loads(batchfs.bytes("statistics", store, "--view", file, "--json"))["variables"]
+    assert sorted(numbers) == ["lsm", "t2m"]
+    batchfs.bytes("check", store, "--view", file)
+
+
 def test_dtypes(batchfs, tmp_path, store):
     for dtype in ("float16", "float64"):
         view = {"window": {"time": 1}, "batch": T, "dtype": dtype,

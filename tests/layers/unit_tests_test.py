@@ -23,7 +23,6 @@ COVERED = {
     "engine/view/list/npy_reader.cc": "tests/conformance/list_test.py",
     "engine/view/list/start_rule.cc": "tests/conformance/list_test.py",
     "engine/view/list/weighted_order.cc": "tests/conformance/weights_test.py",
-    "engine/view/made/combination.cc": "tests/conformance/made_test.py",
     "engine/view/made/earth_coordinate.cc": "tests/conformance/made_test.py",
     "engine/view/made/formula.cc": "tests/conformance/made_test.py",
     "engine/view/made/made_channels.cc": "tests/conformance/made_test.py",
