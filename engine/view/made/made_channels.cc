@@ -6,6 +6,28 @@
 
 namespace batchfs {
 
+namespace {
+
+/// Throws no_memory where the tables of so many channels would take more than a quarter of the
+/// memory limit.
+void check_memory(const Dataset& dataset, const std::vector<std::string>& windows,
+                  std::size_t channels, const std::string& path) {
+  constexpr double kBytes = 3 * sizeof(double);  // of a cell or a time
+  double values = 0;                             // may be more than an integer holds
+  for (const EarthAxis axis : {EarthAxis::latitude, EarthAxis::longitude})
+    if (const Variable* places = find_earth_variable(dataset, axis))
+      values += static_cast<double>(element_count(places->shape));
+  for (const std::string& dim : windows) values += static_cast<double>(dataset.dim_size(dim));
+  if (values * kBytes * static_cast<double>(channels) >
+      static_cast<double>(dataset.memory_limit()) / 4)
+    throw Error(ErrorCode::no_memory,
+                fmt::format("{}: the tables of {} made channels take more than a quarter of "
+                            "--memory; give more, or make fewer",
+                            path, channels));
+}
+
+}  // namespace
+
 std::uint32_t MadeChannels::use(const MadeSpec& spec, const Dataset& dataset,
                                 const std::vector<std::string>& windows) {
   for (std::uint32_t i = 0; i < channels_.size(); ++i) {
@@ -20,6 +42,7 @@ std::uint32_t MadeChannels::use(const MadeSpec& spec, const Dataset& dataset,
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{}: the store has a variable '{}'; give the channel a \"name\"",
                             spec.path, spec.name));
+  if (spec.of.empty()) check_memory(dataset, windows, channels_.size() + 1, spec.path);
   channels_.push_back(std::make_shared<const MadeChannel>(spec, dataset, windows));
   const auto add = [&](const std::vector<std::string>& dims) {
     for (const std::string& dim : dims)
