@@ -106,14 +106,45 @@ void repeat_strided(const Dims& shape, std::size_t itemsize, std::byte* out, con
   }
 }
 
+namespace {
+
+template <class T>
+void fill_run_of(std::int64_t count, const std::byte* element, std::byte* dst,
+                 std::int64_t stride) {
+  T value;
+  std::memcpy(&value, element, sizeof value);
+  if (stride == sizeof(T)) {  // a constant stride lets the compiler vectorise it
+    for (std::int64_t i = 0; i < count; ++i)
+      std::memcpy(dst + i * static_cast<std::int64_t>(sizeof(T)), &value, sizeof value);
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) std::memcpy(dst + i * stride, &value, sizeof value);
+}
+
+void fill_run(std::int64_t count, std::size_t itemsize, const std::byte* element, std::byte* dst,
+              std::int64_t stride) {
+  switch (itemsize) {
+    case 1:
+      return fill_run_of<std::uint8_t>(count, element, dst, stride);
+    case 2:
+      return fill_run_of<std::uint16_t>(count, element, dst, stride);
+    case 4:
+      return fill_run_of<std::uint32_t>(count, element, dst, stride);
+    case 8:
+      return fill_run_of<std::uint64_t>(count, element, dst, stride);
+    default:
+      for (std::int64_t i = 0; i < count; ++i) std::memcpy(dst + i * stride, element, itemsize);
+  }
+}
+
+}  // namespace
+
 void fill_strided(const Dims& shape, std::size_t itemsize, const std::byte* element, std::byte* dst,
                   const Dims& dst_strides) {
-  for_each_run(shape, 0, Dims(shape.size()), static_cast<std::int64_t>(itemsize), dst_strides,
-               [&](std::int64_t count, std::int64_t, std::int64_t, std::int64_t offset,
-                   std::int64_t stride) {
-                 for (std::int64_t i = 0; i < count; ++i)
-                   std::memcpy(dst + offset + i * stride, element, itemsize);
-               });
+  for_each_run(
+      shape, 0, Dims(shape.size()), static_cast<std::int64_t>(itemsize), dst_strides,
+      [&](std::int64_t count, std::int64_t, std::int64_t, std::int64_t offset,
+          std::int64_t stride) { fill_run(count, itemsize, element, dst + offset, stride); });
 }
 
 }  // namespace batchfs

@@ -282,6 +282,12 @@ void finish_block(std::int64_t count, const double* values, const double* subtra
   loops([less = *subtract, by = *divide](double value) { return (value - less) / by; });
 }
 
+/// NaN stays NaN.
+void take_logarithms(double* values, std::int64_t count, double scale) {
+  for (std::int64_t i = 0; i < count; ++i)
+    values[i] = std::log1p((values[i] < 0 ? 0 : values[i]) / scale);
+}
+
 }  // namespace
 
 Converter::Converter(const CfDecoding& decoding, const DataType& result, Finish finish)
@@ -402,6 +408,8 @@ void Converter::convert_in_blocks(const Dims& shape, const std::byte* source,
                    const std::int64_t n = std::min(kBlock, count - i);
                    run_(decoding_, n, source + from + i * from_stride, from_stride,
                         reinterpret_cast<std::byte*>(block), sizeof(double));
+                   if (normalization != nullptr && normalization->log_scale)
+                     take_logarithms(block, n, *normalization->log_scale);
                    cast_(n, block, subtract, divide, nan_value, result + to + i * to_stride,
                          to_stride);
                  }

@@ -15,6 +15,8 @@ namespace batchfs {
 /// (x - subtract) / divide in float64, a rounding each: with one pair of numbers for every element,
 /// or with one for each position along some dimensions.
 struct Normalization {
+  /// Before that, x becomes log(1 + max(x, 0) / log_scale).
+  std::optional<double> log_scale = {};
   std::vector<double> subtract, divide;  // of the same length
   /// Entries from one array index to the next, per array dimension; 0 where the numbers are the
   /// same.

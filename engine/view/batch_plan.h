@@ -29,7 +29,7 @@ struct TensorSpec {
 
 /// One box of one chunk and where its elements go.
 struct Part {
-  std::uint32_t tensor = 0;
+  std::uint32_t tensor = 0;  // from the number of tensors on: operands of View::combinations()
   std::int32_t repeat = -1;  // more places of the box, in BatchPlan::repeats; -1: none
   Box source;                // chunk coordinates
   std::int64_t offset = 0;   // bytes from the tensor's start
@@ -42,6 +42,20 @@ struct Padding {
   std::int64_t offset = 0;  // bytes from the tensor's start
   Dims shape;
   Dims strides;  // bytes in the tensor
+};
+
+/// A box of a made channel (View::made()) and where its elements go.
+struct MadePart {
+  std::uint32_t channel = 0;
+  Part part;  // `source` in positions of the channel's dimensions
+};
+
+/// A sample of a channel that is made of variables, when they are all there.
+struct CombinedPart {
+  std::uint32_t combination = 0;  // of View::combinations()
+  std::uint32_t tensor = 0;
+  std::int64_t offset = 0;    // bytes from the tensor's start
+  std::int64_t operands = 0;  // bytes from the start of the combination's operands
 };
 
 /// One element of TensorSpec::values.
@@ -66,6 +80,8 @@ struct BatchPlan {
   std::vector<Repeat> repeats;
   std::vector<Padding> paddings;
   std::vector<GivenValue> given;
+  std::vector<MadePart> made;
+  std::vector<CombinedPart> combined;
 };
 
 }  // namespace batchfs

@@ -192,12 +192,13 @@ std::vector<std::pair<std::int64_t, std::int32_t>> PlanBuilder::repeats_of(
 }
 
 void PlanBuilder::add(const VariablePlacement& placement, const Row& row) {
-  const ChunkGrid& grid = variables_[placement.variable]->array->grid();
+  const ChunkGrid* grid = placement.made ? nullptr : &variables_[placement.variable]->array->grid();
   const std::size_t rank = placement.axes.size();
   add_paddings(placement, row);
   if (runs_.size() < rank) runs_.resize(rank);
   for (std::size_t d = 0; d < rank; ++d) {
-    add_runs(placement.axes[d], row, grid.chunk_shape()[d], runs_[d]);
+    add_runs(placement.axes[d], row, grid != nullptr ? grid->chunk_shape()[d] : INT64_MAX,
+             runs_[d]);
     if (runs_[d].empty()) return;
   }
   const std::int64_t base = row.offsets[placement.tensor] + placement.base;
@@ -207,7 +208,7 @@ void PlanBuilder::add(const VariablePlacement& placement, const Row& row) {
 
 void PlanBuilder::add_parts(const VariablePlacement& placement, std::int64_t base,
                             std::int32_t repeat) {
-  const ChunkGrid& grid = variables_[placement.variable]->array->grid();
+  const ChunkGrid* grid = placement.made ? nullptr : &variables_[placement.variable]->array->grid();
   const std::size_t rank = placement.axes.size();
   Dims at(rank);
   for (;;) {
@@ -218,31 +219,16 @@ void PlanBuilder::add_parts(const VariablePlacement& placement, std::int64_t bas
     std::int64_t chunk = 0;
     for (std::size_t d = 0; d < rank; ++d) {
       const Run& run = runs_[d][static_cast<std::size_t>(at[d])];
-      chunk = chunk * grid.counts()[d] + run.chunk;
+      if (grid != nullptr) chunk = chunk * grid->counts()[d] + run.chunk;
       part.source.start.push_back(run.start);
       part.source.shape.push_back(run.length);
       part.strides.push_back(placement.axes[d].stride);
       part.offset += run.offset;
     }
-    std::vector<std::uint32_t>& candidates =
-        by_chunk_[static_cast<std::uint64_t>(chunk) * UINT64_C(0x9e3779b97f4a7c15) +
-                  placement.variable];
-    Group* group = nullptr;
-    for (std::uint32_t g : candidates)
-      if (groups_[g].variable == placement.variable && groups_[g].chunk == chunk)
-        group = &groups_[g];
-    if (group == nullptr) {
-      candidates.push_back(static_cast<std::uint32_t>(groups_.size()));
-      group = &groups_.emplace_back(Group{placement.variable, chunk, {}});
-    }
-    // Several tensors take turns in a group: the last part of the same tensor is the one to go on.
-    bool merged = false;
-    for (std::size_t i = group->parts.size(); i-- > 0 && !merged && group->parts.size() - i <= 4;)
-      if (group->parts[i].tensor == part.tensor) {
-        merged = merge(group->parts[i], part);
-        break;
-      }
-    if (!merged) group->parts.push_back(part);
+    if (placement.made)
+      add_made(placement, part);
+    else
+      add_to_group(placement.variable, chunk, part);
     std::size_t d = rank;
     while (d > 0 && at[d - 1] + 1 == static_cast<std::int64_t>(runs_[d - 1].size())) at[--d] = 0;
     if (d == 0) return;
@@ -250,9 +236,36 @@ void PlanBuilder::add_parts(const VariablePlacement& placement, std::int64_t bas
   }
 }
 
+void PlanBuilder::add_to_group(std::uint32_t variable, std::int64_t chunk, const Part& part) {
+  std::vector<std::uint32_t>& candidates =
+      by_chunk_[static_cast<std::uint64_t>(chunk) * UINT64_C(0x9e3779b97f4a7c15) + variable];
+  Group* group = nullptr;
+  for (std::uint32_t g : candidates)
+    if (groups_[g].variable == variable && groups_[g].chunk == chunk) group = &groups_[g];
+  if (group == nullptr) {
+    candidates.push_back(static_cast<std::uint32_t>(groups_.size()));
+    group = &groups_.emplace_back(Group{variable, chunk, {}});
+  }
+  // Several tensors take turns in a group: the last part of the same tensor is the one to go on.
+  for (std::size_t i = group->parts.size(); i-- > 0 && group->parts.size() - i <= 4;)
+    if (group->parts[i].tensor == part.tensor) {
+      if (merge(group->parts[i], part)) return;
+      break;
+    }
+  group->parts.push_back(part);
+}
+
+void PlanBuilder::add_made(const VariablePlacement& placement, const Part& part) {
+  if (!made_.empty() && made_.back().channel == placement.variable &&
+      merge(made_.back().part, part))
+    return;
+  made_.push_back({placement.variable, part});
+}
+
 void PlanBuilder::finish(BatchPlan& plan) {
   plan.paddings = std::move(paddings_);
   plan.repeats = std::move(repeats_);
+  plan.made = std::move(made_);
   for (Group& group : groups_) {
     plan.chunks.push_back({group.variable, group.chunk,
                            static_cast<std::uint32_t>(plan.parts.size()),

@@ -88,13 +88,14 @@ struct AxisPlacement {
 /// One variable in one tensor.
 struct VariablePlacement {
   std::uint32_t tensor = 0;
-  std::uint32_t variable = 0;       // index into View::variables()
+  std::uint32_t variable = 0;       // index into View::variables(), or into View::made()
   std::int64_t base = 0;            // bytes from the sample's start
   std::vector<AxisPlacement> axes;  // array order
   /// Dimensions of the tensor that the variable lacks: its values are the same at all of their
   /// positions.
   std::vector<AxisPlacement> repeated;
   bool is_first = true;  // of those that the variable has in the tensor
+  bool made = false;     // a channel of View::made()
 
   /// Throws not_supported where a box of the variable would have too many dimensions.
   void repeat_along(AxisPlacement axis);
@@ -136,6 +137,8 @@ class PlanBuilder {
   std::vector<std::pair<std::int64_t, std::int32_t>> repeats_of(const VariablePlacement& placement,
                                                                 const Row& row);
   void add_parts(const VariablePlacement& placement, std::int64_t base, std::int32_t repeat);
+  void add_to_group(std::uint32_t variable, std::int64_t chunk, const Part& part);
+  void add_made(const VariablePlacement& placement, const Part& part);
   static bool merge(Part& part, const Part& next);
 
   const std::vector<const Variable*>& variables_;
@@ -145,6 +148,7 @@ class PlanBuilder {
   std::vector<std::vector<Run>> runs_;  // per dimension, reused
   std::vector<Repeat> repeats_;         // distinct
   std::vector<Padding> paddings_;
+  std::vector<MadePart> made_;
 };
 
 }  // namespace batchfs

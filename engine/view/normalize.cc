@@ -54,12 +54,20 @@ class Lookup {
 
   /// The numbers under `key`, one per position of the array along the axes; NaN where the view
   /// selects nothing.
+  /// `key` may be that of an object within: "tendency.std".
   std::vector<double> numbers(const std::string& key) const {
-    const auto it = entry_->find(key);
-    if (it == entry_->end()) throw fail(fmt::format("'{}' has no \"{}\"", variable_.name, key));
+    const std::size_t dot = key.find('.');
+    const Json* of = entry_;
+    if (dot != std::string::npos) {
+      const auto within = entry_->find(key.substr(0, dot));
+      of = within != entry_->end() && within->is_object() ? &*within : nullptr;
+    }
+    const std::string last = dot == std::string::npos ? key : key.substr(dot + 1);
+    if (of == nullptr || !of->contains(last))
+      throw fail(fmt::format("'{}' has no \"{}\"", variable_.name, key));
     std::vector<double> result(static_cast<std::size_t>(entries_),
                                std::numeric_limits<double>::quiet_NaN());
-    fill(*it, key, 0, 0, result);
+    fill(of->at(last), key, 0, 0, result);
     return result;
   }
 
@@ -205,22 +213,76 @@ class Lookup {
 }  // namespace
 
 bool NormalizeSpec::applies_to(const Variable& variable) const {
-  const auto is_in = [&](const std::vector<std::string>& names) {
-    return std::find(names.begin(), names.end(), variable.name) != names.end();
-  };
-  return variables ? is_in(*variables) : variable.cf.decoded.is_float() && !is_in(except);
+  return applies_to_made(variable.name, !variable.cf.decoded.is_float());
 }
 
-NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file) {
-  json.allow_only({"method", "statistics", "variables", "except"});
-  NormalizeSpec spec;
+bool NormalizeSpec::applies_to_made(const std::string& name, bool is_scaled) const {
+  const auto is_in = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return variables ? is_in(*variables) : !is_scaled && !is_in(except);
+}
+
+namespace {
+
+using Method = NormalizeSpec::Method;
+
+Method parse_method(const JsonRef& json, const std::vector<std::string>& names) {
+  const std::string name = json.string();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw json.error(
+        fmt::format("'{}' is none of {}{}", name, join(names, ", "), did_you_mean(name, names)));
+  return name == "minmax" ? Method::minmax : name == "robust" ? Method::robust : Method::zscore;
+}
+
+/// Reads "method" and the keys that go with one.
+void parse_methods(const JsonRef& json, NormalizeSpec& spec) {
   const JsonRef method = json.at("method");
-  const std::string name = method.string();
-  if (name == "minmax")
-    spec.method = NormalizeSpec::Method::minmax;
-  else if (name != "zscore")
-    throw method.error(fmt::format("'{}' is none of zscore, minmax{}", name,
-                                   did_you_mean(name, {"zscore", "minmax"})));
+  spec.method = parse_method(method, {"zscore", "minmax", "robust", "log1p"});
+  const bool log1p = method.string() == "log1p";
+  for (const char* key : {"scale", "then"})
+    if (const auto found = json.find(key); found && !log1p)
+      throw found->error("it goes with \"method\": \"log1p\"");
+  if (log1p) {
+    const JsonRef scale = json.at("scale");
+    spec.log_scale = scale.number();
+    if (!(*spec.log_scale > 0) || !std::isfinite(*spec.log_scale))
+      throw scale.error("it is not more than 0");
+    const auto then = json.find("then");
+    spec.method = then ? parse_method(*then, {"zscore", "minmax", "robust"}) : Method::none;
+    if (const auto statistics = json.find("statistics"); statistics && !then)
+      throw statistics->error(
+          "log1p alone needs none; \"then\": \"zscore\" applies them to its values");
+  }
+  if (const auto by = json.find("by")) {
+    if (by->string() != "tendency")
+      throw by->error(fmt::format("'{}' is not \"tendency\"", by->string()));
+    if (spec.method != Method::zscore) throw by->error("it goes with \"zscore\"");
+    spec.by_tendency = true;
+  }
+}
+
+/// The keys of the numbers that are subtracted and divided by, or subtracted from one another.
+struct MethodKeys {
+  std::string subtract, low, high;  // without `low`, `high` is what is divided by
+};
+MethodKeys keys_of(const NormalizeSpec& spec) {
+  if (spec.method == Method::minmax) return {"min", "min", "max"};
+  if (spec.method == Method::robust) return {"median", "p25", "p75"};
+  return {"mean", "", spec.by_tendency ? "tendency.std" : "std"};
+}
+
+}  // namespace
+
+NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file) {
+  json.allow_only({"method", "statistics", "variables", "except", "scale", "then", "by"});
+  NormalizeSpec spec;
+  parse_methods(json, spec);
+  const auto variables = json.find("variables"), except = json.find("except");
+  if (variables && except) throw except->error("give either \"variables\" or \"except\"");
+  if (variables) spec.variables = variables->strings();
+  if (except) spec.except = except->strings();
+  if (spec.method == Method::none) return spec;
   const JsonRef statistics = json.at("statistics");
   if (statistics.is_string()) {
     const std::string path = statistics.string();
@@ -239,10 +301,6 @@ NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file) {
   } else {
     spec.statistics = statistics_of(statistics);
   }
-  const auto variables = json.find("variables"), except = json.find("except");
-  if (variables && except) throw except->error("give either \"variables\" or \"except\"");
-  if (variables) spec.variables = variables->strings();
-  if (except) spec.except = except->strings();
   return spec;
 }
 
@@ -255,27 +313,41 @@ std::shared_ptr<const Normalization> resolve_normalization(
                 fmt::format("normalize: '{}' is {}, and only numbers can be normalised; leave it "
                             "out of \"variables\"",
                             variable.name, type.name()));
-  const Lookup lookup(spec, dataset, variable, selected);
-  const bool zscore = spec.method == NormalizeSpec::Method::zscore;
   auto result = std::make_shared<Normalization>();
+  result->log_scale = spec.log_scale;
+  if (spec.method == Method::none) {
+    result->strides = Dims(variable.dims.size());
+    result->subtract = {0};
+    result->divide = {1};
+    return result;
+  }
+  const Lookup lookup(spec, dataset, variable, selected);
+  const MethodKeys keys = keys_of(spec);
   result->strides = lookup.strides();
-  result->subtract = lookup.numbers(zscore ? "mean" : "min");
-  result->divide = lookup.numbers(zscore ? "std" : "max");
+  result->subtract = lookup.numbers(keys.subtract);
+  result->divide = lookup.numbers(keys.high);
+  const std::vector<double> low =
+      keys.low.empty() ? std::vector<double>(result->divide.size()) : lookup.numbers(keys.low);
   lookup.for_each_used([&](std::size_t i, const std::string& place) {
     double& divide = result->divide[i];
-    for (const auto& [number, key] : {std::pair(result->subtract[i], zscore ? "mean" : "min"),
-                                      std::pair(divide, zscore ? "std" : "max")})
+    for (const auto& [number, key] : {std::pair(result->subtract[i], keys.subtract),
+                                      std::pair(low[i], keys.low), std::pair(divide, keys.high)})
       if (!std::isfinite(number))
         throw lookup.fail(
             fmt::format("there is no finite \"{}\" of '{}'{}", key, variable.name, place));
-    if (!zscore) divide -= result->subtract[i];
-    if (!(divide > 0) || !std::isfinite(divide))
-      throw lookup.fail(divide == 0 ? fmt::format("'{}' is constant{} ({}), and {} divides by that",
-                                                  variable.name, place,
-                                                  zscore ? "\"std\" is 0" : "\"min\" is \"max\"",
-                                                  zscore ? "zscore" : "minmax")
-                                    : fmt::format("\"{}\" of '{}'{} makes no sense",
-                                                  zscore ? "std" : "max", variable.name, place));
+    if (!keys.low.empty()) divide -= low[i];
+    if (divide > 0 && std::isfinite(divide)) return;
+    if (divide != 0)
+      throw lookup.fail(
+          fmt::format("\"{}\" of '{}'{} makes no sense", keys.high, variable.name, place));
+    const std::string zero = keys.low.empty()
+                                 ? fmt::format("\"{}\" is 0", keys.high)
+                                 : fmt::format("\"{}\" is \"{}\"", keys.low, keys.high);
+    const char* const method = spec.method == Method::zscore   ? "zscore"
+                               : spec.method == Method::minmax ? "minmax"
+                                                               : "robust";
+    throw lookup.fail(fmt::format("'{}' is constant{} ({}), and {} divides by that", variable.name,
+                                  place, zero, method));
   });
   return result;
 }

@@ -24,20 +24,26 @@ namespace batchfs {
 using ReadFile = std::function<std::string(const std::string& path)>;
 
 struct NormalizeSpec {
-  enum class Method : std::uint8_t { zscore, minmax } method = Method::zscore;
+  enum class Method : std::uint8_t { zscore, minmax, robust, none } method = Method::zscore;
+  bool by_tendency = false;          // zscore divides by the standard deviation of tendencies
+  std::optional<double> log_scale;   // log1p comes first; `method` is what follows
   Json statistics = Json::object();  // of each variable
   std::string where;                 // the file, or the JSON path: for messages
   std::optional<std::vector<std::string>> variables;
   std::vector<std::string> except;
 
+  bool needs_statistics() const { return method != Method::none; }
   /// The listed variables, or every float variable that is not excepted.
   bool applies_to(const Variable& variable) const;
+  /// The same of a made channel; those that are scaled already only where they are listed.
+  bool applies_to_made(const std::string& name, bool is_scaled) const;
 };
 
 NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file);
 
 /// What is subtracted from a variable and what it is divided by: its mean and standard deviation
-/// (zscore), or its minimum and its range (minmax). Throws invalid_argument, naming the variable
+/// (zscore), its minimum and its range (minmax), its median and the distance of its quartiles
+/// (robust). Throws invalid_argument, naming the variable
 /// and what to do, when there are no numbers for it or when they do not serve.
 std::shared_ptr<const Normalization> resolve_normalization(
     const NormalizeSpec& spec, const Dataset& dataset, const Variable& variable,

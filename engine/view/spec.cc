@@ -114,7 +114,9 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
   tensor.name = checked_name(json, name);
   tensor.path = json.path();
   allow_only(json, {"variables", "offsets", "stack", "dims", "broadcast"}, view_hints::kTensor);
-  tensor.variables = unique_strings(json.at("variables"));
+  TensorVariables variables = parse_tensor_variables(json.at("variables"));
+  tensor.variables = std::move(variables.stored);
+  tensor.made = std::move(variables.made);
   if (const auto offsets = json.find("offsets"))
     for (const auto& [dim, list] : offsets->members()) {
       OffsetList parsed = parse_offsets(dim, list);
@@ -129,7 +131,7 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
   }
   if (const auto dims = json.find("dims")) tensor.dims = unique_strings(*dims);
   if (const auto broadcast = json.find("broadcast")) tensor.broadcast = broadcast->boolean();
-  if (tensor.variables.size() > 1 && !tensor.stack)
+  if (tensor.variables.size() + tensor.made.size() > 1 && !tensor.stack)
     throw json.error(
         "several variables in one tensor need \"stack\": the name of the dimension that joins "
         "them");

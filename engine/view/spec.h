@@ -11,6 +11,7 @@
 #include "engine/dataset/selection.h"
 #include "engine/view/list/list_spec.h"
 #include "engine/view/list/weights.h"
+#include "engine/view/made/made_spec.h"
 #include "engine/view/normalize.h"
 #include "engine/view/order/order.h"
 #include "engine/view/samples/sample_spec.h"
@@ -37,7 +38,8 @@ class LabelOffsets;
 
 struct TensorDefinition {
   std::string name;
-  std::vector<std::string> variables;
+  std::vector<std::string> variables;                                      // of the store
+  std::vector<MadeSpec> made = {};                                         // channels beside them
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> offsets;  // by dim
   std::vector<OffsetList> durations;  // offsets that are durations
   /// The same, once they can be looked up; `offsets` then has as many zeros along the dimension.

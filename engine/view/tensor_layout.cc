@@ -25,9 +25,9 @@ std::int64_t ratio_of(const Variable& variable, std::size_t d) {
 /// The first of a tensor's variables that has the dimension, and its place in it; null: none has.
 std::pair<const Variable*, std::size_t> owner_of(const TensorSource& tensor,
                                                  const std::string& dim) {
-  for (const auto& [number, variable] : tensor.variables)
-    for (std::size_t d = 0; d < variable->dims.size(); ++d)
-      if (variable->dims[d] == dim) return {variable, d};
+  for (const TensorSource::Channels& each : tensor.variables)
+    for (std::size_t d = 0; d < each.variable->dims.size(); ++d)
+      if (each.variable->dims[d] == dim) return {each.variable, d};
   return {nullptr, 0};
 }
 
@@ -53,7 +53,8 @@ class Layouter {
       : tensor_(tensor),
         definition_(tensor.definition),
         sizes_(sizes),
-        first_dims_(kept_dims(*tensor.variables.front().second)) {}
+        first_(first_stored()),
+        first_dims_(first_ != nullptr ? kept_dims(*first_) : made_dims()) {}
 
   TensorLayout result() {
     check_ratios();
@@ -71,14 +72,14 @@ class Layouter {
   Error too_large() const { return failure("a batch of this tensor is larger than 2^63 bytes"); }
 
   void check_ratios() const {
-    for (const auto& [number, variable] : tensor_.variables)
-      for (std::size_t d = 0; d < variable->dims.size(); ++d) {
-        const auto [first, at] = owner_of(tensor_, variable->dims[d]);
-        if (ratio_of(*first, at) != ratio_of(*variable, d))
+    for (const TensorSource::Channels& each : tensor_.variables)
+      for (std::size_t d = 0; d < each.variable->dims.size(); ++d) {
+        const auto [first, at] = owner_of(tensor_, each.variable->dims[d]);
+        if (ratio_of(*first, at) != ratio_of(*each.variable, d))
           throw failure(
               fmt::format("'{}' and '{}' have grids of different resolution along '{}'; "
                           "give them tensors of their own",
-                          first->name, variable->name, variable->dims[d]));
+                          first->name, each.variable->name, each.variable->dims[d]));
       }
   }
 
@@ -94,34 +95,62 @@ class Layouter {
     return definition_.stack && dim == *definition_.stack;
   }
 
+  /// nullptr: all channels are made.
+  const Variable* first_stored() const {
+    for (const TensorSource::Channels& each : tensor_.variables)
+      if (!each.made) return each.variable;
+    return nullptr;
+  }
+
+  /// Dimensions of the made channels, in the order of the dataset's fields.
+  std::vector<std::string> made_dims() const {
+    std::vector<std::string> dims;
+    for (const TensorSource::Channels& each : tensor_.variables)
+      for (const std::string& dim : kept_dims(*each.variable))
+        if (!contains(dims, dim)) dims.push_back(dim);
+    return dims;
+  }
+
+  /// Made channels are fields of time and place, the same along those that their formula lacks.
+  bool has_dim(const TensorSource::Channels& each, const std::string& dim) const {
+    return contains(kept_dims(*each.variable), dim) ||
+           (each.made && contains(tensor_.field_dims, dim));
+  }
+  /// Is a variable repeated along dimensions of the tensor that it lacks?
+  bool repeats(const TensorSource::Channels& each) const {
+    return definition_.broadcast || each.made;
+  }
+
   /// Whether the dimension goes into the stack. Without "dims", those join that not all variables
   /// have, such as levels: latitude and longitude stay. A window's dimension never joins.
   bool is_joined(const std::string& dim) const {
     if (!definition_.stack) return false;
     if (definition_.dims) return !contains(*definition_.dims, dim);
     return window_number(tensor_.windows, dim) < 0 &&
-           !std::all_of(
-               tensor_.variables.begin(), tensor_.variables.end(),
-               [&](const auto& variable) { return contains(kept_dims(*variable.second), dim); });
+           !std::all_of(tensor_.variables.begin(), tensor_.variables.end(),
+                        [&](const TensorSource::Channels& each) { return has_dim(each, dim); });
   }
 
   /// Dimensions that the tensor can have: those of the first variable or, where the others are
   /// repeated, of any of them and of the windows.
   std::vector<std::string> possible_dims() const {
     std::vector<std::string> dims = first_dims_;
-    if (!definition_.broadcast) return dims;
     const auto add = [&](const std::string& dim) {
       if (!contains(dims, dim)) dims.push_back(dim);
     };
-    for (const auto& [number, variable] : tensor_.variables)
-      for (const std::string& dim : kept_dims(*variable)) add(dim);
+    if (first_ == nullptr)
+      for (const std::string& dim : tensor_.field_dims)
+        if (!tensor_.selected.at(dim).drops_dim()) add(dim);
+    if (!definition_.broadcast) return dims;
+    for (const TensorSource::Channels& each : tensor_.variables)
+      for (const std::string& dim : kept_dims(*each.variable)) add(dim);
     for (const WindowDim& window : tensor_.windows) add(window.name);
     return dims;
   }
 
   /// The tensor's own dimensions, by their stored names.
   void order_dims() {
-    const std::string& first = tensor_.variables.front().second->name;
+    const std::string& first = (first_ != nullptr ? first_ : tensor_.variables[0].variable)->name;
     const std::vector<std::string> possible = possible_dims();
     if (definition_.dims) {
       dims_ = *definition_.dims;
@@ -144,11 +173,13 @@ class Layouter {
             fmt::format("dims: name every dimension of '{}': {}", first, join(first_dims_, ", ")));
     } else {
       if (definition_.stack) dims_.push_back(*definition_.stack);
-      for (const auto& [number, variable] : tensor_.variables) {
-        for (const std::string& dim : kept_dims(*variable))
+      const auto add = [&](const std::vector<std::string>& dims) {
+        for (const std::string& dim : dims)
           if (!is_joined(dim) && !contains(dims_, dim)) dims_.push_back(dim);
-        if (!definition_.broadcast) break;
-      }
+      };
+      add(first_dims_);
+      for (const TensorSource::Channels& each : tensor_.variables)
+        if (definition_.broadcast) add(kept_dims(*each.variable));
     }
     if (definition_.stack && contains(possible, *definition_.stack) &&
         !is_joined(*definition_.stack))
@@ -160,7 +191,8 @@ class Layouter {
   /// Joined dimensions of each variable, in the first variable's order, and how many channels they
   /// make.
   void join_dims() {
-    for (const auto& [number, variable] : tensor_.variables) {
+    for (const TensorSource::Channels& each : tensor_.variables) {
+      const Variable* const variable = each.variable;
       const std::vector<std::string> own = kept_dims(*variable);
       std::vector<std::string> mine;
       for (const std::string& dim : first_dims_)
@@ -168,11 +200,12 @@ class Layouter {
       for (const std::string& dim : own)
         if (is_joined(dim) && !contains(mine, dim)) mine.push_back(dim);
       for (const std::string& dim : dims_)
-        if (!is_stack(dim) && !contains(own, dim) && !definition_.broadcast)
+        if (!is_stack(dim) && !contains(own, dim) && !repeats(each))
           throw failure(
               fmt::format("'{}' has no dimension '{}', which the tensor has; "
                           "\"broadcast\": true repeats it along such dimensions",
                           variable->name, dim));
+      if (each.made) check_made(each, mine);
       std::int64_t count = 1;
       for (const std::string& dim : mine)
         if (__builtin_mul_overflow(count, extent(tensor_, dim, sizes_), &count)) throw too_large();
@@ -180,6 +213,16 @@ class Layouter {
       channels_.push_back(count);
       if (__builtin_add_overflow(channel_count_, count, &channel_count_)) throw too_large();
     }
+  }
+
+  /// Its values along a dimension that the tensor lacks would all go to one place.
+  void check_made(const TensorSource::Channels& each, const std::vector<std::string>& mine) const {
+    for (const std::string& dim : kept_dims(*each.variable))
+      if (!contains(dims_, dim) && !contains(mine, dim) && extent(tensor_, dim, sizes_) != 1)
+        throw failure(
+            fmt::format("'{}' is along '{}', which the tensor has not; \"broadcast\": true "
+                        "repeats the others along it",
+                        each.variable->name, dim));
   }
 
   void shape() {
@@ -215,12 +258,13 @@ class Layouter {
   void place() {
     std::int64_t channel = 0;
     for (std::size_t v = 0; v < tensor_.variables.size(); ++v) {
-      const auto& [number, variable] = tensor_.variables[v];
+      const auto& [number, variable, made] = tensor_.variables[v];
       VariablePlacement placement{tensor_.number,
                                   number,
                                   definition_.stack ? channel * stride_of(*definition_.stack) : 0,
                                   {},
                                   {}};
+      placement.made = made;
       for (const std::string& dim : variable->dims)
         placement.axes.push_back(axis(dim, layout_.joined[v]));
       for (std::size_t d = 0; d < variable->dims.size(); ++d)
@@ -295,7 +339,8 @@ class Layouter {
   const TensorSource& tensor_;
   const TensorDefinition& definition_;
   const Dims& sizes_;
-  const std::vector<std::string> first_dims_;  // of the first variable
+  const Variable* const first_;                // that the store has; nullptr: none
+  const std::vector<std::string> first_dims_;  // of this variable
   std::vector<std::string> dims_;
   std::vector<std::int64_t> channels_;  // that each variable makes
   std::int64_t channel_count_ = 0;
@@ -351,7 +396,7 @@ std::vector<std::string> channel_names(const TensorSource& tensor, const TensorL
     return {};
   std::vector<std::string> names;
   for (std::size_t v = 0; v < tensor.variables.size(); ++v) {
-    std::vector<std::string> of_variable{tensor.variables[v].second->name};
+    std::vector<std::string> of_variable{tensor.variables[v].variable->name};
     for (const std::string& dim : layout.joined[v]) {
       const std::vector<std::string> labels = labels_along(tensor, dim, sizes, dataset);
       std::vector<std::string> longer;

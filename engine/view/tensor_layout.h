@@ -22,12 +22,18 @@ struct TensorSource {
   std::uint32_t number = 0;  // of the tensor
   const TensorDefinition& definition;
   DataType type;  // in the tensor, of every variable
-  std::vector<std::pair<std::uint32_t, const Variable*>>
-      variables;                                     // by their indices into View::variables()
+  struct Channels {
+    std::uint32_t number = 0;  // index into View::variables(), or into View::made()
+    const Variable* variable = nullptr;
+    bool made = false;
+  };
+  std::vector<Channels> variables;
   const std::map<std::string, Positions>& selected;  // by dimension
   const std::vector<WindowDim>& windows;
   std::int64_t batch_size = 1;
   JoinedAxes& joined;
+  /// Dimensions that made channels count as having: no channel is stacked along them.
+  std::vector<std::string> field_dims = {};
 };
 
 struct TensorLayout {

@@ -233,6 +233,7 @@ void View::check_normalized_names() const {
   if (!spec_.normalize) return;
   std::vector<std::string> names;
   for (const Variable* variable : variables_) names.push_back(variable->name);
+  for (std::uint32_t i = 0; i < made_.size(); ++i) names.push_back(made_[i].variable().name);
   auto check = [&](const std::vector<std::string>& listed, const char* key) {
     for (const std::string& name : listed)
       if (std::find(names.begin(), names.end(), name) == names.end())
@@ -284,9 +285,16 @@ std::int64_t View::rank_batches(std::int64_t rank, std::int64_t world) const {
 void View::collect_coordinates() {
   for (const auto& [dim, size] : dataset_->dims()) {
     const bool used =
-        std::any_of(variables_.begin(), variables_.end(), [&, &name = dim](const Variable* v) {
-          return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
-        });
+        std::any_of(variables_.begin(), variables_.end(),
+                    [&, &name = dim](const Variable* v) {
+                      return std::find(v->dims.begin(), v->dims.end(), name) != v->dims.end();
+                    }) ||
+        std::any_of(tensors_.begin(), tensors_.end(),
+                    [&, &name = dim](const TensorSpec& tensor) {
+                      return !made_.empty() && std::find(tensor.dims.begin(), tensor.dims.end(),
+                                                         tensor_dim(name)) != tensor.dims.end();
+                    }) ||
+        (!made_.empty() && window_number(window_dims_, dim) >= 0);
     const Variable* index = dataset_->index_of(dim);
     if (!used || index == nullptr) continue;
     if (static_cast<std::uint64_t>(size) * index->cf.decoded.itemsize > kMaxCoordinate) continue;
@@ -320,9 +328,11 @@ BatchPlan View::plan(std::int64_t epoch, std::int64_t batch) const {
   plan.shapes = shapes(batch);
   PlanBuilder builder(variables_);
   for (const Row& row : rows(epoch, batch))
-    for (const VariablePlacement& placement : placements_) builder.add(placement, row);
+    for (const auto* placements : {&placements_, &more_placements_})
+      for (const VariablePlacement& placement : *placements) builder.add(placement, row);
   builder.finish(plan);
   add_given(plan);
+  for (const Row& row : rows(epoch, batch)) add_combined(plan, row);
   return plan;
 }
 
@@ -365,9 +375,14 @@ Json View::resolved() const {
     Json statistics = Json::object();
     for (const auto& [variable, normalization] : normalizations_) {
       const std::string& variable_name = variables_[variable]->name;
-      statistics[variable_name] = spec_.normalize->statistics.at(variable_name);
+      if (spec_.normalize->needs_statistics())
+        statistics[variable_name] = spec_.normalize->statistics.at(variable_name);
     }
-    view["normalize"]["statistics"] = std::move(statistics);
+    for (const std::string& channel : made_.normalized())
+      if (spec_.normalize->needs_statistics())
+        statistics[channel] = spec_.normalize->statistics.at(channel);
+    if (spec_.normalize->needs_statistics())
+      view["normalize"]["statistics"] = std::move(statistics);
   }
   // With digests: a file that changed is another view.
   if (spec_.list) view["samples"]["list"] = file_json(spec_.list->file);

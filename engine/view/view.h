@@ -16,8 +16,11 @@
 #include "engine/dataset/selection.h"
 #include "engine/view/batch_plan.h"
 #include "engine/view/geometry.h"
+#include "engine/view/made/combination.h"
+#include "engine/view/made/made_channels.h"
 #include "engine/view/samples/joined_axes.h"
 #include "engine/view/spec.h"
+#include "engine/view/tensor_layout.h"
 
 namespace batchfs {
 
@@ -105,6 +108,11 @@ class View {
   using Converters =
       std::map<std::pair<std::uint32_t, std::uint32_t>, std::shared_ptr<const Converter>>;
   const Converters& converters() const { return converters_; }
+  /// Channels that no store holds: BatchPlan::made.
+  const MadeChannels& made() const { return made_; }
+  /// Channels that are made of variables: BatchPlan::combined. Those of number c have their
+  /// operands in memory of their own, sample after sample: in a plan, tensor tensors().size() + c.
+  const std::vector<Combination>& combinations() const { return combinations_; }
 
   /// Tensor shapes of a global batch (short at the end, with "keep"). Costs nothing.
   virtual std::vector<Dims> shapes(std::int64_t batch) const = 0;
@@ -166,6 +174,18 @@ class View {
   /// to the view's dtype.
   DataType result_type(const Variable& variable) const;
   void add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type);
+  void add_converter(std::uint32_t tensor, const TensorSource::Channels& channels,
+                     const DataType& type);
+  /// When all tensors are known: sorts out what of the made channels is made of variables. Gives
+  /// the bytes of a sample's operands of each combination.
+  std::vector<std::int64_t> add_combinations();
+  /// The samples of the combinations of a row.
+  void add_combined(BatchPlan& plan, const Row& row) const;
+  /// The variables and made channels of a tensor, in its order, entering them.
+  std::vector<TensorSource::Channels> use_channels(const TensorDefinition& tensor);
+  /// The type that all of them have in the tensor. Throws with its path unless it is one.
+  DataType type_of(const TensorDefinition& tensor,
+                   const std::vector<TensorSource::Channels>& channels) const;
   /// Data variables that have every one of `dims`. Throws when there are none.
   std::vector<std::string> default_variables(const std::vector<std::string>& dims) const;
   /// What stands for elements of a tensor that lie outside the selection: the view's pad_value;
@@ -192,6 +212,11 @@ class View {
   Converters converters_;
   std::map<std::uint32_t, std::shared_ptr<const Normalization>> normalizations_;  // by variable
   std::vector<VariablePlacement> placements_;
+  MadeChannels made_;
+  std::vector<VariablePlacement> made_placements_;  // of made channels
+  std::vector<Combination> combinations_;
+  std::vector<VariablePlacement> more_placements_;  // that plans have beside placements_
+  std::vector<VariablePlacement> scanned_;  // of all stored variables, in the tensors they are for
   std::vector<Coordinate> coordinates_;
 };
 

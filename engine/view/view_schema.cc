@@ -56,8 +56,10 @@ Json View::attributes_of(std::uint32_t tensor) const {
 /// A variable of a tensor: its name, the dimensions that went into the stack with their lengths,
 /// slowest first, and the offsets of those that have some: numbers, or durations as text.
 Json View::variable_json(const VariablePlacement& placement, const TensorSpec& tensor) const {
-  const Variable& variable = *variables_[placement.variable];
+  const Variable& variable =
+      placement.made ? made_[placement.variable].variable() : *variables_[placement.variable];
   Json result{{"name", variable.name}};
+  if (placement.made) result["make"] = made_[placement.variable].spec().kind->name;
   std::vector<std::pair<std::int64_t, std::size_t>> joined;
   Json offsets = Json::object();
   for (std::size_t d = 0; d < placement.axes.size(); ++d) {
@@ -101,9 +103,14 @@ Json View::schema() const {
       entry["stack"] = tensor.dims[static_cast<std::size_t>(tensor.stack_axis)];
     if (!tensor.channels.empty()) entry["channels"] = tensor.channels;
     Json variables = Json::array();
-    for (const VariablePlacement& placement : placements_)
-      if (placement.tensor == t && placement.is_first)
-        variables.push_back(variable_json(placement, tensor));
+    std::vector<const VariablePlacement*> of_tensor;
+    for (const auto* placements : {&placements_, &made_placements_})
+      for (const VariablePlacement& placement : *placements)
+        if (placement.tensor == t && placement.is_first) of_tensor.push_back(&placement);
+    std::stable_sort(of_tensor.begin(), of_tensor.end(),
+                     [](const auto* a, const auto* b) { return a->base < b->base; });
+    for (const VariablePlacement* placement : of_tensor)
+      variables.push_back(variable_json(*placement, tensor));
     entry["variables"] = std::move(variables);
     entry["attributes"] = attributes_of(t);
     tensors.push_back(std::move(entry));

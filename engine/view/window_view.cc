@@ -52,8 +52,9 @@ class WindowView final : public View {
     count_positions(times);
     for (std::uint32_t t = 0; t < definitions_.size(); ++t) add_tensor(t);
     if (list_ != nullptr) add_labels();
+    for (const std::int64_t bytes : add_combinations()) sample_bytes_.push_back(bytes);
     check_zarr_names(spec_.formats, tensors_);
-    checked_ = checked_placements(spec_.skip, tensors_, variables_, placements_);
+    checked_ = checked_placements(spec_.skip, tensors_, variables_, scanned_);
     define_groups();
     define_order();
     check_normalized_names();
@@ -114,7 +115,7 @@ class WindowView final : public View {
     result.windows = windows_;
     result.grid = grid_;
     result.chosen = allowed_;
-    result.placements = &placements_;
+    result.placements = &scanned_;
     result.checked = spec_.skip.names.empty() ? nullptr : &checked_;
     result.at_most = spec_.skip.at_most;
     return result;
@@ -425,18 +426,14 @@ class WindowView final : public View {
 
   void add_tensor(std::uint32_t t) {
     const TensorDefinition& tensor = definitions_[t];
-    std::vector<std::uint32_t>& numbers = numbers_.emplace_back();
-    for (std::size_t i = 0; i < tensor.variables.size(); ++i)
-      numbers.push_back(use_variable(
-          tensor.variables[i],
-          spec_.tensors.empty() ? tensor.path : fmt::format("{}.variables[{}]", tensor.path, i)));
+    channels_.push_back(use_channels(tensor));
     TensorLayout layout = lay_out(source(t), sizes_);
     if (may_pad(window_dims_, layout.placements))
       layout.spec.pad = pad_element(layout.spec.type, tensor.path);
     layout.spec.channels = channel_names(source(t), layout, sizes_, *dataset_);
-    for (std::uint32_t number : numbers) add_converter(t, number, layout.spec.type);
+    for (const auto& each : channels_.back()) add_converter(t, each, layout.spec.type);
     for (VariablePlacement& placement : layout.placements)
-      placements_.push_back(std::move(placement));
+      (placement.made ? made_placements_ : placements_).push_back(std::move(placement));
     sample_bytes_.push_back(layout.sample_bytes);
     tensors_.push_back(std::move(layout.spec));
   }
@@ -459,20 +456,15 @@ class WindowView final : public View {
   /// What a tensor is laid out from. Throws unless its variables are of one type.
   TensorSource source(std::uint32_t t) const {
     const TensorDefinition& tensor = definitions_[t];
-    const Variable& first = *variables_[numbers_[t].front()];
-    const DataType type = result_type(first);
-    TensorSource source{t, tensor, type, {}, selected_, window_dims_, spec_.batch_size, joined_};
-    for (std::uint32_t number : numbers_[t]) {
-      const Variable& variable = *variables_[number];
-      if (!(result_type(variable) == type))
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("{}: '{}' is {} and '{}' is {}; give the view a \"dtype\" to stack them",
-                        tensor.path, first.name, type.name(), variable.name,
-                        result_type(variable).name()));
-      source.variables.emplace_back(number, &variable);
-    }
-    return source;
+    return {t,
+            tensor,
+            type_of(tensor, channels_[t]),
+            channels_[t],
+            selected_,
+            window_dims_,
+            spec_.batch_size,
+            joined_,
+            made_.field_dims()};
   }
 
   WindowedVariables windowed_variables() const {
@@ -480,11 +472,11 @@ class WindowView final : public View {
   }
 
   std::vector<TensorDefinition> definitions_;
-  WindowGrid grid_;                                  // of the windows' starts
-  std::vector<Reach> reaches_;                       // per window dimension
-  std::vector<std::vector<std::uint32_t>> numbers_;  // of the variables of each tensor
-  std::vector<std::int64_t> sample_bytes_;           // per tensor
-  Dims sizes_;                                       // of the windows
+  WindowGrid grid_;                                            // of the windows' starts
+  std::vector<Reach> reaches_;                                 // per window dimension
+  std::vector<std::vector<TensorSource::Channels>> channels_;  // of each tensor
+  std::vector<std::int64_t> sample_bytes_;                     // per tensor
+  Dims sizes_;                                                 // of the windows
   bool has_partial_ = false;
   std::int64_t samples_ = 1;
   std::int64_t windows_ = 1, all_windows_ = 1;  // of the grid; before restrictions

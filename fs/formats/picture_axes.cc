@@ -95,15 +95,17 @@ std::pair<std::size_t, std::size_t> pair_by_size(const std::vector<std::size_t>&
 /// xarray's rules make floats of integers that have a fill value.
 bool holds_bytes(const View& view, const TensorSpec& tensor) {
   const auto number = static_cast<std::uint32_t>(&tensor - view.tensors().data());
+  bool any = false;  // else its channels are made
   for (const auto& [use, converter] : view.converters()) {
     if (use.first != number) continue;
+    any = true;
     const Variable& variable = *view.variables()[use.second];
     const DataType& stored = variable.cf.stored;
     if (stored.kind != Kind::unsigned_int || stored.itemsize != 1 || variable.cf.has_scale ||
         variable.cf.has_offset || converter->finish().normalization)
       return false;
   }
-  return tensor.type.is_float() || tensor.type.kind == Kind::unsigned_int;
+  return any && (tensor.type.is_float() || tensor.type.kind == Kind::unsigned_int);
 }
 
 bool are_colours(const View& view, const TensorSpec& tensor, const Dims& shape, std::size_t dim) {

@@ -40,6 +40,8 @@ Number number_of_type(const DataType& type) {
 }  // namespace
 
 AssemblyTables::AssemblyTables(const View& view) {
+  if (!view.made().empty())
+    throw Error(ErrorCode::not_supported, "the GPU does not make channels", "make");
   for (const Variable* variable : view.variables()) {
     const auto& fill = variable->array->metadata().fill_value;
     fills_.push_back(add(fill.data(), fill.size()));
@@ -110,6 +112,7 @@ Conversion AssemblyTables::convert(const Converter& converter) {
   c.has_nan_value = finish.nan_value.has_value();
   c.nan_value = finish.nan_value.value_or(0);
   if (const Normalization* normalization = finish.normalization.get(); normalization != nullptr) {
+    if (normalization->log_scale) throw refuse("logarithms");
     c.normalises = true;
     c.entries = normalization->subtract.size();
     const auto [it, is_new] = normalizations_.try_emplace(normalization);

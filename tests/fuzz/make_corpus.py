@@ -85,6 +85,13 @@ def views():
         put("view", json.dumps(view).encode() + b"\0" + statistics.encode())
     put("view", b"# as YAML\nwindow:\n  time: {size: 0x2, stride: 3h}\nselect: {time: {from: 2000-01-01, to: '#9'}}\n"
                 b"tensors:\n  x: &a {variables: [t, \"q\"], stack: c}\n  y: *a\nbatch: 3\n\0")
+    made = {"window": {"time": {"size": 2, "stride": 1}}, "batch": 3, "dtype": "float32", "tensors": {
+        "x": {"variables": ["t", {"make": "cos_julian_day"}, {"make": "cos_latitude", "units": "degrees", "name": "c"},
+                            {"make": "ratio", "of": ["t", "orography"]}, {"make": "constant", "value": 2}],
+              "stack": "c", "offsets": {"time": [0, 3]}},
+        "f": {"variables": [{"make": "year_progress"}]}},
+        "normalize": {"method": "log1p", "scale": 2, "then": "robust", "statistics": "s.json", "variables": ["ratio"]}}
+    put("view", json.dumps(made).encode() + b"\0" + json.dumps({"ratio": {"median": 1, "p25": 0.5, "p75": 2}}).encode())
 
 
 def values():

@@ -55,10 +55,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const std::int64_t sample : plan.samples) must(sample >= 0 && sample < view->samples());
       // Every element lands inside of its tensor.
       for (const Part& part : plan.parts) {
-        const std::int64_t item =
-            static_cast<std::int64_t>(view->tensors()[part.tensor].type.itemsize);
+        // Operands of made channels follow the tensors.
+        const std::size_t tensors = view->tensors().size();
+        const bool is_operand = part.tensor >= tensors;
+        const auto item =
+            is_operand ? std::int64_t{sizeof(double)}
+                       : static_cast<std::int64_t>(view->tensors()[part.tensor].type.itemsize);
         std::int64_t low = part.offset, high = part.offset + item, bytes = item;
-        for (const std::int64_t n : plan.shapes[part.tensor]) bytes *= n;
+        if (is_operand)
+          bytes = view->combinations().at(part.tensor - tensors).sample_bytes() *
+                  static_cast<std::int64_t>(plan.samples.size());
+        else
+          for (const std::int64_t n : plan.shapes[part.tensor]) bytes *= n;
         for (std::size_t d = 0; d < part.source.shape.size(); ++d) {
           if (part.source.shape[d] == 0) return;
           (part.strides[d] < 0 ? low : high) += (part.source.shape[d] - 1) * part.strides[d];

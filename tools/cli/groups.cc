@@ -143,7 +143,7 @@ GroupDatasets::Chosen GroupDatasets::choose(const std::string& json, const std::
   const Json view = parse_json(without_comments(json, where), where, {.allow_nan = false});
   if (view.is_object() && view.contains("sources")) {
     try {
-      return {joined(view, where), std::nullopt};
+      return {joined(view), std::nullopt};
     } catch (Error& error) {
       throw error.at(where);
     }

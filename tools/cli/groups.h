@@ -55,7 +55,7 @@ class GroupDatasets {
  private:
   Chosen choose(const Json& view, const std::string& where);
   /// Of a view with "sources": those that it names, joined.
-  std::shared_ptr<const Dataset> joined(const Json& view, const std::string& where);
+  std::shared_ptr<const Dataset> joined(const Json& view);
   std::shared_ptr<const Dataset> of_source(const SourceSpec& source, const Json& view,
                                            const std::string& where);
   /// Paths by name.

@@ -42,7 +42,7 @@ std::shared_ptr<const Dataset> GroupDatasets::of_source(const SourceSpec& source
   return datasets->choose(view, where).dataset;
 }
 
-std::shared_ptr<const Dataset> GroupDatasets::joined(const Json& view, const std::string& where) {
+std::shared_ptr<const Dataset> GroupDatasets::joined(const Json& view) {
   const std::vector<SourceSpec> specs = parse_sources(JsonRef(view.at("sources"), "sources"));
   Json rest = view;
   rest.erase("sources");

@@ -239,13 +239,19 @@ std::string_view view_schema() {
     "dtype": {"enum": ["float16", "bfloat16", "float32", "float64"], "description": "The type of tensors of floats"},
     "normalize": {
       "type": "object",
-      "required": ["method", "statistics"],
+      "required": ["method"],
       "properties": {
-        "method": {"enum": ["zscore", "minmax"]},
+        "method": {"enum": ["zscore", "minmax", "robust", "log1p"]},
+        "scale": {"type": "number", "exclusiveMinimum": 0, "description": "What log1p divides by"},
+        "then": {"enum": ["zscore", "minmax", "robust"], "description": "What follows log1p"},
+        "by": {"const": "tendency", "description": "zscore divides by the standard deviation of tendencies"},
         "statistics": {"type": ["string", "object"], "description": "A file of `batchfs statistics`, or its \"variables\""},
         "variables": {"$ref": "#/$defs/strings"},
         "except": {"$ref": "#/$defs/strings"}
       },
+      "if": {"properties": {"method": {"const": "log1p"}}},
+      "then": {"required": ["scale"], "if": {"required": ["then"]}, "then": {"required": ["statistics"]}, "else": {"properties": {"statistics": false}}},
+      "else": {"required": ["statistics"], "properties": {"scale": false, "then": false}},
       "additionalProperties": false
     },
     "missing": {
@@ -382,7 +388,13 @@ std::string_view view_schema() {
       "type": "object",
       "required": ["variables"],
       "properties": {
-        "variables": {"$ref": "#/$defs/names"},
+        "variables": {
+          "description": "Variables of the store, and channels that are made",
+          "type": "array",
+          "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/made"}]},
+          "minItems": 1,
+          "uniqueItems": true
+        },
         "offsets": {
           "type": "object",
           "additionalProperties": {"$ref": "#/$defs/offsets"}
@@ -393,6 +405,38 @@ std::string_view view_schema() {
       },
       "if": {"properties": {"variables": {"minItems": 2}}},
       "then": {"required": ["stack"]},
+      "additionalProperties": false
+    },
+    "made": {
+      "description": "A channel of time and place, or of other variables",
+      "type": "object",
+      "required": ["make"],
+      "properties": {
+        "make": {
+          "enum": [
+            "sin_latitude", "cos_latitude", "sin_longitude", "cos_longitude",
+            "sin_julian_day", "cos_julian_day", "sin_local_time", "cos_local_time",
+            "year_progress", "sin_year_progress", "cos_year_progress",
+            "day_progress", "sin_day_progress", "cos_day_progress",
+            "year_progress_sin", "year_progress_cos", "day_progress_sin", "day_progress_cos",
+            "cos_zenith", "insolation", "toa_radiation", "constant",
+            "hypot", "wind_speed", "sum", "difference", "product", "ratio"
+          ]
+        },
+        "name": {"type": "string", "minLength": 1, "description": "Of the channel; by default what is made"},
+        "of": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 64, "description": "The variables that it is made of"},
+        "value": {"type": "number", "description": "Of a constant"},
+        "mean": {"$ref": "#/$defs/duration", "description": "The mean of so long before each time"},
+        "time": {"type": "string", "description": "The dimension that has the times"},
+        "units": {"const": "degrees", "description": "Of latitudes and longitudes that have none"}
+      },
+      "allOf": [
+        {"if": {"properties": {"make": {"const": "constant"}}}, "then": {"required": ["value"]}, "else": {"properties": {"value": false}}},
+        {"if": {"properties": {"make": {"enum": ["hypot", "wind_speed", "difference", "ratio"]}}}, "then": {"required": ["of"], "properties": {"of": {"maxItems": 2}}}},
+        {"if": {"properties": {"make": {"enum": ["sum", "product"]}}}, "then": {"required": ["of"]}},
+        {"if": {"not": {"properties": {"make": {"enum": ["hypot", "wind_speed", "sum", "difference", "product", "ratio"]}}}}, "then": {"properties": {"of": false}}},
+        {"if": {"not": {"properties": {"make": {"enum": ["insolation", "toa_radiation"]}}}}, "then": {"properties": {"mean": false}}}
+      ],
       "additionalProperties": false
     },
     "label": {"type": ["string", "number", "boolean"], "description": "A label, or a position as \"#3\""},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -29,19 +30,53 @@ std::shared_ptr<Batch> make_batch(const MemoryFiles& files, const BatchFormat& f
   return batch;
 }
 
+/// A batch on its way, with the operands of the channels that are made of variables: in a plan they
+/// follow the tensors.
+struct Unfinished {
+  std::shared_ptr<Batch> batch;
+  std::vector<BatchLayout::Place> tensors;
+  std::vector<Buffer> operands;  // of each of the view's combinations
+  std::vector<CombinedPart> combined;
+
+  std::byte* start_of(std::uint32_t tensor) {
+    if (tensor >= tensors.size()) return operands[tensor - tensors.size()].data();
+    return batch->files[tensors[tensor].file].data() + tensors[tensor].offset;
+  }
+
+  /// Precondition: all chunks have arrived. Gives the memory of the operands back.
+  void combine(const View& view) {
+    std::uint64_t bytes = 0;
+    for (const CombinedPart& part : combined)
+      view.combinations()[part.combination].write(operands[part.combination].data() + part.operands,
+                                                  start_of(part.tensor) + part.offset);
+    for (const Buffer& buffer : operands) bytes += buffer.size();
+    operands.clear();
+    batch->reservation.split(bytes).release();
+  }
+};
+
+/// Bytes of memory for the operands of a batch of so many samples, of each combination.
+std::vector<std::uint64_t> operand_bytes(const View& view, std::int64_t global_batch) {
+  std::vector<std::uint64_t> bytes;
+  if (view.combinations().empty()) return bytes;
+  const std::vector<Dims> shapes = view.shapes(global_batch);
+  for (const Combination& combination : view.combinations())
+    bytes.push_back(static_cast<std::uint64_t>(combination.sample_bytes()) *
+                    static_cast<std::uint64_t>(shapes[combination.tensor()][0]));
+  return bytes;
+}
+
 /// Fills what no chunk fills, and lists what each chunk fills.
-void lay_out(const View& view, const BatchPlan& plan, const BatchLayout& layout, Batch& batch,
-             Assembly& assembly) {
-  const auto start_of = [&](std::uint32_t tensor) {
-    const BatchLayout::Place& place = layout.tensors[tensor];
-    return batch.files[place.file].data() + place.offset;
-  };
+void lay_out(const View& view, const BatchPlan& plan, Unfinished& unfinished, Assembly& assembly) {
+  const auto start_of = [&](std::uint32_t tensor) { return unfinished.start_of(tensor); };
   for (const Padding& padding : plan.paddings) {
     const TensorSpec& tensor = view.tensors()[padding.tensor];
     fill_strided(padding.shape, tensor.type.itemsize, tensor.pad.data(),
                  start_of(padding.tensor) + padding.offset, padding.strides);
   }
   assembly.repeats = plan.repeats;
+  for (const MadePart& made : plan.made)
+    view.made().write(made, plan.repeats, start_of(made.part.tensor));
   for (const GivenValue& value : plan.given) {
     const TensorSpec& tensor = view.tensors()[value.tensor];
     const std::size_t itemsize = tensor.type.itemsize;
@@ -112,14 +147,20 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     assembly->of = traced(with_.trace, request);
     const View& view = *request.view;
     const BatchLayout layout = request.format->layout(view, request.global_batch());
-    const std::uint64_t bytes = memory_of(layout);
+    const std::vector<std::uint64_t> operands = operand_bytes(view, request.global_batch());
+    const std::uint64_t bytes =
+        std::accumulate(operands.begin(), operands.end(), memory_of(layout));
     if (bytes > with_.budget.limit()) throw batch_larger_than_budget(bytes, with_.budget.limit());
     Budget::Reservation memory = reserve(*record, bytes, *begun);
     if (!memory) return begun->waited ? queue(record, bytes) : give_up(record);
     const std::shared_ptr<Batch> batch = make_batch(with_.files, *request.format, layout);
     batch->reservation = std::move(memory);
     batch->view = request.view;
-    lay_out(view, view.plan(request.epoch, request.global_batch()), layout, *batch, *assembly);
+    const auto unfinished = std::make_shared<Unfinished>(Unfinished{batch, layout.tensors, {}, {}});
+    for (const std::uint64_t size : operands) unfinished->operands.emplace_back(size);
+    BatchPlan plan = view.plan(request.epoch, request.global_batch());
+    lay_out(view, plan, *unfinished, *assembly);
+    unfinished->combined = std::move(plan.combined);
     assembly->keeps_chunks =
         reuses_chunks_that_fit(view, request.epoch, *assembly, with_.budget.limit() / 2);
     if (begun->waited) {
@@ -128,11 +169,13 @@ void BatchAssembler::assemble(const BatchTable::RecordPtr& record) {
     } else if (assembly->started && !reserve_for_chunks(*record, *assembly, false)) {
       return give_up(record);
     }
-    assembly->memory = batch;
-    assembly->shares_memory = true;
-    assembly->finished = [this, record, batch, finish = layout.finish](std::exception_ptr error) {
+    assembly->shares_memory = operands.empty();  // operands end before the batch does
+    assembly->memory = operands.empty() ? std::shared_ptr<void>(batch) : unfinished;
+    assembly->finished = [this, record, batch, unfinished,
+                          finish = layout.finish](std::exception_ptr error) {
       if (!error) {
         try {
+          if (!unfinished->operands.empty()) unfinished->combine(*record->request.view);
           if (finish) finish(batch->files, record->request.epoch);
           for (MemoryFile& file : batch->files) file.seal();
         } catch (...) {

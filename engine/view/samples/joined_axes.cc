@@ -61,6 +61,7 @@ void JoinedAxes::add_lacking(const TensorDefinition& tensor, const std::string& 
 JoinedOffsets joined_offsets(const TensorDefinition& tensor, const std::string& dim,
                              const Dataset& dataset) {
   JoinedOffsets result;
+  result.in_anchor = !tensor.made.empty();  // their times are labels of the anchor
   for (const std::string& name : tensor.variables) {
     const Variable* variable = dataset.find(name);
     for (std::size_t d = 0; variable != nullptr && d < variable->dims.size(); ++d)

@@ -38,7 +38,13 @@ Reach reach_of(const std::string& dim, std::int64_t size,
   };
   bool any = false;
   for (const TensorDefinition& tensor : tensors) {
-    if (std::none_of(tensor.variables.begin(), tensor.variables.end(), has_dim_of_window)) continue;
+    const bool makes =
+        std::any_of(tensor.made.begin(), tensor.made.end(), [&](const MadeSpec& made) {
+          return made.kind->needs_time || tensor.offsets_along(dim) != nullptr ||
+                 tensor.by_label_along(dim) != nullptr;
+        });
+    if (!makes && std::none_of(tensor.variables.begin(), tensor.variables.end(), has_dim_of_window))
+      continue;
     any = true;
     if (const auto labels = tensor.by_label_along(dim)) {
       std::string path = tensor.path;

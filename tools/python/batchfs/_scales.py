@@ -19,6 +19,10 @@ class Scale(NamedTuple):
     divide: np.ndarray
 
 
+# Of each method: what is subtracted, and the two whose difference it is divided by; "" is 0.
+_KEYS = {"zscore": ("mean", "", "std"), "minmax": ("min", "min", "max"), "robust": ("median", "p25", "p75")}
+
+
 def scale_of(labels: Labels, tensor: str) -> Scale | None:
     """None where nothing of the tensor is normalized."""
     info = labels.info
@@ -29,18 +33,22 @@ def scale_of(labels: Labels, tensor: str) -> Scale | None:
         return None
     if not all(isinstance(variable, dict) for variable in entry.get("variables", [None])):
         raise NotSupported("the batchfs process is of a version that does not say what a tensor is made of")
+    if normalize["method"] == "log1p":
+        raise NotSupported("log1p cuts off what is below 0: it cannot be undone here")
     statistics = normalize["statistics"]
     if not any(variable["name"] in statistics for variable in entry["variables"]):
         return None
-    first, second = ("min", "max") if normalize["method"] == "minmax" else ("mean", "std")
+    first, low, second = _KEYS[normalize["method"]]
+    if normalize.get("by") == "tendency":
+        statistics = {name: {**numbers, "std": numbers["tendency"]["std"]} for name, numbers in statistics.items()}
     parts = []
     for variable in entry["variables"]:
         numbers = statistics.get(variable["name"])
         if numbers is None:
-            numbers = {first: 0.0, second: 1.0}
+            numbers = {first: 0.0, low: 0.0, second: 1.0}
         subtract = _placed(labels, entry, variable, numbers, first)
         divide = _placed(labels, entry, variable, numbers, second)
-        parts.append((subtract, divide - subtract if first == "min" else divide))
+        parts.append((subtract, divide - _placed(labels, entry, variable, numbers, low) if low else divide))
     if "stack" not in entry:
         return Scale(*parts[0])
     axis = entry["dims"].index(entry["stack"])

@@ -118,8 +118,8 @@ TEST(Converter, IntegersMayBeDecodedInPlace) {
 
 Finish normalized(std::vector<double> subtract, std::vector<double> divide, const Dims& strides) {
   Finish finish;
-  finish.normalization = std::make_shared<Normalization>(
-      Normalization{std::move(subtract), std::move(divide), strides});
+  finish.normalization = std::make_shared<Normalization>(Normalization{
+      .subtract = std::move(subtract), .divide = std::move(divide), .strides = strides});
   return finish;
 }
 

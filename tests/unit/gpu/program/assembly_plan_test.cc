@@ -260,5 +260,18 @@ TEST(AddUse, TakesPartsFromTheirPlaceInTheChunk) {
   EXPECT_THAT(targets, testing::UnorderedElementsAreArray(all));
 }
 
+TEST(AssemblyTables, LeaveMadeChannelsToTheHost) {
+  MemoryData data;
+  data.declare("a", "<f4", {"time", "lat"}, {2, 3}, {1, 3})
+      .index<double>("lat", "<f8", {90, 0, -90}, {{"units", "degrees_north"}});
+  const auto view = View::parse(
+      data.dataset(),
+      R"({"window": {"time": 1}, "tensors": {"x": {"variables": ["a", {"make": "cos_latitude"}], "stack": "c"}}})",
+      "v", "v.json");
+  const Error error = error_of([&] { AssemblyTables tables(*view); });
+  EXPECT_EQ(error.code(), ErrorCode::not_supported);
+  EXPECT_EQ(error.why(), "the GPU does not make channels");
+}
+
 }  // namespace assembly_plan_test
 }  // namespace batchfs::gpu

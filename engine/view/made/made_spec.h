@@ -1,0 +1,39 @@
+#pragma once
+// "variables" of a tensor: names of variables, and objects that say what channel is made:
+// {"make": "cos_julian_day"}.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/base/json.h"
+#include "engine/view/made/made_kinds.h"
+
+namespace batchfs {
+
+struct MadeSpec {
+  const MadeKind* kind = nullptr;
+  std::string name;                   // of the channel; by default what is made
+  std::vector<std::string> of;        // variables that it is made of
+  double value = 0;                   // of a constant
+  std::int64_t mean_nanoseconds = 0;  // the mean of so long before each time; 0: at the time
+  std::string time;                   // the dimension that the times are along; empty: found
+  bool in_degrees = false;            // latitudes and longitudes that have no units
+  std::size_t place = 0;              // in the list of "variables"
+  std::string path;                   // in the view's file, for messages
+
+  /// Is the same made, wherever it stands?
+  bool same_channel(const MadeSpec& other) const;
+};
+
+struct TensorVariables {
+  std::vector<std::string> stored;  // in their order
+  std::vector<MadeSpec> made;       // in theirs; `place` tells where among the others
+};
+
+/// Throws invalid_argument with the JSON path: an empty list, a name given twice, an unknown
+/// channel or key.
+TensorVariables parse_tensor_variables(const JsonRef& json);
+
+}  // namespace batchfs
