@@ -496,3 +496,33 @@ def test_listed_windows_need_a_match(sources):
     assert np.array_equal(sources.tensors(view)["rain:tp"][:, 0], rain.tp.values[places[have[::-1]]][:, ::-1])
     np.save(sources.folder / "rows.npy", lack[:1, None])
     assert f"the window at {lack[0]} needs labels that another source lacks" in sources.refusal(view)
+
+
+@pytest.mark.parametrize("offsets", [["0h"], ["0h", "6h"], [0, 1]], ids=str)
+def test_made_channels_beside_those_of_another_source(sources, offsets):
+    """Their times are those of the first source."""
+    day = {"make": "cos_julian_day"}
+    view = two({"time": {"pick": "last", "tolerance": "36h"}}, window={"time": 1}, tensors={
+        "x": {"variables": [day, "t2m", "rain:tp", {"make": "cos_latitude", "units": "degrees"}, "static:lsm"], "stack": "channel",
+              "broadcast": True, "offsets": {"time": offsets}}})
+    alone = two({"time": {"pick": "last", "tolerance": "36h"}}, window={"time": 1}, tensors={
+        "x": {"variables": ["t2m", "rain:tp", "static:lsm"], "stack": "channel", "broadcast": True, "offsets": {"time": offsets}},
+        "t": {"variables": ["t2m"], "offsets": {"time": offsets}}, "d": {"variables": [day], "offsets": {"time": offsets}}})
+    made, plain = sources.tensors(view)["x"], sources.tensors(alone)
+    assert np.array_equal(made[:, [1, 2, 4]], plain["x"], equal_nan=True)
+    anchor = sources.data["anchor"]
+    step = {value.tobytes(): i for i, value in enumerate(anchor.t2m.values)}
+    for sample in range(len(made)):
+        for o in range(len(offsets)):
+            time = pd.Timestamp(anchor.time.values[step[made[sample, 1, o].tobytes()]])
+            fraction = (time - time.normalize()) / pd.Timedelta("1D")
+            expected = np.float32(np.cos(2 * np.pi * (time.dayofyear - 1 + fraction) / 365.25))
+            np.testing.assert_allclose(made[sample, 0, o], expected, rtol=2e-7, atol=1e-7)
+    np.testing.assert_allclose(made[:, 3], np.broadcast_to(np.cos(np.deg2rad(LATS))[:, None], made[:, 3].shape), rtol=2e-7, atol=1e-7)
+
+
+def test_channels_are_made_of_the_first_source_alone(sources):
+    view = two({"time": "exact"}, window={"time": 1}, tensors={
+        "x": {"variables": ["t2m", {"make": "sum", "of": ["era5:t2m", "rain:tp"]}], "stack": "channel"}})
+    line = sources.refusal(view)
+    assert "tensors.x.variables[1].of[1]: 'rain:tp' is joined along 'time'" in line and "first source" in line
