@@ -135,13 +135,9 @@ class WindowView final : public View {
   }
 
   std::vector<std::string> warnings() const override {
-    std::vector<std::string> lines;
-    if (list_ != nullptr) {
-      lines = list_warnings(spec_);
-    } else {
-      TimeStepsByDim times(*dataset_, selected_);
-      lines = gap_warnings(restricted_view(times), grid_);
-    }
+    TimeStepsByDim times(*dataset_, selected_);
+    std::vector<std::string> lines =
+        list_ != nullptr ? list_warnings(spec_) : gap_warnings(restricted_view(times), grid_);
     lines.insert(lines.end(), part_warnings_.begin(), part_warnings_.end());
     return lines;
   }
