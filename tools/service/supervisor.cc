@@ -170,8 +170,6 @@ class Supervisor {
 
   /// The daemon has been silent for too long.
   void end_hang() {
-    // A debugger may stop the daemon for as long as somebody thinks.
-    if (is_set("TracerPid:")) return silence_.heard();
     hung_ = true;
     ::kill(daemon_, SIGKILL);
   }
@@ -190,7 +188,11 @@ class Supervisor {
         ends_by_ = Clock::now() + kTimeToEnd;
       }
       hear();
-      silence_.look(Clock::now(), probed_);
+      // A debugger may stop the daemon for as long as somebody thinks; what it took does not count
+      // once it has left, either.
+      const bool held = probed_ && is_set("TracerPid:");
+      if (held) silence_.heard();
+      silence_.look(Clock::now(), probed_ && !held);
       if (!hung_ && silence_.length() > options_.hang_timeout) end_hang();
       if ((events[1].revents & POLLHUP) != 0) {
         // The daemon has closed it by ending; its end comes as a signal.
