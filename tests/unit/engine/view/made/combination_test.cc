@@ -77,7 +77,8 @@ TEST_F(Combined, GoesToTheStridesOfTheTensor) {
 }
 
 TEST_F(Combined, HypotenusesNeitherOverflowNorVanish) {
-  constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::nan("");
+  constexpr double kInf = std::numeric_limits<double>::infinity(),
+                   kNan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<float> out = write(combination("wind_speed", {12, 4}),
                                        {3, 0, 1e30, kNan, kInf, kNan, -4, 0, 1e30, 1, 2, kInf});
   EXPECT_EQ(out[0], 5);
