@@ -186,7 +186,7 @@ Buffer compress(const Compression& how, std::uint32_t itemsize, std::span<const 
       out.truncate(compress_blosc(how, std::max(itemsize, 1u), bytes, out.span()));
       break;
     case Method::none:
-      std::memcpy(out.data(), bytes.data(), bytes.size());
+      if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   }
   return out;
 }
