@@ -144,7 +144,7 @@ std::uint64_t FileSystem::size_of(const Node& node) const {
 MountState FileSystem::state() const {
   MountState state = read_mount_state(engine_, *store_);
   state.passthrough = passthrough_;
-  state.snapshot = options_.snapshot;
+  state.snapshot = options_.reading;
   if (options_.generations) state.generations = options_.generations();
   state.uptime = Trace::now() - options_.started;
   if (options_.handoff_statistics) state.handoff = options_.handoff_statistics();

@@ -28,8 +28,8 @@ class FileSystem final : public Files {
     Json config = Json::object();  // what config.json shows: options in effect, no secrets
     std::string handoff_socket;    // where handoff.sock leads; empty: there is none
     std::function<Json()> handoff_statistics;  // what status.json says of it
-    Json snapshot;  // what status.json and batch-….json say of this reading of the store; may be
-                    // null
+    Json snapshot;  // what batch-….json says of the store's state; may be null
+    Json reading;   // what status.json says of it: when it was read, too; may be null
     std::function<std::uint64_t()> generations;  // how many the mount has; empty: this one
     std::uint64_t started = Trace::now();        // when the mount began
   };

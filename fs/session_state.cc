@@ -19,9 +19,9 @@ namespace batchfs {
 namespace {
 
 constexpr std::uint64_t kStatePage = 4096;
-constexpr std::uint64_t kMagic = 0x3365746174736662;  // "bfstate3": changes with the layout
+constexpr std::uint64_t kMagic = 0x3465746174736662;  // "bfstate4": changes with the layout
 constexpr std::size_t kMaxInit = 256;                 // the request has 104 bytes
-constexpr std::size_t kMaxIdentity = 64;
+constexpr std::size_t kMaxIdentity = 16000;           // several hundred stores
 constexpr std::uint32_t kSlots = 32768;
 
 }  // namespace
@@ -131,7 +131,7 @@ void SessionState::agree(std::uint64_t flags) {
 void SessionState::identify(std::string_view identity) {
   if (layout_->readings == 0)
     identify_again(identity, 0, mount_time());
-  else if (identity.substr(0, kMaxIdentity) != this->identity())
+  else if (identity != this->identity())
     throw Error(
         ErrorCode::stale,
         "the store or a view has changed since it was mounted, and files that are open would "
@@ -139,7 +139,9 @@ void SessionState::identify(std::string_view identity) {
 }
 
 void SessionState::identify_again(std::string_view identity, unsigned tag, std::time_t time) {
-  identity = identity.substr(0, kMaxIdentity);
+  if (identity.size() > kMaxIdentity)
+    throw Error(ErrorCode::invalid_argument,
+                "a view joins too many stores for one mount; mount fewer together");
   const std::uint32_t next = layout_->readings + 1;
   Layout::Identity& other = layout_->identities[next % 2];
   other.tag = tag;

@@ -64,7 +64,7 @@ class SessionState {
   void agree(std::uint64_t flags);
 
   /// What the inode numbers of new lookups are made of. Throws stale when a daemon before this one
-  /// found another.
+  /// found another, invalid_argument when it is longer than 16,000 bytes.
   void identify(std::string_view identity);
   /// The store was read again, at this time: from now on another identity, and the tag of its inode
   /// numbers (ino.h).

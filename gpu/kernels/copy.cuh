@@ -154,11 +154,11 @@ BATCHFS_GPU bool fill_tile(std::uint16_t* bytes, std::uint32_t* shifts, const Ru
       const auto source =
           static_cast<std::int32_t>(literal ? (at + i + shift) & ~kLiteralRun : at + i - shift);
       entries[i] = kKnown;
+      if (any_refused) continue;  // a refused run has no shift: that of the one before is not its
       if (!literal && source >= static_cast<std::int32_t>(tile))
         entries[i] = static_cast<std::uint32_t>(source) - tile;
       else if (at + i < end)
         entries[i] |= (literal ? runs.literals : out)[source];
-      if (any_refused) entries[i] = kKnown;
     }
     FourWords words;
     for (std::uint32_t i = 0; i < kAtOnce / 2; ++i)

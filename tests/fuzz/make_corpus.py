@@ -193,6 +193,8 @@ def chunks_for_the_gpu():
     coded(1, numcodecs.Zstd(1).encode(BYTES[:1000]) + numcodecs.Zstd(1).encode(BYTES[1000:]))
     coded(2, numcodecs.LZ4().encode(BYTES))
     coded(3, numcodecs.Shuffle(4).encode(STEPS[:100]), 400)
+    # A byte, then a match of 119 bytes that begins 80 before it.
+    coded(2, struct.pack("<I", 125) + bytes([0x1f, 1, 80, 0, 100, 0x50, 1, 2, 3, 4, 5]), 125)
 
 
 def shard_indexes():

@@ -96,3 +96,29 @@ def test_a_daemon_that_dies_is_followed_by_one_of_all_stores(mount_at, stores, t
     with pytest.raises(OSError) as failed:
         tensor(directory, "y", 0, epoch=1)
     assert failed.value.errno == errno.ESTALE, "the version is that of the daemon before"
+
+
+def test_a_daemon_that_dies_is_followed_by_one_of_the_same_snapshots(good, mount_at, tmp_path):
+    icechunk = pytest.importorskip("icechunk", reason="tools/dependencies test installs the icechunk package")
+    paths = [tmp_path / "a", tmp_path / "b"]
+    stores = [icechunk.local_filesystem_storage(str(path)) for path in paths]
+
+    def commit(number, times, scale, **more):
+        repository = icechunk.Repository.open_or_create(stores[number])
+        session = repository.writable_session("main")
+        write(session.store, times, scale, **more)
+        return session.commit("steps")
+
+    before = [commit(0, range(12), 100), commit(1, range(12), 1000)]
+    directory = mount_at(paths[0], tmp_path / "mnt", {"v": VIEW}, "--store", f"rain={paths[1]}", *SMALL)
+    commit(0, range(12, 16), 100, mode="a")
+    after = commit(1, range(12, 16), 1000, mode="a")
+    for _ in range(2):
+        os.kill(daemon_of(directory), signal.SIGKILL)
+        assert np.array_equal(tensor(directory, "y", 5), [10000, 11000])
+        shown = status(directory)["snapshot"]
+        assert [shown["id"], shown["stores"]["rain"]["id"]] == before
+    good("refresh", directory)
+    os.kill(daemon_of(directory), signal.SIGKILL)
+    assert np.array_equal(tensor(directory, "y", 7), [14000, 15000])
+    assert status(directory)["snapshot"]["stores"]["rain"]["id"] == after

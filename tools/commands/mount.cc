@@ -128,6 +128,7 @@ void make_files(Generation& generation, const MountFacts& mount) {
   FileSystem::Options shown{.store_url = generation.opened.store->url(),
                             .config = config_json(mount.options, generation.opened, engine)};
   shown.snapshot = generation.snapshot();
+  shown.reading = generation.reading();
   shown.started = mount.started;
   shown.generations = mount.generations;
   if (handoff.server != nullptr) {

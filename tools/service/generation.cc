@@ -54,10 +54,15 @@ std::string Generation::identity() const {
 }
 
 Json Generation::snapshot() const {
-  Json json = {{"id", opened.hierarchy->snapshot_id},
-               {"read", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time))}};
+  Json json = {{"id", opened.hierarchy->snapshot_id}};
   for (const auto& [name, other] : opened.others)
     json["stores"][name] = {{"url", other->store->url()}, {"id", other->hierarchy->snapshot_id}};
+  return json;
+}
+
+Json Generation::reading() const {
+  Json json = snapshot();
+  json["read"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
   return json;
 }
 

@@ -43,8 +43,10 @@ struct Generation {
   /// What inode numbers are made of, see SessionState; the same as long as nothing has changed. To
   /// be changed with the arithmetic of fs/tree.
   std::string identity() const;
-  /// What status.json and batch-….json say of it: {"id": ..., "read": "2026-11-21T14:02:11Z"}.
+  /// What batch-….json says of it, {"id": ...}: the same in every mount of the same state.
   Json snapshot() const;
+  /// What status.json says of it: snapshot() and "read": "2026-11-21T14:02:11Z".
+  Json reading() const;
 
   OpenedStore opened;
   std::shared_ptr<const Dataset> dataset;  // of the chosen group; null unless it `describes`

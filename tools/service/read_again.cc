@@ -43,7 +43,7 @@ std::string describe_changes(const Generation& before, const Generation* after,
                              const std::string& fixed) {
   Json changes = {{"changed", after != nullptr}};
   if (!fixed.empty()) changes["fixed"] = fixed;
-  changes["snapshot"] = after != nullptr ? after->snapshot() : before.snapshot();
+  changes["snapshot"] = after != nullptr ? after->reading() : before.reading();
   Json views = Json::array();
   if (after != nullptr)
     for (const auto& view : after->views) {

@@ -28,7 +28,7 @@ std::shared_ptr<const Generation> ServingState::newest() const {
 MountState ServingState::state(const handoff::HandoffServer& server) const {
   const auto of = newest();
   MountState state = read_mount_state(engine_, *of->opened.store);
-  state.snapshot = of->snapshot();
+  state.snapshot = of->reading();
   state.uptime = Trace::now() - started_;
   state.handoff = handoff_json(server, gpus_);
   return state;

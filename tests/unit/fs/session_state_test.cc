@@ -100,6 +100,17 @@ TEST_F(SessionStateTest, TheStoreWasReadAgain) {
   EXPECT_THROW(next.identify("these views"), Error);
 }
 
+TEST_F(SessionStateTest, AnIdentityOfManyStoresIsKeptWhole) {
+  std::string identity = "3 abc";  // as Generation::identity() of a view that joins stores
+  for (int i = 0; i < 100; ++i) identity += " store" + std::to_string(i) + "=1CECHNKREP0F1RSTCMT0";
+  SessionState(fd).identify(identity);
+  EXPECT_EQ(SessionState(fd).identity(), identity);
+  EXPECT_THROW(SessionState(fd).identify(identity + "0"), Error);
+  SessionState next(fd);
+  EXPECT_THROW(next.identify_again(std::string(20'000, 'x'), 1, 1), Error);
+  EXPECT_EQ(next.identity(), identity);
+}
+
 TEST_F(SessionStateTest, ARequestThatIsTooLongIsNotKept) {
   const std::vector<std::byte> request(1000);
   SessionState state(fd);

@@ -266,6 +266,33 @@ TEST(Zstd, RefusesHugeCountsWithoutTablesForThem) {
   EXPECT_NE(plan.add_zstd(as_bytes(frame), 0, 0, 10), Verdict::planned);
 }
 
+/// What `data` becomes for a decoder that knows `before`, which ours does not.
+Bytes compressed_after(const Bytes& before, const Bytes& data) {
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, 19);
+  ZSTD_CCtx_refPrefix(context, before.data(), before.size());
+  Bytes frame(ZSTD_compressBound(data.size()));
+  frame.resize(ZSTD_compress2(context, frame.data(), frame.size(), data.data(), data.size()));
+  ZSTD_freeCCtx(context);
+  return frame;
+}
+
+TEST(Zstd, RefusesMatchesBeforeTheFrame) {
+  // Few literals, then bytes that are in `before` alone: nothing may be read in their place.
+  const Bytes before = make_data(Data::noise, 4000);
+  for (const std::size_t literals : {0, 1, 5, 40, 300})
+    for (const std::size_t matched : {20, 200, 1000, 3000}) {
+      Bytes data = make_data(Data::zeros, literals);
+      for (std::size_t i = 0; i < literals; ++i) data[i] = static_cast<std::uint8_t>(i * i * 37);
+      data.insert(data.end(), before.begin(),
+                  before.begin() + static_cast<std::ptrdiff_t>(matched));
+      const Bytes frame = compressed_after(before, data);
+      Verdict verdict;
+      EXPECT_TRUE(on_gpu_code(frame, data.size(), &verdict).empty());
+      EXPECT_EQ(verdict, Verdict::planned);
+    }
+}
+
 TEST(Zstd, RefusesSectionsOfNoise) {
   for (unsigned seed = 0; seed < 3000; ++seed) {
     Bytes content = make_data(Data::noise, 40 + seed % 200, seed);

@@ -30,7 +30,7 @@ TEST_F(ReadAgainTest, NothingHasChanged) {
   EXPECT_EQ(checks_, 0);
   const Json changes = parse_json(describe_changes(*first_, nullptr), "");
   EXPECT_EQ(changes.at("changed"), false);
-  EXPECT_EQ(changes.at("snapshot"), first_->snapshot());
+  EXPECT_EQ(changes.at("snapshot"), first_->reading());
   EXPECT_FALSE(changes.contains("fixed"));
   EXPECT_EQ(parse_json(describe_changes(*first_, nullptr, "tag v1"), "").at("fixed"), "tag v1");
 }
@@ -41,7 +41,7 @@ TEST_F(ReadAgainTest, TheStoreHasGrown) {
   ASSERT_NE(next, nullptr);
   const Json changes = parse_json(describe_changes(*first_, next.get()), "");
   EXPECT_EQ(changes.at("changed"), true);
-  EXPECT_EQ(changes.at("snapshot"), next->snapshot());
+  EXPECT_EQ(changes.at("snapshot"), next->reading());
   EXPECT_EQ(changes.at("views"), (Json::array({{{"name", "v"},
                                                 {"samples", 10},
                                                 {"batches", 5},
