@@ -4,6 +4,7 @@ Names, dimensions, their order, data types, chunks (smaller), codecs and groups 
 made up, from a fixed seed. Each is written into the folder --folder (by default here), unless it is there already.
 
 era5        ERA5 of WeatherBench 2, gs://weatherbench2/datasets/era5/1959-2022-6h-64x32_equiangular_conservative.zarr
+imerg       half-hourly rain as of GPM IMERG, for the first two months of era5 and on its grid
 cmip6       one variable of CMIP6, gs://cmip6/CMIP6/CMIP/...: monthly, calendar noleap
 sentinel2   a product of Sentinel-2 L2A in EOPF's Zarr format
 cells       an OME-Zarr image with labels, version 0.4, as those of the Image Data Resource
@@ -55,6 +56,17 @@ def make_era5(path):
          "latitude": ("latitude", latitude, {"units": "degrees_north"})})
     encoding = {name: {"chunks": (100, *dataset[name].shape[1:])} for name in list(dataset)[:4]}
     dataset.to_zarr(path, zarr_format=2, consolidated=True, encoding=encoding)
+
+
+def make_imerg(path):
+    random = np.random.default_rng(11)
+    time = np.arange("2020-01-01", "2020-03-01", np.timedelta64(30, "m"), dtype="M8[ns]")
+    lon, lat = np.arange(0, 360, 11.25, dtype="f4"), np.linspace(-84.375, 84.375, 16, dtype="f4")
+    rain = np.maximum(smooth(random, (len(time), len(lon), len(lat))) - 1, 0)
+    dataset = xr.Dataset(
+        {"precipitation": (("time", "lon", "lat"), rain, {"units": "mm/hr"})},
+        {"time": time, "lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})})
+    dataset.to_zarr(path, zarr_format=2, consolidated=True, encoding={"precipitation": {"chunks": (48, 32, 16)}})
 
 
 def make_cmip6(path):
@@ -148,7 +160,8 @@ def make_hrrr(path):
     dataset.to_zarr(path, zarr_format=3, consolidated=False, encoding=encoding)
 
 
-MAKERS = {"era5": make_era5, "cmip6": make_cmip6, "sentinel2": make_sentinel2, "cells": make_cells, "hrrr": make_hrrr}
+MAKERS = {"era5": make_era5, "imerg": make_imerg, "cmip6": make_cmip6, "sentinel2": make_sentinel2, "cells": make_cells,
+          "hrrr": make_hrrr}
 
 
 def make(name, folder="."):

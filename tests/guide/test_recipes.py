@@ -30,9 +30,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_there_are_twenty_five_short_ones():
-    assert re.findall(r"^### (\d+)\. ", PAGE.read_text(), re.M) == [str(number + 1) for number in range(25)]
-    assert len(PLANS) == 25
+def test_there_are_many_short_ones():
+    assert re.findall(r"^### (\d+)\. ", PAGE.read_text(), re.M) == [str(number + 1) for number in range(len(PLANS))]
+    assert len(PLANS) >= 25
     views = {block.file: block.text for block in blocks_of(PAGE) if block.language == "json"}
     assert {view for _, view, _ in PLANS} <= set(views)
     assert {name: len(text.splitlines()) for name, text in views.items() if len(text.splitlines()) > LINES} == {}
