@@ -44,7 +44,7 @@ def run_page(page, folder):
     by it. A mount at `mnt` and servers with a socket there are ended."""
     (folder / "examples").symlink_to(ROOT / "examples")
     text = page.read_text()
-    for name in ("era5", "cmip6", "sentinel2", "cells", "hrrr"):
+    for name in ("era5", "imerg", "cmip6", "sentinel2", "cells", "hrrr"):
         if "stores" in text and name in text:
             (folder / f"{name}.zarr").symlink_to(made_store(name))
     done = subprocess.run([sys.executable, ROOT / "tests" / "guide" / "run_page.py", page], cwd=folder, capture_output=True,
