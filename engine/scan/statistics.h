@@ -2,18 +2,24 @@
 // Statistics of what a view selects: each selected element once, whatever the windows are, as it is
 // decoded, but for positions that restrictions ("samples") keep every sample from.
 //
-// Chunks are read once, in parallel. Parts are put together in the order of the chunks, so that the
-// result depends on the store and the selection alone, to the last bit.
+// Chunks are read once, in parallel. Sums are put together along a tree over the chunks, so that
+// the result depends on the store and the selection alone, to the last bit: not on the number of
+// threads, nor on how many processes share the work.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/pipeline/engine.h"
 #include "engine/scan/moments.h"
+#include "engine/scan/statistics_form.h"
+#include "engine/view/split/part_mask.h"
 
 namespace batchfs {
+
+class VariablePass;
 
 struct StatisticsOptions {
   /// Dimensions that keep numbers of their own for each position. Default: vertical_dims().
@@ -21,15 +27,6 @@ struct StatisticsOptions {
   /// The dimension of the tendencies: differences between neighbouring selected positions, in
   /// stored order, where samples reach both. Empty: none. Default: time_dim().
   std::optional<std::string> tendency;
-};
-
-struct VariableStatistics {
-  std::string name;
-  std::vector<std::string> dims;    // that keep numbers of their own, as stored
-  Dims shape;                       // of the selection along them
-  std::vector<Moments> values;      // C order
-  std::string tendency_dim;         // empty: no tendencies
-  std::vector<Moments> tendencies;  // C order
 };
 
 /// Levels and channels: dimensions whose coordinate has the attribute `positive` or axis "Z" (CF
@@ -43,14 +40,30 @@ std::string time_dim(const Dataset& dataset);
 /// Chunks to read, and done.
 using StatisticsProgress = std::function<void(std::int64_t done, std::int64_t all)>;
 
-/// Of every variable of the view that holds numbers, in the view's order. Throws not_found for a
-/// dimension that is not there, and what reading throws. Blocks; not for workers of the engine.
+/// The statistics of every variable of a view that holds numbers, in the view's order.
+class StatisticsScan {
+ public:
+  /// The dataset and the view outlive it. Throws not_found for an unknown dimension,
+  /// invalid_argument.
+  StatisticsScan(const Dataset& dataset, const View& view, const StatisticsOptions& options);
+  ~StatisticsScan();
+
+  const StatisticsForm& form() const { return form_; }
+
+  /// Reads share `task` of `tasks`. Shares are contiguous, and about equal in decoded bytes.
+  /// Throws what reading throws. Blocks, one call at a time; not for workers of the engine.
+  StatisticsSums read(Engine& engine, int task, int tasks, const StatisticsProgress& progress = {});
+
+ private:
+  const PartMask part_;
+  std::vector<std::unique_ptr<VariablePass>> passes_;
+  StatisticsForm form_;
+};
+
+/// All of it, in this process.
 std::vector<VariableStatistics> compute_statistics(Engine& engine, const Dataset& dataset,
                                                    const View& view,
                                                    const StatisticsOptions& options,
                                                    const StatisticsProgress& progress = {});
-
-/// What "normalize" reads, under "variables": an object of variables.
-Json statistics_json(const std::vector<VariableStatistics>& statistics, const View& view);
 
 }  // namespace batchfs

@@ -78,7 +78,8 @@ Sweep::Piece Sweep::piece(std::int64_t number) const {
   return piece;
 }
 
-void Sweep::read(Engine& engine, const Use& use, const Progress& progress) const {
+void Sweep::read(Engine& engine, const Use& use, const Progress& progress, std::int64_t first,
+                 std::int64_t end) const {
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
@@ -87,8 +88,9 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress) const
     std::int64_t running = 0;
     std::exception_ptr error;
   };
-  if (pieces_ == 0) return;
+  if (first >= end) return;
   const auto state = std::make_shared<State>();
+  state->done = first;
   const auto converter = std::make_shared<const Converter>(variable_.cf, float64());
   // As many at a time as keep a remote store busy, in a quarter of the memory.
   const std::uint64_t piece_bytes = variable_.array->chunk_bytes() /
@@ -125,10 +127,10 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress) const
                              ArrayReads::Purpose::scan);
   };
 
-  std::int64_t next = 0, reported = 0;
+  std::int64_t next = first, reported = first;
   std::unique_lock lock(state->mutex);
   for (;;) {
-    const bool begins = !state->error && next < pieces_ && next - state->done < at_once;
+    const bool begins = !state->error && next < end && next - state->done < at_once;
     if (begins) {
       ++state->running;
       lock.unlock();
@@ -145,7 +147,7 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress) const
     if (state->done != reported) {  // pieces may also end while progress() runs
       reported = state->done;
       lock.unlock();
-      if (progress) progress(reported);
+      if (progress) progress(reported - first);
       lock.lock();
       continue;
     }

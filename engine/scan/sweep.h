@@ -56,12 +56,16 @@ class Sweep {
   /// any order, but a piece is begun only when all that come much before it are done.
   using Use = std::function<void(std::int64_t number, const Piece& piece,
                                  std::shared_ptr<const Buffer> values)>;
-  /// Called from the thread that called read(), with growing numbers, the last of them pieces()
-  /// where nothing fails.
+  /// Called from the thread that called read(), with growing numbers, the last of them the number
+  /// of pieces to read where nothing fails.
   using Progress = std::function<void(std::int64_t pieces_done)>;
-  /// Reads all pieces, decoded. Waits for the end; throws the first error. Not for workers of this
-  /// engine.
-  void read(Engine& engine, const Use& use, const Progress& progress) const;
+  /// Reads all pieces, decoded, or those from `first` to `end`. Waits for the end; throws the first
+  /// error. Not for workers of this engine.
+  void read(Engine& engine, const Use& use, const Progress& progress) const {
+    read(engine, use, progress, 0, pieces_);
+  }
+  void read(Engine& engine, const Use& use, const Progress& progress, std::int64_t first,
+            std::int64_t end) const;
 
  private:
   struct Dim {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include "engine/base/budget.h"
 #include "engine/pipeline/executor.h"
@@ -57,6 +58,7 @@ class Scan {
         if (__builtin_add_overflow(all_, static_cast<std::int64_t>(chunks), &all_))
           all_ = INT64_MAX;
       } catch (const Error& error) {
+        if (options_.task > 0) continue;
         collector_.not_checked(target.metadata->path.empty() ? "/" : target.metadata->path,
                                error.why());
       }
@@ -69,7 +71,7 @@ class Scan {
     for (const FormPtr& form : forms) {
       const std::uint64_t known = form->found + form->unknown;
       const std::uint64_t all = count_selected(form->grid, form->selection);
-      collector_.add_array(cancelled_ || known > all ? 0 : all - known);
+      collector_.add_array(cancelled_ ? known : all, known);
     }
   }
 
@@ -92,6 +94,7 @@ class Scan {
     const bool lists = form->selects_all && store_->can_list() && !store_->revision();
     const auto take = [&](const Dims& object, const std::string& key) {
       if (!tick()) return false;
+      if (!is_mine(key)) return true;
       if (form->shards) return start_index(form, object, key, lists);
       const bool going = start_object(form, object, key, lists);
       if (done_ < INT64_MAX) ++done_;
@@ -99,9 +102,10 @@ class Scan {
     };
     if (lists) {
       try {
-        list_objects(
-            *store_, *form->metadata, form->objects, take,
-            [this](const std::string& key, const std::string& why) { collector_.note(key, why); });
+        list_objects(*store_, *form->metadata, form->objects, take,
+                     [this](const std::string& key, const std::string& why) {
+                       if (is_mine(key)) collector_.note(key, why);
+                     });
       } catch (const Error& error) {
         find(*form, "", form->metadata->path, damage::kUnreadable,
              "cannot be listed: " + error.why());
@@ -115,6 +119,12 @@ class Scan {
     // What is missing counts as done, too.
     const auto chunks = static_cast<std::int64_t>(count_selected(form->grid, form->selection));
     if (__builtin_add_overflow(before, chunks, &done_)) done_ = INT64_MAX;
+  }
+
+  bool is_mine(const std::string& key) const {
+    if (options_.tasks == 1) return true;
+    return XXH3_64bits(key.data(), key.size()) % static_cast<std::uint64_t>(options_.tasks) ==
+           static_cast<std::uint64_t>(options_.task);
   }
 
   /// `listed`: the store said that it exists.

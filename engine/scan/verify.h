@@ -33,6 +33,9 @@ VerifyTarget selected_chunks(const View& view, std::uint32_t variable);
 struct VerifyOptions {
   int threads = 0;           // 0: one per core
   std::uint64_t memory = 0;  // bytes for stored and decoded chunks; 0: default_memory_budget()
+  /// The share of the work: objects by a hash of their keys, and for the first task what is about
+  /// whole arrays. merge_reports() puts the reports of all tasks together.
+  int task = 0, tasks = 1;
   /// Chunks done and all. Called from the thread that called verify_arrays().
   std::function<void(std::int64_t done, std::int64_t all)> progress;
   /// Asked several times a second, from the same thread; true ends the scan and marks the report

@@ -29,6 +29,7 @@ struct Finding {
   std::string key;    // of the object, or the file of a cache entry
   std::string what;   // one of damage::
   std::string why;
+  bool operator==(const Finding&) const = default;
 };
 
 struct VerifyNote {
@@ -40,7 +41,8 @@ struct VerifyReport {
   std::uint64_t objects = 0;         // read
   std::uint64_t chunks = 0;          // verified; of sharded arrays the inner chunks
   std::uint64_t missing_chunks = 0;  // not in the store: fill values
-  std::uint64_t stored_bytes = 0;    // read
+  std::uint64_t selected_chunks = 0, known_chunks = 0;  // to verify; not missing, of this share
+  std::uint64_t stored_bytes = 0;                       // read
   std::uint64_t decoded_bytes = 0;
   std::uint64_t cache_entries = 0, cache_bytes = 0;
   bool interrupted = false;
@@ -63,7 +65,8 @@ class VerifyCollector {
   void add_object(std::uint64_t stored_bytes);
   void add_bytes(std::uint64_t stored_bytes);
   void add_chunks(std::uint64_t chunks, std::uint64_t decoded_bytes);
-  void add_array(std::uint64_t missing_chunks);
+  /// `selected` chunks, of which `known` are not missing.
+  void add_array(std::uint64_t selected, std::uint64_t known);
   void add_cache_entry(std::uint64_t bytes);
   void interrupt();
 
@@ -75,5 +78,9 @@ class VerifyCollector {
   mutable std::mutex mutex_;
   VerifyReport report_;  // guarded by mutex_
 };
+
+/// Of the tasks of one scan. `max_listed` as of the collector. Findings that several tasks have, as
+/// that an array cannot be listed, count once.
+VerifyReport merge_reports(const std::vector<VerifyReport>& reports, std::size_t max_listed);
 
 }  // namespace batchfs

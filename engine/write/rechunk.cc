@@ -1,21 +1,18 @@
 #include "engine/write/rechunk.h"
 
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include "engine/base/budget.h"
 #include "engine/base/strings.h"
 #include "engine/write/output_metadata.h"
 #include "engine/write/piece_copy.h"
+#include "engine/write/recorded_run.h"
 #include "engine/write/region_copy.h"
-#include "engine/write/region_runner.h"
-#include "engine/write/run_record.h"
+#include "engine/write/run_identity.h"
 #include "engine/write/string_copy.h"
 
 namespace batchfs {
@@ -23,20 +20,11 @@ namespace batchfs {
 namespace {
 
 constexpr int kRemoteReads = 32, kRemoteWrites = 16;  // at a time
-constexpr auto kSaveEvery = std::chrono::seconds(5);  // at most so much is done again after a kill
 
 std::string dims_text(const Dims& dims) {
   std::string text;
   for (const std::int64_t length : dims) text += (text.empty() ? "" : ",") + std::to_string(length);
   return text;
-}
-
-/// Names a store without showing its place: the record stays in the output.
-std::string place_digest(const Store& store) {
-  std::string place = store.url();
-  std::error_code ignored;
-  if (store.is_local()) place = std::filesystem::weakly_canonical(place, ignored).string();
-  return fmt::format("{:016x}", XXH3_64bits(place.data(), place.size()));
 }
 
 bool is_strings(const RechunkArray& array) { return array.array == nullptr; }
@@ -49,8 +37,10 @@ class Rechunk::Running {
   Running(const Rechunk& owner, std::shared_ptr<OutputStore> output, const RechunkRun& how)
       : owner_(owner),
         output_(std::move(output)),
-        how_(how),
-        record_(*output_, owner.identity(), owner.options_.task, owner.options_.tasks) {
+        record_(*output_, owner.identity(), owner.options_.task, owner.options_.tasks),
+        run_(record_, {how.progress, how.cancelled, [this] {
+                         if (pieces_ != nullptr && pieces_ != output_) pieces_->sync();
+                       }}) {
     if (!owner.has_two_passes()) return;
     if (how.temporary.empty() && !output_->is_local())
       throw Error(ErrorCode::invalid_argument,
@@ -146,16 +136,18 @@ class Rechunk::Running {
   }
 
   void count_work() {
+    std::int64_t all = 0, done = 0;
     for (int pass = 0; pass < 2; ++pass)
       for_each_unit(pass, [&](const Unit& unit) {
         const auto bytes = static_cast<std::int64_t>(weight_of(owner_.arrays_[unit.array], pass));
-        all_bytes_ += bytes;
+        all += bytes;
         if (record_.is_done(unit.number)) {
-          done_bytes_ += bytes;
+          done += bytes;
           ++result_.regions_skipped;
         }
         return true;
       });
+    run_.expect(done, all);
   }
 
   /// False when it was interrupted. What is done is saved in any case.
@@ -170,26 +162,11 @@ class Rechunk::Running {
                               owner_.store_->is_local() && !owner_.options_.remote_output,
                               threads.region_memory};
     std::size_t next = 0;
-    bool all = false;
-    try {
-      all = run_regions(
-          limits,
-          [&]() -> std::shared_ptr<RegionWork> {
-            if (next == units.size()) return nullptr;
-            const Unit& unit = units[next++];
-            return work_of(unit, pass);
-          },
-          [this] { return tick(); });
-    } catch (...) {
-      try {
-        save();
-      } catch (const Error&) {
-        // The first error says more: a full disk, say.
-      }
-      throw;
-    }
-    save();
-    return all;
+    return run_.run(limits, [&]() -> std::shared_ptr<RegionWork> {
+      if (next == units.size()) return nullptr;
+      const Unit& unit = units[next++];
+      return work_of(unit, pass);
+    });
   }
 
   std::shared_ptr<RegionWork> work_of(const Unit& unit, int pass) {
@@ -260,48 +237,19 @@ class Rechunk::Running {
     result_.stored_bytes += stored;
   }
   void note_done(const Unit& unit, std::int64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    finished_.push_back(unit.number);
-    ++result_.regions_done;
-    done_bytes_ += bytes;
-  }
-
-  // ---- the calling thread ----
-
-  bool tick() {
-    std::int64_t done;
     {
       const std::lock_guard lock(mutex_);
-      done = done_bytes_;
+      ++result_.regions_done;
     }
-    if (how_.progress) how_.progress(done, all_bytes_);
-    if (std::chrono::steady_clock::now() - saved_at_ >= kSaveEvery) save();
-    return !(how_.cancelled && how_.cancelled());
-  }
-
-  void save() {
-    std::vector<std::int64_t> finished;
-    {
-      const std::lock_guard lock(mutex_);
-      finished.swap(finished_);
-    }
-    saved_at_ = std::chrono::steady_clock::now();
-    if (finished.empty()) return;
-    for (const std::int64_t unit : finished) record_.note(unit);
-    if (pieces_ != nullptr && pieces_ != output_) pieces_->sync();
-    record_.save();
+    run_.note_done(unit.number, bytes);
   }
 
   const Rechunk& owner_;
   const std::shared_ptr<OutputStore> output_;
-  const RechunkRun& how_;
   RunRecord record_;
   std::shared_ptr<OutputStore> pieces_;  // null where one pass is enough
-  std::int64_t all_bytes_ = 0;
-  std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
+  RecordedRun run_;
   std::mutex mutex_;  // guards what follows
-  std::vector<std::int64_t> finished_;
-  std::int64_t done_bytes_ = 0;
   RechunkResult result_;
 };
 
@@ -404,8 +352,7 @@ Json Rechunk::identity() const {
                    {"codec", compression_text(options_.compression)},
                    {"tasks", options_.tasks},
                    {"arrays", std::move(arrays)}};
-  const std::string text = identity.dump();
-  identity["id"] = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+  identity["id"] = text_digest(identity.dump());
   return identity;
 }
 

@@ -11,9 +11,10 @@ namespace batchfs {
 
 struct RegionWork {
   std::uint64_t memory = 0;  // bytes that it holds from begin() until done()
-  /// The functions are called on any thread; reads, and then writes, of one region at a time on
-  /// several. They may throw: run_regions() then throws the first error.
+  /// Called by the thread that runs the regions.
   std::function<void()> begin;
+  /// Called on any thread; reads, and then writes, of one region at a time on several. All may
+  /// throw: run_regions() then throws the first error.
   std::size_t read_count = 0, write_count = 0;
   std::function<void(std::size_t)> read, write;
   std::function<void()> done;  // after the last write; not when something was thrown

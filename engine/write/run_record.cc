@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/json_text.h"
+#include "engine/write/run_identity.h"
 
 namespace batchfs {
 
@@ -13,13 +14,6 @@ namespace {
 
 std::string text_of_buffer(const Buffer& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-/// The first key whose values differ.
-std::string difference(const Json& a, const Json& b) {
-  for (const auto& [key, value] : a.items())
-    if (!b.contains(key) || b.at(key) != value) return key;
-  return "version";
 }
 
 }  // namespace
@@ -83,25 +77,7 @@ std::string RunRecord::key_of(int task) const {
 }
 
 void RunRecord::open() {
-  std::optional<Buffer> found = output_.get(kRunKey);
-  if (!found && !output_.is_empty()) {
-    found = output_.get(kRunKey);  // another task may have begun meanwhile
-    if (!found)
-      throw Error(ErrorCode::invalid_argument,
-                  "the output exists and batchfs did not write it; name a new place",
-                  output_.url());
-  }
-  if (found) {
-    const Json other = parse_json(text_of_buffer(*found), kRunKey);
-    if (!other.is_object() || other != identity_)
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("the output is of another run: its \"{}\" differs; remove it, name a "
-                              "new place, or repeat the command that began it",
-                              difference(identity_, other.is_object() ? other : Json::object())),
-                  output_.url());
-  } else {
-    output_.put(kRunKey, json_text(identity_) + "\n");
-  }
+  claim_output(output_, identity_);
   lock_ = output_.lock(fmt::format("{}/lock-{}", kWorkingFolder, task_));
   if (lock_ == nullptr)
     throw Error(ErrorCode::invalid_argument,

@@ -1,10 +1,10 @@
 #pragma once
 // What is done of an output that is being written, so that the same command continues it.
 //
-// The output holds `.batchfs.json`, which identifies the run, and while it is unfinished
-// `.batchfs/done-TASK.json` of every task: which units of work are done. A unit is noted after all
-// of its objects are on disk. Whether all is finished is told by the output's own metadata, which
-// is written last.
+// The output holds `.batchfs.json`, which identifies the run (run_identity.h), and while it is
+// unfinished `.batchfs/done-TASK.json` of every task: which units of work are done. A unit is noted
+// after all of its objects are on disk. Whether all is finished is told by the output's own
+// metadata, which is written last.
 
 #include <cstdint>
 #include <map>
@@ -61,8 +61,5 @@ class RunRecord {
   bool complete_[2] = {false, false};
   std::unique_ptr<OutputStore::Lock> lock_, finish_lock_;
 };
-
-/// The key of the file that identifies the run.
-inline constexpr const char* kRunKey = ".batchfs.json";
 
 }  // namespace batchfs

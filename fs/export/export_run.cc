@@ -1,22 +1,18 @@
 #include "fs/export/export_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
-#include "engine/write/region_runner.h"
-#include "engine/write/run_record.h"
+#include "engine/write/recorded_run.h"
+#include "engine/write/run_identity.h"
 
 namespace batchfs {
 
 namespace {
-
-constexpr auto kSaveExportEvery = std::chrono::seconds(5);
 
 std::uint64_t batch_bytes(const View& view, std::int64_t batch) {
   std::uint64_t bytes = 0;
@@ -27,11 +23,10 @@ std::uint64_t batch_bytes(const View& view, std::int64_t batch) {
 }
 
 Json export_identity(const ExportOptions& options) {
-  const std::string view = options.range.view->resolved().dump();
   return {{"command", "export"},
           {"version", 1},
           {"store", options.source},
-          {"view", fmt::format("{:016x}", XXH3_64bits(view.data(), view.size()))},
+          {"view", text_digest(options.range.view->resolved().dump())},
           {"form", options.form},
           {"codec", compression_text(options.compression)},
           {"epoch", options.range.epoch},
@@ -47,7 +42,8 @@ class ExportRun {
         options_(options),
         output_(std::move(output)),
         form_(make_export_form(options.form, options.range, options.compression, *output_)),
-        record_(*output_, export_identity(options), options.task, options.tasks) {}
+        record_(*output_, export_identity(options), options.task, options.tasks),
+        run_(record_, {options.progress, options.cancelled, {}}) {}
 
   ExportResult run() {
     record_.open();
@@ -59,8 +55,9 @@ class ExportRun {
     std::vector<std::int64_t> left;
     for (std::int64_t unit = border(options_.task); unit < border(options_.task + 1); ++unit)
       if (!record_.is_done(unit)) left.push_back(unit);
-    all_ = border(options_.task + 1) - border(options_.task);
-    result_.units_skipped = all_ - static_cast<std::int64_t>(left.size());
+    const std::int64_t all = border(options_.task + 1) - border(options_.task);
+    result_.units_skipped = all - static_cast<std::int64_t>(left.size());
+    run_.expect(result_.units_skipped, all);
     if (!run_units(left)) {
       result_.state = ExportResult::State::interrupted;
       return result_;
@@ -90,24 +87,9 @@ class ExportRun {
     const RegionLimits limits{cores, output_->is_local() ? cores : std::max(cores, 8), true,
                               options_.memory};
     std::size_t next = 0;
-    bool all = false;
-    try {
-      all = run_regions(
-          limits,
-          [&]() -> std::shared_ptr<RegionWork> {
-            return next < left.size() ? work_of(left[next++]) : nullptr;
-          },
-          [this] { return tick(); });
-    } catch (...) {
-      try {
-        save();
-      } catch (const Error&) {
-        // The first error says more.
-      }
-      throw;
-    }
-    save();
-    return all;
+    return run_.run(limits, [&]() -> std::shared_ptr<RegionWork> {
+      return next < left.size() ? work_of(left[next++]) : nullptr;
+    });
   }
 
   std::shared_ptr<RegionWork> work_of(std::int64_t unit) {
@@ -120,7 +102,7 @@ class ExportRun {
     work->begin = [this, made, unit, &range] {
       const std::shared_ptr<ExportUnit> writer = form_->begin(unit);
       for (std::int64_t batch = range.unit_begin(unit); batch < range.unit_end(unit); ++batch) {
-        if (!tick()) throw Error(ErrorCode::interrupted, "the export was ended");
+        run_.keep_up();
         writer->add(batch,
                     engine_.open(BatchRequest{range.view, &form_->format(), range.epoch, batch}));
       }
@@ -132,30 +114,11 @@ class ExportRun {
   }
 
   void note_done(std::int64_t unit) {
-    const std::lock_guard lock(mutex_);
-    finished_.push_back(unit);
-    ++result_.units_done;
-  }
-
-  bool tick() {
-    if (options_.progress) {
-      const std::lock_guard lock(mutex_);
-      options_.progress(result_.units_skipped + result_.units_done, all_);
-    }
-    if (std::chrono::steady_clock::now() - saved_at_ >= kSaveExportEvery) save();
-    return !(options_.cancelled && options_.cancelled());
-  }
-
-  void save() {
-    std::vector<std::int64_t> finished;
     {
       const std::lock_guard lock(mutex_);
-      finished.swap(finished_);
+      ++result_.units_done;
     }
-    saved_at_ = std::chrono::steady_clock::now();
-    if (finished.empty()) return;
-    for (const std::int64_t unit : finished) record_.note(unit);
-    record_.save();
+    run_.note_done(unit, 1);
   }
 
   Engine& engine_;
@@ -163,10 +126,8 @@ class ExportRun {
   const std::shared_ptr<OutputStore> output_;
   const std::unique_ptr<ExportForm> form_;
   RunRecord record_;
-  std::int64_t all_ = 0;
-  std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
+  RecordedRun run_;
   std::mutex mutex_;  // guards what follows
-  std::vector<std::int64_t> finished_;
   ExportResult result_;
 };
 

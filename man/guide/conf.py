@@ -25,7 +25,7 @@ myst_heading_anchors = 3
 nitpick_ignore_regex = [(r"py:.*", r"(?!batchfs\b).*"), (r"py:.*", r"batchfs\._.*")]
 
 # The extension module is compiled, torch is large: the pages need neither.
-autodoc_mock_imports = ["batchfs._core", "jax", "lightning", "torch"]
+autodoc_mock_imports = ["batchfs._core", "distributed", "jax", "lightning", "torch"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_maximum_signature_line_length = 88

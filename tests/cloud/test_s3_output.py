@@ -93,3 +93,20 @@ def test_two_passes_need_a_local_folder(cloud_fails, cloud, moto, local, tmp_pat
     cloud(*command, "--temporary", tmp_path / "pieces", **keys)
     cloud("rechunk", f"s3://{BUCKET}/two", "-o", tmp_path / "back", **keys)
     assert np.array_equal(zarr.open_group(tmp_path / "back", mode="r")["a"][...], values)
+
+
+def test_parts_of_tasks_lie_in_a_bucket(cloud, cloud_fails, moto, local, tmp_path):
+    source, _ = local
+    keys = moto.keys["writer"] | {"AWS_ENDPOINT_URL": moto.url}
+    (tmp_path / "view.json").write_text(json.dumps({"window": {"t": 1}}))
+    words = ["statistics", source, "--view", tmp_path / "view.json", "--tendency", "t"]
+    parts = f"s3://{BUCKET}/parts"
+    for task in (2, 0):
+        cloud(*words, "--out", parts, "--task", task, "--tasks", 3, **keys)
+    assert "1 of 3 parts are missing; run --task 1" in cloud_fails("statistics", "--merge", parts, **keys)
+    cloud(*words, "--out", parts, "--task", 1, "--tasks", 3, **keys)
+    assert keys_of(moto, "parts") == [".batchfs.json", "part-000000", "part-000001", "part-000002"]
+    assert cloud("statistics", "--merge", parts, "--json", **keys) == cloud(*words, "--json")
+    assert "differs" in cloud_fails(*words, "--out", parts, "--tasks", 4, **keys)
+    reader = moto.keys["reader"] | {"AWS_ENDPOINT_URL": moto.url}
+    assert "may not write" in cloud_fails(*words, "--out", f"s3://{BUCKET}/denied-parts", **reader)

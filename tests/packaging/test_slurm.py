@@ -147,3 +147,25 @@ def test_ranks_share_the_samples(cluster, job, nodes, tasks):
     rest = [line for line in output.splitlines() if not line.startswith("RANK ")]
     assert len(rest) == nodes and all("mounted on" in line for line in rest), rest
     assert not [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if f"batchfs-{number} " in line]
+
+
+def test_tasks_of_an_array(cluster, job, tmp_path):
+    """Shares of statistics, one of them in an array of its own, come to the result of one process."""
+    view = tmp_path / "view.json"
+    view.write_text(json.dumps({"window": {"time": 1}}))
+    words = ["statistics", str(job / "s.zarr"), "--view", str(view)]
+    alone = subprocess.run([PROGRAM, *words, "--json"], capture_output=True, check=True).stdout
+    parts = tmp_path / "parts"
+
+    def submit(array, **more):
+        command = ["sbatch", "--wait", "--parsable", f"--array={array}", "--output", str(tmp_path / "task-%a.out"),
+                   str(ROOT / "packaging/slurm/tasks.sbatch"), *words, "--out", str(parts)]
+        done = subprocess.run(command, env=dict(cluster, **more), cwd=tmp_path, capture_output=True, text=True, timeout=LONG)
+        said = "".join(path.read_text() for path in tmp_path.glob("task-*.out"))
+        assert done.returncode == 0, (done.stderr, said)
+
+    submit("0-5")
+    (parts / "part-000003").unlink()
+    submit("3", TASKS="6")
+    merged = subprocess.run([PROGRAM, "statistics", "--merge", str(parts), "--json"], capture_output=True, check=True).stdout
+    assert merged == alone

@@ -1,33 +1,29 @@
 #pragma once
-// --task and --tasks: a share of the work, for schedulers that run many processes.
+// Options of commands that write an output: the place, and the share of the work that one of many
+// processes does (--task and --tasks), for schedulers.
 
 #include <CLI/CLI.hpp>
 
-#include "tools/cli/command.h"
+#include "tools/cli/output.h"
 
 namespace batchfs {
 
 struct TaskOptions {
+  std::string output;
   int task = 0, tasks = 1;
+  bool json = false;
 };
 
-inline void add_task_options(CLI::App& app, TaskOptions& options) {
-  const std::string group = "Tasks";
-  app.add_option("--task", options.task, "do this share of the work, from 0")
-      ->check(CLI::Range(0, 1'000'000).description(""))
-      ->type_name("I")
-      ->group(group);
-  app.add_option("--tasks", options.tasks, "number of shares (default: 1)")
-      ->check(CLI::Range(1, 1'000'000).description(""))
-      ->type_name("N")
-      ->group(group);
-}
+/// `-o,--output OUT`, also as `--out`, and required.
+void add_output_folder_option(CLI::App& app, TaskOptions& options);
+/// `--task I`, `--tasks N` and `--json`.
+void add_task_options(CLI::App& app, TaskOptions& options);
 
 /// Throws UsageError.
-inline void check_task(const TaskOptions& options) {
-  if (options.task >= options.tasks)
-    throw UsageError{"--task " + std::to_string(options.task) + " is not below --tasks " +
-                     std::to_string(options.tasks)};
-}
+void check_task(const TaskOptions& options);
+
+/// The end of a command that a signal ended: flushes the output and throws interrupted. `where` is
+/// the place that it writes to.
+[[noreturn]] void end_interrupted(Output& output, const std::string& where);
 
 }  // namespace batchfs

@@ -21,11 +21,10 @@ namespace {
 struct ExportCommandOptions {
   StoreOptions store;
   std::optional<std::string> part;
-  std::string view, form, output, batches, codec = "zstd";
+  std::string view, form, batches, codec = "zstd";
   std::int64_t epoch = 0;
   std::uint64_t shard_size = UINT64_C(256) << 20;
   TaskOptions task;
-  bool json = false;
 };
 
 using ExportState = ExportResult::State;
@@ -60,10 +59,10 @@ void export_batches(const ExportCommandOptions& options, Output& output) {
     throw UsageError{error.what()};
   }
   check_task(options.task);
-  check_output_apart(options.store.store, options.output);
+  check_output_apart(options.store.store, options.task.output);
   Interruption interruption;
   const OpenedView opened = open_view(options.store, options.view, {.part = options.part});
-  const std::shared_ptr<OutputStore> out = open_output(options.output, options.store.config);
+  const std::shared_ptr<OutputStore> out = open_output(options.task.output, options.store.config);
   Log log;
   const std::uint64_t budget = opened.opened.budget;
   Engine engine({.threads = options.store.threads,
@@ -90,14 +89,9 @@ void export_batches(const ExportCommandOptions& options, Output& output) {
     Progress progress("exporting");
     asked.progress = [&](std::int64_t done, std::int64_t all) { progress.show(done, all); };
     asked.cancelled = [&] { return interruption.requested(); };
-    try {
-      result = run_export(engine, asked, out);
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::interrupted) throw;
-      result.state = ExportState::interrupted;
-    }
+    result = run_export(engine, asked, out);
   }
-  if (options.json) {
+  if (options.task.json) {
     output.write(json_text({{"store", opened.opened.store->url()},
                             {"view", range.view->name()},
                             {"output", out->url()},
@@ -110,13 +104,11 @@ void export_batches(const ExportCommandOptions& options, Output& output) {
                             {"objects_skipped", result.units_skipped}}) +
                  "\n");
   } else if (result.state == ExportState::finished) {
-    output.write(fmt::format("{}: finished\n", options.output));
+    output.write(fmt::format("{}: finished\n", options.task.output));
   } else if (result.state == ExportState::task_done) {
     output.write(fmt::format("task {} of {}: done\n", options.task.task, options.task.tasks));
   }
-  if (result.state != ExportState::interrupted) return;
-  output.finish();
-  throw Error(ErrorCode::interrupted, "run the same command again: it continues", out->url());
+  if (result.state == ExportState::interrupted) end_interrupted(output, out->url());
 }
 
 }  // namespace
@@ -132,9 +124,7 @@ CommandAction setup_export(CLI::App& app) {
       ->required()
       ->check(CLI::IsMember({"zarr", "webdataset", "mds", "safetensors", "npz"}).description(""))
       ->type_name("FORM");
-  app.add_option("-o,--output", options->output, "write to this place: a new folder")
-      ->required()
-      ->type_name("OUT");
+  add_output_folder_option(app, options->task);
   app.add_option("--epoch", options->epoch, "the epoch whose order is written (default: 0)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 62).description(""))
       ->type_name("N");
@@ -147,7 +137,6 @@ CommandAction setup_export(CLI::App& app) {
                   "bytes of values in an object of zarr, webdataset and mds, at most a quarter of "
                   "half the memory (default: 256M)");
   add_task_options(app, options->task);
-  app.add_flag("--json", options->json, "write JSON, for programs");
   return [options](Output& output) { export_batches(*options, output); };
 }
 

@@ -20,11 +20,11 @@ namespace {
 
 struct RechunkCommandOptions {
   StoreOptions store;
-  std::string output, temporary, chunks, shards, codec = "zstd";
+  std::string temporary, chunks, shards, codec = "zstd";
   std::vector<std::string> variables;
   int format = 3;
   TaskOptions task;
-  bool json = false, dry_run = false;
+  bool dry_run = false;
 };
 
 using State = RechunkResult::State;
@@ -99,8 +99,8 @@ std::string result_text(const RechunkResult& result, const RechunkCommandOptions
   switch (result.state) {
     case State::finished:
       return result.regions_done == 0 && result.objects == 0
-                 ? fmt::format("{}: finished before\n", options.output)
-                 : fmt::format("{}: finished; this run wrote {}\n", options.output, put);
+                 ? fmt::format("{}: finished before\n", options.task.output)
+                 : fmt::format("{}: finished; this run wrote {}\n", options.task.output, put);
     case State::task_done:
       return fmt::format("task {} of {}: done, {}\n", options.task.task, options.task.tasks, put);
     case State::first_pass:
@@ -123,10 +123,10 @@ void rechunk(const RechunkCommandOptions& options, Output& output) {
     throw UsageError{error.what()};
   }
   check_task(options.task);
-  check_output_apart(options.store.store, options.output);
+  check_output_apart(options.store.store, options.task.output);
   Interruption interruption;
   const OpenedStore opened = open_zarr(options.store);
-  const std::shared_ptr<OutputStore> out = open_output(options.output, options.store.config);
+  const std::shared_ptr<OutputStore> out = open_output(options.task.output, options.store.config);
   asked.format = options.format;
   asked.variables = options.variables;
   asked.group = opened.group;
@@ -147,7 +147,7 @@ void rechunk(const RechunkCommandOptions& options, Output& output) {
   }
   document["left_out"] = std::move(left_out);
   if (options.dry_run) {
-    output.write(options.json ? json_text(document) + "\n" : plan_text(copy) + left_out_text);
+    output.write(options.task.json ? json_text(document) + "\n" : plan_text(copy) + left_out_text);
     return;
   }
   interruption.guard();
@@ -165,11 +165,9 @@ void rechunk(const RechunkCommandOptions& options, Output& output) {
   document["regions_skipped"] = result.regions_skipped;
   document["objects"] = result.objects;
   document["stored_bytes"] = result.stored_bytes;
-  output.write(options.json ? json_text(document) + "\n"
-                            : left_out_text + result_text(result, options));
-  if (result.state != State::interrupted) return;
-  output.finish();
-  throw Error(ErrorCode::interrupted, "run the same command again: it continues", out->url());
+  output.write(options.task.json ? json_text(document) + "\n"
+                                 : left_out_text + result_text(result, options));
+  if (result.state == State::interrupted) end_interrupted(output, out->url());
 }
 
 }  // namespace
@@ -177,9 +175,7 @@ void rechunk(const RechunkCommandOptions& options, Output& output) {
 CommandAction setup_rechunk(CLI::App& app) {
   const auto options = std::make_shared<RechunkCommandOptions>();
   add_store_options(app, options->store);
-  app.add_option("-o,--output", options->output, "write to this place: a new folder")
-      ->required()
-      ->type_name("OUT");
+  add_output_folder_option(app, options->task);
   app.add_option("--chunks", options->chunks,
                  "lengths of the new chunks by dimension, time=1,latitude=721 (-1: all); other "
                  "dimensions keep theirs")
@@ -202,9 +198,8 @@ CommandAction setup_rechunk(CLI::App& app) {
   app.add_option("--temporary", options->temporary,
                  "folder for the pieces between two passes (default: in the output)")
       ->type_name("DIR");
-  add_task_options(app, options->task);
   app.add_flag("--dry-run", options->dry_run, "print the plan and write nothing");
-  app.add_flag("--json", options->json, "write JSON, for programs");
+  add_task_options(app, options->task);
   return [options](Output& output) { rechunk(*options, output); };
 }
 

@@ -1,20 +1,19 @@
 // batchfs statistics: means, deviations and extremes of what a view selects, for its "normalize".
 
-#include <cerrno>
-#include <cmath>
-#include <cstdio>
-#include <cstring>
+#include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "engine/base/json_text.h"
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
-#include "engine/dataset/labels.h"
 #include "engine/pipeline/engine.h"
 #include "engine/scan/statistics.h"
+#include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/task_run.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
 #include "tools/cli/whole_file.h"
@@ -28,35 +27,45 @@ struct StatisticsCommandOptions {
   std::optional<std::string> part;
   std::string view, file, tendency;
   std::vector<std::string> per;
-  bool json = false;
+  TaskRunOptions run;
 };
 
-Json document(const OpenedView& opened, const std::vector<VariableStatistics>& statistics) {
+/// What the result says of its origin.
+Json origin(const OpenedView& opened) {
   return {{"store", opened.opened.store->url()},
           {"snapshot", opened.opened.snapshot_id()},
-          {"view", opened.view->name()},
-          {"std", "of the population"},
-          {"tendency", "differences between neighbouring positions along dim"},
-          {"variables", statistics_json(statistics, *opened.view)}};
+          {"view", opened.view->name()}};
+}
+
+Json document(Json origin, const std::vector<VariableStatistics>& statistics,
+              const Json& coordinates) {
+  origin["std"] = "of the population";
+  origin["tendency"] = "differences between neighbouring positions along dim";
+  origin["variables"] = statistics_json(statistics, coordinates);
+  return origin;
 }
 
 std::string number_text(double value) { return fmt::format("{:.6g}", value); }
 
 /// "level=500": which of a variable's entries.
-std::string entry_text(const VariableStatistics& variable, const View& view, std::int64_t entry) {
+std::string entry_text(const VariableStatistics& variable, const Json& coordinates,
+                       std::int64_t entry) {
   std::vector<std::string> parts(variable.dims.size());
   for (std::size_t d = parts.size(); d-- > 0;) {
     const std::int64_t i = entry % variable.shape[d];
     entry /= variable.shape[d];
     std::string label = "#" + std::to_string(i);
-    for (const View::Coordinate& coordinate : view.coordinates())
-      if (coordinate.name == variable.dims[d]) label = label_text(coordinate.values, i);
+    const auto labels = coordinates.find(variable.dims[d]);
+    if (labels != coordinates.end() && static_cast<std::size_t>(i) < labels->size()) {
+      const Json& value = (*labels)[static_cast<std::size_t>(i)];
+      label = value.is_string() ? value.get<std::string>() : value.dump();
+    }
     parts[d] = variable.dims[d] + "=" + label;
   }
   return join(parts, " ");
 }
 
-std::string table_text(const std::vector<VariableStatistics>& statistics, const View& view) {
+std::string table_text(const std::vector<VariableStatistics>& statistics, const Json& coordinates) {
   Table table(
       {"variable", "", "count", "NaN", "mean", "std", "min", "max", "tendency mean", "std"});
   for (const VariableStatistics& variable : statistics) {
@@ -68,7 +77,7 @@ std::string table_text(const std::vector<VariableStatistics>& statistics, const 
         return known ? number_text(value) : std::string("-");
       };
       table.add({printable(variable.name),
-                 printable(entry_text(variable, view, static_cast<std::int64_t>(i))),
+                 printable(entry_text(variable, coordinates, static_cast<std::int64_t>(i))),
                  format_count(static_cast<std::uint64_t>(m.count)),
                  format_count(static_cast<std::uint64_t>(m.nan)), text(any, m.mean),
                  text(any, m.std()), text(any, m.min), text(any, m.max),
@@ -79,33 +88,101 @@ std::string table_text(const std::vector<VariableStatistics>& statistics, const 
   return table.text(0);
 }
 
-void statistics(const StatisticsCommandOptions& options, Output& output) {
-  const OpenedView opened = open_view(
-      options.store, options.view, {.as_decoded = true, .part = options.part, .first_part = true});
-  StatisticsOptions asked;
-  const bool none = options.per == std::vector<std::string>{"none"};
-  if (!options.per.empty()) asked.per = none ? std::vector<std::string>{} : options.per;
-  if (!options.tendency.empty())
-    asked.tendency = options.tendency == "none" ? "" : options.tendency;
-  Log log;
-  Engine engine({.threads = options.store.threads,
-                 .memory = opened.opened.budget,
-                 .prefetch = false,
-                 .store = opened.opened.store},
-                log);
-  for (const auto& store : opened.opened.stores()) engine.add_store(store);
-  std::vector<VariableStatistics> found;
-  {
-    Progress progress("Reading");
-    found =
-        compute_statistics(engine, *opened.dataset, *opened.view, asked,
-                           [&](std::int64_t done, std::int64_t all) { progress.show(done, all); });
+/// The view of the command line, and the pass over it.
+struct ViewScan {
+  explicit ViewScan(const StatisticsCommandOptions& options)
+      : opened(open_view(options.store, options.view,
+                         {.as_decoded = true, .part = options.part, .first_part = true})),
+        scan(*opened.dataset, *opened.view, asked(options)) {
+    if (scan.form().variables.empty())
+      throw Error(ErrorCode::invalid_argument, "no variable of the view holds numbers",
+                  options.view);
   }
-  if (found.empty())
-    throw Error(ErrorCode::invalid_argument, "no variable of the view holds numbers", options.view);
-  const std::string json = json_text(document(opened, found)) + "\n";
+
+  static StatisticsOptions asked(const StatisticsCommandOptions& options) {
+    StatisticsOptions asked;
+    const bool none = options.per == std::vector<std::string>{"none"};
+    if (!options.per.empty()) asked.per = none ? std::vector<std::string>{} : options.per;
+    if (!options.tendency.empty())
+      asked.tendency = options.tendency == "none" ? "" : options.tendency;
+    return asked;
+  }
+
+  /// Names the run in the folder of its parts.
+  Json identity() const {
+    return {{"command", "statistics"},
+            {"version", 1},
+            {"store", place_digest(*opened.opened.store)},
+            {"snapshot", opened.opened.snapshot_id()},
+            {"view", text_digest(opened.view->resolved().dump())},
+            {"numbers", text_digest(json_text(scan.form().json(), -1))}};
+  }
+
+  StatisticsSums read(const StatisticsCommandOptions& options) {
+    Log log;
+    Engine engine({.threads = options.store.threads,
+                   .memory = opened.opened.budget,
+                   .prefetch = false,
+                   .store = opened.opened.store},
+                  log);
+    for (const auto& store : opened.opened.stores()) engine.add_store(store);
+    Progress progress("Reading");
+    return scan.read(engine, options.run.task.task, options.run.task.tasks,
+                     [&](std::int64_t done, std::int64_t all) { progress.show(done, all); });
+  }
+
+  const OpenedView opened;
+  StatisticsScan scan;
+};
+
+void write_statistics(const StatisticsCommandOptions& options, const Json& origin,
+                      const StatisticsMerge& merge, Output& output) {
+  const std::vector<VariableStatistics> found = merge.result();
+  const Json& coordinates = merge.form().coordinates;
+  const std::string json = json_text(document(origin, found, coordinates)) + "\n";
   if (!options.file.empty()) write_whole_file(options.file, json);
-  output.write(options.json ? json : table_text(found, *opened.view));
+  output.write(options.run.task.json ? json : table_text(found, coordinates));
+}
+
+/// A task's result: a line of JSON, then the sums.
+std::string part_text(const ViewScan& view, const StatisticsSums& sums) {
+  return json_text(origin(view.opened), -1) + "\n" + statistics_part(view.scan.form(), sums);
+}
+
+void merge_statistics(const StatisticsCommandOptions& options, Output& output) {
+  std::optional<Json> identity;
+  if (!options.store.store.empty()) identity = ViewScan(options).identity();
+  const std::string& where = options.run.merge;
+  Json origin;
+  std::optional<StatisticsMerge> merge;
+  merge_tasks(options.run, "statistics", std::move(identity), options.store.config,
+              [&](std::string_view result) {
+                const std::size_t end = std::min(result.find('\n'), result.size() - 1);
+                const Json line = parse_json(result.substr(0, end), where);
+                StatisticsPart part = parse_statistics_part(result.substr(end + 1), where);
+                if (!merge) {
+                  origin = line;
+                  merge.emplace(std::move(part.form));
+                } else if (line != origin || part.form.json() != merge->form().json()) {
+                  throw Error(ErrorCode::corrupt, "parts that do not fit together", where);
+                }
+                merge->add(std::move(part.sums));
+              });
+  write_statistics(options, origin, *merge, output);
+}
+
+void statistics(const StatisticsCommandOptions& options, Output& output) {
+  check_task_run(options.run, {{"STORE", options.store.store}, {"--view", options.view}});
+  if (options.run.is_task() && !options.file.empty())
+    throw UsageError{"a task writes its part into --out; -o goes with --merge"};
+  if (options.run.merges()) return merge_statistics(options, output);
+  ViewScan view(options);
+  if (options.run.is_task())
+    return do_task(options.run, view.identity(), options.store.store, options.store.config, output,
+                   [&] { return part_text(view, view.read(options)); });
+  StatisticsMerge merge(view.scan.form());
+  merge.add(view.read(options));
+  write_statistics(options, origin(view.opened), merge, output);
 }
 
 }  // namespace
@@ -121,7 +198,6 @@ CommandAction setup_statistics(CLI::App& app) {
   add_part_option(app, options->part);
   app.add_option("-o,--output", options->file, "write JSON for \"normalize\" to this file")
       ->type_name("FILE");
-  app.add_flag("--json", options->json, "write the JSON to standard output, for programs");
   app.add_option("--per", options->per,
                  "keep separate numbers for each position along this dimension; may be repeated; "
                  "\"none\" for one number "
@@ -132,6 +208,8 @@ CommandAction setup_statistics(CLI::App& app) {
                  "the dimension of the differences between neighbours; \"none\" for no tendencies "
                  "(default: time)")
       ->type_name("DIM");
+  add_task_run_options(app, options->run);
+  require_unless_merged(app, {"STORE", "--view"});
   return [options](Output& output) { statistics(*options, output); };
 }
 

@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/json_text.h"
+#include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/scan/verify.h"
+#include "engine/scan/verify_part.h"
+#include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/interruption.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/task_run.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
 
@@ -20,13 +25,13 @@ constexpr std::size_t kMaxListed = 1000;  // findings, and notes, that are kept
 struct VerifyCommandOptions {
   StoreOptions store;
   std::string view;
-  bool json = false;
+  TaskRunOptions run;
 };
 
 std::string array_name(const std::string& path) { return path.empty() ? "/" : path; }
 
-Json document(const VerifyReport& report, const std::string& url,
-              const VerifyCommandOptions& options) {
+/// `origin`: the store's URL and the view.
+Json document(const VerifyReport& report, const Json& origin, const VerifyCommandOptions& options) {
   Json findings = Json::array(), notes = Json::array(), not_checked = Json::array();
   for (const Finding& f : report.findings)
     findings.push_back(
@@ -35,7 +40,7 @@ Json document(const VerifyReport& report, const std::string& url,
     notes.push_back({{"key", note.key}, {"why", note.why}});
   for (const VerifyNote& note : report.not_checked)
     not_checked.push_back({{"name", note.key}, {"why", note.why}});
-  Json json = {{"store", url},
+  Json json = {{"store", origin.at("store")},
                {"interrupted", report.interrupted},
                {"arrays", report.arrays},
                {"objects", report.objects},
@@ -49,7 +54,7 @@ Json document(const VerifyReport& report, const std::string& url,
                {"not_checked", not_checked},
                {"notes", notes},
                {"notes_not_listed", report.note_count - report.notes.size()}};
-  if (!options.view.empty()) json["view"] = options.view;
+  if (origin.contains("view")) json["view"] = origin.at("view");
   if (!options.store.config.cache_dir.empty()) {
     json["cache_entries"] = report.cache_entries;
     json["cache_bytes"] = report.cache_bytes;
@@ -96,76 +101,134 @@ std::string report_text(const VerifyReport& report, const VerifyCommandOptions& 
   return text;
 }
 
-/// Returns the store's URL.
-std::string verify_store(const VerifyCommandOptions& options, const VerifyOptions& asked,
-                         Interruption& interruption, VerifyCollector& collector) {
-  // The cache would answer in place of the store, and be filled with all of it.
-  StoreOptions direct = options.store;
-  direct.config.cache_dir.clear();
-  std::vector<VerifyTarget> targets;
-  std::shared_ptr<Store> store;
-  if (options.view.empty()) {
-    const OpenedStore opened = open_zarr(direct);
-    store = opened.store;
-    for (const auto& [key, why] : opened.hierarchy->problems) {
-      if (!is_in_group(key, opened.group)) continue;
-      collector.find({"", "", key, damage::kMetadata, why});
-      collector.not_checked(key, why);
+/// What the command line names, opened.
+struct VerifyScan {
+  explicit VerifyScan(const VerifyCommandOptions& options) {
+    // The cache would answer in place of the store, and be filled with all of it.
+    StoreOptions direct = options.store;
+    direct.config.cache_dir.clear();
+    Json of = {{"command", "check"}, {"version", 1}};
+    if (options.view.empty()) {
+      const OpenedStore opened = open_zarr(direct);
+      store = opened.store;
+      of["snapshot"] = opened.snapshot_id();
+      of["group"] = opened.group;
+      for (const auto& [key, why] : opened.hierarchy->problems)
+        if (is_in_group(key, opened.group)) problems.push_back({key, why});
+      for (const auto& [path, array] : opened.hierarchy->arrays)
+        if (is_in_group(path, opened.group))
+          targets.push_back(
+              {std::shared_ptr<const ArrayMetadata>(opened.hierarchy, &array), std::nullopt});
+    } else {
+      // All parts of a split have one selection.
+      const OpenedView opened =
+          open_view(direct, options.view, {.as_decoded = true, .first_part = true});
+      store = opened.opened.store;
+      of["snapshot"] = opened.opened.snapshot_id();
+      of["view"] = text_digest(opened.view->resolved().dump());
+      for (const Variable* variable : opened.view->variables())
+        if (&variable->array->store() != store.get())
+          throw Error(ErrorCode::not_supported,
+                      fmt::format("'{}' is of another store than the first, and one store is "
+                                  "checked at a time: batchfs check {}",
+                                  variable->name, printable(variable->array->store().url())),
+                      options.view);
+      for (std::uint32_t v = 0; v < opened.view->variables().size(); ++v)
+        targets.push_back(selected_chunks(*opened.view, v));
     }
-    for (const auto& [path, array] : opened.hierarchy->arrays)
-      if (is_in_group(path, opened.group))
-        targets.push_back(
-            {std::shared_ptr<const ArrayMetadata>(opened.hierarchy, &array), std::nullopt});
-  } else {
-    // All parts of a split have one selection.
-    const OpenedView opened =
-        open_view(direct, options.view, {.as_decoded = true, .first_part = true});
-    store = opened.opened.store;
-    for (const Variable* variable : opened.view->variables())
-      if (&variable->array->store() != store.get())
-        throw Error(ErrorCode::not_supported,
-                    fmt::format("'{}' is of another store than the first, and one store is checked "
-                                "at a time: batchfs check {}",
-                                variable->name, printable(variable->array->store().url())),
-                    options.view);
-    for (std::uint32_t v = 0; v < opened.view->variables().size(); ++v)
-      targets.push_back(selected_chunks(*opened.view, v));
+    of["store"] = place_digest(*store);
+    identity = std::move(of);
+    origin = {{"store", store->url()}};
+    if (!options.view.empty()) origin["view"] = options.view;
   }
-  interruption.guard();  // opening may hang: until here a signal ends the process
-  verify_arrays(store, targets, asked, collector);
-  return store->url();
-}
 
-void check(const VerifyCommandOptions& options, Output& output) {
-  Interruption interruption;
-  VerifyCollector collector(kMaxListed);
-  VerifyOptions asked{.threads = options.store.threads, .memory = options.store.memory};
-  asked.cancelled = [&] { return interruption.requested(); };
-  std::string url;
-  {
-    Progress progress("checking");
-    asked.progress = [&](std::int64_t done, std::int64_t all) { progress.show(done, all); };
-    url = verify_store(options, asked, interruption, collector);
+  void read(const VerifyOptions& asked, VerifyCollector& collector) const {
+    if (asked.task == 0)
+      for (const auto& [key, why] : problems) {
+        collector.find({"", "", key, damage::kMetadata, why});
+        collector.not_checked(key, why);
+      }
+    verify_arrays(store, targets, asked, collector);
   }
-  if (!options.store.config.cache_dir.empty() && !interruption.requested()) {
-    Progress progress("checking the cache");
-    asked.progress = [&](std::int64_t done, std::int64_t all) { progress.show(done, all); };
-    verify_cache(options.store.config.cache_dir, asked, collector);
-  }
-  const VerifyReport report = collector.report();
-  output.write(options.json ? json_text(document(report, url, options)) + "\n"
-                            : report_text(report, options));
+
+  std::shared_ptr<Store> store;
+  std::vector<VerifyTarget> targets;
+  std::vector<VerifyNote> problems;  // of the metadata
+  Json identity;                     // names the run in the folder of its parts
+  Json origin;                       // the store's URL and the view
+};
+
+/// Prints it; throws when it is not in order.
+void write_report(const VerifyReport& report, const Json& origin,
+                  const VerifyCommandOptions& options, Output& output) {
+  output.write(options.run.task.json ? json_text(document(report, origin, options)) + "\n"
+                                     : report_text(report, options));
   if (report.problems == 0 && !report.interrupted) return;
   output.finish();
   const std::string found = report.problems == 1
                                 ? "1 problem was found"
                                 : format_count(report.problems) + " problems were found";
+  const std::string url = origin.at("store").get<std::string>();
   if (report.interrupted)
     throw Error(
         ErrorCode::interrupted,
         fmt::format("interrupted after {} chunks; {} so far", format_count(report.chunks), found),
         url);
   throw Error(ErrorCode::corrupt, found + ", see the list", url);
+}
+
+void merge_checks(const VerifyCommandOptions& options, Output& output) {
+  std::optional<Json> identity;
+  if (!options.store.store.empty()) identity = VerifyScan(options).identity;
+  const std::string& where = options.run.merge;
+  Json origin;
+  std::vector<VerifyReport> reports;
+  merge_tasks(options.run, "check", std::move(identity), options.store.config,
+              [&](std::string_view result) {
+                const Json part = parse_json(result, where);
+                const JsonRef root(part, where);
+                const JsonRef of = root.at("origin");
+                static_cast<void>(of.at("store").string());
+                if (reports.empty()) origin = of.value();
+                reports.push_back(parse_verify_part(root.at("report")));
+              });
+  write_report(merge_reports(reports, kMaxListed), origin, options, output);
+}
+
+void check(const VerifyCommandOptions& options, Output& output) {
+  check_task_run(options.run, {{"STORE", options.store.store}});
+  const bool has_cache = !options.store.config.cache_dir.empty();
+  if (has_cache && (options.run.is_task() || options.run.merges()))
+    throw UsageError{"--cache-dir goes without tasks: check each machine's cache by itself"};
+  if (options.run.merges()) return merge_checks(options, output);
+  Interruption interruption;
+  VerifyCollector collector(kMaxListed);
+  VerifyOptions asked{.threads = options.store.threads, .memory = options.store.memory};
+  asked.task = options.run.task.task;
+  asked.tasks = options.run.task.tasks;
+  asked.cancelled = [&] { return interruption.requested(); };
+  const VerifyScan scan(options);
+  const auto read = [&] {
+    interruption.guard();  // opening may hang: until here a signal ends the process
+    Progress progress("checking");
+    asked.progress = [&](std::int64_t done, std::int64_t all) { progress.show(done, all); };
+    scan.read(asked, collector);
+  };
+  if (options.run.is_task())
+    return do_task(
+        options.run, scan.identity, options.store.store, options.store.config, output, [&] {
+          read();
+          const VerifyReport report = collector.report();
+          if (report.interrupted) end_interrupted(output, options.run.task.output);
+          return json_text({{"origin", scan.origin}, {"report", verify_part(report)}}, -1);
+        });
+  read();
+  if (has_cache && !interruption.requested()) {
+    Progress progress("checking the cache");
+    asked.progress = [&](std::int64_t done, std::int64_t all) { progress.show(done, all); };
+    verify_cache(options.store.config.cache_dir, asked, collector);
+  }
+  write_report(collector.report(), scan.origin, options, output);
 }
 
 }  // namespace
@@ -178,7 +241,8 @@ CommandAction setup_check(CLI::App& app) {
       ->description("check the entries of the cache in this directory, too");
   app.add_option("--view", options->view, "check only the chunks that this view selects")
       ->type_name("FILE");
-  app.add_flag("--json", options->json, "write JSON, for programs");
+  add_task_run_options(app, options->run);
+  require_unless_merged(app, {"STORE"});
   return [options](Output& output) { check(*options, output); };
 }
 

@@ -1,6 +1,7 @@
 // batchfs warm: fetches what a view reads into the local cache, before it is needed.
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <mutex>
 #include <unordered_set>
@@ -8,12 +9,15 @@
 #include <fmt/format.h>
 
 #include "engine/base/budget.h"
+#include "engine/base/json_text.h"
 #include "engine/base/log.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine.h"
+#include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/samples.h"
+#include "tools/cli/task_run.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
 
@@ -25,7 +29,7 @@ struct WarmOptions {
   StoreOptions store;
   std::optional<std::string> part;
   std::string view;
-  bool json = false;
+  TaskRunOptions run;
 };
 
 constexpr int kInFlight = 128;  // the store limits the number on the network
@@ -62,6 +66,12 @@ std::vector<WantedChunk> chunks_of(const View& view) {
       chunks.push_back({view.variables()[v]->array.get(), chunk});
   }
   return chunks;
+}
+
+/// Where the share of a task begins.
+std::ptrdiff_t chunks_border(std::size_t chunks, int task, int tasks) {
+  return static_cast<std::ptrdiff_t>(static_cast<unsigned __int128>(chunks) *
+                                     static_cast<unsigned>(task) / static_cast<unsigned>(tasks));
 }
 
 /// Fetches chunks, many at a time, as far as memory goes.
@@ -138,18 +148,38 @@ std::uint64_t counter(const Store& store, const std::string& name) {
   return 0;
 }
 
-void warm(const WarmOptions& options, Output& output) {
-  if (options.store.config.cache_dir.empty())
-    throw UsageError{"it needs --cache-dir, the directory of the cache"};
-  StoreOptions with = options.store;
-  with.config.cache_waits = true;
-  std::mutex mutex;
-  std::string warning;
-  with.config.warn = [&](const std::string& line) {
-    const std::lock_guard lock(mutex);
-    warning = line;
-  };
-  const OpenedView opened = open_view(with, options.view, {.part = options.part});
+struct Warmed {
+  std::uint64_t chunks = 0, missing_chunks = 0, bytes = 0, written_bytes = 0, evicted = 0;
+};
+
+constexpr std::array<std::pair<const char*, std::uint64_t Warmed::*>, 5> kWarmed = {{
+    {"chunks", &Warmed::chunks},
+    {"missing_chunks", &Warmed::missing_chunks},
+    {"bytes", &Warmed::bytes},
+    {"written_bytes", &Warmed::written_bytes},
+    {"evicted", &Warmed::evicted},
+}};
+
+/// The last warning of a store. Thread-safe.
+class LastWarning {
+ public:
+  void set(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    line_ = line;
+  }
+  std::string get() const {
+    const std::lock_guard lock(mutex_);
+    return line_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string line_;  // guarded by mutex_
+};
+
+/// Fetches the share of a task.
+Warmed fetch_view(const OpenedView& opened, const StoreOptions& with, const TaskOptions& task,
+                  const LastWarning& warning) {
   const Store& store = *opened.opened.store;
   const auto stores = opened.opened.stores();
   if (std::all_of(stores.begin(), stores.end(), [](const auto& each) { return each->is_local(); }))
@@ -160,7 +190,11 @@ void warm(const WarmOptions& options, Output& output) {
   Engine engine({.threads = with.threads, .memory = with.memory, .prefetch = false}, log);
   const std::shared_ptr<const View> view =
       find_samples(opened.view, opened.opened, with, engine, log);
-  const std::vector<WantedChunk> chunks = chunks_of(*view);
+  std::vector<WantedChunk> chunks = chunks_of(*view);
+  const auto border = [all = chunks.size(), &task](int number) {
+    return chunks_border(all, number, task.tasks);
+  };
+  chunks = {chunks.begin() + border(task.task), chunks.begin() + border(task.task + 1)};
   Fetching fetching((with.memory != 0 ? with.memory : default_memory_budget()) / 2);
   {
     Progress progress("fetching");
@@ -186,34 +220,91 @@ void warm(const WarmOptions& options, Output& output) {
   }
   const std::uint64_t not_kept = counter(store, "disk_cache_not_kept");
   if (not_kept > 0) {
-    const std::lock_guard lock(mutex);
+    const std::string why = warning.get();
     throw Error(ErrorCode::io,
                 fmt::format("{} reads of {} chunks could not be kept: {}", format_count(not_kept),
                             format_count(chunks.size()),
-                            warning.empty() ? "they do not fit into --cache-size" : warning),
+                            why.empty() ? "they do not fit into --cache-size" : why),
                 with.config.cache_dir);
   }
-  const std::uint64_t written = counter(store, "disk_cache_bytes_written");
-  const std::uint64_t evicted = counter(store, "disk_cache_evicted");
-  if (options.json) {
-    const Json json = {{"store", store.url()},    {"view", view->name()},
-                       {"chunks", chunks.size()}, {"missing_chunks", result.missing},
-                       {"bytes", result.bytes},   {"written_bytes", written},
-                       {"evicted", evicted}};
+  return {chunks.size(), result.missing, result.bytes, counter(store, "disk_cache_bytes_written"),
+          counter(store, "disk_cache_evicted")};
+}
+
+void write_warmed(const Warmed& warmed, const Json& origin, const WarmOptions& options,
+                  Output& output) {
+  if (options.run.task.json) {
+    Json json = origin;
+    for (const auto& [name, member] : kWarmed) json[name] = warmed.*member;
     output.write(json_text(json) + "\n");
     return;
   }
   output.write(fmt::format("{} chunks, {}; {} of the cache's files are new\n",
-                           format_count(chunks.size()), format_size(result.bytes),
-                           format_size(written)));
-  if (result.missing > 0)
+                           format_count(warmed.chunks), format_size(warmed.bytes),
+                           format_size(warmed.written_bytes)));
+  if (warmed.missing_chunks > 0)
     output.write(fmt::format("{} of the chunks are not in the store: fill values\n",
-                             format_count(result.missing)));
-  if (evicted > 0)
+                             format_count(warmed.missing_chunks)));
+  if (warmed.evicted > 0)
     output.write(fmt::format(
         "{} older files were removed from the cache to make room; if they were of this view, "
         "it needs a larger --cache-size\n",
-        format_count(evicted)));
+        format_count(warmed.evicted)));
+}
+
+/// The view of the command line, and what names it.
+struct OpenedWarm {
+  explicit OpenedWarm(const WarmOptions& options) : with(options.store) {
+    with.config.cache_waits = true;
+    with.config.warn = [this](const std::string& line) { warning.set(line); };
+    opened = open_view(with, options.view, {.part = options.part});
+    origin = {{"store", opened.opened.store->url()}, {"view", opened.view->name()}};
+    identity = {{"command", "warm"},
+                {"version", 1},
+                {"store", place_digest(*opened.opened.store)},
+                {"snapshot", opened.opened.snapshot_id()},
+                {"view", text_digest(opened.view->resolved().dump())}};
+  }
+  OpenedWarm(const OpenedWarm&) = delete;
+  OpenedWarm& operator=(const OpenedWarm&) = delete;
+
+  LastWarning warning;  // outlives the store
+  StoreOptions with;
+  OpenedView opened;
+  Json origin, identity;
+};
+
+void merge_warmed(const WarmOptions& options, Output& output) {
+  std::optional<Json> identity;
+  if (!options.store.store.empty()) identity = OpenedWarm(options).identity;
+  Warmed sum;
+  Json origin;
+  merge_tasks(options.run, "warm", std::move(identity), options.store.config,
+              [&](std::string_view result) {
+                const Json part = parse_json(result, options.run.merge);
+                const JsonRef root(part, options.run.merge);
+                const JsonRef counts = root.at("counts");
+                for (const auto& [name, member] : kWarmed)
+                  sum.*member += static_cast<std::uint64_t>(counts.at(name).integer(0));
+                origin = {{"store", root.at("store").string()}, {"view", root.at("view").string()}};
+              });
+  write_warmed(sum, origin, options, output);
+}
+
+void warm(const WarmOptions& options, Output& output) {
+  check_task_run(options.run, {{"STORE", options.store.store}, {"--view", options.view}});
+  if (options.run.merges()) return merge_warmed(options, output);
+  if (options.store.config.cache_dir.empty())
+    throw UsageError{"it needs --cache-dir, the directory of the cache"};
+  const OpenedWarm of(options);
+  const auto fetch = [&] { return fetch_view(of.opened, of.with, options.run.task, of.warning); };
+  if (!options.run.is_task()) return write_warmed(fetch(), of.origin, options, output);
+  do_task(options.run, of.identity, options.store.store, options.store.config, output, [&] {
+    const Warmed warmed = fetch();
+    Json part = of.origin;
+    for (const auto& [name, member] : kWarmed) part["counts"][name] = warmed.*member;
+    return json_text(part, -1);
+  });
 }
 
 }  // namespace
@@ -226,7 +317,8 @@ CommandAction setup_warm(CLI::App& app) {
       ->required()
       ->type_name("FILE");
   add_part_option(app, options->part);
-  app.add_flag("--json", options->json, "write JSON, for programs");
+  add_task_run_options(app, options->run);
+  require_unless_merged(app, {"STORE", "--view"});
   return [options](Output& output) { warm(*options, output); };
 }
 

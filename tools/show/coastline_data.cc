@@ -9,7 +9,7 @@ namespace batchfs {
 
 // Polylines in the form of Google's "Encoded Polyline Algorithm Format", longitude before latitude,
 // in tenths of a degree, with a comma between them. Line breaks mean nothing.
-const char* const kCoastlineText = R"coast(
+extern const char* const kCoastlineText = R"coast(
 heBbp@KGe@BSDMDEHd@@XELGJE,zBu`@CLNPb@JZAOUHSi@WQASJHL,cwAr@a@Le@JWRCJ_@JEHP@CLQJKTK??FMBDBUF@DL@B
 Ed@EXWJOXINDJDANNDHATAPORCBDX?GOMEDUHOd@QN?\SDHF@BG?GNIUEM?@E\?FKPCFI[CIE_@FAFE^UJOUUKQ?_@LUB,kfAy
 AGGQIMMIOG?IHAF]J@FL?CHLFJPMP@HUPV@DL?PPL@RF\@ETFFKLAHEVFFIL?NA@YHEHO@QAQKMMDOCCOGCWCW[,ny@{m@JFZA

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <random>
 #include <vector>
 
 #include <fcntl.h>
@@ -41,7 +42,7 @@ class LocalOutput final : public OutputStore {
     check_key(key);
     const std::filesystem::path target = root_ / key;
     const std::filesystem::path part =
-        working() / "parts" / fmt::format("{}-{}", ::getpid(), ++last_part_);
+        working() / "parts" / fmt::format("{:08x}-{}-{}", tag_, ::getpid(), ++last_part_);
     Descriptor file = create(part);
     try {
       write_all(file, parts, target);
@@ -172,6 +173,8 @@ class LocalOutput final : public OutputStore {
   }
 
   const std::filesystem::path root_;
+  /// Processes on several machines may have one id, and write to one shared folder.
+  const std::uint32_t tag_ = std::random_device{}();
   std::atomic<std::uint64_t> last_part_{0};
 };
 

@@ -53,7 +53,7 @@ TEST(Statistics, KeptDimensionsFollowTheSelection) {
   EXPECT_EQ(found[0].values[0].min, 4);
   EXPECT_EQ(found[0].values[1].min, 1);
   EXPECT_TRUE(found[0].tendencies.empty());
-  const Json json = statistics_json(found, *view);
+  const Json json = statistics_json(found, Json::object());
   EXPECT_EQ(json["v"]["dims"], Json({"x"}));
   EXPECT_EQ(json["v"]["count"], Json({6, 6}));
   EXPECT_EQ(json["v"]["min"], Json({4.0, 1.0}));
@@ -73,6 +73,77 @@ TEST(Statistics, ThreadsChangeNoBit) {
   }
 }
 
+/// Of shares that are read one after the other, each by an engine of its own, through their bytes.
+std::vector<VariableStatistics> in_tasks(const Dataset& dataset, const View& view, int tasks) {
+  std::optional<StatisticsMerge> merge;
+  for (int task = 0; task < tasks; ++task) {
+    Log log;
+    Engine engine({.threads = 1 + task % 3, .memory = 1 << 20, .prefetch = false}, log);
+    StatisticsScan scan(dataset, view, {});
+    const std::string bytes = statistics_part(scan.form(), scan.read(engine, task, tasks));
+    StatisticsPart part = parse_statistics_part(bytes, "part");
+    if (!merge) merge.emplace(part.form);
+    merge->add(std::move(part.sums));
+  }
+  return merge->result();
+}
+
+void expect_same_bits(const std::vector<Moments>& a, const std::vector<Moments>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].count, b[i].count);
+    EXPECT_EQ(a[i].nan, b[i].nan);
+    EXPECT_EQ(a[i].mean, b[i].mean);
+    EXPECT_EQ(a[i].m2, b[i].m2);
+    EXPECT_EQ(a[i].min, b[i].min);
+    EXPECT_EQ(a[i].max, b[i].max);
+  }
+}
+
+TEST(Statistics, TasksChangeNoBit) {
+  const FakeData data(40, 3, 5);
+  const auto view = data.view(R"({"window": {"time": 1}})");
+  const auto whole = compute(*data.dataset, *view);
+  for (int tasks : {1, 2, 7, 39, 64}) {
+    data.store->reads = 0;
+    const auto shared = in_tasks(*data.dataset, *view, tasks);
+    ASSERT_EQ(shared.size(), 1u);
+    expect_same_bits(shared[0].values, whole[0].values);
+    expect_same_bits(shared[0].tendencies, whole[0].tendencies);
+    // The chunk before a share is read for the tendency across the border.
+    EXPECT_LE(data.store->reads, 40 + std::min(tasks, 40) - 1);
+  }
+}
+
+TEST(Statistics, SharesAreContiguousAndOfAboutOneSize) {
+  const FakeData data(40, 3, 5);
+  const auto view = data.view(R"({"window": {"time": 1}})");
+  Log log;
+  Engine engine({.threads = 1, .memory = 1 << 20, .prefetch = false}, log);
+  StatisticsScan scan(*data.dataset, *view, {});
+  std::int64_t before = 0;
+  for (int task = 0; task < 3; ++task) {
+    std::int64_t pieces = 0;
+    const StatisticsSums sums =
+        scan.read(engine, task, 3, [&](std::int64_t, std::int64_t all) { pieces = all; });
+    ASSERT_FALSE(sums[0].values.empty());
+    EXPECT_EQ(sums[0].values.front().first, before);
+    before = sums[0].values.back().end();
+    EXPECT_NEAR(static_cast<double>(pieces), 40 / 3.0, 1);
+  }
+  EXPECT_EQ(before, 40);
+}
+
+TEST(Statistics, AShareTooManyIsEmpty) {
+  const FakeData data(2, 3, 5);
+  const auto view = data.view(R"({"window": {"time": 1}})");
+  Log log;
+  Engine engine({.threads = 1, .memory = 1 << 20, .prefetch = false}, log);
+  StatisticsScan scan(*data.dataset, *view, {});
+  EXPECT_TRUE(scan.read(engine, 0, 5)[0].values.empty());
+  EXPECT_EQ(data.store->reads, 0);
+}
+
 TEST(Statistics, OfNothingButNanIsNull) {
   const auto dataset = MemoryData()
                            .add("v", "<f4", {"time"}, {3}, std::vector<float>{NAN, NAN, NAN})
@@ -81,7 +152,7 @@ TEST(Statistics, OfNothingButNanIsNull) {
   const auto view = View::parse(dataset, R"({"window": {"time": 1}})", "v", "test");
   const auto found = compute(*dataset, *view);
   ASSERT_EQ(found.size(), 1u);  // no booleans
-  const Json json = statistics_json(found, *view);
+  const Json json = statistics_json(found, Json::object());
   EXPECT_EQ(json["v"]["nan"], 3);
   for (const char* key : {"mean", "std", "min", "max"})
     EXPECT_TRUE(json["v"][key].is_null()) << key;

@@ -1,0 +1,13 @@
+#pragma once
+// A report of one task of a scan as JSON, for the process that puts the reports together.
+
+#include "engine/base/json.h"
+#include "engine/scan/verify_report.h"
+
+namespace batchfs {
+
+Json verify_part(const VerifyReport& report);
+/// Throws invalid_argument for other JSON.
+VerifyReport parse_verify_part(const JsonRef& json);
+
+}  // namespace batchfs

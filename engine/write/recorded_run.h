@@ -1,0 +1,59 @@
+#pragma once
+// Runs the units of a task and records those that are done, so that a run that was killed loses
+// little.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/write/region_runner.h"
+#include "engine/write/run_record.h"
+
+namespace batchfs {
+
+class RecordedRun {
+ public:
+  /// All may be empty, and are called by the thread that calls run().
+  struct Hooks {
+    std::function<void(std::int64_t done, std::int64_t all)> progress;
+    std::function<bool()> cancelled;  // asked several times a second
+    /// Makes durable what a recorded unit needs besides the output's own objects.
+    std::function<void()> before_save;
+  };
+
+  /// The record is open, and outlives this object. `save_every`: what a kill may cost.
+  RecordedRun(RunRecord& record, Hooks hooks,
+              std::chrono::milliseconds save_every = std::chrono::seconds(5));
+
+  /// Sets where the progress begins and ends, in the caller's measure.
+  void expect(std::int64_t done, std::int64_t all);
+
+  /// As run_regions(). Units noted by note_done() are recorded every `save_every`, and when the run
+  /// ends in any way. False: it was cancelled. May be called again, for a second pass.
+  bool run(const RegionLimits& limits, const std::function<std::shared_ptr<RegionWork>()>& next);
+
+  /// For RegionWork::done: `amount` in the measure of the progress. Thread-safe.
+  void note_done(std::int64_t unit, std::int64_t amount);
+  /// For a long RegionWork::begin, which runs on the thread that calls run(): reports and records
+  /// what is due. Throws interrupted once the run is cancelled.
+  void keep_up();
+
+ private:
+  bool tick();
+  void save();
+
+  RunRecord& record_;
+  const Hooks hooks_;
+  const std::chrono::milliseconds save_every_;
+  std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
+  std::int64_t all_ = 0;
+  bool cancelled_ = false;
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::int64_t> finished_;
+  std::int64_t done_ = 0;
+};
+
+}  // namespace batchfs

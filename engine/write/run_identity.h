@@ -1,0 +1,32 @@
+#pragma once
+// Which run an output belongs to: the object `.batchfs.json` in it, which the first process puts
+// and every other one compares.
+
+#include <string>
+
+#include "engine/base/json.h"
+#include "engine/store/output/output_store.h"
+#include "engine/store/store.h"
+
+namespace batchfs {
+
+/// The key of the object that identifies the run.
+inline constexpr const char* kRunKey = ".batchfs.json";
+
+/// Takes the output for this run, or continues it. `identity`, an object, names the run: the same
+/// command on the same store gives the same. Throws invalid_argument when the output holds
+/// something else, saying what; access_denied or io when it cannot be written.
+void claim_output(OutputStore& output, const Json& identity);
+
+/// Throws invalid_argument unless `found`, which the output holds, is `identity`.
+void check_identity(const OutputStore& output, const Json& identity, const Json& found);
+
+/// The identity that an output holds. Throws not_found where batchfs wrote none, corrupt.
+Json read_identity(OutputStore& output);
+
+/// Names a store without showing its place: the identity stays in the output.
+std::string place_digest(const Store& store);
+/// 16 hexadecimal digits.
+std::string text_digest(std::string_view text);
+
+}  // namespace batchfs
