@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("kerchunk", reason="tools/dependencies test installs kerchunk")
+import h5netcdf  # noqa: E402
 import h5py  # noqa: E402
 import kerchunk.combine  # noqa: E402
 import kerchunk.df  # noqa: E402
@@ -73,6 +74,7 @@ def netcdf4(tmp_path_factory):
         file.create_dataset("zipped", data=steps, chunks=(3, 10, 10), compression="gzip", shuffle=True)
         file.create_dataset("checked", data=steps.astype("f8"), chunks=(3, 10, 10), fletcher32=True)
         file.create_dataset("all", data=steps.astype("f4"), chunks=(3, 10, 10), compression="gzip", shuffle=True, fletcher32=True)
+        file.create_dataset("lzf", data=steps, chunks=(3, 10, 10), compression="lzf", shuffle=True)
         file.create_dataset("contiguous", data=random.normal(size=(50, 40)))
         file.create_dataset("big_endian", data=steps.astype(">i2"), chunks=(7, 20, 10))
         file.create_dataset("scalar", data=np.float32(2.5))
@@ -80,13 +82,13 @@ def netcdf4(tmp_path_factory):
         sparse[6:8, 11:13] = 1
         file.create_dataset("deep/er/group", data=np.arange(10, dtype="u1"), chunks=(4,))
     made = kerchunk.hdf.SingleHdf5ToZarr(str(folder / "a.h5"), inline_threshold=0).translate()
-    with h5py.File(folder / "a.h5") as file:  # kerchunk 0.2.10 leaves out what has a checksum
+    with h5py.File(folder / "a.h5") as file:  # kerchunk 0.2.10 leaves out what has a checksum or LZF
         for name, filters in CHECKED.items():
             add_chunked(made["refs"], file[name], filters, str(folder / "a.h5"))
     return folder, made
 
 
-CHECKED = {"checked": [{"id": "fletcher32"}],
+CHECKED = {"checked": [{"id": "fletcher32"}], "lzf": [{"id": "shuffle", "elementsize": 4}, {"id": "imagecodecs_lzf"}],
            "all": [{"id": "shuffle", "elementsize": 4}, {"id": "zlib", "level": 4}, {"id": "fletcher32"}]}
 
 
@@ -101,7 +103,7 @@ def add_chunked(refs, data, filters, file):
         refs[f"{data.name[1:]}/{index}"] = [file, chunk.byte_offset, chunk.size]
 
 
-ARRAYS = ["plain", "zipped", "checked", "all", "contiguous", "big_endian", "scalar", "sparse", "deep/er/group"]
+ARRAYS = ["plain", "zipped", "checked", "all", "lzf", "contiguous", "big_endian", "scalar", "sparse", "deep/er/group"]
 
 
 def relative(refs, folder):
@@ -458,6 +460,43 @@ def test_parquet_files_cut_or_damaged_end_in_one_line(batchfs, steps, tmp_path):
             file.write_bytes(data)
             done = batchfs.run("cat", store, "a", "--virtual", f"file://{tmp_path}/")
             assert done.returncode in (0, 1) and done.stderr.count(b"\n") <= 1, done.stderr
+
+
+# ---- a thousand files ----
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_a_thousand_netcdf4_files(batchfs, tmp_path, form):
+    """One set of all, made of the references that kerchunk finds in each."""
+    files, steps = 1000, 2
+    values = np.random.default_rng(1).normal(size=(files * steps, 4, 6)).astype("f4")
+    refs = {}
+    (tmp_path / "data").mkdir()
+    for number in range(files):
+        path = tmp_path / f"data/{number:04}.nc"
+        with h5netcdf.File(path, "w") as file:
+            file.dimensions = {"time": steps, "y": 4, "x": 6}
+            file.create_variable("t", ("time", "y", "x"), data=values[number * steps:(number + 1) * steps], chunks=(1, 4, 6), compression="gzip",
+                                 compression_opts=4, shuffle=True)
+        for key, value in kerchunk.hdf.SingleHdf5ToZarr(str(path), inline_threshold=0).translate()["refs"].items():
+            head, _, index = key.rpartition("/")
+            if head == "t" and index[0].isdigit():
+                step, rest = index.split(".", 1)
+                refs[f"t/{number * steps + int(step)}.{rest}"] = value
+            elif number == 0 and (key == ".zgroup" or head == "t"):
+                refs[key] = value
+    array = json.loads(refs["t/.zarray"])
+    refs["t/.zarray"] = json.dumps(array | {"shape": [files * steps, 4, 6]})
+    if form == "json":
+        store = write(tmp_path / "set.json", {"version": 1, "refs": relative(refs, tmp_path)})
+        options = []
+    else:
+        store, options = tmp_path / "set.parq", ["--virtual", f"file://{tmp_path}/"]
+        kerchunk.df.refs_to_dataframe({"refs": refs}, str(store), record_size=300)
+    assert np.array_equal(cat(batchfs, store, "t", *options), values)
+    (tmp_path / "view.json").write_text(json.dumps({"window": {"time": 3}, "variables": ["t"], "batch": 50, "order": {"shuffle": "global"}}))
+    numbers = json.loads(batchfs.bytes("batch", store, "--view", tmp_path / "view.json", "--format", "json", *options))["starts"]
+    batch = batchfs.npy("batch", store, "--view", tmp_path / "view.json", *options)
+    assert np.array_equal(batch, np.stack([values[start:start + 3] for start, in numbers]))
 
 
 # ---- over HTTP ----
