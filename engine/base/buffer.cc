@@ -83,6 +83,15 @@ class Pool {
     drop_surplus(std::move(lock));
   }
 
+  void discard(std::byte* data, std::size_t size) {
+    if (host_takes_) {
+      const std::lock_guard lock(mutex_);
+      unmapped_ += size;
+      unmapped_at_ = Clock::now();
+    }
+    ::munmap(data, size);
+  }
+
   void keep(std::size_t bytes) {
     std::unique_lock lock(mutex_);
     most_ = std::max(bytes, kMinPooled);
@@ -150,6 +159,15 @@ Buffer::~Buffer() {
     pool().give(data_, allocated_);
   else
     std::free(data_);
+}
+
+void Buffer::discard() {
+  if (allocated_ > 0)
+    pool().discard(data_, allocated_);
+  else
+    std::free(data_);
+  data_ = nullptr;
+  size_ = allocated_ = 0;
 }
 
 }  // namespace batchfs

@@ -38,6 +38,9 @@ class Buffer {
 
   /// Forgets the bytes past `size`, which must not grow.
   void truncate(std::size_t size) { size_ = size; }
+  /// Frees it without keeping the memory for the next ones: of a run like which no other follows,
+  /// the text of a whole file. Empty then.
+  void discard();
 
  private:
   std::byte* data_ = nullptr;

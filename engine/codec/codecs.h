@@ -16,6 +16,8 @@ std::unique_ptr<Codec> make_blosc(const JsonRef& configuration, ChunkLayout& lay
 std::unique_ptr<Codec> make_bz2(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_gzip(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_lz4(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_lz4h5(const JsonRef& configuration, ChunkLayout& layout);
+std::unique_ptr<Codec> make_lzf(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_lzma(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_zlib(const JsonRef& configuration, ChunkLayout& layout);
 std::unique_ptr<Codec> make_zstd(const JsonRef& configuration, ChunkLayout& layout);

@@ -10,6 +10,14 @@ namespace batchfs {
 
 namespace {
 
+/// imagecodecs' Deflate: in zlib's format unless "raw".
+std::unique_ptr<Codec> make_wrapped_deflate(const JsonRef& configuration, ChunkLayout& layout) {
+  if (const auto raw = configuration.find("raw"); raw && raw->boolean())
+    throw raw->error("deflated data without zlib's header are not supported",
+                     ErrorCode::not_supported);
+  return make_zlib(configuration, layout);
+}
+
 struct KnownCodec {
   std::string_view name;
   CodecFactory factory;
@@ -32,6 +40,13 @@ constexpr KnownCodec kCodecs[] = {
     {"fletcher32", make_fletcher32, CodecStage::bytes},
     {"grib", make_grib, CodecStage::values},
     {"gzip", make_gzip, CodecStage::bytes},
+    // Names of imagecodecs, which references to HDF5 and TIFF files have.
+    {"imagecodecs_bz2", make_bz2, CodecStage::bytes},
+    {"imagecodecs_deflate", make_wrapped_deflate, CodecStage::bytes},
+    {"imagecodecs_lz4h5", make_lz4h5, CodecStage::bytes},
+    {"imagecodecs_lzf", make_lzf, CodecStage::bytes},
+    {"imagecodecs_zlib", make_zlib, CodecStage::bytes},
+    {"imagecodecs_zstd", make_zstd, CodecStage::bytes},
     {"jenkins_lookup3", make_jenkins_lookup3, CodecStage::bytes},
     {"lz4", make_lz4, CodecStage::bytes},
     {"lzma", make_lzma, CodecStage::bytes},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -21,6 +22,7 @@
 #include "engine/store/references/reference_store.h"
 #include "engine/store/store_kind.h"
 #include "engine/store/uri.h"
+#include "engine/store/virtual/address_queries.h"
 #include "engine/store/zip/zip_store.h"
 
 namespace batchfs {
@@ -149,15 +151,18 @@ std::shared_ptr<Store> open_json_set(Buffer bytes, std::shared_ptr<Store> folder
                                      const std::string& name, const StoreConfig& config) {
   const std::string url = folder->url() + "/" + name;
   try {
-    if (compression_of(bytes.span()) != FileCompression::none)
-      bytes = decompress_file(bytes.span(), memory_of(config) / 2);
+    if (compression_of(bytes.span()) != FileCompression::none) {
+      Buffer compressed = std::exchange(bytes, {});
+      bytes = decompress_file(compressed.span(), memory_of(config) / 2);
+      compressed.discard();
+    }
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     auto table = references::parse_reference_json(text, memory_of(config) / 2);
+    std::string digest = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+    bytes.discard();
     return references::open_reference_store(
-        url,
-        references::references_of(
-            std::move(table), fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())), url),
-        {std::move(folder), opener_outside(config), config.outside});
+        url, references::references_of(std::move(table), std::move(digest), url),
+        {std::move(folder), opener_outside(config), config.outside, config.queries});
   } catch (Error& error) {
     throw error.at(url);
   }
@@ -174,7 +179,8 @@ std::shared_ptr<Store> open_parquet_set(std::shared_ptr<Store> folder, const Sto
         folder, {reinterpret_cast<const char*>(bytes->data()), bytes->size()}, memory_of(config));
     if (set == nullptr) return nullptr;
     return references::open_reference_store(
-        url, std::move(set), {std::move(folder), opener_outside(config), config.outside});
+        url, std::move(set),
+        {std::move(folder), opener_outside(config), config.outside, config.queries});
   } catch (Error& error) {
     throw error.at(url);
   }
@@ -239,7 +245,9 @@ void refuse_versions(const StoreConfig& config, const Store& store) {
 
 }  // namespace
 
-std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& config) {
+std::shared_ptr<Store> open_store(const std::string& url, const StoreConfig& given) {
+  StoreConfig config = given;
+  if (config.queries == nullptr) config.queries = std::make_shared<AddressQueries>();
   const bool is_repository = url.starts_with(kIcechunk), is_set = url.starts_with(kReference);
   const std::string place = url.substr(is_repository ? kIcechunk.size()
                                        : is_set      ? kReference.size()

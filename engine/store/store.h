@@ -22,6 +22,7 @@
 
 namespace batchfs {
 
+class AddressQueries;
 class VersionTable;
 
 /// A run of bytes of an object. `length` may reach past the end: the read is then short.
@@ -176,10 +177,11 @@ struct StoreConfig {
   std::uint64_t memory =
       0;  // bytes that the directory of an archive may take; 0: default_memory_budget()
   std::uint64_t version_memory = 0;  // bytes for the versions of objects that were read; 0: 64 MiB
-  std::shared_ptr<VersionTable> versions;  // of a session, for these; null: of the store's own
-  std::uint64_t version_space = 0;         // of the store in that table
-  IcechunkOptions icechunk;                // of what is an Icechunk repository
-  VirtualOptions outside;                  // of what refers to files outside of it
+  std::shared_ptr<VersionTable> versions;   // of a session, for these; null: of the store's own
+  std::uint64_t version_space = 0;          // of the store in that table
+  IcechunkOptions icechunk;                 // of what is an Icechunk repository
+  VirtualOptions outside;                   // of what refers to files outside of it
+  std::shared_ptr<AddressQueries> queries;  // of web addresses that a store refers to
 };
 
 /// Opens what the user typed: a path, file://, http(s)://, s3://, gs:// or az://, also of a zip

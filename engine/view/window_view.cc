@@ -86,8 +86,7 @@ class WindowView final : public View {
   BatchPlan plan(std::int64_t epoch, std::int64_t batch) const override {
     const Dims sizes = sizes_of(batch);
     if (sizes == sizes_) return View::plan(epoch, batch);
-    // A batch of partial windows: its tensors are smaller.
-    BatchPlan plan;
+    BatchPlan plan;  // of partial windows: its tensors are smaller
     plan.samples = batch_samples(epoch, batch);
     plan.shapes = shapes(batch);
     std::vector<TensorLayout> layouts;
@@ -112,7 +111,7 @@ class WindowView final : public View {
 
   ViewScan scan() const override {
     ViewScan result;
-    result.windows = windows_;
+    result.windows = list_ != nullptr ? count_windows(grid_) : windows_;
     result.grid = grid_;
     result.chosen = allowed_;
     result.placements = &scanned_;
@@ -217,11 +216,12 @@ class WindowView final : public View {
   /// The same dataset, another specification of it.
   std::shared_ptr<const View> with(ViewSpec spec, bool samples_known,
                                    std::shared_ptr<const SampleIndex> index) const {
+    if (index && index->windows() != scan().windows)
+      throw Error(ErrorCode::internal, "the samples are those of another view");
+    if (index && list_) drop_missing_rows(spec, std::exchange(index, nullptr));
     auto view = std::make_shared<WindowView>(dataset_, std::move(spec));
     view->samples_known_ = samples_known;
-    if (index == nullptr) return view;
-    if (index->windows() != windows_)
-      throw Error(ErrorCode::internal, "the samples are those of another view");
+    if (!index) return view;
     view->index_ = in_both(view->allowed_, index);
     view->samples_ = view->index_->samples();
     if (view->samples_ == 0) throw nothing_left(spec_.skip, allowed());

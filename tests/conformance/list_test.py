@@ -340,8 +340,6 @@ def test_mistakes_of_files(batchfs, store, tmp_path, name, message):
 def test_what_does_not_go_with_a_list(batchfs, store, tmp_path):
     path, _ = store
     np.save(tmp_path / "rows.npy", random_rows(3))
-    view = {"variables": ["t"], "window": WINDOW, "missing": {"nan": "skip"}}
-    assert 'samples.list: a list says which windows are samples, and "missing": "skip"' in run_with(batchfs, tmp_path, path, view).refusal()
     (tmp_path / "v.json").write_text(json.dumps({"xbatcher": {"input_dims": {"time": 3}}, "samples": {"list": "rows.npy"}}))
     assert 'samples: a view has either "xbatcher" or "samples"' in batchfs.refusal("plan", path, "--view", tmp_path / "v.json")
     for key, value in (("labels", ["w"]), ("anchor", "start"), ("snap", "exact"), ("tolerance", 1)):

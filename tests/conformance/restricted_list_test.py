@@ -150,6 +150,79 @@ def test_the_parts_of_a_list_do_not_leak(batchfs, store, rows, tmp_path):
     assert sum(part["windows"] for part in split["parts"].values()) + split["straddling"] == plan["windows"] == len(rows)
 
 
+@pytest.fixture(scope="module")
+def holes(tmp_path_factory):
+    """The store with missing values in places, in few of the steps."""
+    rng = np.random.default_rng(5)
+    values = rng.random((T, Y, X)).astype("f4")
+    values[rng.random((T, Y, X)) < 0.12] = np.nan
+    values[20:30] = 1
+    ds = xr.Dataset({"t": (("time", "lat", "lon"), values), "land": (("lat", "lon"), (rng.random((Y, X)) < 0.8).astype("f4"))},
+                    {"time": TIMES, "lat": np.linspace(60, 5, Y), "lon": np.arange(X) * 2.0})
+    path = tmp_path_factory.mktemp("holes") / "s.zarr"
+    ds.to_zarr(path, zarr_format=3, encoding={"t": {"chunks": (7, 5, 6)}})
+    return path, ds
+
+
+def window_at(ds, row):
+    return ds["t"].values[row[0]:row[0] + 2, row[1]:row[1] + 3, row[2]:row[2] + 2]
+
+
+@pytest.mark.parametrize("at_most", [0, 0.1, 0.2])
+@pytest.mark.parametrize("restrictions, split", [([], None), (["where"], None), (["spacing", "mask"], None), (["mask"], "time"), ([], "box")])
+def test_rows_with_missing_values(batchfs, holes, rows, tmp_path, restrictions, split, at_most):
+    path, ds = holes
+    np.save(tmp_path / "rows.npy", rows)
+    samples, left = {"list": "rows.npy"}, list(map(tuple, rows.tolist()))
+    for name in restrictions:
+        samples |= RESTRICTIONS[name][0]
+        left = [row for row in left if RESTRICTIONS[name][1](ds, row)]
+    part = "train" if split else None
+    if split:
+        left = [row for row in left if SPLITS[split][1](ds, row) == part]
+    kept = [row for row in left if np.isnan(window_at(ds, row)).mean() <= at_most]
+    assert 0 < len(kept) < len(left)
+    view = VIEW | {"samples": samples, "missing": {"nan": "skip"} | ({"at_most": at_most} if at_most else {})}
+    view |= {"split": {k: v for k, v in SPLITS[split][0].items() if k != "gap"}} if split else {}
+    plan, found = starts(batchfs, tmp_path, path, view, part)
+    assert found == [list(row) for row in kept]
+    assert plan["windows"] == len(rows) and plan["samples"] == len(kept) and plan["dropped"]["missing"] == len(left) - len(kept)
+
+
+def test_labels_weights_orders_and_ranks_of_rows_without_missing_values(batchfs, holes, rows, tmp_path):
+    path, ds = holes
+    frame = pd.DataFrame({"time": TIMES[rows[:, 0]], "lat": ds["lat"].values[rows[:, 1]], "lon": ds["lon"].values[rows[:, 2]],
+                          "number": np.arange(len(rows)), "weight": np.linspace(0, 1, len(rows))})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    kept = [i for i, row in enumerate(rows) if not np.isnan(window_at(ds, row)).any()]
+    view = VIEW | {"missing": {"nan": "skip"}, "samples": {"list": "rows.csv", "labels": ["number"]}}
+    orders = [{"shuffle": "none"}, {"shuffle": "global", "seed": 3}, {"shuffle": "block", "seed": 3}, {"shuffle": "block", "lanes": 2, "home": True}]
+    for order in orders:
+        run = brute_force.View(batchfs, tmp_path, path, view | {"order": order})
+        numbers = []
+        batches = run.plan()["batches"]
+        for b in range(batches):
+            mine = run.tensor("number", b)
+            numbers += mine.tolist()
+            np.testing.assert_array_equal(run.tensor("t", b), np.stack([window_at(ds, rows[i]) for i in mine]))
+        assert sorted(numbers) == kept and (numbers == kept) == (order["shuffle"] == "none")
+        shared = [run.tensor("number", b // 2, "--rank", b % 2, "--world", 2).tolist() for b in range(batches // 2 * 2)]
+        assert sum(shared, []) == numbers[:sum(map(len, shared))]
+    view["samples"] |= {"weights": {"column": "weight"}}
+    run = brute_force.View(batchfs, tmp_path, path, view)
+    drawn = np.concatenate([run.tensor("number", b) for b in range(run.plan()["batches"])])
+    exact = frame["weight"].where(frame.index.isin(kept), 0)
+    assert (np.abs(np.bincount(drawn, minlength=len(rows)) - exact / exact.sum() * len(kept)) < 1).all()
+
+
+def test_each_row_has_a_missing_value(batchfs, holes, tmp_path):
+    path, ds = holes
+    missing = np.argwhere(np.isnan(ds["t"].values[:T - 1, :Y - 2, :X - 1]))[:5]
+    np.save(tmp_path / "rows.npy", missing)
+    refusal = brute_force.View(batchfs, tmp_path, path, VIEW | {"samples": {"list": "rows.npy"}, "missing": {"nan": "skip"}}).refusal()
+    assert "missing.nan: no sample is left: of 5 rows of the list none is without NaN" in refusal
+
+
 @pytest.mark.parametrize("samples, split, message", [
     ({"where": {"time": {"month": 7}}}, None, "has month 7"),
     ({"where": {"lat": {"from": 60, "to": 58}}}, None, "samples.where.lat: no sample is left"),

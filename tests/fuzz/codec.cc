@@ -67,6 +67,8 @@ const std::vector<Coded>& codecs() {
        R"({"codecs": [{"name": "transpose", "configuration": {"order": [1, 0]}},
           {"name": "bytes", "configuration": {"endian": "big"}}, {"name": "zstd"}]})",
        integer},
+      {"imagecodecs_lz4h5", "{}", byte},
+      {"imagecodecs_lzf", "{}", byte},
   };
   return all;
 }

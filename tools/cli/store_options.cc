@@ -12,6 +12,7 @@
 #include "engine/base/buffer_pool.h"
 #include "engine/base/strings.h"
 #include "engine/base/system_error.h"
+#include "engine/store/virtual/address_queries.h"
 #include "engine/view/sources_spec.h"
 #include "tools/cli/consolidated_above.h"
 #include "tools/cli/groups.h"
@@ -253,6 +254,7 @@ OpenedStore open_zarr(const StoreOptions& options) {
   opened.budget = memory - (pooled - kMinPooled);
   StoreConfig config = options.config;
   config.memory = memory;
+  config.queries = std::make_shared<AddressQueries>();
   config.version_memory = std::max(memory / kVersionsShare, kMinVersionMemory);
   try {
     opened.store = open_store(options.store, config);

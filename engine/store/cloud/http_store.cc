@@ -12,6 +12,9 @@ namespace batchfs {
 
 namespace {
 
+/// What a query may hold as it is (RFC 3986, 3.4), and escapes.
+constexpr std::string_view kQueryCharacters = "%/?:@!$&'()*+,;=";
+
 /// The error document that object storage sends with 403 (Amazon S3's API reference, "Error
 /// responses", which others follow).
 bool says_access_denied(const HttpResponse& response) {
@@ -37,7 +40,12 @@ HttpService::HttpService(const std::string& url, std::shared_ptr<HttpClient> cli
 }
 
 HttpRequest HttpService::get(const std::string& key) {
-  HttpRequest request{.url = shown_ + "/" + percent_encode(key, "/") + query_};
+  std::string query = query_;
+  std::optional<AddressQueries::Address> address;
+  if (options_.queries != nullptr) address = options_.queries->find(shown_, key);
+  if (address && query.empty()) query = "?" + percent_encode(address->query, kQueryCharacters);
+  HttpRequest request{.url = shown_ + "/" + percent_encode(address ? address->path : key, "/") +
+                             query};
   request.follow_redirects = options_.redirects;
   if (options_.revalidate) request.headers.emplace_back("Cache-Control", "no-cache");
   return request;
@@ -93,7 +101,8 @@ void HttpService::find_out() {
 std::shared_ptr<Store> open_http_store(const std::string& url, const StoreConfig& config) {
   auto client = std::make_shared<HttpClient>(HttpClient::Options{.timeout = config.timeout});
   auto service = std::make_shared<HttpService>(
-      url, client, HttpService::Options{config.missing, config.redirects, config.revalidate});
+      url, client,
+      HttpService::Options{config.missing, config.redirects, config.revalidate, config.queries});
   return std::make_shared<ObjectStore>(std::move(service), std::move(client),
                                        request_options(config), version_options(config));
 }

@@ -15,17 +15,19 @@
 
 #include "engine/store/cloud/object_service.h"
 #include "engine/store/store.h"
+#include "engine/store/virtual/address_queries.h"
 
 namespace batchfs {
 
 /// `url` is http:// or https://. User and password in it are sent as basic authentication; its
-/// query (a signature, say) is sent with every request.
+/// query (a signature, say) is sent with every request, in place of a key's own.
 class HttpService : public ObjectService {
  public:
   struct Options {
     MissingAnswers missing = MissingAnswers::find_out;
-    bool redirects = true;    // see StoreConfig
-    bool revalidate = false;  // see StoreConfig
+    bool redirects = true;                          // see StoreConfig
+    bool revalidate = false;                        // see StoreConfig
+    std::shared_ptr<const AddressQueries> queries;  // of keys that stand for them; may be null
   };
   HttpService(const std::string& url, std::shared_ptr<HttpClient> client)
       : HttpService(url, std::move(client), Options()) {}

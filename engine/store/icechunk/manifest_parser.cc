@@ -316,9 +316,10 @@ class Manifest::Parser {
 
 std::shared_ptr<const Manifest> Manifest::parse(Bytes bytes, const ObjectId& id,
                                                 std::uint64_t payload, std::uint64_t memory) {
-  const File file = open_file(bytes, FileType::manifest, payload);
+  File file = open_file(bytes, FileType::manifest, payload);
   const auto manifest = std::make_shared<Manifest>();
   Parser(*manifest, file.root(), memory).parse(id);
+  file.payload.discard();
   return manifest;
 }
 

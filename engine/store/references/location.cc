@@ -50,8 +50,6 @@ std::string absolute_location(std::string_view file, const std::string& place) {
     const std::string scheme = to_lower(std::string(file.substr(0, colon)));
     if (std::find(kSchemes.begin(), kSchemes.end(), scheme) == kSchemes.end())
       throw refuse("a file system that batchfs does not know");
-    if (is_web(scheme) && file.find('?') != std::string_view::npos)
-      throw refuse("an address with a query, which batchfs does not read");
     return std::string(usual(scheme)) + std::string(file.substr(colon));
   }
   if (file.starts_with('/')) return "file://" + std::string(file);
@@ -64,7 +62,12 @@ std::string absolute_location(std::string_view file, const std::string& place) {
 
 void CommonFolders::add(const std::string& location) {
   const std::string authority = authority_of(location);
-  std::string folder = location.substr(0, location.rfind('/') + 1);
+  // A signature may hold slashes.
+  const std::size_t end = is_web(location.substr(0, location.find("://")))
+                              ? location.find_first_of("?#")
+                              : std::string::npos;
+  std::string folder = location.substr(0, end);
+  folder.resize(folder.rfind('/') + 1);
   if (folder.size() < authority.size()) return;
   const auto found = std::find_if(folders_.begin(), folders_.end(),
                                   [&](const auto& one) { return one.first == authority; });
@@ -73,9 +76,10 @@ void CommonFolders::add(const std::string& location) {
     return;
   }
   std::string& common = found->second;
-  const auto end = std::mismatch(common.begin(), common.end(), folder.begin(), folder.end()).first;
-  const std::size_t slash = common.rfind('/', static_cast<std::size_t>(end - common.begin()));
-  if (end != common.end()) common.resize(slash + 1);
+  const auto other =
+      std::mismatch(common.begin(), common.end(), folder.begin(), folder.end()).first;
+  const std::size_t slash = common.rfind('/', static_cast<std::size_t>(other - common.begin()));
+  if (other != common.end()) common.resize(slash + 1);
 }
 
 std::vector<std::pair<std::string, std::string>> CommonFolders::take() {

@@ -68,6 +68,15 @@ PartOfChunk part_of(const ByteRange& range, std::uint64_t size) {
   return {begin, std::min(range.length, size - begin)};
 }
 
+Error with_remedy(const Error& error, bool is_signed) {
+  if (!is_signed || error.code() != ErrorCode::access_denied) return error;
+  return Error(error.code(),
+               error.why() +
+                   "; the reference has a signature, which may have expired: make the references "
+                   "again, or give --virtual PREFIX=URL?SIGNATURE",
+               error.where());
+}
+
 class ReferenceStore final : public Store {
  public:
   ReferenceStore(std::string url, std::shared_ptr<References> references,
@@ -80,7 +89,8 @@ class ReferenceStore final : public Store {
                  {.whole = "reference set's folder",
                   .list = "reference set",
                   .encoded = false,
-                  .containers = references_->folders(place_)},
+                  .containers = references_->folders(place_),
+                  .queries = places.queries},
                  places.open),
         is_local_(own_->is_local() && outside_.are_local()) {}
 
@@ -191,12 +201,14 @@ class ReferenceStore final : public Store {
 
   void read_target(const std::string& key, const Target& target, const ByteRange& range,
                    const ReadDone& done) {
-    const auto finish = [this, key, done](ReadOutcome outcome) {
+    const bool is_signed =
+        target.file.starts_with("http") && target.file.find('?') < target.file.size();
+    const auto finish = [this, key, done, is_signed](ReadOutcome outcome) {
       try {
         if (const auto* thrown = std::get_if<std::exception_ptr>(&outcome))
           std::rethrow_exception(*thrown);
       } catch (Error& error) {
-        outcome = std::make_exception_ptr(error.at(where(key)));
+        outcome = std::make_exception_ptr(with_remedy(error, is_signed).at(where(key)));
       } catch (...) {
         outcome = std::current_exception();
       }

@@ -16,6 +16,7 @@
 
 #include "engine/store/references/reference_table.h"
 #include "engine/store/store.h"
+#include "engine/store/virtual/address_queries.h"
 #include "engine/store/virtual/virtual_options.h"
 
 namespace batchfs::references {
@@ -56,6 +57,9 @@ struct ReferencePlaces {
   /// Opens a place outside of it that the user allowed to read.
   std::function<std::shared_ptr<Store>(const std::string& url)> open;
   VirtualOptions outside;
+  /// Where `own` and the opened stores find queries of web addresses. Null: those are
+  /// not_supported.
+  std::shared_ptr<AddressQueries> queries = nullptr;
 };
 
 /// `url` is the set's own.

@@ -53,6 +53,13 @@ void check_prefix(const std::string& prefix) {
                             shown_url(prefix)));
 }
 
+/// Without '?' and fragment.
+std::string query_of(std::string_view url) {
+  url = url.substr(0, url.find('#'));
+  const std::size_t mark = url.find('?');
+  return mark == std::string_view::npos ? "" : std::string(url.substr(mark + 1));
+}
+
 bool is_on_this_machine(const std::string& url) {
   return url.starts_with(kFile) || url.find("://") == std::string::npos;
 }
@@ -137,14 +144,25 @@ VirtualPlaces::File VirtualPlaces::find(std::string_view text) {
   for (Place& place : places_) {
     if (!location.starts_with(place.prefix)) continue;
     std::string key = location.substr(place.prefix.size());
-    if (!is_file && (manner_.encoded || location.starts_with("http")))
+    const bool is_web = location.starts_with("http");
+    std::string query;
+    if (!is_file && (manner_.encoded || is_web)) {
+      if (is_web) query = query_of(key);
       key = percent_decode(key.substr(0, key.find_first_of("?#")));
+    }
     if (!is_key(key))
       throw Error(ErrorCode::not_supported,
                   fmt::format("the chunk lies in {}, whose path batchfs does not read",
                               shown_url(location)));
     const std::lock_guard lock(mutex_);
     if (place.store == nullptr) place.store = open_(place.url);
+    if (!query.empty() && !manner_.encoded) {
+      if (manner_.queries == nullptr)
+        throw Error(
+            ErrorCode::not_supported,
+            fmt::format("the chunk lies in {}, whose address has a query", shown_url(location)));
+      key = manner_.queries->key(place.store->url(), key, query);
+    }
     return {place.store, std::move(key), shown_url(location)};
   }
   throw denied(location);

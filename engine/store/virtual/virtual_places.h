@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/store/store.h"
+#include "engine/store/virtual/address_queries.h"
 #include "engine/store/virtual/virtual_file.h"
 #include "engine/store/virtual/virtual_options.h"
 
@@ -34,6 +35,9 @@ class VirtualPlaces {
     bool encoded = true;
     /// Prefixes that the store names itself: name (or empty) and URL. A refusal proposes them.
     std::vector<std::pair<std::string, std::string>> containers = {};
+    /// Where the stores that are opened find the queries of web addresses that are not encoded.
+    /// Null: such addresses are not_supported.
+    std::shared_ptr<AddressQueries> queries = nullptr;
   };
 
   /// `own` is the referring store's place. `open` opens a prefix that was allowed. Throws

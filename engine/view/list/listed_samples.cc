@@ -32,11 +32,6 @@ std::shared_ptr<const std::vector<std::byte>> values_of(const ListColumn& column
 
 std::shared_ptr<const SampleList> listed_samples(ViewSpec& spec, const ListingView& view) {
   ListSpec& list = *spec.list;
-  if (spec.missing == ViewSpec::Missing::skip)
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}: a list says which windows are samples, and \"missing\": \"skip\" "
-                            "leaves some out; leave one of them out",
-                            list.file.path));
   if (list.rows != nullptr) return list.rows;
   ListedView listed{view.dataset, view.selected, {}, list.labels};
   for (std::size_t w = 0; w < view.windows.size(); ++w)

@@ -165,4 +165,20 @@ std::shared_ptr<const RestrictedList> restrict_list(ViewSpec& spec, const Restri
   return result;
 }
 
+void drop_missing_rows(ViewSpec& spec, std::shared_ptr<const SampleIndex> without) {
+  const RestrictedList& before = *spec.list->restricted;
+  auto result = std::make_shared<RestrictedList>(before);
+  result->allowed = std::move(without);
+  Rows rows(*before.list, *result);
+  if (spec.skip.at_most > 0)
+    rows.drop("missing", "missing.at_most",
+              fmt::format("has a share of at most {} that is NaN", spec.skip.at_most));
+  else
+    rows.drop("missing", "missing.nan", "is without NaN");
+  result->allowed = before.allowed;
+  result->list = rows.list();
+  spec.list->rows = result->list;
+  spec.list->restricted = std::move(result);
+}
+
 }  // namespace batchfs

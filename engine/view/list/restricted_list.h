@@ -31,4 +31,9 @@ struct RestrictedList {
 std::shared_ptr<const RestrictedList> restrict_list(ViewSpec& spec, const RestrictedView& view,
                                                     std::shared_ptr<const SampleList> list);
 
+/// Leaves out the rows whose windows have missing values: those that `without`, an index of the
+/// windows of the restricted list's grid, lacks. Throws invalid_argument where none is left.
+/// Precondition: restrict_list() was called.
+void drop_missing_rows(ViewSpec& spec, std::shared_ptr<const SampleIndex> without);
+
 }  // namespace batchfs

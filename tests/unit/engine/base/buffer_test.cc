@@ -67,6 +67,24 @@ TEST(Buffer, AsManyAreReusedAsThePoolKeeps) {
   EXPECT_EQ(reused(), 4);
 }
 
+TEST(Buffer, WhatIsDiscardedIsNotKept) {
+  if (!kPoolsBuffers) GTEST_SKIP() << "AddressSanitizer watches";
+  constexpr std::size_t kSize = 3 << 20;
+  keep_pooled(0);
+  {
+    Buffer first(kSize);
+    first.data()[kSize / 2] = std::byte{55};
+    first.discard();
+    EXPECT_EQ(first.size(), 0u);
+    EXPECT_EQ(first.data(), nullptr);
+    first.discard();
+  }
+  EXPECT_EQ(Buffer(kSize).data()[kSize / 2], std::byte{0});
+  Buffer small(100);
+  small.discard();
+  EXPECT_EQ(small.size(), 0u);
+}
+
 TEST(Buffer, AnImpossibleSizeThrows) { EXPECT_THROW(Buffer(SIZE_MAX / 2), std::bad_alloc); }
 
 }  // namespace buffer_test

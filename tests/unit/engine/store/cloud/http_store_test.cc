@@ -27,6 +27,27 @@ TEST(HttpStore, SendsPathQueryAndPassword) {
   EXPECT_EQ(text(open_store("http://me@" + host, {})->read("a")), "/a Basic bWU6");
 }
 
+TEST(HttpStore, AKeyMayStandForAnAddressWithAQuery) {
+  LoopbackServer server([](const LoopbackServer::Request& request) -> LoopbackServer::Answer {
+    return {.status = request.target.ends_with("bad") ? 403 : 200, .body = request.target};
+  });
+  StoreConfig config;
+  config.queries = std::make_shared<AddressQueries>();
+  const auto key = [&](const std::string& store, const std::string& query) {
+    return config.queries->key(store, "a b.nc", query);
+  };
+  const auto store = open_http_store(server.url() + "/x", config);
+  EXPECT_EQ(text(store->read(key(store->url(), "s=a%2Fb/c d&e='"))),
+            "/x/a%20b.nc?s=a%2Fb/c%20d&e='");
+  EXPECT_EQ(text(store->read("a?b")), "/x/a%3Fb");
+  std::string message;
+  EXPECT_EQ(code_of([&] { store->read(key(store->url(), "sig=bad")); }, &message),
+            ErrorCode::access_denied);
+  EXPECT_THAT(message, Not(HasSubstr("sig=")));
+  const auto own = open_http_store(server.url() + "/x?fresh=1", config);
+  EXPECT_EQ(text(own->read(key(own->url(), "sig=old"))), "/x/a%20b.nc?fresh=1");
+}
+
 TEST(HttpStore, ErrorsShowNoSecret) {
   LoopbackServer server(
       [](const LoopbackServer::Request&) -> LoopbackServer::Answer { return {.status = 400}; });

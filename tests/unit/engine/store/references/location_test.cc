@@ -27,11 +27,12 @@ TEST(Location, IsAbsoluteAndVerbatim) {
   EXPECT_EQ(absolute_location("../x.nc", bucket), "s3://bucket/a/x.nc");
   EXPECT_EQ(absolute_location("../../../../x.nc", bucket), "s3://bucket/x.nc");
   EXPECT_EQ(absolute_location("a b?c.nc", web), "https://h:8/x/a%20b%3Fc.nc");
+  EXPECT_EQ(absolute_location("https://h/a?sig=b/c%2F", local), "https://h/a?sig=b/c%2F");
 }
 
 TEST(Location, RefusesOtherFileSystems) {
   for (const char* file : {"memory://a", "zip://x::s3://b/a", "simplecache::s3://b/a", "data:a",
-                           "ftp://h/a", "https://h/a?key=secret", "a::b"}) {
+                           "ftp://h/a?key=secret", "a::b"}) {
     try {
       absolute_location(file, "file:///data/");
       ADD_FAILURE() << file;
@@ -45,8 +46,9 @@ TEST(Location, RefusesOtherFileSystems) {
 
 TEST(Location, FindsFoldersThatFilesShare) {
   references::CommonFolders folders;
-  for (const char* file : {"s3://b/x/y/1.nc", "s3://b/x/y/2.nc", "s3://b/x/z/1.nc", "gs://c/a/1",
-                           "file:///data/one", "file:///data/two", "https://h/a/b/c.nc"})
+  for (const char* file :
+       {"s3://b/x/y/1.nc", "s3://b/x/y/2.nc", "s3://b/x/z/1.nc", "gs://c/a/1", "file:///data/one",
+        "file:///data/two", "https://h/a/b/c.nc?sig=1/2", "https://h/a/b/d.nc?sig=3/4"})
     folders.add(file);
   EXPECT_THAT(folders.take(), ElementsAre(Pair("", "s3://b/x/"), Pair("", "gs://c/a/"),
                                           Pair("", "file:///data/"), Pair("", "https://h/a/b/")));

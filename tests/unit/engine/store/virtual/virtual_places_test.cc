@@ -64,6 +64,25 @@ TEST(VirtualPlaces, RefusesPathsThatLeadElsewhere) {
   EXPECT_TRUE(places.opened.empty());
 }
 
+TEST(VirtualPlaces, QueriesOfWebAddressesAreFoundByKey) {
+  const auto queries = std::make_shared<AddressQueries>();
+  const auto store = std::make_shared<MemoryStore>();
+  const auto open = [&](const std::string&) { return store; };
+  const VirtualOptions options{.places = {"https://host/data/", "s3://b/"}};
+  VirtualPlaces places(store, options, {.encoded = false, .queries = queries}, open);
+  const VirtualPlaces::File file = places.find("https://host/data/a%20b.nc?sig=x%2F/../y#f");
+  EXPECT_EQ(file.shown, "https://host/data/a%20b.nc");
+  const auto address = queries->find(store->url(), file.key);
+  ASSERT_TRUE(address);
+  EXPECT_EQ(address->path, "a b.nc");
+  EXPECT_EQ(address->query, "sig=x%2F/../y");
+  EXPECT_EQ(places.find("https://host/data/a.nc").key, "a.nc");
+  EXPECT_EQ(places.find("s3://b/a?c").key, "a?c");
+  EXPECT_THROW(places.find("https://host/data/../x?sig=1"), Error);
+  VirtualPlaces without(store, options, {.encoded = false}, open);
+  EXPECT_THROW(without.find("https://host/data/a.nc?sig=1"), Error);
+}
+
 TEST(VirtualPlaces, RefusesWhatIsNoPrefix) {
   for (const char* wrong :
        {"s3://", "*", "s3://*/", "file://", "file:///", "/data", "", "s3:///", "s3://bucket/="})
