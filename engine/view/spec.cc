@@ -159,6 +159,26 @@ XbatcherSpec parse_xbatcher(const JsonRef& json) {
   return spec;
 }
 
+/// What a mixture decides for its views. Lanes are those of the readers of a view by itself.
+void prepare_for_mixture(ViewSpec& spec, const MixedIn& mixed) {
+  if (spec.xbatcher)
+    throw Error(
+        ErrorCode::not_supported,
+        "xbatcher: its batches have their own order; a mixture takes views with \"window\"");
+  for (const WindowSpec& window : spec.window)
+    if (window.edge == WindowSpec::Edge::partial)
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("window.{}.edge: \"partial\" makes short batches, which a mixture "
+                              "cannot have; take \"pad\"",
+                              window.dim));
+  spec.batch_size = mixed.batch_size;
+  spec.remainder = ViewSpec::Remainder::pad;
+  spec.formats = mixed.formats;
+  spec.epochs = 1;
+  spec.order.lanes = 1;
+  spec.order.home = false;
+}
+
 }  // namespace
 
 std::string_view remainder_name(ViewSpec::Remainder remainder) {
@@ -346,6 +366,7 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
                                 "shuffle any batch could be "
                                 "one; take \"pad\", or no shuffle",
                                 window.dim));
+    if (options.mixed) prepare_for_mixture(spec, *options.mixed);
     return spec;
   } catch (Error& error) {
     throw error.at(where);

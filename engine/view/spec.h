@@ -100,6 +100,12 @@ struct ViewSpec {
   Json document;  // as written
 };
 
+/// What a mixture says for each of its views, in place of their own.
+struct MixedIn {
+  std::int64_t batch_size = 1;
+  std::vector<std::string> formats;
+};
+
 /// What a view needs beside its own text.
 struct ViewOptions {
   ReadFile read_file;  // empty: files cannot be named
@@ -110,6 +116,7 @@ struct ViewOptions {
   std::optional<std::int64_t> level = {};
   std::optional<std::string> part = {};  // of its split
   bool first_part = false;               // where `part` names none
+  std::optional<MixedIn> mixed = {};     // the view is one of a mixture
 };
 
 /// Throws invalid_argument with the JSON path, or not_supported.

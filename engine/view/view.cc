@@ -105,23 +105,16 @@ std::shared_ptr<const View> View::with_samples(std::shared_ptr<const SampleIndex
   throw Error(ErrorCode::internal, "this view skips nothing");
 }
 
+std::shared_ptr<const View> View::with_components(std::vector<std::shared_ptr<const View>>) const {
+  throw Error(ErrorCode::internal, "this view is no mixture");
+}
+
+std::int64_t View::sample_at(std::int64_t, std::int64_t) const {
+  throw Error(ErrorCode::internal, "this view has no samples by position");
+}
+
 std::shared_ptr<const View> View::with_order(const Order&) const {
   throw Error(ErrorCode::internal, "this view has one order");
-}
-
-std::vector<Dims> View::window_starts(std::int64_t epoch, std::int64_t batch) const {
-  std::vector<Dims> starts;
-  for (Row& row : rows(epoch, batch)) starts.push_back(std::move(row.starts));
-  return starts;
-}
-
-std::vector<std::int64_t> View::batch_windows(std::int64_t epoch, std::int64_t batch) const {
-  std::vector<std::int64_t> result = batch_samples(epoch, batch);
-  const std::size_t samples = result.size(), dims = window_dims_.size();
-  result.resize(samples * (1 + dims));
-  for (std::size_t i = 0; i < samples; ++i)
-    starts_of(result[i], result.data() + samples + i * dims);
-  return result;
 }
 
 std::uint32_t View::use_variable(const std::string& name, const std::string& path) {
@@ -322,31 +315,6 @@ std::string View::source_prefix(const std::string& variable) const {
                                                                                     : source + ":";
 }
 
-BatchPlan View::plan(std::int64_t epoch, std::int64_t batch) const {
-  BatchPlan plan;
-  plan.samples = batch_samples(epoch, batch);
-  plan.shapes = shapes(batch);
-  PlanBuilder builder(variables_);
-  for (const Row& row : rows(epoch, batch))
-    for (const auto* placements : {&placements_, &more_placements_})
-      for (const VariablePlacement& placement : *placements) builder.add(placement, row);
-  builder.finish(plan);
-  add_given(plan);
-  for (const Row& row : rows(epoch, batch)) add_combined(plan, row);
-  return plan;
-}
-
-void View::add_given(BatchPlan& plan) const {
-  for (std::uint32_t t = 0; t < tensors_.size(); ++t) {
-    if (tensors_[t].values == nullptr) continue;
-    std::int64_t offset = 0;
-    for (const std::int64_t sample : plan.samples) {
-      plan.given.push_back({t, offset, sample});
-      offset += tensors_[t].type.itemsize;
-    }
-  }
-}
-
 Json View::resolved() const {
   Json view = spec_.document;
   view["name"] = spec_.name;
@@ -402,18 +370,10 @@ Json View::provenance(std::int64_t epoch, std::int64_t batch) const {
   Json windows = Json::array();
   Json coordinates = Json::object();
   for (const Row& row : rows(epoch, batch)) {
-    Json window = Json::object();
-    for (std::size_t w = 0; w < window_dims_.size(); ++w) {
-      const WindowDim& dim = window_dims_[w];
-      const Positions& positions = selected(dim.name);
-      const std::int64_t start = row.starts[w];
-      const std::int64_t last = dim.padded ? std::min(start + dim.size, positions.size()) - 1
-                                           : (start + dim.size - 1) % positions.size();
-      window[dim.name] = {positions[start], positions[last] + 1};
-      if (const Coordinate* index = index_coordinate(dim.name))
-        coordinates[dim.name].push_back(label_json(index->values, start));
-    }
-    windows.push_back(std::move(window));
+    windows.push_back(window_json(row.starts));
+    for (std::size_t w = 0; w < window_dims_.size(); ++w)
+      if (const Coordinate* index = index_coordinate(window_dims_[w].name))
+        coordinates[window_dims_[w].name].push_back(label_json(index->values, row.starts[w]));
   }
   // Where the samples' windows begin in the selection: what coordinates are looked up with.
   const std::vector<std::int64_t> numbers = batch_windows(epoch, batch);

@@ -24,6 +24,7 @@
 
 namespace batchfs {
 
+class MixedView;
 class SampleIndex;
 struct RestrictedView;
 struct ViewScan;
@@ -31,9 +32,12 @@ struct ViewScan;
 /// Windows that are no samples: how many each restriction left out, in the order of application.
 using Dropped = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// What all views have in common. There are two kinds, see view_kinds.h: views of windows, which
-/// may be shuffled, and those that give the batches of xbatcher.
+/// What all views have in common. There are three kinds: views of windows, which may be shuffled,
+/// those that give the batches of xbatcher, see view_kinds.h, and mixtures of views of windows, see
+/// mix/mixed_view.h.
 class View {
+  friend class MixedView;  // reads what its components have
+
  public:
   /// Parses and resolves. `name` is used when the file has none. Throws invalid_argument or
   /// not_found with the JSON path and the nearest valid name.
@@ -80,6 +84,12 @@ class View {
   /// none.
   virtual std::shared_ptr<const View> with_samples(std::shared_ptr<const SampleIndex> index) const;
 
+  /// The views that a mixture mixes, in their order; empty: this is no mixture.
+  virtual std::vector<std::shared_ptr<const View>> components() const { return {}; }
+  /// This mixture with the same views, whose samples are known now.
+  virtual std::shared_ptr<const View> with_components(
+      std::vector<std::shared_ptr<const View>> components) const;
+
   /// How samples are ordered; null where that is not the view's to say (xbatcher).
   virtual const Order* order() const { return nullptr; }
   /// This view in another order, with the same samples; a block order's window of 0 stands for the
@@ -121,6 +131,13 @@ class View {
   /// batches() exist for padded ranks only (remainder "pad").
   virtual BatchPlan plan(std::int64_t epoch, std::int64_t batch) const;
 
+  /// The plan of these samples alone, in these rows of a batch, each sample in one; without shapes.
+  BatchPlan plan_samples(const std::vector<std::int64_t>& samples,
+                         const std::vector<std::int64_t>& places) const;
+  /// The sample at a position of an epoch, 0 <= position < epoch_samples(). Precondition: a view of
+  /// windows, and !needs_scan().
+  virtual std::int64_t sample_at(std::int64_t position, std::int64_t epoch) const;
+
   /// Sample numbers of a batch in row order; cheap.
   virtual std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const = 0;
   /// The sample numbers, and behind them where each sample's window begins, sample by sample: a
@@ -133,9 +150,9 @@ class View {
   Json attributes_of(std::uint32_t tensor) const;
 
   /// schema.json, view.json (every default filled in), batch-….json.
-  Json schema() const;
-  Json resolved() const;
-  Json provenance(std::int64_t epoch, std::int64_t batch) const;
+  virtual Json schema() const;
+  virtual Json resolved() const;
+  virtual Json provenance(std::int64_t epoch, std::int64_t batch) const;
 
   /// Coordinates after selection, for coords/ and schema.json: name, dims, values.
   struct Coordinate {
@@ -159,8 +176,15 @@ class View {
   /// Writes where the window of a sample begins, a position per window dimension.
   virtual void starts_of(std::int64_t sample, std::int64_t* starts) const = 0;
 
-  /// Adds the values that are given with the plan's samples.
-  void add_given(BatchPlan& plan) const;
+  /// The windows of these samples, in these rows of a batch.
+  std::vector<Row> rows_at(const std::vector<std::int64_t>& samples,
+                           const std::vector<std::int64_t>& places) const;
+  /// All of a plan but its shapes.
+  BatchPlan plan_rows(std::vector<std::int64_t> samples, const std::vector<Row>& rows) const;
+  /// Adds the values that are given with the plan's samples, each to its row.
+  void add_given(BatchPlan& plan, const std::vector<Row>& rows) const;
+  /// Array indices of a window, first and behind the last, along each window dimension.
+  Json window_json(const Dims& starts) const;
   /// Throws when files of the view's formats cannot have this name in them.
   void check_tensor_name(const std::string& name, const std::string& path) const;
   /// Throws not_found with `path` and the nearest name.
@@ -207,6 +231,8 @@ class View {
   std::vector<std::vector<Positions>> stored_;  // per variable and dimension of its array
   std::vector<WindowDim> window_dims_;
   std::vector<TensorSpec> tensors_;
+  /// Bytes of a sample in each tensor, and behind them of its operands in each combination.
+  std::vector<std::int64_t> sample_bytes_;
   std::vector<const Variable*> variables_;
   std::vector<std::unique_ptr<Variable>> settled_;  // times, as settled_decoding() has them
   Converters converters_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -89,19 +90,20 @@ class WindowView final : public View {
     BatchPlan plan;  // of partial windows: its tensors are smaller
     plan.samples = batch_samples(epoch, batch);
     plan.shapes = shapes(batch);
+    const std::vector<Row> full = rows(epoch, batch);
     std::vector<TensorLayout> layouts;
     for (std::uint32_t t = 0; t < definitions_.size(); ++t)
       layouts.push_back(lay_out(source(t), sizes));
     PlanBuilder builder(variables_);
     std::int64_t r = 0;
-    for (Row row : rows(epoch, batch)) {
+    for (Row row : full) {
       for (std::size_t t = 0; t < layouts.size(); ++t) row.offsets[t] = r * layouts[t].sample_bytes;
       for (const TensorLayout& layout : layouts)
         for (const VariablePlacement& placement : layout.placements) builder.add(placement, row);
       ++r;
     }
     builder.finish(plan);
-    add_given(plan);
+    add_given(plan, full);
     return plan;
   }
 
@@ -184,23 +186,22 @@ class WindowView final : public View {
     return numbers;
   }
 
+  std::int64_t sample_at(std::int64_t i, std::int64_t epoch) const override {
+    if (draws_ != nullptr) return draws_->sample(i, epoch);
+    const std::int64_t found = order_->sample(i, epoch);
+    return places_.empty() ? found : places_[static_cast<std::size_t>(found)];
+  }
+
   std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const override {
     return coordinates_of_batch(*this, epoch, batch);
   }
 
  protected:
   std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const override {
-    std::vector<Row> result;
-    std::int64_t r = 0;
-    for (const std::int64_t number : batch_samples(epoch, batch)) {
-      Row row;
-      row.starts.resize(window_dims_.size());
-      starts_of(number, row.starts.begin());
-      for (std::int64_t bytes : sample_bytes_) row.offsets.push_back(r * bytes);
-      result.push_back(std::move(row));
-      ++r;
-    }
-    return result;
+    const std::vector<std::int64_t> numbers = batch_samples(epoch, batch);
+    std::vector<std::int64_t> places(numbers.size());
+    std::iota(places.begin(), places.end(), 0);
+    return rows_at(numbers, places);
   }
 
   void starts_of(std::int64_t sample, std::int64_t* starts) const override {
@@ -275,12 +276,6 @@ class WindowView final : public View {
               GroupNumbers(windowed_variables(), spec_.span), count, window_dims_.size(),
               [&](std::int64_t i, std::int64_t* starts) { starts_of(sample(i), starts); });
         });
-  }
-
-  std::int64_t sample_at(std::int64_t i, std::int64_t epoch) const {
-    if (draws_ != nullptr) return draws_->sample(i, epoch);
-    const std::int64_t found = order_->sample(i, epoch);
-    return places_.empty() ? found : places_[static_cast<std::size_t>(found)];
   }
 
   void define_tensors(TimeStepsByDim& times) {
@@ -471,7 +466,6 @@ class WindowView final : public View {
   WindowGrid grid_;                                            // of the windows' starts
   std::vector<Reach> reaches_;                                 // per window dimension
   std::vector<std::vector<TensorSource::Channels>> channels_;  // of each tensor
-  std::vector<std::int64_t> sample_bytes_;                     // per tensor
   Dims sizes_;                                                 // of the windows
   bool has_partial_ = false;
   std::int64_t samples_ = 1;

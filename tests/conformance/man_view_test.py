@@ -30,11 +30,12 @@ def displays():
 def page():
     """The functions of the page."""
     names = {}
-    shuffling, splits = [block for block in displays() if "def " in block]
+    shuffling, splits, mixing = [block for block in displays() if "def " in block]
     assert len([line for line in shuffling.splitlines() if line.strip()]) <= 130
     assert len([line for line in splits.splitlines() if line.strip()]) <= 60
     exec(shuffling, names)
     exec(splits, names)
+    exec(mixing, names)
     return names
 
 
@@ -300,6 +301,11 @@ def test_the_views_of_the_page_can_be_used(batchfs, tmp_path):
             others = [f"--store={name}={tmp_path / name}" for name in sources if name != "era5"]
             plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", *others, "--view", tmp_path / "view.json", "--json"))
             assert plan["samples"] == 7  # the first has no rain before it
+            continue
+        if "mix" in view:
+            words = [tmp_path / "era5", f"--store=sst={tmp_path / 'sst'}", "--view", tmp_path / "view.json"]
+            plan = json.loads(batchfs.bytes("plan", *words, "--json"))
+            assert (plan["samples"], plan["batches"]) == (8 + 2, 100)
             continue
         store = tmp_path / ("ocean" if "xbatcher" in view else "weather")
         # A short store: the batch of the page may be larger than all samples.

@@ -52,6 +52,10 @@ class GroupDatasets {
   };
   Chosen choose(const std::string& json, const std::string& where);
 
+  /// Those of a store of --store NAME=URL; of an empty name this. Throws not_found with `path`, the
+  /// place in the view that names it.
+  GroupDatasets& of_store(const std::string& name, const std::string& path);
+
  private:
   Chosen choose(const Json& view, const std::string& where);
   /// Of a view with "sources": those that it names, joined.

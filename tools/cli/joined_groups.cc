@@ -25,21 +25,24 @@ void collect(const Json& json, std::set<std::string>& texts) {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> GroupDatasets::of_source(const SourceSpec& source, const Json& view,
-                                                        const std::string& where) {
-  if (source.store.empty()) return choose(view, where).dataset;
-  const auto opened = opened_.others.find(source.store);
+GroupDatasets& GroupDatasets::of_store(const std::string& name, const std::string& path) {
+  if (name.empty()) return *this;
+  const auto opened = opened_.others.find(name);
   if (opened == opened_.others.end()) {
     std::vector<std::string> names;
-    for (const auto& [name, other] : opened_.others) names.push_back(name);
-    throw Error(
-        ErrorCode::not_found,
-        fmt::format("{}.store: no store '{}' is given{}; add --store {}=URL to the command",
-                    source.path, source.store, did_you_mean(source.store, names), source.store));
+    for (const auto& [other, store] : opened_.others) names.push_back(other);
+    throw Error(ErrorCode::not_found,
+                fmt::format("{}.store: no store '{}' is given{}; add --store {}=URL to the command",
+                            path, name, did_you_mean(name, names), name));
   }
-  std::unique_ptr<GroupDatasets>& datasets = others_[source.store];
+  std::unique_ptr<GroupDatasets>& datasets = others_[name];
   if (datasets == nullptr) datasets = std::make_unique<GroupDatasets>(*opened->second);
-  return datasets->choose(view, where).dataset;
+  return *datasets;
+}
+
+std::shared_ptr<const Dataset> GroupDatasets::of_source(const SourceSpec& source, const Json& view,
+                                                        const std::string& where) {
+  return of_store(source.store, source.path).choose(view, where).dataset;
 }
 
 std::shared_ptr<const Dataset> GroupDatasets::joined(const Json& view) {

@@ -22,6 +22,14 @@ std::string key_of(const View& view, const OpenedStore& opened) {
   return sample_key(*opened.store, opened.snapshot_id(), view);
 }
 
+/// A view of a mixture may be of another store than the command's.
+std::string key_of_component(const View& view, const OpenedStore& opened) {
+  const auto& variables = view.variables();
+  return variables.empty()
+             ? key_of(view, opened)
+             : sample_key(variables.front()->array->store(), opened.snapshot_id(), view);
+}
+
 /// Null when they are not in the cache.
 std::shared_ptr<const View> cached(const View& view, const SampleCache& cache,
                                    const std::string& key) {
@@ -29,20 +37,9 @@ std::shared_ptr<const View> cached(const View& view, const SampleCache& cache,
   return index != nullptr ? view.with_samples(index) : nullptr;
 }
 
-}  // namespace
-
-std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view,
-                                          const OpenedStore& opened, const StoreOptions& options) {
-  return view->needs_scan() ? cached(*view, cache_of(options), key_of(*view, opened)) : view;
-}
-
-std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view,
-                                         const OpenedStore& opened, const StoreOptions& options,
-                                         Engine& engine, Log& log) {
-  if (!view->needs_scan()) return view;
-  const SampleCache cache = cache_of(options);
-  const std::string key =
-      key_of(*view, opened);  // of the store before the scan: what changes meanwhile is noticed
+/// Of one view. `key` is that of the store before the scan: what changes meanwhile is noticed.
+std::shared_ptr<const View> scanned(const std::shared_ptr<const View>& view, const std::string& key,
+                                    const SampleCache& cache, Engine& engine, Log& log) {
   if (const auto known = cached(*view, cache, key)) return known;
   std::shared_ptr<const SampleIndex> index;
   {
@@ -62,6 +59,34 @@ std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view
         error.what());
   }
   return view->with_samples(index);
+}
+
+}  // namespace
+
+std::shared_ptr<const View> known_samples(const std::shared_ptr<const View>& view,
+                                          const OpenedStore& opened, const StoreOptions& options) {
+  if (!view->needs_scan()) return view;
+  std::vector<std::shared_ptr<const View>> components = view->components();
+  if (components.empty()) return cached(*view, cache_of(options), key_of(*view, opened));
+  for (auto& component : components) {
+    if (!component->needs_scan()) continue;
+    component = cached(*component, cache_of(options), key_of_component(*component, opened));
+    if (component == nullptr) return nullptr;
+  }
+  return view->with_components(std::move(components));
+}
+
+std::shared_ptr<const View> find_samples(const std::shared_ptr<const View>& view,
+                                         const OpenedStore& opened, const StoreOptions& options,
+                                         Engine& engine, Log& log) {
+  if (!view->needs_scan()) return view;
+  const SampleCache cache = cache_of(options);
+  std::vector<std::shared_ptr<const View>> components = view->components();
+  if (components.empty()) return scanned(view, key_of(*view, opened), cache, engine, log);
+  for (auto& component : components)
+    if (component->needs_scan())
+      component = scanned(component, key_of_component(*component, opened), cache, engine, log);
+  return view->with_components(std::move(components));
 }
 
 }  // namespace batchfs

@@ -3,6 +3,11 @@
 #include <filesystem>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "engine/base/strings.h"
+#include "engine/view/mix/mixed_view.h"
+
 namespace batchfs {
 
 namespace {
@@ -32,16 +37,60 @@ struct ViewSource {
   std::optional<std::int64_t> level;
   ReadFile read_file;  // of the files that it names
   FilePath file_path;
+  std::optional<MixSpec> mix;     // of a mixture
+  std::vector<ViewSource> mixed;  // its views
 };
+
+/// The text of a view that a mixture of this text names or holds.
+ViewText text_of(const MixComponent& component, const ViewText& mixture,
+                 const CheckFile& check_file) {
+  ViewText text;
+  if (component.file.empty()) {
+    text = {component.view.dump(-1, ' ', false, Json::error_handler_t::replace), component.name,
+            mixture.folder, mixture.where + ", " + component.path + ".view"};
+  } else {
+    const std::filesystem::path file = mixture.folder / component.file;
+    if (check_file) check_file(file);
+    try {
+      text = read_view_text(file);
+    } catch (Error& error) {
+      throw Error(error.code(), fmt::format("{}: {}", component.path, error.why()), error.where());
+    }
+  }
+  if (is_mixture(text.json, text.where))
+    throw Error(
+        ErrorCode::not_supported,
+        fmt::format("{}: it is a mixture itself; name the views that it mixes", component.path),
+        mixture.where);
+  return text;
+}
+
+ViewSource source_of(GroupDatasets& datasets, ViewText text, const CheckFile& check_file) {
+  auto [dataset, level] = datasets.choose(text.json, text.where);
+  ReadFile read_file = reader_of(text.folder, check_file);
+  FilePath file_path = places_in(text.folder, check_file);
+  return {std::move(text),
+          std::move(dataset),
+          level,
+          std::move(read_file),
+          std::move(file_path),
+          {},
+          {}};
+}
 
 ViewSource read_view(GroupDatasets& datasets, const std::string& file,
                      const CheckFile& check_file = {},
                      const std::optional<StandardInput>& input = {}) {
   ViewText text = read_view_text(file, input);
-  auto [dataset, level] = datasets.choose(text.json, text.where);
-  ReadFile read_file = reader_of(text.folder, check_file);
-  FilePath file_path = places_in(text.folder, check_file);
-  return {std::move(text), std::move(dataset), level, std::move(read_file), std::move(file_path)};
+  if (!is_mixture(text.json, text.where)) return source_of(datasets, std::move(text), check_file);
+  ViewSource source;
+  source.mix = parse_mix_spec(text.json, text.name, text.where);
+  for (const MixComponent& component : source.mix->components)
+    source.mixed.push_back(source_of(datasets.of_store(component.store, component.path),
+                                     text_of(component, text, check_file), check_file));
+  source.dataset = source.mixed.front().dataset;
+  source.text = std::move(text);
+  return source;
 }
 
 std::shared_ptr<const View> parse(const ViewSource& source, ViewOptions options) {
@@ -52,7 +101,47 @@ std::shared_ptr<const View> parse(const ViewSource& source, ViewOptions options)
                      options);
 }
 
+std::shared_ptr<const View> parse_mixture(const ViewSource& source, const ViewOptions& options) {
+  const MixSpec& mix = *source.mix;
+  if (options.as_decoded) {
+    std::vector<std::string> files;
+    for (const MixComponent& component : mix.components)
+      files.push_back(component.file.empty() ? component.name : component.file);
+    throw Error(ErrorCode::not_supported,
+                "a mixture has no values of its own; name one of its views: " + join(files, ", "),
+                source.text.where);
+  }
+  if (options.part)
+    throw Error(ErrorCode::invalid_argument,
+                "--part: a mixture is not split; write the \"part\" of each view in \"mix\"",
+                source.text.where);
+  std::vector<std::shared_ptr<const View>> views;
+  for (std::size_t i = 0; i < mix.components.size(); ++i) {
+    const MixComponent& component = mix.components[i];
+    const ViewText& text = source.mixed[i].text;
+    if (!component.part && !split_names(text.json, text.where).empty())
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: the view has a \"split\": write \"part\": \"{}\"",
+                              component.path, split_names(text.json, text.where).front()),
+                  source.text.where);
+    views.push_back(
+        parse(source.mixed[i],
+              {.part = component.part, .mixed = MixedIn{mix.view.batch_size, mix.view.formats}}));
+  }
+  try {
+    return make_mixed_view(mix, std::move(views));
+  } catch (Error& error) {
+    throw error.at(source.text.where);
+  }
+}
+
+/// The one view of a source, or the part of it that the options name.
+std::shared_ptr<const View> parse_one(const ViewSource& source, const ViewOptions& options) {
+  return source.mix ? parse_mixture(source, options) : parse(source, options);
+}
+
 std::vector<std::shared_ptr<const View>> parse_parts(const ViewSource& source) {
+  if (source.mix) return {parse_mixture(source, {})};
   const std::vector<std::string> parts = split_names(source.text.json, source.text.where);
   if (parts.empty()) return {parse(source, {})};
   std::vector<std::shared_ptr<const View>> views;
@@ -79,7 +168,7 @@ OpenedView open_view(const StoreOptions& store, const std::string& file,
   OpenedView result;
   result.opened = open_zarr(store);
   GroupDatasets datasets(result.opened);
-  result.view = parse(read_view(datasets, file), options);
+  result.view = parse_one(read_view(datasets, file), options);
   result.dataset = result.view->dataset();
   return result;
 }
@@ -92,7 +181,7 @@ OpenedViews open_parts(const StoreOptions& store, const std::string& file,
   const ViewSource source = read_view(datasets, file);
   result.dataset = source.dataset;
   if (part)
-    result.views.push_back(parse(source, {.part = part}));
+    result.views.push_back(parse_one(source, {.part = part}));
   else
     result.views = parse_parts(source);
   return result;

@@ -20,6 +20,20 @@ std::string_view view_schema() {
       "propertyNames": {"$ref": "#/$defs/source_name"},
       "additionalProperties": {"$ref": "#/$defs/source"}
     },
+    "mix": {
+      "description": "The views that a mixture mixes, by name",
+      "type": "object",
+      "minProperties": 1,
+      "maxProperties": 256,
+      "propertyNames": {"$ref": "#/$defs/source_name"},
+      "additionalProperties": {"anyOf": [{"$ref": "#/$defs/view_file"}, {"$ref": "#/$defs/component"}]}
+    },
+    "temperature": {"type": "number", "exclusiveMinimum": 0, "description": "Shares of a mixture are in the proportion of the 1 / T-th powers of those by weight"},
+    "start": {
+      "description": "How many samples of each view of a mixture were read before",
+      "type": "object",
+      "additionalProperties": {"type": "integer", "minimum": 0, "maximum": 1152921504606846976}
+    },
     "level": {
       "description": "The level of an OME-Zarr image: its number, or the one nearest to a resolution",
       "anyOf": [{"type": "integer", "minimum": 0, "maximum": 1048576}, {"$ref": "#/$defs/level"}]
@@ -51,7 +65,9 @@ std::string_view view_schema() {
           "type": "object",
           "properties": {
             "size": {"$ref": "#/$defs/batch_size"},
-            "remainder": {"enum": ["keep", "drop", "pad"], "description": "A last batch that is not full"}
+            "remainder": {"enum": ["keep", "drop", "pad"], "description": "A last batch that is not full"},
+            "mixing": {"enum": ["sample", "stratified", "batch"], "description": "Which samples of a mixture are in one batch"},
+            "block": {"type": "integer", "minimum": 1, "maximum": 16777216, "description": "Positions of a mixture that have exact quotas"}
           },
           "additionalProperties": false
         }
@@ -289,12 +305,43 @@ std::string_view view_schema() {
     }
   },
   "additionalProperties": false,
-  "dependentSchemas": {"sources": {"properties": {"group": false, "level": false, "xbatcher": false}}},
+  "dependentSchemas": {
+    "sources": {"properties": {"group": false, "level": false, "xbatcher": false}},
+    "mix": {
+      "properties": {
+        "group": false, "level": false, "sources": false, "variables": false, "select": false, "window": false, "tensors": false,
+        "dtype": false, "normalize": false, "missing": false, "samples": false, "reserve": false, "xbatcher": false, "split": false,
+        "order": {"type": "object", "propertyNames": {"const": "seed"}}
+      }
+    }
+  },
+  "dependentRequired": {"temperature": ["mix"], "start": ["mix"]},
   "oneOf": [
-    {"required": ["window"]},
-    {"required": ["xbatcher"], "properties": {"batch": false, "tensors": false, "split": false}}
+    {"required": ["window"], "properties": {"batch": {"$ref": "#/$defs/unmixed"}}},
+    {"required": ["xbatcher"], "properties": {"batch": false, "tensors": false, "split": false}},
+    {"required": ["mix"]}
   ],
   "$defs": {
+    "unmixed": {"not": {"type": "object", "anyOf": [{"required": ["mixing"]}, {"required": ["block"]}]}},
+    "view_file": {"type": "string", "minLength": 1, "not": {"const": "-"}, "description": "The view's file, relative to the mixture's"},
+    "share": {"type": "number", "minimum": 0},
+    "component": {
+      "type": "object",
+      "required": ["view"],
+      "properties": {
+        "view": {"anyOf": [{"$ref": "#/$defs/view_file"}, {"allOf": [{"$ref": "#"}, {"not": {"required": ["mix"]}}]}]},
+        "part": {"type": "string", "description": "The part of a view with \"split\""},
+        "store": {"$ref": "#/$defs/source_name", "description": "The NAME of --store NAME=URL; else the command's own store"},
+        "weight": {"$ref": "#/$defs/share", "description": "Its share is this, divided by the sum of all weights"},
+        "repeat": {"$ref": "#/$defs/share", "description": "Times its own samples, an epoch"},
+        "samples": {"type": "integer", "minimum": 0, "maximum": 1152921504606846976, "description": "Samples of an epoch"}
+      },
+      "additionalProperties": false,
+      "dependentSchemas": {
+        "weight": {"properties": {"repeat": false, "samples": false}},
+        "repeat": {"properties": {"samples": false}}
+      }
+    },
     "source_name": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_.-]+$", "not": {"enum": [".", ".."]}},
     "source": {
       "type": "object",

@@ -248,7 +248,16 @@ std::shared_ptr<const View> view_to_plan(const std::shared_ptr<const View>& view
                                          const OpenedStore& opened, const StoreOptions& options,
                                          std::optional<ScanCost>& scan) {
   if (const auto known = known_samples(view, opened, options)) return known;
-  const ScanCost cost = scan_cost(*view);
+  ScanCost cost;
+  if (const auto components = view->components(); components.empty())
+    cost = scan_cost(*view);
+  else
+    for (const auto& component : components) {
+      if (!component->needs_scan()) continue;
+      const ScanCost own = scan_cost(*component);
+      cost.chunks += own.chunks;
+      cost.decoded_bytes += own.decoded_bytes;
+    }
   if (cost.decoded_bytes <= kCheapScanBytes && cost.chunks <= kCheapScanChunks) {
     Log log;
     Engine engine({.threads = options.threads, .memory = options.memory, .prefetch = false}, log);

@@ -110,7 +110,9 @@ bool reuses_chunks_that_fit(const View& view, std::int64_t epoch, const Assembly
              static_cast<double>(array.grid().chunk_count());
   if (all > static_cast<double>(memory)) return false;
   if (epoch + 1 < view.epochs()) return true;
-  if (view.order() == nullptr || view.order()->shuffle == Order::Shuffle::none) return false;
+  const bool in_order = view.order() == nullptr ? view.components().empty()
+                                                : view.order()->shuffle == Order::Shuffle::none;
+  if (in_order) return false;
   double taken = 0;
   for (const Assembly::Use& use : assembly.uses)
     for (const Assembly::Part& part : assembly.parts_of(use))

@@ -74,6 +74,16 @@ void MadeChannels::add_converter(std::uint32_t tensor, std::uint32_t number, con
       std::make_shared<const Converter>(variable.cf, type, std::move(finish));
 }
 
+std::uint32_t MadeChannels::append(const MadeChannels& other) {
+  const auto first = static_cast<std::uint32_t>(channels_.size());
+  channels_.insert(channels_.end(), other.channels_.begin(), other.channels_.end());
+  for (const auto& [use, converter] : other.converters_)
+    converters_.emplace(std::pair(use.first, first + use.second), converter);
+  for (const auto& [number, normalization] : other.normalizations_)
+    normalizations_.emplace(first + number, normalization);
+  return first;
+}
+
 std::vector<std::string> MadeChannels::normalized() const {
   std::vector<std::string> names;
   for (const auto& [number, normalization] : normalizations_)

@@ -40,6 +40,9 @@ class MadeChannels {
   std::shared_ptr<const Converter> converter(std::uint32_t tensor, std::uint32_t number) const {
     return converters_.at({tensor, number});
   }
+  /// Adds the channels of another view, with the converters that they have there. Gives the number
+  /// of the first.
+  std::uint32_t append(const MadeChannels& other);
   /// Names of channels that are normalized.
   std::vector<std::string> normalized() const;
 

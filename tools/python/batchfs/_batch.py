@@ -11,6 +11,7 @@ import numpy as np
 from . import _core
 from ._copied import CopiedBatch, CopiedTensor
 from ._labels import Labels
+from ._mixture import components_of
 from ._scales import denormalized
 from ._xarray import dataset_of
 
@@ -236,6 +237,11 @@ class Batch:
         Of a view with "xbatcher" the number of xbatcher's batch.
         """
         return self._labels.index
+
+    @property
+    def component(self) -> np.ndarray:
+        """Of a mixture, the name of each sample's view, in the order of the rows. Raises InvalidArgument of other views."""
+        return components_of(self._labels.schema, self._labels.index)
 
     @property
     def labels(self) -> dict[str, np.ndarray]:

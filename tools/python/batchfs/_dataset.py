@@ -14,6 +14,7 @@ from ._batch import Batch
 from ._device import device_of
 from ._errors import Error, InvalidArgument
 from ._labels import Labels, ViewInfo
+from ._mixture import is_continued, read_until, schedule_of
 from ._program import named_stores, shown_store
 from ._server import Server, is_store
 
@@ -217,9 +218,17 @@ class Dataset:
 
         All ranks are taken to have read as many batches as this one (as they have between two training steps), so
         the state is the same on every rank, and any rank's will do. A batch counts as read once it was given out.
+
+        Of a mixture, "components" says how many samples of each view come before the running block (with "mixing"
+        "batch": how many batches).
         """
-        return {"version": 1, "view": self.name, "epoch": self._epoch, "batch_size": self._schema["batch_size"],
-                "batches_done": min(self._done + self._taken(), self._schema["batches"])}
+        state: dict[str, Any] = {
+            "version": 1, "view": self.name, "epoch": self._epoch, "batch_size": self._schema["batch_size"],
+            "batches_done": min(self._done + self._taken(), self._schema["batches"])}
+        if "components" in self._schema:
+            state["components"] = read_until(self._schema, self._epoch, state["batches_done"])
+            state["schedule"] = schedule_of(self._schema)
+        return state
 
     def _taken(self) -> int:
         """Global batches that were read in the running pass, over all ranks and workers."""
@@ -233,9 +242,15 @@ class Dataset:
         view's "remainder" is "drop" or "pad", by the rule that it has for whole epochs. Epochs after it are split
         as ever. Without lanes the order of samples does not depend on the batch size, so that may differ too, if what
         was read is a whole number of the new batches.
+
+        A mixture of the same views with other weights continues where the state was taken, at the beginning of the block
+        that was running, if it has the state's "components" as its "start": it begins with epoch 0.
         """
         if state.get("version") != 1 or state.get("view") != self.name:
             raise InvalidArgument(f"not a state of the view '{self.name}'")
+        if "components" in self._schema and is_continued(self._schema, state):
+            self.set_epoch(0)
+            return
         done = state["batches_done"]
         if state["batch_size"] != self._schema["batch_size"]:
             if self._view.get("order", {}).get("lanes", 1) > 1:

@@ -27,6 +27,8 @@ def scale_of(labels: Labels, tensor: str) -> Scale | None:
     """None where nothing of the tensor is normalized."""
     info = labels.info
     assert info is not None
+    if any("normalize" in component["view"] for component in info.view.get("mix", {}).values()):
+        raise NotSupported("the views of a mixture have numbers of their own: denormalize the batches of one view")
     normalize = info.view.get("normalize")
     entry = info.tensors[tensor]
     if normalize is None:

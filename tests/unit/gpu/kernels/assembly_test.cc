@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/pipeline/engine.h"
+#include "engine/view/mix/mixed_view.h"
 #include "gpu/program/assembly_plan.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 #include "tests/unit/engine/pipeline/raw_format.h"
@@ -120,10 +121,10 @@ std::string hex(const std::byte* at, std::size_t size) {
 
 /// Compares the view's first batch, its last, and some between; how many those are. What differs
 /// from one batch to the next of a view is where its windows lie.
-int compare(const MemoryData& data, const std::string& json, const ViewOptions& options = {}) {
+int compare(const MemoryData& data, const std::shared_ptr<const View>& view,
+            const std::string& json) {
   Log log;
   Engine engine({.threads = 1, .memory = 64 << 20, .prefetch = false}, log);
-  const auto view = View::parse(data.dataset(), json, "v", "test", options);
   const AssemblyTables tables(*view);
   constexpr std::int64_t kMaxChecked = 12;
   const std::int64_t last = view->batches() - 1, count = std::min(view->batches(), kMaxChecked);
@@ -144,6 +145,10 @@ int compare(const MemoryData& data, const std::string& json, const ViewOptions& 
     }
   }
   return static_cast<int>(count);
+}
+
+int compare(const MemoryData& data, const std::string& json, const ViewOptions& options = {}) {
+  return compare(data, View::parse(data.dataset(), json, "v", "test", options), json);
 }
 
 const char* const kTypes[] = {"|i1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "|u1", "<u2",
@@ -217,6 +222,32 @@ TEST(Assembly, RandomViewsGiveTheEnginesBytes) {
     }
   }
   EXPECT_GT(batches, 1000);
+}
+
+TEST(Assembly, MixturesAreTheEngines) {
+  std::mt19937 random(5);
+  RandomData made(random);
+  for (const char* name : {"a", "b"})
+    made.add(name, "<i2", {"time", "y"}, {23, 9}, {5, 4}, {{"scale_factor", 0.01}}, nullptr);
+  const auto dataset = made.data.dataset();
+  for (const char* mixing : {"sample", "stratified", "batch"}) {
+    const MixSpec spec =
+        parse_mix_spec(fmt::format(R"({{"mix": {{"one": {{"view": "1"}}, "two": {{"view": "2"}}}},
+                        "batch": {{"size": 6, "mixing": "{}"}}, "formats": ["safetensors"]}})",
+                                   mixing),
+                       "m", "f");
+    const ViewOptions options{.mixed = MixedIn{spec.view.batch_size, spec.view.formats}};
+    const std::string one =
+        R"({"window": {"time": 2, "y": {"size": 3, "edge": "pad"}}, "dtype": "bfloat16",
+                                "tensors": {"x": {"variables": ["a", "b"], "stack": "c"}})";
+    const auto view = make_mixed_view(
+        spec,
+        {View::parse(dataset, one + R"(, "order": {"shuffle": "global"}})", "1", "1", options),
+         View::parse(dataset, one + R"(, "normalize": {"method": "zscore", "statistics": {
+                               "a": {"mean": 0.5, "std": 1.7}, "b": {"mean": -3, "std": 0.1}}}})",
+                     "2", "2", options)});
+    EXPECT_GT(compare(made.data, view, mixing), 5);
+  }
 }
 
 TEST(Assembly, LabelsOfListedSamplesAreTheEngines) {

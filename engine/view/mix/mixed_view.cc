@@ -1,0 +1,400 @@
+#include "engine/view/mix/mixed_view.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/dataset/labels.h"
+#include "engine/view/batch_coordinates.h"
+#include "engine/view/mix/mix_counts.h"
+#include "engine/view/mix/mixed_tensors.h"
+
+namespace batchfs {
+
+/// A sample's number is its number in its component, counted on from those of the components
+/// before.
+class MixedView final : public View {
+ public:
+  MixedView(MixSpec spec, std::vector<std::shared_ptr<const View>> views)
+      : View(views[0]->dataset(), spec.view),
+        mix_(std::move(spec)),
+        views_(std::move(views)),
+        schedule_(schedule_of(mix_, epochs_of(views_))) {
+    std::vector<std::string> names;
+    for (const MixComponent& component : mix_.components) names.push_back(component.name);
+    check_mixed_tensors(views_, names);
+    first_samples_ = {0};
+    for (const auto& view : views_) {
+      if (view->samples() > (INT64_C(1) << 60) - first_samples_.back())
+        throw Error(ErrorCode::not_supported, "the mixture has more than 2^60 samples");
+      first_samples_.push_back(first_samples_.back() + view->samples());
+    }
+    window_dims_ = views_[0]->window_dims_;
+    MixedWindows windows = mix_windows(views_, names);
+    for (std::size_t w = 0; w < window_dims_.size(); ++w)
+      selected_.insert_or_assign(window_dims_[w].name, windows.selected[w]);
+    first_positions_ = std::move(windows.first);
+    coordinates_ = std::move(windows.coordinates);
+    warnings_ = std::move(windows.warnings);
+    take_tensors();
+    for (const auto& view : views_) take_channels(*view);
+    if (batches() == 0)
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format(
+              "batch.remainder: \"drop\" leaves no batch: an epoch has {} samples, a batch has {}",
+              epoch_samples(), spec_.batch_size));
+  }
+
+  std::int64_t samples() const override { return first_samples_.back(); }
+  std::int64_t epoch_samples() const override {
+    return by_batch() ? schedule_.positions() * spec_.batch_size : schedule_.positions();
+  }
+  std::int64_t batch_size() const override { return spec_.batch_size; }
+  std::int64_t batches() const override {
+    if (by_batch()) return schedule_.positions();
+    return epoch_samples() / spec_.batch_size +
+           (spec_.remainder != ViewSpec::Remainder::drop && epoch_samples() % spec_.batch_size != 0
+                ? 1
+                : 0);
+  }
+
+  std::int64_t windows() const override {
+    std::int64_t sum = 0;
+    for (const auto& view : views_)
+      if (__builtin_add_overflow(sum, view->windows(), &sum)) return INT64_MAX;
+    return sum;
+  }
+
+  Dropped dropped() const override {
+    Dropped all;
+    for (const auto& view : views_)
+      for (const auto& [restriction, count] : view->dropped()) {
+        const auto same = [&name = restriction](const auto& each) { return each.first == name; };
+        const auto known = std::find_if(all.begin(), all.end(), same);
+        if (known == all.end())
+          all.emplace_back(restriction, count);
+        else
+          known->second += count;
+      }
+    return all;
+  }
+
+  std::vector<std::string> warnings() const override {
+    std::vector<std::string> lines = warnings_;
+    for (std::size_t c = 0; c < views_.size(); ++c)
+      for (const std::string& line : views_[c]->warnings())
+        lines.push_back(mix_.components[c].name + ": " + line);
+    return lines;
+  }
+
+  bool needs_scan() const override {
+    return std::any_of(views_.begin(), views_.end(),
+                       [](const auto& view) { return view->needs_scan(); });
+  }
+
+  /// Null stands for every window being a sample, as for estimates: indices are the components'.
+  std::shared_ptr<const View> with_samples(
+      std::shared_ptr<const SampleIndex> index) const override {
+    if (index != nullptr)
+      throw Error(ErrorCode::internal, "a mixture has the samples of its components");
+    std::vector<std::shared_ptr<const View>> views;
+    for (const auto& view : views_)
+      views.push_back(view->needs_scan() ? view->with_samples(nullptr) : view);
+    return with_components(std::move(views));
+  }
+
+  std::vector<std::shared_ptr<const View>> components() const override { return views_; }
+
+  std::shared_ptr<const View> with_components(
+      std::vector<std::shared_ptr<const View>> components) const override {
+    return std::make_shared<MixedView>(mix_, std::move(components));
+  }
+
+  std::vector<Dims> shapes(std::int64_t batch) const override {
+    std::vector<Dims> result;
+    for (const TensorSpec& tensor : tensors_) {
+      result.push_back(tensor.shape);
+      result.back()[0] = rows_in(batch);
+    }
+    return result;
+  }
+
+  std::vector<std::int64_t> batch_samples(std::int64_t epoch, std::int64_t batch) const override {
+    std::vector<std::int64_t> numbers;
+    for (const Sample& sample : samples_of(epoch, batch))
+      numbers.push_back(first_samples_[sample.component] + sample.number);
+    return numbers;
+  }
+
+  BatchPlan plan(std::int64_t epoch, std::int64_t batch) const override {
+    const std::vector<Sample> samples = samples_of(epoch, batch);
+    BatchPlan plan;
+    plan.shapes = shapes(batch);
+    for (const Sample& sample : samples)
+      plan.samples.push_back(first_samples_[sample.component] + sample.number);
+    std::vector<std::int64_t> numbers, places;
+    for (std::size_t c = 0; c < views_.size(); ++c) {
+      numbers.clear(), places.clear();
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        if (samples[i].component != c) continue;
+        numbers.push_back(samples[i].number);
+        places.push_back(static_cast<std::int64_t>(i));
+      }
+      if (!numbers.empty()) add(views_[c]->plan_samples(numbers, places), c, plan);
+    }
+    return plan;
+  }
+
+  std::vector<Coordinate> batch_coordinates(std::int64_t epoch, std::int64_t batch) const override {
+    return coordinates_of_batch(*this, epoch, batch);
+  }
+
+  Json schema() const override {
+    Json schema = View::schema();
+    if (epoch_samples() != samples()) schema["epoch_samples"] = epoch_samples();
+    schema["mixing"] = mixing_name(mix_.mixing);
+    schema["block"] = schedule_.block();
+    schema["period"] = schedule_.counts().period;
+    Json components = Json::array();
+    for (std::size_t c = 0; c < views_.size(); ++c)
+      components.push_back({{"name", mix_.components[c].name},
+                            {"first", first_samples_[c]},
+                            {"samples", views_[c]->samples()},
+                            {"rate", schedule_.counts().rates[c]},
+                            {"per_epoch", schedule_.counts().per_epoch[c]},
+                            {"start", mix_.components[c].start}});
+    schema["components"] = std::move(components);
+    return schema;
+  }
+
+  Json resolved() const override {
+    Json view = spec_.document;
+    view["name"] = spec_.name;
+    for (std::size_t c = 0; c < views_.size(); ++c) {
+      const MixComponent& component = mix_.components[c];
+      Json& own = view["mix"][component.name];
+      if (!own.is_object()) own = Json::object();
+      own["view"] = views_[c]->resolved();
+      for (const char* key : {"batch", "formats", "epochs"})  // the mixture's
+        own["view"].erase(key);
+      if (views_[c]->spec_.epoch_samples)
+        own["view"]["epochs"] = {{"samples", *views_[c]->spec_.epoch_samples}};
+    }
+    view["temperature"] = mix_.temperature;
+    view["batch"] = {{"size", spec_.batch_size},
+                     {"remainder", remainder_name(spec_.remainder)},
+                     {"mixing", mixing_name(mix_.mixing)}};
+    if (mix_.mixing != MixSpec::Mixing::stratified) view["batch"]["block"] = schedule_.block();
+    view["order"] = {{"seed", spec_.order.seed}};
+    view["epochs"] = {{"count", spec_.epochs}, {"samples", epoch_samples()}};
+    view["formats"] = spec_.formats;
+    return view;
+  }
+
+  Json provenance(std::int64_t epoch, std::int64_t batch) const override {
+    Json names = Json::array(), numbers = Json::array(), windows = Json::array(),
+         starts = Json::array(), coordinates = Json::object();
+    const std::vector<Sample> samples = samples_of(epoch, batch);
+    for (const Sample& sample : samples) {
+      const View& view = *views_[sample.component];
+      names.push_back(mix_.components[sample.component].name);
+      numbers.push_back(sample.number);
+      Dims own(window_dims_.size());
+      view.starts_of(sample.number, own.begin());
+      windows.push_back(view.window_json(own));
+      for (std::size_t w = 0; w < window_dims_.size(); ++w)
+        if (index_coordinate(window_dims_[w].name) != nullptr)
+          coordinates[window_dims_[w].name].push_back(
+              label_json(view.index_coordinate(window_dims_[w].name)->values, own[w]));
+    }
+    for (const Dims& each : window_starts(epoch, batch))
+      starts.push_back(std::vector<std::int64_t>(each.begin(), each.end()));
+    Json chunks = Json::array();
+    const BatchPlan of_batch = plan(epoch, batch);
+    for (const ChunkUse& use : of_batch.chunks) {
+      const auto c =
+          static_cast<std::size_t>(std::upper_bound(firsts_.begin(), firsts_.end(), use.variable,
+                                                    [](std::uint32_t number, const Firsts& each) {
+                                                      return number < each.variable;
+                                                    }) -
+                                   firsts_.begin() - 1);
+      const Array& array = *variables_[use.variable]->array;
+      const std::string& store = mix_.components[c].store;
+      chunks.push_back((store.empty() ? "" : store + ":") +
+                       views_[c]->source_prefix(variables_[use.variable]->name) +
+                       array.chunk_name(array.grid().chunk(use.chunk)));
+    }
+    return {{"view", spec_.name},
+            {"epoch", epoch},
+            {"batch", batch},
+            {"samples", of_batch.samples},
+            {"components", std::move(names)},
+            {"component_samples", std::move(numbers)},
+            {"windows", std::move(windows)},
+            {"starts", std::move(starts)},
+            {"coordinates", std::move(coordinates)},
+            {"chunks", std::move(chunks)}};
+  }
+
+ protected:
+  std::vector<Row> rows(std::int64_t epoch, std::int64_t batch) const override {
+    std::vector<Row> result;
+    for (const Sample& sample : samples_of(epoch, batch)) {
+      Row row;
+      row.starts.resize(window_dims_.size());
+      starts_of(first_samples_[sample.component] + sample.number, row.starts.begin());
+      result.push_back(std::move(row));
+    }
+    return result;
+  }
+
+  void starts_of(std::int64_t sample, std::int64_t* starts) const override {
+    const auto c = static_cast<std::size_t>(
+        std::upper_bound(first_samples_.begin(), first_samples_.end(), sample) -
+        first_samples_.begin() - 1);
+    views_[c]->starts_of(sample - first_samples_[c], starts);
+    for (std::size_t w = 0; w < window_dims_.size(); ++w) starts[w] += first_positions_[w][c];
+  }
+
+ private:
+  struct Sample {
+    std::size_t component;
+    std::int64_t number;  // in it
+  };
+
+  /// The numbers of a component's first parts among those of the mixture.
+  struct Firsts {
+    std::uint32_t variable = 0, made = 0, combination = 0;
+  };
+
+  static std::vector<std::int64_t> epochs_of(
+      const std::vector<std::shared_ptr<const View>>& views) {
+    std::vector<std::int64_t> samples;
+    for (const auto& view : views) samples.push_back(view->epoch_samples());
+    return samples;
+  }
+
+  bool by_batch() const { return mix_.mixing == MixSpec::Mixing::batch; }
+
+  std::int64_t rows_in(std::int64_t batch) const {
+    if (by_batch() || spec_.remainder == ViewSpec::Remainder::pad) return spec_.batch_size;
+    return std::max<std::int64_t>(
+        0, std::min(spec_.batch_size, epoch_samples() - batch * spec_.batch_size));
+  }
+
+  /// The sample at an ordinal of a component: its epochs follow each other.
+  Sample sample_of(std::size_t component, unsigned __int128 ordinal) const {
+    const View& view = *views_[component];
+    const auto length = static_cast<unsigned __int128>(view.epoch_samples());
+    const auto epoch = static_cast<std::int64_t>(static_cast<std::uint64_t>(ordinal / length) &
+                                                 static_cast<std::uint64_t>(INT64_MAX));
+    return {component, view.sample_at(static_cast<std::int64_t>(ordinal % length), epoch)};
+  }
+
+  std::vector<Sample> samples_of(std::int64_t epoch, std::int64_t batch) const {
+    if (needs_scan())
+      throw Error(ErrorCode::internal, "the samples of this view are not known yet");
+    std::vector<Sample> samples;
+    if (by_batch()) {
+      const MixSchedule::Place place = schedule_.places(batch, 1, epoch).front();
+      const auto size = static_cast<unsigned __int128>(spec_.batch_size);
+      for (std::int64_t i = 0; i < spec_.batch_size; ++i)
+        samples.push_back(
+            sample_of(place.component, place.ordinal * size + static_cast<unsigned __int128>(i)));
+      return samples;
+    }
+    for (const MixSchedule::Place& place :
+         schedule_.places(batch * spec_.batch_size, rows_in(batch), epoch))
+      samples.push_back(sample_of(place.component, place.ordinal));
+    return samples;
+  }
+
+  /// The tensors, of which all components have the same; values that are given with samples one
+  /// after the other.
+  void take_tensors() {
+    tensors_ = views_[0]->tensors_;
+    for (std::size_t t = 0; t < tensors_.size(); ++t) {
+      TensorSpec& tensor = tensors_[t];
+      c_strides(tensor.shape, tensor.type.itemsize);  // refuses what cannot be addressed
+      if (tensor.values == nullptr) continue;
+      auto values = std::make_shared<std::vector<std::byte>>();
+      for (const auto& view : views_) {
+        const std::vector<std::byte>& own = *view->tensors_[t].values;
+        values->insert(values->end(), own.begin(), own.end());
+      }
+      tensor.values = std::move(values);
+    }
+    placements_ = views_[0]->placements_;  // for descriptions
+    made_placements_ = views_[0]->made_placements_;
+  }
+
+  void take_channels(const View& view) {
+    const auto tensors = static_cast<std::uint32_t>(tensors_.size());
+    Firsts first;
+    first.variable = static_cast<std::uint32_t>(variables_.size());
+    first.combination = static_cast<std::uint32_t>(combinations_.size());
+    first.made = made_.append(view.made_);
+    variables_.insert(variables_.end(), view.variables_.begin(), view.variables_.end());
+    stored_.insert(stored_.end(), view.stored_.begin(), view.stored_.end());
+    for (const auto& [use, converter] : view.converters_)
+      converters_.emplace(std::pair(use.first + (use.first < tensors ? 0 : first.combination),
+                                    use.second + first.variable),
+                          converter);
+    for (const auto& [variable, normalization] : view.normalizations_)
+      normalizations_.emplace(first.variable + variable, normalization);
+    for (const Combination& combination : view.combinations_) combinations_.push_back(combination);
+    firsts_.push_back(first);
+  }
+
+  /// Adds the plan of a component's samples.
+  void add(BatchPlan&& own, std::size_t c, BatchPlan& plan) const {
+    const Firsts& first = firsts_[c];
+    const auto tensors = static_cast<std::uint32_t>(tensors_.size());
+    const auto parts = static_cast<std::uint32_t>(plan.parts.size());
+    const auto repeats = static_cast<std::int32_t>(plan.repeats.size());
+    const auto shift = [&](Part& part) {
+      if (part.tensor >= tensors) part.tensor += first.combination;
+      if (part.repeat >= 0) part.repeat += repeats;
+    };
+    for (ChunkUse use : own.chunks) {
+      use.variable += first.variable;
+      use.first_part += parts;
+      plan.chunks.push_back(use);
+    }
+    for (Part& part : own.parts) {
+      shift(part);
+      plan.parts.push_back(std::move(part));
+    }
+    plan.repeats.insert(plan.repeats.end(), own.repeats.begin(), own.repeats.end());
+    plan.paddings.insert(plan.paddings.end(), own.paddings.begin(), own.paddings.end());
+    for (GivenValue value : own.given) {
+      value.sample += first_samples_[c];
+      plan.given.push_back(value);
+    }
+    for (MadePart& made : own.made) {
+      made.channel += first.made;
+      shift(made.part);
+      plan.made.push_back(std::move(made));
+    }
+    for (CombinedPart combined : own.combined) {
+      combined.combination += first.combination;
+      plan.combined.push_back(combined);
+    }
+  }
+
+  const MixSpec mix_;
+  const std::vector<std::shared_ptr<const View>> views_;
+  const MixSchedule schedule_;
+  std::vector<std::int64_t> first_samples_;  // of each component; behind them that of all
+  std::vector<std::vector<std::int64_t>> first_positions_;  // per window dimension and component
+  std::vector<Firsts> firsts_;                              // of each component
+  std::vector<std::string> warnings_;
+};
+
+std::shared_ptr<const View> make_mixed_view(MixSpec spec,
+                                            std::vector<std::shared_ptr<const View>> views) {
+  return std::make_shared<MixedView>(std::move(spec), std::move(views));
+}
+
+}  // namespace batchfs
