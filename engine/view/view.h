@@ -165,7 +165,8 @@ class View {
   void check_tensor_name(const std::string& name, const std::string& path) const;
   /// Throws not_found with `path` and the nearest name.
   const Variable& find_variable(const std::string& name, const std::string& path) const;
-  /// The number of a variable that can be read, entering it in variables_. Throws with `path`.
+  /// The number of a variable that can be read, entering it in variables_; of a concatenated one
+  /// that of its first part, behind which the others follow. Throws with `path`.
   std::uint32_t use_variable(const std::string& name, const std::string& path);
   /// Throws where a source lacks labels along a dimension that is no window's, of which there would
   /// be no value.
@@ -194,8 +195,11 @@ class View {
   /// Throws unless "normalize" names variables of this view only.
   void check_normalized_names() const;
   void collect_coordinates();
-  /// "imerg:" for a variable of a source but the first; else empty.
-  std::string source_prefix(const std::string& variable) const;
+  /// "imerg:" for a variable of a source but the first, of one of several stores one behind the
+  /// other the store's name; else empty.
+  std::string source_prefix(const Variable& variable) const;
+  /// The variable that use_variable() gave the number for, with all its parts.
+  const Variable& whole_variable(std::uint32_t number) const;
   Json variable_json(const VariablePlacement& placement, const TensorSpec& tensor) const;
   /// Index values along a dimension after selection; an empty type when it has no coordinate.
   const Coordinate* index_coordinate(const std::string& dim) const;
@@ -208,7 +212,8 @@ class View {
   std::vector<WindowDim> window_dims_;
   std::vector<TensorSpec> tensors_;
   std::vector<const Variable*> variables_;
-  std::vector<std::unique_ptr<Variable>> settled_;  // times, as settled_decoding() has them
+  std::vector<std::unique_ptr<Variable>> settled_;  // times, as settled_decoding() has them; parts
+  std::map<std::uint32_t, std::unique_ptr<const Variable>> whole_;  // that have parts, by number
   Converters converters_;
   std::map<std::uint32_t, std::shared_ptr<const Normalization>> normalizations_;  // by variable
   std::vector<VariablePlacement> placements_;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/dataset/joined/concat_datasets.h"
 #include "engine/dataset/joined/join_sources.h"
 #include "tools/cli/groups.h"
 
@@ -27,19 +28,39 @@ void collect(const Json& json, std::set<std::string>& texts) {
 
 std::shared_ptr<const Dataset> GroupDatasets::of_source(const SourceSpec& source, const Json& view,
                                                         const std::string& where) {
-  if (source.store.empty()) return choose(view, where).dataset;
-  const auto opened = opened_.others.find(source.store);
-  if (opened == opened_.others.end()) {
-    std::vector<std::string> names;
-    for (const auto& [name, other] : opened_.others) names.push_back(name);
-    throw Error(
-        ErrorCode::not_found,
-        fmt::format("{}.store: no store '{}' is given{}; add --store {}=URL to the command",
-                    source.path, source.store, did_you_mean(source.store, names), source.store));
+  std::vector<std::string> stores = source.stores;
+  if (!source.store.empty()) {
+    const auto series = opened_.series.find(source.store);
+    stores = series != opened_.series.end() ? series->second : std::vector{source.store};
   }
-  std::unique_ptr<GroupDatasets>& datasets = others_[source.store];
-  if (datasets == nullptr) datasets = std::make_unique<GroupDatasets>(*opened->second);
-  return datasets->choose(view, where).dataset;
+  if (stores.empty()) return choose(view, where).dataset;
+  if (stores.size() == 1 && source.concat.dim)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}.concat: '{}' is one store; \"stores\" names several", source.path,
+                            stores.front()));
+  std::vector<ConcatPart> parts;
+  for (const std::string& store : stores) {
+    const auto opened = opened_.others.find(store);
+    if (opened == opened_.others.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, other] : opened_.others) names.push_back(name);
+      for (const auto& [name, members] : opened_.series) names.push_back(name);
+      throw Error(ErrorCode::not_found,
+                  fmt::format("{}.{}: no store '{}' is given{}; add --store {}=URL to the command",
+                              source.path, source.stores.empty() ? "store" : "stores", store,
+                              did_you_mean(store, names), store));
+    }
+    std::unique_ptr<GroupDatasets>& datasets = others_[store];
+    if (datasets == nullptr) datasets = std::make_unique<GroupDatasets>(*opened->second);
+    try {
+      parts.push_back({store, datasets->choose(view, where).dataset});
+    } catch (const Error& error) {
+      if (stores.size() == 1) throw;
+      throw Error(error.code(), fmt::format("{}: '{}': {}", source.path, store, error.why()),
+                  error.where());
+    }
+  }
+  return concat_datasets(parts, source.concat);
 }
 
 std::shared_ptr<const Dataset> GroupDatasets::joined(const Json& view) {
