@@ -103,6 +103,13 @@ void parse_stores(const JsonRef& json, SourceSpec& source) {
           fmt::format("{} stores; the most is {}", source.stores.size(), kMaxStores));
   }
   if (const auto concat = json.find("concat")) source.concat.dim = concat->string();
+  if (const auto prefer = json.find("prefer")) {
+    const std::string text = prefer->string();
+    if (text != "first" && text != "last")
+      throw prefer->error(fmt::format("'{}' is none of first, last{}", text,
+                                      did_you_mean(text, {"first", "last"})));
+    source.concat.prefer = text == "first" ? ConcatRule::Prefer::first : ConcatRule::Prefer::last;
+  }
 }
 
 SourceSpec parse_source(const std::string& name, const JsonRef& json) {

@@ -235,7 +235,7 @@ def test_strips_of_latitude(batchfs, tmp_path):
             "window": {"lat": {"size": 4, "stride": 3}}, "batch": 100, "order": {"shuffle": "none"}}
     stores = [f"{name}={tmp_path / name}.zarr" for name in ("north", "middle", "south")]
     got = years.tensors(view, stores=stores)
-    for name, axis in (("t2m", 1), ("lsm", 0)):
+    for name in ("t2m", "lsm"):
         expected = np.stack([whole[name].isel(lat=slice(i, i + 4)).values for i in range(0, 14, 3)])
         assert np.array_equal(got[name], expected)
     del view["sources"]["all"]["concat"]  # the one dimension that differs
@@ -260,7 +260,7 @@ def test_what_does_not_go_together(years, tmp_path):
     assert "2000-01-13T06:00:00" in line and "2001-01-15T00:00:00" in line
     later = years.data[0].assign_coords(time=years.data[0].time + np.timedelta64(6, "h"))
     write(tmp_path / "later.zarr", later)
-    assert "labels that are in two" in refused({"a": "y2000", "b": "later"})
+    assert '"prefer": "last"' in refused({"a": "y2000", "b": "later"})
     write(tmp_path / "lat.zarr", years.data[1].assign_coords(lat=LATS + 1))
     line = refused({"a": "y2000", "b": "lat"}, {"era": {"stores": ["a", "b"], "concat": "time"}})
     assert "same 'lat', but 'a' has 5 labels from 60.0 to -60.0, and 'b' has 5 labels from 61.0" in line
@@ -312,3 +312,48 @@ def test_random_parts(batchfs, tmp_path, seed):
     assert np.array_equal(got["a"], windows(whole.a.values, size, stride))
     assert np.array_equal(got["b"], windows(whole.b.values.T, size, stride).transpose(0, 2, 1))
     assert np.array_equal(got["when"].view("i8"), windows(whole.when.values, size, stride).view("i8"))
+
+
+@pytest.mark.parametrize("prefer", ["first", "last"])
+@pytest.mark.parametrize("descending", [False, True])
+def test_overlaps(batchfs, tmp_path, prefer, descending):
+    """Three stores with labels in common, out of order, one within another."""
+    times = pd.date_range("2001-01-01", periods=60, freq="6h").values.astype("M8[ns]")
+    picks = [np.arange(20, 45), np.array([0, 1, 2, 5, 6, 22, 23, 31]), np.arange(30, 60, 3)]
+    parts = []
+    for i, pick in enumerate(picks):
+        part = year(i, 2001, count=60)[["tp", "lsm"]].assign_coords(time=times).isel(time=pick)
+        part = part.isel(time=slice(None, None, -1)) if descending else part
+        parts.append(write(tmp_path / f"p{i}.zarr", part, chunks={"time": 4 + i}))
+    order = parts if prefer == "first" else parts[::-1]
+    whole = order[0].combine_first(order[1]).combine_first(order[2])
+    whole = whole.sortby("time", ascending=not descending)
+    years = Years.__new__(Years)
+    years.batchfs, years.folder = batchfs, tmp_path
+    write(tmp_path / "first.zarr", parts[0])
+    view = {"sources": {"e": {"store": "e", "concat": "time", "prefer": prefer}}, "variables": ["tp"],
+            "window": {"time": {"size": 5, "stride": 2}}, "batch": 100, "order": {"shuffle": "none"}}
+    stores = ["e=" + str(tmp_path / "p{0..2}.zarr")]
+    assert np.array_equal(years.tensors(view, stores=stores)["tp"], windows(whole.tp.values, 5, 2))
+    view["select"] = {"time": {"from": "2001-01-02", "to": "2001-01-10"}}
+    days = whole.time.values.astype("M8[D]")
+    whole = whole.isel(time=(days >= np.datetime64("2001-01-02")) & (days <= np.datetime64("2001-01-10")))
+    assert np.array_equal(years.tensors(view, stores=stores)["tp"], windows(whole.tp.values, 5, 2))
+    view["missing"] = {"nan": "skip", "at_most": 0.5}
+    assert np.array_equal(years.tensors(view, stores=stores)["tp"], windows(whole.tp.values, 5, 2))
+
+
+def test_options_of_one_store(years, tmp_path):
+    """A store whose chunks are links that lead out of it."""
+    linked = tmp_path / "linked.zarr"
+    write(linked, years.data[0][["tp"]])
+    (linked / "tp").rename(tmp_path / "away")
+    (linked / "tp").symlink_to(tmp_path / "away")
+    view = {"sources": {"e": {"store": "e"}}, "variables": ["tp"], "window": {"time": 1}, "batch": 100,
+            "order": {"shuffle": "none"}}
+    words = years.command(view, [f"e={linked}"])
+    assert "--follow-links" in years.batchfs.refusal("batch", *words, "--format", "npz")
+    data = years.batchfs.bytes("batch", *words, "--store-option", "e.follow-links", "--format", "npz")
+    with np.load(io.BytesIO(data)) as file:
+        assert np.array_equal(file["tp"][:, 0], years.data[0].tp.values)
+    assert "no store 'f' is given" in years.batchfs.refusal("batch", *words, "--store-option", "f.anon")

@@ -280,7 +280,7 @@ def test_refusals_are_one_line_that_says_what_to_do(sources):
         **({} if sources.add("half", sources.data["rain"].isel(lat=slice(0, 4))) else {}))
     assert "has no fixed length" in refused({}, tensors={
         "r": {"variables": ["rain:tp"], "offsets": {"time": ["1mo"]}}})
-    assert "are not supported yet" in refused({"rain": {"stores": ["a", "b"], "concat": "time"}})
+    assert "no store 'a' is given" in refused({"rain": {"stores": ["a", "b"], "concat": "time"}})
     assert "has no \"group\": name the \"group\" in a source" in refused({}, group="/")
     assert "tolerance" in refused({"rain": {"store": "rain", "join": {"time": {"pick": "last", "tolerance": 3}}}})
 

@@ -33,10 +33,14 @@ std::shared_ptr<const Dataset> GroupDatasets::of_source(const SourceSpec& source
     const auto series = opened_.series.find(source.store);
     stores = series != opened_.series.end() ? series->second : std::vector{source.store};
   }
-  if (stores.empty()) return choose(view, where).dataset;
-  if (stores.size() == 1 && source.concat.dim)
+  const bool concatenates = source.concat.dim || source.concat.prefer != ConcatRule::Prefer::none;
+  if (stores.empty() && concatenates)
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{}.concat: '{}' is one store; \"stores\" names several", source.path,
+                fmt::format("{}: it names no stores; \"stores\" names several", source.path));
+  if (stores.empty()) return choose(view, where).dataset;
+  if (stores.size() == 1 && concatenates)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: '{}' is one store; \"stores\" names several", source.path,
                             stores.front()));
   std::vector<ConcatPart> parts;
   for (const std::string& store : stores) {

@@ -17,7 +17,8 @@
 #include "tools/cli/consolidated_above.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/named_arrays.h"
-#include "tools/cli/named_stores.h"
+#include "tools/cli/stores/named_stores.h"
+#include "tools/cli/stores/store_settings.h"
 #include "tools/cli/repository_options.h"
 
 namespace batchfs {
@@ -71,6 +72,22 @@ void add_other_stores(CLI::App& app, StoreOptions& options) {
          "a further store, which views name in \"sources\"; may be given several times; "
          "'era=/data/y{1979..2020}.zarr' are several stores one behind the other")
       ->type_name("NAME=URL")
+      ->allow_extra_args(false)
+      ->group("Several stores");
+  const auto set = [&options](const std::vector<std::string>& given) {
+    for (const std::string& text : given) {
+      try {
+        add_store_setting(options, text);
+      } catch (const Error& error) {
+        throw CLI::ValidationError("--store-option", error.why());
+      }
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--store-option,--store_option", set,
+         "an option of one further store, as rain.anon or rain.region=eu-west-1; may be given "
+         "several times")
+      ->type_name("NAME.OPTION=VALUE")
       ->allow_extra_args(false)
       ->group("Several stores");
 }
@@ -242,8 +259,10 @@ OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& n
   other.arrays.clear();
   other.others.clear();
   other.series.clear();
+  other.settings.clear();
   other.config.icechunk = {};
   other.config.icechunk.pinned = named.pinned;
+  apply_store_settings(options, named.name, other);
   // Objects of the same name in two stores have versions of their own.
   other.config.version_space = XXH3_64bits(named.name.data(), named.name.size());
   try {
@@ -286,6 +305,7 @@ OpenedStore open_zarr(const StoreOptions& options) {
     opened.group = find_group(*opened.hierarchy, options.group, "--group " + options.group);
   find_arrays(opened, options.arrays);
   opened.series = options.series;
+  check_store_settings(options);
   for (const StoreOptions::Named& named : options.others)
     opened.others.emplace(named.name, std::make_shared<OpenedStore>(open_other(options, named)));
   return opened;

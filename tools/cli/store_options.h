@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -31,6 +32,8 @@ struct StoreOptions {
   /// Of --store NAME=URL with braces in the URL, which stands for several stores one behind the
   /// other: their names among `others`. Those of STORE, behind itself, have an empty name.
   std::map<std::string, std::vector<std::string>> series;
+  /// Of --store-option: a store or a series, and "endpoint=URL" or "anon".
+  std::vector<std::pair<std::string, std::string>> settings;
   std::uint64_t memory = 0;  // bytes; 0: half of what the machine or the container has
   int threads = 0;           // 0: one per core
   StoreConfig config;

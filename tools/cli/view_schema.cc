@@ -302,6 +302,7 @@ std::string_view view_schema() {
         "store": {"$ref": "#/$defs/source_name", "description": "The NAME of --store NAME=URL; else the command's own store"},
         "stores": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "description": "Several stores one behind the other, in place of one"},
         "concat": {"type": "string", "description": "The dimension along which they lie one behind the other"},
+        "prefer": {"enum": ["first", "last"], "description": "Which store has a label that is in several of them"},
         "group": {"type": "string", "description": "Its group; the root by default"},
         "join": {"type": "object", "description": "How its dimensions lie along those of the first source", "additionalProperties": {"$ref": "#/$defs/join"}}
       },

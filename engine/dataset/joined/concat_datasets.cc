@@ -135,7 +135,9 @@ class Concatenation {
 
   void place() {
     const auto axis = std::make_shared<ConcatAxis>();
-    if (is_labelled(dim_)) check_order();
+    axis_ = axis;
+    if (rule_.prefer != ConcatRule::Prefer::none) return merge(*axis);
+    if (is_labelled(dim_)) check_order(read_labels());
     std::int64_t length = 0;
     for (const ConcatPart& part : parts_) length += part.dataset->dim_size(dim_);
     std::int64_t begin = 0;
@@ -145,11 +147,62 @@ class Concatenation {
       begin += size;
     }
     length_ = length;
-    axis_ = axis;
   }
 
-  /// Throws unless the labels of each part lie behind those of the one before it.
-  void check_order() const {
+  /// Places each label once, in ascending or descending order, as the first part has it.
+  void merge(ConcatAxis& axis) {
+    if (!is_labelled(dim_))
+      throw failure(fmt::format("prefer: '{}' has no labels that parts could share", dim_));
+    const std::vector<JoinLabels> labels = read_labels();
+    for (std::size_t p = 0; p < labels.size(); ++p) {
+      if (const auto twice = labels[p].duplicates())
+        throw failure(fmt::format(
+            "'{}' of '{}' has the label {} twice, at positions {} and {}", dim_, parts_[p].name,
+            label_text(parts_[p].dataset->index(dim_), twice->first), twice->first, twice->second));
+      if (static_cast<std::int64_t>(labels[p].order().size()) != labels[p].size())
+        throw failure(
+            fmt::format("'{}' of '{}' has positions without a label, which \"prefer\" "
+                        "cannot sort",
+                        dim_, parts_[p].name));
+    }
+    std::vector<std::vector<std::int64_t>> places(parts_.size());
+    std::visit(
+        [&](const auto& first) {
+          using Values = std::decay_t<decltype(first)>;
+          const auto value = [&](const Place& place) -> const auto& {
+            return std::get<Values>(
+                labels[place.part].values())[static_cast<std::size_t>(place.position)];
+          };
+          std::vector<Place> all;
+          for (std::size_t p = 0; p < labels.size(); ++p)
+            for (const std::int64_t position : labels[p].order()) all.push_back({p, position});
+          std::stable_sort(all.begin(), all.end(),
+                           [&](const Place& a, const Place& b) { return value(a) < value(b); });
+          std::vector<Place> kept;
+          for (const Place& place : all) {
+            if (kept.empty() || value(kept.back()) < value(place))
+              kept.push_back(place);
+            else if (rule_.prefer == ConcatRule::Prefer::last)
+              kept.back() = place;
+          }
+          int direction = 0;
+          for (std::size_t p = 0; p < labels.size() && direction == 0; ++p)
+            direction = direction_of(labels[p]);
+          if (direction < 0) std::reverse(kept.begin(), kept.end());
+          length_ = static_cast<std::int64_t>(kept.size());
+          kept_ = std::move(kept);
+        },
+        labels.front().values());
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      std::vector<std::int64_t> positions(kept_.size(), Positions::kNone);
+      for (std::size_t i = 0; i < kept_.size(); ++i)
+        if (kept_[i].part == p) positions[i] = kept_[i].position;
+      axis.parts.push_back({parts_[p].name, Positions::list(std::move(positions))});
+    }
+  }
+
+  /// Of each part, of one kind and calendar.
+  std::vector<JoinLabels> read_labels() const {
     std::vector<JoinLabels> labels;
     for (const ConcatPart& part : parts_) {
       try {
@@ -168,6 +221,11 @@ class Concatenation {
                                   dim_, parts_.front().name, calendar_name(before.calendar()),
                                   part.name, calendar_name(own.calendar())));
     }
+    return labels;
+  }
+
+  /// Throws unless the labels of each part lie behind those of the one before it.
+  void check_order(const std::vector<JoinLabels>& labels) const {
     int direction = 0;
     for (std::size_t p = 0; p < labels.size() && direction == 0; ++p)
       direction = direction_of(labels[p]);
@@ -183,7 +241,7 @@ class Concatenation {
                           : is_before(labels[p], labels[before])))
         throw failure(fmt::format(
             "'{}' of '{}' ({}) does not lie behind '{}' ({}); give the stores in their order, "
-            "without labels that are in two of them",
+            "or say which of two equal labels holds: \"prefer\": \"last\"",
             dim_, parts_[p].name, labels[p].extent(), parts_[before].name,
             labels[before].extent()));
       before = p;
@@ -298,8 +356,13 @@ class Concatenation {
   const std::vector<ConcatPart>& parts_;
   const ConcatRule& rule_;
   const Dataset& first_;
+  struct Place {
+    std::size_t part;
+    std::int64_t position;
+  };
   std::string dim_;
   std::int64_t length_ = 0;
+  std::vector<Place> kept_;  // with "prefer", by position of the result
   std::shared_ptr<const ConcatAxis> axis_;
 };
 

@@ -15,6 +15,8 @@ namespace batchfs {
 struct ConcatRule {
   /// nullopt: the one dimension along which labels or lengths of the stores differ.
   std::optional<std::string> dim;
+  /// Of a label that several parts have. Not `none`: labels are sorted, and may be in any part.
+  enum class Prefer : std::uint8_t { none, first, last } prefer = Prefer::none;
   std::string path;  // in front of errors: "sources.era"
 };
 
@@ -25,9 +27,10 @@ struct ConcatPart {
 
 /// Variables that have the dimension are the parts one after the other, each with its own chunks,
 /// codecs, fill values, scale and offset; others are those of the first part. Variables that differ
-/// otherwise, in dimensions, decoded type or units, cannot be read and say why. The part's labels
-/// must lie behind one another, ascending or descending; gaps are allowed. Reads coordinates,
-/// blocking. Throws invalid_argument with `rule.path` in front. Precondition: there is a part.
+/// otherwise, in dimensions, decoded type or units, cannot be read and say why. The parts' labels
+/// must lie behind one another, ascending or descending, unless one is preferred; gaps are allowed.
+/// Reads coordinates, blocking. Throws invalid_argument with `rule.path` in front. Precondition:
+/// there is a part.
 std::shared_ptr<const Dataset> concat_datasets(const std::vector<ConcatPart>& parts,
                                                const ConcatRule& rule);
 

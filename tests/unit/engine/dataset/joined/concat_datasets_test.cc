@@ -20,7 +20,7 @@ std::shared_ptr<const Dataset> concat(const std::vector<MemoryData>& parts,
   std::vector<ConcatPart> all;
   for (std::size_t p = 0; p < parts.size(); ++p)
     all.push_back({std::string(1, static_cast<char>('a' + p)), parts[p].dataset()});
-  return concat_datasets(all, {std::move(dim), "sources.e"});
+  return concat_datasets(all, {std::move(dim), ConcatRule::Prefer::none, "sources.e"});
 }
 std::string refusal(const std::vector<MemoryData>& parts,
                     std::optional<std::string> dim = std::nullopt) {
@@ -48,12 +48,29 @@ TEST(ConcatDatasets, PutsLabelsAndVariablesOneBehindTheOther) {
 TEST(ConcatDatasets, RefusesPartsThatDoNotLieBehindOneAnother) {
   EXPECT_THAT(refusal({store({5, 6}), store({1, 2})}),
               HasSubstr("'x' of 'b' (1 to 2) does not lie behind 'a' (5 to 6)"));
-  EXPECT_THAT(refusal({store({1, 2}), store({2, 3})}), HasSubstr("in two of them"));
+  EXPECT_THAT(refusal({store({1, 2}), store({2, 3})}), HasSubstr("\"prefer\": \"last\""));
   EXPECT_NO_THROW(concat({store({9, 8}), store({7, 3})}));
   EXPECT_THAT(refusal({store({9, 8}), store({10, 11})}), HasSubstr("does not lie behind"));
   EXPECT_NO_THROW(concat({store({9}), store({7}), store({3})}));
   EXPECT_THAT(refusal({store({1, 2}), store({1, 2})}), HasSubstr("\"concat\": \"x\""));
   EXPECT_THAT(refusal({store({1}), store({2})}, "y"), HasSubstr("has no dimension 'y'"));
+}
+
+TEST(ConcatDatasets, TakesLabelsOfSeveralPartsOnce) {
+  const auto merged = [](ConcatRule::Prefer prefer) {
+    std::vector<std::string> owners;
+    const auto dataset =
+        concat_datasets({{"a", store({3, 5, 7}).dataset()}, {"b", store({1, 5, 6}).dataset()}},
+                        {"x", prefer, "sources.e"});
+    for (std::int64_t i = 0; i < dataset->dim_size("x"); ++i)
+      for (const ConcatAxis::Part& part : dataset->variable("t").concat->parts)
+        if (part.positions[i] != Positions::kNone)
+          owners.push_back(part.name + std::to_string(part.positions[i]));
+    return owners;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(merged(ConcatRule::Prefer::first), ElementsAre("b0", "a0", "a1", "b2", "a2"));
+  EXPECT_THAT(merged(ConcatRule::Prefer::last), ElementsAre("b0", "a0", "b1", "b2", "a2"));
 }
 
 TEST(ConcatDatasets, VariablesThatDifferCannotBeRead) {

@@ -1,4 +1,4 @@
-#include "tools/cli/named_stores.h"
+#include "tools/cli/stores/named_stores.h"
 
 #include <vector>
 
