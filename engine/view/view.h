@@ -180,6 +180,9 @@ class View {
   /// When all tensors are known: sorts out what of the made channels is made of variables. Gives
   /// the bytes of a sample's operands of each combination.
   std::vector<std::int64_t> add_combinations();
+  /// Places what a channel is made of along joined dimensions. Throws not_supported.
+  void join_operand(const MadeChannel& channel, std::size_t number, const Variable& variable,
+                    VariablePlacement& operand);
   /// The samples of the combinations of a row.
   void add_combined(BatchPlan& plan, const Row& row) const;
   /// The variables and made channels of a tensor, in its order, entering them.

@@ -61,7 +61,9 @@ void JoinedAxes::add_lacking(const TensorDefinition& tensor, const std::string& 
   for (const OffsetList& list : tensor.durations)
     if (list.dim == dim) durations = &list;
   std::set<const AxisJoin*> seen;
-  for (const std::string& name : tensor.variables) {
+  std::vector<std::string> names = tensor.variables;
+  for (const MadeSpec& made : tensor.made) names.insert(names.end(), made.of.begin(), made.of.end());
+  for (const std::string& name : names) {
     const Variable* variable = dataset.find(name);
     for (std::size_t d = 0; variable != nullptr && d < variable->dims.size(); ++d) {
       const AxisJoin* join = variable->join_along(d);
