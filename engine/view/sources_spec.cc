@@ -94,13 +94,12 @@ void parse_stores(const JsonRef& json, SourceSpec& source) {
       for (const auto& [each, key] : expand_braces(name, kMaxStores)) {
         if (std::find(source.stores.begin(), source.stores.end(), each) != source.stores.end())
           throw stores->error(fmt::format("'{}' is given twice", each));
+        if (source.stores.size() == kMaxStores)
+          throw stores->error(fmt::format("more than {} stores", kMaxStores));
         source.stores.push_back(store_name(*stores, each));
       }
     }
     if (source.stores.empty()) throw stores->error("name at least one store");
-    if (source.stores.size() > kMaxStores)
-      throw stores->error(
-          fmt::format("{} stores; the most is {}", source.stores.size(), kMaxStores));
   }
   if (const auto concat = json.find("concat")) source.concat.dim = concat->string();
   if (const auto prefer = json.find("prefer")) {
