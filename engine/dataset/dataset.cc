@@ -238,7 +238,9 @@ Dataset::Dataset(Parts parts)
       attributes_(std::move(parts.attributes)),
       indices_(std::move(parts.indices)),
       other_names_(std::move(parts.other_names)),
-      cache_(std::make_unique<Cache>()) {}
+      cache_(std::make_unique<Cache>()) {
+  cache_->values = std::move(parts.values);
+}
 
 Dataset::~Dataset() = default;
 
@@ -388,10 +390,69 @@ bool are_far_times(const CfDecoding& cf, const Error& error) {
 
 }  // namespace
 
+Dims Variable::own_shape() const {
+  if (parts.empty()) return array != nullptr ? array->shape() : shape;
+  Dims result = parts[0]->shape;
+  result[concat_dim] = concat->parts[0].positions.size();
+  return result;
+}
+
+Variable Variable::part_of(std::size_t number) const {
+  const Variable& own = *parts[number];
+  Variable result = *this;
+  result.parts.clear();
+  result.part = static_cast<int>(number);
+  result.array = own.array;
+  result.metadata = own.metadata;
+  result.strings = own.strings;
+  result.cf = own.cf;
+  result.attributes = own.attributes;
+  return result;
+}
+
+namespace {
+
+/// Values of all parts, each at its positions.
+NdArray read_parts(const Variable& variable, Decode decode) {
+  NdArray result;
+  for (std::size_t p = 0; p < variable.parts.size(); ++p) {
+    const NdArray part = read_variable(*variable.parts[p], decode);
+    const std::int64_t itemsize = part.type.itemsize;
+    if (p == 0) {
+      result.type = part.type;
+      result.shape = variable.own_shape();
+      result.data = Buffer(static_cast<std::size_t>(element_count(result.shape) * itemsize));
+    } else if (!(part.type == result.type)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{} in '{}' and {} in '{}'", result.type.name(),
+                              variable.concat->parts[0].name, part.type.name(),
+                              variable.concat->parts[p].name),
+                  variable.name);
+    }
+    std::int64_t outer = 1, inner = itemsize;
+    for (std::size_t d = 0; d < variable.concat_dim; ++d) outer *= result.shape[d];
+    for (std::size_t d = variable.concat_dim + 1; d < result.shape.size(); ++d)
+      inner *= result.shape[d];
+    const Positions& positions = variable.concat->parts[p].positions;
+    const std::int64_t from = part.shape[variable.concat_dim], to = positions.size();
+    const auto [first, end] = positions.held();
+    for (std::int64_t o = 0; o < outer; ++o)
+      for (std::int64_t i = first; i < end; ++i)
+        if (positions[i] != Positions::kNone)
+          std::memcpy(result.data.data() + (o * to + i) * inner,
+                      part.data.data() + (o * from + positions[i]) * inner,
+                      static_cast<std::size_t>(inner));
+  }
+  return result;
+}
+
+}  // namespace
+
 NdArray read_variable(const Variable& variable, Decode decode) {
   if (!variable.is_readable())
     throw Error(ErrorCode::not_supported, "values cannot be read: " + variable.unsupported,
                 variable.name);
+  if (variable.is_concatenated()) return read_parts(variable, decode);
   if (variable.strings != nullptr) {
     const bool is_text = variable.metadata->type.kind == Kind::variable_string;
     return (is_text ? text_array : bytes_array)(variable.strings->read(), variable.shape,
@@ -416,7 +477,8 @@ NdArray read_variable(const Variable& variable, Decode decode) {
 }
 
 Dataset::Index read_index(const Variable& variable) {
-  if (variable.array == nullptr || variable.cf.time != CfDecoding::Time::datetime)
+  if (variable.array == nullptr || variable.cf.time != CfDecoding::Time::datetime ||
+      variable.is_concatenated())
     return {read_variable(variable), variable.cf};
   const NdArray stored = read_stored(*variable.array, whole_box(variable.array->shape()));
   try {

@@ -15,6 +15,7 @@
 #include "engine/array/array.h"
 #include "engine/array/string_array.h"
 #include "engine/dataset/cf.h"
+#include "engine/dataset/positions.h"
 #include "engine/zarr/hierarchy.h"
 
 namespace batchfs {
@@ -26,6 +27,17 @@ struct NdArray {
   DataType type;
   Dims shape;
   Buffer data;
+};
+
+struct Variable;
+
+/// How a dimension of a concatenated dataset is divided among its parts. Immutable.
+struct ConcatAxis {
+  struct Part {
+    std::string name;     // of its store
+    Positions positions;  // by position of the dataset, those of the part; kNone: of another part
+  };
+  std::vector<Part> parts;
 };
 
 struct Variable {
@@ -43,6 +55,14 @@ struct Variable {
   /// Of another source: where its array has the positions of each dimension; null, and beyond the
   /// end of the list: position by position.
   std::vector<std::shared_ptr<const AxisJoin>> joins;
+  /// Of several stores, one behind the other: the arrays, in the order of `concat`, along dimension
+  /// `concat_dim`. `array`, `metadata`, `cf` and `attributes` are then those of the first, and
+  /// others may have chunks, codecs, fill values, scale and offset of their own.
+  std::vector<std::shared_ptr<const Variable>> parts;
+  std::shared_ptr<const ConcatAxis> concat;
+  std::size_t concat_dim = 0;
+  int part = -1;  // number of the part that this is alone: see part_of()
+
   CfDecoding cf;  // how open_zarr decodes it
   bool is_coordinate = false;
   Json attributes = Json::object();  // without dimension and encoding attributes
@@ -51,6 +71,15 @@ struct Variable {
   /// Null: position by position.
   const AxisJoin* join_along(std::size_t d) const {
     return d < joins.size() ? joins[d].get() : nullptr;
+  }
+  bool is_concatenated() const { return !parts.empty(); }
+  /// Of its own array, or of those of all parts together.
+  Dims own_shape() const;
+  /// The same variable, of the array of one part. Precondition: is_concatenated().
+  Variable part_of(std::size_t number) const;
+  /// The store of the part that this is; empty: it is no part.
+  std::string part_name() const {
+    return part < 0 ? std::string() : concat->parts[static_cast<std::size_t>(part)].name;
   }
 };
 
@@ -67,7 +96,13 @@ class Dataset {
           const std::optional<std::set<std::string>>& only = std::nullopt,
           const std::map<std::string, std::string>& more = {});
 
-  /// What join_sources() makes a dataset of.
+  /// A dimension's index coordinate.
+  struct Index {
+    NdArray values;
+    CfDecoding cf;  // how the values were decoded: times may be numbers where Variable::cf had none
+  };
+
+  /// What join_sources() and concat_datasets() make a dataset of.
   struct Parts {
     std::uint64_t memory_limit = 0;
     std::vector<Variable> variables;
@@ -75,6 +110,7 @@ class Dataset {
     Json attributes = Json::object();
     std::map<std::string, std::shared_ptr<const Dataset>> indices;  // that have read them, by dim
     std::vector<std::string> other_names;  // of variables that a view could name
+    std::map<std::string, Index> values;   // that are read already, by dimension
   };
   explicit Dataset(Parts parts);
   ~Dataset();
@@ -99,11 +135,6 @@ class Dataset {
   /// The index coordinate of a dimension (the 1-d variable of its name); nullptr when there is
   /// none.
   const Variable* index_of(const std::string& dim) const;
-  /// A dimension's index coordinate.
-  struct Index {
-    NdArray values;
-    CfDecoding cf;  // how the values were decoded: times may be numbers where Variable::cf had none
-  };
   /// The decoded values of a dimension's index coordinate, read once and kept.
   const Index& index(const std::string& dim) const;
   const NdArray& index_values(const std::string& dim) const { return index(dim).values; }

@@ -22,12 +22,27 @@ class Positions {
   std::int64_t operator[](std::int64_t i) const;
   bool drops_dim() const { return drops_dim_; }
   /// Positions are start, start + 1, ...
-  bool is_range() const { return list_ == nullptr; }
+  bool is_range() const { return list_ == nullptr && held_ == count_; }
   /// Is one of them kNone?
   bool has_gaps() const { return has_gaps_; }
+  /// All before `first` and from `end` on are kNone.
+  struct Held {
+    std::int64_t first, end;
+  };
+  /// Is it a copy of the other one? Equal lists that were made separately are not.
+  bool is_same(const Positions& other) const {
+    return start_ == other.start_ && count_ == other.count_ && before_ == other.before_ &&
+           held_ == other.held_ && list_ == other.list_ && drops_dim_ == other.drops_dim_;
+  }
+  /// `count` of them from `first` on. Precondition: there are as many.
+  Positions slice(std::int64_t first, std::int64_t count) const;
+  /// A list of `count`, which has these from `before` on and kNone elsewhere.
+  Positions within(std::int64_t before, std::int64_t count) const;
+  Held held() const { return {before_, before_ + held_}; }
 
  private:
   std::int64_t start_ = 0, count_ = 0;
+  std::int64_t before_ = 0, held_ = 0;  // leading kNone, and how many lie between the outer ones
   std::shared_ptr<const std::vector<std::int64_t>> list_;  // null: a range
   bool drops_dim_ = false, has_gaps_ = false;
 };

@@ -10,6 +10,12 @@ namespace batchfs {
 
 void check_joined_statistics(const Variable& variable, const std::vector<std::string>& cut,
                              const std::vector<std::string>& per) {
+  if (variable.part >= 0 &&
+      std::count(per.begin(), per.end(), variable.dims[variable.concat_dim]) > 0)
+    throw Error(ErrorCode::not_supported,
+                fmt::format("no numbers for each '{}': '{}' is of several stores one behind the "
+                            "other along it",
+                            variable.dims[variable.concat_dim], variable.name));
   for (std::size_t d = 0; d < variable.dims.size(); ++d) {
     const AxisJoin* join = variable.join_along(d);
     const std::string& dim = variable.dims[d];

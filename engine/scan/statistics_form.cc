@@ -85,6 +85,22 @@ std::vector<Moments> in_selection_order(const StatisticsForm::Variable& variable
   return result;
 }
 
+/// Of a variable of several stores one behind the other, the numbers of a further one.
+void add_part(VariableStatistics& whole, const VariableStatistics& part) {
+  const auto merge = [&](std::vector<Moments>& into, const std::vector<Moments>& more) {
+    if (into.size() != more.size())
+      throw Error(ErrorCode::corrupt, "sums that do not go together", whole.name);
+    for (std::size_t i = 0; i < into.size(); ++i) {
+      MergedMoments merged;
+      merged.add(into[i]);
+      merged.add(more[i]);
+      into[i] = merged.moments();
+    }
+  };
+  merge(whole.values, part.values);
+  merge(whole.tendencies, part.tendencies);
+}
+
 /// A list along the dimensions, nested, of one number of each entry.
 template <class Number>
 Json nested(const std::vector<Moments>& moments, const Dims& shape, std::size_t d, std::size_t& at,
@@ -228,7 +244,10 @@ std::vector<VariableStatistics> StatisticsMerge::result() const {
     if (has_tendencies)
       result.tendencies =
           in_selection_order(variable, trees_[v].tendencies.total(variable.entries()));
-    results.push_back(std::move(result));
+    if (!results.empty() && results.back().name == result.name)
+      add_part(results.back(), result);
+    else
+      results.push_back(std::move(result));
   }
   return results;
 }

@@ -88,7 +88,7 @@ Moments difference_moments(const std::vector<Offsets>& axes, const double* value
 
 VariablePass::VariablePass(const View& view, std::uint32_t number, const PartMask& part,
                            const std::vector<std::string>& per, const std::string& tendency)
-    : mask_(part.of(view.variables()[number]->dims)),
+    : mask_(part.of_variable(*view.variables()[number])),
       reached_(positions_along(view, number, per)),
       tendency_axis_(axis_of_tendency(*view.variables()[number], per, tendency)),
       sweep_(*view.variables()[number], pointers(reached_), tendency_axis_),

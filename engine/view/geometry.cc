@@ -32,7 +32,9 @@ void PlanBuilder::add_runs(const AxisPlacement& axis, const Row& row, std::int64
   /// Positions [first, first + count) of the selection, none of them wrapped.
   auto add_positions = [&](std::int64_t first, std::int64_t count, std::int64_t offset) {
     if (axis.selected.is_range()) return add(axis.selected[first], count, offset);
-    for (std::int64_t i = 0; i < count; ++i)
+    const auto [held, end] = axis.selected.held();
+    count = std::min(count, end - first);
+    for (std::int64_t i = std::max<std::int64_t>(0, held - first); i < count; ++i)
       if (const std::int64_t index = axis.selected[first + i]; index != Positions::kNone)
         add(index, 1, offset + i * axis.stride);
   };
@@ -69,7 +71,7 @@ void for_each_gap(const AxisPlacement& axis, const Row& row, Gap&& gap) {
     begin = -1;
   };
   if (axis.window < 0) {
-    for (std::int64_t i = 0; i < length; ++i) visit(i, axis.selected[i] == Positions::kNone);
+    for (std::int64_t i = 0; i < length; ++i) visit(i, axis.gaps()[i] == Positions::kNone);
     return visit(length, false);
   }
   std::int64_t place = 0;
@@ -78,7 +80,7 @@ void for_each_gap(const AxisPlacement& axis, const Row& row, Gap&& gap) {
     for (std::int64_t k = 0; k < axis.size; ++k, ++place) {
       std::int64_t position = first + k;
       if (axis.wrap) position = ((position % length) + length) % length;
-      visit(place, position < length && axis.selected[position] == Positions::kNone);
+      visit(place, position < length && axis.gaps()[position] == Positions::kNone);
     }
   }
   visit(place, false);
@@ -87,6 +89,7 @@ void for_each_gap(const AxisPlacement& axis, const Row& row, Gap&& gap) {
 }  // namespace
 
 void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& row) {
+  if (!placement.pads) return;
   const std::size_t rank = placement.axes.size();
   const auto axis_at = [&](std::size_t d) -> const AxisPlacement& {
     return d < rank ? placement.axes[d] : placement.repeated[d - rank];
@@ -103,7 +106,7 @@ void PlanBuilder::add_paddings(const VariablePlacement& placement, const Row& ro
     paddings_.push_back(padding);
   };
   for (std::size_t d = 0; d < rank; ++d)
-    if (axis_at(d).selected.has_gaps())
+    if (axis_at(d).gaps().has_gaps())
       for_each_gap(axis_at(d), row,
                    [&](std::int64_t first, std::int64_t count) { add(d, first, count); });
   for (std::size_t d = 0; d < rank + placement.repeated.size(); ++d) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -60,6 +61,9 @@ struct AxisPlacement {
   /// Array indices of the view's positions; kNone, of another source: padding, unless no sample
   /// has it.
   Positions selected = Positions::range(0, 0);
+  /// Of a concatenated dimension: `selected` is of one part, and what it lacks is padding where
+  /// this has kNone; elsewhere it is of another placement.
+  std::optional<Positions> padded = {};
   int window = -1;        // number of the window dimension; -1: the whole selection
   std::int64_t size = 1;  // window length
   /// Positions of `selected`, and of the tensor, for each of the view's: a finer grid.
@@ -79,6 +83,9 @@ struct AxisPlacement {
     return scale * (by_label != nullptr ? by_label->first(offset, start) : start + offsets[offset]);
   }
 
+  /// Has kNone where the tensor is padded.
+  const Positions& gaps() const { return padded ? *padded : selected; }
+
   /// Positions in the tensor.
   std::int64_t extent() const {
     return window < 0 ? selected.size() : size * static_cast<std::int64_t>(offsets.size());
@@ -96,6 +103,7 @@ struct VariablePlacement {
   std::vector<AxisPlacement> repeated;
   bool is_first = true;  // of those that the variable has in the tensor
   bool made = false;     // a channel of View::made()
+  bool pads = true;      // of the placements of a concatenated variable's parts one pads for all
 
   /// Throws not_supported where a box of the variable would have too many dimensions.
   void repeat_along(AxisPlacement axis);

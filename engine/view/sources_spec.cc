@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/braces.h"
 #include "engine/base/strings.h"
 #include "engine/view/samples/duration.h"
 
@@ -71,25 +72,53 @@ JoinedSource::Join parse_join(const std::string& dim, const JsonRef& json) {
   return join;
 }
 
+const std::string& store_name(const JsonRef& json, const std::string& name) {
+  if (!is_source_name(name))
+    throw json.error(fmt::format(
+        "'{}' is no name of a store: a view names stores as --store NAME=URL does, not by URL",
+        name));
+  return name;
+}
+
+/// Stores one behind the other.
+void parse_stores(const JsonRef& json, SourceSpec& source) {
+  constexpr std::size_t kMaxStores = 4096;
+  source.concat.path = json.path();
+  if (const auto stores = json.find("stores")) {
+    if (const auto store = json.find("store"))
+      throw store->error("give \"store\" or \"stores\", not both");
+    if (stores->is_string())
+      throw stores->error(fmt::format("expected a list of stores; one store is \"store\": \"{}\"",
+                                      stores->string()));
+    for (const std::string& name : stores->strings()) {
+      for (const auto& [each, key] : expand_braces(name, kMaxStores)) {
+        if (std::find(source.stores.begin(), source.stores.end(), each) != source.stores.end())
+          throw stores->error(fmt::format("'{}' is given twice", each));
+        if (source.stores.size() == kMaxStores)
+          throw stores->error(fmt::format("more than {} stores", kMaxStores));
+        source.stores.push_back(store_name(*stores, each));
+      }
+    }
+    if (source.stores.empty()) throw stores->error("name at least one store");
+  }
+  if (const auto concat = json.find("concat")) source.concat.dim = concat->string();
+  if (const auto prefer = json.find("prefer")) {
+    const std::string text = prefer->string();
+    if (text != "first" && text != "last")
+      throw prefer->error(fmt::format("'{}' is none of first, last{}", text,
+                                      did_you_mean(text, {"first", "last"})));
+    source.concat.prefer = text == "first" ? ConcatRule::Prefer::first : ConcatRule::Prefer::last;
+  }
+}
+
 SourceSpec parse_source(const std::string& name, const JsonRef& json) {
   if (!is_source_name(name))
     throw json.error(fmt::format(
         "'{}' cannot be a source's name: it has letters, digits, '_', '-' and '.'", name));
-  for (const char* key : {"stores", "concat", "prefer"})
-    if (const auto found = json.find(key))
-      throw found->error(
-          "stores one behind the other are not supported yet; write one store of "
-          "references to them, as kerchunk or VirtualiZarr make it",
-          ErrorCode::not_supported);
-  json.allow_only({"store", "group", "join"});
-  SourceSpec source{name, json.path(), {}, {}, {}};
-  if (const auto store = json.find("store")) {
-    source.store = store->string();
-    if (!is_source_name(source.store))
-      throw store->error(fmt::format(
-          "'{}' is no name of a store: a view names stores as --store NAME=URL does, not by URL",
-          source.store));
-  }
+  json.allow_only({"store", "stores", "concat", "prefer", "group", "join"});
+  SourceSpec source{name, json.path(), {}, {}, {}, {}, {}};
+  if (const auto store = json.find("store")) source.store = store_name(*store, store->string());
+  parse_stores(json, source);
   if (const auto group = json.find("group")) source.group = group->string();
   if (const auto joins = json.find("join"))
     for (const auto& [dim, rule] : joins->members()) {

@@ -7,14 +7,17 @@
 #include <vector>
 
 #include "engine/base/json.h"
+#include "engine/dataset/joined/concat_datasets.h"
 #include "engine/dataset/joined/join_sources.h"
 
 namespace batchfs {
 
 struct SourceSpec {
   std::string name;
-  std::string path;   // in the view's file, for messages
-  std::string store;  // of --store; empty: the command's own
+  std::string path;                 // in the view's file, for messages
+  std::string store;                // of --store; empty: the command's own
+  std::vector<std::string> stores;  // one behind the other, in place of `store`
+  ConcatRule concat;                // of those, and of a `store` that is a series of --store
   std::optional<std::string> group;
   std::vector<JoinedSource::Join> joins;
 };

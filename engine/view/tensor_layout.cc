@@ -284,7 +284,12 @@ class Layouter {
       for (std::size_t d = 0; d < variable->dims.size(); ++d) look_up(*variable, d, all);
       for (VariablePlacement& each : all) {
         each.is_first = &each == &all.front();
-        layout_.placements.push_back(std::move(each));
+        if (!variable->is_concatenated()) {
+          layout_.placements.push_back(std::move(each));
+          continue;
+        }
+        for (VariablePlacement& part : tensor_.joined.in_parts(*variable, each))
+          layout_.placements.push_back(std::move(part));
       }
     }
   }

@@ -129,18 +129,50 @@ std::uint32_t View::use_variable(const std::string& name, const std::string& pat
   const auto it = std::find_if(variables_.begin(), variables_.end(),
                                [&](const Variable* used) { return used->name == name; });
   if (it != variables_.end()) return static_cast<std::uint32_t>(it - variables_.begin());
-  if (variable->cf.time == CfDecoding::Time::datetime) {
-    settled_.push_back(std::make_unique<Variable>(*variable));
-    settled_.back()->cf = settled_decoding(*variable);
-    variable = settled_.back().get();
-  }
-  std::vector<Positions>& stored = stored_.emplace_back();
+  std::vector<Positions> stored;
   for (std::size_t d = 0; d < variable->dims.size(); ++d) {
     stored.push_back(joined_.along(*variable, d));
     check_joined(*variable, d, stored.back());
   }
-  variables_.push_back(variable);
-  return static_cast<std::uint32_t>(variables_.size() - 1);
+  const auto enter = [&](const Variable& own) {
+    const Variable* entered = &own;
+    if (own.part >= 0 || own.cf.time == CfDecoding::Time::datetime) {
+      settled_.push_back(std::make_unique<Variable>(own));
+      settled_.back()->cf = settled_decoding(own);
+      entered = settled_.back().get();
+    }
+    variables_.push_back(entered);
+  };
+  const auto number = static_cast<std::uint32_t>(variables_.size());
+  if (!variable->is_concatenated()) {
+    stored_.push_back(std::move(stored));
+    enter(*variable);
+    return number;
+  }
+  const std::vector<Positions>& parts =
+      joined_.in_parts(*variable->concat, stored[variable->concat_dim]);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    stored_.push_back(stored);
+    stored_.back()[variable->concat_dim] = parts[p];
+    enter(variable->part_of(p));
+    if (!(variables_.back()->cf.decoded == variables_[number]->cf.decoded) &&
+        !variables_.back()->cf.decoded.is_float())
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: '{}' is {} in '{}' and {} in '{}'; stores one behind the other "
+                              "have values of one type",
+                              path, name, variables_[number]->cf.decoded.name(),
+                              variables_[number]->part_name(), variables_.back()->cf.decoded.name(),
+                              variables_.back()->part_name()));
+  }
+  auto whole = std::make_unique<Variable>(*variable);
+  if (whole->cf.time != CfDecoding::Time::none) whole->cf = variables_[number]->cf;
+  whole_.emplace(number, std::move(whole));
+  return number;
+}
+
+const Variable& View::whole_variable(std::uint32_t number) const {
+  const auto found = whole_.find(number);
+  return found != whole_.end() ? *found->second : *variables_[number];
 }
 
 void View::check_joined(const Variable& variable, std::size_t d, const Positions& stored) const {
@@ -170,6 +202,9 @@ DataType View::result_type(const Variable& variable) const {
 }
 
 void View::add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type) {
+  if (variables_[variable]->part == 0)
+    for (std::uint32_t p = 1; p < whole_variable(variable).parts.size(); ++p)
+      add_converter(tensor, variable + p, type);
   // Whoever asks whether two tensors hold the same values of a chunk compares addresses.
   for (const auto& [of, converter] : converters_)
     if (of.second == variable && converter->result() == type) {
@@ -306,13 +341,15 @@ const View::Coordinate* View::index_coordinate(const std::string& dim) const {
   return nullptr;
 }
 
-std::string View::source_prefix(const std::string& variable) const {
+std::string View::source_prefix(const Variable& variable) const {
+  if (variable.part >= 0) return variable.part_name() + ":";
   const auto sources = spec_.document.find("sources");
   if (sources == spec_.document.end()) return {};
-  const std::string source = variable.substr(0, variable.find(':'));
+  const std::string source = variable.name.substr(0, variable.name.find(':'));
   const auto found = sources->find(source);
-  return source == variable || found == sources->end() || found == sources->begin() ? std::string()
-                                                                                    : source + ":";
+  return source == variable.name || found == sources->end() || found == sources->begin()
+             ? std::string()
+             : source + ":";
 }
 
 Json View::resolved() const {
@@ -321,7 +358,8 @@ Json View::resolved() const {
   if (!dataset_->path().empty()) view["group"] = dataset_->path();
   if (!view.contains("variables") && !view.contains("tensors")) {
     Json names = Json::array();
-    for (const Variable* variable : variables_) names.push_back(variable->name);
+    for (const Variable* variable : variables_)
+      if (variable->part <= 0) names.push_back(variable->name);
     view["variables"] = std::move(names);
   }
   if (!spec_.xbatcher) {
@@ -386,7 +424,7 @@ Json View::provenance(std::int64_t epoch, std::int64_t batch) const {
   Json chunks = Json::array();
   for (const ChunkUse& use : batch_plan.chunks) {
     const Array& array = *variables_[use.variable]->array;
-    chunks.push_back(source_prefix(variables_[use.variable]->name) +
+    chunks.push_back(source_prefix(*variables_[use.variable]) +
                      array.chunk_name(array.grid().chunk(use.chunk)));
   }
   return {{"view", spec_.name},

@@ -189,7 +189,8 @@ class View {
   void check_tensor_name(const std::string& name, const std::string& path) const;
   /// Throws not_found with `path` and the nearest name.
   const Variable& find_variable(const std::string& name, const std::string& path) const;
-  /// The number of a variable that can be read, entering it in variables_. Throws with `path`.
+  /// The number of a variable that can be read, entering it in variables_; of a concatenated one
+  /// that of its first part, behind which the others follow. Throws with `path`.
   std::uint32_t use_variable(const std::string& name, const std::string& path);
   /// Throws where a source lacks labels along a dimension that is no window's, of which there would
   /// be no value.
@@ -203,6 +204,9 @@ class View {
   /// When all tensors are known: sorts out what of the made channels is made of variables. Gives
   /// the bytes of a sample's operands of each combination.
   std::vector<std::int64_t> add_combinations();
+  /// Places what a channel is made of along joined dimensions. Throws not_supported.
+  void join_operand(const MadeChannel& channel, std::size_t number, const Variable& variable,
+                    VariablePlacement& operand);
   /// The samples of the combinations of a row.
   void add_combined(BatchPlan& plan, const Row& row) const;
   /// The variables and made channels of a tensor, in its order, entering them.
@@ -218,8 +222,11 @@ class View {
   /// Throws unless "normalize" names variables of this view only.
   void check_normalized_names() const;
   void collect_coordinates();
-  /// "imerg:" for a variable of a source but the first; else empty.
-  std::string source_prefix(const std::string& variable) const;
+  /// "imerg:" for a variable of a source but the first, of one of several stores one behind the
+  /// other the store's name; else empty.
+  std::string source_prefix(const Variable& variable) const;
+  /// The variable that use_variable() gave the number for, with all its parts.
+  const Variable& whole_variable(std::uint32_t number) const;
   Json variable_json(const VariablePlacement& placement, const TensorSpec& tensor) const;
   /// Index values along a dimension after selection; an empty type when it has no coordinate.
   const Coordinate* index_coordinate(const std::string& dim) const;
@@ -234,7 +241,8 @@ class View {
   /// Bytes of a sample in each tensor, and behind them of its operands in each combination.
   std::vector<std::int64_t> sample_bytes_;
   std::vector<const Variable*> variables_;
-  std::vector<std::unique_ptr<Variable>> settled_;  // times, as settled_decoding() has them
+  std::vector<std::unique_ptr<Variable>> settled_;  // times, as settled_decoding() has them; parts
+  std::map<std::uint32_t, std::unique_ptr<const Variable>> whole_;  // that have parts, by number
   Converters converters_;
   std::map<std::uint32_t, std::shared_ptr<const Normalization>> normalizations_;  // by variable
   std::vector<VariablePlacement> placements_;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/dataset/joined/axis_join.h"
 #include "engine/view/view.h"
 
 namespace batchfs {
@@ -32,10 +33,29 @@ std::vector<TensorSource::Channels> View::use_channels(const TensorDefinition& t
       const std::uint32_t number = use_variable(
           *stored++, spec_.tensors.empty() ? tensor.path
                                            : fmt::format("{}.variables[{}]", tensor.path, place));
-      channels.push_back({number, variables_[number], false});
+      channels.push_back({number, &whole_variable(number), false});
     }
   }
   return channels;
+}
+
+void View::join_operand(const MadeChannel& channel, std::size_t number, const Variable& variable,
+                        VariablePlacement& operand) {
+  for (std::size_t d = 0; d < variable.dims.size(); ++d) {
+    const AxisJoin* join = variable.join_along(d);
+    if (join == nullptr) continue;
+    const auto refuse = [&](const std::string& why) {
+      return Error(ErrorCode::not_supported,
+                   fmt::format("{}.of[{}]: '{}' is joined along '{}' {}, which channels made of "
+                               "variables do not support",
+                               channel.spec().path, number, channel.spec().of[number],
+                               variable.dims[d], why));
+    };
+    if (join->pads()) throw refuse("with \"missing\": \"pad\"");
+    if (join->ratio() > 1) throw refuse("with a ratio");
+    if (operand.axes[d].by_label != nullptr) throw refuse("and the tensor's offsets are durations");
+    operand.axes[d].selected = joined_.along(variable, d);
+  }
 }
 
 std::vector<std::int64_t> View::add_combinations() {
@@ -59,18 +79,19 @@ std::vector<std::int64_t> View::add_combinations() {
     for (std::size_t i = 0; i < channel.spec().of.size(); ++i) {
       const std::uint32_t number =
           use_variable(channel.spec().of[i], fmt::format("{}.of[{}]", channel.spec().path, i));
-      const Variable& variable = *variables_[number];
-      for (std::size_t d = 0; d < variable.dims.size(); ++d)
-        if (variable.join_along(d) != nullptr)
-          throw Error(ErrorCode::not_supported,
-                      fmt::format("{}.of[{}]: '{}' is joined along '{}', and channels are made of "
-                                  "variables of the first source only",
-                                  channel.spec().path, i, channel.spec().of[i], variable.dims[d]));
-      converters_.try_emplace(std::pair(own, number),
-                              std::make_shared<const Converter>(variables_[number]->cf, float64()));
-      more_placements_.push_back(combination.operand(i, *variables_[number], number, own));
-      scanned_.push_back(more_placements_.back());
-      scanned_.back().tensor = placement.tensor;
+      const Variable& variable = whole_variable(number);
+      VariablePlacement operand = combination.operand(i, variable, number, own);
+      join_operand(channel, i, variable, operand);
+      for (VariablePlacement& part : variable.is_concatenated()
+                                         ? joined_.in_parts(variable, operand)
+                                         : std::vector<VariablePlacement>{operand}) {
+        converters_.try_emplace(
+            std::pair(own, part.variable),
+            std::make_shared<const Converter>(variables_[part.variable]->cf, float64()));
+        more_placements_.push_back(part);
+        scanned_.push_back(std::move(part));
+        scanned_.back().tensor = placement.tensor;
+      }
     }
     bytes.push_back(combination.sample_bytes());
   }

@@ -65,7 +65,7 @@ bool may_pad(const std::vector<WindowDim>& windows,
              const std::vector<VariablePlacement>& placements) {
   const auto has_gaps = [](const VariablePlacement& placement) {
     return std::any_of(placement.axes.begin(), placement.axes.end(),
-                       [](const AxisPlacement& axis) { return axis.selected.has_gaps(); });
+                       [](const AxisPlacement& axis) { return axis.gaps().has_gaps(); });
   };
   return std::any_of(windows.begin(), windows.end(), [](const WindowDim& w) { return w.padded; }) ||
          std::any_of(placements.begin(), placements.end(), has_gaps);

@@ -41,7 +41,8 @@ class XbatcherView final : public View {
       for (const std::string& dim : variable->dims)
         if (!selected(dim).drops_dim() && !find(x_.input_dims, dim) && !contains(others_, dim))
           others_.push_back(dim);
-    for (std::uint32_t v = 0; v < variables_.size(); ++v) place(v);
+    for (std::uint32_t v = 0; v < variables_.size(); ++v)
+      if (variables_[v]->part <= 0) place(v);
     check_normalized_names();
     collect_coordinates();
   }
@@ -308,7 +309,11 @@ class XbatcherView final : public View {
     for (const std::string& dim : variable.dims) placement.axes.push_back(axis_along(dim));
     for (const std::string& dim : order)
       if (!contains(own, dim)) placement.repeat_along(axis_along(dim));
-    placements_.push_back(std::move(placement));
+    if (const Variable& whole = whole_variable(v); whole.is_concatenated())
+      for (VariablePlacement& part : joined_.in_parts(whole, placement))
+        placements_.push_back(std::move(part));
+    else
+      placements_.push_back(std::move(placement));
     add_converter(t, v, type);
     patch_shapes_.push_back(spec.shape);
     tensors_.push_back(std::move(spec));

@@ -297,6 +297,13 @@ def test_the_views_of_the_page_can_be_used(batchfs, tmp_path):
     assert any("sources" in view for view in views)
     for view in views:
         (tmp_path / "view.json").write_text(json.dumps(view))
+        if "era" in view.get("sources", {}):
+            for year, part in ((1979, hours[:40]), (1980, hours[50:60])):
+                grid("t2m", part).to_zarr(tmp_path / f"y{year}.zarr", zarr_format=2)
+            plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", "--store", f"era={tmp_path}/y{{1979..1980}}.zarr",
+                                            "--view", tmp_path / "view.json", "--json"))
+            assert plan["samples"] == 12
+            continue
         if "sources" in view:
             others = [f"--store={name}={tmp_path / name}" for name in sources if name != "era5"]
             plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", *others, "--view", tmp_path / "view.json", "--json"))

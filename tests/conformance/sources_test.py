@@ -280,7 +280,7 @@ def test_refusals_are_one_line_that_says_what_to_do(sources):
         **({} if sources.add("half", sources.data["rain"].isel(lat=slice(0, 4))) else {}))
     assert "has no fixed length" in refused({}, tensors={
         "r": {"variables": ["rain:tp"], "offsets": {"time": ["1mo"]}}})
-    assert "are not supported yet" in refused({"rain": {"stores": ["a", "b"], "concat": "time"}})
+    assert "no store 'a' is given" in refused({"rain": {"stores": ["a", "b"], "concat": "time"}})
     assert "has no \"group\": name the \"group\" in a source" in refused({}, group="/")
     assert "tolerance" in refused({"rain": {"store": "rain", "join": {"time": {"pick": "last", "tolerance": 3}}}})
 
@@ -521,8 +521,28 @@ def test_made_channels_beside_those_of_another_source(sources, offsets):
     np.testing.assert_allclose(made[:, 3], np.broadcast_to(np.cos(np.deg2rad(LATS))[:, None], made[:, 3].shape), rtol=2e-7, atol=1e-7)
 
 
-def test_channels_are_made_of_the_first_source_alone(sources):
-    view = two({"time": "exact"}, window={"time": 1}, tensors={
-        "x": {"variables": ["t2m", {"make": "sum", "of": ["era5:t2m", "rain:tp"]}], "stack": "channel"}})
-    line = sources.refusal(view)
-    assert "tensors.x.variables[1].of[1]: 'rain:tp' is joined along 'time'" in line and "first source" in line
+@pytest.mark.parametrize("offsets", [[0], [-1, 0]])
+def test_channels_made_of_variables_of_two_sources(sources, offsets):
+    view = two({"time": {"pick": "last", "tolerance": "12h"}}, window={"time": 1}, tensors={
+        "x": {"variables": ["t2m", {"make": "difference", "of": ["era5:t2m", "rain:tp"]}], "stack": "channel",
+              "offsets": {"time": offsets}},
+        "y": {"variables": [{"make": "product", "of": ["rain:tp", "static:lsm"]}], "stack": "channel"}})
+    anchor = sources.data["anchor"]
+    rain = sources.data["rain"].tp.sel(lat=LATS)
+    near = rain.indexes["time"].get_indexer(anchor.time.values, method="pad", tolerance=pd.Timedelta("12h"))
+    rows = [i for i in range(-min(offsets), len(near)) if all(near[i + o] >= 0 for o in offsets)]
+    assert 0 < len(rows) < len(near)
+    got = sources.tensors(view)
+    for o, offset in enumerate(offsets):
+        tp = rain.values[[near[i + offset] for i in rows]].astype("f8")
+        t2m = anchor.t2m.values[[i + offset for i in rows]]
+        assert np.array_equal(got["x"][:, 1, o], (t2m.astype("f8") - tp).astype("f4"))
+        if offset == 0:
+            lsm = sources.data["static"].lsm.values.astype("f8")
+            assert np.array_equal(got["y"][:, 0, 0], (tp * lsm).astype("f4"))
+    view["tensors"] = {"x": {"variables": ["t2m", {"make": "sum", "of": ["t2m", "rain:tp"]}], "stack": "channel"}}
+    view["sources"]["rain"]["join"]["time"] = {"pick": "last", "missing": "pad"}
+    assert "tensors.x.variables[1].of[1]: 'rain:tp' is joined along 'time' with \"missing\": \"pad\"" in sources.refusal(view)
+    view["sources"]["rain"]["join"]["time"] = "last"
+    view["tensors"]["x"]["offsets"] = {"time": ["-6h", "0h"]}
+    assert "the tensor's offsets are durations" in sources.refusal(view)

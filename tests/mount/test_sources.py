@@ -122,3 +122,45 @@ def test_a_daemon_that_dies_is_followed_by_one_of_the_same_snapshots(good, mount
     os.kill(daemon_of(directory), signal.SIGKILL)
     assert np.array_equal(tensor(directory, "y", 7), [14000, 15000])
     assert status(directory)["snapshot"]["stores"]["rain"]["id"] == after
+
+
+SERIES = {"name": "v", "sources": {"e": {"store": "era"}}, "window": {"time": 1}, "tensors": {"x": {"variables": ["t"]}},
+          "batch": {"size": 2}, "order": {"shuffle": "none"}, "formats": ["npy"], "epochs": 9}
+
+
+@pytest.fixture
+def series(tmp_path):
+    for part, times in enumerate((range(3), range(3, 8), range(10, 14))):
+        write(tmp_path / f"e{part}.zarr", times, 100)
+    return ["--store", f"era={tmp_path}/e{{0..2}}.zarr"]
+
+
+def value(directory, number, epoch=0):
+    return np.load(directory / f"views/v/epoch-{epoch:04d}/batch-{number:06d}.npy")[:, 0, 0]
+
+
+def test_stores_one_behind_the_other(good, mount_at, stores, series, tmp_path):
+    directory = mount_at(stores[0], tmp_path / "mnt", {"v": SERIES}, *series)
+    got = np.concatenate([value(directory, n) for n in range(6)])
+    assert np.array_equal(got, 100 * np.array([*range(8), *range(10, 14)]))
+    assert list(status(directory)["snapshot"]["stores"]) == ["era.0", "era.1", "era.2"]
+    before = status(directory)["snapshot"]["stores"]
+    write(tmp_path / "e2.zarr", [14, 15], 100, mode="a")
+    assert json.loads(good("refresh", directory, "--json"))["changed"]
+    assert np.array_equal(value(directory, 6), [1400, 1500])
+    after = status(directory)["snapshot"]["stores"]
+    assert [before[name]["id"] == after[name]["id"] for name in after] == [True, True, False]
+
+
+def test_a_change_in_one_of_them_is_stale_also_for_the_next_daemon(mount_at, stores, series, tmp_path):
+    directory = mount_at(stores[0], tmp_path / "mnt", {"v": SERIES}, *series, *SMALL)
+    assert np.array_equal(value(directory, 2), [400, 500])
+    os.kill(daemon_of(directory), signal.SIGKILL)
+    assert np.array_equal(value(directory, 4), [1000, 1100])
+    time.sleep(0.05)
+    chunk = tmp_path / "e1.zarr/t/c/0/0"
+    chunk.write_bytes(bytes(chunk.stat().st_size))
+    with pytest.raises(OSError) as failed:
+        value(directory, 2, epoch=1)
+    assert failed.value.errno == errno.ESTALE, "the version is that of the daemon before"
+    assert np.array_equal(value(directory, 5), [1200, 1300])

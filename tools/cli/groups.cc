@@ -11,7 +11,7 @@
 #include "engine/base/strings.h"
 #include "engine/dataset/fields.h"
 #include "tools/cli/levels.h"
-#include "tools/cli/named_arrays.h"
+#include "tools/cli/stores/named_arrays.h"
 
 namespace batchfs {
 

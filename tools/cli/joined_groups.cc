@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/dataset/joined/concat_datasets.h"
 #include "engine/dataset/joined/join_sources.h"
 #include "tools/cli/groups.h"
 
@@ -29,11 +30,16 @@ GroupDatasets& GroupDatasets::of_store(const std::string& name, const std::strin
   if (name.empty()) return *this;
   const auto opened = opened_.others.find(name);
   if (opened == opened_.others.end()) {
+    if (opened_.series.contains(name))
+      throw Error(ErrorCode::not_supported,
+                  fmt::format("{}: '{}' is several stores; name it in \"sources\" of the view", path,
+                              name));
     std::vector<std::string> names;
     for (const auto& [other, store] : opened_.others) names.push_back(other);
+    for (const auto& [series, members] : opened_.series) names.push_back(series);
     throw Error(ErrorCode::not_found,
-                fmt::format("{}.store: no store '{}' is given{}; add --store {}=URL to the command",
-                            path, name, did_you_mean(name, names), name));
+                fmt::format("{}: no store '{}' is given{}; add --store {}=URL to the command", path,
+                            name, did_you_mean(name, names), name));
   }
   std::unique_ptr<GroupDatasets>& datasets = others_[name];
   if (datasets == nullptr) datasets = std::make_unique<GroupDatasets>(*opened->second);
@@ -42,7 +48,33 @@ GroupDatasets& GroupDatasets::of_store(const std::string& name, const std::strin
 
 std::shared_ptr<const Dataset> GroupDatasets::of_source(const SourceSpec& source, const Json& view,
                                                         const std::string& where) {
-  return of_store(source.store, source.path).choose(view, where).dataset;
+  std::vector<std::string> stores = source.stores;
+  if (!source.store.empty()) {
+    const auto series = opened_.series.find(source.store);
+    stores = series != opened_.series.end() ? series->second : std::vector{source.store};
+  }
+  const bool concatenates = source.concat.dim || source.concat.prefer != ConcatRule::Prefer::none;
+  if (stores.empty() && concatenates)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: it names no stores; \"stores\" names several", source.path));
+  if (stores.empty()) return choose(view, where).dataset;
+  if (stores.size() == 1 && concatenates)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: '{}' is one store; \"stores\" names several", source.path,
+                            stores.front()));
+  std::vector<ConcatPart> parts;
+  for (const std::string& store : stores) {
+    GroupDatasets& datasets =
+        of_store(store, source.path + (source.stores.empty() ? ".store" : ".stores"));
+    try {
+      parts.push_back({store, datasets.choose(view, where).dataset});
+    } catch (const Error& error) {
+      if (stores.size() == 1) throw;
+      throw Error(error.code(), fmt::format("{}: '{}': {}", source.path, store, error.why()),
+                  error.where());
+    }
+  }
+  return concat_datasets(parts, source.concat);
 }
 
 std::shared_ptr<const Dataset> GroupDatasets::joined(const Json& view) {

@@ -14,9 +14,11 @@
 #include "engine/base/system_error.h"
 #include "engine/store/virtual/address_queries.h"
 #include "engine/view/sources_spec.h"
-#include "tools/cli/consolidated_above.h"
+#include "tools/cli/stores/consolidated_above.h"
 #include "tools/cli/groups.h"
-#include "tools/cli/named_arrays.h"
+#include "tools/cli/stores/named_arrays.h"
+#include "tools/cli/stores/named_stores.h"
+#include "tools/cli/stores/store_settings.h"
 #include "tools/cli/repository_options.h"
 
 namespace batchfs {
@@ -46,25 +48,46 @@ void add_store_options(CLI::App& app, StoreOptions& options) {
   add_engine_options(app, options);
 }
 
+CLI::ValidationError no_named_store(const std::string& text) {
+  return CLI::ValidationError("--store",
+                              "'" + text +
+                                  "' is no NAME=URL, as imerg=s3://bucket/b.zarr; a name has "
+                                  "letters, digits, '_', '-' and '.'");
+}
+
 void add_other_stores(CLI::App& app, StoreOptions& options) {
   const auto add = [&options](const std::vector<std::string>& given) {
     for (const std::string& text : given) {
       const std::size_t equals = text.find('=');
-      const std::string name = text.substr(0, equals);
-      if (equals == std::string::npos || equals + 1 == text.size() || !is_source_name(name))
-        throw CLI::ValidationError("--store", "'" + text +
-                                                  "' is no NAME=URL, as imerg=s3://bucket/b.zarr; "
-                                                  "a name has letters, digits, '_', '-' and '.'");
-      for (const StoreOptions::Named& other : options.others)
-        if (other.name == name)
-          throw CLI::ValidationError("--store", "'" + name + "' is given twice");
-      options.others.push_back({name, text.substr(equals + 1)});
+      if (equals == std::string::npos || equals + 1 == text.size()) throw no_named_store(text);
+      try {
+        add_named_stores(options, text.substr(0, equals), text.substr(equals + 1));
+      } catch (const Error& error) {
+        throw CLI::ValidationError("--store", error.why());
+      }
     }
   };
   app.add_option_function<std::vector<std::string>>(
          "--store", add,
-         "a further store, which views name in \"sources\"; may be given several times")
+         "a further store, which views name in \"sources\"; may be given several times; "
+         "'era=/data/y{1979..2020}.zarr' are several stores one behind the other")
       ->type_name("NAME=URL")
+      ->allow_extra_args(false)
+      ->group("Several stores");
+  const auto set = [&options](const std::vector<std::string>& given) {
+    for (const std::string& text : given) {
+      try {
+        add_store_setting(options, text);
+      } catch (const Error& error) {
+        throw CLI::ValidationError("--store-option", error.why());
+      }
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--store-option,--store_option", set,
+         "an option of one further store, as rain.anon or rain.region=eu-west-1; may be given "
+         "several times")
+      ->type_name("NAME.OPTION=VALUE")
       ->allow_extra_args(false)
       ->group("Several stores");
 }
@@ -235,8 +258,15 @@ OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& n
   other.level.clear();
   other.arrays.clear();
   other.others.clear();
+  other.series.clear();
+  other.settings.clear();
+  other.config.version_memory = std::max(
+      (options.memory != 0 ? options.memory : default_memory_budget()) / kVersionsShare /
+          (1 + options.others.size()),
+      kMinVersionMemory);
   other.config.icechunk = {};
   other.config.icechunk.pinned = named.pinned;
+  apply_store_settings(options, named.name, other);
   // Objects of the same name in two stores have versions of their own.
   other.config.version_space = XXH3_64bits(named.name.data(), named.name.size());
   try {
@@ -255,7 +285,10 @@ OpenedStore open_zarr(const StoreOptions& options) {
   StoreConfig config = options.config;
   config.memory = memory;
   config.queries = std::make_shared<AddressQueries>();
-  config.version_memory = std::max(memory / kVersionsShare, kMinVersionMemory);
+  // All stores together have this share.
+  if (config.version_memory == 0)
+    config.version_memory =
+        std::max(memory / kVersionsShare / (1 + options.others.size()), kMinVersionMemory);
   try {
     opened.store = open_store(options.store, config);
     opened.hierarchy = read_hierarchy(opened.store, options.store, config);
@@ -278,6 +311,8 @@ OpenedStore open_zarr(const StoreOptions& options) {
   if (!options.group.empty())
     opened.group = find_group(*opened.hierarchy, options.group, "--group " + options.group);
   find_arrays(opened, options.arrays);
+  opened.series = options.series;
+  check_store_settings(options);
   for (const StoreOptions::Named& named : options.others)
     opened.others.emplace(named.name, std::make_shared<OpenedStore>(open_other(options, named)));
   return opened;

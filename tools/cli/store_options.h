@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -28,8 +29,13 @@ struct StoreOptions {
     std::string pinned = {};  // the snapshot of an Icechunk repository that is to be read
   };
   std::vector<Named> others;  // of --store: further stores that views may name
-  std::uint64_t memory = 0;   // bytes; 0: half of what the machine or the container has
-  int threads = 0;            // 0: one per core
+  /// Of --store NAME=URL with braces in the URL, which stands for several stores one behind the
+  /// other: their names among `others`. Those of STORE, behind itself, have an empty name.
+  std::map<std::string, std::vector<std::string>> series;
+  /// Of --store-option: a store or a series, and "endpoint=URL" or "anon".
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::uint64_t memory = 0;  // bytes; 0: half of what the machine or the container has
+  int threads = 0;           // 0: one per core
   StoreConfig config;
 };
 
@@ -58,6 +64,7 @@ struct OpenedStore {
   std::uint64_t held_memory() const;
   /// Those of --store, by name.
   std::map<std::string, std::shared_ptr<OpenedStore>> others;
+  std::map<std::string, std::vector<std::string>> series;  // as StoreOptions has them
   /// Every store, this one first.
   std::vector<std::shared_ptr<Store>> stores() const;
   /// Of this store's metadata and that of the others: another one when any has changed.

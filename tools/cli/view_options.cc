@@ -86,7 +86,7 @@ ViewSource read_view(GroupDatasets& datasets, const std::string& file,
   ViewSource source;
   source.mix = parse_mix_spec(text.json, text.name, text.where);
   for (const MixComponent& component : source.mix->components)
-    source.mixed.push_back(source_of(datasets.of_store(component.store, component.path),
+    source.mixed.push_back(source_of(datasets.of_store(component.store, component.path + ".store"),
                                      text_of(component, text, check_file), check_file));
   source.dataset = source.mixed.front().dataset;
   source.text = std::move(text);

@@ -347,9 +347,13 @@ std::string_view view_schema() {
       "type": "object",
       "properties": {
         "store": {"$ref": "#/$defs/source_name", "description": "The NAME of --store NAME=URL; else the command's own store"},
+        "stores": {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1, "description": "Several stores one behind the other, in place of one"},
+        "concat": {"type": "string", "description": "The dimension along which they lie one behind the other"},
+        "prefer": {"enum": ["first", "last"], "description": "Which store has a label that is in several of them"},
         "group": {"type": "string", "description": "Its group; the root by default"},
         "join": {"type": "object", "description": "How its dimensions lie along those of the first source", "additionalProperties": {"$ref": "#/$defs/join"}}
       },
+      "dependentSchemas": {"stores": {"properties": {"store": false}}},
       "additionalProperties": false
     },
     "pick": {"enum": ["exact", "nearest", "last", "next"], "description": "Which label of the source stands for one of the first"},

@@ -257,6 +257,8 @@ Positions composed(const Positions& along, const Positions& selected, std::int64
     Positions one = Positions::one(along[selected[0]]);
     return one;
   }
+  if (selected.is_range() && selected.size() > 0)
+    return along.slice(selected[0] * ratio, selected.size() * ratio);
   std::vector<std::int64_t> result;
   result.reserve(static_cast<std::size_t>(selected.size() * ratio));
   for (std::int64_t i = 0; i < selected.size(); ++i)

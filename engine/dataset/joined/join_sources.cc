@@ -1,13 +1,13 @@
 #include "engine/dataset/joined/join_sources.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "engine/base/strings.h"
+#include "engine/dataset/joined/equal_labels.h"
 #include "engine/dataset/labels.h"
 
 namespace batchfs {
@@ -22,23 +22,6 @@ std::string described(const JoinAxis& axis) {
   const Dataset::Index& index = axis.dataset->index(axis.dim);
   return fmt::format("{} labels from {} to {}", size, label_text(index, 0),
                      label_text(index, size - 1));
-}
-
-bool have_equal_labels(const JoinAxis& a, const JoinAxis& b) {
-  const Dataset::Index& one = a.dataset->index(a.dim);
-  const Dataset::Index& other = b.dataset->index(b.dim);
-  const auto times = TimeAxis::of(one), other_times = TimeAxis::of(other);
-  if (times.has_value() != other_times.has_value()) return false;
-  if (times && times->calendar() != other_times->calendar()) return false;
-  if (one.values.type == other.values.type && !times)
-    return one.values.data.size() == other.values.data.size() &&
-           std::memcmp(one.values.data.data(), other.values.data.data(), one.values.data.size()) ==
-               0;
-  const JoinLabels labels(one), others(other);
-  if (labels.form() != others.form()) return false;
-  for (std::int64_t i = 0; i < labels.size(); ++i)
-    if (labels.is_label(i) != others.is_label(i)) return false;
-  return labels.values() == others.values();
 }
 
 class Joiner {
@@ -135,7 +118,9 @@ class Joiner {
     const bool as_long = other.dataset->dim_size(other.dim) == source.dataset->dim_size(dim);
     const bool labelled =
         other.dataset->index_of(other.dim) != nullptr && source.dataset->index_of(dim) != nullptr;
-    if (as_long && (!labelled || have_equal_labels(other, own))) return {dim, nullptr};
+    if (as_long && (!labelled ||
+                    are_equal_labels(other.dataset->index(other.dim), own.dataset->index(own.dim))))
+      return {dim, nullptr};
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{0}: '{1}' is another dimension than in '{2}': {3}, and {4}; say how "
                             "they go together: \"join\": {{\"{1}\": \"exact\"}}",

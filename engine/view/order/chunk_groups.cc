@@ -98,6 +98,7 @@ std::int64_t default_mixing(const WindowedVariables& view,
   constexpr double kBytes = 128 << 20;
   double bytes = 0;
   for (const Variable* variable : view.variables) {
+    if (variable->part > 0) continue;  // windows lie in one part, or two
     double chunks = 1;
     for (std::size_t d = 0; d < variable->dims.size(); ++d) {
       const std::string& dim = variable->dims[d];

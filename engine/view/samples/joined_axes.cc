@@ -27,13 +27,43 @@ const Positions& JoinedAxes::along(const Variable& variable, std::size_t d,
       .first->second;
 }
 
+const std::vector<Positions>& JoinedAxes::in_parts(const ConcatAxis& concat,
+                                                   const Positions& positions) {
+  const std::lock_guard lock(mutex_);
+  std::list<InParts>& known = parts_[&concat];
+  for (const InParts& each : known)
+    if (each.positions.is_same(positions)) return each.parts;
+  InParts& added = known.emplace_back(InParts{positions, {}});
+  for (const ConcatAxis::Part& part : concat.parts)
+    added.parts.push_back(composed(part.positions, positions));
+  return added.parts;
+}
+
+std::vector<VariablePlacement> JoinedAxes::in_parts(const Variable& variable,
+                                                    const VariablePlacement& placement) {
+  const Positions& whole = placement.axes[variable.concat_dim].selected;
+  const std::vector<Positions>& parts = in_parts(*variable.concat, whole);
+  std::vector<VariablePlacement> result;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    VariablePlacement& own = result.emplace_back(placement);
+    own.variable += static_cast<std::uint32_t>(p);
+    own.axes[variable.concat_dim].selected = parts[p];
+    own.axes[variable.concat_dim].padded = whole;
+    own.pads = p == 0;
+    own.is_first = placement.is_first && p == 0;
+  }
+  return result;
+}
+
 void JoinedAxes::add_lacking(const TensorDefinition& tensor, const std::string& dim, bool circle,
                              const Dataset& dataset, std::vector<Reach::Lacking>& lacking) {
   const OffsetList* durations = nullptr;
   for (const OffsetList& list : tensor.durations)
     if (list.dim == dim) durations = &list;
   std::set<const AxisJoin*> seen;
-  for (const std::string& name : tensor.variables) {
+  std::vector<std::string> names = tensor.variables;
+  for (const MadeSpec& made : tensor.made) names.insert(names.end(), made.of.begin(), made.of.end());
+  for (const std::string& name : names) {
     const Variable* variable = dataset.find(name);
     for (std::size_t d = 0; variable != nullptr && d < variable->dims.size(); ++d) {
       const AxisJoin* join = variable->join_along(d);

@@ -2,6 +2,7 @@
 // Where the arrays of other sources have the positions of a view's selection.
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <mutex>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "engine/dataset/dataset.h"
 #include "engine/dataset/joined/axis_join.h"
+#include "engine/view/geometry.h"
 #include "engine/view/samples/reach.h"
 #include "engine/view/spec.h"
 
@@ -25,6 +27,14 @@ class JoinedAxes {
   /// the labels so much later. Throws as AxisJoin::shifted() does.
   const Positions& along(const Variable& variable, std::size_t d, std::int64_t nanoseconds = 0);
 
+  /// The same of each part of a concatenated dimension: kNone for positions of other parts.
+  /// `positions` are what along() gave.
+  const std::vector<Positions>& in_parts(const ConcatAxis& concat, const Positions& positions);
+  /// A placement of each part in place of one of a concatenated variable, which are numbered from
+  /// that of the placement on.
+  std::vector<VariablePlacement> in_parts(const Variable& variable,
+                                          const VariablePlacement& placement);
+
   /// Positions along a window dimension at which variables of a tensor have nothing, of sources
   /// whose join leaves such windows out.
   void add_lacking(const TensorDefinition& tensor, const std::string& dim, bool circle,
@@ -32,8 +42,13 @@ class JoinedAxes {
 
  private:
   const std::map<std::string, Positions>& selected_;
-  std::mutex mutex_;  // guards known_, whose elements stay where they are
+  std::mutex mutex_;  // guards known_ and parts_, whose elements stay where they are
   std::map<std::tuple<const AxisJoin*, std::string, std::int64_t>, Positions> known_;
+  struct InParts {
+    Positions positions;
+    std::vector<Positions> parts;
+  };
+  std::map<const ConcatAxis*, std::list<InParts>> parts_;
 };
 
 /// What durations of a tensor's offsets mean along a dimension.

@@ -19,7 +19,8 @@ void find_positions(const AxisPlacement& axis, const std::vector<std::int64_t>& 
     for (std::size_t i = 0; i < indices.size(); ++i) found(indices[i] - axis.selected[0], i);
     return;
   }
-  for (std::int64_t p = 0; p < axis.selected.size(); ++p) {
+  const auto [first, end] = axis.selected.held();
+  for (std::int64_t p = first; p < end; ++p) {
     const auto it = std::lower_bound(indices.begin(), indices.end(), axis.selected[p]);
     if (it != indices.end() && *it == axis.selected[p])
       found(p, static_cast<std::size_t>(it - indices.begin()));

@@ -17,8 +17,31 @@ std::size_t checked_count(std::int64_t windows) {
   return static_cast<std::size_t>(windows);
 }
 
+/// Positions that the placement of a part of a concatenated dimension has: others have the rest.
+bool has_position(const AxisPlacement& axis, std::int64_t p) {
+  return axis.selected[p] != Positions::kNone || axis.gaps()[p] == Positions::kNone;
+}
+
+std::int64_t held(const AxisPlacement& axis) {
+  if (!axis.padded) return axis.extent();
+  std::int64_t count = 0;
+  for (std::int64_t p = 0; p < axis.selected.size(); ++p) count += has_position(axis, p) ? 1 : 0;
+  return count;
+}
+
 /// Elements of the windows of a sample that lie inside the selection.
 std::int64_t inside(const AxisPlacement& axis, std::int64_t start) {
+  if (axis.padded) {
+    const std::int64_t length = axis.selected.size();
+    std::int64_t count = 0;
+    for (std::size_t o = 0; o < axis.offsets.size(); ++o)
+      for (std::int64_t k = 0; k < axis.size; ++k) {
+        std::int64_t p = axis.first(o, start) + k;
+        if (axis.wrap) p = ((p % length) + length) % length;
+        count += p < length && has_position(axis, p) ? 1 : 0;
+      }
+    return count;
+  }
   if (axis.wrap) return axis.extent();
   std::int64_t count = 0;
   for (std::size_t o = 0; o < axis.offsets.size(); ++o) {
@@ -38,7 +61,7 @@ WindowElements::WindowElements(std::vector<const VariablePlacement*> placements,
     std::int64_t whole = 1, full = 1;
     std::vector<Axis>& axes = axes_.emplace_back();
     for (const AxisPlacement& axis : placement->axes) {
-      const std::int64_t extent = axis.extent();
+      const std::int64_t extent = axis.window < 0 ? held(axis) : axis.extent();
       if (__builtin_mul_overflow(full, extent, &full)) full = INT64_MAX;
       if (axis.window < 0) {
         whole *= full == INT64_MAX ? 1 : extent;

@@ -67,9 +67,10 @@ WindowValues read_window_values(const Dataset& dataset, const std::string& name,
     throw fail(ErrorCode::invalid_argument,
                fmt::format("'{}' is {}; only numbers and booleans will do", name,
                            variable.is_readable() ? type.name() : variable.unsupported));
+  const Dims shape = variable.own_shape();
   for (std::size_t d = result.axes.size(); d-- > 0;) {
     result.axes[d].step = count;
-    if (__builtin_mul_overflow(count, variable.array->shape()[d], &count) || count > kMaxValues)
+    if (__builtin_mul_overflow(count, shape[d], &count) || count > kMaxValues)
       throw fail(ErrorCode::not_supported,
                  fmt::format("'{}' has more than {}", name, counted(kMaxValues, "value")));
   }

@@ -60,6 +60,25 @@ VariableMask PartMask::of(const std::vector<std::string>& dims) const {
   return mask;
 }
 
+VariableMask PartMask::of_variable(const Variable& variable) const {
+  VariableMask mask = of(variable.dims);
+  if (variable.part < 0) return mask;
+  for (VariableMask::Axis& axis : mask.axes_) {
+    if (axis.dim != variable.concat_dim) continue;
+    const Positions& part =
+        variable.concat->parts[static_cast<std::size_t>(variable.part)].positions;
+    auto own = std::make_shared<std::vector<std::int32_t>>(
+        static_cast<std::size_t>(variable.array->shape()[axis.dim]), -1);
+    const auto [first, end] = part.held();
+    for (std::int64_t i = first; i < end; ++i)
+      if (part[i] != Positions::kNone)
+        (*own)[static_cast<std::size_t>(part[i])] = (*axis.runs)[static_cast<std::size_t>(i)];
+    axis.runs = own.get();
+    axis.own = std::move(own);
+  }
+  return mask;
+}
+
 std::int64_t VariableMask::blank(const Box& box,
                                  const std::vector<std::span<const std::int64_t>>& indices,
                                  double* values) const {

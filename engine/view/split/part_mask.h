@@ -3,6 +3,7 @@
 // other parts.
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ class VariableMask {
     std::size_t dim;
     std::size_t stride;  // in `included_`
     const std::vector<std::int32_t>* runs;
+    std::shared_ptr<const std::vector<std::int32_t>> own = nullptr;  // that `runs` points to
   };
   std::vector<Axis> axes_;      // in the order of the array's dimensions
   std::vector<bool> included_;  // by run along each axis; empty: all elements are
@@ -47,6 +49,8 @@ class PartMask {
   const std::vector<std::string>& dims() const { return dims_; }
   /// Refers to this object.
   VariableMask of(const std::vector<std::string>& dims) const;
+  /// The same, where the variable is of one of several stores one behind the other.
+  VariableMask of_variable(const Variable& variable) const;
 
  private:
   std::vector<std::string> dims_;

@@ -59,8 +59,17 @@ TEST(SourcesSpec, SaysWhatIsWrong) {
   EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"ratio": 0.25}}}})"), HasSubstr("nearest"));
   EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"ratio": 4, "tolerance": 1}}}})"),
               HasSubstr("must nest"));
-  EXPECT_THAT(refusal(R"({"a": {"stores": ["b", "c"], "concat": "time"}})"),
-              HasSubstr("not supported yet"));
+  EXPECT_THAT(refusal(R"({"a": {"stores": ["b", "b"]}})"), HasSubstr("given twice"));
+  EXPECT_THAT(refusal(R"({"a": {"stores": []}})"), HasSubstr("at least one"));
+  EXPECT_THAT(refusal(R"({"a": {"stores": "b"}})"), HasSubstr("\"store\": \"b\""));
+  EXPECT_THAT(refusal(R"({"a": {"stores": ["b"], "store": "c"}})"), HasSubstr("not both"));
+}
+
+TEST(SourcesSpec, NamesStoresOneBehindTheOther) {
+  const auto sources = parse(R"({"a": {"stores": ["y{1999..2001}", "z"], "concat": "time"}})");
+  EXPECT_EQ(sources[0].stores, (std::vector<std::string>{"y1999", "y2000", "y2001", "z"}));
+  EXPECT_EQ(sources[0].concat.dim, "time");
+  EXPECT_EQ(sources[0].concat.path, "sources.a");
 }
 
 }  // namespace sources_spec_test

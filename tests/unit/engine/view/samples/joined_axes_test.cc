@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "engine/dataset/joined/concat_datasets.h"
 #include "engine/dataset/joined/join_sources.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
@@ -53,6 +54,36 @@ TEST_F(JoinedAxesTest, KnowWhichWindowsLackALabel) {
   axes.add_lacking(later, "time", false, *dataset, lacking);
   ASSERT_EQ(lacking.size(), 1U);
   EXPECT_EQ(lacking[0].missing->all(), 2);
+}
+
+TEST(JoinedAxes, PlaceEachPartOfAConcatenatedVariable) {
+  const auto dataset = concat_datasets({{"y0", store({0, 6, 12}, "t").dataset()},
+                                        {"y1", store({18, 24}, "t").dataset()},
+                                        {"y2", store({36}, "t").dataset()}},
+                                       {"time", ConcatRule::Prefer::none, "sources.y"});
+  const std::map<std::string, Positions> selected{{"time", Positions::range(1, 4)}};
+  JoinedAxes axes(selected);
+  const Variable& t = dataset->variable("t");
+  VariablePlacement whole;
+  whole.variable = 7;
+  whole.axes.resize(1);
+  whole.axes[0].selected = axes.along(t, 0);
+  const std::vector<VariablePlacement> parts = axes.in_parts(t, whole);
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[1].variable, 8U);
+  constexpr std::int64_t none = Positions::kNone;
+  const auto list = [](const AxisPlacement& axis) {
+    std::vector<std::int64_t> result;
+    for (std::int64_t i = 0; i < axis.selected.size(); ++i) result.push_back(axis.selected[i]);
+    return result;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(list(parts[0].axes[0]), ElementsAre(1, 2, none, none));
+  EXPECT_THAT(list(parts[1].axes[0]), ElementsAre(none, none, 0, 1));
+  EXPECT_THAT(list(parts[2].axes[0]), ElementsAre(none, none, none, none));
+  EXPECT_TRUE(parts[0].pads && parts[0].is_first);
+  EXPECT_FALSE(parts[1].pads || parts[1].is_first);
+  EXPECT_FALSE(parts[0].axes[0].gaps().has_gaps()) << "each position is in a part";
 }
 
 TEST_F(JoinedAxesTest, SayWhoseLabelsDurationsMean) {

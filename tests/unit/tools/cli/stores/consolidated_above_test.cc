@@ -1,4 +1,4 @@
-#include "tools/cli/consolidated_above.h"
+#include "tools/cli/stores/consolidated_above.h"
 
 #include <gmock/gmock.h>
 

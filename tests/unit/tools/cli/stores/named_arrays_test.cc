@@ -1,4 +1,4 @@
-#include "tools/cli/named_arrays.h"
+#include "tools/cli/stores/named_arrays.h"
 
 #include <gmock/gmock.h>
 

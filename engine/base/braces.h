@@ -1,0 +1,22 @@
+#pragma once
+// Braces as shells expand them: "y{1979..1981}" is y1979, y1980, y1981; "{a,b}" is a, b.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace batchfs {
+
+struct ExpandedText {
+  std::string text;  // "y1979"
+  std::string key;   // what stands in place of the braces, "1979"; of several joined by '-'
+};
+
+/// The texts that one with braces stands for, the last braces fastest: lists and ranges of whole
+/// numbers, `{01..12}` with zeros in front, `{1980..2020..10}` with a step. Other braces, and what
+/// is nested, are left as they are. One text with an empty key where there are none. Throws
+/// invalid_argument for more than `most`.
+std::vector<ExpandedText> expand_braces(std::string_view text, std::size_t most);
+
+}  // namespace batchfs

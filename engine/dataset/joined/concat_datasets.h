@@ -1,0 +1,37 @@
+#pragma once
+// Datasets of several stores one behind the other along a dimension, as xarray.concat joins them:
+// one store for each year.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/dataset/dataset.h"
+
+namespace batchfs {
+
+struct ConcatRule {
+  /// nullopt: the one dimension along which labels or lengths of the stores differ.
+  std::optional<std::string> dim;
+  /// Of a label that several parts have. Not `none`: labels are sorted, and may be in any part.
+  enum class Prefer : std::uint8_t { none, first, last } prefer = Prefer::none;
+  std::string path;  // in front of errors: "sources.era"
+};
+
+struct ConcatPart {
+  std::string name;  // of the store, for messages: "era.1979"
+  std::shared_ptr<const Dataset> dataset;
+};
+
+/// Variables that have the dimension are the parts one after the other, each with its own chunks,
+/// codecs, fill values, scale and offset; others are those of the first part. Variables that differ
+/// otherwise, in dimensions, decoded type or units, cannot be read and say why. The parts' labels
+/// must lie behind one another, ascending or descending, unless one is preferred; gaps are allowed.
+/// Reads coordinates, blocking. Throws invalid_argument with `rule.path` in front. Precondition:
+/// there is a part.
+std::shared_ptr<const Dataset> concat_datasets(const std::vector<ConcatPart>& parts,
+                                               const ConcatRule& rule);
+
+}  // namespace batchfs
