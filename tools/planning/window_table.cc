@@ -15,8 +15,8 @@ void write_window_table(const View& view, std::int64_t epoch,
   for (const std::int64_t batch : {std::int64_t{0}, view.batches() - 1})
     rows += static_cast<std::int64_t>(view.batch_samples(epoch, batch).size()) *
             (batch == 0 ? view.batches() - 1 : 1);
-  const std::string header = npy_header(make_type(Kind::signed_int, 8),
-                                        {rows, static_cast<std::int64_t>(columns)}, 64);
+  const std::string header =
+      npy_header(make_type(Kind::signed_int, 8), {rows, static_cast<std::int64_t>(columns)}, 64);
   write(std::as_bytes(std::span(header)));
   std::vector<std::int64_t> table;
   for (std::int64_t batch = 0; batch < view.batches(); ++batch) {

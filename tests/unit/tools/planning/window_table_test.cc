@@ -34,9 +34,9 @@ TEST(WindowTable, HasARowForEverySample) {
   EXPECT_NE(table.header.find("'descr': '<i8'"), std::string::npos);
   EXPECT_NE(table.header.find("(4, 4)"), std::string::npos);
   EXPECT_EQ(table.header.size() % 64, 0);
-  EXPECT_EQ(table.values, (std::vector<std::int64_t>{0, 0, 0, 0,    //
-                                                     0, 1, 0, 4,    //
-                                                     0, 2, 6, 0,    //
+  EXPECT_EQ(table.values, (std::vector<std::int64_t>{0, 0, 0, 0,     //
+                                                     0, 1, 0, 4,     //
+                                                     0, 2, 6, 0,     //
                                                      1, 3, 6, 4}));  // the last batch is short
 }
 
@@ -56,10 +56,9 @@ TEST(WindowTable, IsInTheOrderOfTheEpoch) {
 }
 
 TEST(WindowTable, LeavesOutWhatTheRemainderDrops) {
-  EXPECT_EQ(
-      table_of(R"({"window": {"time": 1}, "batch": {"size": 4, "remainder": "drop"}})", 0).values
-          .size(),
-      8 * 3);
+  EXPECT_EQ(table_of(R"({"window": {"time": 1}, "batch": {"size": 4, "remainder": "drop"}})", 0)
+                .values.size(),
+            8 * 3);
 }
 
 }  // namespace window_table_test
