@@ -21,9 +21,10 @@ and costs, and the numbers that its "normalize" needs. `show` makes a page with 
 """
 
 from ._batch import Batch, Tensor
+from ._create import create
 from ._dataset import Dataset, open
 from ._errors import Error, InvalidArgument, NoMemory, NotFound, NotSupported
-from ._predictions import Predictions, create
+from ._predictions import Predictions
 from ._reports import Page, Report, inspect, plan, show, statistics, view
 from ._version import VERSION as __version__
 

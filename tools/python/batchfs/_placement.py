@@ -198,8 +198,10 @@ class Placement:
         self._order = order  # of the values' dimensions (joined ones, then the tensor's own), for the axes
         self._stack = stack  # its dimension, the first and the last channel, and the lengths that they have
         self.dtype = np.dtype(np.float32)
-        self.grid: tuple[int, ...] = ()
-        self.starts = np.zeros((0, 0), np.int64)
+        self.fill = math.nan  # of elements that no sample has
+        self.chunk: tuple[int, ...] = ()
+        self.grid: tuple[int, ...] = ()  # of objects
+        self.expected = np.zeros(0, np.int64)  # samples of each object
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -209,7 +211,12 @@ class Placement:
     def object_shape(self) -> tuple[int, ...]:
         return tuple(axis.step for axis in self.axes)
 
-    def set_objects(self, steps: tuple[int, ...]) -> None:
+    @property
+    def is_sharded(self) -> bool:
+        return self.chunk != self.object_shape
+
+    def set_objects(self, chunk: tuple[int, ...], steps: tuple[int, ...]) -> None:
+        self.chunk = chunk
         for axis, step in zip(self.axes, steps, strict=True):
             axis.step = step
         self.grid = tuple(-(-axis.length // axis.step) for axis in self.axes)

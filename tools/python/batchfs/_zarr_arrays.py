@@ -14,7 +14,7 @@ import zarr.codecs
 from zarr.storage import MemoryStore
 
 from ._cf import encoded
-from ._errors import InvalidArgument, NotSupported
+from ._errors import InvalidArgument
 from ._placement import Axis, Placement
 
 _DOCUMENT = "zarr.json"
@@ -52,16 +52,16 @@ class Arrays:
         self._arrays: dict[str, Any] = {}
         self._coordinates: dict[str, tuple[Any, np.ndarray]] = {}
 
-    def add(self, placement: Placement, chunks: tuple[int, ...], is_sharded: bool, codec: str, fill: float) -> None:
+    def add(self, placement: Placement, codec: str) -> None:
         attributes = placement.attributes
         if placement.dtype.kind == "f":
             attributes = attributes | {"_FillValue": float("nan")}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._arrays[placement.name] = self._group.create_array(
-                placement.name, shape=placement.shape, dtype=placement.dtype, chunks=chunks,
-                shards=placement.object_shape if is_sharded else None, compressors=compressors_of(codec), filters=None,
-                fill_value=placement.dtype.type(fill), dimension_names=[axis.name for axis in placement.axes],
+                placement.name, shape=placement.shape, dtype=placement.dtype, chunks=placement.chunk,
+                shards=placement.object_shape if placement.is_sharded else None, compressors=compressors_of(codec), filters=None,
+                fill_value=placement.dtype.type(placement.fill), dimension_names=[axis.name for axis in placement.axes],
                 attributes=_plain(attributes, placement.dtype), config={"write_empty_chunks": True})
 
     def add_coordinate(self, axis: Axis) -> None:
@@ -89,9 +89,6 @@ class Arrays:
         """The documents of the arrays of predictions."""
         documents = self._sink.documents()
         return {name: json.loads(documents[f"{name}/{_DOCUMENT}"]) for name in sorted(self._arrays)}
-
-    def key(self, name: str, at: tuple[int, ...]) -> str:
-        return "/".join([name, "c", *map(str, at)])
 
     def documents(self) -> list[tuple[str, bytes]]:
         """All of them, consolidated; the one that makes the output a store is the last."""
@@ -131,8 +128,3 @@ def _plain(attributes: dict[str, Any], dtype: np.dtype[Any]) -> dict[str, Any]:
 
         result["_FillValue"] = base64.b64encode(np.array(np.nan, "<f8").tobytes()).decode()
     return result
-
-
-def check_dtype(dtype: np.dtype[Any]) -> None:
-    if dtype.kind not in "fiub":
-        raise NotSupported(f"predictions of the type {dtype} cannot be written; pass dtype= with a type of numbers")
