@@ -75,7 +75,7 @@ class Axis:
             self.index, self.length = starts, len(starts)
             self.labels = starts if self.labels is None else self.labels[starts]
             return "no"
-        offset, size = self.blocks[0]
+        size = self.blocks[0][1]
         gaps = np.diff(starts)
         around = self.wraps and len(starts) > 1
         if around:
@@ -91,7 +91,7 @@ class Axis:
         elif overlap == "trim":
             self._cut(size, gaps, around)
         elif overlap in ("mean", "cosine"):
-            self._weigh(offset, size, gaps, around, overlap == "cosine")
+            self._weigh(size, gaps, around, overlap == "cosine")
         return "overlap"
 
     def _positions_collide(self) -> bool:
@@ -107,24 +107,16 @@ class Axis:
             high = min(size, (size - 1 + int(gaps[i])) // 2 + 1) if i < len(gaps) else size
             self._cuts[start] = (low, high)
 
-    def _weigh(self, offset: int, size: int, gaps: np.ndarray, around: bool, cosine: bool) -> None:
-        """Weights of each window, divided by their sum over the windows of a grid."""
-        raw: dict[int, np.ndarray] = {}
+    def _weigh(self, size: int, gaps: np.ndarray, around: bool, cosine: bool) -> None:
+        """Weights of each window: 1, with ramps where it overlaps its neighbours."""
         for i, start in enumerate(self.starts.tolist()):
-            raw[start] = np.ones(size, np.float64)
+            weights = self._weights[start] = np.ones(size, np.float64)
             before = size - int(gaps[i - 1]) if i > 0 or around else 0  # positions shared with the window before
             behind = size - int(gaps[i]) if i < len(gaps) else 0
             if cosine and before > 0:
-                raw[start][:before] *= np.sin(np.pi / 2 * (np.arange(before) + 0.5) / before) ** 2
+                weights[:before] *= np.sin(np.pi / 2 * (np.arange(before) + 0.5) / before) ** 2
             if cosine and behind > 0:
-                raw[start][size - behind:] *= np.sin(np.pi / 2 * (np.arange(behind) + 0.5)[::-1] / behind) ** 2
-        sums = np.zeros(self.length + size + abs(offset), np.float64)
-        places = {start: start + offset + np.arange(size) for start in raw}
-        for start, place in places.items():
-            if self.wraps:
-                place %= self.length
-            np.add.at(sums, place, raw[start])
-        self._weights = {start: weights / sums[places[start]] for start, weights in raw.items()}
+                weights[size - behind:] *= np.sin(np.pi / 2 * (np.arange(behind) + 0.5)[::-1] / behind) ** 2
 
     def pieces(self, start: int) -> list[Piece]:
         """Those of a window that begins at `start`."""

@@ -336,8 +336,7 @@ class Predictions:
         return "/".join([placement.name, "c", *map(str, map(int, at))])
 
     def _put(self, placement: Placement, number: int, samples: Samples, starts: dict[int, np.ndarray] | None = None) -> None:
-        values = fold(placement, number, samples, starts or self._starts(samples), self._options.overlap, self._windows.is_grid,
-                      placement.fill)
+        values = fold(placement, number, samples, starts or self._starts(samples), self._options.overlap)
         self._arrays.put(placement.name, placement.region(number), values)
         self._done[placement.name][number] = True
 
