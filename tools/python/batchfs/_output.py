@@ -19,6 +19,7 @@ import fcntl
 import itertools
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from typing import Any
@@ -33,6 +34,7 @@ WORKING = ".batchfs"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _MAX_HEADER = 64 << 20
 _numbers = itertools.count()
+_token = secrets.token_hex(4)  # processes of several machines may have one number
 
 
 def failure(error: OSError, doing: str, path: str) -> Error:
@@ -43,6 +45,10 @@ def failure(error: OSError, doing: str, path: str) -> Error:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return Error(f"{doing} failed: {why} ('{path}'); name an output that this user may write, or change its permissions")
     return Error(f"{doing} failed: {why} ('{path}'); run the same program again: it continues")
+
+
+def _unique() -> str:
+    return f"{os.getpid()}-{_token}-{next(_numbers)}"
 
 
 class Folder:
@@ -67,7 +73,7 @@ class Folder:
     def put(self, key: str, data: Any) -> None:
         """Writes an object: readers see all of it or nothing, also when this process is killed."""
         path = self.path(key)
-        temporary = self.path(f"{WORKING}/new/{os.getpid()}-{next(_numbers)}")
+        temporary = self.path(f"{WORKING}/new/{_unique()}")
         try:
             try:
                 with self._create(temporary) as file:
@@ -194,7 +200,7 @@ class Parts:
         header = {"run": self._run, "samples": ordered, "bytes": [sum(part.nbytes for part in samples[one]) for one in ordered]}
         data: list[Any] = [json.dumps(header).encode() + b"\n"]
         data += [part.reshape(-1).view(np.uint8) for one in ordered for part in samples[one]]
-        self._folder.put(f"{self._key(array, number)}/{self._rank}-{os.getpid()}-{next(_numbers)}", data)
+        self._folder.put(f"{self._key(array, number)}/{self._rank}-{_unique()}", data)
 
     def numbers(self, array: str) -> list[int]:
         """Of the objects that have parts."""
