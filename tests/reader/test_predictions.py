@@ -416,12 +416,16 @@ def test_places_that_are_no_output(data, store, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system")
-def test_a_full_disk(store, data, tmp_path, alone):
+def test_a_disk_that_is_full_or_read_only(store, data, tmp_path, alone):
     import subprocess
     (tmp_path / "small").mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120k", "tmpfs", str(tmp_path / "small")]).returncode != 0:
         pytest.skip("tmpfs cannot be mounted here")
     try:
+        subprocess.run(["mount", "-o", "remount,ro", str(tmp_path / "small")], check=True)
+        with pytest.raises(batchfs.Error, match="Read-only.*name an output that this user may write"):
+            write_rank(store, tmp_path / "small/o", 0, 1)
+        subprocess.run(["mount", "-o", "remount,rw", str(tmp_path / "small")], check=True)
         with pytest.raises(batchfs.Error, match="No space left.*make room and run the same program again"):
             write_rank(store, tmp_path / "small/o", 0, 1)
         assert not (tmp_path / "small/o/zarr.json").exists()

@@ -51,6 +51,21 @@ def _unique() -> str:
     return f"{os.getpid()}-{_token}-{next(_numbers)}"
 
 
+class Lock:
+    """Held until it is released, or until the last reference to it ends."""
+
+    def __init__(self, descriptor: int):
+        self.descriptor = descriptor
+
+    def release(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __del__(self) -> None:
+        self.release()
+
+
 class Folder:
     """A local output. Thread-safe."""
 
@@ -149,8 +164,8 @@ class Folder:
             finally:
                 os.close(folder)
 
-    def try_lock(self, name: str) -> int | None:
-        """A descriptor that holds the lock until it is closed; None: another process holds it."""
+    def try_lock(self, name: str) -> Lock | None:
+        """None: another process holds it."""
         return self._lock(name, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     @contextlib.contextmanager
@@ -160,21 +175,17 @@ class Folder:
         try:
             yield
         finally:
-            os.close(lock)
+            lock.release()
 
-    def _lock(self, name: str, how: int) -> int | None:
+    def _lock(self, name: str, how: int) -> Lock | None:
         path = self.path(f"{WORKING}/{name}")
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            lock = Lock(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
             try:
-                fcntl.flock(lock, how)
+                fcntl.flock(lock.descriptor, how)
             except BlockingIOError:
-                os.close(lock)
                 return None
-            except BaseException:
-                os.close(lock)
-                raise
             return lock
         except OSError as error:
             raise failure(error, "writing", path) from None

@@ -20,7 +20,7 @@ from ._chunking import WriteOptions
 from ._errors import Error, InvalidArgument
 from ._fold import Samples, cut, fold
 from ._host import on_host
-from ._output import RUN_KEY, WORKING, Folder, Parts
+from ._output import RUN_KEY, WORKING, Folder, Lock, Parts
 from ._placement import Axis, Placement
 from ._windows import Windows
 
@@ -47,13 +47,9 @@ class Predictions:
         self._held = 0  # bytes of _open
         self._failed: Exception | None = None
         self._closed = False
-        self._run = self._begin()
-        self._parts = Parts(folder, self._run, self._rank)
-        try:
-            self._find_parts()
-        except BaseException:
-            self._unlock()
-            raise
+        self._lock: Lock | None = None
+        self._parts = Parts(folder, self._begin(), self._rank)
+        self._find_parts()
         threads = options.threads or min(4, len(os.sched_getaffinity(0)))
         self._pool = ThreadPoolExecutor(threads, "batchfs-write")
         self._jobs: list[Future[None]] = []
@@ -244,7 +240,8 @@ class Predictions:
                 old = samples.get(sample, [])
                 samples[sample] = parts
                 self._held += sum(part.nbytes for part in parts) - sum(part.nbytes for part in old)
-                complete = len(samples.keys() | self._spilled.get(key, set())) == placement.expected[number]
+                spilled = self._spilled.get(key)
+                complete = (len(samples.keys() | spilled) if spilled else len(samples)) == placement.expected[number]
                 if complete:
                     self._take(key)
             if complete:
@@ -404,12 +401,8 @@ class Predictions:
     def _release(self) -> None:
         self._closed = True
         self._pool.shutdown(wait=True)
-        self._unlock()
-
-    def _unlock(self) -> None:
         if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+            self._lock.release()
 
     def __enter__(self) -> Predictions:
         return self
