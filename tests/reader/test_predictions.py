@@ -514,6 +514,28 @@ def test_torch_tensors(store, truth, tmp_path):
     np.testing.assert_allclose(result.p.values, truth.p.values, rtol=1e-2)
 
 
+class OnlyDlpack:
+    def __init__(self, array, device):
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+
+def test_arrays_of_other_libraries(data, tmp_path, monkeypatch):
+    import sys
+    target = batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+    batch = data[0]
+    target.write(batch, OnlyDlpack(batch["t"].numpy().copy(), 1))
+    for name in ("torch", "cupy"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(batchfs.InvalidArgument, match="OnlyDlpack is on a GPU: pass a tensor of torch"):
+        target.write(batch, OnlyDlpack(batch["t"].numpy(), 2))
+
+
 def test_without_zarr(data, tmp_path, monkeypatch):
     import sys
     monkeypatch.setitem(sys.modules, "batchfs._zarr_arrays", None)
@@ -521,3 +543,18 @@ def test_without_zarr(data, tmp_path, monkeypatch):
     monkeypatch.delattr(batchfs, "_zarr_arrays", raising=False)
     with pytest.raises(batchfs.NotSupported, match="needs zarr-python 3 .* pip install"):
         batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+
+
+def test_parts_that_a_killed_rank_has_not_put_together(store, data, tmp_path, monkeypatch, alone):
+    """All samples of a chunk are there as parts, and no rank has any of it left to write."""
+    target = batchfs.create(tmp_path / "o", like=data, memory="20K", **OPTIONS)
+    with monkeypatch.context() as patched:
+        patched.setattr(batchfs.Predictions, "_fold", lambda self, placement, number, samples:
+                        self._parts.put(placement.name, number, samples) if samples else None)
+        with pytest.raises(KeyboardInterrupt), target:
+            for batch in target.remaining():
+                target.write(batch, batch["t"].numpy())
+            raise KeyboardInterrupt
+    assert target.missing() == 0 and not (tmp_path / "o/t").exists()
+    write_rank(store, tmp_path / "o", 0, 1)
+    assert files(tmp_path / "o") == alone

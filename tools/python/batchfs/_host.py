@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from ._batch import Tensor
 from ._errors import InvalidArgument
+
+_CPU = 1  # DLPack's kDLCPU
 
 
 def on_host(values: Any) -> np.ndarray:
@@ -21,8 +24,14 @@ def on_host(values: Any) -> np.ndarray:
         return np.asarray((host.float() if str(host.dtype) == "torch.bfloat16" else host).numpy())
     if module == "cupy":
         return np.asarray(values.get())
-    if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack_device__") and values.__dlpack_device__()[0] == 1:
-        return np.from_dlpack(values)
+    if module not in ("numpy", "jax", "jaxlib") and hasattr(values, "__dlpack_device__"):
+        if values.__dlpack_device__()[0] == _CPU:
+            return np.from_dlpack(values)
+        for name in ("torch", "cupy"):
+            if name in sys.modules:
+                return on_host(sys.modules[name].from_dlpack(values))
+        raise InvalidArgument(f"a prediction of {type(values).__name__} is on a GPU: pass a tensor of torch, cupy or jax, or copy it to "
+                              "the host")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:

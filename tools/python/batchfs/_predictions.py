@@ -375,6 +375,8 @@ class Predictions:
             if not self.finished:
                 self._folder.put(self._ended(self._rank), b"ended\n")
                 self._finish()
+            if self.finished:  # also of a rank that began while another one finished the output
+                self._folder.discard_working_files()
         finally:
             self._release()
 
@@ -384,9 +386,10 @@ class Predictions:
                 return
             lacking = 0
             for placement in self._placements:
+                for number in self._parts.numbers(placement.name):  # of ranks that were killed before they could
+                    self._fold(placement, number, {})
                 lacking += int((~self._find_done(placement) & (placement.expected > 0)).sum())
             if lacking:
-                self._folder.remove(self._ended(self._rank))
                 samples = self.missing()
                 raise Error(f"the output is not finished: {samples} of {len(self._windows.samples)} samples are missing, in {lacking} "
                             f"chunks of '{self._folder.root}'; create it again with the same arguments and write the batches "
@@ -396,7 +399,6 @@ class Predictions:
             for key, document in self._arrays.documents():
                 self._folder.put(key, document)
             self._folder.sync()
-            self._folder.discard_working_files()
 
     def _release(self) -> None:
         self._closed = True
