@@ -16,6 +16,7 @@
 #include "tools/planning/node_cost.h"
 #include "tools/planning/split_plan.h"
 #include "tools/planning/view_cost.h"
+#include "tools/planning/window_table.h"
 #include "tools/service/serving.h"
 
 namespace batchfs {
@@ -27,7 +28,8 @@ struct PlanOptions {
   std::optional<std::string> part;
   std::string view;
   std::int64_t world = 0, nodes = 0;  // 0: not given
-  bool json = false;
+  std::int64_t epoch = 0;
+  bool json = false, windows = false;
 };
 
 /// What is shown of a cluster, if one was named.
@@ -310,6 +312,23 @@ std::string plan_split(const OpenedViews& opened, const PlanOptions& options,
                       : split_text(plan, scanned);
 }
 
+/// `--windows`: the samples of an epoch as .npy.
+void write_windows(const PlanOptions& options, Output& output) {
+  output.expect_binary("write it to a file: > windows.npy");
+  const OpenedView opened = open_view(options.store, options.view, {.part = options.part});
+  Log log;
+  Engine engine({.threads = options.store.threads,
+                 .memory = opened.opened.budget,
+                 .prefetch = false,
+                 .store = opened.opened.store,
+                 .held = opened.opened.held_memory()},
+                log);
+  for (const auto& store : opened.opened.stores()) engine.add_store(store);
+  const auto view = find_samples(opened.view, opened.opened, options.store, engine, log);
+  write_window_table(*view, options.epoch,
+                     [&](std::span<const std::byte> bytes) { output.write(bytes); });
+}
+
 }  // namespace
 
 CommandAction setup_plan(CLI::App& app) {
@@ -327,7 +346,20 @@ CommandAction setup_plan(CLI::App& app) {
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{1}, kMaxRanks));
   app.add_flag("--json", options->json, "write JSON, for programs");
+  app.add_flag("--windows", options->windows,
+               "write the epoch's samples as .npy: of each the batch, its number, and where its "
+               "window begins")
+      ->excludes("--json")
+      ->excludes("--world");
+  app.add_option("--epoch", options->epoch, "the epoch of --windows (default: 0)")
+      ->needs("--windows")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 62).description(""));
   return [options](Output& output) {
+    if (options->windows) {
+      write_windows(*options, output);
+      return;
+    }
     if (options->nodes > options->world)
       throw UsageError{options->world == 0
                            ? "--nodes needs --world, the number of ranks on all of them"

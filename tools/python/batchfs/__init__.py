@@ -16,13 +16,17 @@ before it is asked for; else from the mount's files. They are the same bytes eit
 
 `view` makes a view from keyword arguments; `inspect`, `plan` and `statistics` show what is in a store, what a view gives
 and costs, and the numbers that its "normalize" needs. `show` makes a page with pictures of all of it.
+
+`create` makes an output Zarr store for predictions, which go to the places of the samples that they were made from.
 """
 
 from ._batch import Batch, Tensor
+from ._create import create
 from ._dataset import Dataset, open
 from ._errors import Error, InvalidArgument, NoMemory, NotFound, NotSupported
+from ._predictions import Predictions
 from ._reports import Page, Report, inspect, plan, show, statistics, view
 from ._version import VERSION as __version__
 
-__all__ = ["Batch", "Dataset", "Error", "InvalidArgument", "NoMemory", "NotFound", "NotSupported", "Page", "Report",
-           "Tensor", "__version__", "inspect", "open", "plan", "show", "statistics", "view"]
+__all__ = ["Batch", "Dataset", "Error", "InvalidArgument", "NoMemory", "NotFound", "NotSupported", "Page",
+           "Predictions", "Report", "Tensor", "__version__", "create", "inspect", "open", "plan", "show", "statistics", "view"]

@@ -122,6 +122,11 @@ def shown_store(store: str) -> str:
 
 def run_program(program: str, words: Iterable[str], *, stdin: str | None = None, doing: str) -> str:
     """What the program writes. Raises what it failed with; `doing` is shown on a terminal when it takes long."""
+    return run_program_bytes(program, words, stdin=stdin, doing=doing).decode(errors="replace")
+
+
+def run_program_bytes(program: str, words: Iterable[str], *, stdin: str | None = None, doing: str) -> bytes:
+    """What the program writes, where it is no text."""
     environment = os.environ | {"BATCHFS_ERRORS": "json"}
     try:
         process = subprocess.Popen([program, *words], stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
@@ -140,7 +145,7 @@ def run_program(program: str, words: Iterable[str], *, stdin: str | None = None,
         text = said.decode(errors="replace")
         # Views are what is written to standard input, and nothing else.
         raise failure(program, process.returncode, text if stdin is None else text.replace("standard input", "the view"))
-    return out.decode(errors="replace")
+    return out
 
 
 def failure(program: str, status: int, said: str) -> Error:

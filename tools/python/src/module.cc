@@ -8,6 +8,7 @@
 
 #include "engine/base/error.h"
 #include "gpu/reader/reader.h"
+#include "tools/python/src/blend.h"
 #include "tools/python/src/tensor.h"
 
 namespace batchfs::python {
@@ -139,6 +140,7 @@ NB_MODULE(_core, module) {
   });
 
   bind_tensor(module);
+  bind_blend(module);
   nb::class_<BatchView>(module, "Batch")
       .def_prop_ro("epoch", [](const BatchView& self) { return self.batch->epoch; })
       .def_prop_ro("number", [](const BatchView& self) { return self.batch->number; })

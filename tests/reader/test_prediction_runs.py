@@ -1,0 +1,266 @@
+"""batchfs.create in several processes, ended at any moment and continued; and what it refuses."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import batchfs
+
+from prediction_stores import GRID, make_store, view_of, files, OVERLAPPING, OPTIONS, write_rank, run_ranks
+from watching import eventually
+
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    path = tmp_path_factory.mktemp("predictions") / "s.zarr"
+    make_store(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def truth(store):
+    return xr.open_zarr(store).load()
+
+
+@pytest.fixture
+def data(store):
+    with batchfs.open(store, view=OVERLAPPING) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def alone(store, tmp_path_factory):
+    """What one rank writes."""
+    out = tmp_path_factory.mktemp("alone") / "o"
+    write_rank(store, out, 0, 1)
+    return files(out)
+
+
+@pytest.mark.parametrize("memory", ["1G", "20K"])
+def test_ranks_write_what_one_does(store, truth, tmp_path, alone, memory):
+    out = tmp_path / "o"
+    assert run_ranks(*((store, out, rank, 3, memory) for rank in range(3))) == [0, 0, 0]
+    assert files(out) == alone
+
+
+def test_a_rank_that_is_killed_goes_on(store, tmp_path, alone):
+    out = tmp_path / "o"
+    assert run_ranks((store, out, 0, 2, "20K", None, "none"), (store, out, 1, 2, "20K", 30, "none")) == [0, -signal.SIGKILL]
+    assert not (out / "zarr.json").exists()
+    put = {name: (out / name).stat().st_mtime_ns for name in files(out) if name.startswith("t/c/")}
+    assert put
+    write_rank(store, out, 1, 2, order="none")
+    assert (out / "zarr.json").exists()
+    assert files(out) == alone
+    assert {name: (out / name).stat().st_mtime_ns for name in put} == put  # put once
+
+
+@pytest.mark.parametrize("after", [0, 1, 17, 30])
+def test_a_resumed_output_has_the_same_bytes(store, tmp_path, alone, after):
+    out = tmp_path / "o"
+    assert run_ranks((store, out, 0, 1, "20K", after)) == [-signal.SIGKILL]
+    with pytest.raises(Exception, match=".*"):
+        xr.open_zarr(out)
+    write_rank(store, out, 0, 1)
+    assert files(out) == alone
+    data = batchfs.open(store, view=OVERLAPPING)
+    with batchfs.create(out, like=data, **OPTIONS) as target:  # there is nothing left to do
+        assert target.finished and target.missing() == 0 and list(target.remaining()) == []
+    assert files(out) == alone
+
+
+def test_an_interrupted_loop_keeps_what_it_wrote(store, tmp_path, alone):
+    data = batchfs.open(store, view=OVERLAPPING)
+    target = batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+    with pytest.raises(KeyboardInterrupt), target:
+        for n, batch in enumerate(target.remaining()):
+            if n == 20:
+                raise KeyboardInterrupt
+            target.write(batch, batch["t"].numpy())
+    again = batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+    assert again.missing() == data.schema["samples"] - 20 * 5
+    for batch in again.remaining():
+        again.write(batch, batch["t"].numpy())
+    again.close()
+    assert files(tmp_path / "o") == alone
+
+
+def test_samples_that_are_missing_at_the_end_are_an_error(store, tmp_path, alone):
+    data = batchfs.open(store, view=OVERLAPPING)
+    target = batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+    batches = [data[n] for n in (3, 7)]
+    for batch in batches:
+        target.write(batch, batch["t"].numpy())
+    samples = data.schema["samples"]
+    with pytest.raises(batchfs.Error, match=f"{samples - 10} of {samples} samples are missing.*remaining"):
+        target.close()
+    assert not (tmp_path / "o/zarr.json").exists()
+    write_rank(store, tmp_path / "o", 0, 1)
+    assert files(tmp_path / "o") == alone
+
+
+def test_parts_that_a_killed_rank_has_not_put_together(store, data, tmp_path, monkeypatch, alone):
+    """All samples of a chunk are there as parts, and no rank has any of it left to write."""
+    target = batchfs.create(tmp_path / "o", like=data, memory="20K", **OPTIONS)
+    with monkeypatch.context() as patched:
+        patched.setattr(batchfs.Predictions, "_fold", lambda self, placement, number, samples:
+                        self._parts.put(placement.name, number, samples) if samples else None)
+        with pytest.raises(KeyboardInterrupt), target:
+            for batch in target.remaining():
+                target.write(batch, batch["t"].numpy())
+            raise KeyboardInterrupt
+    assert target.missing() == 0 and not (tmp_path / "o/t").exists()
+    write_rank(store, tmp_path / "o", 0, 1)
+    assert files(tmp_path / "o") == alone
+
+
+def test_kills_at_random_moments(store, tmp_path, alone):
+    rng = random.Random(5)
+    context = multiprocessing.get_context("spawn")
+    for number in range(3):
+        out = tmp_path / str(number)
+        ranks = [context.Process(target=write_rank, args=(store, out, rank, 4, "20K")) for rank in range(4)]
+        for rank in ranks:
+            rank.start()
+        assert eventually(lambda out=out: (out / ".batchfs.json").exists())
+        time.sleep(rng.uniform(0, 1))
+        for rank in rng.sample(ranks, 2):
+            rank.kill()
+        for rank in ranks:
+            rank.join(timeout=120)
+        run_ranks(*((store, out, rank, 4, "20K") for rank in range(4)))
+        assert files(out) == alone
+
+
+# Bad input.
+
+def test_a_second_writer_of_a_rank_is_refused(data, tmp_path):
+    target = batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+    with pytest.raises(batchfs.InvalidArgument, match="another process writes rank 0 .* a rank of its own"):
+        batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+    batchfs.create(tmp_path / "o", like=data, rank=1, world=2, **OPTIONS)
+    del target
+
+
+def test_a_changed_call_is_refused(store, data, tmp_path):
+    batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+    for change, key in (({"overlap": "mean"}, "overlap"), ({"chunks": {"lat": 13}}, "arrays"), ({"denormalize": True}, "denormalize")):
+        with pytest.raises(batchfs.InvalidArgument, match=f'of another run: its "{key}" differs; remove it'):
+            batchfs.create(tmp_path / "o", like=data, **OPTIONS | change, rank=1, world=2)
+    other = batchfs.open(store, view=OVERLAPPING | {"window": GRID | {"lat": {"size": 8, "stride": 5}}})
+    with pytest.raises(batchfs.InvalidArgument, match='its "samples" differs'):
+        batchfs.create(tmp_path / "o", like=other, **OPTIONS, rank=1, world=2)
+    shifted = batchfs.open(store, view=OVERLAPPING | {"select": {"lat": {"from": "#0", "to": "#20"}}})
+    with pytest.raises(batchfs.InvalidArgument, match='its "arrays" differs'):
+        batchfs.create(tmp_path / "o", like=shifted, **OPTIONS, rank=1, world=2)
+
+
+def test_parts_of_another_run_are_refused(store, data, tmp_path):
+    target = batchfs.create(tmp_path / "o", like=data, memory="20K", **OPTIONS)
+    with pytest.raises(KeyboardInterrupt), target:
+        target.write(data[0], data[0]["t"].numpy())
+        raise KeyboardInterrupt
+    part = next(p for p in (tmp_path / "o/.batchfs/parts").rglob("*") if p.is_file() and not p.name.endswith(".lock"))
+    content = part.read_bytes()
+    header, _, values = content.partition(b"\n")
+    for damaged in (header.replace(b'"run": "', b'"run": "x') + b"\n" + values, b"nonsense", b"",
+                    json.dumps(json.loads(header) | {"samples": [10**9], "bytes": [4]}).encode() + b"\nabcd"):
+        part.write_bytes(damaged)
+        with pytest.raises(batchfs.InvalidArgument, match="remove"):
+            batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+    part.write_bytes(content)
+    batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+
+
+def test_places_that_are_no_output(data, store, tmp_path):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/x").write_text("x")
+    for place, match in ((tmp_path / "file", "is a file; name a new folder"), (tmp_path / "other", "did not make it; name a new"),
+                         (store / "out", "lies in the store"), (store, "lies in the store"), ("s3://bucket/x", "s3://: name a folder"),
+                         (tmp_path / "o.zip", "not the name of a folder")):
+        with pytest.raises(batchfs.Error, match=match):
+            batchfs.create(place, like=data, **OPTIONS)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "other"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system")
+def test_a_disk_that_is_full_or_read_only(store, data, tmp_path, alone):
+    import subprocess
+    (tmp_path / "small").mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120k", "tmpfs", str(tmp_path / "small")]).returncode != 0:
+        pytest.skip("tmpfs cannot be mounted here")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro", str(tmp_path / "small")], check=True)
+        with pytest.raises(batchfs.Error, match="Read-only.*name an output that this user may write"):
+            write_rank(store, tmp_path / "small/o", 0, 1)
+        subprocess.run(["mount", "-o", "remount,rw", str(tmp_path / "small")], check=True)
+        with pytest.raises(batchfs.Error, match="No space left.*make room and run the same program again"):
+            write_rank(store, tmp_path / "small/o", 0, 1)
+        assert not (tmp_path / "small/o/zarr.json").exists()
+        subprocess.run(["mount", "-o", "remount,size=9m", str(tmp_path / "small")], check=True)
+        write_rank(store, tmp_path / "small/o", 0, 1)
+        assert files(tmp_path / "small/o") == alone
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path / "small")], check=False)
+
+
+def test_wrong_predictions(store, data, tmp_path):
+    target = batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+    batch = data[0]
+    good = batch["t"].numpy()
+    for wrong, match in ((good[:3], r"has the shape \(3, 1, 2, 8, 8\), and the batch's is \(5, 1, 2, 8, 8\)"),
+                         (good[..., :7], "has the shape"), (good.astype("c8"), "type complex64"), ([["x"]], "has the shape"),
+                         ({"y": good}, "lacks the tensor 't'"), ({"t": good, "z": good}, "nothing for the tensor 'z'"),
+                         (None, "array"), (np.array([object()]), "array of numbers")):
+        with pytest.raises(batchfs.InvalidArgument, match=match):
+            target.write(batch, wrong)
+    other = batchfs.open(store, view=OVERLAPPING | {"window": GRID | {"lat": {"size": 8, "stride": 5}}})
+    with pytest.raises(batchfs.InvalidArgument, match="of another view"):
+        target.write(other[0], other[0]["t"].numpy())
+    more = batchfs.open(store, view=OVERLAPPING | {"window": GRID | {"lat": {"size": 8, "stride": 1}}})
+    far = next(batch for batch in more if batch.index.max() >= data.schema["samples"])
+    with pytest.raises(batchfs.InvalidArgument, match="has no sample"):
+        target.write(far, far["t"].numpy())
+    assert target.missing() == data.schema["samples"]
+    target.write(batch, good)
+    target.write(batch, good.astype("f8"))  # again: the values replace the first
+    with pytest.raises(batchfs.Error, match="missing"):
+        target.close()
+    with pytest.raises(batchfs.Error, match="closed; create it again"):
+        target.write(batch, good)
+
+
+def test_wrong_arguments(store, data, tmp_path):
+    plain = batchfs.open(store, view=view_of({"time": 1}, variables=["p", "kind"]))
+    for arguments, match in (({"overlap": "max"}, "overlap='max' is unknown: pass one of"), ({}, "windows overlap along 'lat': pass overlap"),
+                             ({"tensor": "z"}, "no tensor 'z'; it has t"), ({"overlap": "trim", "chunks": {"x": 3}}, "names 'x'"),
+                             ({"overlap": "trim", "chunks": {"lat": 0}}, "number of elements"), ({"overlap": "trim", "codec": "lz"}, "codec='lz'"),
+                             ({"overlap": "trim", "shards": {"lat": 5}, "chunks": {"lat": 2}}, "no whole number of chunks"),
+                             ({"overlap": "trim", "dtype": "float31"}, "no type of numpy"), ({"overlap": "trim", "rank": 3, "world": 2}, "not below"),
+                             ({"overlap": "trim", "name": "lat"}, "cannot be called 'lat'"), ({"overlap": "trim", "memory": "much"}, "no size"),
+                             ({"overlap": "cosine", "dtype": "i4"}, "makes means"), ({"overlap": "trim", "time": "when"}, "time='when'")):
+        with pytest.raises(batchfs.InvalidArgument, match=match):
+            batchfs.create(tmp_path / "o", like=data, **arguments)
+    with pytest.raises(batchfs.InvalidArgument, match="2 variables: pass name= with a name for each"):
+        batchfs.create(tmp_path / "o", like=plain, name="x")
+    with pytest.raises(batchfs.InvalidArgument, match="like=, a dataset"):
+        batchfs.create(tmp_path / "o")
+    assert not (tmp_path / "o").exists()
+
+
+def test_without_zarr(data, tmp_path, monkeypatch):
+    import sys
+    monkeypatch.setitem(sys.modules, "batchfs._zarr_arrays", None)
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    monkeypatch.delattr(batchfs, "_zarr_arrays", raising=False)
+    with pytest.raises(batchfs.NotSupported, match="needs zarr-python 3 .* pip install"):
+        batchfs.create(tmp_path / "o", like=data, **OPTIONS)

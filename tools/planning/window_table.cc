@@ -1,0 +1,36 @@
+#include "tools/planning/window_table.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "fs/formats/npy.h"
+
+namespace batchfs {
+
+void write_window_table(const View& view, std::int64_t epoch,
+                        const std::function<void(std::span<const std::byte>)>& write) {
+  const std::size_t dims = view.window_dims().size(), columns = 2 + dims;
+  // Every batch but the last is as large as the others; the last of remainder "keep" is shorter.
+  std::int64_t rows = 0;
+  for (const std::int64_t batch : {std::int64_t{0}, view.batches() - 1})
+    rows += static_cast<std::int64_t>(view.batch_samples(epoch, batch).size()) *
+            (batch == 0 ? view.batches() - 1 : 1);
+  const std::string header =
+      npy_header(make_type(Kind::signed_int, 8), {rows, static_cast<std::int64_t>(columns)}, 64);
+  write(std::as_bytes(std::span(header)));
+  std::vector<std::int64_t> table;
+  for (std::int64_t batch = 0; batch < view.batches(); ++batch) {
+    const std::vector<std::int64_t> windows = view.batch_windows(epoch, batch);
+    const std::size_t samples = windows.size() / (1 + dims);
+    table.clear();
+    for (std::size_t i = 0; i < samples; ++i) {
+      table.push_back(batch);
+      table.push_back(windows[i]);
+      const auto starts = windows.begin() + static_cast<std::ptrdiff_t>(samples + i * dims);
+      table.insert(table.end(), starts, starts + static_cast<std::ptrdiff_t>(dims));
+    }
+    write(std::as_bytes(std::span(table)));
+  }
+}
+
+}  // namespace batchfs

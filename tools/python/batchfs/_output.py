@@ -1,0 +1,277 @@
+"""The place that predictions are written to: a folder that becomes a Zarr store with its last document.
+
+    .batchfs.json               what the output is: the same call continues it
+    .batchfs/lock-rank-R        held by the process that writes rank R
+    .batchfs/ended-R-of-W       rank R of W was closed
+    .batchfs/parts/A/N/R-P      samples of object N of array A that rank R has, until all are there
+    ARRAY/c/...                 objects, each put once, whole
+    zarr.json                   put last, by the rank that ends last
+
+An object that is there is finished: objects are written under another name and renamed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import itertools
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ._errors import Error, InvalidArgument, NotSupported
+from ._fold import Samples
+
+RUN_KEY = ".batchfs.json"
+WORKING = ".batchfs"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_MAX_HEADER = 64 << 20
+_numbers = itertools.count()
+_token = secrets.token_hex(4)  # processes of several machines may have one number
+
+
+def failure(error: OSError, doing: str, path: str) -> Error:
+    """The exception for a failed call, with the next step."""
+    why = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno in _FULL:
+        return Error(f"{doing} failed: {why} ('{path}'); make room and run the same program again: it continues")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return Error(f"{doing} failed: {why} ('{path}'); name an output that this user may write, or change its permissions")
+    return Error(f"{doing} failed: {why} ('{path}'); run the same program again: it continues")
+
+
+def _unique() -> str:
+    return f"{os.getpid()}-{_token}-{next(_numbers)}"
+
+
+class Lock:
+    """Held until it is released, or until the last reference to it ends."""
+
+    def __init__(self, descriptor: int):
+        self.descriptor = descriptor
+
+    def release(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __del__(self) -> None:
+        self.release()
+
+
+class Folder:
+    """A local output. Thread-safe."""
+
+    def __init__(self, place: str | os.PathLike[str]):
+        text = os.fspath(place)
+        if text.startswith("file://"):
+            text = text[len("file://"):]
+        if "://" in text:
+            raise NotSupported(f"predictions cannot be written to {text.partition('://')[0]}://: name a folder, and copy it "
+                               "when it is finished")
+        if not text or text.endswith(".zip"):
+            raise InvalidArgument(f"the output '{text}' is not the name of a folder; name a new one")
+        self.root = os.path.abspath(text)
+        if os.path.exists(self.root) and not os.path.isdir(self.root):
+            raise InvalidArgument(f"'{self.root}' is a file; name a new folder")
+
+    def path(self, key: str) -> str:
+        return os.path.join(self.root, key)
+
+    def put(self, key: str, data: Any) -> None:
+        """Writes an object: readers see all of it or nothing, also when this process is killed."""
+        path = self.path(key)
+        temporary = self.path(f"{WORKING}/new/{_unique()}")
+        try:
+            try:
+                with self._create(temporary) as file:
+                    for part in data if isinstance(data, list) else [data]:
+                        file.write(part)
+                try:
+                    os.rename(temporary, path)
+                except FileNotFoundError:
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    os.rename(temporary, path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+                raise
+        except OSError as error:
+            raise failure(error, "writing", path) from None
+
+    @staticmethod
+    def _create(path: str) -> Any:
+        try:
+            return open(path, "xb", buffering=0)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            return open(path, "xb", buffering=0)
+
+    def get(self, key: str) -> bytes | None:
+        try:
+            with open(self.path(key), "rb") as file:
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise failure(error, "reading", self.path(key)) from None
+
+    def has(self, key: str) -> bool:
+        """Is the object there? An empty one is what a power failure has left."""
+        try:
+            return os.stat(self.path(key)).st_size > 0
+        except OSError:
+            return False
+
+    def remove(self, key: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self.path(key))
+
+    def names(self, key: str) -> list[str]:
+        """Of the files and folders in a folder, sorted."""
+        try:
+            return sorted(os.listdir(self.path(key)))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise failure(error, "reading", self.path(key)) from None
+
+    def objects(self, prefix: str) -> Iterator[str]:
+        """The keys of the objects below a folder, as parts of paths below it."""
+        root = self.path(prefix)
+        for folder, _, files in os.walk(root):
+            below = os.path.relpath(folder, root)
+            for name in files:
+                if os.stat(os.path.join(folder, name)).st_size > 0:
+                    yield name if below == "." else f"{below}/{name}"
+
+    def is_empty(self) -> bool:
+        return all(name == WORKING for name in self.names(""))
+
+    def sync(self) -> None:
+        """What was put survives a power failure after this call."""
+        with contextlib.suppress(OSError, AttributeError):
+            folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                ctypes.CDLL(None, use_errno=True).syncfs(folder)
+            finally:
+                os.close(folder)
+
+    def try_lock(self, name: str) -> Lock | None:
+        """None: another process holds it."""
+        return self._lock(name, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    @contextlib.contextmanager
+    def locked(self, name: str) -> Iterator[None]:
+        lock = self._lock(name, fcntl.LOCK_EX)
+        assert lock is not None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _lock(self, name: str, how: int) -> Lock | None:
+        path = self.path(f"{WORKING}/{name}")
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            lock = Lock(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666))
+            try:
+                fcntl.flock(lock.descriptor, how)
+            except BlockingIOError:
+                return None
+            return lock
+        except OSError as error:
+            raise failure(error, "writing", path) from None
+
+    def discard_working_files(self) -> None:
+        shutil.rmtree(self.path(WORKING), ignore_errors=True)
+
+
+class Parts:
+    """Samples of objects that no rank has all samples of."""
+
+    def __init__(self, folder: Folder, run: str, rank: int):
+        self._folder = folder
+        self._run = run
+        self._rank = rank
+
+    @staticmethod
+    def _key(array: str, number: int) -> str:
+        return f"{WORKING}/parts/{array}/{number}"
+
+    def put(self, array: str, number: int, samples: Samples) -> None:
+        ordered = sorted(samples)
+        header = {"run": self._run, "samples": ordered, "bytes": [sum(part.nbytes for part in samples[one]) for one in ordered]}
+        data: list[Any] = [json.dumps(header).encode() + b"\n"]
+        data += [part.reshape(-1).view(np.uint8) for one in ordered for part in samples[one]]
+        self._folder.put(f"{self._key(array, number)}/{self._rank}-{_unique()}", data)
+
+    def numbers(self, array: str) -> list[int]:
+        """Of the objects that have parts."""
+        return [int(name) for name in self._folder.names(f"{WORKING}/parts/{array}") if name.isdecimal()]
+
+    def samples(self, array: str, number: int) -> set[int]:
+        """Of all parts of an object."""
+        found: set[int] = set()
+        for name in self._folder.names(self._key(array, number)):
+            found.update(self._header(f"{self._key(array, number)}/{name}")[0]["samples"])
+        return found
+
+    def read(self, array: str, number: int, shapes: Any, dtype: np.dtype[Any]) -> Samples:
+        """`shapes(sample)`: of its boxes."""
+        result: Samples = {}
+        for name in self._folder.names(self._key(array, number)):
+            key = f"{self._key(array, number)}/{name}"
+            header, offset = self._header(key)
+            data = np.fromfile(self._folder.path(key), np.uint8, offset=offset)
+            if len(data) != sum(header["bytes"]):
+                raise self._strange(key)
+            at = 0
+            for sample, size in zip(header["samples"], header["bytes"], strict=True):
+                parts = []
+                end = at + size
+                for shape in shapes(sample):
+                    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+                    if at + count > end:
+                        raise self._strange(key)
+                    parts.append(data[at:at + count].view(dtype).reshape(shape))
+                    at += count
+                if at != end:
+                    raise self._strange(key)
+                result[sample] = parts
+        return result
+
+    def discard(self, array: str, number: int) -> None:
+        key = self._key(array, number)
+        for name in self._folder.names(key):
+            self._folder.remove(f"{key}/{name}")
+        with contextlib.suppress(OSError):
+            os.rmdir(self._folder.path(key))
+
+    def _header(self, key: str) -> tuple[dict[str, Any], int]:
+        try:
+            with open(self._folder.path(key), "rb") as file:
+                line = file.readline(_MAX_HEADER)
+            header = json.loads(line)
+            known = (header["run"] == self._run and all(isinstance(one, int) for one in header["samples"] + header["bytes"])
+                     and len(header["samples"]) == len(header["bytes"]))
+        except FileNotFoundError:  # another rank has put the object meanwhile
+            return {"samples": [], "bytes": []}, 0
+        except OSError as error:
+            raise failure(error, "reading", self._folder.path(key)) from None
+        except (ValueError, KeyError, TypeError):
+            known = False
+        if not known:
+            raise self._strange(key)
+        return header, len(line)
+
+    def _strange(self, key: str) -> Error:
+        return InvalidArgument(f"the file '{self._folder.path(key)}' is not of this run, or it is damaged; remove it, and write "
+                               "the samples again that out.remaining() gives")
