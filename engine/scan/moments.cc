@@ -16,6 +16,11 @@ void CompensatedSum::add(double value) {
   sum_ = sum;
 }
 
+void CompensatedSum::add(const CompensatedSum& other) {
+  add(other.sum_);
+  if (std::isfinite(other.sum_)) add(other.rest_);
+}
+
 double CompensatedSum::value() const { return std::isfinite(sum_) ? sum_ + rest_ : sum_; }
 
 void TwoPassMoments::add(std::span<double> block) {
@@ -81,6 +86,18 @@ Moments TwoPassMoments::moments() const {
   return result;
 }
 
+MergedMoments TwoPassMoments::merged() const {
+  const Moments whole = moments();
+  if (whole.count == 0 || !std::isfinite(whole.m2)) {
+    MergedMoments result;
+    result.add(whole);
+    return result;
+  }
+  const auto count = static_cast<double>(whole.count);
+  const double sum = moments_.mean * count;
+  return {whole, {sum, std::fma(moments_.mean, count, -sum) + sum_.value()}, {whole.m2, 0}};
+}
+
 void MergedMoments::add(const Moments& part) {
   total_.nan += part.nan;
   if (part.count == 0) return;
@@ -94,6 +111,33 @@ void MergedMoments::add(const Moments& part) {
   total_.count += part.count;
   total_.min = std::min(total_.min, part.min);
   total_.max = std::max(total_.max, part.max);
+}
+
+void MergedMoments::add(const MergedMoments& other) {
+  total_.nan += other.total_.nan;
+  if (other.total_.count == 0) return;
+  if (total_.count == 0) {
+    const std::int64_t nan = total_.nan;
+    *this = other;
+    total_.nan = nan;
+    return;
+  }
+  const auto mine = static_cast<double>(total_.count),
+             theirs = static_cast<double>(other.total_.count);
+  const CompensatedSum a = mean(), b = other.mean();
+  const double difference = (b.sum() - a.sum()) + (b.rest() - a.rest());
+  m2_.add(difference * difference * (mine * theirs / (mine + theirs)));
+  m2_.add(other.m2_);
+  sum_.add(other.sum_);
+  total_.count += other.total_.count;
+  total_.min = std::min(total_.min, other.total_.min);
+  total_.max = std::max(total_.max, other.total_.max);
+}
+
+CompensatedSum MergedMoments::mean() const {
+  const auto count = static_cast<double>(total_.count);
+  const double mean = sum_.sum() / count;
+  return {mean, (std::fma(-mean, count, sum_.sum()) + sum_.rest()) / count};
 }
 
 Moments MergedMoments::moments() const {

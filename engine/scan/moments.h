@@ -22,11 +22,44 @@ struct Moments {
 /// Kahan's and Neumaier's sum: the error does not grow with the number of terms.
 class CompensatedSum {
  public:
+  CompensatedSum() = default;
+  CompensatedSum(double sum, double rest) : sum_(sum), rest_(rest) {}
   void add(double value);
+  void add(const CompensatedSum& other);
   double value() const;
+  /// The value is the sum of the two, unless the first is not finite.
+  double sum() const { return sum_; }
+  double rest() const { return rest_; }
 
  private:
   double sum_ = 0, rest_ = 0;
+};
+
+/// Puts parts together, in order, with the formula of Chan, Golub and LeVeque (1979).
+class MergedMoments {
+ public:
+  MergedMoments() = default;
+  /// What the accessors below gave.
+  MergedMoments(const Moments& total, CompensatedSum sum, CompensatedSum m2)
+      : total_(total), sum_(sum), m2_(m2) {}
+
+  void add(const Moments& part);
+  /// Loses no digits of the other's sums.
+  void add(const MergedMoments& other);
+  /// Counts so many NaN less.
+  void forget_nan(std::int64_t count) { total_.nan -= count; }
+  Moments moments() const;
+
+  const Moments& total() const { return total_; }  // without mean and m2
+  const CompensatedSum& sum() const { return sum_; }
+  const CompensatedSum& m2() const { return m2_; }
+
+ private:
+  /// Of the mean, and what its rounding leaves.
+  CompensatedSum mean() const;
+
+  Moments total_;
+  CompensatedSum sum_, m2_;
 };
 
 /// Computes moments in two passes over blocks of numbers: first all blocks to add(), then, after
@@ -40,22 +73,13 @@ class TwoPassMoments {
   void add(std::span<double> block);
   void next_pass();
   Moments moments() const;
+  /// The same, with the digits that the rounding of the mean loses.
+  MergedMoments merged() const;
 
  private:
   bool second_ = false;
   Moments moments_;
   CompensatedSum sum_, squares_;
-};
-
-/// Puts parts together, in order, with the formula of Chan, Golub and LeVeque (1979).
-class MergedMoments {
- public:
-  void add(const Moments& part);
-  Moments moments() const;
-
- private:
-  Moments total_;
-  CompensatedSum sum_, m2_;
 };
 
 }  // namespace batchfs

@@ -8,31 +8,22 @@ namespace batchfs {
 
 namespace {
 
-Moments merged(const Moments& left, const Moments& right) {
-  MergedMoments sum;
-  sum.add(left);
-  sum.add(right);
-  return sum.moments();
-}
-
 /// By entry. Entries that only one of the two has stay as they are.
 void merge_entries(MomentsNode& left, MomentsNode&& right) {
   if (left.entries == right.entries) {
-    for (std::size_t i = 0; i < left.moments.size(); ++i)
-      left.moments[i] = merged(left.moments[i], right.moments[i]);
+    for (std::size_t i = 0; i < left.moments.size(); ++i) left.moments[i].add(right.moments[i]);
     return;
   }
   std::vector<std::int64_t> entries;
-  std::vector<Moments> moments;
+  std::vector<MergedMoments> moments;
   for (std::size_t l = 0, r = 0; l < left.entries.size() || r < right.entries.size();) {
     const bool from_left = r == right.entries.size() ||
                            (l < left.entries.size() && left.entries[l] <= right.entries[r]);
     const bool from_right = l == left.entries.size() ||
                             (r < right.entries.size() && right.entries[r] <= left.entries[l]);
     entries.push_back(from_left ? left.entries[l] : right.entries[r]);
-    moments.push_back(from_left && from_right ? merged(left.moments[l], right.moments[r])
-                      : from_left             ? left.moments[l]
-                                              : right.moments[r]);
+    moments.push_back(from_left ? left.moments[l] : right.moments[r]);
+    if (from_left && from_right) moments.back().add(right.moments[r]);
     if (from_left) ++l;
     if (from_right) ++r;
   }
@@ -76,7 +67,7 @@ std::vector<Moments> MomentsTree::total(std::int64_t entries) const {
     sum = std::move(left);
   }
   for (std::size_t i = 0; i < sum.entries.size(); ++i)
-    result[static_cast<std::size_t>(sum.entries[i])] = sum.moments[i];
+    result[static_cast<std::size_t>(sum.entries[i])] = sum.moments[i].moments();
   return result;
 }
 

@@ -19,8 +19,8 @@ namespace batchfs {
 struct MomentsNode {
   std::int64_t first = 0;  // leaf; a multiple of 2^level
   int level = 0;
-  std::vector<std::int64_t> entries;  // ascending
-  std::vector<Moments> moments;       // of each
+  std::vector<std::int64_t> entries;   // ascending
+  std::vector<MergedMoments> moments;  // of each
   std::int64_t end() const { return first + (std::int64_t{1} << level); }
 };
 

@@ -14,9 +14,9 @@ namespace {
 /// One entry of a node, as stored: native byte order, which all supported machines share.
 struct Row {
   std::int64_t entry, count, nan;
-  double mean, m2, min, max;
+  double sum, sum_rest, m2, m2_rest, min, max;
 };
-static_assert(sizeof(Row) == 56);
+static_assert(sizeof(Row) == 72);
 
 Json nodes_json(const std::vector<MomentsNode>& nodes) {
   Json list = Json::array();
@@ -28,8 +28,9 @@ Json nodes_json(const std::vector<MomentsNode>& nodes) {
 void append_rows(std::string& bytes, const std::vector<MomentsNode>& nodes) {
   for (const MomentsNode& node : nodes)
     for (std::size_t i = 0; i < node.entries.size(); ++i) {
-      const Moments& m = node.moments[i];
-      const Row row{node.entries[i], m.count, m.nan, m.mean, m.m2, m.min, m.max};
+      const MergedMoments& m = node.moments[i];
+      const Row row{node.entries[i], m.total().count, m.total().nan, m.sum().sum(), m.sum().rest(),
+                    m.m2().sum(),    m.m2().rest(),   m.total().min, m.total().max};
       bytes.append(reinterpret_cast<const char*>(&row), sizeof row);
     }
 }
@@ -58,7 +59,9 @@ std::vector<MomentsNode> parse_nodes(const JsonRef& json, const StatisticsForm::
         throw one.error("sums that cannot be", ErrorCode::corrupt);
       last = row.entry;
       node.entries.push_back(row.entry);
-      node.moments.push_back({row.count, row.nan, row.mean, row.m2, row.min, row.max});
+      node.moments.push_back({{row.count, row.nan, 0, 0, row.min, row.max},
+                              {row.sum, row.sum_rest},
+                              {row.m2, row.m2_rest}});
     }
     bytes.remove_prefix(rows * sizeof(Row));
     nodes.push_back(std::move(node));

@@ -56,17 +56,18 @@ const double* numbers(const std::shared_ptr<const Buffer>& values) {
 /// In elements.
 Dims strides(const Sweep::Piece& piece) { return c_strides(piece.box.shape, 1); }
 
-Moments moments_of(const std::vector<Offsets>& axes, const double* values, const double* before) {
+MergedMoments moments_of(const std::vector<Offsets>& axes, const double* values,
+                         const double* before) {
   TwoPassMoments result;
   for_each_block(axes, values, before, [&](std::span<double> block) { result.add(block); });
   result.next_pass();
   for_each_block(axes, values, before, [&](std::span<double> block) { result.add(block); });
-  return result.moments();
+  return result.merged();
 }
 
 /// Of values at `axes` less those at the corresponding places of `other_axes`.
-Moments difference_moments(const std::vector<Offsets>& axes, const double* values,
-                           const std::vector<Offsets>& other_axes, const double* other) {
+MergedMoments difference_moments(const std::vector<Offsets>& axes, const double* values,
+                                 const std::vector<Offsets>& other_axes, const double* other) {
   if (axes == other_axes) return moments_of(axes, values, other);
   std::vector<double> subtract;
   for_each_block(other_axes, other, nullptr, [&](std::span<double> block) {
@@ -81,7 +82,7 @@ Moments difference_moments(const std::vector<Offsets>& axes, const double* value
       result.add(block);
     });
   }
-  return result.moments();
+  return result.merged();
 }
 
 }  // namespace
@@ -170,7 +171,7 @@ void VariablePass::use(std::int64_t number, const Sweep::Piece& piece,
   if (number >= first_)
     for_each_entry(piece, [&](std::int64_t entry, const std::vector<Offsets>& axes) {
       mine.parts.push_back({entry, moments_of(axes, numbers(mine.values), nullptr)});
-      mine.parts.back().moments.nan -= blanked;
+      mine.parts.back().moments.forget_nan(blanked);
       if (tendency_axis_ != Sweep::kNone) add_tendencies(entry, axes, mine);
     });
   bool joins_before = false, joins_behind = false;
@@ -345,7 +346,7 @@ MomentsNode VariablePass::Leaf::take(std::int64_t number) {
   std::sort(touched.begin(), touched.end());
   MomentsNode node{number, 0, std::move(touched), {}};
   for (const std::int64_t entry : node.entries) {
-    node.moments.push_back(sums[static_cast<std::size_t>(entry)].moments());
+    node.moments.push_back(sums[static_cast<std::size_t>(entry)]);
     sums[static_cast<std::size_t>(entry)] = {};
     is_touched[static_cast<std::size_t>(entry)] = false;
   }

@@ -40,7 +40,7 @@ class VariablePass {
  private:
   struct Part {
     std::int64_t entry;
-    Moments moments;
+    MergedMoments moments;
   };
   /// A piece that has been read, until it and the one after it are merged.
   struct Slot {

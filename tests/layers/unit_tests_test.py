@@ -75,7 +75,7 @@ COVERED = {
     "tools/cli/samples.cc": "tests/conformance/missing_test.py",
     "tools/cli/selected_values.cc": "tests/cli/test_cat.py",
     "tools/cli/store_options.cc": "tests/cli/test_usage.py",
-    "tools/cli/task_run.cc": "tests/cli/test_tasks.py",
+    "tools/tasks/task_run.cc": "tests/cli/test_tasks.py",
     "tools/cli/terminal.cc": "tests/cli/test_pages.py",
     "tools/cli/value_writer.cc": "tests/cli/test_cat.py",
     "tools/cli/view_options.cc": "tests/cli/test_view_plan_batch.py",

@@ -10,9 +10,9 @@
 #include "tools/cli/interruption.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/samples.h"
-#include "tools/cli/task_options.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
+#include "tools/tasks/task_options.h"
 
 namespace batchfs {
 

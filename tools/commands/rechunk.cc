@@ -11,8 +11,8 @@
 #include "tools/cli/interruption.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/store_options.h"
-#include "tools/cli/task_options.h"
 #include "tools/cli/text.h"
+#include "tools/tasks/task_options.h"
 
 namespace batchfs {
 

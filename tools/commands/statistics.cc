@@ -13,10 +13,10 @@
 #include "engine/write/run_identity.h"
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
-#include "tools/cli/task_run.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
 #include "tools/cli/whole_file.h"
+#include "tools/tasks/task_run.h"
 
 namespace batchfs {
 

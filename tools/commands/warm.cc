@@ -17,9 +17,9 @@
 #include "tools/cli/command.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/samples.h"
-#include "tools/cli/task_run.h"
 #include "tools/cli/text.h"
 #include "tools/cli/view_options.h"
+#include "tools/tasks/task_run.h"
 
 namespace batchfs {
 

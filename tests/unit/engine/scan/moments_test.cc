@@ -92,5 +92,47 @@ TEST(Moments, ACompensatedSumKeepsWhatIsSmall) {
   EXPECT_EQ(sum.value(), 2);
 }
 
+TEST(Moments, MergingMergedOnesLosesNoDigits) {
+  // Small differences of a large mean: four groups of parts, merged, and then merged.
+  MergedMoments all, groups[4];
+  for (int i = 0; i < 400; ++i) {
+    const Moments part{90 + i % 7, i % 2, 101325 + (i % 13) * 0.1, 0.5 * i, 101000.0 - i, 101400};
+    all.add(part);
+    groups[i / 100].add(part);
+  }
+  MergedMoments merged;
+  merged.add(MergedMoments());
+  for (const MergedMoments& group : groups) merged.add(group);
+  const Moments a = merged.moments(), b = all.moments();
+  EXPECT_EQ(a.count, b.count);
+  EXPECT_EQ(a.nan, b.nan);
+  EXPECT_EQ(a.min, b.min);
+  EXPECT_EQ(a.max, b.max);
+  EXPECT_DOUBLE_EQ(a.mean, b.mean);
+  EXPECT_NEAR(a.std() / b.std(), 1, 1e-11);
+}
+
+TEST(Moments, PartsKeepTheDigitsThatTheirMeansLose) {
+  // 1e9 + small numbers, in parts of 7: merged parts against all numbers at once.
+  MergedMoments merged;
+  std::vector<double> all;
+  for (int part = 0; part < 50; ++part) {
+    TwoPassMoments two;
+    std::vector<double> values(8, NAN);
+    for (int i = 0; i < 7; ++i) {
+      values[i] = 1e9 + ((part * 7 + i) * 37 % 101) * 1e-3;
+      all.push_back(values[i]);
+    }
+    two.add(std::span(values.data(), 7));
+    two.next_pass();
+    two.add(std::span(values.data(), 7));
+    merged.add(two.merged());
+  }
+  const Moments wanted = moments_of(all, 1024), found = merged.moments();
+  EXPECT_EQ(found.count, wanted.count);
+  EXPECT_DOUBLE_EQ(found.mean, wanted.mean);
+  EXPECT_NEAR(found.std() / wanted.std(), 1, 1e-13);
+}
+
 }  // namespace moments_test
 }  // namespace batchfs

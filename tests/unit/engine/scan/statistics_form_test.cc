@@ -14,7 +14,9 @@ StatisticsForm form() {
 }
 
 StatisticsSums sums() {
-  const Moments m{4, 1, 2.5, 5, 1, 4}, infinite{1, 0, INFINITY, NAN, INFINITY, INFINITY};
+  MergedMoments m, infinite;
+  m.add(Moments{4, 1, 2.5, 5, 1, 4});
+  infinite.add(Moments{1, 0, INFINITY, NAN, INFINITY, INFINITY});
   return {{{{0, 0, {0, 1}, {m, m}}, {1, 0, {1}, {infinite}}}, {{0, 1, {0}, {m}}}}};
 }
 
@@ -24,9 +26,9 @@ TEST(StatisticsForm, APartKeepsEveryBit) {
   EXPECT_EQ(part.form.coordinates, form().coordinates);
   ASSERT_EQ(part.sums.size(), 1u);
   ASSERT_EQ(part.sums[0].values.size(), 2u);
-  EXPECT_EQ(part.sums[0].values[0].moments[1].mean, 2.5);
-  EXPECT_TRUE(std::isnan(part.sums[0].values[1].moments[0].m2));
-  EXPECT_EQ(part.sums[0].values[1].moments[0].mean, INFINITY);
+  EXPECT_EQ(part.sums[0].values[0].moments[1].moments().mean, 2.5);
+  EXPECT_TRUE(std::isnan(part.sums[0].values[1].moments[0].moments().m2));
+  EXPECT_EQ(part.sums[0].values[1].moments[0].moments().mean, INFINITY);
   EXPECT_EQ(part.sums[0].tendencies[0].level, 1);
 }
 

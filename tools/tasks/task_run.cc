@@ -1,4 +1,4 @@
-#include "tools/cli/task_run.h"
+#include "tools/tasks/task_run.h"
 
 #include <utility>
 

@@ -12,7 +12,7 @@
 
 #include "engine/base/json.h"
 #include "engine/store/store.h"
-#include "tools/cli/task_options.h"
+#include "tools/tasks/task_options.h"
 
 namespace batchfs {
 

@@ -1,4 +1,4 @@
-#include "tools/cli/task_options.h"
+#include "tools/tasks/task_options.h"
 
 #include <fmt/format.h>
 
