@@ -11,6 +11,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("BATCHFS", str(ROOT / "build" / "batchfs"))
 
 
+def tensor_names(view):
+    """The names of a view's tensors; those of a mixture are the first view's."""
+    one = next(iter(view["mix"].values()))["view"] if "mix" in view else view
+    return list(one.get("tensors") or one["variables"])
+
+
 class Mount:
     """`with Mount(report, store, views) as path`: mounted in the foreground, as a child of this process, so that
     its processor time and memory count as the contender's. Its counters go to `report` at the end."""

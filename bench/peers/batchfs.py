@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.child import Elsewhere, touch
 from harness.geometry import checksum
-from harness.mount import Mount
+from harness.mount import Mount, tensor_names
 
 BLOCK = 4 << 20
 
@@ -70,7 +70,7 @@ def batches(report, store, view, count, how="mmap", epochs=1, first=0, rank=None
 
 
 def read_batches(folder, view, count, how, epochs, first, by_tensor):
-    names = list(view.get("tensors") or view["variables"])
+    names = tensor_names(view)
     readers = {name: Reader(how) for name in names}
     for number in range(epochs):
         files = folder / f"epoch-{number:04d}"

@@ -7,7 +7,7 @@ import pathlib
 
 import numpy as np
 
-from harness.mount import PROGRAM, Mount
+from harness.mount import PROGRAM, Mount, tensor_names
 from peers.batchfs import read_batches
 
 
@@ -70,7 +70,7 @@ class Reader:
 def batches(report, store, view, count, epochs=1, options=(), by_tensor=False):
     """`count` batches of each of the first `epochs` epochs. `by_tensor`: tagged by tensor, as arrays that are read as a
     whole are."""
-    names = list(view.get("tensors") or view["variables"])
+    names = tensor_names(view)
     with Mount(report, store, [view], options) as path, contextlib.closing(Reader(path / "views" / view["name"])) as reader:
         for number in range(epochs):
             with contextlib.closing(reader.epoch(number)) as epoch:

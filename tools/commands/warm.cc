@@ -49,9 +49,8 @@ std::vector<WantedChunk> chunks_of(const View& view) {
   // Without a dropped rest a pass over all samples has each; the next has them in another order. An
   // epoch of a mixture may have any part of them.
   const std::int64_t of_pass = (view.samples() - 1) / view.epoch_samples() + 1;
-  const std::int64_t epochs = drops || !view.components().empty()
-                                  ? view.epochs()
-                                  : std::min(view.epochs(), of_pass);
+  const std::int64_t epochs =
+      drops || !view.components().empty() ? view.epochs() : std::min(view.epochs(), of_pass);
   std::vector<std::unordered_set<std::int64_t>> wanted(view.variables().size());
   Progress progress("planning");
   for (std::int64_t e = 0; e < epochs; ++e) {
