@@ -222,7 +222,7 @@ class MixedView final : public View {
       const Array& array = *variables_[use.variable]->array;
       const std::string& store = mix_.components[c].store;
       chunks.push_back((store.empty() ? "" : store + ":") +
-                       views_[c]->source_prefix(variables_[use.variable]->name) +
+                       views_[c]->source_prefix(*variables_[use.variable]) +
                        array.chunk_name(array.grid().chunk(use.chunk)));
     }
     return {{"view", spec_.name},
