@@ -14,12 +14,12 @@
 #include "engine/base/system_error.h"
 #include "engine/store/virtual/address_queries.h"
 #include "engine/view/sources_spec.h"
-#include "tools/cli/stores/consolidated_above.h"
 #include "tools/cli/groups.h"
+#include "tools/cli/repository_options.h"
+#include "tools/cli/stores/consolidated_above.h"
 #include "tools/cli/stores/named_arrays.h"
 #include "tools/cli/stores/named_stores.h"
 #include "tools/cli/stores/store_settings.h"
-#include "tools/cli/repository_options.h"
 
 namespace batchfs {
 
@@ -260,10 +260,10 @@ OpenedStore open_other(const StoreOptions& options, const StoreOptions::Named& n
   other.others.clear();
   other.series.clear();
   other.settings.clear();
-  other.config.version_memory = std::max(
-      (options.memory != 0 ? options.memory : default_memory_budget()) / kVersionsShare /
-          (1 + options.others.size()),
-      kMinVersionMemory);
+  other.config.version_memory =
+      std::max((options.memory != 0 ? options.memory : default_memory_budget()) / kVersionsShare /
+                   (1 + options.others.size()),
+               kMinVersionMemory);
   other.config.icechunk = {};
   other.config.icechunk.pinned = named.pinned;
   apply_store_settings(options, named.name, other);

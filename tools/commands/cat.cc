@@ -10,9 +10,9 @@
 #include "tools/cli/command.h"
 #include "tools/cli/groups.h"
 #include "tools/cli/levels.h"
-#include "tools/cli/stores/named_arrays.h"
 #include "tools/cli/selected_values.h"
 #include "tools/cli/store_options.h"
+#include "tools/cli/stores/named_arrays.h"
 #include "tools/cli/text.h"
 #include "tools/cli/value_writer.h"
 

@@ -14,8 +14,8 @@
 #include "engine/zarr/codecs_text.h"
 #include "engine/zarr/revision_text.h"
 #include "tools/cli/groups.h"
-#include "tools/cli/stores/named_arrays.h"
 #include "tools/cli/ome_text.h"
+#include "tools/cli/stores/named_arrays.h"
 #include "tools/cli/text.h"
 
 namespace batchfs {

@@ -62,7 +62,8 @@ void JoinedAxes::add_lacking(const TensorDefinition& tensor, const std::string& 
     if (list.dim == dim) durations = &list;
   std::set<const AxisJoin*> seen;
   std::vector<std::string> names = tensor.variables;
-  for (const MadeSpec& made : tensor.made) names.insert(names.end(), made.of.begin(), made.of.end());
+  for (const MadeSpec& made : tensor.made)
+    names.insert(names.end(), made.of.begin(), made.of.end());
   for (const std::string& name : names) {
     const Variable* variable = dataset.find(name);
     for (std::size_t d = 0; variable != nullptr && d < variable->dims.size(); ++d) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "engine/base/error.h"
 #include "engine/base/json.h"
@@ -46,9 +46,9 @@ void add_store_setting(StoreOptions& options, const std::string& text) {
   const std::string names = text.substr(0, text.find('='));
   const std::size_t dot = names.rfind('.');
   if (dot == std::string::npos || dot == 0 || dot + 1 == names.size())
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is no NAME.OPTION=VALUE, as rain.anon or rain.region=eu-west-1",
-                            text));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is no NAME.OPTION=VALUE, as rain.anon or rain.region=eu-west-1", text));
   const std::string option = names.substr(dot + 1);
   const std::vector<std::string>& possible = possible_options();
   if (std::find(possible.begin(), possible.end(), option) == possible.end())
