@@ -3,6 +3,7 @@
 Each seed is one store and a number of questions. BATCHFS_SELECTION_SEEDS=100:200 asks others than the usual ones.
 """
 
+import datetime
 import json
 import os
 import warnings
@@ -130,3 +131,48 @@ def test_dates_that_a_calendar_has_not(batchfs, tmp_path):
         line = batchfs.refusal("cat", path, "v", "--select", f"time={absent}")
         assert f"'{absent}' is not a date of the calendar {calendar}" in line
     assert pd.Timestamp("2000-02-29")  # which datetime64 has
+
+
+STEPS = [("6h", {"hours": 6}), ("1D", {"days": 1}), ("5D", {"days": 5}), ("1mo", None)]
+
+
+def steps_of(calendar, year, freq, count):
+    times = xr.date_range(f"{year:04}-01-01", periods=count, freq={"1mo": "MS"}.get(freq, freq), calendar=calendar, use_cftime=True)
+    return np.array(list(times))
+
+
+@pytest.mark.parametrize("freq, step", STEPS)
+@pytest.mark.parametrize("calendar, year", [("noleap", 2000), ("all_leap", 1999), ("360_day", 1850), ("julian", 2000), ("standard", 850), ("proleptic_gregorian", 2400)])
+def test_steps_in_every_calendar(batchfs, tmp_path, calendar, year, freq, step):
+    """Samples keep to the spacing, and offsets find their labels, as cftime adds lengths of time."""
+    every = steps_of(calendar, year, freq, 90)
+    times = np.delete(every, [20, 21, 55])
+    xr.Dataset({"v": ("time", np.arange(len(times)))}, {"time": times}).to_zarr(tmp_path / "s.zarr", zarr_format=2)
+    place = {time: i for i, time in enumerate(every)}
+    positions = [place[time] for time in times]
+    arguments = (tmp_path / "s.zarr", "--view", tmp_path / "v.json")
+
+    def starts(view):
+        (tmp_path / "v.json").write_text(json.dumps({"batch": 1000, "order": {"shuffle": "none"}} | view))
+        return [start for start, in json.loads(batchfs.bytes("batch", *arguments, "--format", "json"))["starts"]]
+
+    window = {"time": {"size": 3, "stride": 1}}
+    even = [i for i in range(len(times) - 2) if positions[i + 2] - positions[i] == 2]
+    assert starts({"window": window, "samples": {"spacing": {"time": freq}}}) == even
+    assert any("2 gaps" in line for line in json.loads(batchfs.bytes("plan", *arguments, "--json"))["warnings"]) is False
+    assert starts({"window": window}) == list(range(len(times) - 2))
+    assert any("2 gaps" in line and f'"{freq.lower()}"' in line for line in json.loads(batchfs.bytes("plan", *arguments, "--json"))["warnings"])
+    later = {"6h": "12h", "1D": "2d", "5D": "10d", "1mo": "2mo"}[freq]
+    tensors = {"x": {"variables": ["v"], "offsets": {"time": ["0h", later]}}}
+    found = starts({"window": {"time": {"size": 1, "stride": 1}}, "tensors": tensors})
+    assert found == [i for i, at in enumerate(positions) if at + 2 in positions]
+    values = batchfs.npy("batch", *arguments, "--tensor", "x").reshape(-1, 2)
+    assert values.tolist() == [[i, positions.index(positions[i] + 2)] for i in found]
+    if step:
+        assert all(times[b] - times[a] == 2 * datetime.timedelta(**step) for a, b in values.astype(int))
+    regular = tmp_path / "regular.zarr"
+    xr.Dataset({"v": ("time", np.arange(90.0))}, {"time": every}).to_zarr(regular, zarr_format=2)
+    starter = json.loads(batchfs.bytes("view", regular))
+    assert starter["samples"]["spacing"]["time"] == freq.lower()
+    (tmp_path / "v.json").write_text(json.dumps(starter))
+    assert json.loads(batchfs.bytes("plan", regular, "--view", tmp_path / "v.json", "--json"))["samples"] == 90

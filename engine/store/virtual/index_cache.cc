@@ -94,6 +94,8 @@ void IndexCache::arrived(const std::string& key, ReadOutcome outcome) {
   } catch (...) {
     result = std::current_exception();
   }
+  if (auto* file = std::get_if<std::optional<Buffer>>(&outcome); file != nullptr && *file)
+    (*file)->discard();
   outcome = std::nullopt;
   finish(key, std::move(result));
 }

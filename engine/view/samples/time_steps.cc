@@ -22,7 +22,8 @@ bool has_times(const Dataset& dataset, const std::string& dim) {
   const Variable* index = dataset.index_of(dim);
   if (index == nullptr) return false;
   const DataType& type = index->cf.decoded;
-  if (type.kind != Kind::datetime && type.kind != Kind::timedelta) return false;
+  if (type.kind != Kind::datetime && type.kind != Kind::timedelta)
+    return index->cf.counts_from.has_value();
   return unit_nanoseconds(type) ||
          (type.kind == Kind::datetime && (type.unit == "Y" || type.unit == "M"));
 }
@@ -38,28 +39,46 @@ TimeSteps::TimeSteps(const Dataset& dataset, const std::string& dim, const Posit
                                 : fmt::format(": it is {}{}{}", index->cf.decoded.name(),
                                               index->cf.note.empty() ? "" : ", ", index->cf.note)));
   check_restricted_length(dataset, dim, path);
-  const NdArray& values = dataset.index_values(dim);
-  type_ = values.type;
-  calendar_ = type_.kind == Kind::datetime;
+  const Dataset::Index& labels = dataset.index(dim);
+  const DataType& type = labels.values.type;
+  times_.reserve(static_cast<std::size_t>(positions.size()));
+  if (type.kind == Kind::datetime || type.kind == Kind::timedelta)
+    take_times(labels.values, positions);
+  else if (const auto times = TimeAxis::of(labels))
+    take_numbers(*times, positions);
+  descending_ = times_.size() > 1 && times_.back() < times_.front();
+}
+
+void TimeSteps::take_times(const NdArray& values, const Positions& positions) {
+  calendar_ = values.type.kind == Kind::datetime;
   // Counts of seconds, or of the coordinate's own unit below that.
-  const std::optional<std::int64_t> stored = unit_nanoseconds(type_);
+  const std::optional<std::int64_t> stored = unit_nanoseconds(values.type);
   if (!stored || *stored % kNanosecondsPerSecond == 0)
     unit_ = kNanosecondsPerSecond;
   else if (*stored == 1'000'000 || *stored == 1'000)
     unit_ = *stored;
-  times_.reserve(static_cast<std::size_t>(positions.size()));
   for (std::int64_t i = 0; i < positions.size(); ++i) {
     const std::int64_t count = label_count(values, positions[i]);
     std::int64_t time = INT64_MIN;
     if (stored) {
       if (count != INT64_MIN && __builtin_mul_overflow(count, *stored / unit_, &time))
         time = INT64_MIN;
-    } else if (const auto nanoseconds = time_nanoseconds(count, type_)) {
+    } else if (const auto nanoseconds = time_nanoseconds(count, values.type)) {
       time = static_cast<std::int64_t>(*nanoseconds / kNanosecondsPerSecond);
     }
     times_.push_back(time);
   }
-  descending_ = times_.size() > 1 && times_.back() < times_.front();
+}
+
+void TimeSteps::take_numbers(const TimeAxis& times, const Positions& positions) {
+  kind_ = times.calendar();
+  unit_ = 1000;  // as cftime has them
+  for (std::int64_t i = 0; i < positions.size(); ++i) {
+    const auto nanoseconds = times.nanoseconds(positions[i]);
+    const bool fits = nanoseconds && *nanoseconds / unit_ > INT64_MIN &&
+                      *nanoseconds / unit_ <= INT64_MAX && moment_of(*nanoseconds);
+    times_.push_back(fits ? static_cast<std::int64_t>(*nanoseconds / unit_) : INT64_MIN);
+  }
 }
 
 std::string TimeSteps::label(std::int64_t i) const {
@@ -70,10 +89,7 @@ std::string TimeSteps::label(std::int64_t i) const {
                ? std::to_string(at(i))
                : duration_text({.nanoseconds = nanoseconds});
   }
-  DataType type = make_type(Kind::datetime, 8);
-  type.unit = unit_ == 1 ? "ns" : unit_ == 1'000 ? "us" : unit_ == 1'000'000 ? "ms" : "s";
-  type.multiplier = 1;
-  return format_time(at(i), type);
+  return format_moment(kind_, static_cast<__int128>(at(i)) * unit_);
 }
 
 TimeSteps::Candidates TimeSteps::months_after(std::int64_t time, std::int64_t months) const {
@@ -81,20 +97,19 @@ TimeSteps::Candidates TimeSteps::months_after(std::int64_t time, std::int64_t mo
   struct Month {
     std::int64_t days, length;  // first day since 1970, number of days
   };
-  const auto month_of = [](std::int64_t index) {  // since January of year 0
-    const std::int64_t year = floor_divide<std::int64_t>(index, 12),
-                       next = floor_divide<std::int64_t>(index + 1, 12);
-    const std::int64_t days = days_from_civil(year, static_cast<int>(index - year * 12) + 1, 1);
-    return Month{days,
-                 days_from_civil(next, static_cast<int>(index + 1 - next * 12) + 1, 1) - days};
+  const auto month_of = [this](std::int64_t index) {  // since January of year 0
+    const auto first = [&](std::int64_t number) {
+      const std::int64_t year = floor_divide<std::int64_t>(number, 12);
+      return days_from_date(kind_, {year, static_cast<int>(number - year * 12) + 1, 1});
+    };
+    return Month{first(index), first(index + 1) - first(index)};
   };
   // Of times near the least number, the beginning of the day is none.
   const std::int64_t days = floor_divide(time, day_units);
   const std::int64_t of_day = (time % day_units + day_units) % day_units;
-  std::int64_t year;
-  int month, day;
-  civil_from_days(days, year, month, day);
-  const std::int64_t index = year * 12 + month - 1;
+  const Date date = date_from_days(kind_, days);
+  const int day = date.day;
+  const std::int64_t index = date.year * 12 + date.month - 1;
   const Month from = month_of(index), to = month_of(index + months);
   Candidates result;
   const auto add = [&](std::int64_t days_later, std::int64_t more) {
@@ -226,11 +241,9 @@ std::shared_ptr<const TimeSteps> TimeStepsByDim::along(const std::string& dim,
 }
 
 std::int64_t TimeSteps::month(std::int64_t i) const {
-  std::int64_t year;
-  int month, day;
-  civil_from_days(floor_divide(at(i), kDaySeconds * (kNanosecondsPerSecond / unit_)), year, month,
-                  day);
-  return year * 12 + month;
+  const Date date =
+      date_from_days(kind_, floor_divide(at(i), kDaySeconds * (kNanosecondsPerSecond / unit_)));
+  return date.year * 12 + date.month - 1;
 }
 
 }  // namespace batchfs

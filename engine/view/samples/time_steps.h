@@ -10,13 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "engine/dataset/calendar.h"
 #include "engine/dataset/dataset.h"
 #include "engine/dataset/positions.h"
 #include "engine/view/samples/duration.h"
 
 namespace batchfs {
 
-/// Has the dimension a coordinate of times (datetime64), or of lengths of time (timedelta64)?
+class TimeAxis;
+
+/// Has the dimension a coordinate of times (datetime64, or numbers in a calendar of CF), or of
+/// lengths of time (timedelta64)?
 bool has_times(const Dataset& dataset, const std::string& dim);
 
 /// Immutable, thread-safe. 8 bytes a position.
@@ -58,6 +62,8 @@ class TimeSteps {
     std::array<std::int64_t, 3> times;
     std::size_t count = 0;
   };
+  void take_times(const NdArray& values, const Positions& positions);
+  void take_numbers(const TimeAxis& times, const Positions& positions);
   std::int64_t at(std::int64_t i) const { return times_[static_cast<std::size_t>(i)]; }
   /// The step between two labels; nullopt for a difference that no Duration holds.
   std::optional<Duration> step_between(std::int64_t i, std::int64_t j) const;
@@ -67,10 +73,10 @@ class TimeSteps {
   std::optional<Duration> calendar_step() const;
   std::int64_t search(std::int64_t time) const;  // -1: not there
 
-  DataType type_;                    // of the labels
-  std::vector<std::int64_t> times_;  // counts of `unit_`; INT64_MIN is NaT
-  std::int64_t unit_ = 1;            // nanoseconds, at most one second
-  bool calendar_ = true;             // times, not lengths of time
+  std::vector<std::int64_t> times_;                // counts of `unit_`; INT64_MIN is NaT
+  std::int64_t unit_ = 1;                          // nanoseconds, at most one second
+  bool calendar_ = true;                           // times, not lengths of time
+  Calendar kind_ = Calendar::proleptic_gregorian;  // of the times
   bool descending_ = false;
 };
 

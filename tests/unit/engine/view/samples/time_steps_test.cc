@@ -134,6 +134,33 @@ TEST(TimeSteps, TimesAtTheEndsOfTheirTypeDoNotOverflow) {
   EXPECT_EQ(axis.common_step(), std::nullopt);
 }
 
+TEST(TimeSteps, CalendarsHaveTheirOwnMonths) {
+  struct Case {
+    const char *calendar, *units;
+    std::vector<std::int32_t> months;  // first days of months
+    const char* first;
+  };
+  for (const Case& one :
+       {Case{"noleap", "days since 2000-02-01", {0, 28, 59}, "2000-02-01T00:00:00"},
+        Case{"all_leap", "days since 2001-02-01", {0, 29, 60}, "2001-02-01T00:00:00"},
+        Case{"360_day", "days since 2001-01-01", {0, 30, 60}, "2001-01-01T00:00:00"},
+        Case{"julian", "days since 1900-02-01", {0, 29, 60}, "1900-02-01T00:00:00"},
+        Case{"standard", "days since 0900-02-01", {0, 29, 60}, "0900-02-01T00:00:00"}}) {
+    const auto dataset =
+        MemoryData()
+            .index("time", "<i4", one.months, {{"units", one.units}, {"calendar", one.calendar}})
+            .dataset();
+    ASSERT_TRUE(has_times(*dataset, "time")) << one.calendar;
+    const TimeSteps axis(*dataset, "time", Positions::range(0, 3), "p");
+    EXPECT_EQ(axis.label(0), one.first);
+    EXPECT_TRUE(axis.follows(0, 1, duration("1mo"))) << one.calendar;
+    EXPECT_TRUE(axis.follows(1, 2, duration("1mo"))) << one.calendar;
+    EXPECT_EQ(axis.find(0, duration("2mo")), 2) << one.calendar;
+    EXPECT_EQ(axis.find(0, Duration{.nanoseconds = one.months[1] * INT64_C(86400'000'000'000)}), 1);
+    EXPECT_EQ(axis.find(0, duration("27d")), -1) << one.calendar;
+  }
+}
+
 TEST(TimeSteps, OtherCoordinatesAreRefused) {
   const auto dataset =
       MemoryData().index<double>("x", "<f8", {1, 2}).declare("v", "<f4", {"y"}, {3}, {3}).dataset();
