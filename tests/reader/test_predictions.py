@@ -267,3 +267,27 @@ def test_arrays_of_other_libraries(data, tmp_path, monkeypatch):
         monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(batchfs.InvalidArgument, match="OnlyDlpack is on a GPU: pass a tensor of torch"):
         target.write(batch, OnlyDlpack(batch["t"].numpy(), 2))
+
+
+def test_a_part_of_a_split(store, truth, tmp_path):
+    view = view_of({"time": 1}, variables=["p"],
+                   split={"parts": {"train": {"time": {"to": "2001-01-03"}}, "test": {"time": {"from": "2001-01-04"}}}})
+    data = batchfs.open(store, view=view, part="test")
+    with batchfs.create(tmp_path / "o", like=data) as out:
+        for batch in out.remaining():
+            out.write(batch, batch["p"].numpy())
+    result = open_(tmp_path / "o").p
+    test = truth.time.values >= np.datetime64("2001-01-04")
+    assert same_bits(result.values[test], truth.p.values[test]) and np.isnan(result.values[~test]).all()
+
+
+def test_views_without_a_place_for_each_sample(store, tmp_path):
+    data = batchfs.open(store, view={"xbatcher": {"input_dims": {"time": 5}}, "variables": ["p"]})
+    with pytest.raises(batchfs.NotSupported, match="\"xbatcher\" cannot be written: write the view with \"window\""):
+        batchfs.create(tmp_path / "o", like=data)
+    data = batchfs.open(store, view={"mix": {"a": {"view": {"window": {"time": 1}, "variables": ["p"]}, "weight": 1}}, "batch": {"size": 4}})
+    with pytest.raises(batchfs.NotSupported, match="a mixture cannot be written: create an output for each"):
+        batchfs.create(tmp_path / "o", like=data)
+    data.close()
+    with pytest.raises(batchfs.Error, match="closed; open it again"):
+        batchfs.create(tmp_path / "o", like=data)

@@ -10,7 +10,7 @@ from typing import Any
 from . import _arrays
 from ._chunking import WriteOptions, lay_out
 from ._dataset import Dataset
-from ._errors import InvalidArgument, NotSupported
+from ._errors import Error, InvalidArgument, NotSupported
 from ._output import Folder
 from ._placement import OVERLAPS, placements_of
 from ._predictions import Predictions
@@ -76,12 +76,15 @@ def create(output: str | os.PathLike[str], like: Dataset | None = None, *, store
         world = data.world if world is None else world
         if not 0 <= rank < world:
             raise InvalidArgument(f"rank {rank} is not below world {world}")
-        windows = Windows.of(data, store, part, data.epoch if epoch is None else epoch, program)
-        _check_apart(folder.root, windows.store)
         info = data._open_info
-        assert info is not None
+        if info is None:
+            raise Error("the dataset is closed; open it again")
+        if "mix" in info.view:
+            raise NotSupported("predictions of a mixture cannot be written: create an output for each of its views")
         if info.xbatcher is not None:
             raise NotSupported("predictions of views with \"xbatcher\" cannot be written: write the view with \"window\"")
+        windows = Windows.of(data, store, part, data.epoch if epoch is None else epoch, program)
+        _check_apart(folder.root, windows.store)
         tensors = _tensors_of(list(info.tensors), tensor)
         names = dict(name) if isinstance(name, Mapping) else {}
         windows.reduce = reduce is not None
