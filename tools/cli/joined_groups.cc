@@ -32,8 +32,8 @@ GroupDatasets& GroupDatasets::of_store(const std::string& name, const std::strin
   if (opened == opened_.others.end()) {
     if (opened_.series.contains(name))
       throw Error(ErrorCode::not_supported,
-                  fmt::format("{}: '{}' is several stores; name it in \"sources\" of the view", path,
-                              name));
+                  fmt::format("{}: '{}' is several stores; name it in \"sources\" of the view",
+                              path, name));
     std::vector<std::string> names;
     for (const auto& [other, store] : opened_.others) names.push_back(other);
     for (const auto& [series, members] : opened_.series) names.push_back(series);
