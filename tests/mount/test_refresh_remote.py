@@ -15,10 +15,8 @@ import threading
 
 import numpy as np
 import pytest
-import test_refresh
+from growing import VIEW, append, batches, create, steps, values
 from watching import eventually
-
-VIEW = test_refresh.VIEW
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -86,7 +84,7 @@ def moto():
 
 
 def consolidated(folder, first, count):
-    dataset, encoding = test_refresh.steps(first, count)
+    dataset, encoding = steps(first, count)
     if first == 0:
         dataset.to_zarr(folder, zarr_format=2, consolidated=True, encoding=encoding)
     else:
@@ -135,7 +133,7 @@ class InBucket:
         self.folder.parent.mkdir()
 
     def grow(self, first, count):
-        (test_refresh.append if first else lambda path, _, count: test_refresh.create(path, count))(self.folder, first, count)
+        (append if first else lambda path, _, count: create(path, count))(self.folder, first, count)
         files = sorted((p for p in self.folder.rglob("*") if p.is_file()), key=lambda p: p.name == "zarr.json")  # metadata last
         for path in files:
             self.client.put_object(Bucket="grows", Key=f"s.zarr/{path.relative_to(self.folder)}", Body=path.read_bytes())
@@ -154,7 +152,7 @@ class RepositoryInBucket(InBucket):
 
     def grow(self, first, count):
         session = self.repository.writable_session("main")
-        dataset, encoding = test_refresh.steps(first, count)
+        dataset, encoding = steps(first, count)
         if first == 0:
             dataset.to_zarr(session.store, zarr_format=3, consolidated=False, encoding=encoding)
         else:
@@ -178,25 +176,25 @@ def test_new_steps_are_seen(good, mount_at, remote, tmp_path, cached):
     """Also through --cache-dir, whose files of the state before must not be taken for new ones."""
     cache = ["--cache-dir", tmp_path / "cache"] if cached else []
     directory = mount_at(remote.url, tmp_path / "mnt", {"train": VIEW}, *remote.options, *cache)
-    assert np.array_equal(test_refresh.values(directory)[:, 0], np.arange(8) * 100)
+    assert np.array_equal(values(directory)[:, 0], np.arange(8) * 100)
     assert good("refresh", directory).decode().startswith("nothing has changed")
     held = os.open(directory / "views/train/epoch-0000/batch-000001.npy", os.O_RDONLY)
     before = os.pread(held, 1 << 20, 0)
     remote.grow(8, 3)
     assert "view train: 3 batches, 2 before" in good("refresh", directory).decode()
-    assert np.array_equal(test_refresh.values(directory)[:, 0], np.arange(11) * 100)
+    assert np.array_equal(values(directory)[:, 0], np.arange(11) * 100)
     assert os.pread(held, 1 << 20, 0) == before
     os.close(held)
     remote.grow(11, 5)  # the chunk of the last steps grows, too
     good("refresh", directory)
-    assert np.array_equal(test_refresh.values(directory)[:, 0], np.arange(16) * 100)
+    assert np.array_equal(values(directory)[:, 0], np.arange(16) * 100)
 
 
 def test_at_intervals(mount_at, remote, tmp_path):
     directory = mount_at(remote.url, tmp_path / "mnt", {"train": VIEW}, *remote.options, "--refresh", "1s")
     remote.grow(8, 4)
-    assert eventually(lambda: len(test_refresh.batches(directory)) == 3, 20)
-    assert np.array_equal(test_refresh.values(directory)[:, 0], np.arange(12) * 100)
+    assert eventually(lambda: len(batches(directory)) == 3, 20)
+    assert np.array_equal(values(directory)[:, 0], np.arange(12) * 100)
 
 
 def test_a_server_that_does_not_answer_changes_nothing(fails, good, mount_at, tmp_path, served):
@@ -204,11 +202,11 @@ def test_a_server_that_does_not_answer_changes_nothing(fails, good, mount_at, tm
     store = OnWeb(tmp_path, url)
     store.grow(0, 8)
     directory = mount_at(store.url, tmp_path / "mnt", {"train": VIEW}, "--retries", "0", "--timeout", "2")
-    assert len(test_refresh.batches(directory)) == 2
+    assert len(batches(directory)) == 2
     hidden = store.folder.rename(tmp_path / "hidden")
     fails(1, "refresh", directory)
-    assert len(test_refresh.batches(directory)) == 2
+    assert len(batches(directory)) == 2
     hidden.rename(store.folder)
     store.grow(8, 4)
     good("refresh", directory)
-    assert len(test_refresh.batches(directory)) == 3
+    assert len(batches(directory)) == 3
