@@ -63,9 +63,9 @@ class Files {
  public:
   virtual ~Files() = default;
 
-  /// Each one that is found counts as a reference of the kernel, until forget().
+  /// A found inode gets one more kernel reference, until forget().
   virtual std::optional<Attributes> lookup(Ino parent, std::string_view name) = 0;
-  /// The kernel gives back so many references to the inode.
+  /// The kernel drops that many references to the inode.
   virtual void forget(Ino, std::uint64_t) {}
   virtual std::optional<Attributes> attributes(Ino ino) const = 0;
 

@@ -73,11 +73,11 @@ struct Variable {
     return d < joins.size() ? joins[d].get() : nullptr;
   }
   bool is_concatenated() const { return !parts.empty(); }
-  /// Of its own array, or of those of all parts together.
+  /// The shape of its array; when concatenated, of all parts together.
   Dims own_shape() const;
   /// The same variable, of the array of one part. Precondition: is_concatenated().
   Variable part_of(std::size_t number) const;
-  /// The store of the part that this is; empty: it is no part.
+  /// The name of the part's store; empty for a variable that is no part.
   std::string part_name() const {
     return part < 0 ? std::string() : concat->parts[static_cast<std::size_t>(part)].name;
   }

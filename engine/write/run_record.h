@@ -3,8 +3,8 @@
 //
 // The output holds `.batchfs.json`, which identifies the run (run_identity.h), and while it is
 // unfinished `.batchfs/done-TASK.json` of every task: which units of work are done. A unit is noted
-// after all of its objects are on disk. Whether all is finished is told by the output's own
-// metadata, which is written last.
+// after all of its objects are on disk. The output's metadata is written last: an output that has
+// it is finished.
 
 #include <cstdint>
 #include <map>

@@ -1,6 +1,5 @@
 #pragma once
-// The kernel keeps names, and with them the inodes that they lead to, for as long as it was told
-// and beyond. This has it give one up.
+// Invalidates an entry of the kernel's dentry cache, which may outlive its timeout.
 
 #include <string_view>
 
@@ -8,9 +7,9 @@
 
 namespace batchfs {
 
-/// Has the kernel drop `name` of the directory `parent`, and what lies below it and nobody uses. An
-/// inode that is in use is forgotten when that ends. False when the kernel does not know the name.
-/// Waits for lookups in the directory: not for threads that answer requests.
+/// Invalidates `name` in the directory `parent`, and unused entries below it. The kernel forgets an
+/// inode in use when its last user closes it. False when the kernel does not know the name. Waits
+/// for lookups in the directory: never call it from a thread that answers requests.
 bool forget_name(int fuse, Ino parent, std::string_view name);
 
 }  // namespace batchfs

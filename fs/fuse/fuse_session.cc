@@ -260,7 +260,7 @@ struct FuseSession::Impl {
         if (found->is_control()) entry.attr_timeout = 0;
         if (found->outdated) entry.entry_timeout = 0;
       }
-      // ENOENT: whoever asked is gone, and the kernel does not know the inode.
+      // ENOENT: the request was interrupted, so the kernel has not taken the reference.
       if (fuse_reply_entry(request, &entry) == -ENOENT && entry.ino != 0)
         self.files.forget(entry.ino, 1);
     });

@@ -117,7 +117,8 @@ std::size_t Generations::drop_unused() {
   const std::lock_guard lock(mutex_);
   for (unsigned tag = 0; tag < kTags; ++tag) {
     Generation& each = generations_[tag];
-    // Whoever else holds it got it here, under the lock, or from one who still holds it.
+    // New references come from here (under the lock) or from an existing reference, so a count of
+    // one cannot grow meanwhile.
     if (tag == newest_ || each.files == nullptr || each.inherited || !each.known.empty() ||
         each.files.use_count() > 1)
       continue;

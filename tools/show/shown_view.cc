@@ -86,7 +86,7 @@ void add_channels(ShownView& shown, const View& view, const std::vector<Dims>& s
   }
 }
 
-/// Throws no_memory where a batch is too large for a look at it.
+/// Throws no_memory for a batch above the limit for pictures.
 void check_size(const Engine& engine, const BatchLayout& layout) {
   constexpr std::uint64_t kPart = 4;
   std::uint64_t bytes = 0;

@@ -1,6 +1,5 @@
 #pragma once
-// A part of a variable, small enough to be read for a look at it: one plane, or the middle of one
-// where that has many chunks.
+// The part of a variable that a page shows: one plane, or the middle of a plane of many chunks.
 
 #include <cstdint>
 #include <optional>
