@@ -186,7 +186,7 @@ std::string CoastSymbols::html() const {
 std::string histogram_picture(const SampleSummary& summary, const std::string& name,
                               const std::string& units) {
   if (summary.histogram.empty() || !(summary.max > summary.min)) return {};
-  constexpr double kLeft = 60, kRight = 14, kTop = 8, kHeight = 110;
+  constexpr double kLeft = 60, kRight = 14, kTop = 18, kHeight = 110;
   const double inside_width = kSectionWidth - kLeft - kRight;
   const auto largest =
       static_cast<double>(*std::max_element(summary.histogram.begin(), summary.histogram.end()));
@@ -195,7 +195,7 @@ std::string histogram_picture(const SampleSummary& summary, const std::string& n
   for (const double tick : ticks) {
     const double y = kTop + kHeight * (1 - tick / ticks.back());
     inside += svg_axis(kLeft, kSectionWidth - kRight, y) +
-              svg_text(kLeft - 8, y + 4, format_count(static_cast<std::uint64_t>(tick)), "end");
+              svg_text(kLeft - 8, y + 6, format_count(static_cast<std::uint64_t>(tick)), "end");
   }
   const double step = inside_width / static_cast<double>(summary.histogram.size());
   const double width = summary.max / 2 - summary.min / 2;  // half of the range, which may be past
