@@ -18,7 +18,8 @@ struct TensorSpec {
   DataType type;
   std::vector<std::string> dims;    // "sample" first (xbatcher views: as xbatcher names them)
   Dims shape;                       // of a full batch
-  std::array<std::byte, 16> pad{};  // an element for positions outside the selection
+  bool padded = false;              // may elements lie outside the selection?
+  std::array<std::byte, 16> pad{};  // their value, where padded
   /// Of all samples, in their order, where the values are given with the samples and not read from
   /// the store: `dims` is then "sample" alone.
   std::shared_ptr<const std::vector<std::byte>> values;

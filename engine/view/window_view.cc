@@ -419,8 +419,8 @@ class WindowView final : public View {
     const TensorDefinition& tensor = definitions_[t];
     channels_.push_back(use_channels(tensor));
     TensorLayout layout = lay_out(source(t), sizes_);
-    if (may_pad(window_dims_, layout.placements))
-      layout.spec.pad = pad_element(layout.spec.type, tensor.path);
+    layout.spec.padded = may_pad(window_dims_, layout.placements);
+    if (layout.spec.padded) layout.spec.pad = pad_element(layout.spec.type, tensor.path);
     layout.spec.channels = channel_names(source(t), layout, sizes_, *dataset_);
     for (const auto& each : channels_.back()) add_converter(t, each, layout.spec.type);
     for (VariablePlacement& placement : layout.placements)

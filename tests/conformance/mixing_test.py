@@ -330,6 +330,28 @@ def test_tensors_that_differ_are_refused_with_the_first_difference(batchfs, stor
     assert f"mix.b: {message}" in mixture.refusal()
 
 
+def threes(**edge):
+    return view_of(window={"time": {"size": 3, "stride": 3} | edge})
+
+
+def test_one_view_pads(batchfs, stores, tmp_path):
+    document = {"mix": {"a": {"view": threes()}, "b": {"view": threes(edge="pad", pad_value=-9), "store": "b"}}, "batch": 200}
+    mixture = Mixture(batchfs, stores, document, tmp_path)
+    row, tensors = mixture.json(0), mixture.tensors(0)
+    assert len(row["components"]) == 30 + 14
+    for i, name in enumerate(row["components"]):
+        s, ds = row["windows"][i]["time"][0], mixture.data[name]
+        wanted = np.full((3, 4), -9, "f4")
+        wanted[:len(ds.t[s:s + 3])] = ds.t.values[s:s + 3]
+        assert np.array_equal(tensors["x"][i, 0], wanted)
+
+
+def test_views_that_pad_with_other_values_are_refused(batchfs, stores, tmp_path):
+    document = {"mix": {"a": {"view": threes(edge="pad", pad_value=-9)}, "b": {"view": threes(edge="pad", pad_value=-8), "store": "b"}}}
+    assert "mix.b: padding of 'x' is not the same in 'a' and 'b': give both one \"pad_value\"" in Mixture(
+        batchfs, stores, document, tmp_path).refusal()
+
+
 A, B = {"view": view_of()}, {"view": view_of(), "store": "b"}
 REFUSED = {
     "key": ({"mix": {"a": A}, "window": {"time": 1}}, 'window: a mixture has no "window" of its own'),

@@ -271,7 +271,7 @@ def test_arrays_of_other_libraries(data, tmp_path, monkeypatch):
 
 def test_a_part_of_a_split(store, truth, tmp_path):
     view = view_of({"time": 1}, variables=["p"],
-                   split={"parts": {"train": {"time": {"to": "2001-01-03"}}, "test": {"time": {"from": "2001-01-04"}}}})
+                   split={"parts": {"train": [{"time": {"to": "2001-01-03"}}], "test": [{"time": {"from": "2001-01-04"}}]}})
     data = batchfs.open(store, view=view, part="test")
     with batchfs.create(tmp_path / "o", like=data) as out:
         for batch in out.remaining():

@@ -43,12 +43,25 @@ std::string difference(const TensorSpec& one, const TensorSpec& other, const std
   if (one.stack_axis != other.stack_axis || (one.values == nullptr) != (other.values == nullptr))
     return differ("the origin of '" + one.name + "'", one.values ? "a list" : "the store",
                   other.values ? "a list" : "the store");
-  if (one.pad != other.pad)
-    return fmt::format(
-        "padding of '{}' is not the same in '{}' and '{}': give both one \"edge\" "
-        "and \"pad_value\"",
-        one.name, first, second);
   return {};
+}
+
+/// Throws unless all components that pad a tensor pad it with one value.
+void check_pads(const std::vector<std::shared_ptr<const View>>& views,
+                const std::vector<std::string>& names) {
+  for (std::size_t t = 0; t < views[0]->tensors().size(); ++t) {
+    std::size_t first = views.size();
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      const TensorSpec& tensor = views[i]->tensors()[t];
+      if (!tensor.padded) continue;
+      if (first == views.size()) first = i;
+      if (tensor.pad != views[first]->tensors()[t].pad)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("mix.{}: padding of '{}' is not the same in '{}' and '{}': give "
+                                "both one \"pad_value\"",
+                                names[i], tensor.name, names[first], names[i]));
+    }
+  }
 }
 
 const View::Coordinate* coordinate_of(const View& view, const std::string& dim) {
@@ -188,6 +201,7 @@ void check_mixed_tensors(const std::vector<std::shared_ptr<const View>>& views,
                                   text(windows), names[0], text(others), names[i]));
       }
   }
+  check_pads(views, names);
 }
 
 MixedWindows mix_windows(const std::vector<std::shared_ptr<const View>>& views,

@@ -316,6 +316,11 @@ class MixedView final : public View {
     tensors_ = views_[0]->tensors_;
     for (std::size_t t = 0; t < tensors_.size(); ++t) {
       TensorSpec& tensor = tensors_[t];
+      for (const auto& view : views_)
+        if (view->tensors_[t].padded) {
+          tensor.padded = true;
+          tensor.pad = view->tensors_[t].pad;
+        }
       c_strides(tensor.shape, tensor.type.itemsize);  // refuses what cannot be addressed
       if (tensor.values == nullptr) continue;
       auto values = std::make_shared<std::vector<std::byte>>();
