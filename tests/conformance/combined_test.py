@@ -77,6 +77,9 @@ class Member:
         if rng.random() < 0.5:
             view["select"] = {"lon": {"from": 45, "to": 180}}
         self.selected = "select" in view
+        if not self.allowed():
+            self.part = None
+            view.pop("split", None)
         return view
 
     def looked_up(self, label):
