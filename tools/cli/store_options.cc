@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 #include <xxhash.h>
 
@@ -12,6 +14,7 @@
 #include "engine/base/buffer_pool.h"
 #include "engine/base/strings.h"
 #include "engine/base/system_error.h"
+#include "engine/store/cloud/cache_access.h"
 #include "engine/store/virtual/address_queries.h"
 #include "engine/view/sources_spec.h"
 #include "tools/cli/groups.h"
@@ -129,6 +132,22 @@ void add_engine_options(CLI::App& app, StoreOptions& options) {
       ->group(remote);
   add_size_option(app, "--cache-size", options.config.cache_size,
                   "size of the cache at most (default: the free space of the disk)")
+      ->group(remote);
+  const auto set_caches = [](const std::vector<std::string>& urls) {
+    try {
+      const std::string caches = fmt::format("{}", fmt::join(parse_cache_urls(urls), ","));
+      ::setenv(kCachesVariable, caches.c_str(), 1);
+    } catch (const Error& error) {
+      throw CLI::ValidationError(error.what());
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--via", set_caches,
+         "read chunks through these shared caches, HTTP proxies such as nginx (default: "
+         "BATCHFS_VIA)")
+      ->delimiter(',')
+      ->type_name("URL[,URL...]")
+      ->allow_extra_args(false)
       ->group(remote);
   app.add_option("--timeout", options.config.timeout,
                  "give up on a request after this many seconds (default: 30)")

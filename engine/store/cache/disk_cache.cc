@@ -9,6 +9,7 @@
 #include "engine/base/awaited.h"
 #include "engine/store/cache/cache_files.h"
 #include "engine/store/cache/cache_writer.h"
+#include "engine/store/metadata_keys.h"
 
 namespace batchfs {
 
@@ -18,12 +19,6 @@ namespace {
 /// one.
 constexpr std::uint64_t kMaxForPart = 16 << 20;
 constexpr std::uint64_t kMaxEntry = std::uint64_t{4} << 30;
-
-bool is_metadata(std::string_view key) {
-  const std::string_view name = key.substr(key.rfind('/') + 1);
-  return name == "zarr.json" || name == ".zarray" || name == ".zgroup" || name == ".zattrs" ||
-         name == ".zmetadata";
-}
 
 /// The part of an object that a range names.
 Buffer cut(Buffer object, const ByteRange& range) {
@@ -54,7 +49,7 @@ class DiskCache final : public Store {
   std::optional<std::uint64_t> size(const std::string& key) override {
     check_key(key);
     // Metadata is read next: the same round trip brings or confirms it.
-    if (!is_metadata(key)) return parent_->size(key);
+    if (!is_metadata_key(key)) return parent_->size(key);
     const std::optional<Buffer> bytes = read(key, {});
     return bytes ? std::optional<std::uint64_t>(bytes->size()) : std::nullopt;
   }
@@ -129,7 +124,7 @@ class DiskCache final : public Store {
     } catch (...) {
       return done(std::current_exception());
     }
-    if (kept && (current || (trust_ && !is_metadata(key)))) {
+    if (kept && (current || (trust_ && !is_metadata_key(key)))) {
       if (!accept(key, kept->version)) return done(changed(key));
       ++hits_;
       hit_bytes_ += kept->bytes.size();

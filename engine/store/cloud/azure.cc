@@ -52,6 +52,11 @@ Error AzureService::error(ErrorCode code, const std::string& why) const {
   return Error(code, why, url());
 }
 
+ObjectService::Credentials AzureService::credentials_kind() const {
+  if (!place_.sas.empty()) return Credentials::secret;
+  return place_.key.empty() ? Credentials::harmless : Credentials::sign_ranges;
+}
+
 HttpRequest AzureService::request(const std::string& method, const std::string& path) const {
   HttpRequest made;
   made.method = method;
@@ -135,6 +140,7 @@ void AzureService::sign(HttpRequest& request) const {
   if (!place_.sas.empty()) {
     request.url +=
         (request.url.find('?') == std::string::npos ? "?" : "&") + encode_query(place_.sas);
+    request.secret = true;
   } else if (!place_.key.empty()) {
     request.headers.emplace_back("x-ms-date", http_date(environment_.now()));
     request.headers.emplace_back("Authorization",

@@ -17,6 +17,7 @@ class AzureService final : public ObjectService {
 
   std::string url() const override;
   std::string realm() const override { return place_.endpoint; }
+  Credentials credentials_kind() const override;
   HttpRequest get(const std::string& key) override;
   HttpRequest head(const std::string& key) override;
   HttpRequest list(const std::string& prefix, const std::string& continuation) override;

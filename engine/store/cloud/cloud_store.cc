@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/store/cloud/azure.h"
+#include "engine/store/cloud/cache_access.h"
 #include "engine/store/cloud/gcs.h"
 #include "engine/store/cloud/object_store.h"
 #include "engine/store/cloud/s3.h"
@@ -31,8 +32,10 @@ CloudStore open_cloud_store(const std::string& url, const StoreConfig& config) {
   const StoreEnvironment environment = process_environment(client);
   std::shared_ptr<ObjectService> service = make(url, config, environment);
   const std::string realm = service->realm();
-  return {std::make_shared<ObjectStore>(std::move(service), std::move(client),
-                                        request_options(config), version_options(config)),
+  RequestOptions options = request_options(config);
+  options.caches = shared_caches(config, *service, environment);
+  return {std::make_shared<ObjectStore>(std::move(service), std::move(client), std::move(options),
+                                        version_options(config)),
           realm};
 }
 

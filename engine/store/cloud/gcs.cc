@@ -151,7 +151,9 @@ void GcsService::add_token(HttpRequest& request) {
     const std::lock_guard lock(mutex_);
     has_token_ = token.has_value();
   }
-  if (token) request.headers.emplace_back("Authorization", "Bearer " + *token);
+  if (!token) return;
+  request.headers.emplace_back("Authorization", "Bearer " + *token);
+  request.secret = true;
 }
 
 void GcsService::refresh() {

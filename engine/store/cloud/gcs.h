@@ -29,6 +29,9 @@ class GcsService final : public ObjectService {
 
   std::string url() const override;
   std::string realm() const override { return place_.endpoint; }
+  Credentials credentials_kind() const override {
+    return credentials_ ? Credentials::secret : Credentials::harmless;
+  }
   HttpRequest get(const std::string& key) override;
   HttpRequest head(const std::string& key) override;
   HttpRequest list(const std::string& prefix, const std::string& continuation) override;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/store/cloud/cache_access.h"
 #include "engine/store/cloud/crypto.h"
 #include "engine/store/cloud/object_store.h"
 #include "engine/store/uri.h"
@@ -47,6 +48,7 @@ HttpRequest HttpService::get(const std::string& key) {
   HttpRequest request{.url = shown_ + "/" + percent_encode(address ? address->path : key, "/") +
                              query};
   request.follow_redirects = options_.redirects;
+  request.secret = !query.empty() || !authorization_.empty();
   if (options_.revalidate) request.headers.emplace_back("Cache-Control", "no-cache");
   return request;
 }
@@ -103,8 +105,10 @@ std::shared_ptr<Store> open_http_store(const std::string& url, const StoreConfig
   auto service = std::make_shared<HttpService>(
       url, client,
       HttpService::Options{config.missing, config.redirects, config.revalidate, config.queries});
-  return std::make_shared<ObjectStore>(std::move(service), std::move(client),
-                                       request_options(config), version_options(config));
+  RequestOptions options = request_options(config);
+  options.caches = shared_caches(config, *service, process_environment(client));
+  return std::make_shared<ObjectStore>(std::move(service), std::move(client), std::move(options),
+                                       version_options(config));
 }
 
 }  // namespace batchfs

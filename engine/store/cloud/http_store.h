@@ -34,6 +34,9 @@ class HttpService : public ObjectService {
   HttpService(const std::string& url, std::shared_ptr<HttpClient> client, Options options);
 
   std::string url() const override { return shown_; }
+  Credentials credentials_kind() const override {
+    return query_.empty() && authorization_.empty() ? Credentials::harmless : Credentials::secret;
+  }
   HttpRequest get(const std::string& key) override;
   HttpRequest head(const std::string& key) override;
   bool can_list() const override { return false; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <future>
 #include <mutex>
 #include <random>
@@ -9,9 +10,11 @@
 
 #include <fmt/format.h>
 
+#include "engine/store/cloud/answer_findings.h"
+#include "engine/store/cloud/via/cache_dispatch.h"
 #include "engine/store/http/http_transfer.h"
 #include "engine/store/http/latency_quantile.h"
-#include "engine/store/http/response_checks.h"
+#include "engine/store/http/network_speed.h"
 #include "engine/store/timer_thread.h"
 
 namespace batchfs {
@@ -25,34 +28,9 @@ constexpr std::int64_t kSlowLeast = 25'000'000;
 /// Hedges may add this share of requests, and a few to begin with.
 constexpr double kHedgeShare = 0.03, kHedgesAtOnce = 4;
 
-/// What is known of the network's speed: the mean latency of so many answers; the best rate of
-/// windows, of which older ones count less.
-constexpr double kAnswersAveraged = 64;
-constexpr std::int64_t kRateWindow = 250'000'000;
-constexpr double kRateFades = 0.99;
 constexpr double kSupposedLatency = 0.05, kSupposedRate = 1e8;  // before the first answers
 
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
-
-bool may_pass(ErrorCode code) { return code == ErrorCode::io || code == ErrorCode::timed_out; }
-
-/// Answers that only some requests may get.
-struct Expected {
-  bool range = false;      // 416: nothing there at this offset
-  bool condition = false;  // 304: not modified
-};
-
-bool is_conditional(const HttpRequest& request) {
-  return std::any_of(request.headers.begin(), request.headers.end(), [](const auto& header) {
-    return header.first == "If-None-Match" || header.first == "If-Modified-Since";
-  });
-}
-
-/// What an answer, or its lack, comes to.
-struct Finding {
-  Verdict verdict;
-  std::optional<double> wait;  // seconds that the server asks for
-};
 
 }  // namespace
 
@@ -68,7 +46,10 @@ class ObjectRequests::Impl {
  public:
   Impl(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
        RequestOptions options)
-      : service_(std::move(service)), client_(std::move(client)), options_(options) {}
+      : service_(std::move(service)),
+        client_(std::move(client)),
+        options_(std::move(options)),
+        dispatch_(options_.caches) {}
 
   ~Impl() {
     stop();
@@ -85,6 +66,7 @@ class ObjectRequests::Impl {
       runs.assign(runs_.begin(), runs_.end());
     }
     client_->stop();  // also what credentials are being fetched with
+    if (options_.caches) options_.caches->client().stop();
     for (const auto& run : runs) finish(run, interrupted());
   }
 
@@ -102,36 +84,45 @@ class ObjectRequests::Impl {
       if (run->job.hedge) hedges_allowed_ = std::min(kHedgesAtOnce, hedges_allowed_ + kHedgeShare);
     }
     if (too_late) return run->done(interrupted());
-    if (client_->is_own_thread())
+    if (is_own_thread())
       timers_.post(0, [this, run] { attempt(run); });
     else
       attempt(run);
     watch();
   }
 
+  bool is_own_thread() const {
+    return client_->is_own_thread() ||
+           (options_.caches && options_.caches->client().is_own_thread());
+  }
+
   void post(std::int64_t time, std::function<void()> work) { timers_.post(time, std::move(work)); }
 
   std::vector<Store::Counter> counters() const {
     const HttpClient::Counters& http = client_->counters();
-    return {{"requests", http.requests},
-            {"requests_in_flight", http.in_flight},
-            {"requests_waiting", http.waiting},
-            {"request_limit", http.limit},
-            {"connections", http.connections},
-            {"bytes_received", http.bytes_received},
-            {"throttled", http.throttled},
-            {"retries", retries_},
-            {"hedges", hedges_},
-            {"hedges_won", hedges_won_},
-            {"failures", failures_}};
+    std::vector<Store::Counter> all{{"requests", http.requests},
+                                    {"requests_in_flight", http.in_flight},
+                                    {"requests_waiting", http.waiting},
+                                    {"request_limit", http.limit},
+                                    {"connections", http.connections},
+                                    {"bytes_received", http.bytes_received},
+                                    {"throttled", http.throttled},
+                                    {"retries", retries_},
+                                    {"hedges", hedges_},
+                                    {"hedges_won", hedges_won_},
+                                    {"failures", failures_}};
+    if (options_.caches)
+      for (Store::Counter& counter : options_.caches->counters()) all.push_back(std::move(counter));
+    return all;
   }
 
   Store::Speed speed() const {
     const std::lock_guard lock(mutex_);
     // How many are in flight adapts to the need, so what counts is how many could be.
     const int most = HttpClient::Options{}.most_in_flight;
-    return rate_ > 0 ? Store::Speed{usual_latency_, rate_, most}
-                     : Store::Speed{kSupposedLatency, kSupposedRate, most};
+    const auto known = speed_.known();
+    return known ? Store::Speed{known->latency, known->rate, most}
+                 : Store::Speed{kSupposedLatency, kSupposedRate, most};
   }
 
  private:
@@ -139,6 +130,14 @@ class ObjectRequests::Impl {
     std::shared_ptr<HttpProgress> progress = std::make_shared<HttpProgress>();
     HttpClient::RequestId id = 0;  // 0: not known yet
     bool is_hedge = false;
+    std::optional<std::size_t> cache;  // that it was sent to
+    bool is_uncached = false;
+
+    /// Nanoseconds since it was sent or something came; 0: it is not on its way.
+    std::int64_t silence(std::int64_t now) const {
+      const std::int64_t last = std::max(progress->started.load(), progress->last_received.load());
+      return last == 0 ? 0 : now - last;
+    }
   };
 
   /// A job until its end. All but the job is guarded by mutex_.
@@ -147,7 +146,8 @@ class ObjectRequests::Impl {
     Done done;
     std::vector<std::shared_ptr<Attempt>> live;
     int tried = 0, moves = 0;
-    bool hedged = false;          // in this round
+    bool hedged = false;  // in this round
+    CacheRoute route;
     std::int64_t first_sent = 0;  // the time when the first attempt was on its way
     bool finished = false;
   };
@@ -188,9 +188,10 @@ class ObjectRequests::Impl {
     }
     request.timeout = timeout;
     request.progress = attempt->progress;
-    const Expected expected{request.range.has_value(), is_conditional(request)};
-    const HttpClient::RequestId id =
-        client_->send(std::move(request), [this, run, attempt, expected](HttpOutcome outcome) {
+    if (!aim(run, attempt, request)) return;
+    const ExpectedAnswers expected = expected_answers(request);
+    const HttpClient::RequestId id = client_of(*attempt).send(
+        std::move(request), [this, run, attempt, expected](HttpOutcome outcome) {
           arrived(run, attempt, std::move(outcome), expected);
         });
     bool too_late = false;
@@ -199,36 +200,82 @@ class ObjectRequests::Impl {
       attempt->id = id;
       too_late = run->finished;
     }
-    if (too_late) client_->cancel(id);
+    if (too_late) client_of(*attempt).cancel(id);
   }
 
-  Finding judge(const Run& run, const HttpResponse& response, const Expected& expected) {
-    try {
-      Verdict verdict;
-      const bool is_answer = (response.status == 416 && expected.range) ||
-                             (response.status == 304 && expected.condition);
-      if (!is_answer) verdict = service_->classify(response);
-      if (verdict.kind == Verdict::ok && run.job.verify) run.job.verify(response);
-      return {verdict, verdict.kind == Verdict::retry ? retry_after(response) : std::nullopt};
-    } catch (...) {
-      Error error = error_of(std::current_exception());
-      const Verdict::Kind kind = may_pass(error.code()) ? Verdict::retry : Verdict::failed;
-      return {{kind, std::move(error)}, std::nullopt};
+  HttpClient& client_of(const Attempt& attempt) const {
+    return attempt.cache ? options_.caches->client() : *client_;
+  }
+
+  // ---- shared caches ----
+  /// Chooses whom to ask. False: nobody now; the run waits until the service has fewer requests
+  /// that no cache could answer.
+  bool aim(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
+           HttpRequest& request) {
+    if (!run->job.shared) return true;
+    const std::lock_guard lock(mutex_);
+    const CacheDispatch::Target target = dispatch_.choose(run->route, request, *run->job.shared,
+                                                          client_->counters().limit, steady_now());
+    attempt->cache = target.cache;
+    attempt->is_uncached = target.is_uncached;
+    if (!target.must_wait) return true;
+    std::erase(run->live, attempt);
+    if (attempt->is_hedge) {
+      run->hedged = false;  // until the next look
+    } else {
+      --run->tried;
+      waiting_.push_back(run);
     }
+    if (--outstanding_ == 0) idle_.notify_all();
+    return false;
+  }
+
+  /// Called with mutex_ held: lets runs go on that wait for the service.
+  void start_waiting() {
+    for (auto room = dispatch_.room(client_->counters().limit); room > 0 && !waiting_.empty();
+         --room) {
+      timers_.post(0, [this, run = waiting_.front()] { attempt(run); });
+      waiting_.pop_front();
+    }
+  }
+
+  /// A cache's answer, or its lack. False: it does not count, and the run goes on elsewhere, or has
+  /// ended.
+  bool believe(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
+               const HttpOutcome& outcome, const Verdict& verdict) {
+    const auto* response = std::get_if<HttpResponse>(&outcome);
+    const std::int64_t now = steady_now();
+    const std::lock_guard lock(mutex_);
+    if (run->finished || stopping_) {
+      if (!stopping_ && response == nullptr && dispatch_.is_late(attempt->silence(now)))
+        dispatch_.overtaken(*attempt->cache, now);
+      return false;
+    }
+    if (verdict.kind == Verdict::ok) {
+      dispatch_.caches()->answered(*attempt->cache, *response);
+      return true;
+    }
+    dispatch_.refuse(run->route, *attempt->cache, response != nullptr ? response->status : 0,
+                     *verdict.error, attempt->progress->first_received != 0, now);
+    std::erase(run->live, attempt);
+    if (run->live.empty()) {
+      run->tried = std::max(0, run->tried - 1);
+      timers_.post(0, [this, run] { this->attempt(run); });
+    }
+    return false;
   }
 
   /// An attempt has ended.
   void arrived(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
-               HttpOutcome outcome, const Expected& expected = {}) {
+               HttpOutcome outcome, const ExpectedAnswers& expected = {}) {
     Finding finding;
     if (const HttpResponse* response = std::get_if<HttpResponse>(&outcome)) {
-      finding = judge(*run, *response, expected);
+      finding = judge_answer(*service_, run->job.verify, *response, expected);
     } else {
-      Error error = error_of(std::get<std::exception_ptr>(outcome));
-      const Verdict::Kind kind = may_pass(error.code()) ? Verdict::retry : Verdict::failed;
-      finding = {{kind, std::move(error)}, std::nullopt};
+      finding = judge_failure(std::get<std::exception_ptr>(outcome));
     }
-    if (settle(run, attempt, finding)) {
+    const bool counts = !attempt->cache || believe(run, attempt, outcome, finding.verdict);
+    if (counts && settle(run, attempt, finding)) {
       const Verdict& verdict = finding.verdict;
       if (verdict.kind == Verdict::ok)
         finish(run, std::move(std::get<HttpResponse>(outcome)));
@@ -238,6 +285,10 @@ class ObjectRequests::Impl {
         finish(run, std::make_exception_ptr(with_place(*run, *verdict.error)));
     }
     const std::lock_guard lock(mutex_);
+    if (attempt->is_uncached) {
+      dispatch_.left();
+      start_waiting();
+    }
     if (--outstanding_ == 0) idle_.notify_all();
   }
 
@@ -260,7 +311,7 @@ class ObjectRequests::Impl {
       case Verdict::ok:
       case Verdict::missing:
         if (started != 0 && answered != 0) {
-          latency_.add(answered - started);
+          if (!attempt->cache) latency_.add(answered - started);
           note_speed(now, static_cast<double>(answered - started) * 1e-9);
         }
         if (attempt->is_hedge) ++hedges_won_;
@@ -312,45 +363,42 @@ class ObjectRequests::Impl {
 
   /// Called with mutex_ held, when an answer is complete.
   void note_speed(std::int64_t now, double latency) {
-    answers_ = std::min(answers_ + 1, kAnswersAveraged);
-    usual_latency_ += (latency - usual_latency_) / answers_;
-    const std::uint64_t bytes = client_->counters().bytes_received;
-    const std::int64_t window = now - window_start_;
-    if (window < kRateWindow) return;
-    // The best of late: what comes while little is asked for says nothing about the network.
-    if (window_start_ != 0)
-      rate_ = std::max(rate_ * kRateFades, static_cast<double>(bytes - window_bytes_) /
-                                               static_cast<double>(window) * 1e9);
-    window_start_ = now;
-    window_bytes_ = bytes;
+    std::uint64_t bytes = client_->counters().bytes_received;
+    if (options_.caches) bytes += options_.caches->client().counters().bytes_received;
+    speed_.note(now, latency, bytes);
   }
 
   void finish(const std::shared_ptr<Run>& run, Outcome outcome) {
-    std::vector<HttpClient::RequestId> others;
+    std::vector<std::pair<HttpClient*, HttpClient::RequestId>> others;
     Done done;
     {
       const std::lock_guard lock(mutex_);
       if (run->finished) return;
       run->finished = true;
       for (const auto& attempt : run->live)
-        if (attempt->id != 0) others.push_back(attempt->id);
+        if (attempt->id != 0) others.emplace_back(&client_of(*attempt), attempt->id);
       runs_.erase(run);
       done = std::move(run->done);
     }
-    for (const HttpClient::RequestId id : others) client_->cancel(id);
+    for (const auto& [client, id] : others) client->cancel(id);
     done(std::move(outcome));
   }
 
   // ---- hedges ----
   /// Looks again and again for attempts that stall, while there are any to look at.
   void watch() {
-    if (!options_.hedge) return;
+    if (!options_.hedge && !options_.caches) return;
     {
       const std::lock_guard lock(mutex_);
       if (watching_) return;
       watching_ = true;
     }
-    timers_.post(steady_now() + slow() / 4, [this] { look(); });
+    timers_.post(steady_now() + pause(slow()), [this] { look(); });
+  }
+
+  /// Between two looks.
+  std::int64_t pause(std::int64_t slow) const {
+    return (options_.caches ? std::min(slow, CacheDispatch::kPatience) : slow) / 4;
   }
 
   std::int64_t slow() {
@@ -364,23 +412,35 @@ class ObjectRequests::Impl {
 
   void look() {
     std::vector<std::shared_ptr<Run>> slow_runs;
+    std::vector<HttpClient::RequestId> hopeless;
     std::int64_t next = 0;
     {
       const std::lock_guard lock(mutex_);
       const std::int64_t now = steady_now(), slow = slow_locked();
       for (const auto& run : runs_) {
         if (!run->job.hedge || run->hedged || run->live.size() != 1) continue;
-        const HttpProgress& progress = *run->live.front()->progress;
-        const std::int64_t last = std::max(progress.started.load(), progress.last_received.load());
-        if (last == 0 || now - last < slow || hedges_allowed_ < 1) continue;
-        hedges_allowed_ -= 1;
+        const Attempt& attempt = *run->live.front();
+        const std::int64_t silence = attempt.silence(now);
+        if (attempt.cache) {
+          if (attempt.id != 0 && dispatch_.is_hopeless(*attempt.cache, silence, now)) {
+            hopeless.push_back(attempt.id);
+            continue;
+          }
+          if (!dispatch_.is_late(silence)) continue;
+          run->route.refused.push_back(*attempt.cache);
+        } else {
+          if (!options_.hedge || silence == 0 || silence < slow || hedges_allowed_ < 1) continue;
+          hedges_allowed_ -= 1;
+        }
         ++hedges_;
         run->hedged = true;
         slow_runs.push_back(run);
       }
       watching_ = !runs_.empty();
-      if (watching_) next = now + slow / 4;
+      if (watching_) next = now + pause(slow);
+      start_waiting();
     }
+    for (const HttpClient::RequestId id : hopeless) options_.caches->client().cancel(id);
     for (const auto& run : slow_runs) attempt(run, true);
     if (next != 0) timers_.post(next, [this] { look(); });
   }
@@ -390,14 +450,15 @@ class ObjectRequests::Impl {
   const RequestOptions options_;
   std::atomic<std::uint64_t> retries_{0}, hedges_{0}, hedges_won_{0}, failures_{0};
 
-  mutable std::mutex mutex_;  // guards what follows; never held while calling out
+  mutable std::mutex
+      mutex_;  // guards what follows; never held while calling out, but for a line of the log
   std::condition_variable idle_;
   std::unordered_set<std::shared_ptr<Run>> runs_;
   LatencyQuantile latency_;
-  double usual_latency_ = 0, rate_ = 0, answers_ = 0;
-  std::int64_t window_start_ = 0;
-  std::uint64_t window_bytes_ = 0;
+  NetworkSpeed speed_;
   double hedges_allowed_ = kHedgesAtOnce;
+  CacheDispatch dispatch_;
+  std::deque<std::shared_ptr<Run>> waiting_;  // for the service to have fewer uncached requests
   std::mt19937_64 random_{std::random_device{}()};
   int outstanding_ = 0;  // attempts whose callback has not returned
   bool watching_ = false;
@@ -413,6 +474,7 @@ ObjectRequests::~ObjectRequests() = default;
 void ObjectRequests::stop() { impl_->stop(); }
 
 void ObjectRequests::send(Job job, Done done) { impl_->send(std::move(job), std::move(done)); }
+bool ObjectRequests::is_own_thread() const { return impl_->is_own_thread(); }
 void ObjectRequests::post(std::int64_t time, std::function<void()> work) {
   impl_->post(time, std::move(work));
 }

@@ -2,12 +2,21 @@
 // Requests to an object service that end with its answer, whatever happens on the way: retries
 // (exponential, full jitter, Retry-After), deadlines, and a second request where the first one
 // stalls (a hedge).
+//
+// Where there are shared caches, jobs that may be answered by one go to it first. Only a good
+// answer of a cache counts: whatever else it does, the next cache or the service itself is asked,
+// and nothing is lost but time. A cache that sends nothing for a second is not waited for. When no
+// cache is left, few of these jobs go to the service at a time, so that caches that fail do not
+// become a stampede on it.
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
 #include "engine/store/cloud/object_service.h"
+#include "engine/store/cloud/via/shared_caches.h"
 
 namespace batchfs {
 
@@ -18,6 +27,7 @@ struct RequestOptions {
   double budget = 50;
   double first_delay = 0.2, longest_delay = 10;  // seconds between attempts, before jitter
   bool hedge = true;
+  std::shared_ptr<SharedCaches> caches;  // may be null
 };
 
 /// With the defaults a read that fails for good has failed within 60 s.
@@ -44,6 +54,9 @@ class ObjectRequests {
     std::function<void(const HttpResponse&)> verify;
     std::string where;   // for errors: the object
     bool hedge = false;  // asking twice does no harm and may help
+    /// A shared cache may answer: for the bytes from here on. Needs `verify`, which knows its
+    /// answers by `from_gateway`.
+    std::optional<std::uint64_t> shared = {};
   };
   /// nullopt: missing.
   using Outcome = std::variant<std::optional<HttpResponse>, std::exception_ptr>;
@@ -54,6 +67,9 @@ class ObjectRequests {
   /// client's own.
   void send(Job job, Done done);
   std::optional<HttpResponse> send_and_wait(Job job);
+
+  /// Is the caller a callback, which must not wait for an answer?
+  bool is_own_thread() const;
 
   /// Runs work at a time (steady nanoseconds; 0: now) on a thread that may block.
   void post(std::int64_t time, std::function<void()> work);

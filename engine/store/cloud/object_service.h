@@ -34,6 +34,14 @@ class ObjectService {
   /// Beside the URL, what tells its objects from others: a server, an account. No secrets.
   virtual std::string realm() const { return {}; }
 
+  /// What of a request's authorization a cache on the way would come to know.
+  enum class Credentials {
+    harmless,     // none, or a signature that is good for this request alone
+    secret,       // a token or a password
+    sign_ranges,  // a signature that fits no other range
+  };
+  virtual Credentials credentials_kind() const { return Credentials::harmless; }
+
   /// The request for an object; the range and conditions are added by the caller. `key` is checked.
   virtual HttpRequest get(const std::string& key) = 0;
   virtual HttpRequest head(const std::string& key) = 0;

@@ -13,6 +13,7 @@
 #include "engine/base/strings.h"
 #include "engine/store/http/http_transfer.h"
 #include "engine/store/http/response_checks.h"
+#include "engine/store/metadata_keys.h"
 
 namespace batchfs {
 
@@ -56,8 +57,9 @@ class ObjectStore::Reads {
         RequestOptions options, ObjectVersions::Options versions)
       : service_(std::move(service)),
         client_(std::move(client)),
+        caches_(options.caches),
         versions_(std::move(versions)),
-        requests_(service_, client_, options) {}
+        requests_(service_, client_, std::move(options)) {}
 
   ~Reads() { stop(); }
 
@@ -115,7 +117,7 @@ class ObjectStore::Reads {
   }
 
   std::optional<Part> read(const std::string& key, const ByteRange& range) {
-    if (client_->is_own_thread())
+    if (requests_.is_own_thread())
       throw Error(ErrorCode::internal, "a read's callback may not wait for a read", place(key));
     std::promise<PartOutcome> promise;
     start(key, range, {},
@@ -239,17 +241,82 @@ class ObjectStore::Reads {
       if (range && response.status == 200 && response.body_received > response.body.size())
         ignores_ranges_ = true;
       const std::optional<std::uint64_t> size = check_object(response, range, where);
+      if (response.from_gateway) {
+        check_cached(read->key, response, size);
+        if (!caches_->trust()) return;  // see confirm()
+      }
       if (response.status != 416) check_unchanged(read->key, version_of(response), size);
     };
     job.hedge = true;
+    if (caches_ != nullptr && read->known.empty() && !is_rewritten_key(read->key))
+      job.shared = read->range.from_end ? 0 : read->range.offset;
     read->was_there = versions_.contains(read->key);
     requests_.send(std::move(job), [this, read, range](ObjectRequests::Outcome outcome) {
-      if (is_missing(outcome) && versions_.contains(read->key)) {
-        // Another request has found it since: this answer was late, or the object has gone.
-        if (!read->was_there) return send(read);
-        outcome = std::make_exception_ptr(ObjectVersions::vanished(place(read->key)));
-      }
-      deliver(read, range, std::move(outcome));
+      if (must_confirm(read->key, range, outcome))
+        return confirm(read, range, std::move(*std::get<std::optional<HttpResponse>>(outcome)));
+      finish(read, range, std::move(outcome));
+    });
+  }
+
+  void finish(const std::shared_ptr<Read>& read, const std::optional<ByteRange>& range,
+              ObjectRequests::Outcome outcome) {
+    if (is_missing(outcome) && versions_.contains(read->key)) {
+      // Another request has found it since: this answer was late, or the object has gone.
+      if (!read->was_there) return send(read);
+      outcome = std::make_exception_ptr(ObjectVersions::vanished(place(read->key)));
+    }
+    deliver(read, range, std::move(outcome));
+  }
+
+  // ---- answers of shared caches ----
+  /// Throws unless an answer of a cache is an object that may be the store's.
+  void check_cached(const std::string& key, const HttpResponse& response,
+                    std::optional<std::uint64_t> size) const {
+    const std::string version = version_of(response);
+    if (version.empty())
+      throw Error(ErrorCode::not_supported, "the object has no version (ETag, Last-Modified)");
+    const std::uint64_t digest = ObjectVersions::digest(identity_of(version, size));
+    if (versions_.find(key).value_or(digest) != digest)
+      throw Error(ErrorCode::not_supported, "it has another version of the object");
+  }
+
+  /// Is it an answer of a cache whose version the store has not confirmed?
+  bool must_confirm(const std::string& key, const std::optional<ByteRange>& range,
+                    const ObjectRequests::Outcome& outcome) const {
+    const auto* response = std::get_if<std::optional<HttpResponse>>(&outcome);
+    if (response == nullptr || !*response || !(*response)->from_gateway || caches_->trust())
+      return false;
+    const auto size = check_object(**response, range, {});
+    return versions_.find(key) != ObjectVersions::digest(identity_of(version_of(**response), size));
+  }
+
+  /// Asks the store for the object unless it has the version of the cache.
+  void confirm(const std::shared_ptr<Read>& read, const std::optional<ByteRange>& range,
+               HttpResponse response) {
+    const auto cached = std::make_shared<HttpResponse>(std::move(response));
+    const std::string version = version_of(*cached);
+    const std::optional<std::uint64_t> size = check_object(*cached, range, {});
+    ObjectRequests::Job job;
+    job.build = [this, read, range, version] {
+      HttpRequest request = service_->get(read->key);
+      request.range = range;
+      request.largest_body = std::min(request.largest_body, read->range.largest);
+      request.headers.push_back(unless_version(version));
+      return request;
+    };
+    job.where = place(read->key);
+    job.verify = [this, read, range, version, size, where = job.where](const HttpResponse& answer) {
+      if (answer.status == 304) return check_unchanged(read->key, version, size);
+      const std::optional<std::uint64_t> its_size = check_object(answer, range, where);
+      if (answer.status != 416) check_unchanged(read->key, version_of(answer), its_size);
+    };
+    job.hedge = true;
+    requests_.send(std::move(job), [this, read, range, cached](ObjectRequests::Outcome outcome) {
+      const auto* answer = std::get_if<std::optional<HttpResponse>>(&outcome);
+      const bool same = answer != nullptr && *answer && (*answer)->status == 304;
+      if (same) outcome = std::move(*cached);
+      if (answer != nullptr) same ? caches_->confirmed() : caches_->outdated();
+      finish(read, range, std::move(outcome));
     });
   }
 
@@ -327,6 +394,7 @@ class ObjectStore::Reads {
 
   const std::shared_ptr<ObjectService> service_;
   const std::shared_ptr<HttpClient> client_;
+  const std::shared_ptr<SharedCaches> caches_;  // may be null
   ObjectVersions versions_;
   std::atomic<std::uint64_t> shared_{0};
   std::atomic<bool> ignores_ranges_{false};
@@ -341,7 +409,8 @@ class ObjectStore::Reads {
 ObjectStore::ObjectStore(std::shared_ptr<ObjectService> service, std::shared_ptr<HttpClient> client,
                          RequestOptions options, ObjectVersions::Options versions)
     : service_(std::move(service)),
-      reads_(std::make_unique<Reads>(service_, std::move(client), options, std::move(versions))) {}
+      reads_(std::make_unique<Reads>(service_, std::move(client), std::move(options),
+                                     std::move(versions))) {}
 ObjectStore::~ObjectStore() = default;
 
 std::string ObjectStore::url() const { return service_->url(); }

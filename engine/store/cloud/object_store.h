@@ -5,6 +5,10 @@
 // wanted in the same moment become one. What arrives is checked to be what was asked for, and to be
 // of the same object as before: a changed one is Error{stale}. A read that fails for good is an
 // Error, never missing.
+//
+// Shared caches may have objects that were replaced in the store. Before an object of a cache is
+// used for the first time, the store is asked whether it still has this version, which brings no
+// bytes if so; unless the caches are trusted. Metadata always comes from the store.
 
 #include <memory>
 

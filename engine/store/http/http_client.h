@@ -34,6 +34,13 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 /// The value of a header by its lower-case name; nullptr when absent.
 const std::string* find_header(const HttpHeaders& headers, std::string_view name);
 
+/// A caching proxy that a request is sent to in place of its URL's own server: it gets the same
+/// path, query and headers, and the server's name as Host.
+struct HttpGateway {
+  std::string url;             // "http://host:port" or "https://host", no path
+  double connect_timeout = 1;  // seconds
+};
+
 /// Progress of a request, for the stall detector. Nanoseconds of the steady clock.
 struct HttpProgress {
   std::atomic<std::int64_t> started{0};         // 0: waits for its turn
@@ -52,6 +59,9 @@ struct HttpRequest {
   std::uint64_t largest_body = 4ull << 30;  // a longer answer is an error
   bool follow_redirects = true;
   std::shared_ptr<HttpProgress> progress;
+  std::shared_ptr<const HttpGateway> gateway;  // may be null; its redirects are not followed
+  /// URL or headers hold what gives access to more than this object (a token, a password).
+  bool secret = false;
 };
 
 struct HttpResponse {
@@ -62,6 +72,7 @@ struct HttpResponse {
   /// Bytes of the body as it came: more than body.size() when a range was cut out of a whole
   /// object, and the transfer ends there.
   std::uint64_t body_received = 0;
+  bool from_gateway = false;  // the request had one
 };
 
 /// The answer, whatever its status, or why there is none: an Error with

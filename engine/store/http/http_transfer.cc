@@ -38,6 +38,19 @@ bool is_harmless(const std::string& name) {
   return std::find(std::begin(kHarmless), std::end(kHarmless), lower) != std::end(kHarmless);
 }
 
+/// As the Host header names the server of a URL (RFC 9110, 7.2).
+std::string host_of(const Uri& uri) {
+  const bool usual = uri.port == (uri.scheme == "https" ? "443" : "80");
+  return usual ? uri.host : uri.authority();
+}
+
+/// The URL with another server in place of its own.
+std::string at_gateway(const std::string& gateway, const std::string& url) {
+  const std::size_t host = url.find("://") + 3;
+  const std::string rest = url.substr(std::min(url.find_first_of("/?#", host), url.size()));
+  return gateway + (rest.starts_with('/') ? "" : "/") + rest;
+}
+
 /// The same server, or the same over TLS.
 bool same_server(const Uri& a, const Uri& b) {
   if (a.host != b.host) return false;
@@ -79,13 +92,18 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
     add(line);
   }
   if (request_.range) add("Range: " + range_header(*request_.range));
+  const HttpGateway* gateway = request_.gateway.get();
+  if (gateway != nullptr) add("Host: " + host_of(parse_uri(request_.url)));
+  const std::string url =
+      gateway != nullptr ? at_gateway(gateway->url, request_.url) : request_.url;
   headers_ = std::move(list);
 
   curl_easy_reset(easy);
   const auto set = [easy](CURLoption option, auto value) {
     if (curl_easy_setopt(easy, option, value) == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
   };
-  set(CURLOPT_URL, request_.url.c_str());
+  set(CURLOPT_URL, url.c_str());
+  if (gateway != nullptr) set(CURLOPT_PROXY, "");  // it is near
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_PRIVATE, this);
   set(CURLOPT_HTTPHEADER, headers_.get());
@@ -103,12 +121,13 @@ void HttpTransfer::prepare(CURL* easy, const Settings& settings) {
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
   // Rather wait for a TLS connection that is being made, to share it, than make one for each
   // request.
-  if (request_.url.starts_with("https")) set(CURLOPT_PIPEWAIT, 1L);
+  if (url.starts_with("https")) set(CURLOPT_PIPEWAIT, 1L);
   const double timeout = request_.timeout > 0 ? request_.timeout : settings.timeout;
   double connect_timeout = std::min(timeout, settings.connect_timeout);
   const double usual = patience_ * (kHurry + 10 * settings.usual_connect);
-  hurried_ = settings.usual_connect > 0 && usual < connect_timeout;
+  hurried_ = gateway == nullptr && settings.usual_connect > 0 && usual < connect_timeout;
   if (hurried_) connect_timeout = usual;
+  if (gateway != nullptr) connect_timeout = std::min(timeout, gateway->connect_timeout);
   set(CURLOPT_CONNECTTIMEOUT_MS, std::max(1L, static_cast<long>(connect_timeout * 1000)));
   if (!settings.ca_file.empty()) set(CURLOPT_CAINFO, settings.ca_file.c_str());
   if (!settings.ca_path.empty()) set(CURLOPT_CAPATH, settings.ca_path.c_str());
@@ -263,8 +282,9 @@ bool HttpTransfer::take_body(const char* data, std::size_t size) {
 bool HttpTransfer::redirect(CURLcode code) {
   long status = 0;
   curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
-  if (!request_.follow_redirects || refused_ || !is_redirect(static_cast<int>(status)) ||
-      (code != CURLE_OK && !enough_) || (request_.method != "GET" && request_.method != "HEAD"))
+  if (!request_.follow_redirects || request_.gateway != nullptr || refused_ ||
+      !is_redirect(static_cast<int>(status)) || (code != CURLE_OK && !enough_) ||
+      (request_.method != "GET" && request_.method != "HEAD"))
     return false;
   char* location = nullptr;
   curl_easy_getinfo(easy_, CURLINFO_REDIRECT_URL, &location);
@@ -309,6 +329,7 @@ HttpOutcome HttpTransfer::outcome(CURLcode code) {
   long status = 0;
   curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
   response_.status = static_cast<int>(status);
+  response_.from_gateway = request_.gateway != nullptr;
   char* url = nullptr;
   curl_easy_getinfo(easy_, CURLINFO_EFFECTIVE_URL, &url);
   if (url != nullptr) response_.effective_url = url;
@@ -345,13 +366,18 @@ std::string HttpTransfer::place() const {
   }
 }
 
+std::string HttpTransfer::peer() const {
+  try {
+    return parse_uri(request_.gateway != nullptr ? request_.gateway->url : request_.url)
+        .authority();
+  } catch (const Error&) {
+    return "the server";
+  }
+}
+
 Error HttpTransfer::failure(CURLcode code) const {
   const std::string detail = message_[0] != '\0' ? message_ : curl_easy_strerror(code);
-  std::string host = "the server";
-  try {
-    host = parse_uri(request_.url).authority();
-  } catch (const Error&) {
-  }
+  const std::string host = peer();
   const auto error = [&](ErrorCode kind, const std::string& why) {
     return Error(kind, why, place());
   };

@@ -70,6 +70,8 @@ class HttpTransfer {
   void note_progress(std::size_t bytes);
   Error failure(CURLcode code) const;
   std::string place() const;
+  /// The server that gets the request: the gateway, where there is one.
+  std::string peer() const;
 
   const HttpClient::RequestId id_;
   HttpRequest request_;

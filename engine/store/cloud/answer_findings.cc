@@ -1,0 +1,41 @@
+#include "engine/store/cloud/answer_findings.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "engine/store/http/response_checks.h"
+
+namespace batchfs {
+
+ExpectedAnswers expected_answers(const HttpRequest& request) {
+  const bool is_conditional =
+      std::any_of(request.headers.begin(), request.headers.end(), [](const auto& header) {
+        return header.first == "If-None-Match" || header.first == "If-Modified-Since";
+      });
+  return {request.range.has_value(), is_conditional};
+}
+
+Finding judge_answer(ObjectService& service, const std::function<void(const HttpResponse&)>& verify,
+                     const HttpResponse& response, const ExpectedAnswers& expected) {
+  try {
+    if (response.from_gateway && response.status != 200 && response.status != 206)
+      throw Error(ErrorCode::io, fmt::format("it answers with status {}", response.status));
+    Verdict verdict;
+    const bool is_answer = (response.status == 416 && expected.range) ||
+                           (response.status == 304 && expected.condition);
+    if (!is_answer) verdict = service.classify(response);
+    if (verdict.kind == Verdict::ok && verify) verify(response);
+    return {verdict, verdict.kind == Verdict::retry ? retry_after(response) : std::nullopt};
+  } catch (...) {
+    return judge_failure(std::current_exception());
+  }
+}
+
+Finding judge_failure(const std::exception_ptr& failure) {
+  Error error = error_of(failure);
+  const bool may_pass = error.code() == ErrorCode::io || error.code() == ErrorCode::timed_out;
+  return {{may_pass ? Verdict::retry : Verdict::failed, std::move(error)}};
+}
+
+}  // namespace batchfs

@@ -1,0 +1,64 @@
+#pragma once
+// Whom to ask for an object that a shared cache may have: a cache, or the service itself. When no
+// cache can be asked, the service gets few of these requests at a time: caches that fail must not
+// become a stampede on it.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/store/cloud/via/shared_caches.h"
+
+namespace batchfs {
+
+/// What one read has met so far.
+struct CacheRoute {
+  std::vector<std::size_t> refused;  // caches that are not asked again
+  bool past_caches = false;          // only the service knows: a cache has said something of it
+};
+
+/// Not thread-safe, but for caches().
+class CacheDispatch {
+ public:
+  /// `caches` may be null: then everything goes to the service.
+  explicit CacheDispatch(std::shared_ptr<SharedCaches> caches) : caches_(std::move(caches)) {}
+
+  SharedCaches* caches() const { return caches_.get(); }
+
+  struct Target {
+    std::optional<std::size_t> cache;
+    bool is_uncached = false;  // the service is asked for want of a cache: left() when that is done
+    bool must_wait = false;    // the service has too many of these
+  };
+  /// Sets the request's gateway where a cache is chosen. `limit`: requests that the service may
+  /// have in flight; `offset`: of the first byte that is read.
+  Target choose(const CacheRoute& route, HttpRequest& request, std::uint64_t offset,
+                std::uint64_t limit, std::int64_t now);
+
+  /// A request for want of a cache has ended.
+  void left() { --uncached_; }
+  /// So many more may be sent.
+  std::uint64_t room(std::uint64_t limit) const;
+
+  /// An answer of `cache` that cannot be used, with its status, or 0 without one, and why.
+  /// `heard`: something had come.
+  void refuse(CacheRoute& route, std::size_t cache, int status, const Error& why, bool heard,
+              std::int64_t now);
+
+  /// Is a request that has heard nothing of `cache` for these nanoseconds to be sent elsewhere,
+  /// too? Or to be ended, since the cache is known to fail?
+  bool is_late(std::int64_t silence) const { return silence >= kPatience; }
+  bool is_hopeless(std::size_t cache, std::int64_t silence, std::int64_t now) const;
+  /// Another one has answered in place of a cache that was late.
+  void overtaken(std::size_t cache, std::int64_t now);
+
+  static constexpr std::int64_t kPatience = 1'000'000'000;
+
+ private:
+  const std::shared_ptr<SharedCaches> caches_;
+  std::uint64_t uncached_ = 0;
+};
+
+}  // namespace batchfs
