@@ -43,7 +43,7 @@ class NginxCache:
         user = "user root;" if os.getuid() == 0 else ""
         (self.folder / "nginx.conf").write_text(f"""
             {user} daemon off; pid {self.folder}/pid; worker_processes 1; error_log {self.folder}/error.log;
-            events {{ worker_connections 512; }}
+            events {{ worker_connections 4096; }}
             http {{ {places} include {self.folder}/site.conf; }}""")
         self.process = None
 

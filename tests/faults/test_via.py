@@ -267,3 +267,40 @@ def test_credentials_go_to_caches_that_were_named_alone(good, proxy, directory, 
         cache.fault = Fault(redirect=lambda path: f"{elsewhere.url}/{path}")
         np.testing.assert_array_equal(load(good("cat", address, "x", "--via", cache.url)), values)
         assert elsewhere.requests == []
+
+
+# ---- doctor ----
+
+
+def caches_of(batchfs, *arguments):
+    done = batchfs("doctor", "--json", *arguments, timeout=120)
+    return [check for check in json.loads(done.stdout)["checks"] if check["topic"] == "cache"]
+
+
+@needs_nginx
+def test_doctor_tries_each_cache(batchfs, proxy, cache):
+    good_one, gone = caches_of(batchfs, proxy.url, "--via", f"{cache.url},http://127.0.0.1:9", "--timeout", "2")
+    assert good_one["state"] == "ok" and cache.url in good_one["found"]
+    assert gone["state"] == "problem" and "connecting" in gone["found"] and "--via" in gone["next"]
+    assert caches_of(batchfs, proxy.url) == []
+
+
+@needs_nginx
+def test_doctor_says_what_a_cache_does_wrong(batchfs, proxy, directory, cache, tmp_path):
+    with FaultProxy(directory) as other:
+        (refused,) = caches_of(batchfs, other.url, "--via", cache.url)
+        assert refused["state"] == "problem" and server_of(other) in refused["next"]
+    (page,) = caches_of(batchfs, proxy.url, "--via", serving(Fault(status=200, body=b"<html>"), directory))
+    assert page["state"] == "problem" and "not the store" in page["found"]
+    (keeps_nothing,) = caches_of(batchfs, proxy.url, "--via", serving(Fault(headers={"X-Cache": "MISS"}), directory))
+    assert keeps_nothing["state"] == "note" and "does not keep" in keeps_nothing["found"]
+    (old,) = caches_of(batchfs, proxy.url, "--via", serving(Fault(headers={"ETag": '"old"'}), directory))
+    assert old["state"] == "note" and "older" in old["found"]
+
+
+def serving(fault, directory):
+    """The URL of a cache that answers so, until the tests end."""
+    cache = FaultProxy(directory)
+    cache.fault = fault
+    cache.__enter__()
+    return cache.url

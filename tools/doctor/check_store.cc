@@ -122,8 +122,8 @@ Checks check_store(const StoreOptions& options) {
       checks.push_back({ok, "credentials",
                         options.config.anon ? "none are used (--anon)" : "the store accepts them",
                         ""});
-    const Checks more = check_reading(opened, options);
-    checks.insert(checks.end(), more.begin(), more.end());
+    for (const Checks& more : {check_caches(options), check_reading(opened, options)})
+      checks.insert(checks.end(), more.begin(), more.end());
   } catch (const Error& error) {
     const bool refused = error.code() == ErrorCode::access_denied && is_cloud(options.store);
     checks.push_back({problem, refused ? "credentials" : "store", printable(error.what()),

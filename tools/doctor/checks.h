@@ -36,6 +36,8 @@ Checks check_gpu();
 Checks check_handoff();
 /// Opens the store, reads what it needs for that a few times over, then a chunk and a batch.
 Checks check_store(const StoreOptions& options);
+/// Asks each shared cache for an object of the store. Throws as open_store().
+Checks check_caches(const StoreOptions& options);
 /// Times of one chunk and of the first batch of a starter view.
 Checks check_reading(const OpenedStore& opened, const StoreOptions& options);
 /// What to do after an error of a store. `store` as the user typed it; `damaged`: after errors of

@@ -5,6 +5,7 @@
 #include "engine/store/cloud/azure.h"
 #include "engine/store/cloud/cache_access.h"
 #include "engine/store/cloud/gcs.h"
+#include "engine/store/cloud/http_store.h"
 #include "engine/store/cloud/object_store.h"
 #include "engine/store/cloud/s3.h"
 
@@ -24,6 +25,18 @@ MakeService service_of(const std::string& scheme) {
 }
 
 }  // namespace
+
+std::shared_ptr<ObjectService> make_object_service(const std::string& url,
+                                                   const StoreConfig& config,
+                                                   const std::shared_ptr<HttpClient>& client,
+                                                   const StoreEnvironment& environment) {
+  const std::string scheme = url.substr(0, url.find("://"));
+  if (scheme == "http" || scheme == "https")
+    return std::make_shared<HttpService>(
+        url, client,
+        HttpService::Options{config.missing, config.redirects, config.revalidate, config.queries});
+  return service_of(scheme)(url, config, environment);
+}
 
 CloudStore open_cloud_store(const std::string& url, const StoreConfig& config) {
   const MakeService make = service_of(url.substr(0, url.find("://")));

@@ -4,7 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "engine/store/cloud/object_service.h"
 #include "engine/store/store.h"
+#include "engine/store/store_environment.h"
 
 namespace batchfs {
 
@@ -17,5 +19,11 @@ struct CloudStore {
 /// other schemes, invalid_argument, and what reading settings and credentials files throws.
 /// Connects when something is read.
 CloudStore open_cloud_store(const std::string& url, const StoreConfig& config);
+
+/// What such a store is made of, also for http:// and https://. Throws as open_cloud_store().
+std::shared_ptr<ObjectService> make_object_service(const std::string& url,
+                                                   const StoreConfig& config,
+                                                   const std::shared_ptr<HttpClient>& client,
+                                                   const StoreEnvironment& environment);
 
 }  // namespace batchfs

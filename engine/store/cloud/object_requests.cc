@@ -247,16 +247,19 @@ class ObjectRequests::Impl {
     const std::int64_t now = steady_now();
     const std::lock_guard lock(mutex_);
     if (run->finished || stopping_) {
-      if (!stopping_ && response == nullptr && dispatch_.is_late(attempt->silence(now)))
+      if (!stopping_ && response == nullptr &&
+          dispatch_.is_late(*attempt->cache, attempt->silence(now), now))
         dispatch_.overtaken(*attempt->cache, now);
       return false;
     }
     if (verdict.kind == Verdict::ok) {
-      dispatch_.caches()->answered(*attempt->cache, *response);
+      const HttpProgress& progress = *attempt->progress;
+      dispatch_.answered(*attempt->cache, *response, progress.first_received - progress.started,
+                         now);
       return true;
     }
     dispatch_.refuse(run->route, *attempt->cache, response != nullptr ? response->status : 0,
-                     *verdict.error, attempt->progress->first_received != 0, now);
+                     *verdict.error, now);
     std::erase(run->live, attempt);
     if (run->live.empty()) {
       run->tried = std::max(0, run->tried - 1);
@@ -398,7 +401,7 @@ class ObjectRequests::Impl {
 
   /// Between two looks.
   std::int64_t pause(std::int64_t slow) const {
-    return (options_.caches ? std::min(slow, CacheDispatch::kPatience) : slow) / 4;
+    return (options_.caches ? std::min(slow, CacheDispatch::kMinPatience) : slow) / 4;
   }
 
   std::int64_t slow() {
@@ -417,6 +420,9 @@ class ObjectRequests::Impl {
     {
       const std::lock_guard lock(mutex_);
       const std::int64_t now = steady_now(), slow = slow_locked();
+      for (const auto& run : runs_)
+        for (const auto& attempt : run->live)
+          if (attempt->cache) dispatch_.heard(*attempt->cache, attempt->progress->last_received);
       for (const auto& run : runs_) {
         if (!run->job.hedge || run->hedged || run->live.size() != 1) continue;
         const Attempt& attempt = *run->live.front();
@@ -426,7 +432,10 @@ class ObjectRequests::Impl {
             hopeless.push_back(attempt.id);
             continue;
           }
-          if (!dispatch_.is_late(silence)) continue;
+          if (!dispatch_.is_late(*attempt.cache, silence, now)) {
+            if (!dispatch_.is_stuck(silence) || hedges_allowed_ < 1) continue;
+            hedges_allowed_ -= 1;
+          }
           run->route.refused.push_back(*attempt.cache);
         } else {
           if (!options_.hedge || silence == 0 || silence < slow || hedges_allowed_ < 1) continue;

@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t kUncachedShare = 8, kMinUncached = 4;
 constexpr std::size_t kMaxRefused = 2;  // caches that one read asks in vain
 constexpr std::int64_t kFailingPatience = 100'000'000;
+constexpr std::int64_t kUnknownPatience = 2'000'000'000;  // before the first answers
 constexpr const char* kSilent = "it does not answer";
 
 }  // namespace
@@ -38,8 +39,15 @@ std::uint64_t CacheDispatch::room(std::uint64_t limit) const {
   return most - std::min(most, uncached_);
 }
 
+void CacheDispatch::answered(std::size_t cache, const HttpResponse& response, std::int64_t latency,
+                             std::int64_t now) {
+  latency_.add(latency);
+  heard(cache, now);
+  caches_->answered(cache, response);
+}
+
 void CacheDispatch::refuse(CacheRoute& route, std::size_t cache, int status, const Error& why,
-                           bool heard, std::int64_t now) {
+                           std::int64_t now) {
   route.refused.push_back(cache);
   const bool is_overloaded = status >= 500 || status == 429;
   // What it says of an object may be so: only the service knows.
@@ -49,7 +57,20 @@ void CacheDispatch::refuse(CacheRoute& route, std::size_t cache, int status, con
     if (status >= 300 || why.code() == ErrorCode::not_supported) return;
   }
   if (why.code() != ErrorCode::interrupted)
-    caches_->failed(cache, now, status == 0 && !heard, why.why());
+    caches_->failed(cache, now, why.code() == ErrorCode::timed_out, why.why());
+}
+
+void CacheDispatch::heard(std::size_t cache, std::int64_t time) {
+  heard_[cache] = std::max(heard_[cache], time);
+}
+
+std::int64_t CacheDispatch::patience() const {
+  const std::optional<std::int64_t> p99 = latency_.p99();
+  return p99 ? std::clamp(3 * *p99, kMinPatience, kMaxPatience) : kUnknownPatience;
+}
+
+bool CacheDispatch::is_late(std::size_t cache, std::int64_t silence, std::int64_t now) const {
+  return std::min(silence, now - heard_[cache]) >= patience();
 }
 
 bool CacheDispatch::is_hopeless(std::size_t cache, std::int64_t silence, std::int64_t now) const {

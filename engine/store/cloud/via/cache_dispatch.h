@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/store/cloud/via/shared_caches.h"
+#include "engine/store/http/latency_quantile.h"
 
 namespace batchfs {
 
@@ -19,11 +20,12 @@ struct CacheRoute {
   bool past_caches = false;          // only the service knows: a cache has said something of it
 };
 
-/// Not thread-safe, but for caches().
+/// Not thread-safe, but for caches(). Times are nanoseconds of the steady clock.
 class CacheDispatch {
  public:
   /// `caches` may be null: then everything goes to the service.
-  explicit CacheDispatch(std::shared_ptr<SharedCaches> caches) : caches_(std::move(caches)) {}
+  explicit CacheDispatch(std::shared_ptr<SharedCaches> caches)
+      : caches_(std::move(caches)), heard_(caches_ != nullptr ? caches_->size() : 0) {}
 
   SharedCaches* caches() const { return caches_.get(); }
 
@@ -42,23 +44,35 @@ class CacheDispatch {
   /// So many more may be sent.
   std::uint64_t room(std::uint64_t limit) const;
 
+  /// A usable answer, whose first bytes came after `latency`.
+  void answered(std::size_t cache, const HttpResponse& response, std::int64_t latency,
+                std::int64_t now);
   /// An answer of `cache` that cannot be used, with its status, or 0 without one, and why.
-  /// `heard`: something had come.
-  void refuse(CacheRoute& route, std::size_t cache, int status, const Error& why, bool heard,
-              std::int64_t now);
+  void refuse(CacheRoute& route, std::size_t cache, int status, const Error& why, std::int64_t now);
 
-  /// Is a request that has heard nothing of `cache` for these nanoseconds to be sent elsewhere,
-  /// too? Or to be ended, since the cache is known to fail?
-  bool is_late(std::int64_t silence) const { return silence >= kPatience; }
+  /// Something came from `cache` at `time`, in whatever answer.
+  void heard(std::size_t cache, std::int64_t time);
+  /// Does `cache` hang, so that a request that has waited for `silence` is to be sent elsewhere,
+  /// too? Not while it answers others: then it waits for the store, where one request more would
+  /// only make things worse.
+  bool is_late(std::size_t cache, std::int64_t silence, std::int64_t now) const;
+  /// Does this request alone seem to hang?
+  bool is_stuck(std::int64_t silence) const { return silence >= 3 * patience(); }
+  /// Is the request to be ended, since its cache is known to fail?
   bool is_hopeless(std::size_t cache, std::int64_t silence, std::int64_t now) const;
   /// Another one has answered in place of a cache that was late.
   void overtaken(std::size_t cache, std::int64_t now);
 
-  static constexpr std::int64_t kPatience = 1'000'000'000;
+  static constexpr std::int64_t kMinPatience = 1'000'000'000, kMaxPatience = 10'000'000'000;
 
  private:
+  /// Three times what nearly all answers take, within bounds.
+  std::int64_t patience() const;
+
   const std::shared_ptr<SharedCaches> caches_;
   std::uint64_t uncached_ = 0;
+  std::vector<std::int64_t> heard_;  // by cache, when
+  LatencyQuantile latency_;
 };
 
 }  // namespace batchfs

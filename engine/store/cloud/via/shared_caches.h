@@ -59,7 +59,7 @@ class SharedCaches {
 
   /// A usable answer.
   void answered(std::size_t cache, const HttpResponse& response);
-  /// `silent`: it could not be reached, or did not answer. Then it is left alone at once, else
+  /// `silent`: it did not answer in time. Then it is left alone at once, else
   /// after three failures in succession: for 10 s, and twice as long each further time, up to 5
   /// minutes. After that time one request tries it.
   void failed(std::size_t cache, std::int64_t now, bool silent, const std::string& why);

@@ -63,7 +63,7 @@ TEST_F(CacheAccessTest, TokensAndPasswordsDoNotTravelInClear) {
 TEST_F(CacheAccessTest, SignaturesMay) {
   fake.variables["AWS_ACCESS_KEY_ID"] = "key";
   fake.variables["AWS_SECRET_ACCESS_KEY"] = "secret";
-  EXPECT_NE(open(make_s3_service("s3://b/x", config, fake.environment())), nullptr);
+  EXPECT_NE(open(make_s3_service("s3://bucket/x", config, fake.environment())), nullptr);
 }
 
 TEST_F(CacheAccessTest, AzuresAccountKeySignsTheRange) {

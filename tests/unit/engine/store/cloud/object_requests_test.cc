@@ -276,6 +276,131 @@ TEST_F(ObjectRequestsTest, NeverAuthorizesOnTheClientsThread) {
   EXPECT_FALSE(service->on_client_thread);
 }
 
+// ---- shared caches ----
+
+struct SharedCachesTest : ObjectRequestsTest {
+  /// A store that reads through these caches; the objects have a version.
+  std::unique_ptr<ObjectStore> open_via(std::vector<std::string> urls, bool trust = false) {
+    RequestOptions options = quick_options();
+    caches = std::make_shared<SharedCaches>(
+        SharedCaches::Options{.urls = std::move(urls), .trust = trust});
+    options.caches = caches;
+    return open(options);
+  }
+  void serve(const std::string& key, const std::string& value, const std::string& version) {
+    there.fault = [=](const Request& request, int) -> std::optional<Answer> {
+      if (request.target != "/" + key) return std::nullopt;
+      const auto known = request.headers.find("if-none-match");
+      if (known != request.headers.end() && known->second == version)
+        return Answer{.status = 304, .headers = {{"ETag", version}}};
+      return LoopbackServer::object(request, value, version);
+    };
+  }
+  std::shared_ptr<SharedCaches> caches;
+};
+
+TEST_F(SharedCachesTest, ACacheGivesTheBytesAndTheStoreTheirVersion) {
+  serve("a", "0123456789", "\"1\"");
+  LoopbackServer cache([](const Request& request) {
+    return LoopbackServer::object(request, "0123456789", "\"1\"");
+  });
+  const auto store = open_via({cache.url()});
+  EXPECT_EQ(text(store->read("a")), "0123456789");
+  EXPECT_EQ(text(store->read("a", {2, 3})), "234");
+  EXPECT_EQ(text(store->read("a", {.length = 2, .from_end = true})), "89");
+  EXPECT_EQ(cache.requests(), 3);
+  EXPECT_EQ(there.server.requests(), 1);  // once for each object
+  EXPECT_EQ(counter(*store, "via_confirmed"), 1u);
+  EXPECT_EQ(counter(*store, "via_requests"), 3u);
+  EXPECT_EQ(counter(*open_via({cache.url()}, true), "via_confirmed"), 0u);
+}
+
+TEST_F(SharedCachesTest, TrustedCachesAreNotCompared) {
+  serve("a", "new", "\"2\"");
+  LoopbackServer cache(
+      [](const Request& request) { return LoopbackServer::object(request, "old", "\"1\""); });
+  EXPECT_EQ(text(open_via({cache.url()}, true)->read("a")), "old");
+  EXPECT_EQ(there.server.requests(), 0);
+  const auto store = open_via({cache.url()});
+  EXPECT_EQ(text(store->read("a")), "new");
+  EXPECT_EQ(counter(*store, "via_outdated"), 1u);
+  EXPECT_EQ(text(store->read("a")), "new");
+}
+
+TEST_F(SharedCachesTest, AStoreWithoutVersionsIsReadItself) {
+  there.objects["/a"] = "0123456789";
+  LoopbackServer cache(
+      [](const Request& request) { return LoopbackServer::object(request, "another", ""); });
+  const auto store = open_via({cache.url()});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(text(store->read("a")), "0123456789");
+  EXPECT_EQ(counter(*store, "via_failures"), 0u);
+  EXPECT_EQ(counter(*store, "via_fallbacks"), 5u);
+}
+
+TEST_F(SharedCachesTest, AMissingObjectIsTheStoresWord) {
+  LoopbackServer cache([](const Request&) { return Answer{.status = 404}; });
+  serve("a", "0123456789", "\"1\"");
+  const auto store = open_via({cache.url()});
+  EXPECT_EQ(text(store->read("a")), "0123456789");
+  EXPECT_EQ(text(store->read("b")), "(missing)");
+}
+
+TEST_F(SharedCachesTest, OneThatIsGoneIsLeftAloneAndRetriesAreNotSpent) {
+  serve("a", "0123456789", "\"1\"");
+  int port;
+  {
+    port = LoopbackServer([](const Request&) { return Answer{}; }).port();
+  }
+  const auto store = open_via({"http://127.0.0.1:" + std::to_string(port)});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(text(store->read("a")), "0123456789");
+  EXPECT_EQ(counter(*store, "via_failures"), 3u);
+  EXPECT_EQ(counter(*store, "via_fallbacks"), 5u);
+  EXPECT_EQ(counter(*store, "retries"), 0u);
+}
+
+TEST_F(SharedCachesTest, OneThatHangsIsOvertaken) {
+  serve("a", "0123456789", "\"1\"");
+  LoopbackServer cache([](const Request&) { return Answer{.delay = milliseconds(60'000)}; });
+  const auto store = open_via({cache.url()});
+  std::vector<std::future<std::string>> reads;
+  for (int i = 0; i < 30; ++i)
+    reads.push_back(std::async(std::launch::async, [&store, i] {
+      return text(store->read("a", {static_cast<std::uint64_t>(i % 10), 1}));
+    }));
+  for (std::size_t i = 0; i < 30; ++i) EXPECT_EQ(reads[i].get(), std::to_string(i % 10));
+  EXPECT_TRUE(caches->is_left_alone(0, 1));
+}
+
+TEST_F(SharedCachesTest, FewReadsAtATimeGoPastCachesThatFail) {
+  for (int i = 0; i < 100; ++i) there.objects["/k" + std::to_string(i)] = std::to_string(i);
+  there.fault = [](const Request&, int) -> std::optional<Answer> {
+    std::this_thread::sleep_for(milliseconds(5));
+    return std::nullopt;
+  };
+  LoopbackServer cache([](const Request&) { return Answer{.status = 500}; });
+  const auto store = open_via({cache.url()});
+  std::vector<std::promise<std::string>> done(100);
+  for (std::size_t i = 0; i < 100; ++i)
+    store->read_async("k" + std::to_string(i), {}, [&done, i](ReadOutcome outcome) {
+      const auto* bytes = std::get_if<std::optional<Buffer>>(&outcome);
+      done[i].set_value(bytes != nullptr ? text(*bytes) : "an error");
+    });
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(done[i].get_future().get(), std::to_string(i));
+  EXPECT_LE(there.server.most_at_once(), 256 / 8);
+}
+
+TEST_F(SharedCachesTest, ClosingEndsReadsThatWait) {
+  LoopbackServer cache([](const Request&) { return Answer{.delay = milliseconds(60'000)}; });
+  auto store = open_via({cache.url()});
+  std::promise<bool> ended;
+  store->read_async("a", {}, [&ended](ReadOutcome outcome) {
+    ended.set_value(std::holds_alternative<std::exception_ptr>(outcome));
+  });
+  while (cache.requests() == 0) std::this_thread::sleep_for(milliseconds(1));
+  store.reset();
+  EXPECT_TRUE(ended.get_future().get());
+}
+
 }  // namespace object_requests_test
 
 }  // namespace batchfs

@@ -330,6 +330,45 @@ TEST(HttpTransfer, FinishesOnce) {
   EXPECT_EQ(played.transfer.received(), 1u);
 }
 
+TEST(HttpTransfer, AGatewayGetsTheRequestInPlaceOfTheServer) {
+  LoopbackServer gateway([](const Request&) { return Answer{.body = "bytes"}; });
+  struct Case {
+    const char *url, *target, *host;
+  };
+  for (const Case& each :
+       {Case{"https://bucket.example/a%20b/c?v=1", "/a%20b/c?v=1", "bucket.example"},
+        Case{"https://bucket.example:443/k", "/k", "bucket.example"},
+        Case{"http://bucket.example:9000/k", "/k", "bucket.example:9000"},
+        Case{"http://bucket.example:80", "/", "bucket.example"}}) {
+    HttpRequest request{.url = each.url, .headers = {{"Authorization", "signature"}}};
+    request.gateway = std::make_shared<HttpGateway>(HttpGateway{gateway.url()});
+    Played played(std::move(request));
+    const HttpResponse response = played.response(played.perform());
+    EXPECT_TRUE(response.from_gateway);
+    EXPECT_EQ(response.body.size(), 5u);
+    const Request seen = gateway.log().back();
+    EXPECT_EQ(seen.target, each.target);
+    EXPECT_EQ(seen.headers.at("host"), each.host);
+    EXPECT_EQ(seen.headers.at("authorization"), "signature");
+  }
+}
+
+TEST(HttpTransfer, AGatewaysRedirectsAreNotFollowedAndItsNameStandsInErrors) {
+  LoopbackServer gateway([](const Request&) {
+    return Answer{.status = 302, .headers = {{"Location", "http://127.0.0.1:9/elsewhere"}}};
+  });
+  HttpRequest request{.url = "https://bucket.example/k"};
+  request.gateway = std::make_shared<HttpGateway>(HttpGateway{gateway.url()});
+  Played played(request);
+  const CURLcode code = played.perform();
+  EXPECT_FALSE(played.transfer.redirect(code));
+  EXPECT_EQ(played.response(code).status, 302);
+
+  request.gateway = std::make_shared<HttpGateway>(HttpGateway{"http://127.0.0.1:9"});
+  Played refused(request);
+  EXPECT_THAT(refused.error(refused.perform()).why(), HasSubstr("127.0.0.1:9"));
+}
+
 }  // namespace http_transfer_test
 
 }  // namespace batchfs

@@ -16,8 +16,8 @@ struct CacheDispatchTest : testing::Test {
   CacheDispatch::Target choose(std::uint64_t limit = 64) {
     return dispatch.choose(route, request, 0, limit, 1);
   }
-  void refuse(std::size_t cache, int status, ErrorCode code = ErrorCode::io, bool heard = true) {
-    dispatch.refuse(route, cache, status, Error(code, "why"), heard, 1);
+  void refuse(std::size_t cache, int status, ErrorCode code = ErrorCode::io) {
+    dispatch.refuse(route, cache, status, Error(code, "why"), 1);
   }
 };
 
@@ -36,7 +36,7 @@ TEST_F(CacheDispatchTest, ACacheThenAnotherThenTheService) {
   const auto second = choose();
   ASSERT_TRUE(second.cache);
   EXPECT_NE(first.cache, second.cache);
-  refuse(*second.cache, 0, ErrorCode::io, false);
+  refuse(*second.cache, 0, ErrorCode::timed_out);
   request.gateway = nullptr;
   const auto third = choose();  // no read tries them all
   EXPECT_TRUE(third.is_uncached);
@@ -79,8 +79,20 @@ TEST_F(CacheDispatchTest, FewRequestsForWantOfACacheAtATime) {
 
 TEST_F(CacheDispatchTest, OneThatHangsIsLeftAloneWhenOvertaken) {
   const std::int64_t second = 1'000'000'000;
-  EXPECT_FALSE(dispatch.is_late(second / 2));
-  EXPECT_TRUE(dispatch.is_late(second));
+  const std::int64_t now = 100 * second;
+  EXPECT_FALSE(dispatch.is_late(0, second, now));  // nothing is known of its answers
+  EXPECT_TRUE(dispatch.is_late(0, 2 * second, now));
+  for (int i = 0; i < 32; ++i) dispatch.answered(0, {}, second / 1000, now - 5 * second);
+  EXPECT_FALSE(dispatch.is_late(0, second / 2, now));
+  EXPECT_TRUE(dispatch.is_late(0, second, now));
+  dispatch.heard(0, now - second / 10);  // it answers others
+  EXPECT_FALSE(dispatch.is_late(0, 20 * second, now));
+  EXPECT_TRUE(dispatch.is_late(1, second, now));
+  EXPECT_FALSE(dispatch.is_stuck(second));
+  EXPECT_TRUE(dispatch.is_stuck(3 * second));
+  for (int i = 0; i < 256; ++i) dispatch.answered(0, {}, second, now);
+  EXPECT_FALSE(dispatch.is_late(1, 2 * second, now));
+  EXPECT_TRUE(dispatch.is_late(1, 3 * second, now));
   EXPECT_FALSE(dispatch.is_hopeless(0, second, 1));
   dispatch.overtaken(0, 1);
   EXPECT_TRUE(dispatch.is_hopeless(0, second, 1));
@@ -88,7 +100,7 @@ TEST_F(CacheDispatchTest, OneThatHangsIsLeftAloneWhenOvertaken) {
 }
 
 TEST_F(CacheDispatchTest, CancelledRequestsSayNothingOfACache) {
-  refuse(0, 0, ErrorCode::interrupted, false);
+  refuse(0, 0, ErrorCode::interrupted);
   EXPECT_FALSE(caches->is_left_alone(0, 1));
 }
 
