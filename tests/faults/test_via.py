@@ -269,6 +269,21 @@ def test_credentials_go_to_caches_that_were_named_alone(good, proxy, directory, 
         assert elsewhere.requests == []
 
 
+def test_caches_with_tls(good, fails, batchfs, proxy, directory, authority, values):
+    address = proxy.url.replace("http://", "http://me:word@")
+    with FaultProxy(directory, authority[1], authority[2]) as cache:
+        trusting = os.environ | {"SSL_CERT_FILE": str(authority[0])}
+        np.testing.assert_array_equal(load(good("cat", address, "x", "--via", cache.url, env=trusting)), values)
+        seen = [headers for _, path, headers in cache.requests if path.startswith("x/")]
+        assert seen and all(headers["Host"] == server_of(proxy) and headers["Authorization"].startswith("Basic ") for headers in seen)
+        # Of a cache whose certificate is not trusted nothing is asked.
+        cache.requests.clear()
+        np.testing.assert_array_equal(load(good("cat", address, "x", "--via", cache.url)), values)
+        assert cache.requests == []
+        (check,) = caches_of(batchfs, address, "--via", cache.url, "--timeout", "2")
+        assert check["state"] == "problem" and "certificate" in check["found"] and "word" not in str(check)
+
+
 # ---- doctor ----
 
 
