@@ -239,8 +239,7 @@ class ObjectRequests::Impl {
     }
   }
 
-  /// A cache's answer, or its lack. False: it does not count, and the run goes on elsewhere, or has
-  /// ended.
+  /// A cache's answer, or its lack. False: it does not count; the run has ended or goes elsewhere.
   bool believe(const std::shared_ptr<Run>& run, const std::shared_ptr<Attempt>& attempt,
                const HttpOutcome& outcome, const Verdict& verdict) {
     const auto* response = std::get_if<HttpResponse>(&outcome);
@@ -253,9 +252,8 @@ class ObjectRequests::Impl {
       return false;
     }
     if (verdict.kind == Verdict::ok) {
-      const HttpProgress& progress = *attempt->progress;
-      dispatch_.answered(*attempt->cache, *response, progress.first_received - progress.started,
-                         now);
+      const std::int64_t latency = attempt->progress->first_received - attempt->progress->started;
+      dispatch_.answered(*attempt->cache, *response, latency, now);
       return true;
     }
     dispatch_.refuse(run->route, *attempt->cache, response != nullptr ? response->status : 0,
