@@ -219,4 +219,9 @@ def test_what_is_no_ensemble_is_refused(ensemble):
     both = members(window={"time": 1})
     both["sources"]["era"]["prefer"] = "last"
     assert "members along a new dimension have no label in common" in ensemble.refusal(both)
-    assert "has no dimension 'membr'" in ensemble.refusal(members("membr", window={"time": 1}))
+    text = ensemble.refusal(members("membr", window={"time": 1}))
+    assert "has no dimension 'membr'" in text and 'a new one is "concat": {"dim": "membr"}' in text
+    for source in both["sources"].values():
+        source.pop("prefer")
+        source.pop("concat")
+    assert 'as members of an ensemble, they are "concat": {"dim": "member"}' in ensemble.refusal(both)

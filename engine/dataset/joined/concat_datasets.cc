@@ -82,19 +82,18 @@ class Concatenation {
   }
 
   std::string differing_dim() const {
-    std::vector<std::string> differing, all;
-    for (const auto& [dim, size] : first_.dims()) {
-      all.push_back(dim);
+    std::vector<std::string> differing;
+    for (const auto& [dim, size] : first_.dims())
       if (first_difference(dim)) differing.push_back(dim);
-    }
     if (differing.size() == 1) return differing.front();
+    if (differing.empty())
+      throw failure(
+          "the stores have the same labels along all dimensions; beside one another along a new "
+          "one, as members of an ensemble, they are \"concat\": {\"dim\": \"member\"}");
     throw failure(fmt::format(
-        "{}; name the dimension along which they lie one behind the other: \"concat\": \"{}\"",
-        differing.empty() ? "the stores have the same labels along all dimensions"
-                          : "the stores differ along " + join(differing, ", "),
-        !differing.empty() ? differing.front()
-        : all.empty()      ? "time"
-                           : all.front()));
+        "the stores differ along {}; name the dimension along which they lie one behind the "
+        "other: \"concat\": \"{}\"",
+        join(differing, ", "), differing.front()));
   }
 
   std::string described(std::size_t part, const std::string& dim) const {
@@ -127,8 +126,9 @@ class Concatenation {
     for (const auto& [dim, size] : first_.dims()) dims.push_back(dim);
     if (!has_dim(first_, dim_))
       throw Error(ErrorCode::not_found,
-                  fmt::format("{}.concat: '{}' has no dimension '{}'{}", rule_.path,
-                              parts_.front().name, dim_, nearest_or_all(dim_, dims)));
+                  fmt::format("{0}.concat: '{1}' has no dimension '{2}'{3}; a new one is "
+                              "\"concat\": {{\"dim\": \"{2}\"}}",
+                              rule_.path, parts_.front().name, dim_, nearest_or_all(dim_, dims)));
     for (const std::string& dim : dims) {
       if (dim == dim_) continue;
       if (const auto part = first_difference(dim))
