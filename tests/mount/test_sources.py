@@ -173,7 +173,7 @@ def ensemble(tmp_path):
     return ["--store", f"era={tmp_path}/m{{0..2}}.zarr"]
 
 
-MEMBERS = SERIES | {"sources": {"e": {"store": "era", "concat": {"dim": "member"}}}}
+MEMBERS = SERIES | {"sources": {"e": {"store": "era", "concat": {"dim": "member"}}}, "tensors": {"field": {"variables": ["t"]}}}
 
 
 def members(directory, number, epoch=0):
@@ -185,9 +185,9 @@ def test_members_of_an_ensemble(good, mount_at, stores, ensemble, tmp_path):
     coordinate = np.load(directory / "views/v/coords/member.npy")
     assert coordinate.tolist() == [0, 1, 2] and coordinate.dtype == np.int64
     batch = xr.open_zarr(directory / "views/v/epoch-0000/batch-000001.zarr", consolidated=False)
-    assert batch.x.dims == ("sample", "member", "time", "x") and batch.member.values.tolist() == [0, 1, 2]
+    assert batch.field.dims == ("sample", "member", "time", "x") and batch.member.values.tolist() == [0, 1, 2]
     wanted = np.array([2, 3])[:, None] * 10 ** np.arange(3)
-    assert np.array_equal(batch.x.values[:, :, 0, 0], wanted)
+    assert np.array_equal(batch.field.values[:, :, 0, 0], wanted)
     assert np.array_equal(members(directory, 1), wanted)
     for part in range(3):
         write(tmp_path / f"m{part}.zarr", [8, 9], 10 ** part, mode="a")
@@ -198,6 +198,8 @@ def test_members_of_an_ensemble(good, mount_at, stores, ensemble, tmp_path):
 def test_a_change_in_one_member_is_stale(mount_at, stores, ensemble, tmp_path):
     directory = mount_at(stores[0], tmp_path / "mnt", {"v": MEMBERS}, *ensemble, *SMALL)
     assert members(directory, 0)[1, 2] == 100
+    os.kill(daemon_of(directory), signal.SIGKILL)
+    assert members(directory, 3)[1, 2] == 700
     time.sleep(0.05)
     chunk = tmp_path / "m1.zarr/t/c/0/0"
     chunk.write_bytes(bytes(chunk.stat().st_size))

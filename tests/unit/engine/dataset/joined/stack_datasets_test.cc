@@ -49,11 +49,14 @@ TEST(StackDatasets, LabelsAreGivenOrStoredOrNames) {
     std::vector<MemoryData> parts;
     for (const int value : {first, second})
       parts.push_back(store({1, 2}).add<std::int32_t>("member", "<i4", {}, {}, {value}));
-    return stack(parts, {"a", "b"}, std::move(labels))->index_values("member");
+    return stack(parts, {"a", "b"}, std::move(labels));
   };
-  EXPECT_EQ(values_of<double>(two({0.5, 2}, 1, 2)), (std::vector<double>{0.5, 2}));
-  EXPECT_EQ(values_of<std::int64_t>(two({}, 7, 3)), (std::vector<std::int64_t>{7, 3}));
-  EXPECT_EQ(two({}, 3, 3).type.kind, Kind::unicode) << "the stored ones do not tell them apart";
+  EXPECT_EQ(values_of<double>(two({0.5, 2}, 1, 2)->index_values("member")),
+            (std::vector<double>{0.5, 2}));
+  EXPECT_EQ(values_of<std::int64_t>(two({}, 7, 3)->index_values("member")),
+            (std::vector<std::int64_t>{7, 3}));
+  EXPECT_EQ(two({}, 3, 3)->index_values("member").type.kind, Kind::unicode)
+      << "the stored ones do not tell them apart";
   EXPECT_EQ(stack({store({1, 2}), store({1, 2})}, {"1", "01"})->index_values("member").type.kind,
             Kind::unicode);
 }
