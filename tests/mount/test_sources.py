@@ -193,16 +193,3 @@ def test_members_of_an_ensemble(good, mount_at, stores, ensemble, tmp_path):
         write(tmp_path / f"m{part}.zarr", [8, 9], 10 ** part, mode="a")
     assert json.loads(good("refresh", directory, "--json"))["changed"]
     assert np.array_equal(members(directory, 4), np.array([8, 9])[:, None] * 10 ** np.arange(3))
-
-
-def test_a_change_in_one_member_is_stale(mount_at, stores, ensemble, tmp_path):
-    directory = mount_at(stores[0], tmp_path / "mnt", {"v": MEMBERS}, *ensemble, *SMALL)
-    assert members(directory, 0)[1, 2] == 100
-    os.kill(daemon_of(directory), signal.SIGKILL)
-    assert members(directory, 3)[1, 2] == 700
-    time.sleep(0.05)
-    chunk = tmp_path / "m1.zarr/t/c/0/0"
-    chunk.write_bytes(bytes(chunk.stat().st_size))
-    with pytest.raises(OSError) as failed:
-        members(directory, 0, epoch=1)
-    assert failed.value.errno == errno.ESTALE
