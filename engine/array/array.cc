@@ -49,9 +49,10 @@ Array::Array(std::shared_ptr<Store> store, std::shared_ptr<const ArrayMetadata> 
 
 std::string Array::chunk_name(const Dims& chunk) const {
   std::string name = metadata_->path.empty() ? "" : metadata_->path + "/";
-  for (std::size_t d = 0; d < chunk.size(); ++d)
-    name += (d > 0 ? "." : "") + std::to_string(chunk[d]);
-  return chunk.empty() ? name + "0" : name;
+  const std::size_t first = metadata_->key_encoding.leading;
+  for (std::size_t d = first; d < chunk.size(); ++d)
+    name += (d > first ? "." : "") + std::to_string(chunk[d]);
+  return chunk.size() <= first ? name + "0" : name;
 }
 
 Error Array::at_chunk(const Error& error, const Dims& chunk) const {

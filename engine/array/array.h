@@ -31,6 +31,7 @@ class Array {
   const DataType& type() const { return metadata_->type; }
   const Dims& shape() const { return metadata_->shape; }
   Store& store() const { return *store_; }
+  const std::shared_ptr<Store>& shared_store() const { return store_; }
 
   /// The chunks that can be read alone; for sharded arrays the inner chunks.
   const ChunkGrid& grid() const { return grid_; }

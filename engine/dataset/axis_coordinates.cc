@@ -38,9 +38,10 @@ Variable coordinate_of(const Variable& variable, std::size_t d, const ArrayAxis&
   metadata.path = join_path(parent_group(variable.metadata->path), axis.name);
   metadata.zarr_format = variable.metadata->zarr_format;
   metadata.shape = metadata.chunk_shape = {variable.shape[d]};
-  metadata.type = axis.labels == nullptr
-                      ? float64()
-                      : make_type(Kind::unicode, static_cast<std::uint32_t>(4 * longest));
+  metadata.type = axis.labels != nullptr
+                      ? make_type(Kind::unicode, static_cast<std::uint32_t>(4 * longest))
+                  : axis.whole ? make_type(Kind::signed_int, 8)
+                               : float64();
   metadata.axes = {axis};
   Variable coordinate;
   coordinate.name = axis.name;
@@ -89,12 +90,16 @@ NdArray axis_values(const Variable& coordinate) {
                             "positions, as in '#0:#4'",
                             coordinate.name, count, kMaxPositions));
   const ArrayAxis& axis = *coordinate.axis;
-  NdArray result{float64(), {count}, Buffer(static_cast<std::size_t>(count) * sizeof(double))};
+  static_assert(sizeof(double) == sizeof(std::int64_t));
+  NdArray result{axis.whole ? make_type(Kind::signed_int, 8) : float64(),
+                 {count},
+                 Buffer(static_cast<std::size_t>(count) * sizeof(double))};
   std::byte* out = result.data.data();
   for (std::int64_t i = 0; i < count; ++i, out += sizeof(double)) {
     const double scaled = axis.scale * static_cast<double>(i);
     const double value = scaled + axis.translation;
-    std::memcpy(out, &value, sizeof value);
+    const auto whole = static_cast<std::int64_t>(axis.whole ? value : 0);
+    std::memcpy(out, axis.whole ? static_cast<const void*>(&whole) : &value, sizeof value);
   }
   return result;
 }

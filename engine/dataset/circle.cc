@@ -23,13 +23,6 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> ch
   return std::find(choices.begin(), choices.end(), text) != choices.end();
 }
 
-/// Half the distance of neighbouring numbers of the type near a period: labels are rounded by so
-/// much.
-double tolerance_of(const DataType& type, double period) {
-  const int mantissa = !type.is_float() || type.itemsize == 8 ? 40 : type.itemsize == 4 ? 23 : 10;
-  return std::ldexp(period, -mantissa) * 0.51;
-}
-
 /// Do the values, evenly spaced, fill the circle once?
 bool goes_round(const NdArray& values, double period) {
   const std::int64_t n = values.shape[0];
@@ -64,9 +57,14 @@ std::optional<double> period_of(const Variable& index, const NdArray& values) {
                                                                 : std::nullopt;
 }
 
+double circle_rounding(const DataType& type, double period) {
+  const int mantissa = !type.is_float() || type.itemsize == 8 ? 40 : type.itemsize == 4 ? 23 : 10;
+  return std::ldexp(period, -mantissa) * 0.51;
+}
+
 std::vector<std::int64_t> positions_on_circle(const NdArray& values, double period, double from,
                                               double to) {
-  const double tolerance = tolerance_of(values.type, period);
+  const double tolerance = circle_rounding(values.type, period);
   const bool whole = to != from && std::fabs(std::fabs(to - from) - period) <= tolerance;
   const double length = whole ? period : to >= from ? to - from : to - from + period;
   struct Stop {
@@ -99,7 +97,7 @@ bool covers_circle(const NdArray& values, double period, const Positions& positi
         label_number(values, positions[to]) - label_number(values, positions[from]) + 2 * period,
         period);
   };
-  const double tolerance = tolerance_of(values.type, period);
+  const double tolerance = circle_rounding(values.type, period);
   // Downwards the ways are those in the other direction.
   const bool upwards = way(0, 1) <= period / 2;
   double longest = 0;

@@ -18,6 +18,10 @@ namespace batchfs {
 /// round.
 std::optional<double> period_of(const Variable& index, const NdArray& values);
 
+/// Half the distance of neighbouring numbers of the type near a period: labels are rounded by so
+/// much.
+double circle_rounding(const DataType& type, double period);
+
 /// The positions with from <= value <= to modulo `period`, in the order that begins at `from` and
 /// goes up, modulo `period`. A value that is stored twice, as 0 and 360, is taken once: at its
 /// first position. If `from` and `to` differ by a whole period, the result is the whole circle.

@@ -81,7 +81,7 @@ std::string object_key(const ArrayMetadata& metadata, const Dims& chunk) {
 }
 
 std::optional<Dims> chunk_of_key(const ArrayMetadata& metadata, std::string_view key) {
-  Dims chunk;
+  Dims chunk(metadata.key_encoding.leading, 0);
   for (const std::string& part : split(key, metadata.key_encoding.separator)) {
     const std::optional<std::uint64_t> index = parse_exact_number(part);
     if (index && *index <= INT64_MAX && chunk.size() < metadata.shape.size())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -39,22 +40,42 @@ void parse_tolerance(const JsonRef& json, JoinRule& rule) {
     throw json.error(fmt::format("{} is no distance: it is 0 or more", json.value().dump()));
 }
 
+/// 4: cells of a finer grid for each of the first source; "1/4": of a coarser one.
+void parse_ratio(const JsonRef& json, JoinRule& rule) {
+  constexpr std::int64_t kMaxRatio = 4096;
+  if (json.is_string() && json.string().starts_with("1/")) {
+    const auto number = parse_exact_number(std::string_view(json.string()).substr(2));
+    if (number && *number >= 2 && *number <= static_cast<std::uint64_t>(kMaxRatio)) {
+      rule.coarser = static_cast<std::int64_t>(*number);
+      return;
+    }
+  }
+  if (!json.is_number() || json.number() < 2)
+    throw json.error(
+        "expected a whole number from 2 on, cells of a finer grid for each of the first source, "
+        "or a text as \"1/4\": a coarser grid, whose cells are repeated");
+  rule.ratio = json.integer(2, kMaxRatio);
+}
+
 JoinedSource::Join parse_join(const std::string& dim, const JsonRef& json) {
   JoinedSource::Join join{dim, dim, json.path(), {}};
   if (!json.is_object()) {
     join.rule.pick = parse_pick(json);
     return join;
   }
-  json.allow_only({"pick", "tolerance", "missing", "as", "ratio"});
+  json.allow_only({"pick", "tolerance", "missing", "as", "ratio", "period"});
   if (const auto ratio = json.find("ratio")) {
     for (const char* key : {"pick", "tolerance"})
       if (const auto other = json.find(key))
         throw other->error("it does not go with \"ratio\", whose grids must nest");
-    if (!ratio->is_number() || ratio->number() < 2)
-      throw ratio->error(
-          "expected a whole number from 2 on: cells of a finer grid for each of the "
-          "first source; of a coarser one \"pick\": \"nearest\" repeats the cells");
-    join.rule.ratio = ratio->integer(2, 4096);
+    parse_ratio(*ratio, join.rule);
+  }
+  if (const auto period = json.find("period")) {
+    const double value = period->number();
+    if (!(value > 0 && value <= 0x1p53))
+      throw period->error(
+          fmt::format("{} is no period: 360 is that of longitudes", period->value().dump()));
+    join.rule.period = value;
   }
   if (const auto pick = json.find("pick")) join.rule.pick = parse_pick(*pick);
   if (const auto tolerance = json.find("tolerance")) parse_tolerance(*tolerance, join.rule);
@@ -80,6 +101,44 @@ const std::string& store_name(const JsonRef& json, const std::string& name) {
   return name;
 }
 
+/// A dimension, or {"dim": "member", "labels": [...]}, a new one.
+void parse_concat(const JsonRef& json, ConcatRule& rule) {
+  if (json.is_string()) {
+    rule.dim = json.string();
+    return;
+  }
+  if (!json.is_object())
+    throw json.error(
+        "expected the dimension along which the stores lie one behind the other, \"time\", or "
+        "{\"dim\": \"member\"}, a new one");
+  json.allow_only({"dim", "labels"});
+  rule.is_new = true;
+  const JsonRef dim = json.at("dim");
+  rule.dim = dim.string();
+  if (!is_source_name(*rule.dim))
+    throw dim.error(fmt::format(
+        "'{}' cannot be a dimension's name: it has letters, digits, '_', '-' and '.'", *rule.dim));
+  const auto labels = json.find("labels");
+  if (!labels) return;
+  constexpr double kMaxWhole = 0x1p53;
+  std::set<Json> known;
+  for (const JsonRef& label : labels->elements()) {
+    const Json& value = label.value();
+    if (!value.is_string() && !value.is_number()) throw label.error("expected a number or a text");
+    if (value.is_number() && !(std::fabs(value.get<double>()) <= kMaxWhole))
+      throw label.error(fmt::format("{} is too large", value.dump()));
+    if (value.is_string() && (value.get_ref<const std::string&>().empty() ||
+                              value.get_ref<const std::string&>().size() > 256))
+      throw label.error("a text has 1 to 256 bytes");
+    if (!rule.labels.empty() && rule.labels.front().is_string() != value.is_string())
+      throw label.error("labels are all numbers or all texts");
+    if (!known.insert(value).second)
+      throw label.error(fmt::format("{} is given twice", value.dump()));
+    rule.labels.push_back(value);
+  }
+  if (rule.labels.empty()) throw labels->error("expected a label for each store");
+}
+
 /// Stores one behind the other.
 void parse_stores(const JsonRef& json, SourceSpec& source) {
   constexpr std::size_t kMaxStores = 4096;
@@ -97,12 +156,15 @@ void parse_stores(const JsonRef& json, SourceSpec& source) {
         if (source.stores.size() == kMaxStores)
           throw stores->error(fmt::format("more than {} stores", kMaxStores));
         source.stores.push_back(store_name(*stores, each));
+        source.keys.push_back(key.empty() ? each : key);
       }
     }
     if (source.stores.empty()) throw stores->error("name at least one store");
   }
-  if (const auto concat = json.find("concat")) source.concat.dim = concat->string();
+  if (const auto concat = json.find("concat")) parse_concat(*concat, source.concat);
   if (const auto prefer = json.find("prefer")) {
+    if (source.concat.is_new)
+      throw prefer->error("members along a new dimension have no label in common");
     const std::string text = prefer->string();
     if (text != "first" && text != "last")
       throw prefer->error(fmt::format("'{}' is none of first, last{}", text,
@@ -116,7 +178,7 @@ SourceSpec parse_source(const std::string& name, const JsonRef& json) {
     throw json.error(fmt::format(
         "'{}' cannot be a source's name: it has letters, digits, '_', '-' and '.'", name));
   json.allow_only({"store", "stores", "concat", "prefer", "group", "join"});
-  SourceSpec source{name, json.path(), {}, {}, {}, {}, {}};
+  SourceSpec source{name, json.path(), {}, {}, {}, {}, {}, {}};
   if (const auto store = json.find("store")) source.store = store_name(*store, store->string());
   parse_stores(json, source);
   if (const auto group = json.find("group")) source.group = group->string();

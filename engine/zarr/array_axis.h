@@ -16,6 +16,7 @@ struct ArrayAxis {
   std::string unit;         // "micrometer"; empty: none is known
   bool has_values = false;  // the position i lies at scale * i + translation
   double scale = 1, translation = 0;
+  bool whole = false;  // values are int64, below 2^53; else float64
   std::shared_ptr<const std::vector<std::string>> labels;  // one for each position; null: none
 
   bool has_coordinate() const { return has_values || labels != nullptr; }

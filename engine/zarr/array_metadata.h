@@ -23,6 +23,8 @@ struct CodecSpec {
 struct ChunkKeyEncoding {
   enum class Style : std::uint8_t { v2, v3_default } style = Style::v2;
   char separator = '.';
+  /// Dimensions of length 1 in front of those that the stored array has: see add_leading_axis().
+  std::uint8_t leading = 0;
 
   /// The key below the array's path.
   std::string key(const Dims& chunk) const;

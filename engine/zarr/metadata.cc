@@ -63,9 +63,9 @@ std::uint64_t memory_of(const ArrayMetadata& array) {
 
 std::string ChunkKeyEncoding::key(const Dims& chunk) const {
   std::string key = style == Style::v3_default ? "c" : "";
-  for (std::int64_t index : chunk) {
+  for (std::size_t d = leading; d < chunk.size(); ++d) {
     if (!key.empty()) key += separator;
-    key += std::to_string(index);
+    key += std::to_string(chunk[d]);
   }
   return key.empty() ? "0" : key;
 }

@@ -304,6 +304,13 @@ def test_the_views_of_the_page_can_be_used(batchfs, tmp_path):
                                             "--view", tmp_path / "view.json", "--json"))
             assert plan["samples"] == 12
             continue
+        if "gefs" in view.get("sources", {}):
+            for member in range(2):
+                grid("t2m", hours[:40]).to_zarr(tmp_path / f"m{member}.zarr", zarr_format=2)
+            plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", "--store", f"gefs={tmp_path}/m{{0..1}}.zarr",
+                                            "--view", tmp_path / "view.json", "--json"))
+            assert plan["samples"] == 2 * 10
+            continue
         if "sources" in view:
             others = [f"--store={name}={tmp_path / name}" for name in sources if name != "era5"]
             plan = json.loads(batchfs.bytes("plan", tmp_path / "era5", *others, "--view", tmp_path / "view.json", "--json"))

@@ -75,3 +75,21 @@ def test_damage_ends_in_order(batchfs, tmp_path):
 def test_other_types_are_refused_by_name(batchfs, tmp_path):
     assert "'zfpy' on values of the type float16" in batchfs.refusal("cat", stored(tmp_path / "a", b"", dtype="<f2"), "/")
     assert "'zfpy' on big-endian values" in batchfs.refusal("cat", stored(tmp_path / "b", b"", dtype=">f4"), "/")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("shape, chunks", [((5, 6, 7), (2, 6, 4)), ((3, 4, 5, 6), (2, 3, 5, 4))], ids=str)
+def test_members_of_an_ensemble(batchfs, tmp_path, shape, chunks):
+    """An array that is seen with one more dimension; what zfp says of shapes has none."""
+    dims = list("abcd")[:len(shape)]
+    for i in range(2):
+        group = zarr.open_group(tmp_path / f"m{i}.zarr", mode="w", zarr_format=2)
+        array = group.create_array("v", shape=shape, chunks=chunks, dtype="f4", compressors=MODES["precision"], fill_value=0)
+        array.attrs["_ARRAY_DIMENSIONS"] = dims
+        array[...] = field_of(shape, "f4") + i
+    oracle = np.stack([zarr.open_array(tmp_path / f"m{i}.zarr/v", mode="r")[...] for i in range(2)])
+    (tmp_path / "view.json").write_text(json.dumps({"sources": {"e": {"store": "e", "concat": {"dim": "member"}}},
+                                                    "window": {"a": 1}, "batch": 100}))
+    made = batchfs.npy("batch", tmp_path / "m0.zarr", "--store", f"e={tmp_path}/m{{0..1}}.zarr", "--view",
+                       tmp_path / "view.json", "--format", "npy")
+    assert np.array_equal(made, np.stack([oracle[:, i:i + 1] for i in range(shape[0])]))

@@ -92,6 +92,16 @@ def views():
         "f": {"variables": [{"make": "year_progress"}]}},
         "normalize": {"method": "log1p", "scale": 2, "then": "robust", "statistics": "s.json", "variables": ["ratio"]}}
     put("view", json.dumps(made).encode() + b"\0" + json.dumps({"ratio": {"median": 1, "p25": 0.5, "p75": 2}}).encode())
+    for sources, view in [
+        ({"a": {"stores": ["m{00..02}"], "concat": {"dim": "member"}}},
+         {"window": {"member": {"size": 2, "stride": 1}, "time": 9}, "select": {"member": [2, 0, 1]}, "variables": ["t", "orography"]}),
+        ({"a": {"stores": ["x", "y"], "concat": {"dim": "m", "labels": ["north", "south"]}},
+          "b": {"join": {"latitude": {"pick": "nearest", "period": 45, "tolerance": 7}}}},
+         {"window": {"time": 4}, "variables": ["q", "b:q"], "batch": 3}),
+        ({"a": {}, "b": {"join": {"latitude": {"ratio": "1/2", "missing": "pad"}, "level": {"ratio": 2, "missing": "pad"}}}},
+         {"window": {"time": 4}, "variables": ["b:orography", "q"], "batch": 3}),
+    ]:
+        put("view", json.dumps({"sources": sources} | view).encode() + b"\0")
 
 
 def values():

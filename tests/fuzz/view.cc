@@ -1,7 +1,10 @@
 // View files, for a dataset that is always the same; what they name is a file of statistics.
 
 #include "engine/view/view.h"
+#include "engine/base/json_comments.h"
 #include "engine/base/yaml.h"
+#include "engine/dataset/joined/stack_datasets.h"
+#include "engine/view/sources_spec.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/engine/dataset/memory_data.h"
 
@@ -21,6 +24,27 @@ std::shared_ptr<const Dataset> dataset() {
   return data.dataset();
 }
 
+/// Every source is the dataset, or as many of it as the source has stores, beside one another or
+/// one behind the other.
+std::shared_ptr<const Dataset> joined(const std::shared_ptr<const Dataset>& shared,
+                                      const Json& sources) {
+  std::set<std::string> named;
+  for (const Variable& variable : shared->variables()) named.insert(variable.name);
+  std::vector<JoinedSource> all;
+  for (const SourceSpec& spec : parse_sources(JsonRef(sources, "sources"))) {
+    if (spec.stores.size() > 8) throw Error(ErrorCode::not_supported, "takes longer only");
+    std::shared_ptr<const Dataset> own = shared;
+    std::vector<ConcatPart> parts;
+    for (const std::string& store : spec.stores) parts.push_back({store, shared});
+    StackedArrays arrays;
+    if (!parts.empty() && spec.concat.dim)
+      own = spec.concat.is_new ? stack_datasets(parts, spec.keys, spec.concat, arrays)
+                               : concat_datasets(parts, spec.concat);
+    all.push_back({spec.name, spec.path, own, spec.joins, named});
+  }
+  return join_sources(all);
+}
+
 }  // namespace
 }  // namespace batchfs
 
@@ -37,7 +61,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // As JSON, or what it is as YAML.
     const bool is_yaml = json.starts_with('#');
     const std::string text = is_yaml ? json_of_yaml(json, "view.yaml") : json;
-    const auto parsed = View::parse(shared, text, "view", "view.json", options);
+    const Json tree = parse_json(without_comments(text, "view.json"), "view.json");
+    const bool has_sources = tree.is_object() && tree.contains("sources");
+    const auto of = has_sources ? joined(shared, tree["sources"]) : shared;
+    const auto parsed = View::parse(of, text, "view", "view.json", options);
     const auto view = parsed->needs_scan() ? parsed->with_samples(nullptr) : parsed;
     must(view->samples() > 0 && view->batches() >= 0);
     std::int64_t left = view->windows();

@@ -164,3 +164,32 @@ def test_a_change_in_one_of_them_is_stale_also_for_the_next_daemon(mount_at, sto
         value(directory, 2, epoch=1)
     assert failed.value.errno == errno.ESTALE, "the version is that of the daemon before"
     assert np.array_equal(value(directory, 5), [1200, 1300])
+
+
+@pytest.fixture
+def ensemble(tmp_path):
+    for part in range(3):
+        write(tmp_path / f"m{part}.zarr", range(8), 10 ** part)
+    return ["--store", f"era={tmp_path}/m{{0..2}}.zarr"]
+
+
+MEMBERS = SERIES | {"sources": {"e": {"store": "era", "concat": {"dim": "member"}}}, "tensors": {"field": {"variables": ["t"]}}}
+
+
+def members(directory, number, epoch=0):
+    return np.load(directory / f"views/v/epoch-{epoch:04d}/batch-{number:06d}.npy")[:, :, 0, 0]
+
+
+def test_members_of_an_ensemble(good, mount_at, stores, ensemble, tmp_path):
+    directory = mount_at(stores[0], tmp_path / "mnt", {"v": MEMBERS | {"formats": ["npy", "zarr"]}}, *ensemble)
+    coordinate = np.load(directory / "views/v/coords/member.npy")
+    assert coordinate.tolist() == [0, 1, 2] and coordinate.dtype == np.int64
+    batch = xr.open_zarr(directory / "views/v/epoch-0000/batch-000001.zarr", consolidated=False)
+    assert batch.field.dims == ("sample", "member", "time", "x") and batch.member.values.tolist() == [0, 1, 2]
+    wanted = np.array([2, 3])[:, None] * 10 ** np.arange(3)
+    assert np.array_equal(batch.field.values[:, :, 0, 0], wanted)
+    assert np.array_equal(members(directory, 1), wanted)
+    for part in range(3):
+        write(tmp_path / f"m{part}.zarr", [8, 9], 10 ** part, mode="a")
+    assert json.loads(good("refresh", directory, "--json"))["changed"]
+    assert np.array_equal(members(directory, 4), np.array([8, 9])[:, None] * 10 ** np.arange(3))

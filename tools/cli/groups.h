@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/dataset/dataset.h"
+#include "engine/dataset/joined/stack_datasets.h"
 #include "engine/view/sources_spec.h"
 #include "engine/zarr/hierarchy.h"
 #include "engine/zarr/node_path.h"
@@ -79,6 +80,7 @@ class GroupDatasets {
   OpenedStore& opened_;
   std::map<std::string, std::shared_ptr<const Dataset>> datasets_;
   std::map<std::string, std::unique_ptr<GroupDatasets>> others_;  // of stores, by name
+  StackedArrays stacked_;
 };
 
 }  // namespace batchfs

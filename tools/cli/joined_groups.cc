@@ -8,6 +8,7 @@
 #include "engine/base/strings.h"
 #include "engine/dataset/joined/concat_datasets.h"
 #include "engine/dataset/joined/join_sources.h"
+#include "engine/dataset/joined/stack_datasets.h"
 #include "tools/cli/groups.h"
 
 namespace batchfs {
@@ -48,17 +49,20 @@ GroupDatasets& GroupDatasets::of_store(const std::string& name, const std::strin
 
 std::shared_ptr<const Dataset> GroupDatasets::of_source(const SourceSpec& source, const Json& view,
                                                         const std::string& where) {
-  std::vector<std::string> stores = source.stores;
+  std::vector<std::string> stores = source.stores, keys = source.keys;
   if (!source.store.empty()) {
     const auto series = opened_.series.find(source.store);
     stores = series != opened_.series.end() ? series->second : std::vector{source.store};
+    for (const std::string& store : stores)  // "era.1980"
+      keys.push_back(store.size() > source.store.size() ? store.substr(source.store.size() + 1)
+                                                        : store);
   }
   const bool concatenates = source.concat.dim || source.concat.prefer != ConcatRule::Prefer::none;
   if (stores.empty() && concatenates)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{}: it names no stores; \"stores\" names several", source.path));
   if (stores.empty()) return choose(view, where).dataset;
-  if (stores.size() == 1 && concatenates)
+  if (stores.size() == 1 && concatenates && !source.concat.is_new)
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{}: '{}' is one store; \"stores\" names several", source.path,
                             stores.front()));
@@ -74,6 +78,7 @@ std::shared_ptr<const Dataset> GroupDatasets::of_source(const SourceSpec& source
                   error.where());
     }
   }
+  if (source.concat.is_new) return stack_datasets(parts, keys, source.concat, stacked_);
   return concat_datasets(parts, source.concat);
 }
 

@@ -73,7 +73,7 @@ void add_other_stores(CLI::App& app, StoreOptions& options) {
   app.add_option_function<std::vector<std::string>>(
          "--store", add,
          "a further store, which views name in \"sources\"; may be given several times; "
-         "'era=/data/y{1979..2020}.zarr' are several stores one behind the other")
+         "'era=/data/y{1979..2020}.zarr' are several stores")
       ->type_name("NAME=URL")
       ->allow_extra_args(false)
       ->group("Several stores");

@@ -99,9 +99,10 @@ class ZfpyCodec final : public Codec {
   std::uint64_t encoded_bound(std::uint64_t decoded) const override {
     constexpr double kMost = 0x1p58;
     double blocks = static_cast<double>(itemsize_);  // bytes
-    for (const std::int64_t length : shape_)
-      blocks *= 4 * std::ceil(static_cast<double>(length) / 4);
-    if (shape_.size() > kMaxRank) blocks = 0;
+    const std::size_t first = shape_.size() > kMaxRank && shape_[0] == 1 ? 1 : 0;
+    for (std::size_t d = first; d < shape_.size(); ++d)
+      blocks *= 4 * std::ceil(static_cast<double>(shape_[d]) / 4);
+    if (shape_.size() - first > kMaxRank) blocks = 0;
     const auto filled = static_cast<std::uint64_t>(std::min(blocks, kMost));
     return 2 * std::max(decoded + 4 * itemsize_, filled) + 4096;
   }
@@ -140,15 +141,18 @@ class ZfpyCodec final : public Codec {
   }
 
  private:
-  /// The header's lengths are those of the chunk, the last dimension first; or, behind a filter
-  /// that flattens, one alone.
+  /// The header's lengths are those of the chunk, the last dimension first; without one of length 1
+  /// in front, where the array has been given it (add_leading_axis()); or, behind a filter that
+  /// flattens, one alone.
   void check(const zfp_field& field) const {
     const std::size_t lengths[] = {field.nx, field.ny, field.nz, field.nw};
     Dims stored;
     for (std::size_t i = 4; i-- > 0;)
       if (lengths[i] != 0) stored.push_back(static_cast<std::int64_t>(lengths[i]));
     const Dims flat{element_count(shape_)};
-    if (field.type != type_ || (stored != shape_ && stored != flat))
+    const bool is_tail = !shape_.empty() && shape_[0] == 1 &&
+                         std::equal(stored.begin(), stored.end(), shape_.begin() + 1, shape_.end());
+    if (field.type != type_ || (stored != shape_ && stored != flat && !is_tail))
       throw Error(ErrorCode::corrupt,
                   "the zfp data are of another shape or data type than the chunk");
   }

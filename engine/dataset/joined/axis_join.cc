@@ -9,11 +9,16 @@
 
 #include <fmt/format.h>
 
+#include "engine/dataset/circle.h"
+#include "engine/dataset/joined/join_circle.h"
+#include "engine/dataset/joined/nested_cells.h"
 #include "engine/dataset/labels.h"
 
 namespace batchfs {
 
 namespace {
+
+constexpr double kWholeTurn = 360;
 
 std::string_view form_text(JoinLabels::Form form) {
   switch (form) {
@@ -93,10 +98,41 @@ std::vector<long double> distances(const JoinLabels& labels, long double base) {
           for (const auto& value : values) result.push_back(static_cast<long double>(value) - base);
       },
       labels.values());
+  for (std::int64_t i = 0; i < labels.size(); ++i)
+    if (!labels.is_label(i)) result[static_cast<std::size_t>(i)] = NAN;
   return result;
 }
 
+std::int64_t matched(const std::vector<std::int64_t>& positions) {
+  return static_cast<std::int64_t>(positions.size()) -
+         std::count(positions.begin(), positions.end(), Positions::kNone);
+}
+
 }  // namespace
+
+bool is_longitude(const JoinAxis& axis) {
+  const Variable* index = axis.dataset->index_of(axis.dim);
+  return index != nullptr && period_of(*index, axis.dataset->index_values(axis.dim)).has_value();
+}
+
+std::string JoinRule::text(const std::string& as) const {
+  Json json = Json::object();
+  if (!as.empty()) json["as"] = as;
+  constexpr const char* kPicks[] = {"exact", "nearest", "last", "next"};
+  if (pick != Pick::exact) json["pick"] = kPicks[static_cast<int>(pick)];
+  if (distance) json["tolerance"] = *distance;
+  if (ratio > 1) json["ratio"] = ratio;
+  if (coarser > 1) json["ratio"] = fmt::format("1/{}", coarser);
+  if (period && *period == std::floor(*period))
+    json["period"] = static_cast<std::int64_t>(*period);
+  else if (period)
+    json["period"] = *period;
+  if (pads) json["missing"] = "pad";
+  std::string text;
+  for (const auto& [key, value] : json.items())
+    text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ", ", key, value.dump());
+  return "{" + text + "}";
+}
 
 AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& rule,
                    std::string path)
@@ -106,9 +142,7 @@ AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& 
       own_dim_(own.dim),
       path_(std::move(path)),
       rule_(rule) {
-  const auto fail = [this](const std::string& why) {
-    return Error(ErrorCode::invalid_argument, path_ + ": " + why);
-  };
+  const auto fail = [this](const std::string& why) { return failure(why); };
   const auto labels_of = [&](const JoinAxis& axis) {
     try {
       return JoinLabels(axis.dataset->index(axis.dim));
@@ -142,6 +176,10 @@ AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& 
     throw fail(fmt::format("the tolerance of {} is a number", form_text(of_own.form())));
   if (of_own.form() == Form::texts && (rule.pick != JoinRule::Pick::exact || rule.distance))
     throw fail("texts have no neighbours: only \"exact\" joins them");
+  const bool is_number = of_own.form() == Form::numbers || of_own.form() == Form::whole_numbers;
+  if (rule.period && !is_number)
+    throw fail(fmt::format("a period is of numbers, as longitudes; '{}' of '{}' holds {}", own.dim,
+                           source_, form_text(of_own.form())));
   const auto refuse_twice = [&](const JoinAxis& axis, const JoinLabels& labels) {
     if (const auto twice = labels.duplicates())
       throw fail(fmt::format(
@@ -152,94 +190,119 @@ AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& 
   if (rule.pick == JoinRule::Pick::exact) refuse_twice(anchor, of_anchor);
   anchor_ = std::make_shared<const JoinLabels>(std::move(of_anchor));
   own_ = std::make_shared<const JoinLabels>(std::move(of_own));
+  if (is_number) {
+    for (const JoinAxis* axis : {&anchor, &own})
+      rounding_ = std::max(rounding_, circle_rounding(axis->dataset->index_values(axis->dim).type,
+                                                      rule.period.value_or(kWholeTurn)));
+    if (!rule.period && (is_longitude(anchor) || is_longitude(own))) check_circle();
+  }
   positions_ = match(0);
   if (!of_time) anchor_ = own_ = nullptr;  // never asked for again
 }
 
-/// Each of the first source's positions is a cell, a time its beginning and another label its
-/// middle, which holds as many cells of the source.
-std::vector<std::int64_t> AxisJoin::cells(std::int64_t nanoseconds) const {
-  const auto fail = [this](const std::string& why) {
-    return Error(ErrorCode::invalid_argument, path_ + ": " + why);
+Error AxisJoin::failure(const std::string& why) const {
+  return Error(ErrorCode::invalid_argument, path_ + ": " + why);
+}
+
+/// Throws where longitudes are from -180 to 180 in one store and from 0 to 360 in the other: half
+/// of the world would be missing, or have the values of another place.
+void AxisJoin::check_circle() const {
+  JoinRule round = rule_;
+  round.period = kWholeTurn;
+  const auto count = [this](const JoinRule& rule) -> std::int64_t {
+    try {
+      return matched(find(rule, 0));
+    } catch (const Error&) {
+      return 0;  // cells that do not nest
+    }
   };
-  if (anchor_->form() == JoinLabels::Form::texts) throw fail("texts have no cells");
-  std::vector<long double> anchor = distances(*anchor_, 0);
-  const long double base = anchor.empty() ? 0 : anchor.front();
-  for (long double& label : anchor) label -= base;
-  const auto count = static_cast<std::int64_t>(anchor.size());
-  if (count < 2)
-    throw fail(fmt::format("'{}' of '{}' has no step: a ratio needs two labels", anchor_dim_,
-                           anchor_source_));
-  constexpr long double kTolerance = 1e-3L;  // of a step
-  const long double step = anchor.back() / static_cast<long double>(count - 1);
-  for (std::int64_t i = 0; i < count; ++i)
-    if (!anchor_->is_label(i) ||
-        !(std::fabs(anchor[static_cast<std::size_t>(i)] - static_cast<long double>(i) * step) <=
-          kTolerance * std::fabs(step)))
-      throw fail(
-          fmt::format("'{}' of '{}' is not evenly spaced at position {}, which a ratio needs",
-                      anchor_dim_, anchor_source_, i));
-  const long double fine = step / static_cast<long double>(rule_.ratio);
-  const long double slack = kTolerance * std::fabs(fine);
-  const bool begins = anchor_->form() == JoinLabels::Form::times;
-  const long double first =
-      (begins ? 0 : -static_cast<long double>(rule_.ratio - 1) / 2 * fine) + nanoseconds;
-  std::vector<long double> own;
-  const std::vector<long double> stored = distances(*own_, base);
-  for (const std::int64_t position : own_->order())
-    own.push_back(stored[static_cast<std::size_t>(position)]);
-  std::vector<std::int64_t> found(static_cast<std::size_t>(count * rule_.ratio), Positions::kNone);
-  if (own.empty()) return found;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const long double begin = anchor[static_cast<std::size_t>(i)] + first;
-    const long double end = begin + static_cast<long double>(rule_.ratio - 1) * fine;
-    if (std::min(begin, end) < own.front() - slack || std::max(begin, end) > own.back() + slack)
-      continue;  // not, or not all, of the source
-    for (std::int64_t j = 0; j < rule_.ratio; ++j) {
-      const long double wanted = begin + static_cast<long double>(j) * fine;
-      const auto next = std::lower_bound(own.begin(), own.end(), wanted - slack);
-      if (next == own.end() || *next > wanted + slack)
-        throw fail(fmt::format(
-            "the grids do not nest: in the cell of '{}' of '{}' at position {}, "
-            "{} from its label, '{}' of '{}' has no label",
-            anchor_dim_, anchor_source_, i,
-            static_cast<double>(wanted - anchor[static_cast<std::size_t>(i)]), own_dim_, source_));
-      found[static_cast<std::size_t>(i * rule_.ratio + j)] =
-          own_->order()[static_cast<std::size_t>(next - own.begin())];
+  std::int64_t now = count(rule_), on_circle = count(round);
+  if (rule_.pick != JoinRule::Pick::exact && !own_->order().empty()) {
+    // Any label has a neighbour: but a whole turn away is a nearer one.
+    const auto all = distances(*own_, 0);
+    const long double low = all[static_cast<std::size_t>(own_->order().front())];
+    const long double high = all[static_cast<std::size_t>(own_->order().back())];
+    now = on_circle = 0;
+    for (const long double label : distances(*anchor_, 0)) {
+      if (std::isnan(label)) continue;
+      const long double turned =
+          label - kWholeTurn * std::floor((label - low) / static_cast<long double>(kWholeTurn));
+      now += label >= low && label <= high ? 1 : 0;
+      on_circle += turned >= low && turned <= high ? 1 : 0;
     }
   }
+  if (on_circle <= now) return;
+  throw failure(fmt::format(
+      "'{}' of '{}' goes from {}, and '{}' of '{}' from {}: {} of {} labels match, and {} on a "
+      "circle; write \"join\": {{\"{}\": {}}}",
+      anchor_dim_, anchor_source_, anchor_->extent(), own_dim_, source_, own_->extent(),
+      now / rule_.ratio, anchor_->size(), on_circle / rule_.ratio, own_dim_,
+      round.text(own_dim_ == anchor_dim_ ? "" : anchor_dim_)));
+}
+
+std::vector<std::int64_t> AxisJoin::nested(const JoinRule& rule, std::int64_t nanoseconds) const {
+  if (anchor_->form() == JoinLabels::Form::texts) throw failure("texts have no cells");
+  NestedGrids grids;
+  grids.begins = anchor_->form() == JoinLabels::Form::times;
+  grids.anchor_name = fmt::format("'{}' of '{}'", anchor_dim_, anchor_source_);
+  grids.own_name = fmt::format("'{}' of '{}'", own_dim_, source_);
+  grids.anchor = distances(*anchor_, 0);
+  if (rule.period) {
+    grids.period = *rule.period;
+    grids.anchor = unwound(grids.anchor, *rule.period);
+    JoinCircle::Arc arc = JoinCircle(*own_, *rule.period, rounding_).arc();
+    grids.own = std::move(arc.places);
+    grids.own_positions = std::move(arc.positions);
+  } else {
+    const long double base =
+        grids.anchor.empty() || std::isnan(grids.anchor.front()) ? 0 : grids.anchor.front();
+    for (long double& label : grids.anchor) label -= base;
+    const std::vector<long double> stored = distances(*own_, base);
+    grids.own_positions = own_->order();
+    for (const std::int64_t position : grids.own_positions)
+      grids.own.push_back(stored[static_cast<std::size_t>(position)]);
+  }
+  try {
+    return rule.coarser > 1 ? coarser_cells(grids, rule.coarser, nanoseconds)
+                            : finer_cells(grids, rule.ratio, nanoseconds);
+  } catch (const Error& error) {
+    throw failure(error.why());
+  }
+}
+
+std::vector<std::int64_t> AxisJoin::find(const JoinRule& rule, std::int64_t nanoseconds) const {
+  if (rule.ratio > 1 || rule.coarser > 1) return nested(rule, nanoseconds);
+  std::vector<std::int64_t> found(static_cast<std::size_t>(anchor_->size()), Positions::kNone);
+  if (rule.period) {
+    const JoinCircle circle(*own_, *rule.period, rounding_);
+    const std::vector<long double> wanted = distances(*anchor_, 0);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      found[i] = circle.find(static_cast<double>(wanted[i]), rule);
+    return found;
+  }
+  std::visit(
+      [&](const auto& wanted) {
+        using Values = std::decay_t<decltype(wanted)>;
+        using Value = typename Values::value_type;
+        const Matcher<Value> matcher(std::get<Values>(own_->values()), own_->order(), rule);
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          if (!anchor_->is_label(static_cast<std::int64_t>(i))) continue;
+          if constexpr (std::is_same_v<Value, __int128>)
+            found[i] = matcher.find(wanted[i] + nanoseconds);
+          else
+            found[i] = matcher.find(wanted[i]);
+        }
+      },
+      anchor_->values());
   return found;
 }
 
 Positions AxisJoin::match(std::int64_t nanoseconds) const {
-  std::vector<std::int64_t> found(static_cast<std::size_t>(anchor_->size()), Positions::kNone);
-  bool any = found.empty();
-  if (rule_.ratio > 1) {
-    found = cells(nanoseconds);
-    any = std::any_of(found.begin(), found.end(),
-                      [](std::int64_t position) { return position != Positions::kNone; });
-  } else
-    std::visit(
-        [&](const auto& wanted) {
-          using Values = std::decay_t<decltype(wanted)>;
-          using Value = typename Values::value_type;
-          const Matcher<Value> matcher(std::get<Values>(own_->values()), own_->order(), rule_);
-          for (std::size_t i = 0; i < found.size(); ++i) {
-            if (!anchor_->is_label(static_cast<std::int64_t>(i))) continue;
-            if constexpr (std::is_same_v<Value, __int128>)
-              found[i] = matcher.find(wanted[i] + nanoseconds);
-            else
-              found[i] = matcher.find(wanted[i]);
-            any = any || found[i] != Positions::kNone;
-          }
-        },
-        anchor_->values());
-  if (!any)
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("{}: no label is in both: '{}' of '{}' goes from {}, '{}' of '{}' from {}",
-                    path_, anchor_dim_, anchor_source_, anchor_->extent(), own_dim_, source_,
-                    own_->extent()));
+  std::vector<std::int64_t> found = find(rule_, nanoseconds);
+  if (!found.empty() && matched(found) == 0)
+    throw failure(fmt::format(
+        "no label is in both: '{}' of '{}' goes from {}, '{}' of '{}' from {}", anchor_dim_,
+        anchor_source_, anchor_->extent(), own_dim_, source_, own_->extent()));
   return Positions::list(std::move(found));
 }
 

@@ -24,7 +24,16 @@ struct JoinRule {
   /// Positions of the source for each of the first one's, in whose direction they come: cells of a
   /// finer grid. With `pick` exact, and without tolerance.
   std::int64_t ratio = 1;
+  /// In place of `ratio`: cells of the first one for each of the source's, a coarser grid, whose
+  /// cells are repeated.
+  std::int64_t coarser = 1;
+  /// Labels are places on a circle: those that differ by a whole number of periods are the same.
+  /// Of numbers alone.
+  std::optional<double> period = {};
   bool pads = false;  // values without a match are padding; else windows with them are no samples
+
+  /// As a view's file has it: {"pick": "nearest", "period": 360}; `as` where it is not empty.
+  std::string text(const std::string& as) const;
 };
 
 /// A dimension with labels, for messages too.
@@ -34,11 +43,15 @@ struct JoinAxis {
   std::string dim;
 };
 
+/// Does its coordinate go round a circle of 360 degrees? See period_of().
+bool is_longitude(const JoinAxis& axis);
+
 /// Immutable, thread-safe. 8 bytes a position, and 16 bytes a label where these are times.
 class AxisJoin {
  public:
   /// Of every position of `anchor` the one of `own`. Throws invalid_argument, with `path` in front,
-  /// for labels that occur twice or cannot be compared, and where no label has a match.
+  /// for labels that occur twice or cannot be compared, where no label has a match, and for
+  /// longitudes of which more have one on a circle.
   AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& rule, std::string path);
 
   /// By position of the anchor's dimension, ratio() of them for each; Positions::kNone where there
@@ -54,11 +67,16 @@ class AxisJoin {
   Positions shifted(std::int64_t nanoseconds) const;
 
  private:
+  Error failure(const std::string& why) const;
   Positions match(std::int64_t nanoseconds) const;
-  std::vector<std::int64_t> cells(std::int64_t nanoseconds) const;
+  /// Of each position of the anchor, kNone where there is no match.
+  std::vector<std::int64_t> find(const JoinRule& rule, std::int64_t nanoseconds) const;
+  std::vector<std::int64_t> nested(const JoinRule& rule, std::int64_t nanoseconds) const;
+  void check_circle() const;
 
   const std::string source_, anchor_source_, anchor_dim_, own_dim_, path_;
   const JoinRule rule_;
+  double rounding_ = 0;  // of labels on a circle
   std::shared_ptr<const JoinLabels> anchor_, own_;
   Positions positions_ = Positions::range(0, 0);
 };

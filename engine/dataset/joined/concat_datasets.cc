@@ -82,19 +82,18 @@ class Concatenation {
   }
 
   std::string differing_dim() const {
-    std::vector<std::string> differing, all;
-    for (const auto& [dim, size] : first_.dims()) {
-      all.push_back(dim);
+    std::vector<std::string> differing;
+    for (const auto& [dim, size] : first_.dims())
       if (first_difference(dim)) differing.push_back(dim);
-    }
     if (differing.size() == 1) return differing.front();
+    if (differing.empty())
+      throw failure(
+          "the stores have the same labels along all dimensions; beside one another along a new "
+          "one, as members of an ensemble, they are \"concat\": {\"dim\": \"member\"}");
     throw failure(fmt::format(
-        "{}; name the dimension along which they lie one behind the other: \"concat\": \"{}\"",
-        differing.empty() ? "the stores have the same labels along all dimensions"
-                          : "the stores differ along " + join(differing, ", "),
-        !differing.empty() ? differing.front()
-        : all.empty()      ? "time"
-                           : all.front()));
+        "the stores differ along {}; name the dimension along which they lie one behind the "
+        "other: \"concat\": \"{}\"",
+        join(differing, ", "), differing.front()));
   }
 
   std::string described(std::size_t part, const std::string& dim) const {
@@ -108,20 +107,35 @@ class Concatenation {
                        label_text(index, 0), label_text(index, size - 1));
   }
 
+  /// "; the first difference is 10.5 and 10.0 at position 3", where lengths do not tell.
+  std::string difference(std::size_t part, const std::string& dim) const {
+    const Dataset& other = *parts_[part].dataset;
+    if (!has_dim(other, dim) || other.dim_size(dim) != first_.dim_size(dim) || !is_labelled(dim) ||
+        other.index_of(dim) == nullptr)
+      return "";
+    const Dataset::Index &one = first_.index(dim), &two = other.index(dim);
+    for (std::int64_t i = 0; i < first_.dim_size(dim); ++i)
+      if (label_text(one, i) != label_text(two, i))
+        return fmt::format("; the first difference is {} and {} at position {}", label_text(one, i),
+                           label_text(two, i), i);
+    return "";
+  }
+
   void check_dims() const {
     std::vector<std::string> dims;
     for (const auto& [dim, size] : first_.dims()) dims.push_back(dim);
     if (!has_dim(first_, dim_))
       throw Error(ErrorCode::not_found,
-                  fmt::format("{}.concat: '{}' has no dimension '{}'{}", rule_.path,
-                              parts_.front().name, dim_, nearest_or_all(dim_, dims)));
+                  fmt::format("{0}.concat: '{1}' has no dimension '{2}'{3}; a new one is "
+                              "\"concat\": {{\"dim\": \"{2}\"}}",
+                              rule_.path, parts_.front().name, dim_, nearest_or_all(dim_, dims)));
     for (const std::string& dim : dims) {
       if (dim == dim_) continue;
       if (const auto part = first_difference(dim))
-        throw failure(
-            fmt::format("stores one behind the other along '{}' have the same '{}', but "
-                        "{}, and {}",
-                        dim_, dim, described(0, dim), described(*part, dim)));
+        throw failure(fmt::format("stores {} along '{}' have the same '{}', but {}, and {}{}",
+                                  rule_.is_new ? "beside one another" : "one behind the other",
+                                  dim_, dim, described(0, dim), described(*part, dim),
+                                  difference(*part, dim)));
     }
     for (const ConcatPart& part : parts_) {
       if (!has_dim(*part.dataset, dim_))
@@ -137,7 +151,7 @@ class Concatenation {
     const auto axis = std::make_shared<ConcatAxis>();
     axis_ = axis;
     if (rule_.prefer != ConcatRule::Prefer::none) return merge(*axis);
-    if (is_labelled(dim_)) check_order(read_labels());
+    if (is_labelled(dim_) && !rule_.is_new) check_order(read_labels());
     std::int64_t length = 0;
     for (const ConcatPart& part : parts_) length += part.dataset->dim_size(dim_);
     std::int64_t begin = 0;

@@ -18,6 +18,9 @@ struct ConcatRule {
   /// Of a label that several parts have. Not `none`: labels are sorted, and may be in any part.
   enum class Prefer : std::uint8_t { none, first, last } prefer = Prefer::none;
   std::string path;  // in front of errors: "sources.era"
+  /// `dim` is a new dimension, which no store has: see stack_datasets(). Its labels need no order.
+  bool is_new = false;
+  std::vector<Json> labels = {};  // of the new dimension, one for each store; empty: by default
 };
 
 struct ConcatPart {

@@ -48,6 +48,13 @@ TEST_F(AxisCoordinates, FollowFromScaleTranslationAndLabels) {
   EXPECT_EQ(values_of<char32_t>(labels)[4], U'\u03b1');
 }
 
+TEST_F(AxisCoordinates, MayBeWholeNumbers) {
+  ArrayAxis whole = axis("x", 1, 7);
+  whole.whole = true;
+  data.hierarchy.arrays.at("0").axes[1] = whole;
+  EXPECT_THAT(values_of<std::int64_t>(data.dataset()->index_values("x")), ElementsAre(7, 8, 9));
+}
+
 TEST_F(AxisCoordinates, AreNotMadeWhereAnArrayHasTheName) {
   data.index<double>("x", "<f8", {5, 6, 7});
   EXPECT_THAT(values_of<double>(data.dataset()->index_values("x")), ElementsAre(5, 6, 7));

@@ -29,6 +29,10 @@ TEST(StoredObjects, KeysAreChunksOrNot) {
     EXPECT_EQ(chunk_of_key(nested, wrong), std::nullopt) << wrong;
   const auto flat = array("a", {9, 9}, {1, 1}, Style::v2, '.');
   EXPECT_EQ(chunk_of_key(flat, "3.0"), (Dims{3, 0}));
+  ArrayMetadata member = flat;
+  member.shape = {1, flat.shape[0], flat.shape[1]};
+  member.key_encoding.leading = 1;
+  EXPECT_EQ(chunk_of_key(member, "3.0"), (Dims{0, 3, 0}));
   EXPECT_EQ(chunk_of_key(flat, "3/0"), std::nullopt);
   EXPECT_EQ(chunk_of_key(array("", {}, {}, Style::v2, '.'), "0"), Dims{});
   EXPECT_EQ(chunk_of_key(array("", {}, {}, Style::v3_default, '/'), "c"), Dims{});

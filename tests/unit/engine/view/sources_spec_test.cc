@@ -56,7 +56,20 @@ TEST(SourcesSpec, SaysWhatIsWrong) {
               HasSubstr("nearest"));
   EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": "exact", "y": {"as": "x"}}}})"),
               HasSubstr("'x' is 'x' as well"));
-  EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"ratio": 0.25}}}})"), HasSubstr("nearest"));
+  EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"ratio": 0.25}}}})"), HasSubstr("\"1/4\""));
+  EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"ratio": "1/1"}}}})"),
+              HasSubstr("\"1/4\""));
+  EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"period": -1}}}})"),
+              HasSubstr("no period"));
+  EXPECT_THAT(refusal(R"({"a": {"stores": ["b", "c"], "concat": 1}})"), HasSubstr("a new one"));
+  EXPECT_THAT(refusal(R"({"a": {"stores": ["b"], "concat": {"dim": "m", "labels": [1, "x"]}}})"),
+              HasSubstr("all numbers or all texts"));
+  EXPECT_THAT(refusal(R"({"a": {"stores": ["b"], "concat": {"dim": "m", "labels": [1, 1]}}})"),
+              HasSubstr("given twice"));
+  EXPECT_THAT(refusal(R"({"a": {"stores": ["b"], "concat": {"dim": "m", "labels": [1e300]}}})"),
+              HasSubstr("too large"));
+  EXPECT_THAT(refusal(R"({"a": {"stores": ["b"], "concat": {"dim": "m"}, "prefer": "last"}})"),
+              HasSubstr("no label in common"));
   EXPECT_THAT(refusal(R"({"a": {}, "b": {"join": {"x": {"ratio": 4, "tolerance": 1}}}})"),
               HasSubstr("must nest"));
   EXPECT_THAT(refusal(R"({"a": {"stores": ["b", "b"]}})"), HasSubstr("given twice"));
@@ -70,6 +83,23 @@ TEST(SourcesSpec, NamesStoresOneBehindTheOther) {
   EXPECT_EQ(sources[0].stores, (std::vector<std::string>{"y1999", "y2000", "y2001", "z"}));
   EXPECT_EQ(sources[0].concat.dim, "time");
   EXPECT_EQ(sources[0].concat.path, "sources.a");
+}
+
+TEST(SourcesSpec, NamesMembersAlongANewDimension) {
+  const auto sources = parse(
+      R"({"a": {"stores": ["m{00..02}", "z"], "concat": {"dim": "member", "labels": [1, 2, 0.5, 4]}}})");
+  EXPECT_TRUE(sources[0].concat.is_new);
+  EXPECT_EQ(sources[0].concat.dim, "member");
+  EXPECT_EQ(sources[0].concat.labels, (std::vector<Json>{1, 2, 0.5, 4}));
+  EXPECT_EQ(sources[0].keys, (std::vector<std::string>{"00", "01", "02", "z"}));
+}
+
+TEST(SourcesSpec, ReadsPeriodsAndCoarserGrids) {
+  const auto sources =
+      parse(R"({"a": {}, "b": {"join": {"x": {"ratio": "1/24"}, "y": {"period": 360}}}})");
+  EXPECT_EQ(sources[1].joins[0].rule.coarser, 24);
+  EXPECT_EQ(sources[1].joins[0].rule.ratio, 1);
+  EXPECT_EQ(sources[1].joins[1].rule.period, 360);
 }
 
 }  // namespace sources_spec_test

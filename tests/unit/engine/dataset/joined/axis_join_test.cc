@@ -84,6 +84,42 @@ TEST(AxisJoin, CellsOfAFinerGridComeInTheDirectionOfTheFirst) {
               HasSubstr("not evenly spaced at position 1"));
 }
 
+JoinAxis longitudes(const std::string& source, const std::vector<double>& labels) {
+  return {source,
+          MemoryData().index<double>("x", "<f8", labels, {{"units", "degrees_east"}}).dataset(),
+          "x"};
+}
+
+TEST(AxisJoin, LongitudesOfTwoConventionsNameThePeriod) {
+  const JoinAxis east = longitudes("a", {0, 90, 180, 270}), west = axis("b", {-180, -90, 0, 90});
+  EXPECT_EQ(all(AxisJoin(east, west, {.period = 360}, "").positions()),
+            (std::vector<std::int64_t>{2, 3, 0, 1}));
+  EXPECT_THAT(refusal(east, west),
+              HasSubstr("2 of 4 labels match, and 4 on a circle; write \"join\": {\"x\": "
+                        "{\"period\": 360}}"));
+  EXPECT_THAT(refusal(east, west, {.pick = Pick::nearest, .distance = 1, .pads = true}),
+              HasSubstr("{\"x\": {\"pick\": \"nearest\", \"tolerance\": 1.0, \"period\": 360, "
+                        "\"missing\": \"pad\"}}"));
+  EXPECT_THAT(
+      refusal(longitudes("a", {45, 135, 225, 315}),
+              axis("b", {-157.5, -112.5, -67.5, -22.5, 22.5, 67.5, 112.5, 157.5}), {.ratio = 2}),
+      HasSubstr("2 of 4 labels match, and 4 on a circle"));
+  EXPECT_NO_THROW(AxisJoin(longitudes("a", {0, 90}), axis("b", {90, 180}), {}, ""))
+      << "no more match on a circle";
+  EXPECT_THAT(refusal(times("a", {0}), times("b", {0}), {.period = 360}),
+              HasSubstr("a period is of numbers"));
+}
+
+TEST(AxisJoin, CellsOfACoarserGridAreRepeated) {
+  const AxisJoin days(times("a", {0, 6, 18, 24, 48}), times("b", {0, 24}), {.coarser = 4}, "join");
+  EXPECT_EQ(all(days.positions()), (std::vector<std::int64_t>{0, 0, 0, 1, -1}));
+  EXPECT_EQ(days.ratio(), 1);
+  constexpr std::int64_t kHour = 3'600'000'000'000;
+  EXPECT_EQ(all(days.shifted(6 * kHour)), (std::vector<std::int64_t>{0, 0, 1, 1, -1}));
+  EXPECT_THAT(refusal(axis("a", {0.5, 1.5, 2.4}), axis("b", {1, 3}), {.coarser = 2}),
+              HasSubstr("sources.b.join.x: the grids do not nest: 'x' of 'a' at position 2"));
+}
+
 TEST(AxisJoin, RefusesWhatCannotBeCompared) {
   EXPECT_EQ(
       refusal(axis("a", {1, 2}), axis("b", {7, 9})),

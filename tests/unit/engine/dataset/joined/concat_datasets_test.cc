@@ -52,7 +52,8 @@ TEST(ConcatDatasets, RefusesPartsThatDoNotLieBehindOneAnother) {
   EXPECT_NO_THROW(concat({store({9, 8}), store({7, 3})}));
   EXPECT_THAT(refusal({store({9, 8}), store({10, 11})}), HasSubstr("does not lie behind"));
   EXPECT_NO_THROW(concat({store({9}), store({7}), store({3})}));
-  EXPECT_THAT(refusal({store({1, 2}), store({1, 2})}), HasSubstr("\"concat\": \"x\""));
+  EXPECT_THAT(refusal({store({1, 2}), store({1, 2})}),
+              HasSubstr("\"concat\": {\"dim\": \"member\"}"));
   EXPECT_THAT(refusal({store({1}), store({2})}, "y"), HasSubstr("has no dimension 'y'"));
 }
 

@@ -1,0 +1,28 @@
+#pragma once
+// Datasets of several stores beside one another along a dimension that none of them has, as
+// xarray.concat stacks them: the members of an ensemble.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/dataset/joined/concat_datasets.h"
+
+namespace batchfs {
+
+/// Arrays with one more dimension in front, by what they are of: stacking twice gives the same
+/// ones, whose chunks are then held once.
+using StackedArrays = std::map<std::shared_ptr<const Array>, std::shared_ptr<const Array>>;
+
+/// Data variables have `rule.dim` as their first dimension; coordinates are those of the first
+/// store. The dimension's labels are `rule.labels`; without any, the values of a scalar coordinate
+/// of its name that all stores have, else `keys`, as whole numbers where all of them are. Other
+/// dimensions must have the same labels in all parts. Reads coordinates, blocking. Throws
+/// invalid_argument with `rule.path` in front. Preconditions: `rule.is_new`; there is a part, and a
+/// key for each.
+std::shared_ptr<const Dataset> stack_datasets(const std::vector<ConcatPart>& parts,
+                                              const std::vector<std::string>& keys,
+                                              const ConcatRule& rule, StackedArrays& arrays);
+
+}  // namespace batchfs
