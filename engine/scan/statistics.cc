@@ -8,6 +8,7 @@
 #include "engine/dataset/labels.h"
 #include "engine/scan/joined_statistics.h"
 #include "engine/scan/statistics_pass.h"
+#include "engine/scan/swept_channel.h"
 
 namespace batchfs {
 
@@ -64,7 +65,16 @@ StatisticsScan::StatisticsScan(const Dataset& dataset, const View& view,
     const DataType& type = variable.cf.decoded;
     check_joined_statistics(variable, part_.dims(), per);
     if (!type.is_float() && !type.is_integer()) continue;
-    passes_.push_back(std::make_unique<VariablePass>(view, v, part_, per, tendency));
+    passes_.push_back(std::make_unique<VariablePass>(swept_variable(view, v, part_), per, tendency,
+                                                     options.quantiles));
+    form_.variables.push_back(passes_.back()->form());
+  }
+  // "normalize" has one number for all positions of a channel of variables.
+  const std::vector<std::string> per_made = options.per.value_or(std::vector<std::string>{});
+  for (std::uint32_t c = 0; c < view.made().size(); ++c) {
+    if (view.made()[c].spec().kind->made == Made::constant) continue;
+    passes_.push_back(std::make_unique<VariablePass>(swept_made(view, c, part_), per_made, tendency,
+                                                     options.quantiles));
     form_.variables.push_back(passes_.back()->form());
   }
   for (const View::Coordinate& coordinate : view.coordinates())

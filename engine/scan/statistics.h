@@ -27,6 +27,7 @@ struct StatisticsOptions {
   /// The dimension of the tendencies: differences between neighbouring selected positions, in
   /// stored order, where samples reach both. Empty: none. Default: time_dim().
   std::optional<std::string> tendency;
+  bool quantiles = false;  // the median and the quartiles too
 };
 
 /// Levels and channels: dimensions whose coordinate has the attribute `positive` or axis "Z" (CF
@@ -40,7 +41,9 @@ std::string time_dim(const Dataset& dataset);
 /// Chunks to read, and done.
 using StatisticsProgress = std::function<void(std::int64_t done, std::int64_t all)>;
 
-/// The statistics of every variable of a view that holds numbers, in the view's order.
+/// The statistics of every variable of a view that holds numbers, in the view's order, and behind
+/// them of its made channels, but for constants: of these, one number for all positions unless
+/// `per` says otherwise.
 class StatisticsScan {
  public:
   /// The dataset and the view outlive it. Throws not_found for an unknown dimension,

@@ -69,10 +69,52 @@ std::vector<MomentsNode> parse_nodes(const JsonRef& json, const StatisticsForm::
   return nodes;
 }
 
-std::vector<Moments> in_selection_order(const StatisticsForm::Variable& variable,
-                                        const std::vector<Moments>& sums) {
+Json sketches_json(const std::vector<QuantileSketch>& sketches) {
+  Json list = Json::array();
+  for (const QuantileSketch& sketch : sketches) {
+    const std::size_t buckets = sketch.buckets().size();
+    list.push_back(Json::array({sketch.shift(), buckets}));
+  }
+  return list;
+}
+
+void append_buckets(std::string& bytes, const std::vector<QuantileSketch>& sketches) {
+  for (const QuantileSketch& sketch : sketches)
+    bytes.append(reinterpret_cast<const char*>(sketch.buckets().data()),
+                 sketch.buckets().size() * sizeof(QuantileSketch::Bucket));
+}
+
+/// Takes the buckets off `bytes`.
+std::vector<QuantileSketch> parse_sketches(const JsonRef& json,
+                                           const StatisticsForm::Variable& variable,
+                                           std::string_view& bytes) {
+  std::vector<QuantileSketch> sketches;
+  const std::vector<JsonRef> list = json.elements();
+  if (!list.empty() &&
+      (variable.buckets == 0 || static_cast<std::int64_t>(list.size()) != variable.entries()))
+    throw json.error("quantiles that the part cannot hold", ErrorCode::corrupt);
+  for (const JsonRef& one : list) {
+    const std::vector<JsonRef> numbers = one.elements();
+    if (numbers.size() != 2) throw one.error("expected [shift, buckets]");
+    const auto shift = static_cast<int>(numbers[0].integer(0, 63));
+    const auto count = static_cast<std::size_t>(numbers[1].integer(0, variable.buckets));
+    if (bytes.size() / sizeof(QuantileSketch::Bucket) < count)
+      throw one.error("more buckets than the part holds", ErrorCode::corrupt);
+    std::vector<QuantileSketch::Bucket> buckets(count);
+    if (count > 0)
+      std::memcpy(buckets.data(), bytes.data(), count * sizeof(QuantileSketch::Bucket));
+    bytes.remove_prefix(count * sizeof(QuantileSketch::Bucket));
+    sketches.emplace_back(static_cast<std::size_t>(variable.buckets), shift, std::move(buckets));
+  }
+  return sketches;
+}
+
+/// From entries to the places of the selection.
+template <class Sums>
+std::vector<Sums> in_selection_order(const StatisticsForm::Variable& variable,
+                                     const std::vector<Sums>& sums) {
   const Dims shape = variable.shape();
-  std::vector<Moments> result;
+  std::vector<Sums> result;
   for (std::int64_t i = 0; i < element_count(shape); ++i) {
     std::int64_t rest = i, entry = 0, stride = 1;
     bool exists = true;
@@ -83,7 +125,7 @@ std::vector<Moments> in_selection_order(const StatisticsForm::Variable& variable
       rest /= shape[k];
       stride *= variable.distinct[k];
     }
-    result.push_back(exists ? sums[static_cast<std::size_t>(entry)] : Moments{});
+    result.push_back(exists ? sums[static_cast<std::size_t>(entry)] : Sums{});
   }
   return result;
 }
@@ -102,11 +144,15 @@ void add_part(VariableStatistics& whole, const VariableStatistics& part) {
   };
   merge(whole.values, part.values);
   merge(whole.tendencies, part.tendencies);
+  if (whole.quantiles.size() != part.quantiles.size())
+    throw Error(ErrorCode::corrupt, "quantiles that do not go together", whole.name);
+  for (std::size_t i = 0; i < whole.quantiles.size(); ++i)
+    whole.quantiles[i].add(part.quantiles[i]);
 }
 
 /// A list along the dimensions, nested, of one number of each entry.
-template <class Number>
-Json nested(const std::vector<Moments>& moments, const Dims& shape, std::size_t d, std::size_t& at,
+template <class Sums, class Number>
+Json nested(const std::vector<Sums>& moments, const Dims& shape, std::size_t d, std::size_t& at,
             Number number) {
   if (d == shape.size()) return number(moments[at++]);
   Json list = Json::array();
@@ -115,17 +161,37 @@ Json nested(const std::vector<Moments>& moments, const Dims& shape, std::size_t 
   return list;
 }
 
-template <class Number>
-Json nested(const std::vector<Moments>& moments, const Dims& shape, Number number) {
+template <class Sums, class Number>
+Json nested(const std::vector<Sums>& moments, const Dims& shape, Number number) {
   std::size_t at = 0;
   return nested(moments, shape, 0, at, number);
 }
+
+/// What "normalize": "robust" reads.
+constexpr std::pair<const char*, double> kQuantiles[] = {
+    {"median", 0.5}, {"p25", 0.25}, {"p75", 0.75}};
 
 /// JSON has no word for NaN and infinity: they are null.
 Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json mean_of(const Moments& m) { return m.count > 0 ? finite(m.mean) : Json(); }
 Json std_of(const Moments& m) { return finite(m.std()); }
+
+void add_quantiles(const VariableStatistics& variable, Json& json) {
+  for (const auto& [key, q] : kQuantiles)
+    json[key] = nested(variable.quantiles, variable.shape, [q = q](const QuantileSketch& all) {
+      return finite(all.quantile(q).value);
+    });
+  json["quantile_error"] =
+      nested(variable.quantiles, variable.shape, [](const QuantileSketch& all) {
+        double error = 0;
+        for (const auto& [key, q] : kQuantiles) {
+          const double own = all.quantile(q).error;
+          error = own <= error ? error : own;  // NaN without numbers
+        }
+        return finite(error);
+      });
+}
 
 }  // namespace
 
@@ -150,7 +216,8 @@ Json StatisticsForm::json() const {
                     {"distinct", variable.distinct},
                     {"ranks", variable.ranks},
                     {"tendency_dim", variable.tendency_dim},
-                    {"leaves", variable.leaves}});
+                    {"leaves", variable.leaves},
+                    {"buckets", variable.buckets}});
   return {{"variables", std::move(list)}, {"coordinates", coordinates}};
 }
 
@@ -181,6 +248,9 @@ StatisticsForm StatisticsForm::parse(const JsonRef& json) {
       throw one.error("dimensions that do not fit together");
     variable.tendency_dim = one.at("tendency_dim").string();
     variable.leaves = one.at("leaves").integer(0, MomentsTree::kMaxLeaves);
+    variable.buckets = one.at("buckets").integer(0, QuantileSketch::kMaxBuckets);
+    if (variable.buckets > 0 && (entries > kMaxQuantiles || shape > kMaxQuantiles))
+      throw one.error("too many quantiles");
     form.variables.push_back(std::move(variable));
   }
   const JsonRef coordinates = json.at("coordinates");
@@ -192,12 +262,14 @@ StatisticsForm StatisticsForm::parse(const JsonRef& json) {
 std::string statistics_part(const StatisticsForm& form, const StatisticsSums& sums) {
   Json list = Json::array();
   for (const VariableSums& variable : sums)
-    list.push_back(
-        {{"values", nodes_json(variable.values)}, {"tendencies", nodes_json(variable.tendencies)}});
+    list.push_back({{"values", nodes_json(variable.values)},
+                    {"tendencies", nodes_json(variable.tendencies)},
+                    {"quantiles", sketches_json(variable.quantiles)}});
   std::string bytes = json_text({{"form", form.json()}, {"sums", std::move(list)}}, -1) + "\n";
   for (const VariableSums& variable : sums) {
     append_rows(bytes, variable.values);
     append_rows(bytes, variable.tendencies);
+    append_buckets(bytes, variable.quantiles);
   }
   return bytes;
 }
@@ -216,6 +288,7 @@ StatisticsPart parse_statistics_part(std::string_view bytes, const std::string& 
     VariableSums sums;
     sums.values = parse_nodes(one.at("values"), variable, bytes);
     sums.tendencies = parse_nodes(one.at("tendencies"), variable, bytes);
+    sums.quantiles = parse_sketches(one.at("quantiles"), variable, bytes);
     part.sums.push_back(std::move(sums));
   }
   if (part.sums.size() != part.form.variables.size() || !bytes.empty())
@@ -224,12 +297,19 @@ StatisticsPart parse_statistics_part(std::string_view bytes, const std::string& 
 }
 
 StatisticsMerge::StatisticsMerge(StatisticsForm form)
-    : form_(std::move(form)), trees_(form_.variables.size()) {}
+    : form_(std::move(form)), trees_(form_.variables.size()) {
+  for (std::size_t v = 0; v < trees_.size(); ++v)
+    if (const StatisticsForm::Variable& variable = form_.variables[v]; variable.buckets > 0)
+      trees_[v].quantiles.assign(static_cast<std::size_t>(variable.entries()),
+                                 QuantileSketch(static_cast<std::size_t>(variable.buckets)));
+}
 
 void StatisticsMerge::add(StatisticsSums sums) {
   for (std::size_t v = 0; v < sums.size(); ++v) {
     for (MomentsNode& node : sums[v].values) trees_.at(v).values.add(std::move(node));
     for (MomentsNode& node : sums[v].tendencies) trees_.at(v).tendencies.add(std::move(node));
+    for (std::size_t i = 0; i < sums[v].quantiles.size(); ++i)
+      trees_[v].quantiles.at(i).add(sums[v].quantiles[i]);
   }
 }
 
@@ -242,11 +322,12 @@ std::vector<VariableStatistics> StatisticsMerge::result() const {
         !trees_[v].tendencies.is_whole(has_tendencies ? variable.leaves : 0))
       throw Error(ErrorCode::corrupt, "partial sums are missing", variable.name);
     VariableStatistics result{
-        variable.name, variable.dims, variable.shape(), {}, variable.tendency_dim, {}};
+        variable.name, variable.dims, variable.shape(), {}, variable.tendency_dim, {}, {}};
     result.values = in_selection_order(variable, trees_[v].values.total(variable.entries()));
     if (has_tendencies)
       result.tendencies =
           in_selection_order(variable, trees_[v].tendencies.total(variable.entries()));
+    if (variable.buckets > 0) result.quantiles = in_selection_order(variable, trees_[v].quantiles);
     if (!results.empty() && results.back().name == result.name)
       add_part(results.back(), result);
     else
@@ -277,6 +358,7 @@ Json statistics_json(const std::vector<VariableStatistics>& statistics, const Js
         nested(variable.values, variable.shape, [](const Moments& m) { return finite(m.min); });
     json["max"] =
         nested(variable.values, variable.shape, [](const Moments& m) { return finite(m.max); });
+    if (!variable.quantiles.empty()) add_quantiles(variable, json);
     if (!variable.tendency_dim.empty())
       json["tendency"] = {{"dim", variable.tendency_dim},
                           {"count", nested(variable.tendencies, variable.shape,

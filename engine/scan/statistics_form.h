@@ -10,20 +10,24 @@
 #include "engine/base/dims.h"
 #include "engine/base/json.h"
 #include "engine/scan/moments_tree.h"
+#include "engine/scan/quantiles.h"
 
 namespace batchfs {
 
 struct VariableStatistics {
   std::string name;
-  std::vector<std::string> dims;    // that keep numbers of their own, as stored
-  Dims shape;                       // of the selection along them
-  std::vector<Moments> values;      // C order
-  std::string tendency_dim;         // empty: no tendencies
-  std::vector<Moments> tendencies;  // C order
+  std::vector<std::string> dims;          // that keep numbers of their own, as stored
+  Dims shape;                             // of the selection along them
+  std::vector<Moments> values;            // C order
+  std::string tendency_dim;               // empty: no tendencies
+  std::vector<Moments> tendencies;        // C order
+  std::vector<QuantileSketch> quantiles;  // C order; empty: none were asked for
 };
 
 struct StatisticsForm {
   static constexpr std::int64_t kMaxEntries = 1 << 24;
+  /// With quantiles; and the buckets of all entries together.
+  static constexpr std::int64_t kMaxQuantiles = 1 << 14, kAllBuckets = 1 << 22;
 
   /// An entry is a distinct position along all of `dims`, in C order.
   struct Variable {
@@ -34,6 +38,7 @@ struct StatisticsForm {
     std::vector<std::vector<std::int64_t>> ranks;
     std::string tendency_dim;
     std::int64_t leaves = 0;
+    std::int64_t buckets = 0;  // of the quantiles of an entry; 0: there are none
 
     std::int64_t entries() const;
     Dims shape() const;
@@ -50,6 +55,7 @@ struct StatisticsForm {
 /// Of a run of leaves of one variable.
 struct VariableSums {
   std::vector<MomentsNode> values, tendencies;
+  std::vector<QuantileSketch> quantiles;  // by entry; empty: none
 };
 /// A share of the work: sums by variable, empty where the share has no leaf of it.
 using StatisticsSums = std::vector<VariableSums>;
@@ -71,6 +77,7 @@ class StatisticsMerge {
  private:
   struct Trees {
     MomentsTree values, tendencies;
+    std::vector<QuantileSketch> quantiles;
   };
   StatisticsForm form_;
   std::vector<Trees> trees_;

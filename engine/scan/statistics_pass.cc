@@ -22,20 +22,19 @@ bool is_kept(const std::vector<std::string>& per, const std::string& dim) {
 
 /// What samples reach, but everything selected along dimensions that keep numbers of their own:
 /// each has a number.
-std::vector<Positions> positions_along(const View& view, std::uint32_t number,
+std::vector<Positions> positions_along(const SweptChannel& channel,
                                        const std::vector<std::string>& per) {
-  std::vector<Positions> positions = positions_to_read(view, number);
-  const std::vector<std::string>& dims = view.variables()[number]->dims;
-  for (std::size_t d = 0; d < dims.size(); ++d)
-    if (is_kept(per, dims[d])) positions[d] = without_gaps(view.stored(number, d));
+  std::vector<Positions> positions = channel.reached;
+  for (std::size_t d = 0; d < channel.dims.size(); ++d)
+    if (is_kept(per, channel.dims[d])) positions[d] = without_gaps(channel.selected[d]);
   return positions;
 }
 
-std::size_t axis_of_tendency(const Variable& variable, const std::vector<std::string>& per,
-                             const std::string& tendency) {
-  const auto it = std::find(variable.dims.begin(), variable.dims.end(), tendency);
-  if (tendency.empty() || it == variable.dims.end() || is_kept(per, tendency)) return Sweep::kNone;
-  return static_cast<std::size_t>(it - variable.dims.begin());
+std::size_t axis_of_tendency(const std::vector<std::string>& dims,
+                             const std::vector<std::string>& per, const std::string& tendency) {
+  const auto it = std::find(dims.begin(), dims.end(), tendency);
+  if (tendency.empty() || it == dims.end() || is_kept(per, tendency)) return Sweep::kNone;
+  return static_cast<std::size_t>(it - dims.begin());
 }
 
 std::vector<std::int64_t> ranks_of(const Positions& positions,
@@ -87,41 +86,53 @@ MergedMoments difference_moments(const std::vector<Offsets>& axes, const double*
 
 }  // namespace
 
-VariablePass::VariablePass(const View& view, std::uint32_t number, const PartMask& part,
-                           const std::vector<std::string>& per, const std::string& tendency)
-    : mask_(part.of_variable(*view.variables()[number])),
-      reached_(positions_along(view, number, per)),
-      tendency_axis_(axis_of_tendency(*view.variables()[number], per, tendency)),
-      sweep_(*view.variables()[number], pointers(reached_), tendency_axis_),
-      chunk_bytes_(view.variables()[number]->array->chunk_bytes()) {
-  const Variable& variable = *view.variables()[number];
-  form_.name = variable.name;
+VariablePass::VariablePass(const SweptChannel& channel, const std::vector<std::string>& per,
+                           const std::string& tendency, bool quantiles)
+    : mask_(channel.mask),
+      reached_(positions_along(channel, per)),
+      tendency_axis_(axis_of_tendency(channel.dims, per, tendency)),
+      sweep_(channel.source, pointers(reached_), tendency_axis_),
+      chunk_bytes_(channel.source->chunk_bytes()) {
+  form_.name = channel.name;
   if (tendency_axis_ != Sweep::kNone) {
     form_.tendency_dim = tendency;
-    find_jumps(view.stored(number, tendency_axis_));
+    find_jumps(channel.selected[tendency_axis_]);
   }
   std::int64_t entries = 1;
-  for (std::size_t d = 0; d < variable.dims.size(); ++d) {
-    if (!is_kept(per, variable.dims[d])) continue;
-    const Positions& positions = view.stored(number, d);
+  for (std::size_t d = 0; d < channel.dims.size(); ++d) {
+    if (!is_kept(per, channel.dims[d])) continue;
+    const Positions& positions = channel.selected[d];
     if (positions.drops_dim()) continue;
     kept_.push_back(d);
-    form_.dims.push_back(variable.dims[d]);
+    form_.dims.push_back(channel.dims[d]);
     form_.distinct.push_back(static_cast<std::int64_t>(sweep_.indices(d).size()));
     if (__builtin_mul_overflow(entries, form_.distinct.back(), &entries) ||
         entries > StatisticsForm::kMaxEntries)
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("'{}' would have more than {} numbers; keep fewer dimensions",
-                              variable.name, StatisticsForm::kMaxEntries));
+                              channel.name, StatisticsForm::kMaxEntries));
     form_.ranks.push_back(ranks_of(positions, sweep_.indices(d)));
     if (element_count(form_.shape()) > StatisticsForm::kMaxEntries)
       throw Error(ErrorCode::invalid_argument, "the selection repeats too many positions",
-                  variable.name);
+                  channel.name);
   }
+  if (quantiles) check_quantiles(entries);
   const std::int64_t max_leaves = std::clamp<std::int64_t>(
       kMaxHeld / std::max<std::int64_t>(1, entries), 1, MomentsTree::kMaxLeaves);
   leaf_pieces_ = std::max<std::int64_t>(1, (sweep_.pieces() - 1) / max_leaves + 1);
   form_.leaves = (sweep_.pieces() + leaf_pieces_ - 1) / leaf_pieces_;
+}
+
+void VariablePass::check_quantiles(std::int64_t entries) {
+  if (entries > StatisticsForm::kMaxQuantiles ||
+      element_count(form_.shape()) > StatisticsForm::kMaxQuantiles)
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' would have quantiles of more than {} positions; keep fewer "
+                            "dimensions, or leave --quantiles out",
+                            form_.name, StatisticsForm::kMaxQuantiles));
+  form_.buckets =
+      std::min<std::int64_t>(QuantileSketch::kMaxBuckets,
+                             StatisticsForm::kAllBuckets / std::max<std::int64_t>(1, entries));
 }
 
 std::int64_t VariablePass::pieces(std::int64_t first, std::int64_t end) const {
@@ -152,13 +163,20 @@ VariableSums VariablePass::read(Engine& engine, std::int64_t first, std::int64_t
     values_tree_ = {};
     tendencies_tree_ = {};
   }
+  {
+    const std::lock_guard lock(counting_);
+    quantiles_.clear();
+    if (form_.buckets > 0)
+      quantiles_.assign(static_cast<std::size_t>(form_.entries()),
+                        QuantileSketch(static_cast<std::size_t>(form_.buckets)));
+  }
   sweep_.read(
       engine,
       [&](std::int64_t number, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values) {
         use(number, piece, std::move(values));
       },
       progress, begin_, end_);
-  return {values_tree_.take(), tendencies_tree_.take()};
+  return {values_tree_.take(), tendencies_tree_.take(), std::move(quantiles_)};
 }
 
 /// Thread-safe.
@@ -168,6 +186,7 @@ void VariablePass::use(std::int64_t number, const Sweep::Piece& piece,
   mine.piece = piece;
   const std::int64_t blanked = mask_.is_whole() ? 0 : blank_others(piece, values);
   mine.values = std::move(values);
+  if (form_.buckets > 0) count(number, piece, mine);
   if (number >= first_)
     for_each_entry(piece, [&](std::int64_t entry, const std::vector<Offsets>& axes) {
       mine.parts.push_back({entry, moments_of(axes, numbers(mine.values), nullptr)});
@@ -186,6 +205,26 @@ void VariablePass::use(std::int64_t number, const Sweep::Piece& piece,
   if (joins_behind) join(number + 1);
   const std::lock_guard lock(mutex_);
   merge();
+}
+
+/// Enters the values of a piece into the quantiles.
+void VariablePass::count(std::int64_t number, const Sweep::Piece& piece, const Slot& slot) {
+  if (number < first_) return;
+  std::vector<double> values;
+  for_each_entry(piece, [&](std::int64_t entry, const std::vector<Offsets>& axes) {
+    values.clear();
+    for_each_block(axes, numbers(slot.values), nullptr, [&](std::span<double> block) {
+      values.insert(values.end(), block.begin(), block.end());
+    });
+    int shift = 0;
+    {
+      const std::lock_guard lock(counting_);
+      shift = quantiles_[static_cast<std::size_t>(entry)].shift();
+    }
+    const std::vector<QuantileSketch::Bucket> buckets = QuantileSketch::count(values, shift);
+    const std::lock_guard lock(counting_);
+    quantiles_[static_cast<std::size_t>(entry)].add(buckets, shift);
+  });
 }
 
 /// Marks positions along the tendency's dimension that do not follow the one before them in the

@@ -15,16 +15,15 @@
 #include "engine/scan/statistics_form.h"
 #include "engine/scan/strided_blocks.h"
 #include "engine/scan/sweep.h"
-#include "engine/view/split/part_mask.h"
-#include "engine/view/view.h"
+#include "engine/scan/swept_channel.h"
 
 namespace batchfs {
 
 class VariablePass {
  public:
-  /// The view and the part outlive it. Throws invalid_argument for too many numbers.
-  VariablePass(const View& view, std::uint32_t number, const PartMask& part,
-               const std::vector<std::string>& per, const std::string& tendency);
+  /// Throws invalid_argument for too many numbers.
+  VariablePass(const SweptChannel& channel, const std::vector<std::string>& per,
+               const std::string& tendency, bool quantiles);
 
   const StatisticsForm::Variable& form() const { return form_; }
   /// Pieces of the leaves from `first` to `end`.
@@ -61,6 +60,8 @@ class VariablePass {
   };
 
   void find_jumps(const Positions& selected);
+  void check_quantiles(std::int64_t entries);
+  void count(std::int64_t number, const Sweep::Piece& piece, const Slot& slot);
   bool is_jump(const Sweep::Piece& piece, std::size_t place = 0) const;
   bool continues(std::int64_t number) const;
   void use(std::int64_t number, const Sweep::Piece& piece, std::shared_ptr<const Buffer> values);
@@ -88,6 +89,9 @@ class VariablePass {
   std::int64_t next_ = 0;                         // piece to be merged
   Leaf values_, tendencies_;
   MomentsTree values_tree_, tendencies_tree_;
+
+  std::mutex counting_;                    // guards what follows; none is taken with it
+  std::vector<QuantileSketch> quantiles_;  // by entry
 };
 
 }  // namespace batchfs

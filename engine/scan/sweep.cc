@@ -28,10 +28,10 @@ std::int64_t touched_chunks(const Variable& variable,
   return chunks;
 }
 
-Sweep::Sweep(const Variable& variable, const std::vector<const Positions*>& selected,
-             std::size_t fastest)
-    : variable_(variable) {
-  const ChunkGrid& grid = variable.array->grid();
+Sweep::Sweep(std::shared_ptr<const SweepSource> source,
+             const std::vector<const Positions*>& selected, std::size_t fastest)
+    : source_(std::move(source)) {
+  const Dims chunk = source_->chunk_shape();
   for (std::size_t d = 0; d < selected.size(); ++d) {
     const Positions& positions = *selected[d];
     Dim dim;
@@ -42,12 +42,11 @@ Sweep::Sweep(const Variable& variable, const std::vector<const Positions*>& sele
       dim.indices.erase(std::unique(dim.indices.begin(), dim.indices.end()), dim.indices.end());
     }
     for (std::size_t i = 0; i < dim.indices.size(); ++i)
-      if (i == 0 ||
-          dim.indices[i] / grid.chunk_shape()[d] != dim.indices[i - 1] / grid.chunk_shape()[d])
+      if (i == 0 || dim.indices[i] / chunk[d] != dim.indices[i - 1] / chunk[d])
         dim.cuts.push_back(static_cast<std::int64_t>(i));
     dim.cuts.push_back(static_cast<std::int64_t>(dim.indices.size()));
     if (__builtin_mul_overflow(pieces_, dim.chunks(), &pieces_))
-      throw Error(ErrorCode::not_supported, "more than 2^63 chunks", variable.name);
+      throw Error(ErrorCode::not_supported, "more than 2^63 chunks", source_->name());
     dims_.push_back(std::move(dim));
     if (d != fastest) order_.push_back(d);
   }
@@ -58,7 +57,7 @@ Sweep::Sweep(const Variable& variable, const std::vector<const Positions*>& sele
 }
 
 std::uint64_t Sweep::decoded_bytes() const {
-  return static_cast<std::uint64_t>(pieces_) * variable_.array->chunk_bytes();
+  return static_cast<std::uint64_t>(pieces_) * source_->chunk_bytes();
 }
 
 Sweep::Piece Sweep::piece(std::int64_t number) const {
@@ -91,12 +90,8 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress, std::
   if (first >= end) return;
   const auto state = std::make_shared<State>();
   state->done = first;
-  const auto converter = std::make_shared<const Converter>(variable_.cf, float64());
   // As many at a time as keep a remote store busy, in a quarter of the memory.
-  const std::uint64_t piece_bytes = variable_.array->chunk_bytes() /
-                                        std::max(1u, variable_.array->type().itemsize) *
-                                        sizeof(double) +
-                                    1;
+  const std::uint64_t piece_bytes = source_->chunk_elements() * sizeof(double) + 1;
   const auto at_once = static_cast<std::int64_t>(
       std::clamp<std::uint64_t>(engine.budget().limit() / 4 / piece_bytes, 2, 256));
 
@@ -122,9 +117,7 @@ void Sweep::read(Engine& engine, const Use& use, const Progress& progress, std::
       --state->running;
       state->changed.notify_one();
     };
-    engine.arrays().read_box(variable_.array, piece->box, converter, values->data(),
-                             c_strides(piece->box.shape, sizeof(double)), values, done,
-                             ArrayReads::Purpose::scan);
+    source_->read(engine, piece->box, values, done);
   };
 
   std::int64_t next = first, reported = first;

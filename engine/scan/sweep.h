@@ -8,6 +8,7 @@
 
 #include "engine/dataset/selection.h"
 #include "engine/pipeline/engine.h"
+#include "engine/scan/sweep_source.h"
 
 namespace batchfs {
 
@@ -23,8 +24,9 @@ inline std::vector<const Positions*> pointers(const std::vector<Positions>& posi
 std::int64_t touched_chunks(const Variable& variable,
                             const std::vector<const Positions*>& selected);
 
-/// The chunks of a variable that a selection touches, and what it takes of each. Every selected
-/// element is in exactly one piece, also when the selection names a position twice. Immutable.
+/// The chunks of a variable, or a made channel, that a selection touches, and what it takes of
+/// each. Every selected element is in exactly one piece, also when the selection names a position
+/// twice. Immutable.
 class Sweep {
  public:
   static constexpr std::size_t kNone = SIZE_MAX;
@@ -32,6 +34,9 @@ class Sweep {
   /// `selected` per dimension of the array. Pieces are numbered row-major over the chunks, but that
   /// the dimension `fastest` is the fastest.
   Sweep(const Variable& variable, const std::vector<const Positions*>& selected,
+        std::size_t fastest = kNone)
+      : Sweep(array_source(variable), selected, fastest) {}
+  Sweep(std::shared_ptr<const SweepSource> source, const std::vector<const Positions*>& selected,
         std::size_t fastest = kNone);
 
   std::int64_t pieces() const { return pieces_; }
@@ -75,7 +80,7 @@ class Sweep {
     std::int64_t chunks() const { return static_cast<std::int64_t>(cuts.size()) - 1; }
   };
 
-  const Variable& variable_;
+  std::shared_ptr<const SweepSource> source_;
   std::vector<Dim> dims_;
   std::vector<std::size_t> order_;  // dimensions, slowest first
   std::int64_t pieces_ = 1, run_ = 1;

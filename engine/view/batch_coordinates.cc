@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/view/coarsen/coarse_labels.h"
 #include "engine/view/tensor_layout.h"
 
 namespace batchfs {
@@ -38,12 +39,36 @@ View::Coordinate along_samples(const View& view, const std::string& name, const 
           index != nullptr ? index->attributes : Json::object()};
 }
 
+bool has_dim(const TensorSpec& tensor, const std::string& dim) {
+  return std::find(tensor.dims.begin() + 1, tensor.dims.end(), dim) != tensor.dims.end();
+}
+
+NdArray copy_of(const NdArray& values) {
+  Buffer copy(values.data.size());
+  if (copy.size() > 0) std::memcpy(copy.data(), values.data.data(), copy.size());
+  return {values.type, values.shape, std::move(copy)};
+}
+
 }  // namespace
 
 bool has_tensor_dim(const std::vector<TensorSpec>& tensors, const std::string& dim) {
-  return std::any_of(tensors.begin(), tensors.end(), [&](const TensorSpec& t) {
-    return std::find(t.dims.begin() + 1, t.dims.end(), dim) != t.dims.end();
-  });
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [&](const TensorSpec& tensor) { return has_dim(tensor, dim); });
+}
+
+std::optional<View::Coordinate> tensor_coordinate(const View& view, const TensorSpec& tensor,
+                                                  const std::string& dim) {
+  for (const View::Coordinate& coordinate : view.coordinates()) {
+    if (tensor_dim(coordinate.name) != dim ||
+        window_number(view.window_dims(), coordinate.name) >= 0)
+      continue;
+    const std::int64_t size = coarse_along(tensor.coarsen, coordinate.name);
+    std::optional<NdArray> values =
+        size > 1 ? coarse_labels(coordinate.values, size) : copy_of(coordinate.values);
+    if (!values) return std::nullopt;
+    return View::Coordinate{dim, {dim}, std::move(*values), coordinate.note, coordinate.attributes};
+  }
+  return std::nullopt;
 }
 
 std::vector<View::Coordinate> coordinates_of_batch(const View& view, std::int64_t epoch,
@@ -71,13 +96,10 @@ std::vector<View::Coordinate> coordinates_of_batch(const View& view, std::int64_
     });
     const std::string name = tensor_dim(coordinate.name);
     if (is_window || taken(name) || !has_tensor_dim(tensors, name)) continue;
-    Buffer copy(coordinate.values.data.size());
-    if (copy.size() > 0) std::memcpy(copy.data(), coordinate.values.data.data(), copy.size());
-    result.push_back({name,
-                      {name},
-                      NdArray{coordinate.values.type, coordinate.values.shape, std::move(copy)},
-                      coordinate.note,
-                      coordinate.attributes});
+    // The first tensor's, where one has it coarser than others.
+    const auto tensor = std::find_if(tensors.begin(), tensors.end(),
+                                     [&](const TensorSpec& each) { return has_dim(each, name); });
+    if (auto own = tensor_coordinate(view, *tensor, name)) result.push_back(std::move(*own));
   }
   return result;
 }

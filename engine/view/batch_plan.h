@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/dims.h"
+#include "engine/view/coarsen/coarsen_spec.h"
 #include "engine/zarr/data_type.h"
 
 namespace batchfs {
@@ -23,7 +24,8 @@ struct TensorSpec {
   /// Of all samples, in their order, where the values are given with the samples and not read from
   /// the store: `dims` is then "sample" alone.
   std::shared_ptr<const std::vector<std::byte>> values;
-  int stack_axis = -1;  // the axis that "stack" made, of dims
+  int stack_axis = -1;               // the axis that "stack" made, of dims
+  std::vector<CoarsenStep> coarsen;  // what its dimensions are coarsened to, of their stored names
   std::vector<std::string>
       channels;  // what lies along it: "t2m", "temperature_500"; empty when there are too many
 };
@@ -51,12 +53,12 @@ struct MadePart {
   Part part;  // `source` in positions of the channel's dimensions
 };
 
-/// A sample of a channel that is made of variables, when they are all there.
+/// A sample of a channel that is computed when all that it is of has arrived.
 struct CombinedPart {
   std::uint32_t combination = 0;  // of View::combinations()
-  std::uint32_t tensor = 0;
-  std::int64_t offset = 0;    // bytes from the tensor's start
-  std::int64_t operands = 0;  // bytes from the start of the combination's operands
+  std::uint32_t tensor = 0;       // or the operands of another channel, as in Part
+  std::int64_t offset = 0;        // bytes from the tensor's start
+  std::int64_t operands = 0;      // bytes from the start of the combination's operands
 };
 
 /// One element of TensorSpec::values.
@@ -82,7 +84,7 @@ struct BatchPlan {
   std::vector<Padding> paddings;
   std::vector<GivenValue> given;
   std::vector<MadePart> made;
-  std::vector<CombinedPart> combined;
+  std::vector<CombinedPart> combined;  // of a sample in the order of computation
 };
 
 }  // namespace batchfs

@@ -68,6 +68,8 @@ struct AxisPlacement {
   std::int64_t size = 1;  // window length
   /// Positions of `selected`, and of the tensor, for each of the view's: a finer grid.
   std::int64_t scale = 1;
+  /// Positions of `selected` for each of the tensor's: a coarser grid. They divide the window.
+  std::int64_t coarse = 1;
   bool wrap = false;                             // else what lies behind the end is padding
   std::vector<std::int64_t> offsets{0};          // steps from the window's start, one entry each
   std::shared_ptr<const LabelOffsets> by_label;  // in place of `offsets`, which has as many
@@ -86,10 +88,12 @@ struct AxisPlacement {
   /// Has kNone where the tensor is padded.
   const Positions& gaps() const { return padded ? *padded : selected; }
 
-  /// Positions in the tensor.
-  std::int64_t extent() const {
+  /// Positions of the window, of all offsets together.
+  std::int64_t positions() const {
     return window < 0 ? selected.size() : size * static_cast<std::int64_t>(offsets.size());
   }
+  /// Positions in the tensor.
+  std::int64_t extent() const { return positions() / coarse; }
 };
 
 /// One variable in one tensor.

@@ -27,6 +27,19 @@ Json statistics_of(const JsonRef& json) {
   return wrapped ? inner->value() : json.value();
 }
 
+/// The statistics of one view of a mixture, where `json` has those of all.
+JsonRef of_mixed(const JsonRef& json, const std::string& name) {
+  const auto mix = json.is_object() ? json.find("mix") : std::nullopt;
+  if (!mix || !mix->is_object() || json.find("variables")) return json;
+  if (name.empty())
+    throw json.error("the file is of a mixture; batchfs statistics of this view writes its own");
+  if (const auto own = mix->find(name)) return *own;
+  std::vector<std::string> names;
+  for (const auto& [known, statistics] : mix->members()) names.push_back(known);
+  throw json.error(fmt::format("the file has no statistics of '{}' of the mixture{}", name,
+                               nearest_or_all(name, names)));
+}
+
 /// The statistics of one variable, being looked up in a dataset.
 class Lookup {
  public:
@@ -64,7 +77,10 @@ class Lookup {
     }
     const std::string last = dot == std::string::npos ? key : key.substr(dot + 1);
     if (of == nullptr || !of->contains(last))
-      throw fail(fmt::format("'{}' has no \"{}\"", variable_.name, key));
+      throw fail(fmt::format("'{}' has no \"{}\"{}", variable_.name, key,
+                             spec_.method == NormalizeSpec::Method::robust && !spec_.log_scale
+                                 ? "; batchfs statistics --quantiles computes it"
+                                 : ""));
     std::vector<double> result(static_cast<std::size_t>(entries_),
                                std::numeric_limits<double>::quiet_NaN());
     fill(of->at(last), key, 0, 0, result);
@@ -274,7 +290,8 @@ MethodKeys keys_of(const NormalizeSpec& spec) {
 
 }  // namespace
 
-NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file) {
+NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file,
+                              const std::string& mixed) {
   json.allow_only({"method", "statistics", "variables", "except", "scale", "then", "by"});
   NormalizeSpec spec;
   parse_methods(json, spec);
@@ -291,7 +308,7 @@ NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file) {
     spec.where = path;
     try {
       const Json document = parse_json(read_file(path), path, {.unique_keys = true});
-      spec.statistics = statistics_of(JsonRef(document, "statistics"));
+      spec.statistics = statistics_of(of_mixed(JsonRef(document, "statistics"), mixed));
     } catch (const Error& error) {
       throw Error(error.code(), fmt::format("{}: {}: {}{}", statistics.path(), path, error.why(),
                                             error.code() == ErrorCode::not_found

@@ -39,7 +39,10 @@ struct NormalizeSpec {
   bool applies_to_made(const std::string& name, bool is_scaled) const;
 };
 
-NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file);
+/// `mixed`: the name of the view in a mixture, whose statistics it takes of a file that has those
+/// of all; empty: it is in none.
+NormalizeSpec parse_normalize(const JsonRef& json, const ReadFile& read_file,
+                              const std::string& mixed = {});
 
 /// What is subtracted from a variable and what it is divided by: its mean and standard deviation
 /// (zscore), its minimum and its range (minmax), its median and the distance of its quartiles

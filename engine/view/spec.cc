@@ -113,7 +113,8 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
   TensorDefinition tensor;
   tensor.name = checked_name(json, name);
   tensor.path = json.path();
-  allow_only(json, {"variables", "offsets", "stack", "dims", "broadcast"}, view_hints::kTensor);
+  allow_only(json, {"variables", "offsets", "stack", "dims", "broadcast", "coarsen"},
+             view_hints::kTensor);
   TensorVariables variables = parse_tensor_variables(json.at("variables"));
   tensor.variables = std::move(variables.stored);
   tensor.made = std::move(variables.made);
@@ -130,6 +131,7 @@ TensorDefinition parse_tensor(const std::string& name, const JsonRef& json) {
     if (tensor.stack->empty()) throw stack->error("the name is empty");
   }
   if (const auto dims = json.find("dims")) tensor.dims = unique_strings(*dims);
+  if (const auto coarsen = json.find("coarsen")) tensor.coarsen = parse_coarsen(*coarsen);
   if (const auto broadcast = json.find("broadcast")) tensor.broadcast = broadcast->boolean();
   if (tensor.variables.size() + tensor.made.size() > 1 && !tensor.stack)
     throw json.error(
@@ -322,7 +324,8 @@ ViewSpec parse_view_spec(const std::string& text, const std::string& name, const
       spec.dtype = value == "bfloat16" ? bfloat16() : parse_numpy_type(value);
     }
     if (const auto normalize = root.find("normalize"); normalize && !options.as_decoded)
-      spec.normalize = parse_normalize(*normalize, options.read_file);
+      spec.normalize =
+          parse_normalize(*normalize, options.read_file, options.mixed ? options.mixed->name : "");
     if (const auto missing = of_part("missing"); missing && !options.as_decoded) {
       if (missing->is_string())
         throw missing->error(

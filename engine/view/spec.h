@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/dataset/selection.h"
+#include "engine/view/coarsen/coarsen_spec.h"
 #include "engine/view/list/list_spec.h"
 #include "engine/view/list/weights.h"
 #include "engine/view/made/made_spec.h"
@@ -46,6 +47,7 @@ struct TensorDefinition {
   std::vector<std::pair<std::string, std::shared_ptr<const LabelOffsets>>> by_label;
   std::optional<std::string> stack;
   std::optional<std::vector<std::string>> dims;
+  std::vector<CoarsenStep> coarsen = {};
   bool broadcast = false;  // variables are repeated along dimensions of the tensor that they lack
   std::string path;        // in the file, for messages
 
@@ -104,6 +106,7 @@ struct ViewSpec {
 struct MixedIn {
   std::int64_t batch_size = 1;
   std::vector<std::string> formats;
+  std::string name = {};  // of the view in the mixture
 };
 
 /// What a view needs beside its own text.

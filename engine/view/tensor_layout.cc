@@ -60,6 +60,7 @@ class Layouter {
     check_ratios();
     order_dims();
     join_dims();
+    check_coarsening();
     shape();
     place();
     return std::move(layout_);
@@ -225,6 +226,24 @@ class Layouter {
                         each.variable->name, dim));
   }
 
+  void check_coarsening() const {
+    for (const CoarsenStep& step : definition_.coarsen) {
+      const auto fail = [&](const std::string& why) {
+        return Error(ErrorCode::invalid_argument, fmt::format("{}: {}", step.path, why));
+      };
+      if (is_stack(step.dim) || !contains(dims_, step.dim))
+        throw fail(fmt::format("the tensor has no dimension '{}' of variables{}", step.dim,
+                               did_you_mean(step.dim, dims_)));
+      const int window = window_number(tensor_.windows, step.dim);
+      const std::int64_t size =
+          window < 0 ? extent(tensor_, step.dim, sizes_)
+                     : sizes_[static_cast<std::size_t>(window)] * scale_along(tensor_, step.dim);
+      if (size % step.size != 0)
+        throw fail(fmt::format("{} positions {} are no whole number of blocks of {}", size,
+                               window < 0 ? "selected" : "of a window", step.size));
+    }
+  }
+
   void shape() {
     TensorSpec& spec = layout_.spec;
     spec = {definition_.name, tensor_.type, {"sample"}, {tensor_.batch_size}};
@@ -237,8 +256,11 @@ class Layouter {
         throw failure(fmt::format("two of its dimensions would be called '{}'", name));
       if (is_stack(dim)) spec.stack_axis = static_cast<int>(spec.dims.size());
       spec.dims.push_back(name);
-      spec.shape.push_back(is_stack(dim) ? channel_count_ : extent(tensor_, dim, sizes_));
+      spec.shape.push_back(is_stack(dim) ? channel_count_
+                                         : extent(tensor_, dim, sizes_) /
+                                               coarse_along(definition_.coarsen, dim));
     }
+    spec.coarsen = definition_.coarsen;
     const Dims sample_shape(std::span(spec.shape).subspan(1));
     try {
       strides_ = c_strides(sample_shape, tensor_.type.itemsize);
@@ -280,6 +302,10 @@ class Layouter {
           }
         }
       channel += channels_[v];
+      if (!definition_.coarsen.empty()) {
+        layout_.coarsened.push_back(std::move(placement));
+        continue;
+      }
       std::vector<VariablePlacement> all{std::move(placement)};
       for (std::size_t d = 0; d < variable->dims.size(); ++d) look_up(*variable, d, all);
       for (VariablePlacement& each : all) {
@@ -323,6 +349,7 @@ class Layouter {
     axis.selected = tensor_.selected.at(dim);
     axis.scale = scale_along(tensor_, dim);
     if (axis.scale > 1) axis.selected = Positions::range(0, axis.selected.size() * axis.scale);
+    axis.coarse = coarse_along(definition_.coarsen, dim);
     axis.window = window_number(tensor_.windows, dim);
     if (axis.window >= 0) {
       axis.size = sizes_[static_cast<std::size_t>(axis.window)] * axis.scale;

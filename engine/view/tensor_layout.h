@@ -39,6 +39,8 @@ struct TensorSource {
 struct TensorLayout {
   TensorSpec spec;                            // but for its padding and the names of its channels
   std::vector<VariablePlacement> placements;  // in the order of the source's variables
+  /// In their place where the tensor is coarsened, one a variable: not yet in its parts.
+  std::vector<VariablePlacement> coarsened;
   std::int64_t sample_bytes = 0;
   std::vector<std::vector<std::string>>
       joined;  // dimensions of each variable that went into the stack, slowest first

@@ -211,6 +211,12 @@ void View::add_converter(std::uint32_t tensor, std::uint32_t variable, const Dat
       converters_.emplace(std::pair(tensor, variable), converter);
       return;
     }
+  converters_.emplace(
+      std::pair(tensor, variable),
+      std::make_shared<const Converter>(variables_[variable]->cf, type, finish_of(variable, type)));
+}
+
+Finish View::finish_of(std::uint32_t variable, const DataType& type) {
   Finish finish;
   if (spec_.normalize && spec_.normalize->applies_to(*variables_[variable])) {
     auto& normalization = normalizations_[variable];
@@ -221,9 +227,7 @@ void View::add_converter(std::uint32_t tensor, std::uint32_t variable, const Dat
   }
   if (spec_.missing == ViewSpec::Missing::fill && type.is_float())
     finish.nan_value = spec_.fill_value;
-  converters_.emplace(
-      std::pair(tensor, variable),
-      std::make_shared<const Converter>(variables_[variable]->cf, type, std::move(finish)));
+  return finish;
 }
 
 std::array<std::byte, 16> View::pad_element(const DataType& type, const std::string& path) const {

@@ -16,7 +16,7 @@
 #include "engine/dataset/selection.h"
 #include "engine/view/batch_plan.h"
 #include "engine/view/geometry.h"
-#include "engine/view/made/combination.h"
+#include "engine/view/made/assembled_channel.h"
 #include "engine/view/made/made_channels.h"
 #include "engine/view/samples/joined_axes.h"
 #include "engine/view/spec.h"
@@ -120,9 +120,11 @@ class View {
   const Converters& converters() const { return converters_; }
   /// Channels that no store holds: BatchPlan::made.
   const MadeChannels& made() const { return made_; }
-  /// Channels that are made of variables: BatchPlan::combined. Those of number c have their
-  /// operands in memory of their own, sample after sample: in a plan, tensor tensors().size() + c.
-  const std::vector<Combination>& combinations() const { return combinations_; }
+  /// Channels that are computed when all that they are of has arrived: BatchPlan::combined. Those
+  /// of number c have their operands in memory of their own, sample after sample: in a plan, tensor
+  /// tensors().size() + c.
+  using Combinations = std::vector<std::shared_ptr<const AssembledChannel>>;
+  const Combinations& combinations() const { return combinations_; }
 
   /// Tensor shapes of a global batch (short at the end, with "keep"). Costs nothing.
   virtual std::vector<Dims> shapes(std::int64_t batch) const = 0;
@@ -199,14 +201,23 @@ class View {
   /// to the view's dtype.
   DataType result_type(const Variable& variable) const;
   void add_converter(std::uint32_t tensor, std::uint32_t variable, const DataType& type);
+  /// What is done to a variable's values before their cast to `type`.
+  Finish finish_of(std::uint32_t variable, const DataType& type);
   void add_converter(std::uint32_t tensor, const TensorSource::Channels& channels,
                      const DataType& type);
   /// When all tensors are known: sorts out what of the made channels is made of variables. Gives
   /// the bytes of a sample's operands of each combination.
   std::vector<std::int64_t> add_combinations();
-  /// Places what a channel is made of along joined dimensions. Throws not_supported.
-  void join_operand(const MadeChannel& channel, std::size_t number, const Variable& variable,
-                    VariablePlacement& operand);
+  void add_combination(const MadeChannel& channel, std::uint32_t tensor,
+                       const VariablePlacement& placement,
+                       std::shared_ptr<const Converter> converter);
+  /// A variable or channel of a coarsened tensor.
+  void add_coarsening(const VariablePlacement& placement);
+  /// Adds the number of operands `own`, of a variable for `tensor`.
+  void add_operand(const VariablePlacement& operand, const Variable& variable,
+                   std::uint32_t tensor);
+  /// Places what a channel is made of along joined dimensions. Throws not_supported with `path`.
+  void join_operand(const std::string& path, const Variable& variable, VariablePlacement& operand);
   /// The samples of the combinations of a row.
   void add_combined(BatchPlan& plan, const Row& row) const;
   /// The variables and made channels of a tensor, in its order, entering them.
@@ -247,8 +258,9 @@ class View {
   std::map<std::uint32_t, std::shared_ptr<const Normalization>> normalizations_;  // by variable
   std::vector<VariablePlacement> placements_;
   MadeChannels made_;
-  std::vector<VariablePlacement> made_placements_;  // of made channels
-  std::vector<Combination> combinations_;
+  std::vector<VariablePlacement> made_placements_;       // of made channels
+  std::vector<VariablePlacement> coarsened_placements_;  // of all channels of coarsened tensors
+  Combinations combinations_;
   std::vector<VariablePlacement> more_placements_;  // that plans have beside placements_
   std::vector<VariablePlacement> scanned_;  // of all stored variables, in the tensors they are for
   std::vector<Coordinate> coordinates_;

@@ -144,8 +144,6 @@ inline constexpr KeyHint kTensor[] = {
     {"select", "a selection is for all tensors: it stands beside \"tensors\""},
     {"window", "a window is for all tensors: it stands beside \"tensors\""},
     {"dtype", "the type is one for all tensors: it stands beside \"tensors\""},
-    {"coarsen",
-     "windows are not coarsened; do it in the training program, or store a coarser copy"},
     {"normalize", "it is one for all tensors: it stands beside \"tensors\""},
 };
 

@@ -32,10 +32,14 @@ Json positions_json(const Positions& positions) {
 Json View::attributes_of(std::uint32_t tensor) const {
   Json shared;
   bool normalized = false;
-  for (const auto& [key, converter] : converters_) {
-    if (key.first != tensor) continue;
-    const Json own = decoded_attributes(*variables_[key.second]);
-    normalized = normalized || normalizations_.contains(key.second);
+  std::vector<std::uint32_t> variables;
+  for (const auto& [key, converter] : converters_)
+    if (key.first == tensor) variables.push_back(key.second);
+  for (const VariablePlacement& placement : coarsened_placements_)
+    if (placement.tensor == tensor && !placement.made) variables.push_back(placement.variable);
+  for (const std::uint32_t variable : variables) {
+    const Json own = decoded_attributes(*variables_[variable]);
+    normalized = normalized || normalizations_.contains(variable);
     if (shared.is_null()) {
       shared = own;
       continue;
@@ -101,10 +105,11 @@ Json View::schema() const {
                {"dims", tensor.dims}};
     if (tensor.stack_axis >= 0)
       entry["stack"] = tensor.dims[static_cast<std::size_t>(tensor.stack_axis)];
+    if (!tensor.coarsen.empty()) entry["coarsen"] = coarsen_json(tensor.coarsen);
     if (!tensor.channels.empty()) entry["channels"] = tensor.channels;
     Json variables = Json::array();
     std::vector<const VariablePlacement*> of_tensor;
-    for (const auto* placements : {&placements_, &made_placements_})
+    for (const auto* placements : {&placements_, &made_placements_, &coarsened_placements_})
       for (const VariablePlacement& placement : *placements)
         if (placement.tensor == t && placement.is_first) of_tensor.push_back(&placement);
     std::stable_sort(of_tensor.begin(), of_tensor.end(),

@@ -117,6 +117,8 @@ class WindowView final : public View {
     result.grid = grid_;
     result.chosen = allowed_;
     result.placements = &scanned_;
+    result.made = &made_placements_;
+    result.coarsened = &coarsened_placements_;
     result.checked = spec_.skip.names.empty() ? nullptr : &checked_;
     result.at_most = spec_.skip.at_most;
     return result;
@@ -422,9 +424,12 @@ class WindowView final : public View {
     layout.spec.padded = may_pad(window_dims_, layout.placements);
     if (layout.spec.padded) layout.spec.pad = pad_element(layout.spec.type, tensor.path);
     layout.spec.channels = channel_names(source(t), layout, sizes_, *dataset_);
-    for (const auto& each : channels_.back()) add_converter(t, each, layout.spec.type);
+    for (const auto& each : channels_.back())
+      if (tensor.coarsen.empty() || each.made) add_converter(t, each, layout.spec.type);
     for (VariablePlacement& placement : layout.placements)
       (placement.made ? made_placements_ : placements_).push_back(std::move(placement));
+    coarsened_placements_.insert(coarsened_placements_.end(), layout.coarsened.begin(),
+                                 layout.coarsened.end());
     sample_bytes_.push_back(layout.sample_bytes);
     tensors_.push_back(std::move(layout.spec));
   }

@@ -6,6 +6,7 @@
 
 #include "engine/base/json_text.h"
 #include "engine/base/utf8.h"
+#include "engine/view/batch_coordinates.h"
 
 namespace batchfs {
 
@@ -142,6 +143,33 @@ std::vector<View::Coordinate> channel_coordinates(const View& view,
   return result;
 }
 
+/// The coordinates of dimensions that have a name of their own here since tensors are coarsened in
+/// different ways.
+std::vector<View::Coordinate> coarse_coordinates(const View& view,
+                                                 const std::vector<std::vector<std::string>>& dims,
+                                                 const std::vector<View::Coordinate>& others) {
+  std::vector<View::Coordinate> result;
+  const auto& tensors = view.tensors();
+  if (std::all_of(tensors.begin(), tensors.end(),
+                  [](const TensorSpec& tensor) { return tensor.coarsen.empty(); }))
+    return result;
+  for (std::size_t t = 0; t < dims.size(); ++t)
+    for (std::size_t d = 1; d < dims[t].size(); ++d) {
+      const std::string& name = dims[t][d];
+      const auto is_it = [&](const View::Coordinate& c) { return c.name == name; };
+      if (name == tensors[t].dims[d] || static_cast<int>(d) == tensors[t].stack_axis ||
+          std::any_of(result.begin(), result.end(), is_it) ||
+          std::any_of(others.begin(), others.end(), is_it))
+        continue;
+      if (auto own = tensor_coordinate(view, tensors[t], tensors[t].dims[d])) {
+        own->name = name;
+        own->dims = {name};
+        result.push_back(std::move(*own));
+      }
+    }
+  return result;
+}
+
 }  // namespace
 
 std::string zarr_single_chunk(std::size_t dims) {
@@ -159,8 +187,9 @@ std::vector<std::pair<std::string, std::string>> zarr_batch_files(const View& vi
   const std::vector<Dims> shapes = view.shapes(batch);
   auto coordinates = view.batch_coordinates(epoch, batch);
   const std::vector<std::vector<std::string>> dims = dims_of(view, shapes, coordinates);
-  for (View::Coordinate& coordinate : channel_coordinates(view, dims, coordinates))
-    coordinates.push_back(std::move(coordinate));
+  for (const auto& more : {channel_coordinates, coarse_coordinates})
+    for (View::Coordinate& coordinate : more(view, dims, coordinates))
+      coordinates.push_back(std::move(coordinate));
   for (const View::Coordinate& coordinate : coordinates) {
     Json attributes = coordinate.attributes;
     const std::string dtype = stored_type(coordinate.values.type, attributes);

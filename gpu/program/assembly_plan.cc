@@ -42,6 +42,8 @@ Number number_of_type(const DataType& type) {
 AssemblyTables::AssemblyTables(const View& view) {
   if (!view.made().empty())
     throw Error(ErrorCode::not_supported, "the GPU does not make channels", "make");
+  if (!view.combinations().empty())
+    throw Error(ErrorCode::not_supported, "the GPU does not coarsen tensors", "coarsen");
   for (const Variable* variable : view.variables()) {
     const auto& fill = variable->array->metadata().fill_value;
     fills_.push_back(add(fill.data(), fill.size()));

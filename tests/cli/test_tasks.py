@@ -66,6 +66,14 @@ def test_statistics_of_tasks_are_those_of_one_process(store, whole, tasks, tmp_p
     assert call("statistics", store / "s.zarr", "--view", store / "view.json", "--merge", parts, "--json") == whole
 
 
+def test_quantiles_of_tasks_are_those_of_one_process(store, tmp_path):
+    whole = call("statistics", store / "s.zarr", "--view", store / "view.json", "--json", "--quantiles")
+    for i in range(5):
+        task(store, tmp_path / "parts", i, 5, "--quantiles", "--threads", 1 + i % 2)
+    assert call("statistics", "--merge", tmp_path / "parts", "--json") == whole
+    assert "median" in whole
+
+
 def test_the_merged_numbers_are_those_of_numpy(store, tmp_path):
     parts = tmp_path / "parts"
     for i in range(3):

@@ -195,14 +195,89 @@ def test_partial_windows(batchfs, tmp_path, store):
     assert "channels of variables, as 'sum', do not go with \"edge\"" in refused(batchfs, tmp_path, store, view)
 
 
-def test_statistics_and_the_other_commands_pass_them_over(batchfs, tmp_path, store):
+def test_check_passes_them_over(batchfs, tmp_path, store):
     view = {"window": {"time": 1}, "missing": {"nan": "skip"},
             "tensors": {"x": {"variables": ["t2m", *make("cos_zenith"), {"make": "sum", "of": ["t2m", "lsm"]}], "stack": "c"}}}
     file = tmp_path / "view.json"
     file.write_text(json.dumps(view))
-    numbers = json.loads(batchfs.bytes("statistics", store, "--view", file, "--json"))["variables"]
-    assert sorted(numbers) == ["lsm", "t2m"]
     batchfs.bytes("check", store, "--view", file)
+
+
+# ---- their statistics ----
+
+def numbers_of(batchfs, folder, store, view, *options):
+    (folder / "view.json").write_text(json.dumps(view))
+    return json.loads(batchfs.bytes("statistics", store, "--view", folder / "view.json", "--json", *options))["variables"]
+
+
+def same_numbers(entry, values):
+    values = np.asarray(values, "f8")
+    wanted = {"mean": values.mean(), "std": values.std(), "min": values.min(), "max": values.max(), "median": np.median(values),
+              "p25": np.quantile(values, 0.25), "p75": np.quantile(values, 0.75)}
+    for key, number in wanted.items():
+        np.testing.assert_allclose(entry[key], number, rtol=1e-9, atol=1e-9 * np.abs(values).max(), err_msg=key)
+    assert entry["count"] == values.size and entry["nan"] == 0
+
+
+def test_statistics_of_made_channels_are_numpys(batchfs, tmp_path, store):
+    ds = xr.open_zarr(store).load()
+    channels = [*make("toa_radiation", "cos_zenith", "day_progress", "cos_latitude"), {"make": "constant", "value": 2},
+                {"make": "wind_speed", "of": ["t2m", "lsm"]}, {"make": "ratio", "of": ["count", "t2m"]}]
+    view = {"window": {"time": {"size": 2, "stride": 1}}, "tensors": {"x": {"variables": ["t2m", *channels], "stack": "c"}}}
+    numbers = numbers_of(batchfs, tmp_path, store, view, "--quantiles")
+    assert list(numbers) == ["t2m", "lsm", "count", "toa_radiation", "cos_zenith", "day_progress", "cos_latitude", "wind_speed", "ratio"]
+    t2m, lsm, count = (ds[name].values.astype("f8") for name in ("t2m", "lsm", "count"))
+    for name in ("toa_radiation", "cos_zenith"):
+        same_numbers(numbers[name], formulas()[name])
+    same_numbers(numbers["day_progress"], formulas()["day_progress"][:, 0])
+    same_numbers(numbers["cos_latitude"], np.cos(np.deg2rad(LATITUDES)))
+    same_numbers(numbers["wind_speed"], np.hypot(t2m, lsm))
+    same_numbers(numbers["ratio"], count / t2m)
+    steps = np.diff(np.hypot(t2m, lsm), axis=0)
+    np.testing.assert_allclose(numbers["wind_speed"]["tendency"]["std"], steps.std(), rtol=1e-10)
+
+
+def test_statistics_of_made_channels_do_not_depend_on_threads_and_tasks(batchfs, tmp_path, store):
+    view = {"window": {"time": 1}, "tensors": {"x": {"variables": [
+        {"make": "insolation"}, {"make": "product", "of": ["t2m", "lsm"]}, {"make": "sum", "of": ["t", "lsm"]}], "stack": "c", "broadcast": True}}}
+    one = numbers_of(batchfs, tmp_path, store, view, "--quantiles", "--threads", 1)
+    assert "dims" not in one["sum"] and one["t"]["dims"] == ["level"]
+    assert numbers_of(batchfs, tmp_path, store, view, "--quantiles", "--threads", 3) == one
+    for i in range(3):
+        batchfs.bytes("statistics", store, "--view", tmp_path / "view.json", "--quantiles", "--out", tmp_path / "parts", "--task", i, "--tasks", 3)
+    assert json.loads(batchfs.bytes("statistics", "--merge", tmp_path / "parts", "--json"))["variables"] == one
+    assert numbers_of(batchfs, tmp_path, store, view, "--per", "level")["sum"]["dims"] == ["level"]
+
+
+def test_statistics_of_made_channels_are_those_of_the_samples(batchfs, tmp_path, store):
+    """Of positions that samples reach, and of one part of a split."""
+    made = [{"make": "toa_radiation"}, {"make": "product", "of": ["t2m", "t2m"]}]
+    view = {"window": {"time": 1}, "select": {"latitude": {"from": 60, "to": 0}}, "samples": {"where": {"time": {"hour": [6, 18]}}},
+            "tensors": {"x": {"variables": ["t2m", *made], "stack": "c"}}}
+    hours = (TIMES - TIMES.astype("datetime64[D]")) / np.timedelta64(1, "h")
+    at = np.isin(hours, [6, 18])
+    rows = (LATITUDES <= 60) & (LATITUDES >= 0)
+    squares = xr.open_zarr(store).t2m.values.astype("f8") ** 2
+    numbers = numbers_of(batchfs, tmp_path, store, view, "--quantiles")
+    same_numbers(numbers["toa_radiation"], formulas()["toa_radiation"][at][:, rows])
+    same_numbers(numbers["product"], squares[at][:, rows])
+    del view["samples"], view["select"]
+    view["split"] = {"parts": {"train": "rest", "val": [{"time": {"from": "#8"}}]}}
+    numbers = numbers_of(batchfs, tmp_path, store, view, "--part", "val", "--quantiles")
+    same_numbers(numbers["toa_radiation"], formulas()["toa_radiation"][8:])
+    same_numbers(numbers["product"], squares[8:])
+
+
+def test_normalize_reads_the_statistics_of_made_channels(batchfs, tmp_path, store):
+    view = {"window": {"time": 1}, "batch": T, "tensors": {"x": {"variables": [
+        {"make": "toa_radiation"}, {"make": "wind_speed", "of": ["t2m", "lsm"]}], "stack": "c"}}}
+    numbers = numbers_of(batchfs, tmp_path, store, view, "--quantiles", "-o", tmp_path / "s.json")
+    for method, keys in (("zscore", ("mean", "std")), ("robust", ("median", "p75", "p25"))):
+        ours = batch(batchfs, tmp_path, store, view | {"normalize": {"method": method, "statistics": "s.json"}})[:, 1, 0]
+        entry = [numbers["wind_speed"][key] for key in keys]
+        ds = xr.open_zarr(store).load()
+        speed = np.hypot(ds.t2m.values.astype("f8"), ds.lsm.values.astype("f8"))
+        near(ours, (speed - entry[0]) / (entry[1] - entry[2] if len(entry) > 2 else entry[1]))
 
 
 def test_dtypes(batchfs, tmp_path, store):

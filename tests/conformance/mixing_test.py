@@ -382,12 +382,58 @@ def test_what_cannot_be_mixed_is_refused(batchfs, stores, tmp_path, what):
     assert message in Mixture(batchfs, stores, document, tmp_path).refusal()
 
 
+def test_statistics_are_those_of_each_view(batchfs, stores, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(view_of(select={"time": {"from": "#10", "to": "#50"}})))
+    mixture = Mixture(batchfs, stores, {"mix": {"a": "a.json", "b": {"view": view_of(), "store": "b"}}}, tmp_path)
+    numbers = json.loads(batchfs.bytes("statistics", *mixture.words, "--quantiles", "--json", "-o", tmp_path / "s.json"))["mix"]
+    assert list(numbers) == ["a", "b"]
+    assert [numbers[name]["store"].rsplit("/", 1)[1] for name in "ab"] == ["a.zarr", "b.zarr"]
+    selected = {"a": stores[1]["a"].isel(time=slice(10, 50)), "b": stores[1]["b"]}
+    for name, ds in selected.items():
+        for variable, entry in numbers[name]["variables"].items():
+            values = ds[variable].values.astype("f8")
+            np.testing.assert_allclose([entry["mean"], entry["std"], entry["median"]],
+                                       [values.mean(), values.std(), np.median(values)], rtol=1e-12, atol=1e-15)
+    alone = json.loads(batchfs.bytes("statistics", mixture.folder / "a.zarr", "--view", tmp_path / "a.json", "--quantiles", "--json"))
+    assert alone | {"snapshot": ""} == numbers["a"] | {"snapshot": ""}  # here that of all stores
+    # Each view finds its own numbers in the file of all.
+    for method in ("zscore", "robust"):
+        normalize = {"method": method, "statistics": "s.json"}
+        document = {"mix": {"a": view_of(normalize=normalize), "b": {"view": view_of(normalize=normalize), "store": "b"}}, "batch": 130}
+        document["mix"]["a"] = {"view": document["mix"]["a"]}
+        mixed = Mixture(batchfs, stores, document, tmp_path)
+        info, x = mixed.json(0), mixed.tensors(0)["x"]
+        for row, (name, sample) in enumerate(zip(info["components"], info["component_samples"])):
+            name = name if isinstance(name, str) else "ab"[name]
+            for channel, variable in enumerate("tu"):
+                entry = numbers[name]["variables"][variable]
+                by = (entry["mean"], entry["std"]) if method == "zscore" else (entry["median"], entry["p75"] - entry["p25"])
+                expected = (stores[1][name][variable].values[sample].astype("f8") - by[0]) / by[1]
+                np.testing.assert_allclose(x[row, channel, 0], expected, rtol=1e-6, atol=1e-7)
+    document["mix"]["c"] = {"view": view_of(normalize=normalize), "store": "c"}
+    assert "no statistics of 'c' of the mixture" in Mixture(batchfs, stores, document, tmp_path).refusal()
+    (tmp_path / "a.json").write_text(json.dumps(view_of(normalize=normalize)))
+    assert "the file is of a mixture" in batchfs.refusal("plan", mixture.folder / "a.zarr", "--view", tmp_path / "a.json")
+
+
+def test_check_reads_each_view(batchfs, stores, tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir()
+    data = {name: write(folder / f"{name}.zarr", 1, 20, "2000-01-01") for name in "abc"}
+    mixture = Mixture(batchfs, (folder, data), {"mix": {"a": {"view": view_of()}, "b": {"view": view_of(), "store": "b"}}}, tmp_path)
+    words = mixture.words[:5]
+    found = json.loads(batchfs.bytes("check", *words, "--json"))["mix"]
+    assert {name: (part["chunks"], part["problems"]) for name, part in found.items()} == {"a": (8, 0), "b": (8, 0)}
+    chunk = next(path for path in (folder / "b.zarr" / "t").rglob("*") if path.is_file() and path.name == "0" and path.parent.name == "1")
+    chunk.write_bytes(chunk.read_bytes()[:-3])
+    assert "1 problem was found" in batchfs.refusal("check", *words)
+
+
 @pytest.mark.parametrize("command", ["statistics", "check"])
-def test_commands_about_stored_values_name_the_views(batchfs, stores, tmp_path, command):
-    (tmp_path / "a.json").write_text(json.dumps(view_of()))
-    mixture = Mixture(batchfs, stores, {"mix": {"a": "a.json"}}, tmp_path)
-    words = mixture.words[:3] if command == "check" else mixture.words
-    assert "a mixture has no values of its own; name one of its views: a.json" in batchfs.refusal(command, *words)
+def test_mixtures_are_not_shared_among_tasks(batchfs, stores, tmp_path, command):
+    mixture = Mixture(batchfs, stores, {"mix": {"a": {"view": view_of()}}}, tmp_path)
+    share = ["--out", tmp_path / "parts", "--task", 0, "--tasks", 2]
+    assert "a mixture is read by one process" in batchfs.refusal(command, *mixture.words[:3], *share)
 
 
 def test_labels_that_differ_are_warned_of(batchfs, stores, tmp_path):

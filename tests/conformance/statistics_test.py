@@ -211,3 +211,56 @@ def test_a_damaged_chunk_is_named(batchfs, tmp_path):
     file = tmp_path / "view.json"
     file.write_text(json.dumps({"window": {"time": 1}}))
     assert "v/2.0" in batchfs.refusal("statistics", tmp_path / "s.zarr", "--view", file)
+
+
+def test_quantiles_are_numpys_within_their_error(batchfs, store, tmp_path):
+    path, ds = store
+    view = {"variables": ["msl", "t", "q", "count", "empty", "mask"], "window": {"time": 3}}
+    found = statistics(batchfs, tmp_path, path, view, "--quantiles")["variables"]
+    for name, entry in found.items():
+        values = ds[name].values.astype("f8")
+        axes = tuple(i for i, d in enumerate(ds[name].dims) if d != "level")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted = {key: np.nanquantile(values, q, axes) for key, q in (("p25", 0.25), ("median", 0.5), ("p75", 0.75))}
+        for key, expected in wanted.items():
+            if name == "empty":
+                assert entry[key] is None
+            else:  # all have fewer distinct values than there are buckets
+                np.testing.assert_allclose(np.array(entry[key], "f8"), expected, rtol=1e-15, atol=0, err_msg=f"{name} {key}")
+                assert np.all(np.array(entry["quantile_error"]) == 0)
+    without = statistics(batchfs, tmp_path, path, view)["variables"]
+    assert "median" not in without["t"]
+    for name in found:
+        assert {key: value for key, value in found[name].items() if key in without[name]} == without[name]
+
+
+def test_quantiles_of_more_values_than_buckets(batchfs, tmp_path):
+    rng = np.random.default_rng(3)
+    values = {"t": rng.normal(280, 20, (40, 100, 100)), "p": rng.normal(101325, 500, (40, 100, 100)).astype("f4"),
+              "rain": np.exp(rng.normal(-12, 4, (40, 100, 100)))}
+    xr.Dataset({name: (("time", "y", "x"), array) for name, array in values.items()}).to_zarr(
+        tmp_path / "s.zarr", encoding={name: {"chunks": (7, 40, 100)} for name in values})
+    view = {"window": {"time": 1}}
+    found = statistics(batchfs, tmp_path, tmp_path / "s.zarr", view, "--quantiles", "--threads", "2")
+    assert found == statistics(batchfs, tmp_path, tmp_path / "s.zarr", view, "--quantiles", "--threads", "1")
+    for name, array in values.items():
+        entry = found["variables"][name]
+        spread = np.quantile(array.astype("f8"), 0.75) - np.quantile(array.astype("f8"), 0.25)
+        for key, q in (("p25", 0.25), ("median", 0.5), ("p75", 0.75)):
+            assert abs(entry[key] - np.quantile(array.astype("f8"), q)) <= entry["quantile_error"] <= 0.01 * spread
+
+
+def test_robust_reads_the_quantiles(batchfs, store, tmp_path):
+    path, ds = store
+    view = {"variables": ["t"], "window": {"time": 1}, "batch": T}
+    (tmp_path / "s.json").write_text(json.dumps(statistics(batchfs, tmp_path, path, view, "--quantiles")))
+    view |= {"normalize": {"method": "robust", "statistics": "s.json"}, "dtype": "float64"}
+    (tmp_path / "view.json").write_text(json.dumps(view))
+    ours = batchfs.npy("batch", path, "--view", tmp_path / "view.json")[:, 0]
+    values = ds.t.values.astype("f8")
+    low, middle, high = (np.nanquantile(values, q, (0, 2, 3), keepdims=True) for q in (0.25, 0.5, 0.75))
+    np.testing.assert_allclose(ours, (values - middle) / (high - low), rtol=1e-12, atol=1e-14)
+    (tmp_path / "s.json").write_text(json.dumps(statistics(batchfs, tmp_path, path, view)))
+    (tmp_path / "view.json").write_text(json.dumps(view))
+    assert "batchfs statistics --quantiles computes it" in batchfs.refusal("plan", path, "--view", tmp_path / "view.json")

@@ -102,6 +102,10 @@ def views():
          {"window": {"time": 4}, "variables": ["b:orography", "q"], "batch": 3}),
     ]:
         put("view", json.dumps({"sources": sources} | view).encode() + b"\0")
+    coarse = {"window": {"time": {"size": 4, "stride": 1}}, "batch": 2, "tensors": {
+        "x": {"variables": ["q", {"make": "ratio", "of": ["t", "q"]}], "stack": "c", "offsets": {"time": [0, 2]},
+              "coarsen": {"latitude": 1, "time": {"size": 2, "how": "max"}}}}}
+    put("view", json.dumps(coarse).encode() + b"\0")
 
 
 def values():

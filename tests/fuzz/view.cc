@@ -90,7 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                        : static_cast<std::int64_t>(view->tensors()[part.tensor].type.itemsize);
         std::int64_t low = part.offset, high = part.offset + item, bytes = item;
         if (is_operand)
-          bytes = view->combinations().at(part.tensor - tensors).sample_bytes() *
+          bytes = view->combinations().at(part.tensor - tensors)->sample_bytes() *
                   static_cast<std::int64_t>(plan.samples.size());
         else
           for (const std::int64_t n : plan.shapes[part.tensor]) bytes *= n;

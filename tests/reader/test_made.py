@@ -85,3 +85,53 @@ def test_the_files_of_a_mount_hold_the_same(store, view_file, written, tmp_path)
                                                   "ratio_700", "ratio_850"]
         assert info["tensors"][1]["channels"] == ["cos_zenith", "sin_local_time"]
         assert json.loads((directory / ".batchfs/status.json").read_text())["errors"] == 0
+
+
+# ---- coarsened tensors ----
+
+COARSE = {"latitude": 2, "longitude": 4}
+PAIRS = {"name": "two", "window": {"time": {"size": 2, "stride": 1}}, "batch": 3, "formats": ["npy", "zarr"],
+         "order": {"shuffle": "global", "seed": 1},
+         "tensors": {"low": {"variables": ["t"], "coarsen": COARSE}, "high": {"variables": ["t"]},
+                     "sums": {"variables": ["t"], "coarsen": {"time": {"size": 2, "how": "sum"}, **COARSE}}}}
+
+
+def test_coarsened_batches_and_their_labels(store, tmp_path):
+    """By a server and a mount, and as files: xarray.coarsen of the store's values and coordinates."""
+    import xarray as xr
+
+    data = xr.open_zarr(store).t.load().astype("f8")
+    means = data.coarsen(COARSE, boundary="exact").mean()
+    server = Server(store, tmp_path, {"two": PAIRS})
+    try:
+        batch = next(iter(batchfs.open(server.socket, "two")))
+        opened = batch.xarray()
+        assert opened.low.dims == ("sample", "low_time", "level", "latitude", "longitude")
+        assert opened.high.dims == ("sample", "high_time", "level", "high_latitude", "high_longitude")
+        for dim in COARSE:
+            np.testing.assert_allclose(opened[dim].values, means[dim].values, rtol=1e-6)
+            assert opened[dim].dtype == means[dim].dtype
+            np.testing.assert_array_equal(opened[f"high_{dim}"].values, data[dim].values)
+            np.testing.assert_array_equal(batch["low"].coords[dim], opened[dim].values)
+        for row, start in enumerate(batch.labels["time"]):
+            at = int(np.flatnonzero(data.time.values == start)[0])
+            np.testing.assert_allclose(opened.low[row], means[at:at + 2], rtol=1e-6)
+            np.testing.assert_array_equal(opened.high[row], data[at:at + 2].astype("f4"))
+        opened.load()
+    finally:
+        server.stop()
+    (tmp_path / "pairs.json").write_text(json.dumps(PAIRS))
+    with mounted(store, tmp_path / "m", tmp_path / "pairs.json") as directory:
+        theirs = xr.open_zarr(directory / "views/two/epoch-0000/batch-000000.zarr").load()
+        xr.testing.assert_identical(opened.drop_attrs(), theirs.drop_attrs())
+        assert set(opened.coords) == set(theirs.coords)
+
+
+def test_predictions_of_coarsened_tensors_are_refused(store, tmp_path):
+    server = Server(store, tmp_path, {"two": PAIRS})
+    try:
+        data = batchfs.open(server.socket, "two")
+        with pytest.raises(batchfs.NotSupported, match="coarsens it"):
+            batchfs.create(tmp_path / "out.zarr", like=data, store=store, tensor="low")
+    finally:
+        server.stop()

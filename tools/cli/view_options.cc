@@ -101,32 +101,29 @@ std::shared_ptr<const View> parse(const ViewSource& source, ViewOptions options)
                      options);
 }
 
+/// Throws where the view number `i` of a mixture has a split and the mixture names no part of it.
+void check_part(const ViewSource& source, std::size_t i) {
+  const MixComponent& component = source.mix->components[i];
+  const ViewText& text = source.mixed[i].text;
+  if (!component.part && !split_names(text.json, text.where).empty())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: the view has a \"split\": write \"part\": \"{}\"", component.path,
+                            split_names(text.json, text.where).front()),
+                source.text.where);
+}
+
 std::shared_ptr<const View> parse_mixture(const ViewSource& source, const ViewOptions& options) {
   const MixSpec& mix = *source.mix;
-  if (options.as_decoded) {
-    std::vector<std::string> files;
-    for (const MixComponent& component : mix.components)
-      files.push_back(component.file.empty() ? component.name : component.file);
-    throw Error(ErrorCode::not_supported,
-                "a mixture has no values of its own; name one of its views: " + join(files, ", "),
-                source.text.where);
-  }
   if (options.part)
     throw Error(ErrorCode::invalid_argument,
                 "--part: a mixture is not split; write the \"part\" of each view in \"mix\"",
                 source.text.where);
   std::vector<std::shared_ptr<const View>> views;
   for (std::size_t i = 0; i < mix.components.size(); ++i) {
-    const MixComponent& component = mix.components[i];
-    const ViewText& text = source.mixed[i].text;
-    if (!component.part && !split_names(text.json, text.where).empty())
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: the view has a \"split\": write \"part\": \"{}\"",
-                              component.path, split_names(text.json, text.where).front()),
-                  source.text.where);
-    views.push_back(
-        parse(source.mixed[i],
-              {.part = component.part, .mixed = MixedIn{mix.view.batch_size, mix.view.formats}}));
+    check_part(source, i);
+    views.push_back(parse(source.mixed[i], {.part = mix.components[i].part,
+                                            .mixed = MixedIn{mix.view.batch_size, mix.view.formats,
+                                                             mix.components[i].name}}));
   }
   try {
     return make_mixed_view(mix, std::move(views));
@@ -161,6 +158,28 @@ std::vector<std::shared_ptr<const View>> load_parts(GroupDatasets& datasets,
                                                     const CheckFile& check_file,
                                                     const std::optional<StandardInput>& input) {
   return parse_parts(read_view(datasets, file, check_file, input));
+}
+
+DecodedViews open_decoded(const StoreOptions& store, const std::string& file,
+                          const std::optional<std::string>& part) {
+  DecodedViews result;
+  result.opened = open_zarr(store);
+  GroupDatasets datasets(result.opened);
+  const ViewSource source = read_view(datasets, file);
+  if (!source.mix) {
+    auto view = parse(source, {.as_decoded = true, .part = part, .first_part = true});
+    result.views.push_back({view->name(), std::move(view)});
+    return result;
+  }
+  result.is_mixture = true;
+  if (part) parse_mixture(source, {.part = part});  // throws
+  for (std::size_t i = 0; i < source.mixed.size(); ++i) {
+    check_part(source, i);
+    const MixComponent& component = source.mix->components[i];
+    result.views.push_back(
+        {component.name, parse(source.mixed[i], {.as_decoded = true, .part = component.part})});
+  }
+  return result;
 }
 
 OpenedView open_view(const StoreOptions& store, const std::string& file,

@@ -44,6 +44,20 @@ struct OpenedViews {
 OpenedViews open_parts(const StoreOptions& store, const std::string& file,
                        const std::optional<std::string>& part = {});
 
+/// The views of a file as they are decoded, for scans: the one view, or those that a mixture mixes.
+struct DecodedViews {
+  OpenedStore opened;
+  bool is_mixture = false;
+  struct Named {
+    std::string name;  // of the view of a mixture, in it; else the view's
+    std::shared_ptr<const View> view;
+  };
+  std::vector<Named> views;
+};
+/// `part`: of the split of a view that is no mixture.
+DecodedViews open_decoded(const StoreOptions& store, const std::string& file,
+                          const std::optional<std::string>& part = {});
+
 /// The same of the one view that `options` asks for.
 OpenedView open_view(const StoreOptions& store, const std::string& file,
                      const ViewOptions& options = {});

@@ -7,6 +7,7 @@
 
 #include "engine/base/json_text.h"
 #include "engine/base/log.h"
+#include "engine/base/printable.h"
 #include "engine/base/strings.h"
 #include "engine/pipeline/engine.h"
 #include "engine/scan/statistics.h"
@@ -27,14 +28,19 @@ struct StatisticsCommandOptions {
   std::optional<std::string> part;
   std::string view, file, tendency;
   std::vector<std::string> per;
+  bool quantiles = false;
   TaskRunOptions run;
 };
 
 /// What the result says of its origin.
-Json origin(const OpenedView& opened) {
-  return {{"store", opened.opened.store->url()},
-          {"snapshot", opened.opened.snapshot_id()},
-          {"view", opened.view->name()}};
+Json origin(const DecodedViews& opened, const View& view) {
+  const Store& store = opened.is_mixture && !view.variables().empty()
+                           ? view.variables().front()->array->store()
+                           : *opened.opened.store;
+  const bool is_first = &store == opened.opened.store.get();
+  return {{"store", store.url()},
+          {"snapshot", is_first ? opened.opened.snapshot_id() : std::string()},
+          {"view", view.name()}};
 }
 
 Json document(Json origin, const std::vector<VariableStatistics>& statistics,
@@ -88,12 +94,10 @@ std::string table_text(const std::vector<VariableStatistics>& statistics, const 
   return table.text(0);
 }
 
-/// The view of the command line, and the pass over it.
+/// A view of the command line, and the pass over it.
 struct ViewScan {
-  explicit ViewScan(const StatisticsCommandOptions& options)
-      : opened(open_view(options.store, options.view,
-                         {.as_decoded = true, .part = options.part, .first_part = true})),
-        scan(*opened.dataset, *opened.view, asked(options)) {
+  ViewScan(const DecodedViews& of, const View& one, const StatisticsCommandOptions& options)
+      : opened(of), view(one), scan(*view.dataset(), view, asked(options)) {
     if (scan.form().variables.empty())
       throw Error(ErrorCode::invalid_argument, "no variable of the view holds numbers",
                   options.view);
@@ -105,6 +109,7 @@ struct ViewScan {
     if (!options.per.empty()) asked.per = none ? std::vector<std::string>{} : options.per;
     if (!options.tendency.empty())
       asked.tendency = options.tendency == "none" ? "" : options.tendency;
+    asked.quantiles = options.quantiles;
     return asked;
   }
 
@@ -114,7 +119,7 @@ struct ViewScan {
             {"version", 1},
             {"store", place_digest(*opened.opened.store)},
             {"snapshot", opened.opened.snapshot_id()},
-            {"view", text_digest(opened.view->resolved().dump())},
+            {"view", text_digest(view.resolved().dump())},
             {"numbers", text_digest(json_text(scan.form().json(), -1))}};
   }
 
@@ -131,9 +136,19 @@ struct ViewScan {
                      [&](std::int64_t done, std::int64_t all) { progress.show(done, all); });
   }
 
-  const OpenedView opened;
+  const DecodedViews& opened;
+  const View& view;
   StatisticsScan scan;
 };
+
+/// The views of the command line. Those of a mixture are not put together of tasks.
+DecodedViews open(const StatisticsCommandOptions& options) {
+  DecodedViews opened = open_decoded(options.store, options.view, options.part);
+  if (opened.is_mixture && options.run.merges())
+    throw Error(ErrorCode::not_supported, "a mixture is read by one process, not by tasks",
+                options.view);
+  return opened;
+}
 
 void write_statistics(const StatisticsCommandOptions& options, const Json& origin,
                       const StatisticsMerge& merge, Output& output) {
@@ -144,14 +159,42 @@ void write_statistics(const StatisticsCommandOptions& options, const Json& origi
   output.write(options.run.task.json ? json : table_text(found, coordinates));
 }
 
+/// Those of each view of a mixture, under its name.
+void mixture_statistics(const StatisticsCommandOptions& options, const DecodedViews& opened,
+                        Output& output) {
+  if (options.run.is_task())
+    throw Error(ErrorCode::not_supported,
+                "a mixture is read by one process; share each of its views among tasks, and write "
+                "the file of each into its view",
+                options.view);
+  Json all = Json::object();
+  std::string text;
+  for (const auto& [name, view] : opened.views) {
+    ViewScan scan(opened, *view, options);
+    StatisticsMerge merge(scan.scan.form());
+    merge.add(scan.read(options));
+    const std::vector<VariableStatistics> found = merge.result();
+    text += fmt::format("{}{}\n{}", text.empty() ? "" : "\n", printable(name),
+                        table_text(found, merge.form().coordinates));
+    all[name] = document(origin(opened, *view), found, merge.form().coordinates);
+  }
+  const std::string json = json_text(Json{{"mix", std::move(all)}}) + "\n";
+  if (!options.file.empty()) write_whole_file(options.file, json);
+  output.write(options.run.task.json ? json : text);
+}
+
 /// A task's result: a line of JSON, then the sums.
 std::string part_text(const ViewScan& view, const StatisticsSums& sums) {
-  return json_text(origin(view.opened), -1) + "\n" + statistics_part(view.scan.form(), sums);
+  return json_text(origin(view.opened, view.view), -1) + "\n" +
+         statistics_part(view.scan.form(), sums);
 }
 
 void merge_statistics(const StatisticsCommandOptions& options, Output& output) {
   std::optional<Json> identity;
-  if (!options.store.store.empty()) identity = ViewScan(options).identity();
+  if (!options.store.store.empty()) {
+    const DecodedViews opened = open(options);
+    identity = ViewScan(opened, *opened.views.front().view, options).identity();
+  }
   const std::string& where = options.run.merge;
   Json origin;
   std::optional<StatisticsMerge> merge;
@@ -176,13 +219,15 @@ void statistics(const StatisticsCommandOptions& options, Output& output) {
   if (options.run.is_task() && !options.file.empty())
     throw UsageError{"a task writes its part into --out; -o goes with --merge"};
   if (options.run.merges()) return merge_statistics(options, output);
-  ViewScan view(options);
+  const DecodedViews opened = open(options);
+  if (opened.is_mixture) return mixture_statistics(options, opened, output);
+  ViewScan view(opened, *opened.views.front().view, options);
   if (options.run.is_task())
     return do_task(options.run, view.identity(), options.store.store, options.store.config, output,
                    [&] { return part_text(view, view.read(options)); });
   StatisticsMerge merge(view.scan.form());
   merge.add(view.read(options));
-  write_statistics(options, origin(view.opened), merge, output);
+  write_statistics(options, origin(opened, view.view), merge, output);
 }
 
 }  // namespace
@@ -208,6 +253,8 @@ CommandAction setup_statistics(CLI::App& app) {
                  "the dimension of the differences between neighbours; \"none\" for no tendencies "
                  "(default: time)")
       ->type_name("DIM");
+  app.add_flag("--quantiles", options->quantiles,
+               "medians and quartiles too, which \"normalize\" with \"robust\" needs");
   add_task_run_options(app, options->run);
   require_unless_merged(app, {"STORE", "--view"});
   return [options](Output& output) { statistics(*options, output); };

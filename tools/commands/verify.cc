@@ -101,40 +101,47 @@ std::string report_text(const VerifyReport& report, const VerifyCommandOptions& 
   return text;
 }
 
+/// The cache would answer in place of the store, and be filled with all of it.
+StoreOptions direct(const VerifyCommandOptions& options) {
+  StoreOptions store = options.store;
+  store.config.cache_dir.clear();
+  return store;
+}
+
 /// What the command line names, opened.
 struct VerifyScan {
-  explicit VerifyScan(const VerifyCommandOptions& options) {
-    // The cache would answer in place of the store, and be filled with all of it.
-    StoreOptions direct = options.store;
-    direct.config.cache_dir.clear();
+  /// `opened` and its view, where the command line names one.
+  explicit VerifyScan(const VerifyCommandOptions& options, const DecodedViews* opened = nullptr,
+                      const View* view = nullptr) {
     Json of = {{"command", "check"}, {"version", 1}};
-    if (options.view.empty()) {
-      const OpenedStore opened = open_zarr(direct);
-      store = opened.store;
-      of["snapshot"] = opened.snapshot_id();
-      of["group"] = opened.group;
-      for (const auto& [key, why] : opened.hierarchy->problems)
-        if (is_in_group(key, opened.group)) problems.push_back({key, why});
-      for (const auto& [path, array] : opened.hierarchy->arrays)
-        if (is_in_group(path, opened.group))
+    if (view == nullptr) {
+      const OpenedStore whole = open_zarr(direct(options));
+      store = whole.store;
+      of["snapshot"] = whole.snapshot_id();
+      of["group"] = whole.group;
+      for (const auto& [key, why] : whole.hierarchy->problems)
+        if (is_in_group(key, whole.group)) problems.push_back({key, why});
+      for (const auto& [path, array] : whole.hierarchy->arrays)
+        if (is_in_group(path, whole.group))
           targets.push_back(
-              {std::shared_ptr<const ArrayMetadata>(opened.hierarchy, &array), std::nullopt});
+              {std::shared_ptr<const ArrayMetadata>(whole.hierarchy, &array), std::nullopt});
     } else {
-      // All parts of a split have one selection.
-      const OpenedView opened =
-          open_view(direct, options.view, {.as_decoded = true, .first_part = true});
-      store = opened.opened.store;
-      of["snapshot"] = opened.opened.snapshot_id();
-      of["view"] = text_digest(opened.view->resolved().dump());
-      for (const Variable* variable : opened.view->variables())
+      store = opened->opened.store;
+      // Each view of a mixture is of one store.
+      if (opened->is_mixture && !view->variables().empty())
+        for (const auto& other : opened->opened.stores())
+          if (other.get() == &view->variables().front()->array->store()) store = other;
+      of["snapshot"] = opened->opened.snapshot_id();
+      of["view"] = text_digest(view->resolved().dump());
+      for (const Variable* variable : view->variables())
         if (&variable->array->store() != store.get())
           throw Error(ErrorCode::not_supported,
                       fmt::format("'{}' is of another store than the first, and one store is "
                                   "checked at a time: batchfs check {}",
                                   variable->name, printable(variable->array->store().url())),
                       options.view);
-      for (std::uint32_t v = 0; v < opened.view->variables().size(); ++v)
-        targets.push_back(selected_chunks(*opened.view, v));
+      for (std::uint32_t v = 0; v < view->variables().size(); ++v)
+        targets.push_back(selected_chunks(*view, v));
     }
     of["store"] = place_digest(*store);
     identity = std::move(of);
@@ -158,11 +165,8 @@ struct VerifyScan {
   Json origin;                       // the store's URL and the view
 };
 
-/// Prints it; throws when it is not in order.
-void write_report(const VerifyReport& report, const Json& origin,
-                  const VerifyCommandOptions& options, Output& output) {
-  output.write(options.run.task.json ? json_text(document(report, origin, options)) + "\n"
-                                     : report_text(report, options));
+/// Throws where the printed report is not in order.
+void end_report(const VerifyReport& report, const Json& origin, Output& output) {
   if (report.problems == 0 && !report.interrupted) return;
   output.finish();
   const std::string found = report.problems == 1
@@ -177,9 +181,66 @@ void write_report(const VerifyReport& report, const Json& origin,
   throw Error(ErrorCode::corrupt, found + ", see the list", url);
 }
 
+/// Prints it; throws when it is not in order.
+void write_report(const VerifyReport& report, const Json& origin,
+                  const VerifyCommandOptions& options, Output& output) {
+  output.write(options.run.task.json ? json_text(document(report, origin, options)) + "\n"
+                                     : report_text(report, options));
+  end_report(report, origin, output);
+}
+
+/// The views of a mixture, one after the other.
+void check_mixture(const VerifyCommandOptions& options, const DecodedViews& opened,
+                   VerifyOptions& asked, Interruption& interruption, Output& output) {
+  if (options.run.is_task())
+    throw Error(ErrorCode::not_supported,
+                "a mixture is read by one process; share each of its views among tasks",
+                options.view);
+  interruption.guard();
+  Json all = Json::object();
+  std::string text;
+  std::vector<VerifyReport> reports;
+  Json origin;  // of the first view with problems
+  bool broken = false;
+  for (const auto& [name, view] : opened.views) {
+    if (interruption.requested()) break;
+    const VerifyScan scan(options, &opened, view.get());
+    VerifyCollector collector(kMaxListed);
+    Progress progress("checking " + name);
+    asked.progress = [&](std::int64_t done, std::int64_t count) { progress.show(done, count); };
+    scan.read(asked, collector);
+    reports.push_back(collector.report());
+    all[name] = document(reports.back(), scan.origin, options);
+    text += fmt::format("{}{}\n{}", text.empty() ? "" : "\n", printable(name),
+                        report_text(reports.back(), options));
+    if (!broken) origin = scan.origin;
+    broken = broken || reports.back().problems > 0;
+  }
+  output.write(options.run.task.json ? json_text(Json{{"mix", std::move(all)}}) + "\n" : text);
+  end_report(merge_reports(reports, kMaxListed), origin, output);
+}
+
+/// The view of the command line.
+std::optional<DecodedViews> open(const VerifyCommandOptions& options) {
+  if (options.view.empty()) return std::nullopt;
+  // All parts of a split have one selection.
+  DecodedViews opened = open_decoded(direct(options), options.view);
+  if (opened.is_mixture && options.run.merges())
+    throw Error(ErrorCode::not_supported, "a mixture is read by one process, not by tasks",
+                options.view);
+  return opened;
+}
+
+const View* first_of(const std::optional<DecodedViews>& opened) {
+  return opened ? opened->views.front().view.get() : nullptr;
+}
+
 void merge_checks(const VerifyCommandOptions& options, Output& output) {
   std::optional<Json> identity;
-  if (!options.store.store.empty()) identity = VerifyScan(options).identity;
+  if (!options.store.store.empty()) {
+    const std::optional<DecodedViews> opened = open(options);
+    identity = VerifyScan(options, opened ? &*opened : nullptr, first_of(opened)).identity;
+  }
   const std::string& where = options.run.merge;
   Json origin;
   std::vector<VerifyReport> reports;
@@ -207,7 +268,13 @@ void check(const VerifyCommandOptions& options, Output& output) {
   asked.task = options.run.task.task;
   asked.tasks = options.run.task.tasks;
   asked.cancelled = [&] { return interruption.requested(); };
-  const VerifyScan scan(options);
+  const std::optional<DecodedViews> opened = open(options);
+  if (opened && opened->is_mixture) {
+    if (has_cache)
+      throw UsageError{"--cache-dir goes without a mixture: check the cache by itself"};
+    return check_mixture(options, *opened, asked, interruption, output);
+  }
+  const VerifyScan scan(options, opened ? &*opened : nullptr, first_of(opened));
   const auto read = [&] {
     interruption.guard();  // opening may hang: until here a signal ends the process
     Progress progress("checking");

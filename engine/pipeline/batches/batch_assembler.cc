@@ -47,8 +47,8 @@ struct Unfinished {
   void combine(const View& view) {
     std::uint64_t bytes = 0;
     for (const CombinedPart& part : combined)
-      view.combinations()[part.combination].write(operands[part.combination].data() + part.operands,
-                                                  start_of(part.tensor) + part.offset);
+      view.combinations()[part.combination]->write(
+          operands[part.combination].data() + part.operands, start_of(part.tensor) + part.offset);
     for (const Buffer& buffer : operands) bytes += buffer.size();
     operands.clear();
     batch->reservation.split(bytes).release();
@@ -60,9 +60,9 @@ std::vector<std::uint64_t> operand_bytes(const View& view, std::int64_t global_b
   std::vector<std::uint64_t> bytes;
   if (view.combinations().empty()) return bytes;
   const std::vector<Dims> shapes = view.shapes(global_batch);
-  for (const Combination& combination : view.combinations())
-    bytes.push_back(static_cast<std::uint64_t>(combination.sample_bytes()) *
-                    static_cast<std::uint64_t>(shapes[combination.tensor()][0]));
+  for (const auto& combination : view.combinations())
+    bytes.push_back(static_cast<std::uint64_t>(combination->sample_bytes()) *
+                    static_cast<std::uint64_t>(shapes[combination->tensor()][0]));
   return bytes;
 }
 

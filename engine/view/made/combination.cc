@@ -43,12 +43,12 @@ void combine(Made made, std::int64_t count, double* values, const double* operan
 
 }  // namespace
 
-Combination::Combination(const MadeChannel& channel, const VariablePlacement& placement,
+Combination::Combination(const MadeChannel& channel, std::uint32_t tensor,
+                         const VariablePlacement& placement,
                          std::shared_ptr<const Converter> converter)
-    : made_(channel.spec().kind->made),
+    : AssembledChannel(tensor, placement.tensor, placement.base),
+      made_(channel.spec().kind->made),
       count_(channel.spec().of.size()),
-      tensor_(placement.tensor),
-      base_(placement.base),
       dims_(channel.variable().dims),
       axes_(placement.axes),
       converter_(std::move(converter)) {
@@ -90,7 +90,7 @@ VariablePlacement Combination::operand(std::size_t number, const Variable& varia
   return placement;
 }
 
-void Combination::write(const std::byte* operands, std::byte* out) const {
+void Combination::write(std::byte* operands, std::byte* out) const {
   const std::int64_t elements = element_count(extents_);
   if (elements == 0) return;
   const auto size = static_cast<std::int64_t>(converter_->result_itemsize());

@@ -12,36 +12,31 @@
 
 #include "engine/dataset/converter.h"
 #include "engine/view/geometry.h"
+#include "engine/view/made/assembled_channel.h"
 #include "engine/view/made/made_channel.h"
 
 namespace batchfs {
 
 /// One such channel in one tensor. Immutable, thread-safe.
-class Combination {
+class Combination final : public AssembledChannel {
  public:
-  /// `placement` is that of the channel in its tensor. Throws not_supported with the channel's path
+  /// `placement` is that of the channel in `tensor`, or among the operands of another channel for
+  /// it. Throws not_supported with the channel's path
   /// for numbers of "normalize" that are not one for all positions.
-  Combination(const MadeChannel& channel, const VariablePlacement& placement,
+  Combination(const MadeChannel& channel, std::uint32_t tensor, const VariablePlacement& placement,
               std::shared_ptr<const Converter> converter);
 
-  std::uint32_t tensor() const { return tensor_; }
-  std::int64_t base() const { return base_; }
-  /// Bytes of a sample's operands.
-  std::int64_t sample_bytes() const;
+  std::int64_t sample_bytes() const override;
   /// Where a variable goes among the operands of a sample, as operand number `number`. `own` is the
   /// number of the operands among the tensors of the plan.
   VariablePlacement operand(std::size_t number, const Variable& variable, std::uint32_t index,
                             std::uint32_t own) const;
 
-  /// Of one sample. `operands` is aligned for double; `out` is where the channel begins in its
-  /// tensor.
-  void write(const std::byte* operands, std::byte* out) const;
+  void write(std::byte* operands, std::byte* out) const override;
 
  private:
   const Made made_;
   const std::size_t count_;  // of operands
-  const std::uint32_t tensor_;
-  const std::int64_t base_;
   std::vector<std::string> dims_;
   std::vector<AxisPlacement> axes_;  // of the channel, with the operands' strides
   Dims extents_, own_strides_;       // of an operand; bytes

@@ -74,11 +74,18 @@ void MadeChannels::add_converter(std::uint32_t tensor, std::uint32_t number, con
       std::make_shared<const Converter>(variable.cf, type, std::move(finish));
 }
 
-std::uint32_t MadeChannels::append(const MadeChannels& other) {
+void MadeChannels::add_operand(std::uint32_t own, std::uint32_t number) {
+  converters_[{own, number}] =
+      std::make_shared<const Converter>(channels_[number]->variable().cf, float64());
+}
+
+std::uint32_t MadeChannels::append(const MadeChannels& other, std::uint32_t tensors,
+                                   std::uint32_t shift) {
   const auto first = static_cast<std::uint32_t>(channels_.size());
   channels_.insert(channels_.end(), other.channels_.begin(), other.channels_.end());
   for (const auto& [use, converter] : other.converters_)
-    converters_.emplace(std::pair(use.first, first + use.second), converter);
+    converters_.emplace(
+        std::pair(use.first + (use.first < tensors ? 0 : shift), first + use.second), converter);
   for (const auto& [number, normalization] : other.normalizations_)
     normalizations_.emplace(first + number, normalization);
   return first;

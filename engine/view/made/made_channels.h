@@ -40,9 +40,12 @@ class MadeChannels {
   std::shared_ptr<const Converter> converter(std::uint32_t tensor, std::uint32_t number) const {
     return converters_.at({tensor, number});
   }
-  /// Adds the channels of another view, with the converters that they have there. Gives the number
+  /// Adds the channels of another view, with the converters that they have there: those of numbers
+  /// of tensors from `tensors` on, which are operands, are `shift` further here. Gives the number
   /// of the first.
-  std::uint32_t append(const MadeChannels& other);
+  std::uint32_t append(const MadeChannels& other, std::uint32_t tensors, std::uint32_t shift);
+  /// The channel itself, in float64, as an operand of another.
+  void add_operand(std::uint32_t own, std::uint32_t number);
   /// Names of channels that are normalized.
   std::vector<std::string> normalized() const;
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxComponents = 256;
 constexpr std::int64_t kMaxBlock = INT64_C(1) << 24;
-constexpr std::int64_t kMaxSamples = INT64_C(1) << 60;
+constexpr std::int64_t kMaxEpochSamples = INT64_C(1) << 60;
 
 /// Keys of a view that each component has for itself.
 constexpr const char* kOfComponents[] = {"group",   "level",   "sources",  "variables", "select",
@@ -58,7 +58,7 @@ MixComponent parse_component(const std::string& name, const JsonRef& json) {
   if (const auto weight = json.find("weight")) component.weight = share(*weight);
   if (const auto repeat = json.find("repeat")) component.repeat = share(*repeat);
   if (const auto samples = json.find("samples"))
-    component.samples = samples->integer(0, kMaxSamples);
+    component.samples = samples->integer(0, kMaxEpochSamples);
   return component;
 }
 
@@ -129,7 +129,7 @@ void parse_starts(const JsonRef& json, MixSpec& spec) {
     for (MixComponent& component : spec.components) {
       names.push_back(component.name);
       if (component.name != name) continue;
-      component.start = ordinal.integer(0, kMaxSamples);
+      component.start = ordinal.integer(0, kMaxEpochSamples);
       found = true;
     }
     if (!found)

@@ -40,6 +40,9 @@ std::string difference(const TensorSpec& one, const TensorSpec& other, const std
                   other.shape.end()))
     return differ("the shape of a sample of '" + one.name + "'", shape_of_sample(one),
                   shape_of_sample(other));
+  if (!(one.coarsen == other.coarsen))
+    return fmt::format("'{}' is coarsened in '{}' and '{}' in different ways", one.name, first,
+                       second);
   if (one.stack_axis != other.stack_axis || (one.values == nullptr) != (other.values == nullptr))
     return differ("the origin of '" + one.name + "'", one.values ? "a list" : "the store",
                   other.values ? "a list" : "the store");

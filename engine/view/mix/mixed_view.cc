@@ -332,6 +332,7 @@ class MixedView final : public View {
     }
     placements_ = views_[0]->placements_;  // for descriptions
     made_placements_ = views_[0]->made_placements_;
+    coarsened_placements_ = views_[0]->coarsened_placements_;
   }
 
   void take_channels(const View& view) {
@@ -339,7 +340,7 @@ class MixedView final : public View {
     Firsts first;
     first.variable = static_cast<std::uint32_t>(variables_.size());
     first.combination = static_cast<std::uint32_t>(combinations_.size());
-    first.made = made_.append(view.made_);
+    first.made = made_.append(view.made_, tensors, first.combination);
     variables_.insert(variables_.end(), view.variables_.begin(), view.variables_.end());
     stored_.insert(stored_.end(), view.stored_.begin(), view.stored_.end());
     for (const auto& [use, converter] : view.converters_)
@@ -348,7 +349,7 @@ class MixedView final : public View {
                           converter);
     for (const auto& [variable, normalization] : view.normalizations_)
       normalizations_.emplace(first.variable + variable, normalization);
-    for (const Combination& combination : view.combinations_) combinations_.push_back(combination);
+    combinations_.insert(combinations_.end(), view.combinations_.begin(), view.combinations_.end());
     firsts_.push_back(first);
   }
 
@@ -384,6 +385,7 @@ class MixedView final : public View {
     }
     for (CombinedPart combined : own.combined) {
       combined.combination += first.combination;
+      if (combined.tensor >= tensors) combined.tensor += first.combination;
       plan.combined.push_back(combined);
     }
   }

@@ -86,6 +86,10 @@ def create(output: str | os.PathLike[str], like: Dataset | None = None, *, store
         windows = Windows.of(data, store, part, data.epoch if epoch is None else epoch, program)
         _check_apart(folder.root, windows.store)
         tensors = _tensors_of(list(info.tensors), tensor)
+        coarse = [one for one in tensors if "coarsen" in info.tensors[one]]
+        if coarse:
+            raise NotSupported(f"predictions of the tensor '{coarse[0]}' cannot be written, since the view coarsens it: name others "
+                               "with tensor=")
         names = dict(name) if isinstance(name, Mapping) else {}
         windows.reduce = reduce is not None
         placements = placements_of(info, tensors, names, windows.arrays(), time, windows.reduce)

@@ -18,6 +18,23 @@ def tensor_dim(dim: str) -> str:
     return "stored_sample" if dim == "sample" else dim
 
 
+def _coarse(values: np.ndarray, size: int) -> np.ndarray | None:
+    """The labels of a coarsened dimension: the mean of every `size` of them, added one after the other; None where they
+    have no mean."""
+    if size == 1:
+        return values
+    blocks = values.reshape(-1, size)
+    if values.dtype.kind == "M" and not np.isnat(values).any():
+        ticks = (blocks - values.min()).astype(np.int64)
+        return np.asarray(values.min() + (ticks.sum(axis=1) // size).astype(values.dtype.str.replace("M", "m")))
+    if values.dtype.kind not in "iu" and values.dtype.str[1:] not in ("f4", "f8"):
+        return None
+    total = np.zeros(len(blocks))
+    for k in range(size):
+        total += blocks[:, k].astype(np.float64)
+    return (total / size).astype(np.float32 if values.dtype.itemsize == 4 and values.dtype.kind == "f" else np.float64)
+
+
 class ViewInfo:
     """schema.json, view.json and the coordinates of a view, for all of its batches."""
 
@@ -136,7 +153,9 @@ class Labels:
                     continue
                 start = int(self.starts[0, windows[dim]])  # xbatcher's batch is one patch then
                 values = values[start:start + info.windows[windows[dim]]["size"]]
-            result[dim] = values
+            coarse = _coarse(values, entry.get("coarsen", {}).get(stored, {}).get("size", 1))
+            if coarse is not None:
+                result[dim] = coarse
         return result
 
     def scale(self, tensor: str) -> _scales.Scale | None:

@@ -23,10 +23,16 @@ def dataset_of(batch: Batch) -> Any:
     schema = batch._labels.schema
     attributes = {tensor["name"]: tensor["attributes"] for tensor in schema["tensors"]}
     stacks = {tensor["name"]: tensor.get("stack") for tensor in schema["tensors"]}
+    of_stored = {tensor_dim(coordinate["name"]): coordinate["attributes"] for coordinate in schema["coordinates"]}
+    coarsened = any("coarsen" in tensor for tensor in schema["tensors"])
     for name, tensor in batch.items():
         for stored, dim in zip(tensor.dims, dims[name], strict=True):
-            if stored == stacks[name] and stored in tensor.coords and dim not in coordinates:
+            if stored not in tensor.coords or dim in coordinates:
+                continue
+            if stored == stacks[name]:
                 coordinates[dim] = ((dim,), tensor.coords[stored], {})
+            elif coarsened and dim != stored:
+                coordinates[dim] = ((dim,), tensor.coords[stored], of_stored[stored])
     variables = {name: (dims[name], tensor.numpy(), attributes[name]) for name, tensor in batch.items()}
     return xarray.Dataset({name: _decoded(name, *parts) for name, parts in variables.items()},
                           {name: _decoded(name, *parts) for name, parts in coordinates.items()})

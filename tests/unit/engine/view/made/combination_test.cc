@@ -33,13 +33,12 @@ struct Combined : testing::Test {
       axis.stride = strides[d];
       placement.axes.push_back(axis);
     }
-    return Combination(*channel, placement,
+    return Combination(*channel, placement.tensor, placement,
                        std::make_shared<const Converter>(channel->variable().cf, float32()));
   }
-  static std::vector<float> write(const Combination& combination,
-                                  const std::vector<double>& operands) {
+  static std::vector<float> write(const Combination& combination, std::vector<double> operands) {
     std::vector<float> out(operands.size() / 2, -9);
-    combination.write(reinterpret_cast<const std::byte*>(operands.data()),
+    combination.write(reinterpret_cast<std::byte*>(operands.data()),
                       reinterpret_cast<std::byte*>(out.data()));
     return out;
   }

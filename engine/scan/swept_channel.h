@@ -1,0 +1,29 @@
+#pragma once
+// What statistics are computed of: a variable of a view, or a channel that it makes.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/scan/sweep_source.h"
+#include "engine/view/split/part_mask.h"
+#include "engine/view/view.h"
+
+namespace batchfs {
+
+struct SweptChannel {
+  std::string name;
+  std::vector<std::string> dims;
+  std::shared_ptr<const SweepSource> source;
+  VariableMask mask;
+  /// Per dimension what the view selects, which may have gaps, and of that what samples reach.
+  std::vector<Positions> selected, reached;
+};
+
+/// By its number in View::variables(). The view and the part outlive it.
+SweptChannel swept_variable(const View& view, std::uint32_t number, const PartMask& part);
+/// By its number in View::made(). The same; throws what made_source() throws.
+SweptChannel swept_made(const View& view, std::uint32_t number, const PartMask& part);
+
+}  // namespace batchfs

@@ -1,0 +1,48 @@
+#pragma once
+// A variable or made channel of a coarsened tensor: its window is collected as it is, and blocks of
+// it become the tensor's values.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/dataset/converter.h"
+#include "engine/view/coarsen/coarsen_spec.h"
+#include "engine/view/geometry.h"
+#include "engine/view/made/assembled_channel.h"
+
+namespace batchfs {
+
+/// One such channel in one tensor. Immutable, thread-safe.
+class Coarsening final : public AssembledChannel {
+ public:
+  /// `placement` is that of the channel in its tensor, `dims` are its dimensions. Steps of one
+  /// method that follow each other are one reduction. Throws not_supported for numbers of
+  /// "normalize" along a dimension of a window or a coarsened one, and for sums along a dimension
+  /// that the channel lacks.
+  Coarsening(const std::vector<CoarsenStep>& steps, const std::string& name,
+             const std::vector<std::string>& dims, const VariablePlacement& placement,
+             std::shared_ptr<const Converter> converter);
+
+  /// The placement of the channel itself among the operands, whose number in a plan is `own`.
+  VariablePlacement operand(const VariablePlacement& placement, std::uint32_t own) const;
+
+  std::int64_t sample_bytes() const override;
+  void write(std::byte* operands, std::byte* out) const override;
+
+ private:
+  struct Reduction {
+    CoarsenMethod how;
+    Dims factors;  // per dimension of the channel
+  };
+
+  std::vector<Reduction> reductions_;  // one after the other
+  Dims fine_, coarse_;                 // positions per dimension
+  Dims strides_;                       // bytes in the tensor
+  Repeat repeat_;
+  /// Dimensions along which "normalize" has numbers of their own, and their array indices.
+  std::vector<std::pair<std::size_t, Positions>> by_position_;
+  std::shared_ptr<const Converter> converter_;
+};
+
+}  // namespace batchfs

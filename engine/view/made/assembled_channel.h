@@ -1,0 +1,38 @@
+#pragma once
+// Channels that are computed when all that they are of has arrived: combinations of variables, and
+// blocks of a finer grid.
+//
+// What a sample of one is of, its operands, is collected in float64 in memory of its own, which
+// follows the tensors in a plan.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace batchfs {
+
+/// One such channel in one tensor. Immutable, thread-safe.
+class AssembledChannel {
+ public:
+  /// `tensor` is the one that it is for; `into` what it is written to: that tensor, or the operands
+  /// of another channel, by their number in a plan. It begins there at `base` [bytes].
+  AssembledChannel(std::uint32_t tensor, std::uint32_t into, std::int64_t base)
+      : tensor_(tensor), into_(into), base_(base) {}
+  virtual ~AssembledChannel() = default;
+
+  std::uint32_t tensor() const { return tensor_; }
+  std::uint32_t into() const { return into_; }
+  std::int64_t base() const { return base_; }
+
+  /// Bytes of a sample's operands.
+  virtual std::int64_t sample_bytes() const = 0;
+
+  /// Of one sample. `operands` is aligned for double, and may be overwritten; `out` is where the
+  /// channel begins.
+  virtual void write(std::byte* operands, std::byte* out) const = 0;
+
+ private:
+  const std::uint32_t tensor_, into_;
+  const std::int64_t base_;
+};
+
+}  // namespace batchfs
