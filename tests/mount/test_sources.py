@@ -16,12 +16,12 @@ VIEW = {"name": "v", "sources": {"a": {}, "b": {"store": "rain", "join": {"time"
 SMALL = ("--memory", "24K", "--threads", "2")  # nothing is kept or made ahead
 
 
-def write(path, times, scale, mode="w"):
+def write(path, times, scale, mode="w", width=6):
     times = np.asarray(times)
-    values = (scale * times[:, None] + np.arange(6)).astype("f4")
+    values = (scale * times[:, None] + np.arange(width)).astype("f4")
     dataset = xr.Dataset({"t": (("time", "x"), values)}, {"time": times})
     more = {"append_dim": "time"} if mode == "a" else {
-        "encoding": {"t": {"chunks": (2, 6), "compressors": None}, "time": {"chunks": (2,)}}}
+        "encoding": {"t": {"chunks": (2, width), "compressors": None}, "time": {"chunks": (2,)}}}
     dataset.to_zarr(path, zarr_format=3, consolidated=False, mode=mode, **more)
 
 
@@ -193,3 +193,19 @@ def test_members_of_an_ensemble(good, mount_at, stores, ensemble, tmp_path):
         write(tmp_path / f"m{part}.zarr", [8, 9], 10 ** part, mode="a")
     assert json.loads(good("refresh", directory, "--json"))["changed"]
     assert np.array_equal(members(directory, 4), np.array([8, 9])[:, None] * 10 ** np.arange(3))
+
+
+def test_a_change_in_a_member_is_stale(mount_at, stores, tmp_path):
+    """With chunks of 1.6 KB of which the cache holds few."""
+    for part in range(3):
+        write(tmp_path / f"m{part}.zarr", range(40), 10 ** part, width=200)
+    directory = mount_at(stores[0], tmp_path / "mnt", {"v": MEMBERS}, "--store", f"era={tmp_path}/m{{0..2}}.zarr", *SMALL)
+    for number in range(20):
+        assert np.array_equal(members(directory, number), np.array([2 * number, 2 * number + 1])[:, None] * 10 ** np.arange(3))
+    time.sleep(0.05)
+    chunk = tmp_path / "m1.zarr/t/c/11/0"
+    chunk.write_bytes(bytes(chunk.stat().st_size))
+    with pytest.raises(OSError) as failed:
+        members(directory, 11, epoch=1)
+    assert failed.value.errno == errno.ESTALE
+    assert np.array_equal(members(directory, 12), np.array([24, 25])[:, None] * 10 ** np.arange(3))
