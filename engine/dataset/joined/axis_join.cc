@@ -110,7 +110,7 @@ std::int64_t matched(const std::vector<std::int64_t>& positions) {
 
 }  // namespace
 
-bool is_longitude(const JoinAxis& axis) {
+bool has_longitudes(const JoinAxis& axis) {
   const Variable* index = axis.dataset->index_of(axis.dim);
   return index != nullptr && period_of(*index, axis.dataset->index_values(axis.dim)).has_value();
 }
@@ -194,7 +194,7 @@ AxisJoin::AxisJoin(const JoinAxis& anchor, const JoinAxis& own, const JoinRule& 
     for (const JoinAxis* axis : {&anchor, &own})
       rounding_ = std::max(rounding_, circle_rounding(axis->dataset->index_values(axis->dim).type,
                                                       rule.period.value_or(kWholeTurn)));
-    if (!rule.period && (is_longitude(anchor) || is_longitude(own))) check_circle();
+    if (!rule.period && (has_longitudes(anchor) || has_longitudes(own))) check_circle();
   }
   positions_ = match(0);
   if (!of_time) anchor_ = own_ = nullptr;  // never asked for again

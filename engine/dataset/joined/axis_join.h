@@ -44,7 +44,7 @@ struct JoinAxis {
 };
 
 /// Does its coordinate go round a circle of 360 degrees? See period_of().
-bool is_longitude(const JoinAxis& axis);
+bool has_longitudes(const JoinAxis& axis);
 
 /// Immutable, thread-safe. 8 bytes a position, and 16 bytes a label where these are times.
 class AxisJoin {

@@ -121,7 +121,7 @@ class Joiner {
     if (as_long && (!labelled ||
                     are_equal_labels(other.dataset->index(other.dim), own.dataset->index(own.dim))))
       return {dim, nullptr};
-    const bool on_circle = labelled && (is_longitude(own) || is_longitude(other));
+    const bool on_circle = labelled && (has_longitudes(own) || has_longitudes(other));
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{0}: '{1}' is another dimension than in '{2}': {3}, and {4}; say how "
                             "they go together: \"join\": {{\"{1}\": {5}}}",
