@@ -24,6 +24,7 @@
 #include "fs/fuse/fuse_log.h"
 #include "fs/fuse/new_session.h"
 #include "fs/fuse/readahead.h"
+#include "fs/fuse/request_buffer.h"
 #include "fs/fuse/send_reply.h"
 #include "fs/fuse/unmount.h"
 #include "fs/open_table.h"
@@ -86,6 +87,7 @@ struct FuseSession::Impl {
   // fuse_init.h.
 
   static ssize_t read_request(int fd, void* buffer, std::size_t size, void* user) {
+    map_request_buffer({static_cast<std::byte*>(buffer), size});
     const ssize_t got = ::read(fd, buffer, size);
     const int cause = errno;
     if (got < 0 && cause != EINTR && cause != EAGAIN && cause != ENOENT && cause != ENODEV) {
