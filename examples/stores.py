@@ -5,6 +5,8 @@ made up, from a fixed seed. Each is written into the folder --folder (by default
 
 era5        ERA5 of WeatherBench 2, gs://weatherbench2/datasets/era5/1959-2022-6h-64x32_equiangular_conservative.zarr
 imerg       half-hourly rain as of GPM IMERG, for the first two months of era5 and on its grid
+oisst       daily sea surface temperature as of NOAA OISST, at longitudes from -180 to 180
+gefs-0, gefs-1, gefs-2  members of an ensemble forecast, a store each
 cmip6       one variable of CMIP6, gs://cmip6/CMIP6/CMIP/...: monthly, calendar noleap
 sentinel2   a product of Sentinel-2 L2A in EOPF's Zarr format
 cells       an OME-Zarr image with labels, version 0.4, as those of the Image Data Resource
@@ -12,6 +14,7 @@ hrrr        forecasts of HRRR with init_time and lead_time, sharded, as dynamica
 """
 
 import argparse
+import functools
 import pathlib
 import shutil
 import warnings
@@ -67,6 +70,29 @@ def make_imerg(path):
         {"precipitation": (("time", "lon", "lat"), rain, {"units": "mm/hr"})},
         {"time": time, "lon": ("lon", lon, {"units": "degrees_east"}), "lat": ("lat", lat, {"units": "degrees_north"})})
     dataset.to_zarr(path, zarr_format=2, consolidated=True, encoding={"precipitation": {"chunks": (48, 32, 16)}})
+
+
+def make_oisst(path):
+    random = np.random.default_rng(13)
+    time = np.arange("2020-01-01", "2022-01-01", np.timedelta64(1, "D"), dtype="M8[ns]")
+    lat, lon = np.linspace(-87.5, 87.5, 36, dtype="f4"), np.arange(-177.5, 180, 5, dtype="f4")
+    sst = 290 - 20 * np.sin(np.radians(lat))[:, None] ** 2 + smooth(random, (len(time), len(lat), len(lon)))
+    dataset = xr.Dataset(
+        {"sst": (("time", "lat", "lon"), sst.astype("f4"), {"units": "K"})},
+        {"time": time, "lat": ("lat", lat, {"units": "degrees_north"}), "lon": ("lon", lon, {"units": "degrees_east"})})
+    dataset.to_zarr(path, zarr_format=2, consolidated=True, encoding={"sst": {"chunks": (30, 36, 72)}})
+
+
+def make_gefs(path, member):
+    random = np.random.default_rng(100 + member)
+    time = np.arange("2020-01-01", "2020-03-01", np.timedelta64(6, "h"), dtype="M8[ns]")
+    latitude, longitude = np.linspace(-80, 80, 9), np.arange(0, 360, 20.0)
+    t2m = 288 + 5 * smooth(random, (len(time), len(latitude), len(longitude)))
+    dataset = xr.Dataset(
+        {"temperature_2m": (("time", "latitude", "longitude"), t2m, {"units": "K"})},
+        {"time": time, "latitude": ("latitude", latitude, {"units": "degrees_north"}),
+         "longitude": ("longitude", longitude, {"units": "degrees_east"})})
+    dataset.to_zarr(path, zarr_format=3, consolidated=False, encoding={"temperature_2m": {"chunks": (20, 9, 18)}})
 
 
 def make_cmip6(path):
@@ -160,8 +186,8 @@ def make_hrrr(path):
     dataset.to_zarr(path, zarr_format=3, consolidated=False, encoding=encoding)
 
 
-MAKERS = {"era5": make_era5, "imerg": make_imerg, "cmip6": make_cmip6, "sentinel2": make_sentinel2, "cells": make_cells,
-          "hrrr": make_hrrr}
+MAKERS = {"era5": make_era5, "imerg": make_imerg, "oisst": make_oisst, "cmip6": make_cmip6, "sentinel2": make_sentinel2,
+          "cells": make_cells, "hrrr": make_hrrr} | {f"gefs-{i}": functools.partial(make_gefs, member=i) for i in range(3)}
 
 
 def make(name, folder="."):
