@@ -5,14 +5,11 @@ The real ones lie beside the project (../shared/fixtures/virtual); without them 
 """
 
 import base64
-import functools
 import gzip
 import hashlib
-import http.server
 import json
 import os
 import pathlib
-import threading
 
 import numcodecs
 import numpy as np
@@ -28,6 +25,7 @@ import kerchunk.netCDF3  # noqa: E402
 import pandas as pd  # noqa: E402
 import scipy.io  # noqa: E402
 import xarray as xr  # noqa: E402
+from reference_sets import array_of, cat, one, parquet_folder, records, write, write_steps  # noqa: E402
 
 VIRTUAL = pathlib.Path(__file__).resolve().parents[2].parent / "shared" / "fixtures" / "virtual"
 real = pytest.mark.skipif(not VIRTUAL.exists(), reason=f"no fixtures at {VIRTUAL}")
@@ -39,9 +37,6 @@ def rows(wanted):
     found = [json.loads(line) for line in (VIRTUAL / "EXPECTED.jsonl").read_text().splitlines()]
     return [row for row in found if row["store"].startswith(("kerchunk/", "titiler-xarray/")) and wanted(row)]
 
-
-def cat(batchfs, *arguments):
-    return batchfs.npy("cat", *arguments, "--decode", "raw")
 
 
 def digest(values):
@@ -114,10 +109,6 @@ def relative(refs, folder):
         return {key: relative(value, folder) for key, value in refs.items()}
     return refs
 
-
-def write(path, refs):
-    path.write_text(refs if isinstance(refs, str) else json.dumps(refs))
-    return path
 
 
 def check_all(batchfs, store, folder, *options):
@@ -240,18 +231,9 @@ def test_several_files_joined(batchfs, tmp_path):
 
 # ---- sets written by hand ----
 
-def array_of(shape, chunks, dtype="<i4", **more):
-    return json.dumps({"zarr_format": 2, "shape": shape, "chunks": chunks, "dtype": dtype, "fill_value": -1, "order": "C",
-                       "compressor": None, "filters": None, **more})
-
-
 @pytest.fixture
 def steps(tmp_path):
-    """0, 1, ... 59 in files of 20, after four other bytes."""
-    values = np.arange(60, dtype="<i4")
-    for number in range(3):
-        (tmp_path / f"f{number}.bin").write_bytes(b"head" + values[20 * number:20 * number + 20].tobytes())
-    return values
+    return write_steps(tmp_path)
 
 
 def test_generated_references(batchfs, steps, tmp_path):
@@ -300,10 +282,6 @@ def test_text_with_control_characters_and_dimensions_without_elements(batchfs, t
     assert cat(batchfs, store, "none").shape == (0, 3)
     assert np.isnan(cat(batchfs, store, "nan")).all()
 
-
-def one(tmp_path, file, *range, name="one.json"):
-    refs = {".zgroup": "{\"zarr_format\": 2}", "a/.zarray": array_of([10], [10]), "a/0": [file, *range]}
-    return write(tmp_path / name, refs)
 
 
 def test_what_lies_outside_needs_leave(batchfs, steps, tmp_path):
@@ -371,18 +349,6 @@ def test_every_beginning_of_a_set_ends_in_one_line(batchfs, netcdf4, tmp_path):
 
 
 # ---- Parquet ----
-
-def records(path, offset, size, raw, where, **options):
-    columns = {"path": path, "offset": np.asarray(offset, "i8"), "size": np.asarray(size, "i8"), "raw": raw}
-    where.parent.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame({key: value for key, value in columns.items() if value is not None}).to_parquet(where, **options)
-
-
-def parquet_folder(where, array, record_size, name="a"):
-    where.mkdir(parents=True, exist_ok=True)
-    write(where / ".zmetadata", {"metadata": {".zgroup": {"zarr_format": 2}, f"{name}/.zarray": json.loads(array),
-                                              f"{name}/.zattrs": {"_ARRAY_DIMENSIONS": ["x"]}}, "record_size": record_size})
-    return where
 
 
 @pytest.mark.parametrize("categorical", [0, 10], ids=["categorical", "plain"])
@@ -497,132 +463,3 @@ def test_a_thousand_netcdf4_files(batchfs, tmp_path, form):
     numbers = json.loads(batchfs.bytes("batch", store, "--view", tmp_path / "view.json", "--format", "json", *options))["starts"]
     batch = batchfs.npy("batch", store, "--view", tmp_path / "view.json", *options)
     assert np.array_equal(batch, np.stack([values[start:start + 3] for start, in numbers]))
-
-
-# ---- over HTTP ----
-
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """With ranges; notes what was asked for."""
-
-    asked = []
-
-    def log_message(self, *_):
-        pass
-
-    def send_head(self):
-        self.asked.append(self.path)
-        path = pathlib.Path(self.translate_path(self.path))
-        if self.path.startswith("/elsewhere"):
-            self.send_response(302)
-            self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/f0.bin")
-            self.end_headers()
-            return None
-        if not path.is_file():
-            self.send_error(404)
-            return None
-        data = path.read_bytes()
-        begin, end, status = 0, len(data), 200
-        if (wanted := self.headers.get("Range", "")).startswith("bytes="):
-            first, _, last = wanted[6:].partition("-")
-            begin, end, status = int(first), min(int(last or len(data)) + 1, len(data)), 206
-        self.send_response(status)
-        if status == 206:
-            self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")
-        self.send_header("Content-Length", str(end - begin))
-        self.send_header("ETag", f'"{hashlib.md5(data).hexdigest()}"')
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(data[begin:end])
-        return None
-
-
-@pytest.fixture
-def served(tmp_path):
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(tmp_path))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        Handler.asked.clear()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def test_a_set_over_http_takes_one_request(batchfs, steps, tmp_path, served):
-    one(tmp_path, "f1.bin", 4, 40)
-    assert np.array_equal(cat(batchfs, f"{served}/one.json", "a"), steps[20:30])
-    assert Handler.asked == ["/one.json", "/f1.bin"]
-    batchfs.bytes("inspect", f"{served}/one.json")
-    store = parquet_folder(tmp_path / "set", array_of([10], [10]), 2)
-    records([f"{served}/f0.bin"], [4], [40], None, store / "a/refs.0.parq", engine="pyarrow")
-    assert f"--virtual {served}/" in batchfs.refusal("cat", f"{served}/set", "a")
-    assert np.array_equal(cat(batchfs, f"{served}/set", "a", "--virtual", served), steps[:10])
-    assert "not a Zarr store" in batchfs.refusal("inspect", f"{served}/nothing.json")
-
-
-def test_no_redirect_and_no_reference_to_this_machine_without_leave(batchfs, steps, tmp_path, served):
-    store = one(tmp_path, f"{served}/elsewhere/f0.bin", 4, 40)
-    Handler.asked.clear()
-    assert f"--virtual {served}/" in batchfs.refusal("cat", store, "a")
-    assert Handler.asked == []
-    batchfs.refusal("cat", store, "a", "--virtual", f"{served}/")
-    assert all(path.startswith("/elsewhere") for path in Handler.asked)
-    assert np.array_equal(cat(batchfs, one(tmp_path, f"{served}/f0.bin", 4, 40), "a", "--virtual", f"{served}/"), steps[:10])
-
-
-class SignedHandler(Handler):
-    """Files only for their signatures; the file of an address with an id depends on the query alone."""
-
-    signatures = {"/f0.bin": "sig=a%2Fb%3D&se=2030-01-01T00%3A00%3A00Z", "/f1.bin": "X=1/2+3"}
-
-    def do_GET(self):
-        path, _, query = self.path.partition("?")
-        if path == "/download" and query.startswith("id="):
-            self.path = f"/{query[3:]}"
-        elif not path.endswith((".json", "/.zmetadata", ".parq")) and self.signatures.get(path) != query:
-            self.asked.append(self.path)
-            self.send_error(403)
-            return
-        super().do_GET()
-
-
-@pytest.fixture
-def signed(tmp_path):
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(SignedHandler, directory=str(tmp_path))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        Handler.asked.clear()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def address(signed, file):
-    return f"{signed}/{file}?{SignedHandler.signatures['/' + file]}"
-
-
-def test_signed_addresses(batchfs, steps, tmp_path, signed):
-    store = one(tmp_path, address(signed, "f0.bin"), 4, 40)
-    refusal = batchfs.refusal("cat", store, "a")
-    assert f"--virtual {signed}/" in refusal and "sig=" not in refusal
-    assert np.array_equal(cat(batchfs, store, "a", "--virtual", signed), steps[:10])
-    assert np.array_equal(cat(batchfs, f"{signed}/one.json", "a"), steps[:10]), "below the set's own folder"
-    store = one(tmp_path, address(signed, "f1.bin"), 4, 40)
-    assert np.array_equal(cat(batchfs, store, "a", "--virtual", f"{signed}/"), steps[20:30]), "characters that a signature may hold"
-
-
-def test_addresses_that_differ_in_their_queries_are_two_files(batchfs, steps, tmp_path, signed):
-    refs = {".zgroup": "{\"zarr_format\": 2}", "a/.zarray": array_of([20], [10]),
-            "a/0": [f"{signed}/download?id=f1.bin", 4, 40], "a/1": [f"{signed}/download?id=f0.bin", 4, 40]}
-    values = cat(batchfs, write(tmp_path / "ids.json", refs), "a", "--virtual", signed)
-    assert np.array_equal(values, np.concatenate([steps[20:30], steps[:10]]))
-
-
-def test_a_signature_that_has_expired(batchfs, steps, tmp_path, signed):
-    store = one(tmp_path, f"{signed}/f0.bin?sig=expired", 4, 40)
-    refusal = batchfs.refusal("cat", store, "a", "--virtual", signed)
-    assert "signature, which may have expired" in refusal and "=expired" not in refusal, refusal
-    fresh = f"{signed}/?{SignedHandler.signatures['/f0.bin']}"
-    assert np.array_equal(cat(batchfs, store, "a", "--virtual", f"{signed}/={fresh}"), steps[:10])
-
-
-def test_signed_addresses_in_parquet(batchfs, steps, tmp_path, signed):
-    store = parquet_folder(tmp_path / "set", array_of([10], [10]), 2)
-    records([address(signed, "f0.bin")], [4], [40], None, store / "a/refs.0.parq", engine="pyarrow")
-    assert np.array_equal(cat(batchfs, store, "a", "--virtual", signed), steps[:10])
-    assert np.array_equal(cat(batchfs, f"{signed}/set", "a", "--virtual", signed), steps[:10])
