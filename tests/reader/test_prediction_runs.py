@@ -1,5 +1,6 @@
 """batchfs.create in several processes, ended at any moment and continued; and what it refuses."""
 
+import io
 import json
 import multiprocessing
 import os
@@ -12,6 +13,7 @@ import pytest
 import xarray as xr
 
 import batchfs
+from batchfs import _output
 
 from prediction_stores import GRID, make_store, view_of, files, OVERLAPPING, OPTIONS, write_rank, run_ranks
 from watching import eventually
@@ -264,3 +266,19 @@ def test_without_zarr(data, tmp_path, monkeypatch):
     monkeypatch.delattr(batchfs, "_zarr_arrays", raising=False)
     with pytest.raises(batchfs.NotSupported, match="needs zarr-python 3 .* pip install"):
         batchfs.create(tmp_path / "o", like=data, **OPTIONS)
+
+
+class ShortWrites(io.FileIO):
+    """Takes a part of each write, as a disk does that is nearly full."""
+
+    def write(self, data):
+        return super().write(memoryview(data).cast("B")[:1000])
+
+
+def test_parts_of_writes_are_continued(tmp_path, monkeypatch):
+    monkeypatch.setattr(_output.Folder, "_create", staticmethod(lambda path: (os.makedirs(os.path.dirname(path), exist_ok=True),
+                                                                              ShortWrites(path, "xb"))[1]))
+    folder = _output.Folder(tmp_path / "o")
+    values = np.arange(3000, dtype="<i4")
+    folder.put("t/c/0", [b"head", values, b"", np.empty((0, 4)), memoryview(b"tail")])
+    assert (tmp_path / "o/t/c/0").read_bytes() == b"head" + values.tobytes() + b"tail"

@@ -66,6 +66,16 @@ class Lock:
         self.release()
 
 
+def _write_all(file: Any, data: Any) -> None:
+    """A disk that is nearly full, and Linux beyond 2 GiB, take a part of a write without an error."""
+    left = memoryview(data)
+    if left.nbytes == 0:
+        return
+    left = left.cast("B")
+    while left:
+        left = left[file.write(left):]
+
+
 class Folder:
     """A local output. Thread-safe."""
 
@@ -93,7 +103,7 @@ class Folder:
             try:
                 with self._create(temporary) as file:
                     for part in data if isinstance(data, list) else [data]:
-                        file.write(part)
+                        _write_all(file, part)
                 try:
                     os.rename(temporary, path)
                 except FileNotFoundError:
