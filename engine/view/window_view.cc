@@ -274,8 +274,10 @@ class WindowView final : public View {
     draws_ = std::make_unique<WeightedOrder>(
         spec_.order, EpochOrder::Sizes{samples_, epoch_samples(), spec_.batch_size},
         std::move(draws), [this](std::int64_t count, const auto& sample) {
+          GroupNumbers numbers(windowed_variables(), spec_.span);
+          if (spec_.order.home) numbers.deal(spec_.order.seed);
           return group_sequence(
-              GroupNumbers(windowed_variables(), spec_.span), count, window_dims_.size(),
+              numbers, count, window_dims_.size(),
               [&](std::int64_t i, std::int64_t* starts) { starts_of(sample(i), starts); });
         });
   }

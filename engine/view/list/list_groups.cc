@@ -39,7 +39,7 @@ std::int64_t GroupNumbers::of(const std::int64_t* starts) const {
   std::int64_t number = 0;
   for (std::size_t w = 0; w < axes_.size(); ++w)
     number += (*axes_[w].selected)[starts[w]] / axes_[w].length * axes_[w].step;
-  return number;
+  return deal_ ? (*deal_)(number) : number;
 }
 
 SequenceGroups group_sequence(

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,8 @@ class GroupNumbers {
   /// `span` as in chunk_groups().
   GroupNumbers(const WindowedVariables& view,
                const std::vector<std::pair<std::string, std::int64_t>>& span);
+  /// Numbers them as home_deal() orders them from now on.
+  void deal(std::uint64_t seed) { deal_.emplace(home_deal(count_, seed)); }
   std::int64_t of(const std::int64_t* starts) const;
   std::int64_t count() const { return count_; }
 
@@ -35,6 +38,7 @@ class GroupNumbers {
   };
   std::vector<Axis> axes_;
   std::int64_t count_ = 1;
+  std::optional<Permutation> deal_;
 };
 
 /// Sorts the samples of a sequence by their groups, those of a group in the order of the sequence.

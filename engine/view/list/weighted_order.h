@@ -22,7 +22,9 @@ class WeightedOrder {
   using Group = std::function<SequenceGroups(std::int64_t samples,
                                              const std::function<std::int64_t(std::int64_t)>&)>;
 
-  /// `group` is needed for the block order. An epoch has sizes.epoch_samples draws.
+  /// `group` is needed for the block order; with "home" it numbers groups as GroupNumbers::deal()
+  /// does. An epoch has sizes.epoch_samples draws. Throws not_supported for 2^28 and more of them
+  /// in the block order.
   WeightedOrder(const Order& order, EpochOrder::Sizes sizes, std::shared_ptr<const Draws> draws,
                 Group group);
 
@@ -30,7 +32,7 @@ class WeightedOrder {
   std::int64_t sample(std::int64_t i, std::int64_t epoch) const;
 
  private:
-  struct BlockOrder;
+  class BlockOrder;
   std::shared_ptr<const BlockOrder> block_order(std::int64_t epoch, double u) const;
 
   const Order order_;

@@ -10,7 +10,7 @@ namespace {
 
 /// The reader of one epoch and the prefetcher, which may be in the next one.
 constexpr std::size_t kPassesKept = 4;
-constexpr std::uint64_t kDealStream = 6, kFirstLaneStream = 7;
+constexpr std::uint64_t kFirstLaneStream = 7;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ HomeOrder::HomeOrder(const Order& order, ChunkGroups groups, std::int64_t batch_
       samples_(kept ? kept->samples() : groups_.samples()),
       group_count_(groups_.count()),
       lane_groups_(group_count_ / order.lanes),
-      deal_(group_count_, order.seed, 0, kDealStream),
+      deal_(home_deal(group_count_, order.seed)),
       dealt_(group_count_, groups_, by_place(), [this](std::int64_t k) { return deal_(k); }) {
   cut_lanes();
 }

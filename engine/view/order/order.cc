@@ -165,6 +165,11 @@ std::uint64_t lane_seed(std::uint64_t seed, std::int64_t lane) {
   return mix_bits(seed + static_cast<std::uint64_t>(lane + 1) * kGolden);
 }
 
+Permutation home_deal(std::int64_t groups, std::uint64_t seed) {
+  constexpr std::uint64_t kStream = 6;
+  return Permutation(groups, seed, 0, kStream);
+}
+
 std::int64_t Order::sample(std::int64_t i, std::int64_t samples, std::int64_t epoch,
                            const ChunkGroups& groups) const {
   const auto e = static_cast<std::uint64_t>(epoch);

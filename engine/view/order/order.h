@@ -75,6 +75,8 @@ struct ChunkGroups {
 
 /// A seed of its own for each lane.
 std::uint64_t lane_seed(std::uint64_t seed, std::int64_t lane);
+/// How "home" deals groups to lanes: the same in every epoch.
+Permutation home_deal(std::int64_t groups, std::uint64_t seed);
 
 struct Order {
   enum class Shuffle : std::uint8_t { none, global, block } shuffle = Shuffle::none;
